@@ -7,7 +7,7 @@ const [major, minor] = process.versions.node.split('.').map(Number);
 const isOld = major < 24 || (major === 24 && minor < 7);
 if (isOld || !existsSync(new URL('../node_modules/inversify', import.meta.url))) {
   console.error(
-    `Vidimus needs its packages, which bring the Node that it runs on (24.7 or newer; this is ${process.version}).\n` +
+    `Vidimus requires its packages, which include the Node that it runs on (24.7 or newer; this is ${process.version}).\n` +
       'Run "npm ci" first, then start through npm: "npm start", "npm run demo".',
   );
   process.exit(1);

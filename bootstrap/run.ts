@@ -9,7 +9,7 @@ import { GRACE_MS, NOTICE_MS, stopOnSignals, stopWithParent } from './start/stop
 /** Reads the configuration, starts the service, in this process or in workers, and stops it on SIGTERM or SIGINT. */
 export async function run(): Promise<void> {
   if (process.argv.length > 2) {
-    console.error('Vidimus takes no arguments; it is set by environment variables, which docs/settings.md lists.');
+    console.error('Vidimus accepts no arguments; it is configured by the environment variables in docs/settings.md.');
     process.exit(2);
   }
   stopWithParent(process.env);
@@ -69,11 +69,11 @@ function printConsoleAddress({ container }: RunningService, settings: Settings):
 function printSecrets({ generated, stored }: FirstStart, settings: Settings): void {
   if (generated !== undefined) {
     process.stderr.write(
-      `\nFirst start: secrets were generated and kept in ${generated.file}.\n` +
+      `\nFirst start: secrets were generated and stored in ${generated.file}.\n` +
         `  AUTH_CLIENT_ID=${generated.clientId}\n  AUTH_CLIENT_SECRET=${generated.clientSecret}\n` +
         `This is shown once. The client manages tenants: POST ${settings.PUBLIC_URL}/oauth2/token\n\n`,
     );
   } else if (stored !== undefined) {
-    process.stderr.write(`Client "${stored.clientId}"; its secret is kept in ${stored.file}.\n`);
+    process.stderr.write(`Client "${stored.clientId}"; its secret is stored in ${stored.file}.\n`);
   }
 }

@@ -14,7 +14,7 @@ const MAX_BYTES = 256 * 1024;
 const ProviderName = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and hyphens, at most 63');
 const Text = z.string().min(1).max(4096);
 
-const Tenants = { onlyFor: z.array(TenantIdSchema).min(1).optional().describe('Tenants that may have keys made here; all unless stated') };
+const Tenants = { onlyFor: z.array(TenantIdSchema).min(1).optional().describe('Tenants that may create keys here. Default: all') };
 
 const limits = {
   timeoutSeconds: z
@@ -22,7 +22,7 @@ const limits = {
     .min(0.1)
     .max(60)
     .default(5)
-    .describe('Seconds that a call has; what takes longer is refused, and the wallet may try again'),
+    .describe('Timeout of a call in seconds; after it the request fails, and the wallet may retry'),
 };
 
 const LocalProvider = z.strictObject({ type: z.literal('local').describe('Keys sealed in the database of the service'), ...Tenants });
@@ -31,11 +31,11 @@ const Mount = (standard: string) => Text.default(standard).describe('Mount path 
 
 const VaultAuth = z.discriminatedUnion('method', [
   z.strictObject({
-    method: z.literal('token').describe('A token that was made beforehand'),
-    token: Text.describe('It is renewed where it may be'),
+    method: z.literal('token').describe('A token that was created in advance'),
+    token: Text.describe('It is renewed if it is renewable'),
   }),
   z.strictObject({
-    method: z.literal('approle').describe('The way of Vault for services'),
+    method: z.literal('approle').describe('Login method of Vault for services'),
     mount: Mount('approle'),
     roleId: Text.describe('`role_id` of the role'),
     secretId: Text.describe('`secret_id` of the role'),
@@ -59,9 +59,9 @@ const VaultProvider = z.strictObject({
   mount: Text.default('transit').describe('Mount path of the Transit engine'),
   namespace: Text.optional().describe('Namespace of Vault Enterprise or OpenBao'),
   auth: VaultAuth.describe('Login method of the service'),
-  ca: Text.optional().describe('File with the authorities (PEM) that its certificate may come from'),
+  ca: Text.optional().describe('File with the trusted authorities (PEM) of its certificate'),
   ...Tenants,
-  atOnce: z.int().min(1).max(256).default(32).describe('Calls that may be under way at the same time'),
+  atOnce: z.int().min(1).max(256).default(32).describe('Maximum number of concurrent calls'),
   ...limits,
 });
 
@@ -71,7 +71,7 @@ const Pkcs11Provider = z.strictObject({
   token: Text.describe('Label of the token'),
   pin: Text.describe('PIN of its user'),
   ...Tenants,
-  sessions: z.int().min(1).max(64).default(4).describe('Each signs one thing at a time'),
+  sessions: z.int().min(1).max(64).default(4).describe('Number of sessions; each signs one text at a time'),
   ...limits,
 });
 
@@ -80,11 +80,13 @@ export const VaultAuthSchema = VaultAuth;
 
 export const KmsConfigSchema = z.strictObject({
   default: ProviderName.default('local').describe('Provider of new keys by default'),
-  providers: z.record(ProviderName, KmsProviderSchema).describe('By the name that keys bear for ever; a provider is never renamed'),
+  providers: z
+    .record(ProviderName, KmsProviderSchema)
+    .describe('Providers by name, which is stored with each key; a provider must not be renamed'),
   tenants: z
     .record(TenantIdSchema, ProviderName)
     .default({})
-    .describe('By tenant: where its next keys are made, unless `PATCH /tenant/{id}` says something else'),
+    .describe('Provider of the next keys by tenant, unless `PATCH /tenant/{id}` sets another one'),
 });
 
 export type VaultSettings = z.output<typeof VaultProvider>;
@@ -165,7 +167,7 @@ function findUnknownNames({ default: standard, providers, tenants }: KmsConfig):
     return [`tenants.${id}: the provider "${name}" is only for: ${onlyFor.join(', ')}`];
   });
   if (providers[standard]?.onlyFor !== undefined) {
-    restrictedFaults.push(`default: the provider "${standard}" is not for all tenants; take its onlyFor away`);
+    restrictedFaults.push(`default: the provider "${standard}" is not for all tenants; remove its onlyFor`);
   }
   const missingFaults = uses
     .filter(([, name = '']) => !names.includes(name))

@@ -61,7 +61,9 @@ export const proxies = z.string().transform((text, context): false | number | st
   if (/^\d{1,2}$/.test(text) && Number(text) <= MAX_PROXIES) return Number(text);
   const networks = text.split(',').map((entry) => entry.trim());
   if (networks.every(isNetwork)) return networks.join(',');
-  context.addIssue(`a number of proxies up to ${MAX_PROXIES}, or networks such as 10.0.0.0/8; "true" would believe what callers say`);
+  context.addIssue(
+    `a number of proxies up to ${MAX_PROXIES}, or networks such as 10.0.0.0/8; "true" would trust addresses that callers forge`,
+  );
   return z.NEVER;
 });
 
@@ -114,15 +116,15 @@ function findDatabaseProblem(text: string): string | undefined {
   if (![url.username, url.password, url.hostname, url.pathname].every(isPercentEncoded))
     return 'contains a "%" that does not begin a percent-encoded character; write %25 for a percent sign';
   for (const [name, value] of url.searchParams) {
-    if (url.searchParams.getAll(name).length > 1) return `${name === 'sslmode' ? name : 'a parameter'} is there twice`;
+    if (url.searchParams.getAll(name).length > 1) return `${name === 'sslmode' ? name : 'a parameter'} occurs twice`;
     if (name === 'sslrootcert') continue;
-    if (name !== 'sslmode') return 'of parameters, sslmode and sslrootcert are taken';
+    if (name !== 'sslmode') return 'only the parameters sslmode and sslrootcert are supported';
     if (!/^(disable|verify-ca|verify-full)$/.test(value)) {
       return 'sslmode is disable, verify-ca or verify-full: other values allow eavesdropping';
     }
   }
   const isVerified = url.searchParams.get('sslmode')?.startsWith('verify') === true;
-  return url.searchParams.has('sslrootcert') && !isVerified ? 'sslrootcert means nothing without sslmode=verify-full' : undefined;
+  return url.searchParams.has('sslrootcert') && !isVerified ? 'sslrootcert has no effect without sslmode=verify-full' : undefined;
 }
 
 /** A secret that a key provider stores. */
@@ -139,7 +141,7 @@ export const masterSecret = list
   .refine((secrets) => secrets.length > 0, 'at least one secret')
   .refine(
     (secrets) => secrets.every((secret) => !secret.startsWith('vault:') || wrappedSecret(secret)),
-    'a secret that Vault has is named vault:<provider>:<key>, or vault:<provider>:<key>:<version>',
+    'a secret in Vault is written vault:<provider>:<key>, or vault:<provider>:<key>:<version>',
   )
   .refine(
     (secrets) => secrets.every((secret) => secret.startsWith('vault:') || secret.length >= 32),
@@ -147,7 +149,7 @@ export const masterSecret = list
   )
   .refine(
     (secrets) => secrets.every((secret) => secret.startsWith('vault:') || secret.length < 32 || new Set(secret).size >= 8),
-    'too few different characters; make a random secret, for example with: openssl rand -base64 48',
+    'too few different characters; generate a random secret, for example with: openssl rand -base64 48',
   );
 
 /** Not normalized: readers of tokens compare it exactly, and some issuers end in a slash. */

@@ -86,9 +86,9 @@ export function misspeltSettings(environment: Readonly<Record<string, string | u
     .filter((name) => name.length >= MIN_MISSPELT_LENGTH && !settingNames.includes(name))
     .flatMap((name) => {
       const suggestion = closestName(name, settingNames);
-      return suggestion === undefined ? [] : [`${name}: is no setting; did you mean ${suggestion}?`];
+      return suggestion === undefined ? [] : [`${name}: is not a setting; did you mean ${suggestion}?`];
     });
-  return [...misspelt, ...alternatives.map(({ name, setting }) => `${name}: is no setting; what it is about is said in ${setting}`)];
+  return [...misspelt, ...alternatives.map(({ name, setting }) => `${name}: is not a setting; use ${setting}`)];
 }
 
 export function isSetting(name: string): boolean {
@@ -122,7 +122,7 @@ export function readSettings(
     faults.push('PUBLIC_URL: must be set and begin with https:// in production');
   }
   if (configured['MASTER_SECRET'] !== undefined && configured['JWT_SECRET'] !== undefined) {
-    faults.push('JWT_SECRET: is the older name of MASTER_SECRET; set only one of them');
+    faults.push('JWT_SECRET: is the former name of MASTER_SECRET; set only one of them');
   }
   const secret = configured['MASTER_SECRET'] ?? configured['JWT_SECRET'];
   if (secret === undefined) faults.push('MASTER_SECRET: is missing');
@@ -130,15 +130,15 @@ export function readSettings(
   const needed = withProvider ? ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] : ['AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET'];
   for (const name of needed) if (configured[name] === undefined) faults.push(`${name}: is missing`);
   for (const name of Object.keys(configured)) {
-    if (!withProvider && name.startsWith('OIDC_')) faults.push(`${name}: means nothing without OIDC`);
+    if (!withProvider && name.startsWith('OIDC_')) faults.push(`${name}: has no effect without OIDC`);
   }
   if (configured['AMQP_CA'] !== undefined && !configured['AMQP_URL']?.startsWith('amqps:')) {
-    faults.push('AMQP_CA: means nothing without an AMQP_URL that begins with amqps:');
+    faults.push('AMQP_CA: has no effect without an AMQP_URL that begins with amqps:');
   }
   if (production && withProvider && !configured['OIDC']?.startsWith('https://'))
     faults.push('OIDC: must begin with https:// in production');
   if (configured['METRICS_TENANTS'] !== undefined && !isMeasured(configured)) {
-    faults.push('METRICS_TENANTS: means nothing without METRICS_ADDRESS or METRICS_TOKEN');
+    faults.push('METRICS_TENANTS: has no effect without METRICS_ADDRESS or METRICS_TOKEN');
   }
   faults.push(...findWorkerProblem(configured));
   const kms = readKmsConfig(configured['KMS_CONFIG'], configured['DATA_FOLDER'] ?? './data', environment);

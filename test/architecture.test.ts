@@ -25,20 +25,20 @@ describe('architecture', () => {
     wholeTree = await violations(LAYERS);
   });
 
-  it('keeps the layers apart', () => {
+  it('rejects imports that a layer must not make', () => {
     const { summary, modules } = wholeTree;
     expect(modules.filter((module) => module.source.startsWith('domain/')).length).to.be.greaterThan(20);
     expect(summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} -> ${to}`)).to.deep.equal([]);
   });
 
-  it('has no circle of folders, imports of types included', () => {
+  it('has no cycle of folders, type imports included', () => {
     const graph = folderGraph(wholeTree.modules);
     expect(graph.size).to.be.greaterThan(40);
     expect(folderCycles(graph)).to.deep.equal([]);
     for (const layer of ['domain', 'application']) console.log(`${layer}\n${describeLayer(graph, layer)}`);
   });
 
-  it('notices a circle of files or folders that consists of types only', async () => {
+  it('detects a cycle of files or folders that consists of type imports only', async () => {
     const [one, other] = [`${root}domain/planted-one`, `${root}domain/planted-other`];
     for (const folder of [one, other]) mkdirSync(folder, { recursive: true });
     try {
@@ -56,7 +56,7 @@ describe('architecture', () => {
   });
 
   // Without a parser that knows TypeScript the tool sees no file and passes everything.
-  it('notices a planted violation of every kind', async () => {
+  it('detects a planted violation of every rule', async () => {
     const folder = `${root}domain/planted-violation`;
     mkdirSync(folder, { recursive: true });
     try {
@@ -73,7 +73,7 @@ describe('architecture', () => {
     }
   });
 
-  it('notices when the client needs anything', async () => {
+  it('detects an import of any module in the client', async () => {
     const file = `${root}packages/client/src/planted.ts`;
     try {
       writeFileSync(
@@ -90,7 +90,7 @@ describe('architecture', () => {
     }
   });
 
-  it('notices when the console looks inside', async () => {
+  it('detects an import of service code in the console', async () => {
     const file = `${root}packages/console/src/pages/planted.tsx`;
     try {
       writeFileSync(
@@ -106,7 +106,7 @@ describe('architecture', () => {
     }
   });
 
-  it('notices when the attack tool looks inside', async () => {
+  it('detects an import of service code in the attack tool', async () => {
     const file = `${root}packages/attack/src/planted.ts`;
     try {
       writeFileSync(
@@ -125,7 +125,7 @@ describe('architecture', () => {
     }
   });
 
-  it('notices when the encodings that the packages share need the wallet', async () => {
+  it('detects an import of the wallet in the shared encodings', async () => {
     const file = `${root}packages/wallet/src/core/formats/planted.ts`;
     try {
       writeFileSync(
@@ -139,7 +139,7 @@ describe('architecture', () => {
     }
   });
 
-  it('notices when the simulated wallet looks inside, or needs Node', async () => {
+  it('detects an import of service code or a Node module in the simulated wallet', async () => {
     const file = `${root}packages/wallet/src/core/planted.ts`;
     try {
       writeFileSync(

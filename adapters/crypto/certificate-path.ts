@@ -127,12 +127,12 @@ function findIssuerProblem(certificate: Certificate, issuersBelow: number, isAnc
 /** RFC 5280 section 4.2.1.12; for certificates between leaf and anchor it restricts what they may certify. */
 function findPurposeProblem(certificate: Certificate, purpose: CertificatePurpose): PathFault | undefined {
   if (allowsPurpose(certificate, purpose)) return undefined;
-  return profileProblem(certificate, `its extended key usage is not for signers of a ${purpose}`);
+  return profileProblem(certificate, `its extended key usage does not allow signers of a ${purpose}`);
 }
 
 /** Requirements for a certificate that signs data, pinned or not. */
 export function findLeafProblem(leaf: Certificate, purpose: CertificatePurpose): PathFault | undefined {
-  if (isCa(leaf)) return profileProblem(leaf, 'a CA signs no credentials');
+  if (isCa(leaf)) return profileProblem(leaf, 'a CA must not sign credentials');
   // RFC 5280 section 4.2.1.3
   if (leaf.keyUsage !== undefined && !leaf.keyUsage.has(KEY_USAGE.digitalSignature)) return profileProblem(leaf, 'no digitalSignature');
   // Credentials and lists are signed by ECDSA and EdDSA only, responses of OCSP responders also by RSA.

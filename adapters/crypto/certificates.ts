@@ -237,7 +237,7 @@ function rejected(reason: RejectedVerdict['reason'], detail: string): RejectedVe
 function requireAgreedAlgorithms(result: Search, agreedOnly: boolean): Search {
   const edwardsCertificate = agreedOnly && !('trusted' in result) ? result.path.find(isOfEdwards) : undefined;
   if (edwardsCertificate === undefined) return result;
-  return rejected('certificate_profile', `"${edwardsCertificate.subjectText}" is of Ed25519, which is not agreed`);
+  return rejected('certificate_profile', `"${edwardsCertificate.subjectText}" has an Ed25519 key, which is not an agreed algorithm`);
 }
 
 type Algorithm = { readonly key: string; readonly digest: string | null };

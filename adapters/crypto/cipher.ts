@@ -39,7 +39,7 @@ export class MasterCipher extends Cipher {
     super();
     this.#random = settings.random ?? { bytes: randomBytes };
     const [current, ...previous] = settings.masterSecrets.map((secret) => new SealingKeys(secret));
-    if (current === undefined) throw new Error('At least one master secret is needed to seal.');
+    if (current === undefined) throw new Error('At least one master secret is required.');
     this.keyIds = [current.id, ...previous.map(({ id }) => id)];
     this.#sealing = current;
     this.#allKeys = [current, ...previous];
@@ -59,7 +59,7 @@ export class MasterCipher extends Cipher {
     const [version, keyId, text, ...surplus] = sealed.split('.');
     const keys = keyId === undefined ? undefined : this.#opening.get(keyId);
     const bytes = text === undefined ? undefined : decodeBase64url(text);
-    if (version !== VERSION || surplus.length > 0 || bytes === undefined) throw new Error('Not a sealed text.');
+    if (version !== VERSION || surplus.length > 0 || bytes === undefined) throw new Error('The text is not sealed.');
     if (keys === undefined) throw new Error(`Sealed under the unknown master secret "${keyId}".`);
     if (bytes.length < IV_BYTES + TAG_BYTES) throw new Error('The sealed text is too short.');
 

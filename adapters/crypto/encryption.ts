@@ -112,7 +112,7 @@ export class NodeEncryption extends Encryption {
     };
     const secret = agree(recipient, privateKey);
     const contentKey = cipher && secret && deriveContentKey(secret, header, cipher.bits);
-    if (cipher === undefined || contentKey === undefined) throw new Error('not a recipient of ours');
+    if (cipher === undefined || contentKey === undefined) throw new Error('not a recipient of this service');
 
     const bytes = Buffer.from(plaintext, 'utf8');
     const message = zip === undefined ? bytes : await deflate(bytes);

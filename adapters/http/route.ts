@@ -201,7 +201,7 @@ export const DEFAULT_BODY_LIMIT = 64 * 1024;
 /** Returns the port or use case of a token. */
 export type Find = <T>(token: Token<T>) => T;
 
-/** Routes that belong together, created once their use cases exist. */
+/** Routes that must be sent together, created once their use cases exist. */
 export type Family = (find: Find) => readonly Route[];
 
 export function family<T extends Tokens>(useCases: T, create: (useCases: PortsOf<T>) => readonly Route[]): Family {

@@ -3,7 +3,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
 import { viewOf } from './output/view-of.ts';
 
-export const DeletedView = object({ id: z.string() }).meta({ id: 'Deleted', description: 'The id of what was deleted' });
+export const DeletedView = object({ id: z.string() }).meta({ id: 'Deleted', description: 'The id of the deleted object' });
 
 /** Error response (RFC 6749 section 5.2 and protocols that follow it). Protocols add properties of their own, such as `interval`. */
 export const ProtocolError = z.looseObject({ error: z.string(), error_description: z.string().optional() }).meta({ id: 'ProtocolError' });

@@ -28,12 +28,12 @@ type CachedAccess = { readonly access: VerifiedAccess; readonly until: number };
 /** Hints for the operator of the provider; the content of a token is never revealed. */
 const REASON_MESSAGES: Partial<Record<ForeignTokenReason, string>> = {
   issuer: 'comes from another issuer than OIDC names',
-  audience: `is not for "${AUDIENCE}", which its aud has to name`,
+  audience: `does not contain "${AUDIENCE}" in its aud`,
   expired: 'has expired',
   not_yet_valid: 'is not valid yet; check the clocks',
-  type: 'is of another type; typ is at+jwt or JWT',
-  id_token: 'is an ID token or another that is no access token; send the access token',
-  key_binding: 'is bound to a key (cnf), and calls here bring no proof of it; have the provider issue a bearer token',
+  type: 'has another type; typ must be at+jwt or JWT',
+  id_token: 'is an ID token or another token; send the access token',
+  key_binding: 'is bound to a key (cnf), but this API does not support proofs; let the provider issue a bearer token',
   unknown_key: 'is signed with a key that the provider does not publish',
   signature: 'is not signed by the provider',
 };
@@ -58,8 +58,9 @@ export class OidcAccessTokens extends AccessTokens {
 
   #describe(reason: ForeignTokenReason): string {
     const { algorithm, subjectClaim } = this.#settings;
-    if (reason === 'algorithm') return `the access token is not signed with ${algorithm}, as OIDC_ALGORITHM says`;
-    if (reason === 'subject') return `the access token does not say who calls: it needs ${subjectClaim} (OIDC_SUB), and client_id or azp`;
+    if (reason === 'algorithm') return `the access token is not signed with ${algorithm} (OIDC_ALGORITHM)`;
+    if (reason === 'subject')
+      return `the access token does not identify the client: it requires ${subjectClaim} (OIDC_SUB), and client_id or azp`;
     return `the access token ${REASON_MESSAGES[reason] ?? 'cannot be read'}`;
   }
 
@@ -84,7 +85,7 @@ export class OidcAccessTokens extends AccessTokens {
       return access;
     } catch (error) {
       if (error instanceof ForeignTokenError) {
-        this.#ports.log.info('access token refused', { reason: error.reason });
+        this.#ports.log.info('access token rejected', { reason: error.reason });
         throw new Failure('unauthenticated', this.#describe(error.reason));
       }
       if (!(error instanceof AuthorizationServerError)) throw error;

@@ -91,7 +91,7 @@ export class CheckedSignatures extends KmsProvider {
     throw new Failure(
       'unavailable',
       { message: 'the key cannot be used at present; try again', retryAfterSeconds: RETRY_SECONDS },
-      { cause: new OperatorReason(`the key provider "${name}" made a signature that is not by the key ${handle.keyId}`) },
+      { cause: new OperatorReason(`the key provider "${name}" returned a signature that is not by the key ${handle.keyId}`) },
     );
   }
 }

@@ -84,7 +84,7 @@ export class GuardedCalls {
   }
 
   #circuitOpenError(): Failure {
-    return this.unavailable(new Error('it failed several times in a row and is left alone for some seconds'));
+    return this.unavailable(new Error('it failed several times in a row and is not called for some seconds'));
   }
 
   /** @returns true if this call probes the provider. */
@@ -98,7 +98,7 @@ export class GuardedCalls {
   /** If all calls hang, none of them fails by itself, so the timeouts of waiting calls count. */
   #noSlotError(): Failure {
     if (this.#hangs()) this.#count();
-    return this.unavailable(new Error('other calls to it took all of the time'));
+    return this.unavailable(new Error('other calls to it used up the timeout'));
   }
 
   /** Rejects when `signal` is aborted. The slot is released when the work has really ended. */

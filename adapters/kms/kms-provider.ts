@@ -24,7 +24,7 @@ export abstract class KmsProvider {
 
   /** @throws Failure `invalid_input` unless the provider overrides it and the key is a signature key of this service. */
   import(_tenantId: string, _privateKey: PrivateKeyMaterial): Promise<StoredKey> {
-    return Promise.reject(new Failure('invalid_input', 'This KMS provider takes no private keys from outside.'));
+    return Promise.reject(new Failure('invalid_input', 'This KMS provider does not import private keys.'));
   }
 
   /**
@@ -32,7 +32,7 @@ export abstract class KmsProvider {
    * @throws Failure `conflict` unless the provider overrides it: keys do not leave their provider.
    */
   release(_key: SigningKey): Uint8Array {
-    throw new Failure('conflict', 'this key cannot leave its provider');
+    throw new Failure('conflict', 'this key cannot be exported from its provider');
   }
 
   /** @throws Failure `unavailable` if it is known not to work at present. */

@@ -30,7 +30,7 @@ export class KmsRegistry extends Kms {
     this.#providers = new Map(settings.providers.map((entry) => [entry.name, entry]));
     this.#default = settings.default;
     this.#tenantDefaults = new Map(Object.entries(settings.tenantDefaults ?? {}));
-    if (this.#providers.size !== settings.providers.length) throw new Error('The KMS configuration names a provider twice.');
+    if (this.#providers.size !== settings.providers.length) throw new Error('The KMS configuration contains a provider twice.');
     for (const name of [this.#default, ...this.#tenantDefaults.values()]) {
       if (!this.#providers.has(name)) throw new Error(unknownProviderMessage(name));
     }
@@ -135,5 +135,5 @@ async function withProviderName<T>({ name }: NamedProvider, work: () => Promise<
 }
 
 function unknownProviderMessage(name: string): string {
-  return `The KMS configuration has no provider named "${name}". Add it, or name one that is configured.`;
+  return `The KMS configuration has no provider "${name}". Add it, or use a configured provider.`;
 }

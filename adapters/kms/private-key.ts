@@ -14,16 +14,17 @@ export function parsePrivateKey(material: PrivateKeyMaterial): PrivateKey {
   const publicJwk = key === undefined ? undefined : parsePublicJwk(createPublicKey(key).export({ format: 'jwk' }));
   const algorithm = publicJwk === undefined ? undefined : algorithmOf(publicJwk);
   if (key === undefined || publicJwk === undefined || algorithm === undefined) {
-    throw new Failure('invalid_input', 'Give a private key on P-256, P-384, P-521 or Ed25519.');
+    throw new Failure('invalid_input', 'Send a private key on P-256, P-384, P-521 or Ed25519.');
   }
-  if (!halvesMatch(key) || !isStated(publicJwk, material)) throw new Failure('invalid_input', 'The public half of the key is not its own.');
+  if (!halvesMatch(key) || !isStated(publicJwk, material))
+    throw new Failure('invalid_input', 'The public key does not match the private key.');
   return { key, publicJwk, algorithm };
 }
 
 /** Public half of a key that this service generated. */
 export function publicHalf(key: KeyObject): PublicJwk {
   const publicJwk = parsePublicJwk(createPublicKey(key).export({ format: 'jwk' }));
-  if (publicJwk === undefined) throw new Error('Made a key that is no signature key.');
+  if (publicJwk === undefined) throw new Error('The created key is not a signature key.');
   return publicJwk;
 }
 

@@ -199,7 +199,7 @@ function documentReader<T extends { readonly id: string }>(
     async get(id) {
       const document = await this.find(id);
       if (document !== undefined) return document;
-      throw new Failure('not_found', `there is no ${table.slice(0, -1).replaceAll('_', ' ')} of this id`);
+      throw new Failure('not_found', `there is no ${table.slice(0, -1).replaceAll('_', ' ')} with this id`);
     },
     async find(id) {
       const [row] = await read(statements.find, tenantId, id);

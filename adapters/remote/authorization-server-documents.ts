@@ -15,7 +15,7 @@ const ABSENT: ReadonlySet<AuthorizationServerFault> = new Set(['bad_status', 'no
 /** @throws AuthorizationServerError if no address has metadata, or if they cannot be used. */
 export async function fetchMetadata(remote: Remote, issuer: string, tenantId: string | undefined): Promise<ServerMetadata> {
   const addresses = metadataAddresses(issuer);
-  let fault = new AuthorizationServerError('bad_issuer', `${issuer} cannot be the address of an issuer.`);
+  let fault = new AuthorizationServerError('bad_issuer', `${issuer} is not a valid issuer address.`);
   for (const [index, address] of addresses.entries()) {
     const document = await fetchDocument(remote, address, tenantId).catch((error: unknown) => {
       if (!(error instanceof AuthorizationServerError) || !ABSENT.has(error.fault)) throw error;
@@ -37,7 +37,7 @@ export async function fetchKeys(
   { issuer, jwksUri }: ServerMetadata,
   tenantId: string | undefined,
 ): Promise<readonly ForeignKey[]> {
-  if (jwksUri === undefined) throw new AuthorizationServerError('bad_metadata', `The metadata of ${issuer} name no jwks_uri.`);
+  if (jwksUri === undefined) throw new AuthorizationServerError('bad_metadata', `The metadata of ${issuer} have no jwks_uri.`);
   const keys = parseForeignKeys(await fetchDocument(remote, jwksUri, tenantId));
   if (keys === undefined) throw new AuthorizationServerError('bad_keys', `The key set of ${issuer} cannot be used.`);
   return keys;
@@ -54,7 +54,7 @@ async function fetchDocument(remote: Remote, address: string, tenantId: string |
   });
   if (answer.status !== 200) throw new AuthorizationServerError('bad_status', `${endpoint} answered with status ${answer.status}.`);
   const document = parseBody(answer);
-  if (document === undefined) throw new AuthorizationServerError('not_json', `${endpoint} answered with something that is no JSON object.`);
+  if (document === undefined) throw new AuthorizationServerError('not_json', `${endpoint} returned a response that is not a JSON object.`);
   return document;
 }
 

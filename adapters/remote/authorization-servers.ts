@@ -116,7 +116,7 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
       return claims;
     } catch (cause) {
       if (!(cause instanceof ForeignTokenError)) throw cause;
-      throw userinfoFault('bad_answer', 'said what cannot be used', `userinfo_${cause.reason}`, cause);
+      throw userinfoFault('bad_answer', 'returned an invalid response', `userinfo_${cause.reason}`, cause);
     }
   }
 
@@ -203,7 +203,7 @@ async function fetchUserinfo(
     maxBytes: ANSWER_BYTES,
   }).catch((error: unknown) => {
     if (!(error instanceof AuthorizationServerError)) throw error;
-    throw userinfoFault(error.fault, 'gave no complete answer', 'userinfo', error);
+    throw userinfoFault(error.fault, 'returned an incomplete response', 'userinfo', error);
   });
   if (answer.status === 200) return answer;
   const fault = answer.status >= 500 ? 'bad_status' : 'refused';

@@ -61,7 +61,7 @@ export class CallQueue {
       if (slot.group.key !== largestKey) continue;
       this.#calls.delete(slot);
       this.#queue.transfer(slot, queueKey);
-      call.abort(new RemoteError('busy', 'Too many calls are under way; this one took longest.'));
+      call.abort(new RemoteError('busy', 'Too many calls are in progress; this one took longest.'));
       return;
     }
   }

@@ -24,7 +24,7 @@ const TLS_REASONS: Readonly<Record<string, string>> = {
   ERR_SSL_UNSUPPORTED_PROTOCOL: 'the server offers no supported version of TLS',
   ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'the server offers no supported version of TLS',
   ERR_SSL_NO_CIPHERS_AVAILABLE: 'the server offers no supported cipher',
-  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'the server demands a client certificate',
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'the server requires a client certificate',
 };
 const CONNECTION_REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',

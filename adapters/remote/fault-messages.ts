@@ -2,11 +2,11 @@ import type { RemoteError, RemoteFault } from '../../application/ports/remote.ts
 
 const FAULT_MESSAGES: Readonly<Record<RemoteFault, string>> = {
   refused_address:
-    'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https; metadata services of clouds need an entry for just them',
+    'is a blocked address; add it to OUTBOUND_ALLOW if it is not public https; metadata services of clouds require an exact entry',
   timeout: 'did not answer in time',
-  too_large: 'answered with too much',
+  too_large: 'returned a response that is too large',
   unreachable: 'could not be reached',
-  busy: 'could not be waited for, as this service has too many calls under way',
+  busy: 'could not be called, because this service has too many calls in progress',
   redirected: 'answered with a redirect that is not followed; the final address is needed',
 };
 

@@ -60,5 +60,5 @@ function assertAddressesAllowed(guard: TenantAddressGuard, target: Target, addre
   }
   const rejected = addresses.find(({ address }) => !guard.permits(target, address));
   if (rejected === undefined) return;
-  throw new RemoteError('refused_address', `${target.host} leads to ${rejected.address}, which may not be called.`);
+  throw new RemoteError('refused_address', `${target.host} resolves to ${rejected.address}, which is a blocked address.`);
 }

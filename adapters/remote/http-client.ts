@@ -40,7 +40,7 @@ export class GuardedHttpClient extends Remote {
   readonly #globalQueue = new CallQueue(GLOBAL_LIMITS);
   readonly #tenants = new Map<string, CallQueue>();
   readonly #origins = new Map<string, CallQueue>();
-  readonly #memory = new MemoryBudget(MEMORY_LIMITS, () => new RemoteError('busy', 'Too much is being sent and received at once.'));
+  readonly #memory = new MemoryBudget(MEMORY_LIMITS, () => new RemoteError('busy', 'Too many bytes are being sent and received.'));
   #isClosed = false;
 
   /**
@@ -116,10 +116,10 @@ export class GuardedHttpClient extends Remote {
       throw new RemoteError('refused_address', 'Only https addresses can be called.');
     }
     if (url.username !== '' || url.password !== '') {
-      throw new RemoteError('refused_address', `An address at ${url.host} carries credentials.`);
+      throw new RemoteError('refused_address', `An address at ${url.host} contains credentials.`);
     }
     if (isPermittedLiteral(this.#guard.forTenant(tenantId, isSigned), url) === false) {
-      throw new RemoteError('refused_address', `${url.origin} may not be called.`);
+      throw new RemoteError('refused_address', `${url.origin} is a blocked address.`);
     }
     return url;
   }

@@ -24,7 +24,7 @@ export async function requestToken(
   timeoutMs = TIMEOUT_MS,
 ): Promise<{ readonly status: number; readonly body: JsonObject | undefined }> {
   const { tokenEndpoint, issuer } = metadata;
-  if (tokenEndpoint === undefined) throw new AuthorizationServerError('bad_metadata', `The metadata of ${issuer} name no token_endpoint.`);
+  if (tokenEndpoint === undefined) throw new AuthorizationServerError('bad_metadata', `The metadata of ${issuer} have no token_endpoint.`);
   const { headers, parameters } = authenticate(metadata, client);
   const answer = await call(remote, tokenEndpoint, {
     tenantId: client.tenantId,
@@ -52,7 +52,7 @@ function authenticate(metadata: ServerMetadata, { clientId, clientSecret }: Clie
   if (methods.includes('client_secret_post')) return { headers: {}, parameters: { client_id: clientId, client_secret: clientSecret } };
   throw new AuthorizationServerError(
     'client_authentication',
-    `${metadata.issuer} takes neither client_secret_basic nor client_secret_post.`,
+    `${metadata.issuer} supports neither client_secret_basic nor client_secret_post.`,
   );
 }
 
@@ -75,13 +75,13 @@ export function parseTokenAnswer(
 ): TokenAnswer {
   const error = body?.['error'];
   if (typeof error === 'string' && ERROR_CODE.test(error)) {
-    const message = `The token endpoint of ${issuer} refused the request: ${error}.`;
+    const message = `The token endpoint of ${issuer} rejected the request: ${error}.`;
     throw new AuthorizationServerError('refused', message, { error });
   }
   if (status !== 200) throw badStatus(issuer, status);
   const { id_token: idToken, access_token: accessToken } = body ?? {};
   if (typeof idToken !== 'string' || (accessToken !== undefined && typeof accessToken !== 'string')) {
-    throw new AuthorizationServerError('bad_answer', `The token endpoint of ${issuer} answered without a readable ID token.`);
+    throw new AuthorizationServerError('bad_answer', `The token endpoint of ${issuer} returned no valid ID token.`);
   }
   return { idToken, accessToken };
 }

@@ -24,7 +24,7 @@ const REFUSALS: ReadonlyMap<string, string> = new Map([
   ['unauthorized_client', 'does not allow this client to log in with a password'],
   ['unsupported_grant_type', 'does not allow logins with a password'],
   ['invalid_scope', 'requires a scope'],
-  ['invalid_request', 'does not understand the login'],
+  ['invalid_request', 'rejects the login request as invalid'],
   ['access_denied', 'rejects this account'],
 ]);
 
@@ -65,7 +65,7 @@ function parseToken(
   const { access_token: token, token_type: type } = body ?? {};
   const isBearer = typeof type === 'string' && type.toLowerCase() === 'bearer';
   if (typeof token !== 'string' || !BEARER.test(token) || !isBearer) {
-    throw new RegistrarError('bad_provider', `The token endpoint of ${issuer} answered without a bearer token.`);
+    throw new RegistrarError('bad_provider', `The token endpoint of ${issuer} returned no bearer token.`);
   }
   return { token, usableUntil: now + (lifetimeOf(body) - MARGIN_SECONDS) * 1000 };
 }

@@ -19,7 +19,7 @@ const ANSWER_BYTES = 1024 * 1024;
 const MESSAGES: Partial<Record<RemoteFault, string>> = {
   timeout: `did not answer within ${TIMEOUT_MS / 1000} seconds`,
   too_large: `answered with more than ${ANSWER_BYTES / 1024} KiB`,
-  redirected: 'answered with a redirect; give the final address',
+  redirected: 'answered with a redirect; set the final address',
 };
 
 /** Purpose of the keys that sign for tenants without a secret. */
@@ -62,7 +62,7 @@ export class RemoteWebhooks extends Webhooks {
     // RFC 8259 section 8.1: a byte order mark may be ignored.
     const parsed = parseJson((decodeUtf8(answer.body) ?? '').replace(/^\uFEFF/, ''));
     if (parsed === undefined && options.isAnswerOptional !== true)
-      throw new WebhookError('not_json', `${endpoint} answered with something that is no JSON.`);
+      throw new WebhookError('not_json', `${endpoint} returned a response that is not JSON.`);
     return { status, body: parsed };
   }
 

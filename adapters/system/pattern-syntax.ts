@@ -58,7 +58,7 @@ class PatternReader {
   }
 
   #group(): PatternNode {
-    if (this.#take(GROUP) === undefined) throw new Error('patterns may not look ahead or behind, nor change flags');
+    if (this.#take(GROUP) === undefined) throw new Error('patterns must not contain lookaround or inline flags');
     const inside = this.alternatives();
     this.#at++;
     return inside;
@@ -66,8 +66,8 @@ class PatternReader {
 
   #atom(): PatternNode {
     const [atom = ''] = this.#take(ATOM) ?? [];
-    if (atom === '') throw new Error('a pattern could not be read');
-    if (BACKREFERENCE.test(atom)) throw new Error('patterns may not refer back to a group');
+    if (atom === '') throw new Error('a pattern could not be parsed');
+    if (BACKREFERENCE.test(atom)) throw new Error('patterns must not contain backreferences');
     const edge = EDGES.get(atom);
     if (edge !== undefined) return { kind: 'edge', edge };
     if (!/^[\\[.]/.test(atom)) return { kind: 'one', matches: (character) => character === atom };

@@ -206,7 +206,7 @@ function excessOfDocument(document: JsonObject): string | undefined {
 
 /** A recursive schema can exhaust the stack before the meter. */
 function unfinished(error: unknown): string {
-  if (error instanceof WorkExhausted || error instanceof RangeError) return 'takes too much work to check';
+  if (error instanceof WorkExhausted || error instanceof RangeError) return 'takes too much work to validate';
   throw error;
 }
 
@@ -220,7 +220,7 @@ const DATA = ['const', 'enum', 'default', 'examples', 'required', 'dependentRequ
 /** References only to locations that certainly hold schemas, so that no evaluation escapes the count. */
 const REFERENCE = /^#(?:\/(?:\$defs|definitions)\/[A-Za-z0-9_.-]+)?$/;
 const REJECTED_KEYWORDS: ReadonlyMap<string, string> = new Map([
-  ['$async', 'asynchronous schemas are not taken'],
+  ['$async', 'asynchronous schemas are not supported'],
   ['$dynamicRef', 'use $ref in place of $dynamicRef'],
   ['$recursiveRef', 'use $ref in place of $recursiveRef'],
 ]);
@@ -255,7 +255,7 @@ function inner(value: Json): Json {
 
 function assertReferences(schema: JsonObject, isRoot: boolean): void {
   for (const [name, message] of REJECTED_KEYWORDS) if (Object.hasOwn(schema, name)) throw new Error(message);
-  if (!isRoot && Object.hasOwn(schema, '$id')) throw new Error('$id is for the schema as a whole');
+  if (!isRoot && Object.hasOwn(schema, '$id')) throw new Error('$id is only allowed for the whole schema');
   if (!Object.hasOwn(schema, '$ref')) return;
   const { $ref } = schema;
   if (typeof $ref !== 'string' || !REFERENCE.test($ref)) {

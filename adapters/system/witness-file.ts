@@ -58,8 +58,8 @@ export class WitnessFile extends Witness {
       return Sightings.parse(JSON.parse(text));
     } catch (cause) {
       throw new Error(
-        `${this.#file}: is not what the service keeps there of how far its database is. Look whether the database was put ` +
-          'back (docs/backup-and-restore.md), then remove the file',
+        `${this.#file}: is not a valid record of the database position. Check whether the database was restored ` +
+          '(docs/backup-and-restore.md), then remove the file',
         { cause },
       );
     }

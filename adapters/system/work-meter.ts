@@ -17,6 +17,6 @@ export class WorkMeter {
   /** @throws WorkExhausted beyond the limit. */
   spend(steps: number): void {
     this.#spent += steps;
-    if (this.#spent > this.#limit) throw new WorkExhausted('the document takes too much work to check');
+    if (this.#spent > this.#limit) throw new WorkExhausted('the document takes too much work to validate');
   }
 }

@@ -65,7 +65,7 @@ export class ListThread {
         const refusal = new TrustListRefusal('malformed', why);
         resolve({ outcome: { refusal }, cpuMs: performance.now() - begun });
       };
-      const timer = setTimeout(() => fail(`it takes longer than ${milliseconds / 1000} seconds to read`), milliseconds);
+      const timer = setTimeout(() => fail(`it takes longer than ${milliseconds / 1000} seconds to parse`), milliseconds);
       timer.unref();
       const receive = (response: ThreadResponse) => {
         if ('fault' in response) {
@@ -86,14 +86,14 @@ export class ListThread {
       };
       const onError = (error: unknown) => {
         if (error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY') {
-          fail('it takes too much memory to read');
+          fail('it takes too much memory to parse');
           return;
         }
         settle();
         this.end();
         reject(error);
       };
-      const exited = () => fail('its reader ended without an answer');
+      const exited = () => fail('its parser ended without a result');
       worker.on('message', receive).on('error', onError).on('exit', exited);
       // A copy, which is transferred to the thread: the caller keeps its own bytes.
       const copy = new Uint8Array(bytes);

@@ -121,7 +121,7 @@ export class ThreadedTrustLists extends TrustListReader {
   }
 }
 
-const tooManyError = () => new TrustListRefusal('unavailable', 'too many large lists wait to be read');
+const tooManyError = () => new TrustListRefusal('unavailable', 'too many large lists wait to be parsed');
 
 function bytesOf(jobs: readonly WaitingJob[]): number {
   return jobs.reduce((sum, { bytes }) => sum + bytes.length, 0);

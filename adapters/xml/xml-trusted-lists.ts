@@ -58,7 +58,7 @@ export class XmlTrustedLists extends XmlTrustedListReader {
 
 /** @throws TrustListRefusal `malformed` */
 function parseText(bytes: Uint8Array, limits: XmlLimits): string {
-  if (bytes.length > limits.bytes) throw new TrustListRefusal('malformed', `lists in XML are read up to ${limits.bytes / 1_000_000} MB`);
+  if (bytes.length > limits.bytes) throw new TrustListRefusal('malformed', `lists in XML may have up to ${limits.bytes / 1_000_000} MB`);
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   const text = decodeUtf8(withLineFeeds(hasMark ? bytes.subarray(3) : bytes));
   if (text === undefined) throw new TrustListRefusal('malformed', 'not UTF-8');

@@ -17,10 +17,10 @@ const time = z.iso
   .optional();
 
 export const AuditLogQuery = z.object({
-  tenant: z.string().max(63).optional().describe('Whose log; for `tenants:manage`, which otherwise reads that of the service'),
+  tenant: z.string().max(63).optional().describe('Tenant of the log, for `tenants:manage`. Default: the log of the service'),
   actor: z.string().min(1).max(255).optional().describe('Client id, or `system` for the service itself'),
   kind: z.enum(AUDIT_KINDS).optional().describe('Kind of the changed object'),
-  target: z.string().min(1).max(255).optional().describe('Id of the thing'),
+  target: z.string().min(1).max(255).optional().describe('Id of the changed object'),
   action: z.enum(AUDIT_ACTIONS).optional(),
   since: time.describe('Only entries of this time or later'),
   until: time.describe('Only entries before this time'),

@@ -29,14 +29,14 @@ export function findAnchorMismatch(anchors: readonly Anchor[], page: readonly Pr
   );
   if (mismatch === undefined) return undefined;
   const { sequence } = mismatch;
-  return { sequence, kind: 'unexpected', message: `entry ${sequence} is another one than was expected` };
+  return { sequence, kind: 'unexpected', message: `entry ${sequence} differs from the expected entry` };
 }
 
 export function findTruncation(anchors: readonly Anchor[], end: Progress): ChainFault | undefined {
   const missingAnchor = anchors.find(({ sequence }) => sequence > end.sequence);
   if (missingAnchor === undefined) return undefined;
   const sequence = end.sequence + 1;
-  const message = `the chain ends with ${end.sequence}, but it has had an entry ${missingAnchor.sequence}`;
+  const message = `the chain ends with ${end.sequence}, but it had an entry ${missingAnchor.sequence}`;
   return { sequence, kind: 'truncated', message };
 }
 
@@ -45,8 +45,8 @@ export function withPruningWarning(report: ChainReport, start: Progress, expecte
   if (expected === undefined || expected.sequence >= start.sequence) return report;
   const { sequence } = expected;
   const warning =
-    `entry ${sequence} is kept no longer, so it cannot be held against what was expected; the chain is whole from entry ` +
-    `${start.sequence + 1} on, as the log of the service says that it begins`;
+    `entry ${sequence} was pruned, so it cannot be compared with the expected entry; the chain is intact from entry ` +
+    `${start.sequence + 1} on, where it begins by the log of the service`;
   return { ...report, warning };
 }
 
@@ -54,28 +54,28 @@ export function warningOf({ olderTenants, at: readTime }: Beginning): string | u
   if (readTime === undefined || olderTenants === 0) return undefined;
   const countText = olderTenants === 1 ? 'was 1 tenant' : `were ${olderTenants} tenants`;
   return (
-    `the log begins on ${readTime.toISOString()}, when there ${countText} already. So it has to be where the service was updated ` +
-    'that day from a release without an audit log; otherwise the log was emptied before that'
+    `the log begins on ${readTime.toISOString()}, when there ${countText} already. This is only correct if the service was updated ` +
+    'on that day from a release without an audit log; otherwise the log was emptied before'
   );
 }
 
 export function tenantMissingFault(latest: AuditEntry | undefined): ChainFault {
-  const lastEntryNote = latest === undefined ? '' : `, which speaks of it last in entry ${latest.sequence}`;
-  const message = `there is no such tenant, and the log of the service has no removal of it${lastEntryNote}`;
+  const lastEntryNote = latest === undefined ? '' : `, whose last entry about it is ${latest.sequence}`;
+  const message = `the tenant does not exist, and the log of the service contains no removal of it${lastEntryNote}`;
   return { sequence: 1, kind: 'removed', message };
 }
 
 export function unknownOriginFault(): ChainFault {
-  const message = 'there is such a tenant, but the log of the service has no creation of it, and the log is not younger';
+  const message = 'the tenant exists, but the log of the service contains no creation of it, although the log is older';
   return { sequence: 1, kind: 'unexpected', message };
 }
 
 export function createdTwiceFault({ sequence }: AuditEntry): ChainFault {
-  const message = `the tenant was made again by entry ${sequence} of the log of the service, but was not removed before`;
+  const message = `the tenant was created again by entry ${sequence} of the log of the service, but was not removed before`;
   return { sequence: 1, kind: 'unexpected', message };
 }
 
 export function missingChainReport(scope: string, { sequence }: Anchor): ChainReport {
-  const message = `there is no such chain, but it has had an entry ${sequence}`;
+  const message = `the chain does not exist, but it had an entry ${sequence}`;
   return { scope, end: CHAIN_START, fault: { sequence: 1, kind: 'removed', message } };
 }

@@ -117,14 +117,14 @@ export class ChainVerifier {
     return finish(end, verifyEnd(this.#macs, scope, end, head) ?? findTruncation(anchors, end) ?? (await this.#faultAfter(scope, head)));
   }
 
-  /** A fault if there are entries after the head, unless they were written since it was read. */
+  /** A fault if entries exist after the head, unless they were written since it was read. */
   async #faultAfter(scope: string, head: AuditHead | undefined): Promise<ChainFault | undefined> {
     const headSequence = head?.sequence ?? 0;
     const [unexpectedEntry] = await this.#page(scope, headSequence, Number.MAX_SAFE_INTEGER);
     if (unexpectedEntry === undefined) return undefined;
     const currentHead = await this.#read(scope, (log) => log.head());
     if (currentHead !== undefined && currentHead.sequence > headSequence) return undefined;
-    const message = `there are entries after ${headSequence}, where the head says that the chain ends`;
+    const message = `entries exist after ${headSequence}, where the chain ends by its head`;
     return { sequence: headSequence + 1, kind: 'head_outdated', message };
   }
 

@@ -50,7 +50,7 @@ export class PruneAuditLog extends needs({ store: Store, auditMacs: AuditMacs, s
     const { progress, fault } = verifyEntries(auditMacs.macs, tenantId, start, expiredEntries);
     if (fault !== undefined) {
       const { kind, message } = fault;
-      log.error('an audit log is not pruned, since it is not as the service wrote it', { tenantId, kind, message });
+      log.error('an audit log is not pruned, since it was tampered with', { tenantId, kind, message });
       return 0;
     }
     if (progress.sequence > start.sequence) await store.forService(({ audit }) => audit.prune(tenantId, progress), { by: SYSTEM });

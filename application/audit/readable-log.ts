@@ -17,6 +17,6 @@ export async function readableLog(store: Store, caller: Caller, tenant: string |
     return (await store.forTenant(tenant as TenantId, (repositories) => repositories.tenant.get())).id;
   }
   if (tenant !== undefined && tenant !== caller.tenantId) throw new Failure('not_found', 'there is no such tenant');
-  if (isRestricted(caller)) throw new Failure('forbidden', 'this client is restricted to some configurations, and the log is about all');
+  if (isRestricted(caller)) throw new Failure('forbidden', 'this client is restricted to some configurations, but the log covers all');
   return caller.tenantId;
 }

@@ -17,12 +17,12 @@ export const PIECE_ENTRIES = 2_000;
 const CURSOR = /^([1-9]\d{0,14})\.([A-Za-z0-9_.-]{1,200})$/;
 
 export const VerificationQuery = z.object({
-  tenant: z.string().max(63).optional().describe('Whose log; for `tenants:manage`, which otherwise verifies that of the service'),
+  tenant: z.string().max(63).optional().describe('Tenant of the log, for `tenants:manage`. Default: the log of the service'),
   cursor: z
     .string()
     .max(220)
     .optional()
-    .describe('`next` of the answer before; without it verification begins with the first entry that is kept'),
+    .describe('`next` of the previous response; without it verification begins with the first stored entry'),
 });
 export type VerificationQuery = z.infer<typeof VerificationQuery>;
 
@@ -59,6 +59,6 @@ export class VerifyChain extends needs({ store: Store, auditMacs: AuditMacs }) {
 
 function parseCursor(cursor: string): Progress {
   const [, sequence, hash] = CURSOR.exec(cursor) ?? [];
-  if (sequence === undefined || hash === undefined) throw invalidInput('cursor', 'take the cursor from the answer before');
+  if (sequence === undefined || hash === undefined) throw invalidInput('cursor', 'use the cursor of the previous response');
   return { sequence: Number(sequence), hash };
 }

@@ -81,7 +81,7 @@ export class OcspResponders extends needs({ remote: Remote, certificates: Certif
     if (answer === undefined) throw unusable('it is about other certificates');
     const now = this.ports.clock.now();
     if (!this.#isSigned(answer, issuer, authority, now))
-      throw unusable('its signer may not answer for the issuer, or its signature is invalid');
+      throw unusable('its signer is not authorized by the issuer, or its signature is invalid');
     const fault = findAnswerProblem(answer, now);
     // A revoked certificate stays revoked, however old the response is.
     if (fault !== undefined && answer.status !== 'revoked') throw unusable(fault);

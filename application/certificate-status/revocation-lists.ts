@@ -89,7 +89,7 @@ export class RevocationLists extends needs({
       // A revoked certificate stays revoked, also if the copy that lists it is out of date.
       if (findTimeProblem(cached, clock.now()) !== undefined) return { list: cached, fault: detailOf(error) };
       // The older list is valid until its announced next update.
-      log.warn('revocation list not refreshed, the older copy is used', { tenantId, reason: error.reason });
+      log.warn('revocation list not refreshed; the older copy is used', { tenantId, reason: error.reason });
       return { list: cached };
     }
   }
@@ -125,7 +125,7 @@ export class RevocationLists extends needs({
     // An attacker between the two could send an older list, which lacks later revocations. A list from the future is a mistake of the
     // issuer, which a correct list may replace.
     if (cached !== undefined && !isFromFuture(cached, now) && list.thisUpdate < cached.thisUpdate)
-      throw unavailable('older than the list before');
+      throw unavailable('older than the previous list');
     const revoked = parseDer('the list', () => new RevokedEntries(list.entries));
     const { thisUpdate, nextUpdate, scope } = list;
     return { uri, fetchedAt: now, size: body.length, thisUpdate, nextUpdate, revoked, ...defined({ scope }) };

@@ -85,7 +85,7 @@ export class RevocationVerifier extends needs({ revocationLists: RevocationLists
     for (const address of responders) {
       const answer = await this.#queryResponder(tenantId, address, { ...sources, issuer: link.issuer });
       if (typeof answer === 'string') faults.push(`${withoutQuery(address)} (${answer})`);
-      else if (answer.status === 'good') return `${name}: good, says ${withoutQuery(address)} at ${answer.thisUpdate.toISOString()}`;
+      else if (answer.status === 'good') return `${name}: good, by ${withoutQuery(address)} at ${answer.thisUpdate.toISOString()}`;
       else {
         const sinceText = answer.revokedAt?.toISOString() ?? '';
         throw new Refusal('certificate_revoked', `${name}: since ${sinceText}, ${withoutQuery(address)}`);
@@ -132,12 +132,12 @@ function sourcesOf({ name, certificate }: Link): RevocationSources {
     return revocationSourcesOf(certificate);
   } catch (error) {
     if (!(error instanceof DerError)) throw error;
-    throw new Refusal('revocation_unavailable', `${name}: what it names cannot be read`);
+    throw new Refusal('revocation_unavailable', `${name}: its revocation sources cannot be parsed`);
   }
 }
 
 function missingSourceReason({ hasSources: isNamed }: RevocationSources): string {
-  return isNamed ? 'it names no list that can be fetched' : 'it names no list';
+  return isNamed ? 'it names no list with a usable address' : 'it names no list';
 }
 
 /** Removes the query, which may contain a secret. */

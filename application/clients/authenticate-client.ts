@@ -15,7 +15,7 @@ import { type NoRights, rightsOf } from './rights.ts';
 const NO_RIGHTS: Readonly<Record<NoRights, string>> = {
   removed: 'the client of this token was removed; the token is valid again if the client is created again',
   replaced: 'the secret of the client of this token was replaced; get a token with the new one',
-  gone: 'the client of this token does not exist any more',
+  gone: 'the client of this token no longer exists',
 };
 
 /** Delays a request until its tenant may use the database; undefined if it may now. */
@@ -93,14 +93,14 @@ export class AuthenticateClient extends needs({
   /** @returns the claims of the token, or the caller itself when it manages tenants. */
   async #verify(token: string | undefined): Promise<VerifiedAccess | ServiceCaller> {
     const { accessTokens, settings } = this.ports;
-    if (token === undefined) throw new Failure('unauthenticated', 'an access token is needed: Authorization: Bearer …');
+    if (token === undefined) throw new Failure('unauthenticated', 'an access token is required: Authorization: Bearer …');
     const verified = accessTokens.verify(token);
     // Tokens of this service are verified synchronously; awaiting them would cost a turn of the event loop.
     const claims = verified instanceof Promise ? await verified : verified;
     if (claims === undefined) {
       throw new Failure(
         'unauthenticated',
-        'the access token is invalid or expired, or was made under a former MASTER_SECRET; check its audience and the clocks',
+        'the access token is invalid or expired, or was issued under a former MASTER_SECRET; check its audience and the clocks',
       );
     }
     if (!managesTenants(claims, settings)) return claims;

@@ -8,7 +8,7 @@ import type { ServiceSettings } from '../ports/settings.ts';
  * @throws Failure `conflict`.
  */
 export function assertIdNotReserved(settings: ServiceSettings, clientId: string): void {
-  if (clientId === settings.rootClient.clientId) throw new Failure('conflict', 'a client of this id exists already');
+  if (clientId === settings.rootClient.clientId) throw new Failure('conflict', 'a client with this id already exists');
 }
 
 /**
@@ -17,6 +17,6 @@ export function assertIdNotReserved(settings: ServiceSettings, clientId: string)
  */
 export function assertNotAdministratorId(tenantId: TenantId, clientId: string): void {
   if (clientId.endsWith('-admin') && clientId !== administratorOf(tenantId)) {
-    throw invalidInput('clientId', 'names that end in -admin are kept for the administrators of tenants');
+    throw invalidInput('clientId', 'names that end in -admin are reserved for the administrators of tenants');
   }
 }

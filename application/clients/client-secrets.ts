@@ -105,7 +105,7 @@ export class PickUpSecret extends needs({ store: Store, clock: Clock, cipher: Ci
 }
 
 function secretGoneError(): Failure {
-  return new Failure('gone', 'there is no secret to fetch (any more); rotate it to get a new one');
+  return new Failure('gone', 'no secret can be fetched, or no longer; rotate it to get a new one');
 }
 
 /**
@@ -123,7 +123,7 @@ export class RotateSecret extends needs({ store: Store, clock: Clock, random: Ra
     if (caller.tenantId === null && clientId === settings.rootClient.clientId)
       throw new Failure(
         'not_found',
-        'the built-in client is not stored: it gets another secret by AUTH_CLIENT_SECRET and a restart of all processes',
+        'the built-in client is not stored: change its secret by AUTH_CLIENT_SECRET and a restart of all processes',
       );
     assertMayHoldSecret(caller, await readClientFor(store, caller, clientId));
     const secret = random.token(256);

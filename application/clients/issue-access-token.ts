@@ -26,7 +26,7 @@ export class IssueAccessToken extends needs({
     const { accessTokens, secrets, store, settings, log, clock } = this.ports;
     const { externalIssuer } = accessTokens;
     if (externalIssuer !== undefined) {
-      throw new Failure('unauthorized_client', `access tokens come from ${externalIssuer}, not from here`);
+      throw new Failure('unauthorized_client', `access tokens are issued by ${externalIssuer}, not by this service`);
     }
     const invalidClientError = new Failure('invalid_client', { message: 'unknown client or wrong secret', basic: true });
     if (clientId === settings.rootClient.clientId) {

@@ -35,8 +35,8 @@ async function unknownOf(
         rule: 'docs/roles.md, Clients that are restricted',
         member,
         concerns: 'the client',
-        message: `there is no configuration ${JSON.stringify(name)} at present, so this name allows nothing`,
-        change: suggestion === undefined ? 'make it, or take the name out' : `make it, or write ${suggestion}`,
+        message: `the configuration ${JSON.stringify(name)} does not exist, so this id allows nothing`,
+        change: suggestion === undefined ? 'create it, or remove the id' : `make it, or write ${suggestion}`,
       };
     });
 }

@@ -78,7 +78,7 @@ export class Administration {
   /** The caller that imports a tenant's documents, with the current state of the tenant. @throws Failure `not_found`. */
   async callerOf(tenantId: TenantId): Promise<TenantCaller> {
     const head = await this.ports.store.read(tenantId).state();
-    if (head === undefined) throw new Failure('not_found', 'the tenant is gone');
+    if (head === undefined) throw new Failure('not_found', 'the tenant was removed');
     return {
       tenantId,
       clientId: IMPORT_ACTOR,

@@ -58,7 +58,7 @@ export async function findMissingConfigurations(
     const ids = new Set(configurations.map(({ id }) => id));
     const names = body[member as keyof typeof configurationsByProperty] ?? [];
     return names.flatMap((id, index): FolderFault[] => {
-      const message = `there is no configuration "${id}" yet, so this allows nothing`;
+      const message = `the configuration "${id}" does not exist yet, so this id allows nothing`;
       return ids.has(id) ? [] : [{ file, path: `${member}.${index}`, message }];
     });
   });

@@ -111,7 +111,7 @@ function withReason(message: string, { acceptedBy, because, change }: NarrowedRu
 }
 
 function asDependent(fault: FolderFault): FolderFault {
-  return { ...fault, message: `${fault.message} (not imported: it needs a file that is not imported)` };
+  return { ...fault, message: `${fault.message} (not imported: it requires a file that is not imported)` };
 }
 
 function applyInDryRun(
@@ -161,7 +161,7 @@ function findRepeated({ documents, unread }: FolderContents): {
     const otherFile = fileByName.get(name);
     const { file } = document;
     if (otherFile === undefined) fileByName.set(name, file);
-    else repeated.set(file, { file, path: '', message: `describes the same as ${otherFile}` });
+    else repeated.set(file, { file, path: '', message: `describes the same object as ${otherFile}` });
   }
   return { repeated: [...repeated.values()], files: new Set(repeated.keys()) };
 }
@@ -169,7 +169,7 @@ function findRepeated({ documents, unread }: FolderContents): {
 function findTenantProblems(tenant: TenantId, tenantDocuments: readonly DocumentIdentity[]): FolderFault[] {
   const faults: FolderFault[] = [];
   const [issue] = TenantIdSchema.safeParse(tenant).error?.issues ?? [];
-  if (issue !== undefined) faults.push({ file: tenant, path: '', message: `is no tenant id: ${issue.message}` });
+  if (issue !== undefined) faults.push({ file: tenant, path: '', message: `is not a valid tenant id: ${issue.message}` });
   if (tenantDocuments.every((document) => document.kind !== 'tenant' || document.tenant !== tenant)) {
     faults.push({ file: `${tenant}/tenant.json`, path: '', message: 'is missing' });
   }
@@ -184,7 +184,7 @@ function findAdministratorProblems(documents: readonly Document[]): FolderFault[
     const isAdministrator = (each: Document) => each.kind === 'client' && each.id === id && each.tenant === document.tenant;
     const clientDocument = documents.find(isAdministrator);
     if (clientDocument === undefined) return [];
-    const message = `the administrator has its roles in ${clientDocument.file}; leave them out here`;
+    const message = `the roles of the administrator are set in ${clientDocument.file}; remove them here`;
     return [{ file: document.file, path: 'roles', message }];
   });
 }
@@ -264,8 +264,8 @@ async function endedTenants(
     const { endsAt: documentEnd } = document.body;
     const endsAt = storedTenant === undefined ? documentEnd && new Date(documentEnd) : storedTenant.endsAt;
     if (!endsAt || !hasEnded({ endsAt }, now)) continue;
-    const consequence = storedTenant === undefined ? 'it is not made again' : 'it is being removed';
-    const message = `the time of this tenant was over at ${endsAt.toISOString()}: ${consequence}, and its files are passed over`;
+    const consequence = storedTenant === undefined ? 'it is not created again' : 'it is being removed';
+    const message = `this tenant expired at ${endsAt.toISOString()}: ${consequence}, and its files are ignored`;
     endedFaults.set(id, { file: document.file, path: 'endsAt', message });
   }
   return endedFaults;

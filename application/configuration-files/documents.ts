@@ -49,7 +49,7 @@ export function parseDocument(document: FolderDocument): { readonly document: Do
     .filter(({ path }) => !unfilled.some((unfilledPath) => isWithin(path, unfilledPath)))
     .map((fault) => ({ file, ...fault }));
   if (kind === 'tenant' && id !== tenant) {
-    faults.push({ file, path: 'id', message: `is another one than the name of the folder, "${tenant}"` });
+    faults.push({ file, path: 'id', message: `differs from the name of the folder, "${tenant}"` });
   }
   if (faults.length > 0 || 'errors' in parsed || unfilled.length > 0) return { faults };
   return { document: { kind, file, tenant, id, body: parsed.data } as Document };
@@ -83,7 +83,7 @@ function hiddenSecrets(kind: FileKind, value: JsonObject): { path: string; messa
     if (text === HIDDEN && Object.hasOwn(secrets, path)) paths.push(path);
     return text;
   });
-  const message = 'is what answers show for a secret; give the secret by a placeholder';
+  const message = 'is a masked secret; set the secret by a placeholder';
   return paths.map((path) => ({ path, message }));
 }
 

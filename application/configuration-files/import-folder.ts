@@ -68,7 +68,7 @@ export class ImportFolder extends needs({ ...CheckFolder.needs, log: Log }) {
       for (const fault of checked.withheld) log.error(`configuration folder: ${describeFault(fault)}`);
       for (const fault of checked.advice.slice(0, MAX_ADVICE)) log.warn(`configuration folder: ${describeFault(fault)}`);
       if (checked.advice.length > MAX_ADVICE)
-        log.warn(`configuration folder: further warnings; config check names all`, { further: checked.advice.length - MAX_ADVICE });
+        log.warn(`configuration folder: further warnings; config check lists all`, { further: checked.advice.length - MAX_ADVICE });
     }
     for (const warning of warnings) log.warn(`configuration folder: ${describeFault(warning)}`);
     // A concurrent import may be the cause, so the check is repeated with the lease.
@@ -76,7 +76,7 @@ export class ImportFolder extends needs({ ...CheckFolder.needs, log: Log }) {
     if (faults.length > 0) return true;
     const isNeeded = [...outcomes.values()].some((outcome) => outcome !== 'unchanged');
     const counts = { tenants: documents.size, files: outcomes.size };
-    if (!isNeeded) log.info('configuration folder: everything is as it says', counts);
+    if (!isNeeded) log.info('configuration folder: no changes', counts);
     return isNeeded;
   }
 
@@ -123,7 +123,7 @@ async function withImportLease({ store, log, random }: Ports, work: () => Promis
   const deadline = performance.now() + WAIT_MS;
   for (let isFirst = true; !(await acquire()); isFirst = false) {
     if (isFirst) log.info('configuration folder: another process imports; waiting for it');
-    if (performance.now() > deadline) throw new Error('another process is importing for too long');
+    if (performance.now() > deadline) throw new Error('the import of another process takes too long');
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   const tryAcquire = (seconds?: number) =>

@@ -34,7 +34,7 @@ export class OfflineListSigners extends ListSigners {
   protected override async signerOf(tenantId: TenantId, uri: string): Promise<SignerAndContent> {
     const ownList = parseInternalTrustListAddress(uri, this.ports.settings.publicUrl);
     if (ownList !== undefined) return ownList.tenantId === tenantId ? super.signerOf(tenantId, uri) : {};
-    throw new TrustListRefusal('unavailable', 'an import fetches nothing, so give the certificate of its signer');
+    throw new TrustListRefusal('unavailable', 'an import fetches nothing, so set the certificate of its signer');
   }
 
   protected override async read(tenantId: TenantId, certifiedList: CertifiedList): Promise<TrustList | undefined> {

@@ -17,7 +17,10 @@ export class RedeemConsoleTicket extends needs({
   async execute(ticket: string): Promise<{ token: string; expiresInSeconds: number }> {
     const { tickets, accessTokens, settings, log } = this.ports;
     if (accessTokens.externalIssuer !== undefined || !tickets.redeem(ticket)) {
-      throw new Failure('unauthenticated', 'this link was used, or is too old: log in with a client, or restart the service for another');
+      throw new Failure(
+        'unauthenticated',
+        'this link was used or has expired: log in with a client, or restart the service for another link',
+      );
     }
     log.note({ clientId: settings.rootClient.clientId });
     return accessTokens.issue(rootAccessClaims(settings));

@@ -68,12 +68,12 @@ export class RelayEvents {
 
   /** Logs the failure of a run, once until the next success. */
   logFailure(error: unknown): void {
-    if (!this.#isUnsure) this.#ports.log.warn('events could not be handed on; they are sent again', reasonOf(error));
+    if (!this.#isUnsure) this.#ports.log.warn('events could not be published; they are sent again', reasonOf(error));
     this.#isUnsure = true;
   }
 
   #logRecovery(): void {
-    if (this.#isUnsure) this.#ports.log.info('events are handed on again');
+    if (this.#isUnsure) this.#ports.log.info('events are published again');
     this.#isUnsure = false;
   }
 
@@ -87,12 +87,12 @@ export class RelayEvents {
     const logFields = { tenantId: rejectedNotice?.tenantId, sessionId: rejectedNotice?.sessionId, version: rejectedNotice?.version };
     if (++this.#refusals >= MAX_REFUSALS) {
       // All later events of the batch were sent as often, so they are given up as well.
-      log.error('events are given up for the queues that refuse them; the first is named', logFields);
+      log.error('events are skipped for the queues that reject them; the first one is named', logFields);
       this.#refusals = 0;
       await eventLog.advanceRelay(after, events[events.length - 1]?.cursor ?? after);
       return 'more';
     }
-    log.warn('a queue refuses an event, which is sent again; see docs/events.md', logFields);
+    log.warn('a queue rejects an event, which is sent again; see docs/events.md', logFields);
     const cursor = cursorBefore(events, index);
     if (cursor !== undefined && (await eventLog.advanceRelay(after, cursor))) this.#refusals = 0;
     return 'refused';
@@ -102,7 +102,7 @@ export class RelayEvents {
     const { eventLog, log } = this.#ports;
     const count = await eventLog.renumber(BATCH);
     if (count === 0) {
-      log.warn('the database counts from lower numbers than before, as after a restore: events that were handed on may come again');
+      log.warn('the database counts from lower numbers than before, as after a restore: published events may be repeated');
     }
     return 'more';
   }

@@ -53,7 +53,7 @@ export class MeasureStored extends needs({ store: Store, log: Log }) {
       cache.set(tenant, endings);
       return endings;
     } catch (error) {
-      this.ports.log.error('what ends of a tenant cannot be read', { tenantId }, error);
+      this.ports.log.error('the expiry dates of a tenant cannot be read', { tenantId }, error);
       return [];
     }
   }

@@ -91,7 +91,7 @@ export class BatchFactory extends needs({
   }
 
   /**
-   * Allocates entries of one list whose indices do not reveal that they belong together (ARF 3.0 ISSU_35). Entries that happen to
+   * Allocates entries of one list whose indices do not reveal that they must be sent together (ARF 3.0 ISSU_35). Entries that happen to
    * form a pattern are returned to the pool and others are allocated.
    */
   async #allocateEntries(tenant: TenantConfiguration, configuration: CredentialConfiguration, count: number): Promise<AllocatedEntries> {

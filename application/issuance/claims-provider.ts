@@ -55,7 +55,7 @@ export class ClaimsProvider extends needs({
     token: WalletTokenClaims,
   ): Promise<ProvidedClaims> {
     const source = sourceOf(session, configuration);
-    if (source === undefined) throw issuanceDeniedError('the session holds no offer any more');
+    if (source === undefined) throw issuanceDeniedError('the session no longer contains an offer');
     if (source.type === 'webhook') return this.#fromWebhook(tenant, session, configuration, source.webhook, token);
     const { claims } = source;
     try {

@@ -128,14 +128,14 @@ export async function assertIssuable({ schemaValidator, clock }: Ports, issuable
   const [schemaFault] = findSchemaProblems(schemaValidator, issuable);
   if (schemaFault !== undefined)
     throw issuanceDeniedError(
-      `the claims do not fit the schema: ${schemaFault.path || 'the document'} ${schemaFault.message}`,
-      'the claims do not fit the schema; failure of the session says where',
+      `the claims do not match the schema: ${schemaFault.path || 'the document'} ${schemaFault.message}`,
+      'the claims do not match the schema; the failure of the session names the path',
     );
   const [fault] = await findIssuingProblems(clock, issuable);
   if (fault !== undefined)
     throw issuanceDeniedError(
       `the claims cannot be issued: ${fault.path || 'the document'} ${fault.message}`,
-      'the claims cannot be issued; failure of the session says where',
+      'the claims cannot be issued; the failure of the session names the path',
     );
 }
 

@@ -187,5 +187,5 @@ function assertScopeOfOneType(
   );
   if (clash === undefined) return;
   const clashName = mayUse(allowedIssuanceConfigs, clash.id) ? clash.id : 'another configuration';
-  throw invalidInput('config.scope', `${clashName} has this scope, but is another type of credential`);
+  throw invalidInput('config.scope', `${clashName} has this scope, but another credential type`);
 }

@@ -142,7 +142,7 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     if (fault !== undefined) throw issuanceDeniedError(`the key chain "${chain.id}" cannot sign this licence: ${fault}`);
     return ({ holderKey, status }, range) => {
       // ISO/IEC 18013-5 section 9.1.2.4: deviceKeyInfo is mandatory.
-      if (holderKey === undefined) throw new Failure('invalid_proof', 'an mdoc needs a key of the device');
+      if (holderKey === undefined) throw new Failure('invalid_proof', 'an mdoc requires a device key');
       const times = mdocValidity(now, lifeTime, validity, randomWithin(range, randomFraction(random)));
       const prepared = prepareMdoc({
         docType: config.docType ?? '',

@@ -41,7 +41,7 @@ export class CredentialMessages extends needs({ encryption: Encryption }) {
       throw new Failure('invalid_credential_request', `send the body as ${types}`);
     }
     // OpenID4VCI 1.0 section 10
-    if (requestEncryption === 'required') throw new Failure('invalid_encryption_parameters', 'this issuer takes encrypted requests only');
+    if (requestEncryption === 'required') throw new Failure('invalid_encryption_parameters', 'this issuer only accepts encrypted requests');
     return { body: parse(decodeUtf8(body) ?? ''), encrypted: false };
   }
 

@@ -72,7 +72,7 @@ export async function assertMayRequestPresentations(
     if (id === undefined) continue;
     const path = `iaeActions.${index}.presentationConfigId`;
     if (!mayAsk && !storedIds.has(id)) {
-      const message = `${path}: naming a presentation configuration needs presentation:manage or presentation:request`;
+      const message = `${path}: a presentation configuration requires presentation:manage or presentation:request`;
       throw new Failure('forbidden', message);
     }
     const exists = (await presentationConfigurations.find(id)) !== undefined;
@@ -93,8 +93,8 @@ export function assertMayReceivePresentations(
   const requestedIds = (iaeActions ?? []).flatMap((action) => presentationOf(action) ?? []);
   const mayAsk = roles.includes('presentation:manage') || roles.includes('presentation:request');
   if (requestedIds.every((id) => mayAsk && mayUse(allowedPresentationConfigs, id))) return;
-  const needed = 'presentation:manage or presentation:request, and leave to use what iaeActions name';
-  throw new Failure('forbidden', `${path}: it is told what was presented, so naming it needs ${needed}`);
+  const needed = 'presentation:manage or presentation:request, and the right to use the configurations of iaeActions';
+  throw new Failure('forbidden', `${path}: it receives presented data, so it requires ${needed}`);
 }
 
 function presentationOf(action: InteractiveAction): string | undefined {

@@ -33,8 +33,8 @@ const Credential = z
   .regex(/^[A-Za-z0-9._~-]+$/, 'a compact SD-JWT or the base64url of an mdoc');
 
 export const DeferredCompletion = strictObject({
-  credential: Credential.optional().describe('ready-made, for a request with one key'),
-  credentials: z.array(Credential).min(1).max(100).optional().describe('ready-made, at most one per key'),
+  credential: Credential.optional().describe('credential of the backend, for a request with one key'),
+  credentials: z.array(Credential).min(1).max(100).optional().describe('credentials of the backend, at most one per key'),
   claims: z
     .record(z.string(), z.json())
     .transform((claims) => claims as JsonObject)
@@ -43,7 +43,7 @@ export const DeferredCompletion = strictObject({
 })
   .refine(
     ({ credential, credentials, claims }) => [credential, credentials, claims].filter((part) => part !== undefined).length === 1,
-    'give one of credential, credentials and claims',
+    'send one of credential, credentials and claims',
   )
   .meta({
     id: 'DeferredCompletion',
@@ -60,7 +60,7 @@ export type CompletedTransaction = DeferredTransaction & { readonly findings: re
 
 /** Reasons for which a pending transaction cannot be completed any more, by the part of the change that failed. */
 const REVOKED = {
-  identifies: 'the credentials of this person were revoked after the wallet was authorized',
+  identifies: 'the credentials of this subject were revoked after the wallet was authorized',
   unrevoked: 'the authorization of the wallet was revoked',
 } as const;
 
@@ -150,7 +150,7 @@ export class DecideDeferred extends needs({
     };
     if (!(await store.commit(caller.tenantId, change, clock.now())).done) {
       assertPending(await this.get(caller, id), clock.now());
-      throw new Failure('conflict', 'the transaction was decided meanwhile');
+      throw new Failure('conflict', 'the transaction was decided concurrently');
     }
     const session = (await store.read(caller.tenantId).session(transaction.sessionId))?.session;
     if (session !== undefined) {
@@ -212,7 +212,7 @@ function isRevoked(failure: Failure): boolean {
 }
 
 function sessionEndedError(): Failure {
-  return new Failure('conflict', 'its session may issue no more');
+  return new Failure('conflict', 'its session has reached its issuance limit');
 }
 
 function maySee({ allowedIssuanceConfigs }: TenantCaller, transaction: DeferredTransaction): boolean {

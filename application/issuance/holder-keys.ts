@@ -82,7 +82,7 @@ export class HolderKeys extends needs({ signatures: Signatures, keyAttestations:
     const issuance = await tenant.issuance();
     const collected = this.#collect(context, proofs.texts);
     if (![...collected.keys.values()].every((key) => isAlgorithmAllowed(key, issuance)))
-      throw new Failure('invalid_proof', 'this issuer does not take the alg of the proof');
+      throw new Failure('invalid_proof', 'this issuer does not accept the alg of the proof');
     if (collected.attested.size > 0) return this.#withAttestations(context, collected);
     return { holderKeys: [...collected.keys.values()], used: this.#readNonces(tenant, collected.nonces, now), statuses: [] };
   }
@@ -93,7 +93,7 @@ export class HolderKeys extends needs({ signatures: Signatures, keyAttestations:
       const proof = parseJwtProof(text, attestationCache);
       // OpenID4VCI 1.0 appendix F.4
       if (!this.ports.signatures.verify(proof.key, proof.signingInput, proof.signature, 'once')) {
-        throw new Failure('invalid_proof', 'the signature of the proof is wrong');
+        throw new Failure('invalid_proof', 'the signature of the proof is invalid');
       }
       collected.nonces.add(assertJwtProofClaims(proof, { audience: tenant.issuer, clientId, now }));
       // OpenID4VCI 1.0 section 8.3: a key binds at most one credential
@@ -104,7 +104,7 @@ export class HolderKeys extends needs({ signatures: Signatures, keyAttestations:
       if (proof.keyAttestation !== undefined) collected.attested.add(proof.keyAttestation);
       else if (attestations === 'required') {
         // OpenID4VCI 1.0 appendix F.1
-        throw new Failure('invalid_proof', 'this credential needs a key_attestation in each proof');
+        throw new Failure('invalid_proof', 'this credential requires a key_attestation in each proof');
       }
     }
     return collected;
@@ -147,7 +147,7 @@ export class HolderKeys extends needs({ signatures: Signatures, keyAttestations:
   #readNonces(tenant: TenantConfiguration, nonces: ReadonlySet<string>, now: Date): ConsumedValue[] {
     return [...nonces].map((nonce) => {
       const challenge = parseChallenge(this.ports.settings.nonceKeys, tenant.tenantId, C_NONCE, now, nonce);
-      if (challenge === undefined) throw new Failure('invalid_nonce', 'the nonce is unknown or too old; get a new one');
+      if (challenge === undefined) throw new Failure('invalid_nonce', 'the nonce is unknown or expired; request a new one');
       return { kind: 'c_nonce', ...challenge };
     });
   }

@@ -63,7 +63,7 @@ export class ReplaceIssuanceConfiguration extends needs({
     const now = clock.now();
     if (!isPreferredServerAvailable(caller.tenant.issuer, requestedBody)) {
       const servers = authorizationServers(caller.tenant.issuer, requestedBody);
-      const message = `name one of authServers, the chained server when it is enabled, or built-in: ${servers.join(', ') || 'there is none'}`;
+      const message = `use one of authServers, the chained server when it is enabled, or built-in: ${servers.join(', ') || 'none exists'}`;
       throw invalidInput('preferredAuthServer', message);
     }
     assertCallable(remote, caller.tenantId, addressesOf(requestedBody, settings));

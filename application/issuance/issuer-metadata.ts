@@ -98,7 +98,7 @@ export class GetIssuerMetadata extends needs({
       const logFields = { tenant: tenant.tenantId, reason: error.message };
       // Logged once per reason, since metadata are requested often.
       tenant.derive(`metadata/unregistered/${error.message}`, () =>
-        log.warn('metadata of an issuer go out without its registration certificate', logFields),
+        log.warn('metadata of an issuer are published without its registration certificate', logFields),
       );
       return undefined;
     }
@@ -187,7 +187,7 @@ async function signedMetadata(
   if (chain?.usages.includes('access') !== true) {
     // Logged once per change of the configuration, since metadata are requested often.
     tenant.derive('metadata/no-access-key', () =>
-      log.warn('no access certificate signs the metadata of an issuer, so European wallets refuse them', {
+      log.warn('no access certificate signs the metadata of an issuer, so European wallets reject them', {
         tenant: tenant.tenantId,
         keyChain: chain?.id ?? null,
       }),

@@ -34,10 +34,10 @@ export class KeyAttestations extends needs({ signatures: Signatures, walletProvi
     if (!provider.trusted) throw new Failure('invalid_proof', `key attestation: ${provider.detail}`);
     const issuance = await tenant.issuance();
     if (![provider.key, ...[...keys.values()].map(({ key }) => key)].every((key) => isAlgorithmAllowed(key, issuance)))
-      throw new Failure('invalid_proof', 'this issuer does not take the alg of the key attestation or of its keys');
+      throw new Failure('invalid_proof', 'this issuer does not accept the alg of the key attestation or of its keys');
     // OpenID4VCI 1.0 appendix F.4; the algorithm follows from the key (RFC 8725 section 3.1)
     const isSigned = algorithm === algorithmOf(provider.key) && signatures.verify(provider.key, jws.signingInput, jws.signature);
-    if (!isSigned) throw new Failure('invalid_proof', 'the signature of the key attestation is wrong');
+    if (!isSigned) throw new Failure('invalid_proof', 'the signature of the key attestation is invalid');
     return {
       nonce: assertKeyAttestationClaims(jws.payload, expected),
       keys: new Map([...keys].map(([name, { key }]) => [name, key])),

@@ -50,13 +50,13 @@ export class NotifyWalletRevocations extends needs({
         const { fellAt: at, ...batchFields } = batch;
         const isTaken = publisher === undefined || (await publisher.publishRevocation({ ...batchFields, at }));
         if (!isTaken) {
-          log.warn('a queue refuses the event of a revocation, which is given up for it', {
+          log.warn('a queue rejects the event of a revocation, which is skipped for it', {
             tenantId: batch.tenantId,
             sessionId: batch.sessionId,
           });
         }
       } catch (error) {
-        log.warn('the event of a revocation could not be handed on; it is sent again', {
+        log.warn('the event of a revocation could not be published; it is sent again', {
           tenantId: batch.tenantId,
           reason: error instanceof Error ? error.message : String(error),
         });
@@ -78,7 +78,7 @@ export class NotifyWalletRevocations extends needs({
       id: batchId,
       event: 'credential_revoked',
       credentialConfigurationId,
-      eventDescription: 'the wallet provider revoked the wallet or its key store',
+      eventDescription: 'the wallet provider revoked the wallet or its key storage',
     };
     const webhook = await webhookOfOutcome(tenant, session ?? { request: null }, credentialConfigurationId);
     const intent = createIntent(this.ports, 'notification', { notification });

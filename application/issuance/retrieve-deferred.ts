@@ -37,7 +37,7 @@ const CREDENTIALS_REVOKED = 'the credentials were revoked before the wallet fetc
 const FAILURES: CommitFailures = { deferred: () => unknownTransactionError(), unrevoked: tokenRevokedError, uses: replayError };
 
 const requestDeniedError = () => new Failure('credential_request_denied', 'the issuer cannot issue this credential');
-const unknownTransactionError = () => new Failure('invalid_transaction_id', 'the transaction is unknown, over or done');
+const unknownTransactionError = () => new Failure('invalid_transaction_id', 'the transaction is unknown, expired or completed');
 
 /** The deferred credential endpoint (OpenID4VCI 1.0 section 9). */
 export class RetrieveDeferred extends needs({
@@ -110,7 +110,7 @@ export class RetrieveDeferred extends needs({
       const { requestEncryption, responseEncryption } = await tenant.issuance();
       // OpenID4VCI 1.0 section 10: the GET form cannot carry the parameters, so required encryption is impossible.
       if (requestEncryption === 'required' || responseEncryption === 'required') {
-        throw new Failure('invalid_encryption_parameters', 'this issuer encrypts; use the form by POST');
+        throw new Failure('invalid_encryption_parameters', 'this issuer encrypts responses; use the POST endpoint');
       }
       if (form.transactionId === undefined) throw missingIdError();
       return { transactionId: form.transactionId, seal: sealPlain };

@@ -86,7 +86,7 @@ function withSigner(chain: KeyChain, leaf: KeyLeaf | undefined): KeyChain {
 /** @throws Failure `conflict` when the leaf was renewed while the certificate for mdocs was created. */
 function assertSigner({ root, active }: KeyChain): void {
   if (root === undefined || active.documentSigner !== undefined) return;
-  throw new Failure('conflict', 'the key chain was changed or rotated meanwhile; try again');
+  throw new Failure('conflict', 'the key chain was changed or rotated concurrently; try again');
 }
 
 /** Equal certificates are not replaced, so that a repeated update changes nothing. */

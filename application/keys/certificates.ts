@@ -32,7 +32,7 @@ export class FindCertificates extends needs({ store: Store }) {
     const allChains = await this.ports.store.forTenant(caller.tenantId, ({ keyChains }) => keyChains.list());
     if (filter.certId !== undefined) {
       const matches = allChains.filter((chain) => chain.id === filter.certId);
-      if (matches.length === 0) throw new Failure('not_found', 'there is no certificate of this id');
+      if (matches.length === 0) throw new Failure('not_found', 'there is no certificate with this id');
       return { found: matches, all: allChains };
     }
     return { found: filter.keyId === undefined ? allChains : chainsOfKey(filter.keyId, allChains), all: allChains };
@@ -100,7 +100,7 @@ export class CreateCertificate extends needs({
 
   async #certify(caller: TenantCaller, holder: KeyChain, { subjectName, certUsageTypes: usages }: CertificateCreation): Promise<KeyLeaf> {
     const { root } = holder;
-    if (root === undefined) throw invalidInput('crt', 'this key has no internal authority; give its certificates');
+    if (root === undefined) throw invalidInput('crt', 'this key has no internal authority; send its certificates');
     const tenant = await caller.tenant.tenant();
     return certifyLeaf(this.ports.certificateAuthority, {
       ...leafOf(this.ports, holder, root, tenant),
@@ -126,7 +126,7 @@ function assertMayCertify(
 /** @throws Failure `not_found`. */
 function holdersOf(keyId: string, chains: readonly KeyChain[]): readonly [KeyChain, ...KeyChain[]] {
   const [firstHolder, ...otherHolders] = chainsOfKey(keyId, chains);
-  if (firstHolder === undefined) throw new Failure('not_found', 'there is no key of this id');
+  if (firstHolder === undefined) throw new Failure('not_found', 'there is no key with this id');
   return [firstHolder, ...otherHolders];
 }
 
@@ -143,7 +143,7 @@ function withCurrentRoot(createdChain: KeyChain, holders: readonly KeyChain[]): 
       (root === undefined || candidate.root?.certificate === root.certificate),
   );
   if (holder !== undefined) return root === undefined || holder.root === undefined ? createdChain : { ...createdChain, root: holder.root };
-  throw new Failure('conflict', 'the key was changed or rotated meanwhile; try again');
+  throw new Failure('conflict', 'the key was changed or rotated concurrently; try again');
 }
 
 /** Creates a certificate signing request for a key of the tenant, for an external CA. */
@@ -190,7 +190,7 @@ export class DeleteKey extends needs({ ...KEY_DESTRUCTION_PORTS, clock: Clock })
     await changeTenantExclusively(store, caller, async (repositories) => {
       const allChains = await repositories.keyChains.list();
       const chains = chainsOfKey(keyId, allChains).filter((chain) => keyIdOf(chain, allChains) === keyId);
-      if (chains.length === 0) throw new Failure('not_found', 'there is no key of this id');
+      if (chains.length === 0) throw new Failure('not_found', 'there is no key with this id');
       assertMayChangeKeys(caller.roles, chains, allChains);
       for (const chain of chains) {
         await assertUnused(repositories, chain.id);

@@ -116,7 +116,7 @@ function replaceKey(
   const marked = { ...withMarks(storedChain, compromised), updatedAt: now };
   if (!isActiveKey(storedChain, key)) return { after: marked, outcome: 'former' };
   if (preparedLeaf?.leaf === undefined || !isUnchanged(storedChain, preparedLeaf.before)) {
-    const reason = preparedLeaf?.reason ?? 'the key chain was changed meanwhile; rotate it';
+    const reason = preparedLeaf?.reason ?? 'the key chain was changed concurrently; rotate it';
     return { after: marked, outcome: 'blocked', reason };
   }
   const rotatedChain = { ...replaceActiveLeaf(marked, 'rotation', preparedLeaf.leaf, now), kmsProvider: preparedLeaf.kmsProvider };
@@ -128,7 +128,7 @@ function isActiveKey({ active }: KeyChain, key: string): boolean {
 }
 
 function keyChainChangedError(): Failure {
-  return new Failure('conflict', 'the key chain was changed or rotated meanwhile; try again');
+  return new Failure('conflict', 'the key chain was changed or rotated concurrently; try again');
 }
 
 /** @throws Failure `conflict` for a compromised key, which must not be certified or sign a request for that. */
@@ -171,7 +171,7 @@ export function warnOfSharedKeys(log: Log, tenantId: string, keys: readonly Acti
     if (reporter === undefined) continue;
     count++;
     log.warn(
-      'a tenant signs with a public key that another tenant reported as compromised: have its administrator rotate ' +
+      'a tenant signs with a public key that another tenant reported as compromised: its administrator must rotate ' +
         'the key chain with compromised: true',
       { tenantId, keyChainId, thumbprint: key, reportedBy: reporter.tenantId },
     );
@@ -191,7 +191,7 @@ export async function reportSharedKeys({ store, log }: { readonly store: Store; 
     }
     return count;
   } catch (error) {
-    log.error('whether other tenants have a compromised key is looked at by the next run of renew-key-chains', {}, error);
+    log.error('the next run of renew-key-chains checks whether other tenants use a compromised key', {}, error);
     return 0;
   }
 }

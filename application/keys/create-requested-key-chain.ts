@@ -37,7 +37,7 @@ function commonOf({ kms, settings }: Ports, owner: KeyOwner, request: KeyChainRe
   const { tenant } = owner;
   const provider = request.kmsProvider ?? tenant.kms ?? undefined;
   const { rotationEnabled, rotationIntervalDays, certValidityDays } = request;
-  if (owner.chains.some((chain) => chain.id === id)) throw new Failure('conflict', 'a key chain of this id exists already');
+  if (owner.chains.some((chain) => chain.id === id)) throw new Failure('conflict', 'a key chain with this id already exists');
   assertProvider(kms, tenant.id, provider);
   const root = rootKeyChainId === undefined ? undefined : rootOf(owner.chains, rootKeyChainId);
   return {
@@ -66,7 +66,7 @@ function withCertification(kms: Kms, common: NewKeyChain, { algorithm, selfSigne
   const parameters = { ...common, ...defined({ algorithm }) };
   if (!selfSigned) return parameters;
   assertSelfSignedUsage(common.usages, 'selfSigned');
-  if (common.certification !== undefined) throw invalidInput('selfSigned', 'give either selfSigned or rootKeyChainId');
+  if (common.certification !== undefined) throw invalidInput('selfSigned', 'set either selfSigned or rootKeyChainId');
   return { ...parameters, certification: { by: 'itself' } };
 }
 
@@ -77,7 +77,7 @@ async function importKey(ports: Ports, owner: KeyOwner, request: KeyChainImport)
     assertAlgorithm(ports.kms, common, algorithm, 'key');
     const parameters = { ...common, algorithm, leafKey: pkcs8 };
     if (request.certificates === undefined) return await createKeyChain(ports, parameters);
-    if (common.certification !== undefined) throw invalidInput('rootKeyChainId', 'give either certificates or rootKeyChainId');
+    if (common.certification !== undefined) throw invalidInput('rootKeyChainId', 'set either certificates or rootKeyChainId');
     const subject = { key: publicJwk, usages: common.usages };
     const parsed = parseCertificates(request.certificates, subject, ports.clock.now(), 'certificates');
     return await createKeyChain(ports, { ...parameters, certification: { by: 'others', ...parsed } });
@@ -96,9 +96,9 @@ export function assertProvider(kms: Kms, tenantId: string, name: string | undefi
   if (name === undefined || names.includes(name)) return;
   // Only an account that manages tenants may learn about providers of other tenants.
   if (path === 'kms' && kms.providers().some((provider) => provider.name === name)) {
-    throw invalidInput(path, `The KMS provider "${name}" is not for this tenant: KMS_CONFIG names others in onlyFor.`);
+    throw invalidInput(path, `The KMS provider "${name}" is not available to this tenant: onlyFor in KMS_CONFIG lists others.`);
   }
-  throw invalidInput(path, `There is no KMS provider "${name}", but: ${names.join(', ')}.`);
+  throw invalidInput(path, `Unknown KMS provider "${name}". Configured: ${names.join(', ')}.`);
 }
 
 /** @throws Failure `invalid_input` at `path` for an algorithm that the provider does not support. */
@@ -112,7 +112,7 @@ export function assertAlgorithm(
   const keyProvider = kms.providers().find(({ name }) => name === providerName);
   if (keyProvider === undefined || keyProvider.algorithms.includes(algorithm)) return;
   const possible = keyProvider.algorithms.join(', ');
-  throw invalidInput(path, `The KMS provider "${providerName}" has no keys for ${algorithm}, but for: ${possible}.`);
+  throw invalidInput(path, `The KMS provider "${providerName}" does not support ${algorithm}. Supported: ${possible}.`);
 }
 
 /**

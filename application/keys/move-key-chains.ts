@@ -104,7 +104,7 @@ export class MoveKeyChains extends needs(RENEWAL_PORTS) {
             count++;
           }
           // Concurrently moved: a second copy would stay at the provider unnoticed.
-          if (count === 0) throw new Failure('conflict', 'the authority was moved or removed meanwhile');
+          if (count === 0) throw new Failure('conflict', 'the authority was migrated or removed concurrently');
         },
         { by: SYSTEM, exclusive: true },
       );

@@ -78,7 +78,7 @@ class TrackingKms extends Kms {
       try {
         await this.#kms.remove(key);
       } catch (error) {
-        log.error('a key that nothing uses stays at its provider; destroy it there', about(key), error);
+        log.error('an unused key remains at its provider; destroy it there', about(key), error);
       }
     }
   }
@@ -86,7 +86,7 @@ class TrackingKms extends Kms {
   reportUncertain(log: Log): void {
     for (const key of this.#createdKeys) {
       if (key.sealedKey !== undefined) continue;
-      log.warn('a key was made, and the database did not say whether it is in use', about(key));
+      log.warn('a key was created, and the database did not confirm that it is in use', about(key));
     }
   }
 

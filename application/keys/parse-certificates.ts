@@ -47,20 +47,17 @@ export function parseCertificates(
  */
 export function assertUsagesFit(certificates: readonly string[], usages: readonly KeyUsage[], path: string): void {
   const leaf = parseCertificate(Buffer.from(certificates[0] ?? '', 'base64'));
-  const fault = leaf === undefined ? 'the certificate of the key cannot be read' : findUsageProblem(leaf, usages);
+  const fault = leaf === undefined ? 'the certificate of the key cannot be parsed' : findUsageProblem(leaf, usages);
   if (fault !== undefined) throw invalidInput(path, fault);
 }
 
 /** @returns the problem, or the certificates. */
 function parseChain(pem: string | readonly string[], subject: CertificateSubject, now: Date): string | Certificate[] {
   const texts = parsePemCertificates(typeof pem === 'string' ? pem : pem.join('\n'), MAX_CERTIFICATES);
-  if (texts === undefined) return `give 1 to ${MAX_CERTIFICATES} certificates as PEM, leaf first`;
+  if (texts === undefined) return `send 1 to ${MAX_CERTIFICATES} certificates as PEM, leaf first`;
   const chain = texts.flatMap((text) => parseCertificate(Buffer.from(text, 'base64')) ?? []);
   if (chain.length < texts.length) {
-    return (
-      'one of these is not a certificate, has times that cannot be read or end before they begin, or an RSA key of ' +
-      'other than 2048 to 4096 bits'
-    );
+    return 'one of these is not a certificate, has an invalid validity period, or an RSA key of ' + 'other than 2048 to 4096 bits';
   }
   const faults = [
     findLeafProblem(chain[0], subject),
@@ -72,7 +69,7 @@ function parseChain(pem: string | readonly string[], subject: CertificateSubject
 function findLeafProblem(leaf: Certificate | undefined, { key, usages }: CertificateSubject): string | undefined {
   if (leaf?.publicJwk === undefined || thumbprint(leaf.publicJwk) !== thumbprint(key)) return 'the first certificate is not for this key';
   // HAIP 1.0 section 6.1.1
-  if (isSelfSigned(leaf)) return 'a self-signed certificate is accepted by no wallet';
+  if (isSelfSigned(leaf)) return 'no wallet accepts a self-signed certificate';
   if (leaf.basicConstraints?.ca === true) return 'the first certificate is that of an authority';
   // RFC 5280 section 4.2.1.3
   if (leaf.keyUsage !== undefined && !leaf.keyUsage.has(KEY_USAGE.digitalSignature)) {

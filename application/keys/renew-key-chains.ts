@@ -121,7 +121,7 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
       try {
         await this.#processChain(tenantId, chain, now, run);
       } catch (error) {
-        this.ports.log.error('a key chain cannot be looked at', { tenantId, keyChainId: chain.id }, error);
+        this.ports.log.error('a key chain cannot be checked', { tenantId, keyChainId: chain.id }, error);
         run.stuck.push(`${tenantId}/${chain.id}`);
       }
     }
@@ -179,8 +179,8 @@ export class RenewKeyChains extends needs({ ...RENEWAL_PORTS, log: Log }) {
   #warn(stuck: readonly string[]): void {
     if (stuck.length === 0) return;
     this.ports.log.warn(
-      'key chains are due that cannot be renewed here: upload another certificate (POST /key-chain/{id}/csr, ' +
-        'PATCH /key-chain/{id}), or make another key chain',
+      'key chains are due that the service cannot renew: upload another certificate (POST /key-chain/{id}/csr, ' +
+        'PATCH /key-chain/{id}), or create another key chain',
       { count: stuck.length, keyChains: stuck.slice(0, MAX_NAMED).join(' ') },
     );
   }

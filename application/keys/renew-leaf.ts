@@ -47,7 +47,7 @@ export async function renewLeaf(ports: RenewalPorts, chain: KeyChain, { step, pr
       async ({ keyChains }) => {
         const now = clock.now();
         const storedChain = await keyChains.get(chain.id);
-        if (!isUnchanged(storedChain, chain)) throw new Failure('conflict', 'the key chain was changed or rotated meanwhile; try again');
+        if (!isUnchanged(storedChain, chain)) throw new Failure('conflict', 'the key chain was changed or rotated concurrently; try again');
         assertRenewable(storedChain, now);
         const renewed = { ...replaceActiveLeaf(storedChain, step, leaf, now), kmsProvider };
         await keyChains.put(renewed);

@@ -50,7 +50,7 @@ export async function destroyRetiredKeys(
     // Failed keys are postponed, so that they do not block the others.
     for (const key of failedKeys) await store.maintenance.postponeRetiredKey(key);
   } catch (error) {
-    log.error('keys that nothing needs are destroyed later', { owner: owner ?? 'all' }, error);
+    log.error('unused keys are destroyed later', { owner: owner ?? 'all' }, error);
   }
   return destroyedKeys;
 }
@@ -65,7 +65,7 @@ async function tryDestroy(
   } catch (error) {
     const reason = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
     const logFields = { tenantId, provider: handle.kms, keyId: handle.keyId, reason };
-    log.warn('a key that nothing needs is still at its provider; it will be tried again', logFields);
+    log.warn('an unused key is still at its provider; its removal is retried', logFields);
     return false;
   }
 }

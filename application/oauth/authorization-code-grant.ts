@@ -39,7 +39,7 @@ export class AuthorizationCodeGrant extends needs({
       if (grant.consumedAt !== null) {
         // RFC 6749 section 4.1.2: the code was stolen, so its tokens are revoked. Only a caller that passed the checks can cause that.
         await this.#revoke(transaction, grant);
-        throw invalidGrantError('the code was used before');
+        throw invalidGrantError('the code was already used');
       }
       const configurationIds = narrowConfigurations(grant.credentialConfigurationIds, redemption.requestedIds);
       // OpenID4VCI 1.0 section 6.2: details in either request are answered with identifiers
@@ -49,7 +49,7 @@ export class AuthorizationCodeGrant extends needs({
       const holder = { ...grant, holder: recordedRedemption.holder };
       // Created before the code is redeemed, so that a failing key provider does not cost the wallet its code.
       const answer = await tokenIssuer.respond(tenant, holder, caller, configurationIds, now);
-      const createCodeUsedError = () => invalidGrantError('the code was used before, or its offer has ended');
+      const createCodeUsedError = () => invalidGrantError('the code was already used, or its offer has ended');
       const change = { grant: { id: grant.id, act: 'redeem', redemption: recordedRedemption }, session: redeemableSession(grant) } as const;
       try {
         await transaction.claim(
@@ -101,7 +101,7 @@ function assertSameHolder({ holder }: GrantedAuthorization, caller: OAuthCaller)
   }
   // Attestation-based client authentication (draft 10) section 9.4
   if (holder.instance !== undefined && holder.instance !== client.instance) {
-    throw invalidGrantError('the code belongs to another installation of the wallet');
+    throw invalidGrantError('the code belongs to another wallet instance');
   }
   // RFC 9449 section 10
   if (holder.keyThumbprint !== undefined && holder.keyThumbprint !== proof?.thumbprint)

@@ -71,7 +71,7 @@ export async function findOffer(
     const { builtInAs } = await tenant.issuance();
     // Users do not log in at the built-in server, so the offer has to identify the subject.
     if (server === 'chained' || builtInAs?.walletInitiated === true) return null;
-    throw new Failure('invalid_request', 'this issuer needs the issuer_state of an offer');
+    throw new Failure('invalid_request', 'this issuer requires the issuer_state of an offer');
   }
   const issuer = issuerOf(server, issuerIdentifier(settings, tenant.tenantId));
   const isOpen = isOffered(offer, credentialConfigurationIds, now);

@@ -93,7 +93,7 @@ export class ClientAuthenticator extends needs({
     const hasAssertion = assertion !== undefined || type !== undefined;
     // RFC 6749 section 2.3: one method per request
     if (hasAssertion && attestation.length + attestationPop.length > 0) {
-      throw invalidClient('authenticate with an attestation or with an assertion, not with both');
+      throw invalidClient('send an attestation or an assertion, not both');
     }
     const call = { tenant, audience, now, clientId };
     // HAIP 1.0 refers to draft 07, which has the header only
@@ -113,16 +113,16 @@ export class ClientAuthenticator extends needs({
     const { attestation, pop } = parsedAttestation;
     // Draft 10 section 7.1
     if (!matchesKey(attestation.header, provider.key) || !this.#verifies(attestation, provider.key)) {
-      throw invalidAttestation('the signature of the attestation is wrong');
+      throw invalidAttestation('the signature of the attestation is invalid');
     }
     const instanceKey = instanceKeyOf(parsedAttestation);
     // Draft 10 section 7.2
     if (pop !== undefined && !this.#verifies(pop, instanceKey)) {
-      throw invalidAttestation('the signature of the proof of possession is wrong');
+      throw invalidAttestation('the signature of the proof of possession is invalid');
     }
     const issuance = await tenant.issuance();
     if (!isAlgorithmAllowed(provider.key, issuance) || !isAlgorithmAllowed(instanceKey, issuance)) {
-      throw invalidAttestation('this issuer does not take the alg of the attestation or of its proof');
+      throw invalidAttestation('this issuer does not accept the alg of the attestation or of its proof');
     }
     const accepted = assertAttestationClaims(parsedAttestation, instanceKey, {
       audience,
@@ -134,7 +134,7 @@ export class ClientAuthenticator extends needs({
     });
     // A registration binds the client_id to its own keys, so a wallet provider cannot attest it.
     if (findClient(walletClients, accepted.clientId) !== undefined) {
-      throw invalidClient('this client is registered and authenticates with client_assertion');
+      throw invalidClient('this client is registered and must authenticate with client_assertion');
     }
     // Other trusted providers may attest their own wallets, but not this one.
     const { chain, issuer } = provider.issuer;
@@ -185,7 +185,7 @@ export class ClientAuthenticator extends needs({
     // The nonce of a combined proof is the challenge.
     const dpopNonce = isCombined ? freshChallenge : await dpopNonceFor(this.ports, tenant, { issuer: audience, now });
     throw new Failure('use_attestation_challenge', {
-      message: 'the proof of possession needs the challenge of this response',
+      message: 'the proof of possession requires the challenge of this response',
       attestationChallenge: freshChallenge,
       ...defined({ dpopNonce }),
     });
@@ -226,9 +226,9 @@ async function verifiesAttestations(tenant: TenantConfiguration): Promise<boolea
 async function identifyUnauthenticated({ tenant, clientId }: ClientCall): Promise<AuthenticatedClient> {
   const { walletAttestationRequired, walletClients } = await tenant.issuance();
   if (clientId !== undefined && findClient(walletClients, clientId) !== undefined) {
-    throw invalidClient('this client is registered and authenticates with client_assertion');
+    throw invalidClient('this client is registered and must authenticate with client_assertion');
   }
-  if (walletAttestationRequired) throw invalidClient('this issuer needs a wallet attestation');
+  if (walletAttestationRequired) throw invalidClient('this issuer requires a wallet attestation');
   return { kind: clientId === undefined ? 'anonymous' : 'public', clientId, used: [] };
 }
 
@@ -258,7 +258,7 @@ function openCombined(signatures: Pick<Signatures, 'verify'>, values: readonly s
   if (thumbprint(key) !== thumbprint(instanceKey) || !signatures.verify(key, signingInput, signature)) {
     throw new Failure(
       'invalid_client_attestation',
-      'without an OAuth-Client-Attestation-PoP header the DPoP proof has to be by the attested key',
+      'without an OAuth-Client-Attestation-PoP header the DPoP proof must be signed by the attested key',
     );
   }
   const { nonce } = payload;

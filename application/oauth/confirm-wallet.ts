@@ -22,7 +22,8 @@ export type Confirmation = {
 };
 
 /** The same error for every answer that does not belong to a page of this browser; nothing has changed then. */
-const createUnknownPageError = () => new Failure('invalid_request', 'this page is unknown, answered, or of another browser');
+const createUnknownPageError = () =>
+  new Failure('invalid_request', 'this page is unknown, already answered, or belongs to another browser');
 
 /** The user who logged in upstream approves or denies an unauthenticated wallet. */
 export class ConfirmWallet extends needs({ ...TRANSACTION_PORTS, authorizationCodes: AuthorizationCodes, log: Log }) {

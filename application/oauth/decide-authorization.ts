@@ -112,7 +112,7 @@ export class DecideAuthorization extends needs({
     // The token is valid as long as its authorization, which was found above.
     const lifetime = AUTHORIZATION_LIFETIME_SECONDS;
     if (parseChallenge(settings.nonceKeys, tenantId, purpose, now, token, lifetime) === undefined) {
-      throw new Failure('invalid_request', 'this answer belongs to no page that was shown for the request');
+      throw new Failure('invalid_request', 'this answer does not belong to a page of the request');
     }
     const { interaction, request } = authorization;
     // An attacker who began the authorization knows a token, but a cross-site form in the user's browser sends no cookie.
@@ -137,5 +137,5 @@ export class DecideAuthorization extends needs({
 }
 
 function createRequestOverError(): Failure {
-  return new Failure('invalid_request', 'the request was answered already, or its offer has ended');
+  return new Failure('invalid_request', 'the request was already answered, or its offer has ended');
 }

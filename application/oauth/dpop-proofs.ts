@@ -32,10 +32,10 @@ export class DpopProofs extends needs({ signatures: Signatures, random: Random, 
     const parsedProof = parseDpopProof(values);
     // RFC 9449 section 4.3 check 7, before anything the signature covers is used
     if (!this.ports.signatures.verify(parsedProof.key, parsedProof.signingInput, parsedProof.signature)) {
-      throw new Failure('invalid_dpop_proof', 'the signature of the proof is wrong');
+      throw new Failure('invalid_dpop_proof', 'the signature of the proof is invalid');
     }
     if (!isAlgorithmAllowed(parsedProof.key, await tenant.issuance())) {
-      throw new Failure('invalid_dpop_proof', 'this issuer does not take the alg of the proof');
+      throw new Failure('invalid_dpop_proof', 'this issuer does not accept the alg of the proof');
     }
     const accepted = assertDpopProofClaims(parsedProof, expected);
     if (expected.hasChallenge === undefined) await this.#assertNonce(tenant, parsedProof.payload['nonce'], expected);

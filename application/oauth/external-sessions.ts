@@ -55,7 +55,7 @@ export class ExternalSessions extends needs({ store: Store, sessionNotes: Sessio
     const match = NAME.test(issuerState) ? await reads.sessionByPublicId(issuerState as PublicId) : undefined;
     const session = match?.session;
     if (session === undefined || !(await isForServer(tenant, session, token.issuer))) {
-      throw new Failure('invalid_token', 'issuer_state of the access token names no offer for it');
+      throw new Failure('invalid_token', 'issuer_state of the access token does not belong to an offer for it');
     }
     // An offer that is over is not reopened; the credential request is rejected later.
     if (!isOffered(session, [], now)) return session;

@@ -36,13 +36,13 @@ export class ExternalTokens extends needs({ authorizationServers: AuthorizationS
       const { tenantId } = tenant;
       if (error instanceof ForeignTokenError) {
         const { reason } = error;
-        log.warn('an access token of an external authorization server was refused', { tenantId, issuer, reason });
+        log.warn('an access token of an external authorization server was rejected', { tenantId, issuer, reason });
         throw new Failure('invalid_token', 'the access token is invalid or expired');
       }
       if (!(error instanceof AuthorizationServerError)) throw error;
       log.warn('an external authorization server cannot be used', { tenantId, issuer, reason: error.fault });
       throw new Failure('unavailable', {
-        message: 'the keys of the authorization server cannot be had at the moment',
+        message: 'the keys of the authorization server are unavailable at present',
         retryAfterSeconds: RETRY_SECONDS,
       });
     }

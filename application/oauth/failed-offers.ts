@@ -15,8 +15,8 @@ import { webhookOfOutcome } from '../webhooks/outcome-webhook.ts';
 /** Reasons for which an offer failed, for its operator. */
 export const OFFER_FAILURES = {
   tx_code_attempts: 'the transaction code was wrong five times',
-  refresh_token_replayed: 'a refresh token came back after it was used, so its tokens were revoked',
-  code_replayed: 'the authorization code came back after it was used, so its tokens were revoked',
+  refresh_token_replayed: 'a refresh token was replayed, so its tokens were revoked',
+  code_replayed: 'the authorization code was replayed, so its tokens were revoked',
 } as const;
 type OfferFailureReason = keyof typeof OFFER_FAILURES;
 

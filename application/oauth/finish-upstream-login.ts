@@ -42,7 +42,7 @@ export type FinishedLogin = { readonly location: string; readonly authorizationI
 type Login = { readonly tenant: TenantConfiguration; readonly authorization: Authorization; readonly leg: UpstreamLeg };
 
 /** The same error for every response that does not belong to a login of this browser; nothing has changed then. */
-const createUnknownLoginError = () => new Failure('invalid_request', 'this login is unknown, over, or of another browser');
+const createUnknownLoginError = () => new Failure('invalid_request', 'this login is unknown, expired, or belongs to another browser');
 
 /** The redirect URI at the upstream provider: exchanges its code for one of this service. */
 export class FinishUpstreamLogin extends needs({

@@ -112,14 +112,14 @@ export class FollowWallets extends needs({
     const { tenantConfigurations, walletProviderTrust } = this.ports;
     try {
       const tenant = await tenantConfigurations.readStored(list.tenantId);
-      if (tenant === undefined) throw new Refusal('status_unavailable', 'the tenant is gone');
+      if (tenant === undefined) throw new Refusal('status_unavailable', 'the tenant was removed');
       const notBefore = new Date(now.getTime() - MAX_INTERVAL_MS);
       const verifiedList = await walletProviderTrust.followedList(tenant, list, notBefore);
       return { list, tenant, verifiedList, from: 0, width: MAX_ENTRIES, revokedBatches: 0 };
     } catch (error) {
       if (error instanceof StoreUnavailableError) throw error;
       // An unexpected error, such as a configuration that cannot be decrypted, does not delay other lists either.
-      if (!(error instanceof Refusal)) this.ports.log.error('a list that credentials follow', { tenantId: list.tenantId }, error);
+      if (!(error instanceof Refusal)) this.ports.log.error('a followed status list', { tenantId: list.tenantId }, error);
       const refusal = error instanceof Refusal ? error : new Refusal('status_unavailable', 'an unexpected failure, see the log');
       await this.#fail(list, refusal, now);
       return undefined;
@@ -132,7 +132,7 @@ export class FollowWallets extends needs({
     const failures = list.failure?.count ?? 0;
     const retryAt = new Date(now.getTime() + Math.min(FIRST_RETRY_MS * 2 ** failures, MAX_RETRY_MS));
     await store.maintenance.noteFollowedList(list, now, retryAt, reason);
-    log.warn('a status list that credentials follow cannot be checked, and none of them is revoked', {
+    log.warn('a followed status list cannot be checked, so no credential is revoked', {
       tenantId: list.tenantId,
       list: list.uri,
       reason,
@@ -145,8 +145,7 @@ export class FollowWallets extends needs({
     const earliest = Math.max(verifiedList.freshUntil.getTime(), now.getTime() + MIN_INTERVAL_MS);
     const nextAt = new Date(Math.min(earliest, now.getTime() + MAX_INTERVAL_MS));
     await store.maintenance.noteFollowedList(list, now, nextAt);
-    if (list.failure !== null)
-      log.info('a status list that credentials follow can be checked again', { tenantId: list.tenantId, list: list.uri });
+    if (list.failure !== null) log.info('a followed status list can be checked again', { tenantId: list.tenantId, list: list.uri });
     if (revokedBatches > 0)
       log.warn('credentials were revoked with their wallets', { tenantId: list.tenantId, list: list.uri, batches: revokedBatches });
   }

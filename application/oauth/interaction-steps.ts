@@ -64,7 +64,7 @@ export class InteractionSteps extends needs({
     now: Date,
   ): Promise<{ readonly change: Change; readonly answer: WireResponse }> {
     const [action] = interaction.actions;
-    if (action === undefined) throw new Error('no interaction is left');
+    if (action === undefined) throw new Error('no interaction is pending');
     const { id } = authorization;
     const { wire } = interaction;
     const { pending, details, handles } =

@@ -76,14 +76,14 @@ export class BeginInteraction extends needs({
     const needs = { redirectUri: false, codeChallenge: false };
     const { request } = await parseRequest(this.ports, tenant, parameters, caller, needs);
     const actions = requiredActions(await tenant.credentialConfigurations(), request.credentialConfigurationIds);
-    if (actions.length === 0) throw new Failure('redirect_to_web', 'go on at the authorization endpoint');
+    if (actions.length === 0) throw new Failure('redirect_to_web', 'continue at the authorization endpoint');
   }
 }
 
 /** OpenID4VCI 1.1 section 6.2.1.2: no other app on the device may receive what the browser brings back. */
 function assertReturnable({ redirectUri, codeChallenge }: AuthorizationRequest): void {
   if (redirectUri === undefined || new URL(redirectUri).protocol !== 'https:') {
-    throw new Failure('invalid_request', 'the user is sent to the web, which needs an https redirect_uri');
+    throw new Failure('invalid_request', 'the user is redirected to a web page, which requires an https redirect_uri');
   }
   if (codeChallenge === undefined) throw new Failure('invalid_request', 'code_challenge is missing');
 }

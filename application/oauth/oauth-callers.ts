@@ -47,7 +47,7 @@ export class OAuthCallers extends needs({ clientAuthenticator: ClientAuthenticat
     const client = await clientAuthenticator.execute(tenant, issuer, request, now);
     if (request.dpop.length === 0) {
       if (endpoint === 'token' && (await bindsTokens(tenant, server))) {
-        throw new Failure('invalid_dpop_proof', 'this issuer binds access tokens: send a DPoP proof');
+        throw new Failure('invalid_dpop_proof', 'this issuer binds access tokens to keys: send a DPoP proof');
       }
       return { client, proof: undefined, used: client.used };
     }
@@ -87,15 +87,15 @@ export async function assertServed(tenant: TenantConfiguration, server: Authoriz
 export function replayError(kind: ConsumedValue['kind'], client?: AuthenticatedClient): Failure {
   switch (kind) {
     case 'c_nonce':
-      return new Failure('invalid_nonce', 'this nonce was used before');
+      return new Failure('invalid_nonce', 'this nonce was already used');
     case 'client_jti':
       // RFC 7523 section 3; attestation-based client authentication (draft 10) section 11.1
       return client?.kind === 'registered'
-        ? new Failure('invalid_client', 'this client_assertion was used before')
-        : new Failure('invalid_client_attestation', 'this proof of possession was used before');
+        ? new Failure('invalid_client', 'this client_assertion was already used')
+        : new Failure('invalid_client_attestation', 'this proof of possession was already used');
     case 'dpop_jti':
       // RFC 9449 section 11.1
-      return new Failure('invalid_dpop_proof', 'this proof was used before');
+      return new Failure('invalid_dpop_proof', 'this proof was already used');
   }
 }
 

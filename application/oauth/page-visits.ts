@@ -65,5 +65,5 @@ export async function sendToPage(
 }
 
 function createNoPageError(): Failure {
-  return new Failure('invalid_request', 'there is no page to go to');
+  return new Failure('invalid_request', 'the authorization has no pending page');
 }

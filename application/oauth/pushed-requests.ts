@@ -87,7 +87,7 @@ export async function visit<Answer>(
     const reply = await answer(pushed.tenant, pushed.authorization, now);
     if (reply !== undefined) return reply;
   }
-  throw new Failure('invalid_request', 'the request is open elsewhere');
+  throw new Failure('invalid_request', 'the request is opened concurrently');
 }
 
 /**

@@ -34,14 +34,14 @@ export class RefreshTokenGrant extends needs({
       const storedGrant = token && (await transaction.confirm(transaction.reads.grant(token.grantId)));
       const { grant, holder } = assertUsableGrant(storedGrant?.grant, server, now);
       const { refreshTokenSeconds } = await tenant.issuance();
-      if (refreshTokenSeconds === 0) throw invalidGrantError('this issuer takes no refresh tokens any more');
+      if (refreshTokenSeconds === 0) throw invalidGrantError('this issuer no longer accepts refresh tokens');
       if (token === undefined) throw invalidGrantError('the refresh token is unknown');
       assertSameHolder(holder, caller);
       const granted = holder.configurationIds ?? grant.credentialConfigurationIds;
       const configurationIds = await withinScope(tenant, narrowConfigurations(granted, refresh.requestedIds), refresh.scope);
       if (isReplayedGeneration(token.generation, grant.generation)) {
         await this.#revoke(transaction, grant);
-        throw invalidGrantError('the refresh token was used before');
+        throw invalidGrantError('the refresh token was already used');
       }
       // FAPI 2.0 section 5.3.2.1: sender-constrained tokens are not rotated; a copy is of no use to an attacker
       const answer = await tokenIssuer.respond(tenant, grant, caller, configurationIds, now);
@@ -80,7 +80,7 @@ function assertSameHolder(holder: Redeemer, caller: OAuthCaller): void {
     throw invalidGrantError('the refresh token belongs to a client that authenticates');
   }
   // Attestation-based client authentication (draft 10) section 9.3
-  if (holder.instance !== client.instance) throw invalidGrantError('the refresh token belongs to another installation of the wallet');
+  if (holder.instance !== client.instance) throw invalidGrantError('the refresh token belongs to another wallet instance');
   // RFC 9449 section 5: an authenticated wallet may change its key, any other may not
   if (holder.authenticated !== true && holder.keyThumbprint !== proof?.thumbprint) {
     throw invalidGrantError('the refresh token is bound to another key');

@@ -61,7 +61,7 @@ export class ReturnToInteraction extends needs({
   async #cancel({ tenant, authorization, now }: InteractionRun): Promise<ErrorResponse> {
     const change = { authorization: ended(authorization) };
     if (!(await this.ports.store.commit(tenant.tenantId, change, now)).done) throw createStepOverError();
-    return { error: 'access_denied', description: 'the user gave up' };
+    return { error: 'access_denied', description: 'the user cancelled' };
   }
 
   /** The wallet continues with an `auth_session` that only this browser knows. */
@@ -97,5 +97,5 @@ const NO_SPENDING = { client: { kind: 'anonymous', clientId: undefined, used: []
 const SESSION_FAILURES: readonly FailureCode[] = ['invalid_session', 'invalid_request'];
 
 function createStepOverError(): Failure {
-  return new Failure('invalid_request', 'this step is unknown, over or done already, or began in another browser');
+  return new Failure('invalid_request', 'this step is unknown, expired or already completed, or began in another browser');
 }

@@ -81,7 +81,7 @@ export class StartUpstreamLogin extends needs({
   async #endpointOf(issuer: string, tenantId: TenantId): Promise<string> {
     const { authorizationEndpoint } = await this.ports.authorizationServers.discover(issuer, tenantId);
     if (authorizationEndpoint !== undefined) return authorizationEndpoint;
-    const message = `The metadata of ${issuer} name no authorization_endpoint.`;
+    const message = `The metadata of ${issuer} have no authorization_endpoint.`;
     throw new AuthorizationServerError('bad_metadata', message);
   }
 }

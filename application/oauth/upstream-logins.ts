@@ -43,7 +43,7 @@ export function failureOfError(error: unknown): FailedLogin {
     const fault = detail === undefined ? error.fault : `${error.fault} (${detail})`;
     const reason = error.error === undefined ? fault : `${fault} ${nameOf(error.error)}`;
     return TRANSIENT_FAULTS.has(error.fault)
-      ? { error: 'temporarily_unavailable', description: 'the login cannot be reached at the moment', reason }
+      ? { error: 'temporarily_unavailable', description: 'the login is unavailable at present', reason }
       : { error: 'server_error', description: 'the login failed', reason };
   }
   if (error instanceof ForeignTokenError) {

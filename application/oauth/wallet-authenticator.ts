@@ -64,7 +64,7 @@ export class WalletAuthenticator extends needs({
     const proof = await this.#prove(tenant, { kind, text, dpop }, claims.keyThumbprint, expected);
     if ('own' in verified) return { token: verified.own, dpop: proof };
     if (proof === undefined && (await tenant.issuance()).dPopRequired) {
-      throw invalid('this issuer takes access tokens only that are bound to a key');
+      throw invalid('this issuer only accepts access tokens that are bound to a key');
     }
     // Last, since it may create a session for the user
     const token = await this.ports.externalSessions.resolve(tenant, verified.external, expected.now);

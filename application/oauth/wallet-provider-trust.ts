@@ -75,7 +75,7 @@ export class WalletProviderTrust extends needs({ trustLists: TrustLists, certifi
     if (!issuer.trusted || match === undefined) {
       const problem = issuer.trusted ? 'unknown anchor' : issuer.detail;
       const isComplete = lists.every((entry) => 'list' in entry);
-      const incompleteNote = isComplete ? '' : ', and not every trust list could be had';
+      const incompleteNote = isComplete ? '' : ', and not every trust list is available';
       return { trusted: false, detail: `the wallet provider is not trusted: ${problem}${incompleteNote}` };
     }
     return {
@@ -163,7 +163,7 @@ export class WalletProviderTrust extends needs({ trustLists: TrustLists, certifi
     const { anchors, listedAnchors } = await this.#providers(tenant);
     const successors = [...listedAnchors].filter(([, { listings }]) => listings.some(({ entity }) => entity.id === provider));
     const candidates = new Set([originalAnchor, ...successors.map(([hash]) => hash)]);
-    let refusal = new Refusal('status_invalid', 'no trust list vouches for its provider');
+    let refusal = new Refusal('status_invalid', 'its provider is on no trust list');
     for (const anchor of candidates) {
       const match = listedAnchors.get(anchor);
       if (match === undefined) continue;
@@ -206,7 +206,7 @@ function followable({ reference, keptUntil }: AttestedStatus, { issuer, provider
 const WALLET_MESSAGES: Partial<Record<RefusalReason, string>> = { status_revoked: 'is revoked', status_suspended: 'is suspended' };
 
 function walletMessageOf(reason: RefusalReason): string {
-  return WALLET_MESSAGES[reason] ?? 'has a status that cannot be established';
+  return WALLET_MESSAGES[reason] ?? 'has a status that cannot be determined';
 }
 
 function sourcesOf(tenant: TenantConfiguration, addresses: readonly string[]): Promise<readonly ListSource[]> {

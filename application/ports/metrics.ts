@@ -28,17 +28,17 @@ export type ListFill = { readonly lists: number; readonly used: number; readonly
 export const GAUGES = {
   database_connections: ['state', 'Connections to PostgreSQL: in use, idle, and requests that wait for one'],
   database_connections_limit: [undefined, 'DATABASE_POOL of this process'],
-  http_connections: [undefined, 'Connections of callers that are open'],
-  http_connections_limit: [undefined, 'Connections that this process accepts, by MAX_CONNECTIONS and the limit of open files'],
+  http_connections: [undefined, 'Open client connections'],
+  http_connections_limit: [undefined, 'Maximum number of connections of this process, by MAX_CONNECTIONS and the limit of open files'],
   open_session_bytes_highest: [
     undefined,
-    'Bytes of open sessions of the tenant that has most of those served in the last minute, see QUOTA_SESSION_BYTES',
+    'Bytes of open sessions of the tenant with the most bytes among those served in the last minute, see QUOTA_SESSION_BYTES',
   ],
   open_session_bytes_limit: [undefined, 'QUOTA_SESSION_BYTES'],
-  requests_waiting: [undefined, 'Requests that wait for a place, see REQUESTS_AT_ONCE'],
-  cache_bytes: ['cache', 'Bytes in caches, roughly'],
-  heap_limit_bytes: [undefined, 'Bytes that the heap of this process may have'],
-  draining: [undefined, '1 in the last seconds of a process, else 0'],
+  requests_waiting: [undefined, 'Requests that wait for a slot, see REQUESTS_AT_ONCE'],
+  cache_bytes: ['cache', 'Estimated bytes in caches'],
+  heap_limit_bytes: [undefined, 'Heap limit of this process in bytes'],
+  draining: [undefined, '1 while the process is being watched in its first or last seconds, else 0'],
 } as const satisfies Record<string, readonly [label: string | undefined, help: string]>;
 export type Watched = keyof typeof GAUGES;
 

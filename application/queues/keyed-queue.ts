@@ -8,6 +8,6 @@ import { FairQueue } from './fair-queue.ts';
 export function createKeyedQueue(capacity: number): FairQueue {
   return new FairQueue(
     { slots: Number.POSITIVE_INFINITY, slotsPerKey: 1, waitingPerKey: capacity - 1 },
-    () => new Failure('unavailable', { message: 'too many are changing the same at this moment; try again', retryAfterSeconds: 1 }),
+    () => new Failure('unavailable', { message: 'too many concurrent changes of the same object; try again', retryAfterSeconds: 1 }),
   );
 }

@@ -42,7 +42,7 @@ export function assertOfUse(
   throw invalidInput(
     'purpose',
     `profile eu (ARF 3.0 RPRC_09, RPRC_19): the registration certificate was issued for another purpose, by its text in "${lang}"; ` +
-      'take the certificate of this use, or say what it says',
+      'use the certificate of this purpose, or set its purpose',
   );
 }
 

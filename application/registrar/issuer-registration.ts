@@ -57,7 +57,7 @@ export class IssuerRegistration extends needs({ registrationCertificates: Regist
     if (canonicalJson(request.body ?? null) !== canonicalJson(storedRequest?.body ?? null)) assertMayOrder(roles, request);
     // If nothing is issued yet, a missing registrar would only be noticed with the first type.
     if (request.body !== undefined && (await tenant.registrarConfiguration()) === undefined)
-      throw invalidInput(PATH, 'no registrar is configured; POST /registrar/config comes first');
+      throw invalidInput(PATH, 'no registrar is configured; send POST /registrar/config first');
     const issued = typesOf(tenant, await tenant.writtenCredentialConfigurations());
     await this.#check(tenant, request, issued, now);
   }
@@ -120,10 +120,7 @@ export class IssuerRegistration extends needs({ registrationCertificates: Regist
 /** @throws Failure `forbidden` */
 function assertMayOrder(roles: readonly Role[], { body }: RegistrationCertificateRequest): void {
   if (body === undefined || roles.includes('registrar:manage')) return;
-  throw new Failure(
-    'forbidden',
-    'registrationCert: a certificate is ordered at the registrar with the role registrar:manage; name one by id or jwt',
-  );
+  throw new Failure('forbidden', 'registrationCert: an order at the registrar requires the role registrar:manage; set id or jwt instead');
 }
 
 function typeProperty({ config }: IssuedConfiguration): string {

@@ -22,14 +22,14 @@ import { getAccount } from './registrar-account.ts';
 import { registrarFailure } from './registrar-failures.ts';
 
 export const AccessCertificateOrder = object({
-  keyChainId: z.string().min(1).max(128).describe('A key chain that is for `access` and nothing else'),
+  keyChainId: z.string().min(1).max(128).describe('A key chain with only the usage `access`'),
   dns: z
     .array(z.string().max(253).regex(HOST, 'a host name'))
     .min(1)
     .max(20)
     .optional()
-    .describe('Host names for the certificate; that of `PUBLIC_URL` unless stated'),
-  rpId: z.string().min(1).max(200).optional().describe('Which relying party of the account; the first unless stated'),
+    .describe('Host names for the certificate. Default: that of `PUBLIC_URL`'),
+  rpId: z.string().min(1).max(200).optional().describe('Relying party of the account. Default: the first'),
 }).meta({ id: 'AccessCertificateOrder' });
 export type AccessCertificateOrder = z.infer<typeof AccessCertificateOrder>;
 
@@ -72,7 +72,7 @@ export class ObtainAccessCertificate extends needs({ store: Store, clock: Clock,
     return changeTenantExclusively(store, caller, async (repositories) => {
       const storedChain = getAccessChain(await repositories.keyChains.list(), id);
       if (!isSameHandle(storedChain.active.key.handle, leaf.key.handle)) {
-        throw new Failure('conflict', 'the key chain got another key meanwhile; try again');
+        throw new Failure('conflict', 'the key chain got another key concurrently; try again');
       }
       await assertNoAnchor(repositories, id);
       const chain = replaceActiveLeaf(storedChain, 'upload', leaf, clock.now());
@@ -87,7 +87,7 @@ function getAccessChain(chains: readonly KeyChain[], id: string): KeyChain {
   const chain = chains.find((candidate) => candidate.id === id);
   if (chain === undefined) throw invalidInput('keyChainId', `There is no key chain "${id}".`);
   if (chain.usages.some((usage) => usage !== 'access')) {
-    const message = `The key chain "${id}" is for other usages than "access" as well. Make one for that alone.`;
+    const message = `The key chain "${id}" also has other usages than "access". Create one with only this usage.`;
     throw invalidInput('keyChainId', message);
   }
   return chain;
@@ -96,7 +96,7 @@ function getAccessChain(chains: readonly KeyChain[], id: string): KeyChain {
 function pickRelyingParty(parties: readonly RelyingParty[], requestedId: string | undefined): RelyingParty {
   if (requestedId === undefined) return firstOf(parties, 'rpId');
   const party = parties.find(({ id }) => id === requestedId);
-  if (party === undefined) throw invalidInput('rpId', 'The account has no relying party of this id.');
+  if (party === undefined) throw invalidInput('rpId', 'The account has no relying party with this id.');
   return party;
 }
 

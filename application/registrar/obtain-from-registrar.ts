@@ -34,7 +34,7 @@ export async function obtainFromRegistrar(registrar: Registrar, order: Order): P
 
 async function find(registrar: Registrar, account: RegistrarAccount, id: string, path: string): Promise<IssuedRegistrationCertificate> {
   const issued = await registrar.findRegistrationCertificate(account, id);
-  if (issued === undefined) throw invalidInput(path, 'The registrar has no registration certificate of this id.');
+  if (issued === undefined) throw invalidInput(path, 'The registrar has no registration certificate with this id.');
   if (issued.revoked) throw invalidInput(path, 'The registrar has revoked this registration certificate.');
   return issued;
 }
@@ -47,7 +47,7 @@ async function create(
   const body = completeRegistration(registration, account.configuration.registrationCertificateDefaults, { query, issued: types });
   if ('missing' in body) {
     const member = joinPath(joinPath(path, 'body'), body.missing);
-    throw invalidInput(member, `A registration certificate needs ${body.missing}, here or in the defaults.`);
+    throw invalidInput(member, `A registration certificate requires ${body.missing}, here or in the defaults.`);
   }
   const { id: rpId } = firstOf(await registrar.relyingParties(account), path);
   const issued = await registrar.issueRegistrationCertificate(account, { ...body, rpId });

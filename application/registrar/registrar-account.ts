@@ -10,6 +10,6 @@ export async function accountOf(tenant: TenantConfiguration): Promise<RegistrarA
 /** @throws Failure `conflict` when the tenant has no account. */
 export async function getAccount(tenant: TenantConfiguration): Promise<RegistrarAccount> {
   const account = await accountOf(tenant);
-  if (account === undefined) throw new Failure('conflict', 'no registrar is configured; POST /registrar/config comes first');
+  if (account === undefined) throw new Failure('conflict', 'no registrar is configured; send POST /registrar/config first');
   return account;
 }

@@ -62,7 +62,7 @@ export class UpdateRegistrarConfiguration extends needs(PORTS) {
     return changeTenantExclusively(store, caller, async ({ registrarConfiguration: documents }) => {
       const currentConfiguration = await documents.get('default');
       if (currentConfiguration.updatedAt.getTime() !== storedConfiguration.updatedAt.getTime()) {
-        throw new Failure('conflict', 'the registrar configuration was changed meanwhile; try again');
+        throw new Failure('conflict', 'the registrar configuration was changed concurrently; try again');
       }
       const configuration = newRegistrarConfiguration(body, currentConfiguration, clock.now());
       await documents.put(configuration);

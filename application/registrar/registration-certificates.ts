@@ -177,7 +177,7 @@ export class RegistrationCertificates extends needs({
   async #obtain(lookUp: CertificateLookUp): Promise<UsableCertificate> {
     const { tenant, certificateRequest, now } = lookUp;
     const { account, request, query, issued: issuedTypes, id } = certificateRequest;
-    if (account === undefined) throw invalidInput(PATH, 'No registrar is configured; POST /registrar/config comes first.');
+    if (account === undefined) throw invalidInput(PATH, 'No registrar is configured. Send POST /registrar/config first.');
     const issued = await obtainFromRegistrar(this.ports.registrar, { account, request, query, path: PATH, issued: issuedTypes });
     const usable = await this.#accept(lookUp, issued.jwt);
     const { id: certificateId, jwt } = issued;

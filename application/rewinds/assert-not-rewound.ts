@@ -47,7 +47,7 @@ export function findSuspicion(history: History, observer: Observer): Suspicion |
   const sighting = sightings.find(({ lineage }) => lineage === newest.lineage);
   if (sighting !== undefined && compareWithHistory({ terms }, sighting) === 'lost') {
     const suspicion = createSuspicion(
-      `the database has gone back in time: this machine has seen it at ${formatPosition(sighting)}, and it is at ${nameOfTerm(newest)}`,
+      `the database went back in time: this machine has seen it at ${formatPosition(sighting)}, and it is at ${nameOfTerm(newest)}`,
       sighting,
     );
     // A copy of a database, such as that of a test system, has its own terms: a record of the copy proves nothing about this one.
@@ -56,7 +56,7 @@ export function findSuspicion(history: History, observer: Observer): Suspicion |
   }
   if (newest.lostAt !== null)
     return createSuspicion(
-      `the database has gone back in time: a process noticed at ${newest.lostAt.toISOString()} that something is missing`,
+      `the database went back in time: a process detected missing changes at ${newest.lostAt.toISOString()}`,
       positionOf(newest),
     );
   const witnessed = lastWitnessed(history);
@@ -65,9 +65,9 @@ export function findSuspicion(history: History, observer: Observer): Suspicion |
     const { by } = witnessed;
     return {
       ...createSuspicion(
-        `${witnessPlace} is out of date: it says ${formatRecord(sighting)}, but ${by ?? 'another record'} recorded ` +
-          `${formatRecord(witnessed)} since, so it cannot show whether the database has gone back in time. No running process of the ` +
-          `service confirms that nothing is missing. Start the process with the newest record first${by === null ? '' : ` (${by})`}; ` +
+        `${witnessPlace} is out of date: it contains ${formatRecord(sighting)}, but ${by ?? 'another record'} recorded ` +
+          `${formatRecord(witnessed)} since, so it cannot show whether the database went back in time. No running process of the ` +
+          `service confirms that no change is missing. Start the process with the newest record first${by === null ? '' : ` (${by})`}; ` +
           'the others then start by themselves',
         positionOf(newest),
       ),
@@ -76,22 +76,22 @@ export function findSuspicion(history: History, observer: Observer): Suspicion |
   }
   if ((sighting === undefined || isOutdatedRecord) && place !== newest.place)
     return createSuspicion(
-      'the database is not where it was, as after a backup was restored or a standby took over, and this machine has not ' +
-        'seen it before, so it is unknown if something is missing',
+      'the database is at another place, as after a restored backup or a promoted standby, and this machine has not ' +
+        'seen it before, so it is unknown whether changes are missing',
       positionOf(newest),
     );
   const otherSighting = sighting === undefined ? sightings.find((sighting) => sighting.address === address) : undefined;
   if (otherSighting !== undefined)
     return createSuspicion(
-      `the database is another one than this machine has seen at ${address}: it was emptied, or put back to before it began its history`,
+      `the database differs from the one that this machine has seen at ${address}: it was emptied, or restored to a state before its history began`,
       otherSighting,
     );
   if (sighting === undefined && !observer.isVouchedFor && witnessed !== undefined)
     return {
       ...createSuspicion(
-        `${witnessPlace} has no record of how far the database was, although the processes before kept one, and no running ` +
-          'process of the service confirms that nothing is missing: the database may have gone back in time. Mount the volume that ' +
-          'had this file; if it is lost, mount another one that outlives the container (DATA_FOLDER)',
+        `${witnessPlace} has no record of the database position, although earlier processes kept one, and no running ` +
+          'process of the service confirms that no change is missing: the database may have gone back in time. Mount the volume that ' +
+          'had this file; if it is lost, mount another persistent volume (DATA_FOLDER)',
         positionOf(newest),
       ),
       isUnwitnessed: true,
@@ -145,9 +145,9 @@ export async function assertNotRewound(ports: StartPorts, address: string, accep
   if (suspicion !== undefined && suspicion.position !== accepted) {
     if (suspicion.isProven) await terms.markLost(positionOf(newest));
     throw new RewindRefusedError(
-      `${suspicion.finding}. It would give away once more what it has forgotten: entries of status lists, codes, numbers of ` +
-        'trust lists. `npx vidimus restore fence` (in a clone `npm run restore:fence`) sees to it that nothing from before counts; see docs/backup-and-restore.md. ' +
-        `When nothing can be missing, or this is meant to be a new beginning, start once with ACCEPT_REWIND=${suspicion.position}`,
+      `${suspicion.finding}. The service would reuse lost values: status list entries, codes, sequence numbers of ` +
+        'trust lists. `npx vidimus restore fence` (in a clone `npm run restore:fence`) invalidates earlier values; see docs/backup-and-restore.md. ' +
+        `If no change can be missing, or the database was replaced on purpose, start once with ACCEPT_REWIND=${suspicion.position}`,
     );
   }
   if (suspicion === undefined && history.place === newest.place) return history;
@@ -158,7 +158,7 @@ export async function assertNotRewound(ports: StartPorts, address: string, accep
   const currentHistory = await terms.read();
   const [term] = currentHistory.terms;
   if (suspicion !== undefined && !isOpened && !isSettledByOperator(currentHistory, { term: newest.number }))
-    throw new RewindRefusedError('another process began a term of the database at the same time. Start again');
+    throw new RewindRefusedError('another process began a term of the database concurrently. Start again');
   // If this fails, the next start without the operator's acceptance is rejected again.
   if (suspicion !== undefined && term !== undefined) await witness.begin({ ...positionOf(term), address }).catch(() => {});
   return currentHistory;
@@ -179,8 +179,8 @@ async function isConfirmedByProcess(
 ): Promise<boolean> {
   if (!terms.moves) return false;
   report(
-    `waiting up to ${ANSWER_MS / 1_000} seconds for another process of the service that runs on this database: it has to confirm that ` +
-      'nothing is missing, because the record of this machine cannot show it',
+    `waiting up to ${ANSWER_MS / 1_000} seconds for another process of the service on this database, which has to confirm that ` +
+      'no change is missing, because the record of this machine cannot show it',
   );
   const id = await terms.openChallenge();
   try {

@@ -50,14 +50,14 @@ export async function fence(ports: Ports, options: Options): Promise<boolean> {
   let { next: nextExpiry } = await store.maintenance.expireSessions(now, BATCH);
   while (nextExpiry !== undefined) ({ next: nextExpiry } = await store.maintenance.expireSessions(now, BATCH, { after: nextExpiry }));
   const listFloor = await listFloorOf(ports, options, newest.beganAt, now);
-  report(`numbers of trust lists go on from ${listFloor + 1}`);
+  report(`sequence numbers of trust lists continue from ${listFloor + 1}`);
   const number = nextTermNumber(history, Math.max(0, ...sightings.map(({ term }) => term)));
   const changes = [{ member: 'term', before: newest.number, after: number }];
   await store.forService(async ({ audit }) => audit.note({ action: 'fenced', kind: 'audit-log', target: 'chain', changes }), {
     by: SYSTEM,
   });
   if (!(await terms.open({ after: newest.number, number, how: 'fenced', listFloor })))
-    throw new Error('the database began another term meanwhile; run it again');
+    throw new Error('the database began another term concurrently; run it again');
   const [newTerm] = (await terms.read()).terms;
   if (newTerm !== undefined) await witness.begin({ ...positionOf(newTerm), address });
   return true;
@@ -80,6 +80,6 @@ async function listFloorOf({ fencing }: Ports, { lostReleases }: Options, beganA
   const { number, at: publishedAt = beganAt } = await fencing.lastListRelease();
   const seconds = Math.max(0, Math.ceil((now.getTime() - publishedAt.getTime()) / 1000));
   const floor = number + (lostReleases ?? SPARE_VERSIONS + seconds * VERSIONS_PER_SECOND);
-  if (floor >= MAX_NUMBER) throw new Error('trust lists cannot have such high numbers; state --lost-releases');
+  if (floor >= MAX_NUMBER) throw new Error('trust lists cannot have such high sequence numbers; set --lost-releases');
   return floor;
 }

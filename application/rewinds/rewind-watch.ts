@@ -30,9 +30,9 @@ const OBJECTION_PERIOD_MS = 3_000;
  */
 const IDLE_CHECK_MS = 10_000;
 const LOST =
-  'the database has gone back in time, and would give away once more what it has forgotten: nothing is issued until ' +
+  'the database went back in time, and the service would reuse lost values: nothing is issued until ' +
   '`npx vidimus restore fence` (in a clone `npm run restore:fence`) was run; see docs/backup-and-restore.md';
-const SETTLING = 'another database has just taken over; it is waited for those who miss something in it';
+const SETTLING = 'another database has just taken over; processes that miss changes are awaited';
 
 /**
  * Detects a rollback of the database while this process runs. It compares the history in the database with what this process saw of it,
@@ -192,11 +192,7 @@ export class RewindWatch {
       this.#isWitnessFailing = false;
     } catch (error) {
       if (!this.#isWitnessFailing)
-        log.error(
-          'DATA_FOLDER cannot be written, so a start will not notice when the database was put back, or will be refused',
-          {},
-          error,
-        );
+        log.error('DATA_FOLDER cannot be written, so a start does not detect a restored database, or is rejected', {}, error);
       this.#isWitnessFailing = true;
     }
   }

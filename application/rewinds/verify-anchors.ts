@@ -18,9 +18,9 @@ export async function verifyAnchors(store: Pick<Store, 'forTenant' | 'forService
     if (holds) continue;
     const name = scope === SERVICE_SCOPE ? 'of the service' : `of the tenant ${scope}`;
     throw new RewindRefusedError(
-      `EXPECT_AUDIT_LOG: the audit log ${name} does not have its entry ${anchor.sequence} as it was: the database has gone back in ` +
-        'time, or somebody changed it. `npx vidimus audit verify` (in a clone `npm run audit:verify`) looks closer, and ' +
-        '`npx vidimus restore fence --force` (in a clone `npm run restore:fence -- --force`) sees to it that nothing from before counts; see docs/backup-and-restore.md. Then state what the log ends with now',
+      `EXPECT_AUDIT_LOG: the audit log ${name} does not contain the expected entry ${anchor.sequence}: the database went back in ` +
+        'time, or was tampered with. `npx vidimus audit verify` (in a clone `npm run audit:verify`) shows details, and ' +
+        '`npx vidimus restore fence --force` (in a clone `npm run restore:fence -- --force`) invalidates earlier values; see docs/backup-and-restore.md. Then set the present end of the log',
     );
   }
 }

@@ -30,7 +30,7 @@ export class CancelSession extends needs({ ...TRANSACTION_PORTS, fetchedSessions
         const cancelledSession = { ...session, status, outcome, version: session.version + 1, updatedAt: now };
         return { session: cancelledSession, authorization: result.authorization, tenant: await tenant.tenant(), now };
       }
-      throw new Failure('conflict', 'the session changes all the time; try again');
+      throw new Failure('conflict', 'the session is changed repeatedly; try again');
     });
   }
 }

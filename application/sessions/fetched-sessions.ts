@@ -78,7 +78,7 @@ export class FetchedSessions extends needs(PORTS) {
         eventBus.publish({ type: 'session', tenantId, sessionId: id });
       }
     } catch (error) {
-      log.error('that wallets fetched sessions is not on record', { tenantId, sessions: ids.length }, error);
+      log.error('fetched sessions could not be recorded', { tenantId, sessions: ids.length }, error);
     }
   }
 }

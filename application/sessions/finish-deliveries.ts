@@ -35,7 +35,7 @@ export class FinishDeliveries extends needs({ ...TRANSACTION_PORTS, sessionNotes
           await this.#finish(pending, postpone);
         } catch (error) {
           const { tenantId, sessionId } = pending;
-          log.error('a delivery that was broken off could not be finished', { tenantId, sessionId }, error);
+          log.error('an interrupted delivery could not be finished', { tenantId, sessionId }, error);
           await postpone(pending);
         }
       }),
@@ -66,7 +66,7 @@ export class FinishDeliveries extends needs({ ...TRANSACTION_PORTS, sessionNotes
     const webhook = await webhookOfDelivery(tenant, session, intent);
     const content = deliveryContent(session, intent);
     if (webhook === undefined || content === undefined) {
-      const detail = webhook === undefined ? 'its webhook is not configured any more' : 'it is not kept';
+      const detail = webhook === undefined ? 'its webhook is no longer configured' : 'it is no longer stored';
       return { ...intent, result: 'failed', detail };
     }
     try {
@@ -74,7 +74,7 @@ export class FinishDeliveries extends needs({ ...TRANSACTION_PORTS, sessionNotes
       return (await deliver(this.ports, webhook, intent, content, context)).delivery;
     } catch (error) {
       const { tenantId, id: sessionId } = session;
-      this.ports.log.error('a delivery that was broken off could not be made', { tenantId, sessionId }, error);
+      this.ports.log.error('an interrupted delivery could not be made', { tenantId, sessionId }, error);
       return lostDelivery(intent);
     }
   }
@@ -84,6 +84,6 @@ export class FinishDeliveries extends needs({ ...TRANSACTION_PORTS, sessionNotes
     const { tenantId, id } = session;
     const end = deliveryEffect(session, delivery);
     await sessionNotes.note(session, (outcome) => ({ ...withDelivery(outcome, delivery), ...end.outcome }), end.event);
-    log.info('a delivery that was broken off is finished', { tenantId, sessionId: id, delivery: delivery.id, result: delivery.result });
+    log.info('an interrupted delivery is finished', { tenantId, sessionId: id, delivery: delivery.id, result: delivery.result });
   }
 }

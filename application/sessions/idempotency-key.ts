@@ -23,7 +23,7 @@ export async function withIdempotencyKey<T extends object>(
   if (name === undefined) return make(() => ({ change: {}, refusals: {} }));
   const storedResponse = await findResponse<T>(tenantTransaction, name);
   if (storedResponse !== undefined) return storedResponse;
-  const keyInUseError = new Failure('conflict', 'another request has this Idempotency-Key at this moment; try again');
+  const keyInUseError = new Failure('conflict', 'another request with this Idempotency-Key is in progress; try again');
   const { id, requestHash } = name;
   const expiresAt = new Date(tenantTransaction.now.getTime() + IDEMPOTENCY_SECONDS * 1000);
   try {
@@ -45,6 +45,6 @@ async function findResponse<T>(transaction: TenantTransaction, { id, requestHash
   if (storedResponse === undefined) return undefined;
   // Draft-ietf-httpapi-idempotency-key-header-07 section 2.7: a key stands for one request
   if (storedResponse.said.requestHash !== requestHash)
-    throw new Failure('conflict', 'this Idempotency-Key was used for another request; take a new one');
+    throw new Failure('conflict', 'this Idempotency-Key was used for another request; use a new one');
   return storedResponse.said.answer as T;
 }

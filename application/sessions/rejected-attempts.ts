@@ -60,7 +60,7 @@ export class RejectedAttempts extends needs({ ...TRANSACTION_PORTS, sessionNotes
       const { session } = (await store.read(tenantId).sessionByPublicId(publicId)) ?? {};
       if (session !== undefined) await sessionNotes.note(session, (outcome) => appendAttempt(outcome, attempt));
     } catch (fault) {
-      log.error('a refused attempt was not noted', { tenantId, requestId }, fault);
+      log.error('a rejected attempt was not recorded', { tenantId, requestId }, fault);
     }
   }
 }

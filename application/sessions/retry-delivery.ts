@@ -33,7 +33,7 @@ export class RetryDelivery extends needs({ ...TRANSACTION_PORTS, webhooks: Webho
       const session = await readVisibleSession(store, caller, id);
       const { intent, content } = prepareRedelivery(session, deliveryId, clock.now());
       const webhook = await webhookOfDelivery(caller.tenant, session, intent);
-      if (webhook === undefined) throw new Failure('gone', 'its webhook is not configured any more');
+      if (webhook === undefined) throw new Failure('gone', 'its webhook is no longer configured');
       const audit = { by: caller, change: describeRedelivery(id, deliveryId) };
       const change = { session: updateOutcome(session, withDelivery(session.outcome, intent)), audit };
       if (!(await record(this.ports, caller.tenantId, change)).done) continue;
@@ -42,7 +42,7 @@ export class RetryDelivery extends needs({ ...TRANSACTION_PORTS, webhooks: Webho
       await this.#note(caller, id, delivery);
       return delivery;
     }
-    throw new Failure('conflict', 'the session changes all the time; try again');
+    throw new Failure('conflict', 'the session is changed repeatedly; try again');
   }
 
   /** Records the outcome, unless the session was removed meanwhile. */

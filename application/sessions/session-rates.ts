@@ -34,7 +34,7 @@ const MAX_LENGTH = 16 * 1024 * 1024;
 export const PERIODS = { '24h': 86_400_000, '7d': 7 * 86_400_000 } as const;
 
 export const SessionRatesQuery = z.object({
-  period: z.enum(['24h', '7d']).default('24h').describe('Sessions that were made in it, until now'),
+  period: z.enum(['24h', '7d']).default('24h').describe('Period of creation of the sessions, until now'),
 });
 export type SessionRatesQuery = z.infer<typeof SessionRatesQuery>;
 
@@ -63,7 +63,7 @@ export type SessionRates = {
 export class CountSessions extends needs({ store: Store, clock: Clock, fetchedSessions: FetchedSessions }) {
   /** @throws Failure `forbidden` for a client that is restricted to some configurations: statistics cover all of them. */
   async execute(caller: TenantCaller, { period }: SessionRatesQuery): Promise<SessionRates> {
-    if (isRestricted(caller)) throw new Failure('forbidden', 'this client is restricted to some configurations, and rates are about all');
+    if (isRestricted(caller)) throw new Failure('forbidden', 'this client is restricted to some configurations, but rates cover all');
     await this.ports.fetchedSessions.flushTenant(caller.tenantId);
     const periodEnd = this.ports.clock.now();
     const periodStart = new Date(periodEnd.getTime() - PERIODS[period]);

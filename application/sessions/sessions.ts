@@ -48,9 +48,7 @@ export const SessionListQuery = z.object({
     .min(1)
     .max(MAX_SEARCH)
     .optional()
-    .describe(
-      'Only sessions of this name, exactly: the id, your `reference`, the link or an address in it, a code, the nonce of a request',
-    ),
+    .describe('Only sessions with exactly this id, `reference`, link or address in it, code, or nonce of a request'),
   limit: pageLimit(DEFAULT_LIMIT),
   cursor: textCursor(CURSOR),
   sort: z.enum(['asc', 'desc']).default('desc').describe('By time of creation'),
@@ -167,7 +165,7 @@ function isBehind(position: Position, otherPosition: Position, sort: SessionList
 
 function parseCursor(cursor: string): Position {
   const [, time, id] = CURSOR.exec(cursor) ?? [];
-  if (time === undefined || id === undefined) throw invalidInput('cursor', 'take the cursor from the link of the page before');
+  if (time === undefined || id === undefined) throw invalidInput('cursor', 'use the cursor of the link of the previous page');
   return { createdAt: new Date(Number(time)), id };
 }
 

@@ -4,8 +4,8 @@ import { needs } from '../needs.ts';
 import { type ListedSetting, ListedSettings, SETTING_SOURCES } from '../ports/listed-settings.ts';
 
 export const SettingsQuery = z.object({
-  q: z.string().min(1).max(200).optional().describe('Only settings with this in their name, value or description, in capitals or not'),
-  source: z.enum(SETTING_SOURCES).optional().describe('Only settings whose value comes from there'),
+  q: z.string().min(1).max(200).optional().describe('Only settings with this text in their name, value or description, case-insensitive'),
+  source: z.enum(SETTING_SOURCES).optional().describe('Only settings with this source'),
 });
 export type SettingsQuery = z.infer<typeof SettingsQuery>;
 

@@ -22,12 +22,12 @@ export class FulfilRevocations extends needs({
       try {
         const tenant = await tenantConfigurations.readStored(order.tenantId);
         // The rows of the order are removed with all others of the tenant.
-        if (tenant === undefined) throw new Error('the tenant is gone');
+        if (tenant === undefined) throw new Error('the tenant was removed');
         await subjectRevoker.revoke(tenant, order, SYSTEM);
       } catch (error) {
         if (error instanceof StoreUnavailableError) throw error;
         // A failed order does not delay the others.
-        log.error('credentials of a person are yet to be revoked', { tenantId: order.tenantId }, error);
+        log.error('credentials of a subject are not yet revoked', { tenantId: order.tenantId }, error);
         await store.maintenance.postponeOrder(order, new Date(now.getTime() + RETRY_MS));
       }
     }

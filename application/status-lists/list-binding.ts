@@ -31,7 +31,7 @@ export async function bind(
   const { preferred, accepted } = listSigners(chains, configuration.keyChainId, now);
   if (keyChainId === undefined) return { credentialConfigurationId, keyChainId: preferred };
   if (!accepted.has(keyChainId)) {
-    const message = 'readers of these credentials do not trust this key chain: it is under another CA';
+    const message = 'verifiers of these credentials do not trust this key chain: it has another CA';
     throw invalidInput('keyChainId', message);
   }
   return { credentialConfigurationId, keyChainId };
@@ -53,7 +53,7 @@ export async function assertStillTrusted(
   const namedChain = chains.find(({ id }) => id === list.keyChainId);
   const currentChain = namedChain ?? currentSigner(chains, list, now);
   if (currentChain !== undefined && haveSameTrust(currentChain, signerOfList(chains, newBinding, now))) return;
-  throw new Failure('conflict', 'credentials use this list, and their readers do not trust the other key chain: it is under another CA');
+  throw new Failure('conflict', 'credentials use this list, and their verifiers do not trust the other key chain: it has another CA');
 }
 
 /** @throws Failure `invalid_input` for any problem. */

@@ -70,7 +70,7 @@ export class RemoteStatusLists extends needs({ remote: Remote, signatures: Signa
     } catch (error) {
       if (!(error instanceof Refusal) || cached === undefined || state === 'expired') throw error;
       // Token Status List section 13.7: the old copy may be used until `exp`.
-      this.ports.log.warn('status list not refreshed, the older copy is used', { tenantId, reason: error.reason });
+      this.ports.log.warn('status list not refreshed; the older copy is used', { tenantId, reason: error.reason });
       return cached;
     }
   }

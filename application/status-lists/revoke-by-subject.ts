@@ -14,17 +14,17 @@ export const SubjectRevocation = object({
   claims: z
     .record(z.string().min(1).max(500), z.json())
     .transform((claims) => claims as JsonObject)
-    .describe('Of the person, as they were issued; what does not identify anybody is passed over'),
+    .describe('Claims of the subject, as they were issued; claims that do not identify the subject are ignored'),
   subjectClaims: SubjectClaims.optional().describe(
-    'Which of the claims identify the person; unless stated, what each credential configuration says. For credentials of a ' +
-      'configuration that said something else, or is gone',
+    'Claims that identify the subject. Default: those of each credential configuration. For credentials of a ' +
+      'configuration that was changed or deleted',
   ),
   credentialConfigurationId: z
     .string()
     .min(1)
     .max(128)
     .optional()
-    .describe('Only credentials of this configuration; of all that the client may use unless stated'),
+    .describe('Only credentials of this configuration. Default: all that the client may use'),
 }).meta({ id: 'SubjectRevocation' });
 export type SubjectRevocation = z.infer<typeof SubjectRevocation>;
 
@@ -62,7 +62,7 @@ export class RevokeBySubject extends needs({
     const configurationIds = requestedId !== undefined ? [requestedId] : allowedIds.length > 0 ? allowedIds : undefined;
     const batchCount = await maintenance.countBatches(tenantId, fingerprints, MAX_BATCHES + 1);
     if (batchCount > MAX_BATCHES)
-      throw new Failure('conflict', `more than ${MAX_BATCHES} batches fit these claims, so they are not of one person`);
+      throw new Failure('conflict', `more than ${MAX_BATCHES} batches match these claims, so they do not belong to one subject`);
     // Recorded before the orders: wallets that were authorized before get no credential of the person from now on, also if nothing was
     // issued yet. Grants that produced one are revoked as well.
     await maintenance.noteRevoked(tenantId, fingerprints, configurationIds, clock.now());
@@ -97,10 +97,10 @@ export class RevokeBySubject extends needs({
     if (identifications.length > 0) {
       const described = identifications.map(({ paths }) => paths.map((path) => path.join('.')).join(' and '));
       const alternatives = described.slice(0, 5).join(', or ');
-      throw invalidInput('claims', `lack what identifies a person; give ${alternatives}`);
+      throw invalidInput('claims', `do not identify a subject; send ${alternatives}`);
     }
     if (requestedId === undefined) {
-      const message = 'no credential configuration says whom its credentials are about; set subjectClaims there';
+      const message = 'no credential configuration identifies subjects; set its subjectClaims';
       throw invalidInput('claims', message);
     }
     throw invalidInput('credentialConfigurationId', noSubjectReason(requestedId, configurations.length > 0));
@@ -109,7 +109,6 @@ export class RevokeBySubject extends needs({
 
 function noSubjectReason(id: string, exists: boolean): string {
   return exists
-    ? `${id} does not say whom its credentials are about; set subjectClaims there for what it issues from then on, or give here ` +
-        'what it said before'
-    : `there is no configuration ${id}; give here as subjectClaims what it said`;
+    ? `${id} does not identify subjects; set its subjectClaims for future credentials, or send here its former subjectClaims`
+    : `there is no configuration ${id}; send its former subjectClaims`;
 }

@@ -24,14 +24,14 @@ const RevocationReason = z
   .refine((text) => isText(text) && !/\p{Cc}/u.test(text), 'no control characters')
   .meta({ pattern: LINE_PATTERN })
   .describe(
-    'Why, for who reads the audit log; wallets and verifiers never see it. The log is kept longer than the session: no names or other data of persons',
+    'Reason for the audit log; wallets and verifiers never see it. The log is kept longer than the session: no names or other personal data',
   );
 
 export const Revocation = object({
   sessionId: z.string().min(1).max(128),
   status: z
     .literal([0, 1, 2], '0 valid, 1 revoked or 2 suspended')
-    .describe('0 valid, 1 revoked, 2 suspended. Revoked is final; valid and suspended change freely'),
+    .describe('0 valid, 1 revoked, 2 suspended. Revoked is final; valid and suspended can be changed'),
   credentialConfigurationId: z.string().min(1).max(128).optional(),
   reason: RevocationReason.optional(),
 }).meta({ id: 'Revocation' });
@@ -112,7 +112,7 @@ export class RevokeSession extends needs({ ...TRANSACTION_PORTS, statusAllocator
 
   async #list(caller: TenantCaller, id: string): Promise<StatusList> {
     const list = (await caller.tenant.statusLists()).find((candidate) => candidate.id === id);
-    if (list === undefined) throw new Failure('conflict', 'the status list of this credential does not exist any more');
+    if (list === undefined) throw new Failure('conflict', 'the status list of this credential no longer exists');
     return list;
   }
 }
@@ -146,10 +146,10 @@ function maskOf(configurationIds: readonly string[], requestedId: string | undef
 const CONCURRENT_ISSUANCE = Symbol('issuing');
 
 function concurrentIssuanceError(): Failure {
-  const message = 'the session is issuing credentials at this moment; try again';
+  const message = 'the session is issuing credentials; try again';
   return new Failure('conflict', message, { cause: CONCURRENT_ISSUANCE });
 }
 
 function revocationIsFinalError(): Failure {
-  return new Failure('conflict', 'a credential that was revoked stays so; issue another one');
+  return new Failure('conflict', 'a revocation is final; issue another credential');
 }

@@ -70,7 +70,7 @@ export class UpdateStatusList extends needs(UPDATE) {
       await assertStillTrusted(repositories, list, binding, clock.now());
       const rebound = await statusLists.rebind(id, binding, { unused: list.usedEntries === 0 });
       // Entries may have been allocated since the check.
-      if (rebound === undefined) throw new Failure('conflict', 'the list has just come into use; try again');
+      if (rebound === undefined) throw new Failure('conflict', 'a credential has just used the list; try again');
       return rebound;
     });
     eventBus.publish({ type: 'status-list', tenantId, listId: id });
@@ -87,7 +87,7 @@ export class DeleteStatusList extends needs({ store: Store, eventBus: EventBus }
     await changeTenant(store, caller, async ({ statusLists }) => {
       await statusLists.get(id);
       if (await statusLists.removeUnused(id)) return;
-      throw new Failure('conflict', 'credentials use this list, so it has to stay');
+      throw new Failure('conflict', 'credentials use this list, so it cannot be deleted');
     });
     eventBus.publish({ type: 'status-list', tenantId, listId: id });
   }
@@ -108,7 +108,7 @@ function maySee({ allowedIssuanceConfigs }: TenantCaller, { credentialConfigurat
 
 function assertRoom(lists: readonly StatusList[]): void {
   if (lists.filter(({ usedEntries }) => usedEntries === 0).length < MAX_UNUSED_LISTS) return;
-  throw new Failure('conflict', `there are ${MAX_UNUSED_LISTS} lists that no credential uses; remove some first`);
+  throw new Failure('conflict', `${MAX_UNUSED_LISTS} lists are unused; delete some first`);
 }
 
 export class AggregateStatusLists extends needs({ tenantConfigurations: TenantConfigurations, settings: ServiceSettings }) {

@@ -24,7 +24,7 @@ export class SubjectFingerprints extends needs({ store: Store, random: Random })
     const claimsByName = config.format === 'mso_mdoc' ? mdocElements(config, claims) : claims;
     const text = subjectText(claimsByName, subjectClaims);
     // Claims without these properties are rejected earlier.
-    if (text === undefined) throw new Error('the claims do not say whom the credential is about');
+    if (text === undefined) throw new Error('the claims do not identify the subject of the credential');
     return fingerprintOf(await this.#key(tenant), text);
   }
 

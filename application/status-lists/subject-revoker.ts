@@ -38,7 +38,7 @@ export class SubjectRevoker extends needs({ ...TRANSACTION_PORTS, statusAllocato
       await store.maintenance.fulfilOrder(order);
       return statuses.length;
     }
-    throw new Error('the session issues credentials all the time');
+    throw new Error('the session issues credentials repeatedly');
   }
 
   /** @returns false if the session issued something meanwhile, or some of the batches were revoked concurrently. */

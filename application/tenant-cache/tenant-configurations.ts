@@ -105,7 +105,7 @@ export class TenantConfigurations {
    * @throws Failure `unauthenticated`, `forbidden`.
    */
   admitClient(state: TenantState | undefined): TenantConfiguration {
-    if (state === undefined) throw new Failure('unauthenticated', 'the client of this token does not exist any more');
+    if (state === undefined) throw new Failure('unauthenticated', 'the client of this token no longer exists');
     const tenant = this.forState(state);
     if (state.status !== SERVING) throw new Failure('forbidden', 'the tenant is suspended');
     if (hasEnded(state, this.#ports.clock.now())) throw new Failure('forbidden', 'the end date of the tenant has passed');

@@ -89,7 +89,7 @@ export async function createTenant(
   const endsAt = tenantEnd(creation.endsAt, null, now);
   // Checked before any key is generated: an external KMS would keep the keys of a rejected tenant.
   const existingTenant = await store.forService(({ tenants }) => tenants.find(creation.id));
-  if (existingTenant !== undefined) throw new Failure('conflict', 'a tenant of this id exists already');
+  if (existingTenant !== undefined) throw new Failure('conflict', 'a tenant with this id already exists');
 
   // Random, so that cached data of a removed tenant with the same id never match the new one.
   const revision = random.bytes(4).readUInt32BE() & FIRST_REVISIONS;

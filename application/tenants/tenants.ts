@@ -158,7 +158,7 @@ export class DeleteTenant extends needs({ ...KEY_DESTRUCTION_PORTS, eventBus: Ev
       const now = await maintenance.time();
       await maintenance.removeRemainingRows(now, BATCH);
     } catch (error) {
-      log.error('the remains of a tenant are left to the job', { tenant }, error);
+      log.error('the job removes the remaining data of a tenant', { tenant }, error);
     }
   }
 }

@@ -178,9 +178,9 @@ export class TenantTransaction {
 }
 
 function failureOf(committed: Extract<CommitResult, { done: false }>, failures: CommitFailures): Failure {
-  if (committed.part === 'uses') return failures.uses?.(committed.kind) ?? new Failure('conflict', 'this was used before');
+  if (committed.part === 'uses') return failures.uses?.(committed.kind) ?? new Failure('conflict', 'this value was already used');
   const createFailure = failures[committed.part];
   if (createFailure !== undefined) return createFailure();
   if (committed.part === 'tenant') return new Failure('not_found', 'unknown address');
-  return new Failure('conflict', 'this was changed meanwhile; read it again and repeat the change');
+  return new Failure('conflict', 'this object was changed concurrently; read it again and repeat the change');
 }

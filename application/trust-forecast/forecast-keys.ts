@@ -2,9 +2,9 @@ import { findKeyChain, type KeyChain, type KeyUsage } from '../../domain/keys/ke
 import type { AffectedConfigurations, Ending } from '../../domain/trust-lists/forecast.ts';
 import type { ForecastSubject } from './forecast-subject.ts';
 
-const NEW_CERTIFICATE = 'bring another certificate (PATCH /key-chain/{id}), or name another key chain in these configurations';
+const NEW_CERTIFICATE = 'upload another certificate (PATCH /key-chain/{id}), or set another key chain in these configurations';
 const NEW_AUTHORITY =
-  'make another key chain, give those who verify its root certificate, and name it in these configurations before this one ends';
+  'create another key chain, publish its root certificate to verifiers, and set it in these configurations before this one expires';
 
 /** Expiry dates of the tenant's own certificates: leaves, and the CAs above them. */
 export function endingKeys(subject: ForecastSubject): readonly Ending[] {
@@ -21,7 +21,7 @@ export function endingKeys(subject: ForecastSubject): readonly Ending[] {
       endsAt: active.notAfter,
       renews,
       affects,
-      advice: renews ? 'nothing: it is renewed before that' : root === undefined ? NEW_CERTIFICATE : NEW_AUTHORITY,
+      advice: renews ? 'none: it is renewed before that time' : root === undefined ? NEW_CERTIFICATE : NEW_AUTHORITY,
     };
     if (root === undefined) return [leaf];
     const trusting = trustedBy(chain, subject);

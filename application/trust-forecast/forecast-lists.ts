@@ -37,7 +37,7 @@ export function endingFollowedLists(subject: ForecastSubject): readonly Ending[]
 }
 
 function adviceOf(held: StoredListSummary['held']): string {
-  if (held === null) return 'nothing, as long as its operator publishes a newer one: it is looked for all the time';
+  if (held === null) return 'none while its operator publishes newer lists: they are fetched regularly';
   if (held.signer !== undefined)
     return 'compare the fingerprint of the new signer with what the operator published, and confirm it: POST /trust/lists/{id}/confirm-signer';
   return `ask the operator for a valid version: ${held.reason}`;
@@ -112,9 +112,9 @@ type CertificateUse = ParsedCertificate & {
   readonly advice: string;
 };
 
-const NEXT_ISSUER = 'ask the issuer for its next certificate, and add it to trustAnchors';
+const NEXT_ISSUER = 'request the next certificate from the issuer, and add it to trustAnchors';
 const nextSigner = (member: 'signedBy' | 'walletProviderTrustListCertificates') =>
-  `ask the operator of the list who signs it then, and name that certificate in ${member} beside this one`;
+  `request the next signer from the operator of the list, and add its certificate to ${member}`;
 
 function parseCertificates(pem: string): readonly ParsedCertificate[] {
   return (parsePemCertificates(pem, 10) ?? []).flatMap((certificate) => {
@@ -141,8 +141,8 @@ export function endingPublishedLists({ published, chains }: ForecastSubject): re
       renews,
       affects: { issuance: [], presentation: [] },
       advice: renews
-        ? 'nothing: it is signed again before that'
-        : 'give it a key chain that lasts: whoever reads it takes nobody on it any more then',
+        ? 'none: it is signed again before that time'
+        : 'set a key chain that expires later: readers then reject all entries of the list',
     };
   });
 }

@@ -28,17 +28,17 @@ export const TrustForecastQuery = z.object({
     })
     .transform((text) => new Date(text.includes('T') ? text : `${text}T23:59:59.999Z`))
     .optional()
-    .describe('Only what ends by then; of a date alone the end of that day (UTC)'),
-  kind: z.enum(FORECAST_KINDS).optional().describe('Only what is of this kind'),
+    .describe('Only objects that expire by this time; for a date, the end of that day (UTC)'),
+  kind: z.enum(FORECAST_KINDS).optional().describe('Only objects of this kind'),
   q: z
     .string()
     .min(1)
     .max(200)
     .optional()
-    .describe('Only what has this in its id or name, or in the id of a configuration that fails then'),
+    .describe('Only objects with this text in their id or name, or in the id of a configuration that fails then'),
   limit: pageLimit(100),
   cursor: textCursor(/^\d{16}-[A-Za-z0-9_-]{22}$/),
-  sort: z.enum(['asc', 'desc']).default('asc').describe('By the time at which it ends'),
+  sort: z.enum(['asc', 'desc']).default('asc').describe('By expiry'),
 });
 export type TrustForecastQuery = z.infer<typeof TrustForecastQuery>;
 
@@ -120,8 +120,8 @@ function endingOf(jwt: string, affects: AffectedConfigurations, isOrdered: boole
       renews: isOrdered,
       affects,
       advice: isOrdered
-        ? 'nothing, as long as the registrar answers: another one is ordered before that'
-        : 'obtain another one from the registrar, and name it in registrationCert',
+        ? 'none while the registrar answers: another one is ordered before that time'
+        : 'obtain another one from the registrar, and set it in registrationCert',
     };
   } catch {
     return undefined;

@@ -34,7 +34,7 @@ export const SignerConfirmation = strictObject({
     )
     .transform(toBase64url)
     .describe(
-      'Of the certificate that is confirmed, compared with what its operator published: SHA-256, base64url, or hex with or ' +
+      'Fingerprint of the confirmed certificate, compared with the one that its operator published: SHA-256, base64url, or hex with or ' +
         'without colons',
     ),
 }).meta({ id: 'SignerConfirmation' });
@@ -62,9 +62,10 @@ export class ConfirmSigner extends needs({ store: Store, clock: Clock, eventBus:
     const list = (await storedLists.storedLists(MAX_FOLLOWED_LISTS)).find((entry) => entry.id === id);
     if (list === undefined) throw new Failure('not_found');
     const signer = list.held?.signer;
-    if (signer === undefined) throw new Failure('conflict', 'no signer of this list waits to be confirmed');
-    if (list.place.via !== undefined) throw new Failure('conflict', 'the list of lists that points to it says who signs it');
-    if (thumbprintOf(signer) !== fingerprint) throw invalidInput('fingerprint', 'is not of the certificate that waits to be confirmed');
+    if (signer === undefined) throw new Failure('conflict', 'no signer of this list waits for confirmation');
+    if (list.place.via !== undefined) throw new Failure('conflict', 'the list of lists that points to it defines its signer');
+    if (thumbprintOf(signer) !== fingerprint)
+      throw invalidInput('fingerprint', 'is not the fingerprint of the certificate that waits for confirmation');
     const pem = writePemCertificates([signer]);
     const now = clock.now();
     await changeTenantExclusively(store, caller, async (repositories) => {
@@ -73,7 +74,7 @@ export class ConfirmSigner extends needs({ store: Store, clock: Clock, eventBus:
       const issuance = await repositories.issuanceConfiguration.find('default');
       const usingIssuance = issuance !== undefined && usesWalletList(issuance, list) ? issuance : undefined;
       if (usingPresentations.length === 0 && usingIssuance === undefined) {
-        throw new Failure('conflict', 'no configuration names this list under these signers any more');
+        throw new Failure('conflict', 'no configuration uses this list with these signers any more');
       }
       if (usingPresentations.length > 0) assertRole(caller, 'presentation:manage');
       if (usingIssuance !== undefined) assertRole(caller, 'issuance:manage');
@@ -94,7 +95,7 @@ export class ConfirmSigner extends needs({ store: Store, clock: Clock, eventBus:
 }
 
 function assertRole({ roles }: TenantCaller, role: Role): void {
-  if (!roles.includes(role)) throw new Failure('forbidden', `a configuration names it that takes ${role}`);
+  if (!roles.includes(role)) throw new Failure('forbidden', `a configuration with this list requires ${role}`);
 }
 
 type Anchors = PresentationConfiguration['trustAnchors'];
@@ -123,6 +124,6 @@ function usesWalletList(configuration: IssuanceConfiguration, { id, place }: Sto
 
 /** @throws Failure `conflict` when the limit of signers is reached. */
 function addSigner(pems: readonly string[], pem: string): readonly string[] {
-  if (pems.length >= MAX_SIGNERS) throw new Failure('conflict', `a list has at most ${MAX_SIGNERS} signers; take former ones out first`);
+  if (pems.length >= MAX_SIGNERS) throw new Failure('conflict', `a list has at most ${MAX_SIGNERS} signers; remove former ones first`);
   return [...pems, pem];
 }

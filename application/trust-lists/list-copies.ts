@@ -64,7 +64,7 @@ export async function fallbackCopy(
       const heldList = { list, reason: message, ...defined({ signer, until: usableUntil?.toISOString() }) };
       const change = describeHeldList(heldList);
       await store.commit(tenantId, { audit: { by: SYSTEM, change } }, now);
-      log.warn('a trust list needs an operator', { tenantId, ...heldList });
+      log.warn('a trust list requires an operator', { tenantId, ...heldList });
     }
   }
   return copy && usableUntil && { copy, until: usableUntil };

@@ -82,14 +82,14 @@ export class ListSigners extends needs({
         try {
           const readInTime = async () => {
             // The caller has already timed out.
-            if (performance.now() >= deadline) throw new TrustListRefusal('unavailable', 'it is still being read');
+            if (performance.now() >= deadline) throw new TrustListRefusal('unavailable', 'it is still being parsed');
             return this.read(tenantId, certifiedList);
           };
           return { list: await withDeadline(this.#slots.run(tenantId, readInTime), deadline) };
         } catch (error) {
           if (error instanceof StoreUnavailableError) throw error;
           const isRefusal = error instanceof TrustListRefusal;
-          return { refusal: isRefusal ? error : new TrustListRefusal('unavailable', 'it cannot be read here') };
+          return { refusal: isRefusal ? error : new TrustListRefusal('unavailable', 'it cannot be parsed') };
         }
       }),
     );
@@ -120,12 +120,12 @@ export class ListSigners extends needs({
     if (ownList !== undefined) return contentOf(await this.#published(ownList), clock.now());
     const bytes = await downloadTrustList(remote, tenantId, uri);
     // TS 119 612: the signer of such a list is determined by the list of lists, not by the list itself
-    if (isXml(bytes)) throw new TrustListRefusal('untrusted_signer', 'of a list in XML, give the certificate');
+    if (isXml(bytes)) throw new TrustListRefusal('untrusted_signer', 'of a list in XML, set the certificate');
     const openedList = await this.ports.trustListReader.open(bytes, { signers: 'shown', now: clock.now(), tenantId });
     const { list, signer = '' } = openedList;
     const pem = writePemCertificates([signer]);
     if (list.entities.length === 0 && (list.pointers !== undefined || list.isListOfLists === true)) {
-      throw new TrustListRefusal('malformed', 'it only points to other lists; name it in trustAnchors, with follow');
+      throw new TrustListRefusal('malformed', 'it only points to other lists; add it to trustAnchors with follow');
     }
     return { pem, list };
   }

@@ -89,7 +89,7 @@ function shownSigner(ports: Ports, bytes: Uint8Array): string {
   }
   const { signer } = parseSignedList(compactText(bytes));
   if ('chain' in signer) return signer.chain[0] ?? '';
-  throw new TrustListRefusal('untrusted_signer', 'it names its signer by a hash alone; give the certificate');
+  throw new TrustListRefusal('untrusted_signer', 'it names its signer only by a hash; set the certificate');
 }
 
 /** Parses all certificates in advance. Certificates that do not parse are left out. */

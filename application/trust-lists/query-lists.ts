@@ -33,7 +33,7 @@ export async function queryLists(
 
 async function queryList(trustLists: TrustLists, tenantId: TenantId, source: ListSource, deadline: number): Promise<QueriedList> {
   try {
-    if (performance.now() >= deadline) throw new TrustListRefusal('unavailable', 'there is no time left to look');
+    if (performance.now() >= deadline) throw new TrustListRefusal('unavailable', 'the time limit is reached');
     const list = await withDeadline(trustLists.get(tenantId, source.uri, source.signers, source.via), deadline);
     assertFits(list, source);
     return { source, list };
@@ -49,7 +49,7 @@ async function queryList(trustLists: TrustLists, tenantId: TenantId, source: Lis
 function assertFits(list: TrustList, { follow, via, territory }: ListSource): void {
   const isPointing = list.isListOfLists === true || (list.entities.length === 0 && list.pointers !== undefined);
   if (isPointing && follow === undefined) {
-    const reason = via === undefined ? 'a person says with `follow` that they count' : 'lists are followed one step far';
+    const reason = via === undefined ? 'they are only trusted with `follow`' : 'lists are followed one level deep';
     throw new TrustListRefusal('malformed', `it only points to other lists: ${reason}`);
   }
   if (territory !== undefined && territory !== list.territory) {
@@ -92,7 +92,7 @@ function pointedBy(source: ListSource, { pointers }: TrustList): readonly ListSo
 export async function withDeadline<T>(list: Promise<T>, deadline: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {
-    const refuse = () => reject(new TrustListRefusal('unavailable', 'it is still being read'));
+    const refuse = () => reject(new TrustListRefusal('unavailable', 'it is still being parsed'));
     timer = setTimeout(refuse, Math.max(0, deadline - performance.now()));
   });
   try {

@@ -100,7 +100,7 @@ export class TrustLists extends needs({
   failed(tenantId: TenantId, uri: string, error: unknown): TrustListRefusal {
     const { origin, pathname } = new URL(uri);
     this.ports.log.error('trust list not read', { tenantId, list: origin + pathname }, error);
-    return new TrustListRefusal('unavailable', 'it cannot be read here');
+    return new TrustListRefusal('unavailable', 'it cannot be parsed');
   }
 
   stats(tenantId: string): FetchedListStats {
@@ -221,7 +221,7 @@ export class TrustLists extends needs({
   #warnOfDates({ tenantId, uri }: ListRequest, { sequenceNumber }: SeenListVersion): void {
     const { origin, pathname } = new URL(uri);
     const logFields = { tenantId, list: origin + pathname, sequenceNumber };
-    this.ports.log.warn('trust list with other dates under the same number', logFields);
+    this.ports.log.warn('trust list with other dates and the same sequence number', logFields);
   }
 
   async #download({ tenantId, uri, signers }: ListRequest): Promise<Buffer> {

@@ -35,7 +35,7 @@ export class RenewTrustLists extends needs({ store: Store, log: Log, trustListPu
   async renew({ tenantId, id, nextUpdate }: EndingTrustList): Promise<boolean> {
     const { log, trustListPublisher } = this.ports;
     const logFields = { tenantId, trustListId: id, nextUpdate: nextUpdate.toISOString() };
-    const advice = 'give it a key chain for the usage trustList that lasts longer, or make one';
+    const advice = 'set a key chain for the usage trustList that expires later, or create one';
     try {
       let isEnding = false;
       const list = await trustListPublisher.publish(tenantId, id, SYSTEM, (basis) => {
@@ -44,7 +44,7 @@ export class RenewTrustLists extends needs({ store: Store, log: Log, trustListPu
         isEnding = !isExtended(basis);
         return isEnding ? undefined : configurationOf(id, storedList);
       });
-      if (isEnding) log.warn(`a trust list ends with the certificate of its signer: ${advice}`, logFields);
+      if (isEnding) log.warn(`a trust list expires with the certificate of its signer: ${advice}`, logFields);
       return list !== undefined;
     } catch (error) {
       log.error(`a trust list cannot be signed again and will expire: ${advice}`, logFields, error);

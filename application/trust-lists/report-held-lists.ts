@@ -28,7 +28,7 @@ export async function reportHeldLists({ maintenance, publisher, log }: Ports): P
     const heldListNotice = { ...notice, key: problemKey(finding), at: since, ...defined({ signer }) };
     // A queue that rejects the event is not retried, since all others would get it again.
     if (!(await publisher.publishHeldList(heldListNotice)))
-      log.warn('an event of a trust list was refused by the broker and given up', { tenantId, list: notice.list });
+      log.warn('an event of a trust list was rejected by the broker and skipped', { tenantId, list: notice.list });
     await maintenance.markProblemReported(problem);
   }
   return problems.length >= BATCH;

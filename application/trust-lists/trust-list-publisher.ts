@@ -73,7 +73,7 @@ export class TrustListPublisher extends needs({ store: Store, kms: Kms, random: 
         const list = await this.#sign(basis, withStatuses(configuration, basis.storedList, basis.now), check);
         if (await this.#store(tenantId, basis, list, by)) return list;
       }
-      throw new Failure('conflict', 'the trust list is being changed by others at this moment; try again');
+      throw new Failure('conflict', 'the trust list is being changed concurrently; try again');
     });
   }
 
@@ -85,7 +85,7 @@ export class TrustListPublisher extends needs({ store: Store, kms: Kms, random: 
       async ({ trustLists }) => {
         const list = await trustLists.get(id);
         const removed = await trustLists.remove({ id: random.token(), list });
-        if (!removed) throw new Failure('conflict', 'the trust list was changed meanwhile; try again');
+        if (!removed) throw new Failure('conflict', 'the trust list was changed concurrently; try again');
       },
       { by, exclusive: true },
     );
@@ -120,7 +120,7 @@ export class TrustListPublisher extends needs({ store: Store, kms: Kms, random: 
     // TS 119 602 section 6.8, JAdES baseline B-B; the time of signing as TS 119 182-1 section 5.1.11 has it
     const header = { iat: Math.floor(now.getTime() / 1000) };
     const jwt = await signJwt(kms, { chain, typ: TRUST_LIST_JWT_TYPE, payload, header });
-    if (jwt.length > MAX_LIST_BYTES) throw invalidInput('entities', 'The list would be larger than its readers take. Divide it.');
+    if (jwt.length > MAX_LIST_BYTES) throw invalidInput('entities', 'The list exceeds the size limit of its readers. Divide it.');
     const createdAt = storedList?.createdAt ?? now;
     return { ...configuration, signedBy: chain.id, sequenceNumber, jwt, nextUpdate, createdAt, updatedAt: now };
   }
@@ -137,7 +137,7 @@ export class TrustListPublisher extends needs({ store: Store, kms: Kms, random: 
         if ((await repositories.tenant.get()).profile !== tenant.profile) return false;
         if (storedList !== undefined) return trustLists.replace(list, { id: random.token(), list: storedList });
         if ((await trustLists.list()).length >= MAX_LISTS) {
-          throw new Failure('conflict', `a tenant has ${MAX_LISTS} trust lists at most; delete one first`);
+          throw new Failure('conflict', `a tenant has at most ${MAX_LISTS} trust lists; delete one first`);
         }
         await trustLists.add(list);
         return true;
@@ -161,7 +161,7 @@ function signerOf({ chains, now }: VersionBasis, wantedId: string | undefined): 
     return selectListSigner(chains, now, wantedId);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const advice = 'POST /key-chain makes one for {"usageType": "trustList"}.';
+    const advice = 'Create one by POST /key-chain with {"usageType": "trustList"}.';
     throw invalidInput('keyChainId', `${error.message} ${advice}`);
   }
 }

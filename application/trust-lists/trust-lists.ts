@@ -41,7 +41,7 @@ export class CreateTrustList extends needs({ ...PUBLISHER, random: Random }) {
     const { trustListPublisher, random } = this.ports;
     const id = creation.id ?? random.token();
     return publishVersion(trustListPublisher, caller, id, ({ storedList }) => {
-      if (storedList !== undefined) throw new Failure('conflict', 'a trust list of this id exists already; PUT replaces it');
+      if (storedList !== undefined) throw new Failure('conflict', 'a trust list with this id already exists; replace it by PUT');
       return configurationOf(id, creation);
     });
   }

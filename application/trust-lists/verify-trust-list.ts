@@ -56,7 +56,7 @@ export function verifyTrustList(ports: Ports, text: string, anchors: readonly Tr
 function signerKey(certificates: Certificates, signer: SignedList['signer'], anchors: readonly TrustAnchor[], now: Date): PublicJwk {
   if ('thumbprint' in signer) {
     const pinned = anchors.find(({ certificate }) => thumbprintOf(certificate) === signer.thumbprint);
-    if (pinned === undefined) throw new TrustListRefusal('untrusted_signer', 'x5t#S256 is of no pinned one');
+    if (pinned === undefined) throw new TrustListRefusal('untrusted_signer', 'x5t#S256 is not that of a pinned certificate');
     return pinnedKey(pinned.certificate, now);
   }
   const { chain } = signer;
@@ -81,7 +81,7 @@ function pinnedKey(base64: string, now: Date): PublicJwk {
   }
   // RFC 5280 section 4.2.1.12
   if (!allowsPurpose(certificate, 'trust list')) {
-    throw new TrustListRefusal('untrusted_signer', 'the pinned certificate is for other things');
+    throw new TrustListRefusal('untrusted_signer', 'the pinned certificate has another usage');
   }
   return certificate.publicJwk;
 }

@@ -36,7 +36,7 @@ export function withFrozenType(
   if (!isHosted(newConfiguration, issuer)) {
     // A change without the property gets the conflict, not the advice to remove it.
     if (frozenType !== undefined) throw frozenTypeError();
-    throw invalidInput('vctIntegrity', 'the service hosts no metadata of this type; leave it out');
+    throw invalidInput('vctIntegrity', 'the service hosts no metadata of this type; remove it');
   }
   const composed = compose(newConfiguration, issuer);
   if (storedConfiguration === undefined || frozenType === undefined) return { ...withoutDocument, frozenType: composed };
@@ -47,7 +47,7 @@ export function withFrozenType(
 function frozenTypeError(): Failure {
   return new Failure(
     'conflict',
-    'credentials carry the hash of the type metadata, which this would change; make another configuration, or set vctIntegrity to false',
+    'credentials contain the hash of the type metadata, which this change would invalidate; create another configuration, or set vctIntegrity to false',
   );
 }
 
@@ -56,7 +56,7 @@ export function assertNotFrozen({ frozenType }: Pick<CredentialConfiguration, 'f
   if (frozenType === undefined) return;
   throw new Failure(
     'conflict',
-    'credentials carry the hash of its type metadata, which have to stay; set vctIntegrity to false when none is left',
+    'credentials contain the hash of its type metadata, which must not change; set vctIntegrity to false when no such credential is left',
   );
 }
 

@@ -42,7 +42,7 @@ export class TypeMetadata extends needs({ remote: Remote }) {
     const rules: PresentedTypeClaim[] = [];
     let nextType: { readonly vct: string; readonly integrity: string | undefined } | undefined = { vct, integrity };
     for (let remainingTypes = MAX_TYPES; nextType !== undefined; remainingTypes--) {
-      if (remainingTypes === 0) throw new Refusal('type_metadata_invalid', 'too many types above it');
+      if (remainingTypes === 0) throw new Refusal('type_metadata_invalid', 'it extends too many types');
       const { claims, base } = parseType(await this.#document(tenant, nextType.vct, nextType.integrity), nextType.vct);
       rules.push(...claims);
       nextType = base;
@@ -56,7 +56,7 @@ export class TypeMetadata extends needs({ remote: Remote }) {
       assertIntegrity(Buffer.from(hostedText), integrity);
       return hostedText;
     }
-    if (parseWebAddress(vct)?.protocol !== 'https:') throw unavailable('its type is no https address');
+    if (parseWebAddress(vct)?.protocol !== 'https:') throw unavailable('its type is not an https address');
     if (integrity === undefined) throw unavailable('the metadata of its type have no hash (vct#integrity)');
     const name = [tenant.tenantId, vct, integrity].join(' ');
     const cached = this.#documents.get(name);
@@ -83,5 +83,5 @@ async function ownDocument(tenant: TenantConfiguration, vct: string): Promise<st
 
 function assertIntegrity(document: Buffer, integrity: string | undefined): void {
   if (integrity !== undefined && !matchesIntegrity(document, integrity))
-    throw new Refusal('type_metadata_invalid', 'the hash in the credential is of another document');
+    throw new Refusal('type_metadata_invalid', 'the hash in the credential does not match the document');
 }

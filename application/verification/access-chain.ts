@@ -57,7 +57,7 @@ export function sanDnsClientId(chain: KeyChain, host: string): string {
   if (names.includes(`DNS:${host}`)) return x509SanDnsClientId(host);
   throw invalidInput(
     'clientIdPrefix',
-    `The certificate of the key chain "${chain.id}" does not name the host ${host}, as x509_san_dns demands.`,
+    `The certificate of the key chain "${chain.id}" does not contain the host ${host}, which x509_san_dns requires.`,
   );
 }
 

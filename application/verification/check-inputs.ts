@@ -16,7 +16,7 @@ export function requestInputs({ trust, binding, now }: CheckContext, { format, t
   const { anchors, lists } = trust;
   return {
     form: format,
-    'issuer trust': `${anchors.length} anchors, of ${lists.length} trust lists and the configuration`,
+    'issuer trust': `${anchors.length} anchors from ${lists.length} trust lists and the configuration`,
     'validity period': now.toISOString(),
     'key binding': [binding.audience].flat().join(' '),
     query: [...types].join(' '),

@@ -63,7 +63,7 @@ function assertSigners(
   for (const [index, id] of (furtherAccessKeyChainIds ?? []).entries()) {
     const path = `furtherAccessKeyChainIds.${index}`;
     assertFurtherSigner(chains, now, id, path);
-    if (id === defaultSigner) throw invalidInput(path, `The key chain "${id}" signs already, as accessKeyChainId.`);
+    if (id === defaultSigner) throw invalidInput(path, `The key chain "${id}" already signs as accessKeyChainId.`);
   }
 }
 
@@ -113,7 +113,7 @@ type ListAnchor = Extract<TrustAnchorConfig, { trustList: string }>;
 /** A third-party list without configured signers must not be used; the signers of a list of this service are known. */
 function findTrustListProblems({ trustList, signedBy }: ListAnchor, publicUrl: string, path: string, readable: Set<string>): FieldError[] {
   if (signedBy === undefined && parseInternalTrustListAddress(trustList, publicUrl) === undefined) {
-    const message = 'Give the certificates under which this list is signed.';
+    const message = 'Set the certificates of the signers of this list.';
     return [{ path: `${path}.signedBy`, message }];
   }
   return (signedBy ?? []).flatMap((pem, index) => {
@@ -127,7 +127,7 @@ function findTrustListProblems({ trustList, signedBy }: ListAnchor, publicUrl: s
 function findCertificateProblem(pem: string, path: string): FieldError | undefined {
   const [certificate] = parsePemCertificates(pem, 1) ?? [];
   const isReadable = certificate !== undefined && parseCertificate(Buffer.from(certificate, 'base64')) !== undefined;
-  return isReadable ? undefined : { path, message: 'Give exactly one PEM certificate; an RSA key has 2048 to 4096 bits.' };
+  return isReadable ? undefined : { path, message: 'Set exactly one PEM certificate; an RSA key has 2048 to 4096 bits.' };
 }
 
 /** An anchor that can never vouch for a credential is a mistake that would cause the rejection of every presentation. */
@@ -141,8 +141,8 @@ function findAnchorProblem(
   const [base64 = ''] = parsePemCertificates(pem, 1) ?? [];
   const certificate = parseCertificate(Buffer.from(base64, 'base64'));
   if (unreadable !== undefined || certificate === undefined) return unreadable;
-  const refuse = (reason: string) => ({ path, message: `The certificate can vouch for no credential: ${reason}.` });
-  if (certificate.notAfter <= now) return refuse('it has ended');
+  const refuse = (reason: string) => ({ path, message: `The certificate cannot be a trust anchor: ${reason}.` });
+  if (certificate.notAfter <= now) return refuse('it has expired');
   if (certificate.basicConstraints?.ca === true && !pin) {
     const { keyUsage } = certificate;
     return keyUsage === undefined || keyUsage.has(KEY_USAGE.keyCertSign)
@@ -167,7 +167,7 @@ function findKeyChainProblem(id: string, chains: readonly KeyChain[], path: stri
     chain === undefined
       ? `There is no key chain "${id}".`
       : chain.root === undefined
-        ? `The key chain "${id}" has certificates of an external authority and no CA of its own. Give its CA as a certificate.`
+        ? `The key chain "${id}" has certificates of an external authority and no internal CA. Set its CA as a certificate.`
         : `The key chain "${id}" signs no credentials, so it cannot be a trust anchor.`;
   return { path: `${path}.keyChainId`, message };
 }

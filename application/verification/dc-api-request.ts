@@ -51,7 +51,7 @@ async function signersOf(ports: RequestPorts, context: RequestContext): Promise<
     const signer = await signerOf(ports, context, id);
     // The tenant's default signer may have become one of them.
     if (signers.some(({ clientId }) => clientId === signer.clientId)) {
-      throw invalidInput(`furtherAccessKeyChainIds.${index}`, `The key chain "${id}" signs already.`);
+      throw invalidInput(`furtherAccessKeyChainIds.${index}`, `The key chain "${id}" already signs.`);
     }
     signers.push(signer);
   }

@@ -27,7 +27,7 @@ export function awaitsCode(
   if (redirectUri !== undefined) return requireResponseCode === true || isHaip;
   if (requireResponseCode !== true && !isHaip) return false;
   const message = isHaip
-    ? 'The profile of the tenant (HAIP 1.0 section 5.1) requires a redirect of the browser: give redirectUri here or in the configuration.'
-    : 'The configuration waits for the response_code, so the browser has to be sent somewhere.';
+    ? 'The profile of the tenant (HAIP 1.0 section 5.1) requires a redirect of the browser: set redirectUri here or in the configuration.'
+    : 'The configuration waits for the response_code, so the browser requires a redirectUri.';
   throw invalidInput('redirectUri', message);
 }

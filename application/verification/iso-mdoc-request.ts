@@ -27,7 +27,7 @@ export async function createIsoMdocRequest(
 ): Promise<IsoMdocRequest> {
   const [origin] = origins;
   if (origin === undefined || origins.length > 1) {
-    throw invalidInput('origin', 'org-iso-mdoc is for one page; name the expectedOrigin that sends the request.');
+    throw invalidInput('origin', 'org-iso-mdoc is for one page; set the expectedOrigin that sends the request.');
   }
   // Not the OpenID4VP key: each key is used for one encryption scheme.
   const { publicJwk, d } = encryption.generate();

@@ -154,7 +154,7 @@ async function collectTrust({ anchors }: ConfiguredTrust, queriedLists: readonly
     lists,
     missing: [
       ...queriedLists.flatMap(describeProblems),
-      ...(listedAnchors.size < MAX_LISTED_ANCHORS ? [] : [`only ${MAX_LISTED_ANCHORS} certificates of lists count`]),
+      ...(listedAnchors.size < MAX_LISTED_ANCHORS ? [] : [`only ${MAX_LISTED_ANCHORS} certificates of lists are used`]),
     ],
   };
 }

@@ -30,7 +30,7 @@ export const RegistrationCertificateOrder = strictObject({
     .min(1)
     .max(128)
     .optional()
-    .describe('What it is for: `credentials` follow from its query, which the certificate has to cover'),
+    .describe('Its presentation configuration: `credentials` are derived from its query, which the certificate must cover'),
 })
   .refine(isOneSource, ONE_SOURCE)
   .meta({ id: 'RegistrationCertificateOrder', ...EXCLUSIVE });

@@ -173,7 +173,7 @@ function assertNotReferenced(
   const referrerName = mayUse(allowedIssuanceConfigs, referrer.id)
     ? `the credential configuration ${referrer.id}`
     : 'a credential configuration';
-  throw new Failure('conflict', `${referrerName} asks for it in its iaeActions`);
+  throw new Failure('conflict', `${referrerName} uses it in its iaeActions`);
 }
 
 /** Repeats the checks on the stored configuration, which may have changed meanwhile. @throws Failure `forbidden`. */
@@ -293,10 +293,7 @@ function assertMayOrder(
   const orderOf = ({ registrationCert, dcql_query, purpose }: PresentationConfigurationBody) =>
     canonicalJson({ ordered: registrationCert && registrationRequestFor(registrationCert, purpose).body, dcql_query });
   if (storedBody !== undefined && orderOf(storedBody) === orderOf(changedBody)) return;
-  throw new Failure(
-    'forbidden',
-    'registrationCert: a certificate is ordered at the registrar with the role registrar:manage; name one by id or jwt',
-  );
+  throw new Failure('forbidden', 'registrationCert: an order at the registrar requires the role registrar:manage; set id or jwt instead');
 }
 
 /** @throws Failure `forbidden` for a restricted client that requests in the name of another configuration. */

@@ -10,9 +10,7 @@ import { maskWebhook } from '../../domain/webhooks/mask-webhook.ts';
 import { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 
 export const PresentationRequestBody = object({
-  response_type: z
-    .enum(['uri', 'dc-api'])
-    .describe('uri: an address that starts a wallet; dc-api: a request for navigator.credentials.get'),
+  response_type: z.enum(['uri', 'dc-api']).describe('uri: a link that starts a wallet; dc-api: a request for navigator.credentials.get'),
   requestId: z.string().min(1).max(128).describe('id of the presentation configuration'),
   webhook: WebhookConfig.optional().describe('instead of the configured one'),
   redirectUri: RedirectUri.optional().describe('instead of the configured one; without effect with dc-api'),

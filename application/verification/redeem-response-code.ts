@@ -104,7 +104,7 @@ function isFenced({ responseCodeAt = '' }: SessionOutcome, fencedAt: Date | unde
   return fencedAt !== undefined && Date.parse(responseCodeAt) <= fencedAt.getTime();
 }
 
-const BAD_CODE = 'this response_code does not belong to the session, was used or is too old';
+const BAD_CODE = 'this response_code does not belong to the session, was used or has expired';
 
 function invalidCodeError(): Failure {
   return new Failure('forbidden', BAD_CODE);

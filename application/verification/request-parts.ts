@@ -74,6 +74,7 @@ export async function verifierInfoWithoutReason(...parameters: Parameters<typeof
 function withoutReason(cause: Failure): Failure {
   const { code, details } = cause;
   const { retryAfterSeconds } = details;
-  const message = 'the registration certificate of this request cannot be used at present; the log says why under this request id';
+  const message =
+    'the registration certificate of this request cannot be used at present; the log contains the reason under this request id';
   return new Failure(code, { message, ...defined({ retryAfterSeconds }) }, { cause });
 }

@@ -267,7 +267,7 @@ function assertOpen(session: Session | undefined, now: Date): OpenVerification {
 }
 
 function alreadyAnsweredError(): Failure {
-  return new Failure('invalid_request', 'this request was answered already, or was cancelled');
+  return new Failure('invalid_request', 'this request was already answered or cancelled');
 }
 
 function requestEndedError(): Failure {

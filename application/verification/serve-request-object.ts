@@ -88,7 +88,7 @@ function assertServable(session: Session, now: Date): VerificationRequest {
 }
 
 function alreadyAnsweredError(): Failure {
-  return new Failure('gone', 'the request was answered already, or was cancelled');
+  return new Failure('gone', 'the request was already answered or cancelled');
 }
 
 function unknownAddressError(): Failure {

@@ -54,7 +54,7 @@ function findContentProblem(list: TrustList, anchor: ListAnchor): string | undef
   if (list.nextUpdate === null) return 'its operator has closed it';
   if (follow !== undefined) return undefined;
   const isPointing = list.isListOfLists === true || (list.entities.length === 0 && list.pointers !== undefined);
-  if (isPointing) return 'it only points to other lists, which count with `follow`';
+  if (isPointing) return 'it only points to other lists, which require `follow`';
   return findPurposeProblem(list, credentialIssuers(serviceTypes));
 }
 
@@ -64,6 +64,6 @@ function findingOf(member: string, reason: string): Finding {
     member,
     concerns: 'holders of credentials whose issuers are on the list: their presentations are rejected',
     message: `the trust list cannot be used now: ${reason}`,
-    change: 'correct the address or signedBy, or have the operator of the list publish a current one',
+    change: 'correct the address or signedBy, or ask the operator of the list to publish a valid list',
   };
 }

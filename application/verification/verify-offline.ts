@@ -164,10 +164,10 @@ export function issuedAt({ iat }: JsonObject): Date | undefined {
 export function assertTrustedAtIssuance({ dated }: IssuerTrust, { issuer, chain, issuedAt: time }: IssuedCredential, now: Date): void {
   const periods = dated.get(issuer.anchor);
   if (periods === undefined) return;
-  if (time === undefined) throw new Refusal('untrusted_chain', 'it does not say when it was issued');
+  if (time === undefined) throw new Refusal('untrusted_chain', 'it has no time of issuance');
   const signer = parseCertificate(Buffer.from(chain[0] ?? '', 'base64'));
   const isPlausible =
     signer !== undefined && time.getTime() <= now.getTime() + CLOCK_TOLERANCE_MS && time >= signer.notBefore && time <= signer.notAfter;
-  if (!isPlausible) throw new Refusal('untrusted_chain', 'its time of issuance is not that of its signer');
+  if (!isPlausible) throw new Refusal('untrusted_chain', 'its time of issuance is outside the validity of its signer');
   if (!isWithin(periods, time)) throw new Refusal('untrusted_chain', 'the service of its issuer was not approved when it was issued');
 }

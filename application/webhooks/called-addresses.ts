@@ -20,7 +20,7 @@ export function assertCallable(
     .map(({ path }) => ({
       path,
       message:
-        'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https; metadata services of clouds need an entry for just them',
+        'is a blocked address; add it to OUTBOUND_ALLOW if it is not public https; metadata services of clouds require an exact entry',
     }));
   const [firstError] = errors;
   if (firstError === undefined) return;

@@ -44,7 +44,7 @@ export function beginCall(): (status: number | undefined) => CallMeasurements {
 
 /** A delivery whose outcome is unknown because of an internal error. */
 export function lostDelivery(intent: Delivery): Delivery {
-  return { ...intent, result: 'failed', detail: 'an internal error; the log has it' };
+  return { ...intent, result: 'failed', detail: 'internal error; see the log' };
 }
 
 export type DeliveryContext = {

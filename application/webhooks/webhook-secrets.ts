@@ -30,7 +30,10 @@ const ROLES = ['issuance:manage', 'presentation:manage'] as const;
 /** The holder of the secret could forge calls about presentations and issuances, so roles of both sides are required. */
 function assertMayManage({ roles }: TenantCaller): void {
   if (ROLES.every((role) => roles.includes(role))) return;
-  throw new Failure('forbidden', `this signs what both sides tell backends, and needs the roles ${ROLES.join(' and ')}`);
+  throw new Failure(
+    'forbidden',
+    `this secret signs the webhooks of issuance and verification, and requires the roles ${ROLES.join(' and ')}`,
+  );
 }
 
 export class GetWebhookSecret extends needs({ store: Store, clock: Clock }) {

@@ -36,7 +36,7 @@ async function verify(expected: ReadonlyMap<string, Anchor>): Promise<boolean> {
       console.log(describe(report));
       if (report.warning !== undefined) console.error(`${nameOf(report.scope)} WARNING ${report.warning}`);
     }
-    const outcome = faults === 0 ? 'all are whole' : `${faults} of them not as the service wrote them`;
+    const outcome = faults === 0 ? 'all are intact' : `${faults} of them were tampered with`;
     console.error(`${chains} chains, ${outcome}`);
     return faults === 0;
   } finally {
@@ -62,6 +62,6 @@ function nameOf(scope: string): string {
 /** Ends the process for a text that is not an anchor. */
 function readAnchor(text: string): [string, Anchor] {
   const [, name = '', sequence, hash = ''] = /^([a-z0-9_-]+)=([1-9]\d{0,14}):(\S+)$/.exec(text) ?? [];
-  if (sequence === undefined) return endWithUsage(USAGE, `--expect ${text}: is not <chain>=<sequence>:<hash>, as this command prints it`);
+  if (sequence === undefined) return endWithUsage(USAGE, `--expect ${text}: must be <chain>=<sequence>:<hash>, as this command prints it`);
   return [name === SERVICE_CHAIN ? SERVICE_SCOPE : name, { sequence: Number(sequence), hash }];
 }

@@ -36,13 +36,13 @@ try {
     if (documents.size === 0)
       console.error(`warning: ${folder} has no tenant. A tenant is a folder with tenant.json: ${folder}/<tenant>/tenant.json`);
     const tenants = documents.size === 1 ? '1 tenant' : `${documents.size} tenants`;
-    console.log(`${folder}: ${allDocuments.length} files of ${tenants} are right`);
+    console.log(`${folder}: ${allDocuments.length} files of ${tenants} are valid`);
   } else {
     const fileFaults = faults.filter(({ file }) => file !== '');
     for (const fault of fileFaults) console.error(describeFault(fault));
     for (const { file, message } of faults) if (file === '') console.error(`${folder}: ${message}`);
     const count = fileFaults.length === 1 ? '1 fault' : `${fileFaults.length} faults`;
-    if (fileFaults.length > 0) console.error(`${folder}: ${count}; nothing of it would be imported`);
+    if (fileFaults.length > 0) console.error(`${folder}: ${count}; nothing would be imported`);
     process.exitCode = 1;
   }
 } catch (error) {

@@ -19,7 +19,7 @@ class FolderNotEmptyError extends Error {}
 
 const { values, positionals } = commandLine(USAGE, { allowPositionals: true, options: { force: { type: 'boolean', default: false } } });
 const [tenant, folder, ...furtherArguments] = positionals;
-if (tenant === undefined || folder === undefined) endWithUsage(USAGE, 'give a tenant and a folder');
+if (tenant === undefined || folder === undefined) endWithUsage(USAGE, 'name a tenant and a folder');
 if (furtherArguments.length > 0) endWithUsage(USAGE, 'only one tenant is exported, into one folder');
 try {
   const { store } = await openStored(process.env);
@@ -27,7 +27,7 @@ try {
     const exported = await new ExportTenant({ store }).execute(tenant as TenantId);
     const { writtenPaths, leftPaths } = writeExport(folder, tenant, exported, values.force);
     for (const path of writtenPaths) console.log(join(folder, tenant, path));
-    for (const path of leftPaths) console.error(`${join(folder, tenant, path)} was there before and is not of this tenant now`);
+    for (const path of leftPaths) console.error(`${join(folder, tenant, path)} existed before and does not belong to this tenant now`);
   } finally {
     await store.close();
   }
@@ -69,7 +69,7 @@ function writeExport(
 /** @returns the text of a file that lists the variables without values. */
 function secretsExample(tenant: string, secrets: readonly ExportedSecret[]): string {
   const lines = secrets.flatMap(({ name, path, member }) => [`# ${tenant}/${path}: ${member}`, `${name}=`]);
-  return [`# Variables that the files of the tenant ${tenant} name. No value is exported.`, ...lines, ''].join('\n');
+  return [`# Variables in the files of the tenant ${tenant}. No value is exported.`, ...lines, ''].join('\n');
 }
 
 function filesIn(folder: string): string[] {

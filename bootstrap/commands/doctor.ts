@@ -16,7 +16,7 @@ const { values, positionals } = commandLine(USAGE, {
   allowPositionals: true,
   options: { json: flag, strict: flag, offline: flag, backup: { type: 'string', multiple: true } },
 });
-if (positionals.length > 0) endWithUsage(USAGE, 'it takes options alone');
+if (positionals.length > 0) endWithUsage(USAGE, 'it only accepts options');
 const findings = await examine(process.env, { offline: values.offline, backups: values.backup ?? [] });
 const count = (outcome: Outcome) => findings.filter((finding) => finding.outcome === outcome).length;
 const [faults, warnings] = [count('fault'), count('warning')];

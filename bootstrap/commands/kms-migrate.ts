@@ -22,7 +22,7 @@ const USAGE = 'npm run kms:migrate -- <tenant> <provider>';
 
 const { positionals } = commandLine(USAGE, { allowPositionals: true });
 const [tenant, provider, ...furtherArguments] = positionals;
-if (tenant === undefined || provider === undefined) endWithUsage(USAGE, 'give a tenant and a provider');
+if (tenant === undefined || provider === undefined) endWithUsage(USAGE, 'name a tenant and a provider');
 if (furtherArguments.length > 0) endWithUsage(USAGE, 'only one tenant moves to one provider');
 try {
   process.exitCode = (await migrate(tenant as TenantId, provider)) ? 0 : 1;
@@ -31,8 +31,8 @@ try {
   const reason = error instanceof Error ? error.message : String(error);
   // An invalid argument has to be corrected first; after any other failure the command can be repeated.
   const isInvalid = error instanceof Failure && error.code !== 'unavailable' && error.code !== 'conflict';
-  const advice = isInvalid ? '' : '. Run this again to go on';
-  console.error(`the keys of ${tenant} have not all moved: ${reason.replace(/\.$/, '')}${cause}${advice}.`);
+  const advice = isInvalid ? '' : '. Run this again to continue';
+  console.error(`not all keys of ${tenant} were migrated: ${reason.replace(/\.$/, '')}${cause}${advice}.`);
   process.exitCode = 1;
 }
 
@@ -62,7 +62,7 @@ async function migrate(tenantId: TenantId, to: string): Promise<boolean> {
         if (each.leaf === 'stays' || each.authority === 'stays') remaining.push(each);
         else movedCount++;
       }
-      console.error(`${movedCount} key chains are at ${to}${remaining.length === 0 ? '' : `, ${remaining.length} are not wholly`}`);
+      console.error(`${movedCount} key chains are at ${to}${remaining.length === 0 ? '' : `, ${remaining.length} only in part`}`);
       return remaining.length === 0;
     } finally {
       await keyStores.close();
@@ -80,7 +80,7 @@ function assertHost({ id, root, active }: KeyChain, host: string): void {
   const names = new X509Certificate(Buffer.from(leaf, 'base64')).subjectAltName;
   if (names === undefined || names.split(', ').includes(`DNS:${host}`)) return;
   throw new Error(
-    `PUBLIC_URL: is ${host} here, and the certificate of the key chain "${id}" is for ${names}. Give this command the ` +
+    `PUBLIC_URL: is ${host} here, but the certificate of the key chain "${id}" is for ${names}. Run this command with the ` +
       'settings of the service; if the address has really changed, rotate the key chain first',
   );
 }
@@ -88,10 +88,10 @@ function assertHost({ id, root, active }: KeyChain, host: string): void {
 function describe({ id, leaf, authority, reason }: MovedKeyChain, to: string): string {
   const key = { moved: `has a new key at ${to}`, there: `is at ${to}`, stays: 'stays where it is' }[leaf];
   const above = {
-    moved: '; the key of its authority was taken over',
+    moved: '; the key of its authority was migrated, too',
     there: '',
     none: '',
-    stays: leaf === 'stays' ? '' : '; the key of its authority cannot leave its provider, which is still needed',
+    stays: leaf === 'stays' ? '' : '; the key of its authority cannot be exported from its provider, which is still required',
   }[authority];
   return `${id}: ${key}${above}${reason === undefined ? '' : `: ${reason}`}`;
 }

@@ -17,12 +17,12 @@ import { commandLine, endWithUsage } from './command-line.ts';
  */
 const USAGE = 'npx vidimus migrate [--grant-to <user>]';
 const ABOUT =
-  '--grant-to <user>  PostgreSQL user of the service, which gets the rights on rows that it needs, and none to create or change tables';
+  '--grant-to <user>  PostgreSQL user of the service, which gets the required rights on rows, and none to create or change tables';
 
 class OtherDatabaseError extends Error {}
 
 const { values, positionals } = commandLine(USAGE, { allowPositionals: true, options: { 'grant-to': { type: 'string' } } }, ABOUT);
-if (positionals.length > 0) endWithUsage(USAGE, 'it takes no arguments');
+if (positionals.length > 0) endWithUsage(USAGE, 'it accepts no arguments');
 try {
   await migrate(values['grant-to'] as string | undefined);
 } catch (error) {
@@ -61,7 +61,7 @@ async function migrate(user: string | undefined): Promise<void> {
 async function assertSameDatabase(migrated: string, served: string): Promise<void> {
   if (migrated === served) return;
   const bothSettings = `DATABASE_MIGRATION_URL (${urlWithoutCredentials(migrated)}) and DATABASE_URL (${urlWithoutCredentials(served)})`;
-  const fix = 'Both have to name the database of the service.';
+  const fix = 'Both must be the database of the service.';
   if (dialectOf(migrated) !== dialectOf(served)) throw new Error(`${bothSettings} name databases of different kinds. ${fix}`);
   const migrationDatabase = await databaseIdentity(migrated).catch(() => undefined);
   if (migrationDatabase === undefined) return;

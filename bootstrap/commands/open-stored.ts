@@ -55,12 +55,12 @@ function withoutUnused(environment: Environment): Environment {
 
 function missingSecret(environment: Environment): Error {
   if (environment['NODE_ENV'] === 'production') {
-    return new Error('MASTER_SECRET: is missing; in production it has to stand in the environment');
+    return new Error('MASTER_SECRET: is missing; in production it must be set in the environment');
   }
   const file = resolve(join(environment['DATA_FOLDER'] || './data', 'secrets.env'));
   const where = existsSync(file) ? `and ${file} has none` : `and there is no ${file}`;
   return new Error(
-    `MASTER_SECRET: is missing: it does not stand in the environment, ${where}. The first start of the service makes ` +
-      'that file; if the service has another DATA_FOLDER, give the same here',
+    `MASTER_SECRET: is missing: it is not set in the environment, ${where}. The first start of the service creates ` +
+      'that file; if the service has another DATA_FOLDER, set the same here',
   );
 }

@@ -19,7 +19,7 @@ const SEALING_NOTES_MS = 2 * SEALING_NOTE_MS;
 const PROGRESS_EVERY_MS = 2_000;
 
 const { positionals } = commandLine(USAGE, { allowPositionals: true });
-if (positionals.length > 0) endWithUsage(USAGE, 'it takes no arguments');
+if (positionals.length > 0) endWithUsage(USAGE, 'it accepts no arguments');
 try {
   process.exitCode = (await reseal()) ? 0 : 1;
 } catch (error) {
@@ -32,7 +32,7 @@ async function reseal(): Promise<boolean> {
   try {
     if (cipher.keyIds.length < 2) {
       console.error(
-        'MASTER_SECRET has one secret. Put the new one in front, separated by a comma, restart all processes of the ' +
+        'MASTER_SECRET has one secret. Add the new one before it, separated by a comma, restart all processes of the ' +
           'service with both, and run this again with the same setting.',
       );
       return false;
@@ -47,7 +47,7 @@ async function reseal(): Promise<boolean> {
         const resealed = await maintenance.resealedKeys();
         if (!cipher.keyIds.slice(1).every((id) => resealed.includes(id))) break;
         console.log(
-          'Everything is sealed under the first secret. The former ones can be taken out of MASTER_SECRET at the next ' +
+          'All data is sealed under the first secret. The former ones can be removed from MASTER_SECRET at the next ' +
             'restart of all processes.',
         );
         return true;
@@ -55,8 +55,8 @@ async function reseal(): Promise<boolean> {
       await pause(LOOK_AGAIN_MS);
     }
     console.error(
-      'Something is still being sealed under a former secret: a process runs that was not restarted with the new one ' +
-        'in front. Restart it and run this again.',
+      'Data is still being sealed under a former secret: a process was not restarted with the new one ' +
+        'first. Restart it and run this again.',
     );
     return false;
   } finally {

@@ -11,17 +11,17 @@ import { openStored } from './open-stored.ts';
  * with 1 when it failed, and with 3 when there is no sign that the database was restored.
  */
 const USAGE = 'npm run restore:fence -- [--force] [--lost-releases <n>]';
-const ABOUT = `After a database was put back, ends all that counts once and was handed out before; see docs/backup-and-restore.md.
-  --force              fences though nothing says that the database went back: for who knows that it did
-  --lost-releases <n>  signs trust lists under numbers that are n above the stored ones, in place of a thousand and one for
-                       each second since the last release: for lists that readers have seen under higher numbers
-Ends with 0 when it is done, 1 when it is not, and 3 when there was nothing to do.`;
+const ABOUT = `After a database was restored, invalidates all single-use values that were issued before; see docs/backup-and-restore.md.
+  --force              fences without evidence that the database went back, if you know that it did
+  --lost-releases <n>  signs trust lists with sequence numbers n above the stored ones, instead of a thousand plus one for
+                       each second since the last release: for lists that readers have seen with higher numbers
+Exits with 0 on success, 1 on failure, and 3 when there was nothing to do.`;
 const NOTHING_TO_DO = 3;
 
 const { values } = commandLine(USAGE, { options: { force: { type: 'boolean' }, 'lost-releases': { type: 'string' } } }, ABOUT);
 const { force = false, 'lost-releases': statedReleases } = values;
 if (statedReleases !== undefined && !/^\d{1,9}$/.test(statedReleases))
-  endWithUsage(USAGE, `--lost-releases ${statedReleases}: is no number`);
+  endWithUsage(USAGE, `--lost-releases ${statedReleases}: is not a number`);
 try {
   process.exitCode = (await run()) ? 0 : NOTHING_TO_DO;
 } catch (error) {
@@ -45,7 +45,7 @@ async function run(): Promise<boolean> {
     if (isDone) console.log('Values that were issued before are no longer valid. The service can be started.');
     else
       console.error(
-        'Nothing says that this database went back in time, so nothing was changed. If you know that it did, run it again with --force.',
+        'No evidence shows that this database went back in time, so nothing was changed. If you know that it did, run it again with --force.',
       );
     return isDone;
   } finally {

@@ -35,7 +35,7 @@ function assertReadable(file) {
   try {
     accessSync(file, constants.R_OK);
   } catch {
-    console.error(`--env-file=${file}: this file cannot be read. Name a file that has a line NAME=value for each setting.`);
+    console.error(`--env-file=${file}: this file cannot be read. Use a file with a line NAME=value for each setting.`);
     process.exit(2);
   }
 }

@@ -13,25 +13,25 @@ const COMMANDS = {
   demo: {
     script: 'test/demo/demo',
     usage: 'demo [--eu] [--keep]',
-    about: 'starts a service, and a wallet that collects, shows and loses credentials',
+    about: 'starts a service, and a wallet that receives, presents and loses credentials',
     hasHelp: true,
   },
   start: {
     script: 'bootstrap/main',
     usage: 'start [--env-file=<file>]…',
-    about: 'starts the service; it is set by environment variables, which docs/settings.md lists, or by files of them',
+    about: 'starts the service; it is configured by the environment variables in docs/settings.md, or by files with them',
     isService: true,
   },
   doctor: {
     script: 'bootstrap/commands/doctor',
     usage: 'doctor [--json] [--strict] [--offline] [--backup <file>]…',
-    about: 'looks at settings, database, address, clock, keys and what is unsafe in production; changes nothing',
+    about: 'checks settings, database, address, clock, keys and unsafe defaults in production; changes nothing',
   },
   config: {
     check: {
       script: 'bootstrap/commands/config-check',
       usage: 'config check <folder> [--profile haip|eu] [--strict]',
-      about: 'judges configuration files without a database',
+      about: 'validates configuration files without a database',
     },
     export: {
       script: 'bootstrap/commands/config-export',
@@ -43,45 +43,45 @@ const COMMANDS = {
     verify: {
       script: 'bootstrap/commands/audit-verify',
       usage: 'audit verify [--expect <chain>=<sequence>:<hash>]…',
-      about: 'checks the chains of the audit log',
+      about: 'verifies the chains of the audit log',
     },
   },
   kms: {
     migrate: {
       script: 'bootstrap/commands/kms-migrate',
       usage: 'kms migrate <tenant> <provider>',
-      about: 'moves the keys of a tenant to another key provider',
+      about: 'migrates the keys of a tenant to another key provider',
     },
   },
   restore: {
     fence: {
       script: 'bootstrap/commands/restore-fence',
       usage: 'restore fence [--force] [--lost-releases <n>]',
-      about: 'after a database was put back: ends what counts once and was handed out before',
+      about: 'after a restored database: invalidates single-use values that were issued before',
       hasHelp: true,
     },
   },
   migrate: {
     script: 'bootstrap/commands/migrate',
     usage: 'migrate [--grant-to <user>]',
-    about: 'creates the tables of the database, or brings those of an earlier release up to date',
+    about: 'creates the tables of the database, or migrates those of an earlier release',
     hasHelp: true,
   },
   reseal: {
     script: 'bootstrap/commands/reseal',
     usage: 'reseal',
-    about: 'seals everything under the first master secret, so that former ones can be dropped',
+    about: 'reseals all data under the first master secret, so that former ones can be removed',
   },
   wallet: {
     script: 'packages/wallet/src/main',
     usage: 'wallet <link> [options]',
-    about: 'a wallet for trying things out: collects what is offered, answers what is asked, and misbehaves on demand',
+    about: 'a test wallet: accepts offers, answers presentation requests, and misbehaves on demand',
     hasHelp: true,
   },
   attack: {
     script: 'packages/attack/src/main',
     usage: 'attack <options>',
-    about: 'attacks an issuer or a verifier that you operate, and says what is open',
+    about: 'attacks an issuer or a verifier that you operate, and reports vulnerabilities',
     hasHelp: true,
   },
 };
@@ -165,7 +165,7 @@ function run({ script, usage, isService }, args) {
   const built = join(root, `dist/${script}.js`);
   const program = existsSync(source) ? source : built;
   if (!existsSync(program)) {
-    console.error(`${program} is missing: install the package anew, or run "npm ci" and "npm run build"`);
+    console.error(`${program} is missing: reinstall the package, or run "npm ci" and "npm run build"`);
     process.exit(2);
   }
   const environment = { VIDIMUS_USAGE: `npx vidimus ${usage}` };
@@ -181,7 +181,7 @@ function findNode() {
     const own = createRequire(import.meta.url).resolve(`node-linux-${process.arch}/package.json`);
     return join(dirname(own), 'bin/node');
   } catch {
-    console.error(`Vidimus needs Node 24.7 or newer (this is ${process.version}), which its packages bring on Linux.`);
+    console.error(`Vidimus requires Node 24.7 or newer (this is ${process.version}), which its packages include on Linux.`);
     process.exit(2);
   }
 }

@@ -26,7 +26,7 @@ export async function checkAddress(published: PublishedService, now = () => new 
     root = await httpRequest(`${publicUrl}/`);
   } catch (error) {
     const reason = error instanceof Error ? error.message || String((error as { code?: unknown }).code) : String(error);
-    const advice = 'start the service, and see that its name leads to the proxy in front of it, from here as well';
+    const advice = 'start the service, and check that its name resolves to its proxy, also from this machine';
     return [fault(CHECK, `${publicUrl} cannot be reached: ${reason}`, advice)];
   }
   const findings = [...(await certificateFindings(publicUrl, now())), ...clockFindings(root, now())];
@@ -52,9 +52,9 @@ async function certificateFindings(publicUrl: string, now: Date): Promise<Findin
     );
   const days = daysUntil(validUntil, now);
   const message = `that of ${address.hostname} ends in ${days} days`;
-  if (days < LAST_DAYS) findings.push(fault('certificate', message, 'renew it now where TLS ends (the proxy or ingress)'));
+  if (days < LAST_DAYS) findings.push(fault('certificate', message, 'renew it now where TLS is terminated (the proxy or ingress)'));
   else if (days < RENEWAL_DAYS)
-    findings.push(warning('certificate', message, 'check the job that renews it, where TLS ends (the proxy or ingress)'));
+    findings.push(warning('certificate', message, 'check the job that renews it where TLS is terminated (the proxy or ingress)'));
   else if (rejection === undefined) findings.push(ok('certificate', message));
   return findings;
 }
@@ -80,7 +80,7 @@ function identityFindings(root: Answer, { publicUrl, version, commit }: Publishe
     return [
       fault(
         CHECK,
-        `what answers at ${publicUrl}/ (${root.status}) is not this service`,
+        `the server at ${publicUrl}/ (${root.status}) is not this service`,
         'configure the proxy to forward that path unchanged to the port of the service',
       ),
     ];
@@ -97,7 +97,7 @@ function identityFindings(root: Answer, { publicUrl, version, commit }: Publishe
     return [
       warning(
         CHECK,
-        `${publicUrl} runs commit ${String(description['commit']).slice(0, 40)} of release ${version}, and this is commit ${commit}`,
+        `${publicUrl} runs commit ${String(description['commit']).slice(0, 40)} of release ${version}, but this is commit ${commit}`,
         'restart all processes with one build',
       ),
     ];
@@ -106,7 +106,7 @@ function identityFindings(root: Answer, { publicUrl, version, commit }: Publishe
     : [
         warning(
           CHECK,
-          `${publicUrl} reaches release ${String(description['version']).slice(0, 40)}, and this is ${version}`,
+          `${publicUrl} reaches release ${String(description['version']).slice(0, 40)}, but this is ${version}`,
           'restart all processes with one release',
         ),
       ];
@@ -118,7 +118,7 @@ async function healthFinding(publicUrl: string): Promise<Finding> {
   const failingParts = Object.keys((health?.['error'] ?? {}) as object);
   if (health?.['status'] === 'ok') return ok('health', 'everything works');
   const message = failingParts.length > 0 ? `${failingParts.join(', ')}: down` : `GET /health answers with ${answer.status}`;
-  const advice = 'read the reason in the log of the service (level error), and repair what it names';
+  const advice = 'read the reason in the log of the service (level error), and fix it';
   if (failingParts.includes('history')) {
     const fence = 'nothing is issued: the database went back in time; see docs/backup-and-restore.md';
     return fault('health', message, fence);
@@ -145,7 +145,7 @@ async function wellKnownFindings({ publicUrl, tenantId }: PublishedService): Pro
         : jsonOf(answer)?.[member] === `${publicUrl}/${tenantId}`;
     if (!isServed) findings.push(fault('well-known', `${address} does not reach the service (${answer.status})`, advice));
   }
-  return findings.length > 0 ? findings : [ok('well-known', 'the documents of issuers are found')];
+  return findings.length > 0 ? findings : [ok('well-known', 'the issuer documents are available')];
 }
 
 /** Finds headers that a proxy removes, and bodies that it refuses. */
@@ -168,9 +168,9 @@ async function proxyFindings(publicUrl: string, root: Answer): Promise<Finding[]
     findings.push(
       warning(
         'proxy',
-        `something in front of the service refuses bodies of ${LARGE_BODY / 1_048_576} MiB`,
+        `a proxy of the service rejects bodies of ${LARGE_BODY / 1_048_576} MiB`,
         'raise its limit (nginx: client_max_body_size 20m); the service has its own smaller limits',
       ),
     );
-  return findings.length > 0 ? findings : [ok('proxy', 'headers and bodies arrive as they were sent')];
+  return findings.length > 0 ? findings : [ok('proxy', 'headers and bodies arrive unchanged')];
 }

@@ -24,7 +24,7 @@ export async function checkDatabase(settings: Settings, { isStarted }: { readonl
   const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined;
   if (file !== undefined && !existsSync(file)) {
     const message = `there is no ${file}`;
-    const advice = 'the first start makes it; where there was one, correct DATABASE_URL or DATA_FOLDER';
+    const advice = 'the first start creates it; if it existed before, correct DATABASE_URL or DATA_FOLDER';
     return { findings: [isStarted ? warning(CHECK, message, advice) : ok(CHECK, `${message} yet`)], isUsable: false };
   }
   const findings: Finding[] = [];
@@ -48,15 +48,11 @@ function failureFinding(error: unknown, url: string): Finding {
     return fault(CHECK, message, 'see the setting DATABASE_URL in docs/settings.md');
   }
   return error.state === 'empty'
-    ? warning(
-        CHECK,
-        `${urlWithoutCredentials(url)} is empty`,
-        'check that DATABASE_URL names the right database; the first start creates the tables',
-      )
+    ? warning(CHECK, `${urlWithoutCredentials(url)} is empty`, 'check DATABASE_URL; the first start creates the tables')
     : warning(
         CHECK,
-        `${urlWithoutCredentials(url)} is of an older release`,
-        'make a backup, then start the service; see docs/upgrading.md',
+        `${urlWithoutCredentials(url)} has the tables of an older release`,
+        'create a backup, then start the service; see docs/upgrading.md',
       );
 }
 
@@ -87,13 +83,17 @@ async function postgresFindings(database: Database, { DATABASE_URL, DATABASE_POO
   const version = Math.floor(Number(rights['version']) / 10_000);
   if (version < OLDEST_VERSION)
     findings.push(
-      warning(CHECK, `${address} is PostgreSQL ${String(rights['named'])}, which nothing was tested on`, `use ${OLDEST_VERSION} or newer`),
+      warning(
+        CHECK,
+        `${address} is PostgreSQL ${String(rights['named'])}, which is not a tested version`,
+        `use ${OLDEST_VERSION} or newer`,
+      ),
     );
   if (rights['standby'] === true || rights['read_only'] === 'on')
-    findings.push(fault(CHECK, `${address} takes no writes`, 'name the primary in DATABASE_URL'));
+    findings.push(fault(CHECK, `${address} rejects writes`, 'set DATABASE_URL to the primary'));
   const addFault = (message: string) =>
     findings.push(fault(CHECK, message, 'make the user the owner of the tables of the service: alter table … owner to …'));
-  if (rights['creates'] !== true) addFault('the user may make no tables and functions in its schema, which upgrades do');
+  if (rights['creates'] !== true) addFault('the user may not create tables and functions in its schema, which upgrades require');
   if (Number(rights['closed_tables']) > 0) addFault(`the user may not read and write ${String(rights['closed_tables'])} tables`);
   if (Number(rights['closed_functions']) > 0) addFault(`the user may not call ${String(rights['closed_functions'])} functions`);
   if (Number(rights['foreign_tables']) > 0 && findings.length === 0)
@@ -109,7 +109,7 @@ async function postgresFindings(database: Database, { DATABASE_URL, DATABASE_POO
     findings.push(
       warning(
         CHECK,
-        `it allows ${connections} connections, and DATABASE_POOL is ${DATABASE_POOL} for each start`,
+        `it allows ${connections} connections, but DATABASE_POOL is ${DATABASE_POOL} for each start`,
         'lower DATABASE_POOL, or raise max_connections of PostgreSQL',
       ),
     );
@@ -118,7 +118,7 @@ async function postgresFindings(database: Database, { DATABASE_URL, DATABASE_POO
     findings.push(warning(CHECK, `the connection to ${address} is not encrypted`, 'add ?sslmode=verify-full to DATABASE_URL'));
   return findings.length > 0
     ? findings
-    : [ok(CHECK, `${address} is PostgreSQL ${String(rights['named'])}, and takes what the service writes`)];
+    : [ok(CHECK, `${address} is PostgreSQL ${String(rights['named'])}, and accepts the writes of the service`)];
 }
 
 async function sqliteFindings(database: Database): Promise<Finding[]> {
@@ -129,7 +129,7 @@ async function sqliteFindings(database: Database): Promise<Finding[]> {
     : [
         warning(
           CHECK,
-          `SQLite keeps its journal as ${String(mode)}`,
+          `SQLite has the journal mode ${String(mode)}`,
           'move the file of DATABASE_URL to a local disk: a network file system cannot share memory',
         ),
       ];

@@ -11,7 +11,7 @@ const ALL_ADDRESSES = /^(\*|\*\.[a-z]+|0\.0\.0\.0\/[0-7]|::\/\d{1,2})$/;
 /** Finds defaults that are convenient in development and unsafe in production. None of them prevents the start. */
 export function checkDefaults(settings: Settings): readonly Finding[] {
   const findings = [...addressFindings(settings), ...secretFindings(settings), ...connectionFindings(settings), ...limitFindings(settings)];
-  return findings.length > 0 ? findings : [ok(CHECK, 'nothing is set that is unsafe in production')];
+  return findings.length > 0 ? findings : [ok(CHECK, 'no setting is unsafe in production')];
 }
 
 function addressFindings({ PUBLIC_URL, NODE_ENV, TRUST_PROXY }: Settings): Finding[] {
@@ -22,13 +22,13 @@ function addressFindings({ PUBLIC_URL, NODE_ENV, TRUST_PROXY }: Settings): Findi
       ? [
           warning(
             CHECK,
-            `PUBLIC_URL is ${PUBLIC_URL}, which no wallet reaches`,
+            `PUBLIC_URL is ${PUBLIC_URL}, which no wallet can reach`,
             'set PUBLIC_URL to the https address under which wallets reach the service',
           ),
         ]
       : [];
   }
-  if (protocol === 'http:') findings.push(warning(CHECK, 'PUBLIC_URL is http', 'wallets demand https: put a proxy that ends TLS in front'));
+  if (protocol === 'http:') findings.push(warning(CHECK, 'PUBLIC_URL is http', 'wallets require https: add a proxy that terminates TLS'));
   if (NODE_ENV !== 'production')
     findings.push(
       warning(
@@ -41,7 +41,7 @@ function addressFindings({ PUBLIC_URL, NODE_ENV, TRUST_PROXY }: Settings): Findi
     findings.push(
       warning(
         CHECK,
-        'TRUST_PROXY is false, and the service is behind a proxy, which all callers seem to be',
+        'TRUST_PROXY is false, but the service is behind a proxy, so all callers have the address of the proxy',
         'set TRUST_PROXY to the number of proxies or to their networks; calls per minute are counted by address',
       ),
     );
@@ -53,7 +53,7 @@ function secretFindings({ NODE_ENV, DATA_FOLDER, DATABASE_URL }: Settings): Find
   if (!existsSync(file)) return [];
   if (NODE_ENV === 'production') {
     const advice = 'delete the file once its secrets are stored where your other secrets are: it has no effect any more';
-    return [warning(CHECK, `${file} has secrets that an earlier start generated`, advice)];
+    return [warning(CHECK, `${file} contains secrets that an earlier start generated`, advice)];
   }
   if (!DATABASE_URL.startsWith('postgres')) return [];
   const advice = 'store them where your other secrets are, and set them in the environment of the service';
@@ -67,12 +67,14 @@ function connectionFindings({ DATABASE_URL, AMQP_URL, OUTBOUND_ALLOW }: Settings
     const { hostname, searchParams } = new URL(DATABASE_URL);
     const isVerified = searchParams.get('sslmode')?.startsWith('verify') === true;
     if (!isVerified && !isLocalHost(decodeURIComponent(hostname)))
-      findings.push(warning(CHECK, `the way to the database ${hostname} is not protected`, 'add ?sslmode=verify-full to DATABASE_URL'));
+      findings.push(
+        warning(CHECK, `the connection to the database ${hostname} is not encrypted`, 'add ?sslmode=verify-full to DATABASE_URL'),
+      );
   }
   if (AMQP_URL !== undefined) {
     const { protocol, hostname } = new URL(AMQP_URL);
     if (protocol === 'amqp:' && !isLocalHost(hostname))
-      findings.push(warning(CHECK, `the way to the broker ${hostname} is not protected`, 'use amqps:// in AMQP_URL'));
+      findings.push(warning(CHECK, `the connection to the broker ${hostname} is not encrypted`, 'use amqps:// in AMQP_URL'));
   }
   for (const entry of OUTBOUND_ALLOW)
     if (ALL_ADDRESSES.test(entry.split('=').at(-1) ?? ''))
@@ -80,7 +82,7 @@ function connectionFindings({ DATABASE_URL, AMQP_URL, OUTBOUND_ALLOW }: Settings
         warning(
           CHECK,
           `OUTBOUND_ALLOW has ${entry}`,
-          'replace it in OUTBOUND_ALLOW by the hosts that are meant: tenants choose which addresses are called',
+          'replace it in OUTBOUND_ALLOW by the intended hosts, since tenants choose the called addresses',
         ),
       );
   return findings;

@@ -47,7 +47,7 @@ async function checkBroker({ AMQP_URL: address, AMQP_CA: ca }: Settings): Promis
           fault(
             'broker',
             `${hostname}: ${failure}`,
-            'check AMQP_URL and that the broker runs: until then streams are slower and no events go out',
+            'check AMQP_URL and that the broker runs: until then streams are slower and no events are published',
           ),
         ];
       await pause(STEP_MS);

@@ -56,7 +56,7 @@ export async function runCheck(
     return await Promise.race([work(), timeout]);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return [fault(check, `could not be looked at: ${reason}`, 'repair what the message names, then run the doctor again')];
+    return [fault(check, `could not be checked: ${reason}`, 'fix the problem in the message, then run the doctor again')];
   } finally {
     clearTimeout(timer);
   }

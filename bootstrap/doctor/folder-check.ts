@@ -22,7 +22,7 @@ export async function checkConfigurationFolder(folder: string, environment: Envi
   if (furtherCount > 0)
     return [
       ...lines.slice(0, MAX_LINES),
-      warning(CHECK, `${furtherCount} further messages about ${folder}`, `config check ${folder} names all`),
+      warning(CHECK, `${furtherCount} further messages about ${folder}`, `config check ${folder} lists all`),
     ];
   return lines.length > 0 ? lines : [ok(CHECK, `${documents.size} tenants of ${folder} are imported`)];
 }

@@ -70,8 +70,8 @@ function checkNode({ nodeVersion }: Machine): Finding {
 
 function checkMemory({ CACHE_MEMORY, BODY_MEMORY, WORKERS }: Settings, machine: Machine): Finding {
   const neededMib = WORKERS * (CACHE_MEMORY + BASE_MIB + TRUST_LIST_MIB) + Math.max(BODY_MEMORY, WORKERS > 1 ? WORKERS * 20 : 0);
-  const message = `up to ${neededMib} MiB are needed (WORKERS, CACHE_MEMORY, BODY_MEMORY), and there are ${machine.memoryMib}`;
-  if (neededMib > machine.memoryMib) return fault('memory', message, 'lower CACHE_MEMORY or WORKERS, or give the machine more');
+  const message = `up to ${neededMib} MiB are needed (WORKERS, CACHE_MEMORY, BODY_MEMORY), but there are ${machine.memoryMib}`;
+  if (neededMib > machine.memoryMib) return fault('memory', message, 'lower CACHE_MEMORY or WORKERS, or add memory to the machine');
   if (CACHE_MEMORY > machine.heapMib / 2)
     return warning(
       'memory',
@@ -79,7 +79,7 @@ function checkMemory({ CACHE_MEMORY, BODY_MEMORY, WORKERS }: Settings, machine: 
       'lower CACHE_MEMORY, or raise the heap in the environment: NODE_OPTIONS=--max-old-space-size=<MiB>',
     );
   return neededMib > machine.memoryMib * 0.8
-    ? warning('memory', message, 'lower CACHE_MEMORY or WORKERS, or give the machine more: a fifth is for the system')
+    ? warning('memory', message, 'lower CACHE_MEMORY or WORKERS, or add memory to the machine: a fifth is for the system')
     : ok('memory', message);
 }
 
@@ -97,13 +97,14 @@ function checkDisk(settings: Settings, machine: Machine): Finding {
   const { DATA_FOLDER, DATABASE_URL } = settings;
   const file = DATABASE_URL.startsWith('sqlite:') ? DATABASE_URL.slice('sqlite:'.length) : undefined;
   if (file === undefined) return checkWitness(existingFolder(resolve(DATA_FOLDER)), settings, machine);
-  if (file === ':memory:') return ok('disk', 'the data are kept elsewhere');
+  if (file === ':memory:') return ok('disk', 'the data are stored elsewhere');
   const folder = existingFolder(resolve(file, '..'));
   const freeMib = machine.diskMib(folder);
   const message = `${freeMib} MiB are free in ${folder}`;
-  if (!machine.isWritable(folder)) return fault('disk', `${folder} cannot be written`, 'give the account of the service the folder');
-  if (freeMib < MIN_DISK_MIB) return fault('disk', message, `make room: SQLite stops when nothing is left (${DATA_FOLDER})`);
-  if (freeMib < LOW_DISK_MIB) return warning('disk', message, 'make room on the disk of DATA_FOLDER before it is full');
+  if (!machine.isWritable(folder))
+    return fault('disk', `${folder} cannot be written`, 'give the account of the service write access to the folder');
+  if (freeMib < MIN_DISK_MIB) return fault('disk', message, `free disk space: SQLite stops when the disk is full (${DATA_FOLDER})`);
+  if (freeMib < LOW_DISK_MIB) return warning('disk', message, 'free space on the disk of DATA_FOLDER before it is full');
   return volatileFolder(folder, settings, machine) ?? ok('disk', message);
 }
 
@@ -111,10 +112,10 @@ function checkWitness(folder: string, settings: Settings, machine: Machine): Fin
   if (!machine.isWritable(folder))
     return warning(
       'disk',
-      `${folder} cannot be written (DATA_FOLDER), so nothing tells the next start how far the database was`,
-      'give the account of the service the folder, on a disk that lasts; see docs/backup-and-restore.md',
+      `${folder} cannot be written (DATA_FOLDER), so the next start has no record of the database position`,
+      'give the account of the service write access to the folder, on a persistent disk; see docs/backup-and-restore.md',
     );
-  return volatileFolder(folder, settings, machine) ?? ok('disk', 'the data are kept elsewhere');
+  return volatileFolder(folder, settings, machine) ?? ok('disk', 'the data are stored elsewhere');
 }
 
 /** A volatile folder is accepted outside of production. */
@@ -123,8 +124,8 @@ function volatileFolder(folder: string, { NODE_ENV }: Settings, machine: Machine
   if (fileSystem === undefined || NODE_ENV !== 'production') return undefined;
   return warning(
     'disk',
-    `${folder} is on ${fileSystem}, so what the service keeps there is lost with the container or the machine, and the next start may be refused`,
-    'mount a volume that lasts there; see docs/backup-and-restore.md',
+    `${folder} is on ${fileSystem}, so its files are lost with the container or the machine, and the next start may be rejected`,
+    'mount a persistent volume there; see docs/backup-and-restore.md',
   );
 }
 
@@ -144,7 +145,7 @@ function existingFolder(folder: string): string {
 /** @param paths files, or folders whose newest file counts. */
 export function checkBackups(paths: readonly string[], now = new Date()): readonly Finding[] {
   return paths.map((path) => {
-    const advice = 'check that the job that makes backups runs, and try to restore one: docs/backup-and-restore.md';
+    const advice = 'check that the backup job runs, and test a restore: docs/backup-and-restore.md';
     const newest = newestFile(path);
     if (newest === undefined) return fault('backup', `there is none at ${path}`, advice);
     const hours = Math.floor((now.getTime() - newest.at.getTime()) / 3_600_000);

@@ -52,11 +52,11 @@ function missingNamesOf(storedVariables: Environment): readonly string[] {
 /** Outside of the environment of the service the doctor would report that the defaults are fine, although no service uses them. */
 function noServiceFinding({ DATA_FOLDER }: Settings, isStarted: boolean): Finding {
   return isStarted
-    ? ok(CHECK, `none is in this environment: this is about the service that keeps its data in ${DATA_FOLDER}`)
+    ? ok(CHECK, `none is set in this environment: the report is about the service with its data in ${DATA_FOLDER}`)
     : warning(
         CHECK,
-        'none is in this environment, so it is not that of a service: what follows is about defaults',
-        'run it with the settings of the service, as "What the commands need" in docs/operating.md says',
+        'none is set in this environment, so it is not that of a service: the report is about defaults',
+        'run it with the settings of the service, see "What the commands need" in docs/operating.md',
       );
 }
 
@@ -68,7 +68,7 @@ function adviceOn(line: string): string {
 
 function notStartedFinding({ DATA_FOLDER }: Settings): Finding {
   const message = `there are no secrets in the environment, and none in ${join(DATA_FOLDER, 'secrets.env')}`;
-  return warning(CHECK, message, 'the first start generates them; where it was started before, name its DATA_FOLDER');
+  return warning(CHECK, message, 'the first start generates them; if the service was started before, set its DATA_FOLDER');
 }
 
 /** The file with the generated secrets gives access to all data. */
@@ -77,5 +77,5 @@ function secretFileFindings({ DATA_FOLDER }: Settings): Finding[] {
   if (!existsSync(file)) return [];
   return (statSync(file).mode & 0o077) === 0
     ? []
-    : [fault(CHECK, `${file} can be read by other accounts`, `chmod 600 ${file}, and rotate what is in it`)];
+    : [fault(CHECK, `${file} can be read by other accounts`, `chmod 600 ${file}, and rotate the secrets in it`)];
 }

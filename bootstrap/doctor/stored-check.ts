@@ -34,9 +34,7 @@ export async function checkStored(settings: Settings, now = new Date()): Promise
       ...(await listFindings(store, now)),
     ];
     if (tenants.length > checkedTenants.length)
-      findings.push(
-        warning('keys', `only ${MAX_TENANTS} of ${tenants.length} tenants were looked at`, 'watch the metrics of certificates'),
-      );
+      findings.push(warning('keys', `only ${MAX_TENANTS} of ${tenants.length} tenants were checked`, 'monitor the certificate metrics'));
     return { findings, tenantId: tenants.find(({ status }) => status === 'active')?.id };
   } finally {
     await store.close();
@@ -46,12 +44,12 @@ export async function checkStored(settings: Settings, now = new Date()): Promise
 async function secretFindings({ maintenance }: Store, keyIds: readonly string[]): Promise<Finding[]> {
   const check = 'secrets';
   const formerKeyIds = keyIds.slice(1);
-  if (formerKeyIds.length === 0) return [ok(check, 'the master secret opens what is stored')];
+  if (formerKeyIds.length === 0) return [ok(check, 'the master secret opens the stored data')];
   const resealed = await maintenance.resealedKeys();
   const areAllResealed = formerKeyIds.every((id) => resealed.includes(id));
   return areAllResealed
-    ? [warning(check, 'nothing is sealed under the former ones of MASTER_SECRET', 'take them out at the next restart')]
-    : [warning(check, `MASTER_SECRET has ${formerKeyIds.length} former ones that are still needed`, 'run "npx vidimus reseal"')];
+    ? [warning(check, 'no data is sealed under the former secrets of MASTER_SECRET', 'remove them at the next restart')]
+    : [warning(check, `MASTER_SECRET has ${formerKeyIds.length} former secrets that are still required`, 'run "npx vidimus reseal"')];
 }
 
 /** A row that the service did not write gives no access, but it may be an attack. */
@@ -73,7 +71,7 @@ async function clientFindings(store: OrmStore): Promise<Finding[]> {
       fault(
         'clients',
         `${furtherCount} further clients were changed`,
-        'do this for the clients above, then run the doctor again: it names the next ones',
+        'do this for the clients above, then run the doctor again, which lists the next ones',
       ),
     );
   return findings;
@@ -93,11 +91,11 @@ async function keyFindings(store: Store, tenantIds: readonly TenantId[], now: Da
     findings.push(
       warning(
         'keys',
-        `${furtherCount} further certificates end soon`,
-        'renew the ones above, then run the doctor again: it names the next ones',
+        `${furtherCount} further certificates expire soon`,
+        'renew the ones above, then run the doctor again, which lists the next ones',
       ),
     );
-  return findings.length > 0 ? findings : [ok('keys', `no certificate ends within ${ENDING_DAYS} days`)];
+  return findings.length > 0 ? findings : [ok('keys', `no certificate expires within ${ENDING_DAYS} days`)];
 }
 
 /** An item that renews itself is reported only after the renewal has failed. */
@@ -111,9 +109,9 @@ export function endingFindings(chain: KeyChain, now: Date): Finding[] {
   return ends.flatMap(({ subject, end, renews }) => {
     const days = daysUntil(end, now);
     const name = `the ${subject} of the key chain "${id}" of ${tenantId}`;
-    const advice = root === undefined ? 'bring a new certificate (docs/keys.md)' : `POST /key-chain/${id}/rotate (docs/keys.md)`;
+    const advice = root === undefined ? 'upload a new certificate (docs/keys.md)' : `POST /key-chain/${id}/rotate (docs/keys.md)`;
     if (end <= now) return [fault('keys', `${name} has ended`, advice)];
-    return days < ENDING_DAYS && !renews ? [warning('keys', `${name} ends in ${days} days`, advice)] : [];
+    return days < ENDING_DAYS && !renews ? [warning('keys', `${name} expires in ${days} days`, advice)] : [];
   });
 }
 
@@ -123,11 +121,12 @@ async function listFindings({ maintenance }: Store, now: Date): Promise<Finding[
   const advice = 'start the service, which signs the lists again while it runs; if it runs, its log has the reason';
   const findings = endedLists
     .slice(0, MAX_LINES)
-    .map(({ tenantId, id }) => fault('lists', `the trust list "${id}" of ${tenantId} has ended`, advice));
+    .map(({ tenantId, id }) => fault('lists', `the trust list "${id}" of ${tenantId} has expired`, advice));
   const heldCount = await maintenance.countHeldTrustLists(new Date(now.getTime() - 48 * HOUR_MS));
-  if (heldCount > 0) findings.push(warning('lists', `${heldCount} followed trust lists need an operator`, 'GET /trust/lists names them'));
+  if (heldCount > 0)
+    findings.push(warning('lists', `${heldCount} followed trust lists require an operator`, 'GET /trust/lists lists them'));
   const failingCount = await maintenance.failingLists(new Date(now.getTime() - HOUR_MS));
   if (failingCount > 0)
-    findings.push(warning('lists', `${failingCount} status lists that credentials follow cannot be had`, 'GET /cache/stats names them'));
+    findings.push(warning('lists', `${failingCount} followed status lists are unavailable`, 'GET /cache/stats lists them'));
   return findings.length > 0 ? findings : [ok('lists', 'none has ended')];
 }

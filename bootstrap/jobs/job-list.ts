@@ -121,7 +121,7 @@ function sessionJobs(container: Container): readonly Job[] {
         return async () => {
           const { unsent, mayBeMore, ...counts } = await step();
           if (publishesEvents && unsent > 0)
-            log.warn('events were removed with their sessions before the broker had them', { count: unsent });
+            log.warn('events were removed with their sessions before the broker received them', { count: unsent });
           logBatch('sessions cleaned up', counts);
           return mayBeMore;
         };
@@ -148,7 +148,7 @@ function revocationJobs(container: Container): readonly Job[] {
     }),
     batchJob('forget-followed', 60, async (now) => {
       const { removed: removedCount, nextCursor } = await maintenance.forgetEndedFollowers(now, VISITED_FOLLOWERS, followerCursor);
-      if (removedCount > 0) log.info('credentials that ended follow nothing any more', { count: removedCount });
+      if (removedCount > 0) log.info('expired credentials no longer follow a status list', { count: removedCount });
       // The next run continues behind this cursor; at the end of a walk another walk begins.
       followerCursor = nextCursor;
       if (nextCursor === undefined) await maintenance.forgetIdleLists(now, BATCH);
@@ -157,7 +157,7 @@ function revocationJobs(container: Container): readonly Job[] {
     }),
     batchJob('fulfil-revocations', 10, async (now) => {
       const sessions = await fulfilRevocations.execute(now, REVOCATIONS);
-      logBatch('credentials of persons revoked', { sessions });
+      logBatch('credentials revoked by subject', { sessions });
       return sessions >= REVOCATIONS;
     }),
   ];
@@ -184,9 +184,7 @@ function keyJobs(container: Container): readonly Job[] {
         return lastTenant !== undefined;
       },
     },
-    batchJob('destroy-retired-keys', 300, async () =>
-      logBatch('keys destroyed that nothing needs', { count: await destroyRetiredKeys.execute(KEYS) }),
-    ),
+    batchJob('destroy-retired-keys', 300, async () => logBatch('unused keys destroyed', { count: await destroyRetiredKeys.execute(KEYS) })),
   ];
 }
 
@@ -246,7 +244,7 @@ function tenantJobs(container: Container): readonly Job[] {
     }),
     batchJob('prune-audit-log', 3600, async (now) => {
       const { last: lastTenant, removed: removedCount } = await pruneAuditLog.execute(now, TENANTS, prunedTenant);
-      logBatch('entries of audit logs removed that are kept no longer', { gone: removedCount });
+      logBatch('audit log entries pruned', { gone: removedCount });
       prunedTenant = lastTenant;
       return lastTenant !== undefined || removedCount > 0;
     }),

@@ -53,7 +53,7 @@ function findMisspeltSecrets(environment: Environment, missingNames: readonly Na
   return Object.keys(nonEmpty(environment)).flatMap((name) => {
     const intendedName = isSetting(name) ? undefined : missingNames.find((candidate) => closestName(name, [candidate]) === candidate);
     if (intendedName === undefined) return [];
-    return [`${name}: is no setting; did you mean ${intendedName}? It would be generated otherwise`];
+    return [`${name}: is not a setting; did you mean ${intendedName}? Otherwise it would be generated`];
   });
 }
 
@@ -98,7 +98,7 @@ function complete(environment: Environment): FirstStart {
   const database = join(folder, 'vidimus.sqlite');
   if (missingNames.includes('MASTER_SECRET') && !environment['DATABASE_URL'] && existsSync(database)) {
     throw new SettingsError([
-      `MASTER_SECRET: is missing from ${file}, and without it nothing in ${database} opens; restore the file or set ` +
+      `MASTER_SECRET: is missing from ${file}, and without it the data in ${database} cannot be opened; restore the file or set ` +
         'MASTER_SECRET. To start over, remove the database',
     ]);
   }

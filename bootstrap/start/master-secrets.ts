@@ -19,7 +19,7 @@ export async function withMasterSecrets(settings: Settings): Promise<Settings> {
 async function unwrapped({ KMS }: Settings, reference: string): Promise<string> {
   const { provider = '', key = '', version = 1 } = wrappedSecret(reference) ?? {};
   const settings = KMS.providers[provider];
-  if (settings?.type !== 'vault') throw new SettingsError([`MASTER_SECRET: "${reference}" is not in a Vault`]);
+  if (settings?.type !== 'vault') throw new SettingsError([`MASTER_SECRET: "${reference}" is not a Vault reference`]);
   const { masterSecretFrom } = await import('../../adapters/kms/vault/master-secret.ts');
   try {
     return await masterSecretFrom(settings, key, version);

@@ -17,7 +17,7 @@ export function startSealingNotes({ maintenance }: Store, log: Log): () => Promi
       await maintenance.keepSealing();
       isFailing = false;
     } catch (error) {
-      if (!isFailing) log.error('it cannot be noted which secret this process seals under', {}, error);
+      if (!isFailing) log.error('the secret of this process cannot be recorded', {}, error);
       isFailing = true;
     }
   };

@@ -15,7 +15,7 @@ export function startFailureMessage(error: unknown, master?: FirstStart['master'
   const { file, isNew } = master;
   // Otherwise an operator who was just told to keep these secrets would search for a fault in them.
   return isNew
-    ? `${message}.\nThe secrets in ${file} were generated just now and are not those of this database. Set MASTER_SECRET to ` +
+    ? `${message}.\nThe secrets in ${file} were just generated and are not those of this database. Set MASTER_SECRET to ` +
         'that of the other processes on it, and AUTH_CLIENT_ID, AUTH_CLIENT_SECRET and PUBLIC_URL as well; ' +
         `${file} may be deleted`
     : `${message}.\nThis start took its MASTER_SECRET from ${file}; set the one of the other processes on this database`;
@@ -31,7 +31,7 @@ function explain(error: unknown): string {
   const { code } = error as { code?: unknown };
   if (code === 'EADDRINUSE') {
     const { port, setting = 'PORT' } = error as { port?: unknown; setting?: string };
-    return `port ${port} is taken; set ${setting} to another one`;
+    return `port ${port} is in use; set ${setting} to another one`;
   }
   if (code === 'ENOTFOUND' || code === 'EADDRNOTAVAIL') return `${error.message}; check HOST`;
   if (code === 'EEXIST' || code === 'ENOTDIR' || code === 'EACCES' || code === 'EROFS') return `${error.message}; check DATA_FOLDER`;

@@ -18,7 +18,7 @@ function clockFault(database: Date, machine: Date, isCatchingUp: boolean): strin
   // After a pause of the service this is no fault, and no action is needed.
   if (seconds > 0 && isCatchingUp) return undefined;
   const difference = `${Math.abs(seconds)} seconds ${seconds > 0 ? 'ahead of' : 'behind'}`;
-  return `the clock of this machine is ${difference} that of the database; set both by a time server`;
+  return `the clock of this machine is ${difference} that of the database; synchronize both by NTP`;
 }
 
 /** The service continues with a wrong clock, and `GET /health` reports it. */

@@ -17,7 +17,7 @@ export function followedListsProbe({ maintenance }: Pick<Store, 'maintenance'>, 
       const failingSince = new Date(clock.now().getTime() - TOLERATED_MS);
       // A database that does not answer is reported by its own probe.
       const failing = await maintenance.failingLists(failingSince).catch(() => 0);
-      if (failing > 0) throw new Error(`${failing} status lists that credentials follow cannot be had; GET /cache/stats names them`);
+      if (failing > 0) throw new Error(`${failing} followed status lists are unavailable; GET /cache/stats lists them`);
     },
   };
 }

@@ -162,12 +162,12 @@ async function openDatabase(settings: Settings, closers: Closers, { cipher, log 
     quotas: quotasOf(settings),
     alone: true,
     onCheckpointFault: (error: Error) =>
-      log.warn('the write-ahead log is written back on the main thread for a minute, since its thread failed', { error: error.message }),
+      log.warn('checkpoints run on the main thread for a minute, since their thread failed', { error: error.message }),
   };
   const file = newFileOf(settings.DATABASE_URL);
   const ormStore = await OrmStore.open(database, cipher);
   refuseOnCluster(ormStore, settings);
-  if (file !== undefined) log.info('a new database was made', { file });
+  if (file !== undefined) log.info('a new database was created', { file });
   ormStore.touched = (sessionId) => log.note({ sessionId });
   closers.add(() => ormStore.close());
   const rewinds = await watchForRewinds(ormStore, settings, log);
@@ -180,7 +180,7 @@ async function openDatabase(settings: Settings, closers: Closers, { cipher, log 
 function refuseOnCluster({ isCluster }: OrmStore, { AMQP_URL }: Settings): void {
   if (!isCluster || AMQP_URL === undefined) return;
   throw new SettingsError([
-    'AMQP_URL: the event log of a database that is spread over several machines (Citus) cannot be handed on in order; leave it out, see docs/scale.md',
+    'AMQP_URL: the events of a database that is distributed over several machines (Citus) have no order; remove this setting, see docs/scale.md',
   ]);
 }
 
@@ -190,7 +190,7 @@ async function warnOfFormerSecrets(store: OrmStore, { keyIds }: Cipher, log: Log
   if (formerKeyIds.length === 0) return;
   const resealed = await store.maintenance.resealedKeys();
   const neededCount = formerKeyIds.filter((id) => !resealed.includes(id)).length;
-  if (neededCount === 0) log.info('nothing is sealed under the former secrets any more; take them out of MASTER_SECRET');
+  if (neededCount === 0) log.info('no data is sealed under the former secrets any more; remove them from MASTER_SECRET');
   else
     log.warn('data is sealed under former secrets; `npx vidimus reseal` (in a clone `npm run reseal`) reseals it', { former: neededCount });
 }

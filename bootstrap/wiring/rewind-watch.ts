@@ -76,7 +76,7 @@ function startChecks(watch: RewindWatch, log: Log): () => Promise<void> {
         isFailing = false;
       },
       (error: unknown) => {
-        if (!isFailing) log.error('it cannot be seen whether the database went back in time', {}, error);
+        if (!isFailing) log.error('the check for a database that went back in time failed', {}, error);
         isFailing = true;
       },
     );

@@ -23,7 +23,7 @@ export function trustListsProbe({ maintenance }: Pick<Store, 'maintenance'>, clo
       const usedSince = new Date(clock.now().getTime() - IN_USE_MS);
       // A database that does not answer is reported by its own probe.
       const heldCount = await maintenance.countHeldTrustLists(usedSince).catch(() => 0);
-      if (heldCount > 0) throw new Error(`${heldCount} followed trust lists need an operator; GET /trust/lists names them`);
+      if (heldCount > 0) throw new Error(`${heldCount} followed trust lists require an operator; GET /trust/lists lists them`);
     },
   };
 }

@@ -125,7 +125,7 @@ export class Supervisor {
   #replaceAtEnd(worker: WorkerProcess, restartPause: RestartPause): void {
     void worker.ended.then(({ code, signal, livedMs }) => {
       if (this.#isStopping) return;
-      this.#log.error('a worker ended; another one follows', { pid: worker.pid, code, signal });
+      this.#log.error('a worker ended; it is replaced', { pid: worker.pid, code, signal });
       this.#restart(restartPause, livedMs);
     });
   }
@@ -141,7 +141,7 @@ export class Supervisor {
         this.#replaceAtEnd(worker, restartPause);
       } catch (error) {
         if (this.#isStopping) return;
-        this.#log.error('a worker could not be started; another try follows', { reason: startFailureMessage(error) });
+        this.#log.error('a worker could not be started; the start is retried', { reason: startFailureMessage(error) });
         this.#restart(restartPause, performance.now() - startedAt);
       }
     }, restartPause.after(livedMs));

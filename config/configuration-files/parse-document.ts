@@ -15,10 +15,10 @@ export type Parsed = { readonly value: JsonObject } | { readonly fault: string }
  */
 export function parseDocumentText(bytes: Uint8Array, format: 'json' | 'yaml'): Parsed {
   const text = decode(bytes);
-  if (text === undefined) return { fault: 'is no UTF-8 text' };
+  if (text === undefined) return { fault: 'is not UTF-8 text' };
   const parsed = format === 'json' ? parseJsonText(text) : parseYaml(text);
   if ('fault' in parsed) return parsed;
-  if (!isJsonObject(parsed.value)) return { fault: 'has to be one object' };
+  if (!isJsonObject(parsed.value)) return { fault: 'must be one object' };
   return { value: parsed.value };
 }
 
@@ -37,7 +37,7 @@ function parseYaml(text: string): { value: Json } | { fault: string } {
   const [firstProblem] = [...document.errors, ...document.warnings];
   if (firstProblem !== undefined) {
     const problem = firstProblem.code.toLowerCase().replaceAll('_', ' ');
-    return { fault: `is not YAML as it is taken here: ${problem} (line ${lines.linePos(firstProblem.pos[0]).line})` };
+    return { fault: `is not supported YAML: ${problem} (line ${lines.linePos(firstProblem.pos[0]).line})` };
   }
   let oddKey = false;
   visit(document, {
@@ -45,12 +45,12 @@ function parseYaml(text: string): { value: Json } | { fault: string } {
       oddKey ||= !isScalar(key) || !['string', 'number'].includes(typeof key.value);
     },
   });
-  if (oddKey) return { fault: 'has a property whose name is neither text nor a number' };
+  if (oddKey) return { fault: 'has a property name that is neither a string nor a number' };
   try {
     const value: unknown = document.toJS();
-    return isJson(value) ? { value } : { fault: 'has a value that JSON does not have, or too many; integers go up to 2^53 - 1' };
+    return isJson(value) ? { value } : { fault: 'has a value without a JSON equivalent, or too many values; integers go up to 2^53 - 1' };
   } catch {
-    return { fault: 'has aliases that multiply too much' };
+    return { fault: 'has aliases that expand too much' };
   }
 }
 

@@ -63,7 +63,7 @@ class FolderReader {
     if (!this.#open()) return;
     const names = this.#names('');
     if (this.#isTenant(names)) {
-      this.#fault('', 'this looks like one tenant; give the folder above it');
+      this.#fault('', 'this is the folder of one tenant; use its parent folder');
       return;
     }
     for (const name of names) {
@@ -105,7 +105,7 @@ class FolderReader {
       const documentPlace = locationOf(path);
       if (entry.isDirectory() && isFolder(path)) this.#readTenant(tenant, path);
       else if (entry.isFile() && documentPlace !== undefined) this.#readFile(tenant, file, documentPlace, entry.size);
-      else if (below !== '' || !IGNORED.has(name)) this.#fault(file, 'has no business here; see docs/configuration-files.md');
+      else if (below !== '' || !IGNORED.has(name)) this.#fault(file, 'is not expected here; see docs/configuration-files.md');
     }
   }
 
@@ -129,8 +129,8 @@ class FolderReader {
     this.#files++;
     this.#bytes += size;
     if (size > MAX_FILE_BYTES) return { fault: `has more than ${MAX_FILE_BYTES / 1024} KiB` };
-    if (this.#files > MAX_FILES) return { fault: `is one more than ${MAX_FILES} files` };
-    if (this.#bytes > MAX_FOLDER_BYTES) return { fault: `makes more than ${MAX_FOLDER_BYTES / 1024 / 1024} MiB in all` };
+    if (this.#files > MAX_FILES) return { fault: `exceeds the limit of ${MAX_FILES} files` };
+    if (this.#bytes > MAX_FOLDER_BYTES) return { fault: `exceeds the limit of ${MAX_FOLDER_BYTES / 1024 / 1024} MiB for the folder` };
     try {
       return parseDocumentText(readFileSync(join(this.#root, file)), format);
     } catch {
@@ -153,9 +153,9 @@ class FolderReader {
     try {
       const target = realpathSync(join(this.#root, path));
       if (target.startsWith(this.#root + sep)) return statSync(target);
-      this.#fault(path, 'is a link that leads out of the folder');
+      this.#fault(path, 'is a symbolic link that leaves the folder');
     } catch {
-      this.#fault(path, 'leads nowhere or cannot be read');
+      this.#fault(path, 'is a broken link or cannot be read');
     }
     return undefined;
   }

@@ -21,9 +21,9 @@ export class WebhookVerificationError extends Error {
 export function verifyWebhook(headers, rawBody, secrets, { toleranceSeconds = 300, now = new Date() } = {}) {
   const keys = [secrets].flat().map(keyOf);
   const [id, timestamp, signatures] = ['id', 'timestamp', 'signature'].map((name) => headerOf(headers, `webhook-${name}`));
-  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('webhook-timestamp is no time');
+  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('webhook-timestamp is not a valid time');
   if (!(Math.abs(now.getTime() / 1000 - Number(timestamp)) <= toleranceSeconds)) {
-    throw new WebhookVerificationError('the call was made too long ago, or a clock is wrong');
+    throw new WebhookVerificationError('the call is too old, or a clock is wrong');
   }
   const given = signatures.split(' ').map((signature) => Buffer.from(signature));
   const isGenuine = keys.some((key) => {
@@ -31,7 +31,7 @@ export function verifyWebhook(headers, rawBody, secrets, { toleranceSeconds = 30
     const expected = Buffer.from(`v1,${code}`);
     return given.some((one) => one.length === expected.length && timingSafeEqual(one, expected));
   });
-  if (!isGenuine) throw new WebhookVerificationError('no signature fits');
+  if (!isGenuine) throw new WebhookVerificationError('no signature matches');
   return id;
 }
 
@@ -45,5 +45,5 @@ function keyOf(secret) {
   const text = String(secret ?? '').replace(/^whsec_/, '');
   const key = Buffer.from(text, 'base64');
   if (BASE64.test(text) && key.length >= 24 && key.length <= 64) return key;
-  throw new TypeError('a secret is whsec_ and 24 to 64 bytes in base64');
+  throw new TypeError('a secret must be whsec_ and 24 to 64 bytes in base64');
 }

@@ -99,9 +99,9 @@ export function findHeadProblem(macs: Macs, scope: string, { head, lastSequence 
   // The chain of a tenant begins with its first change, the chain of the service before every other write.
   if (head === undefined) return scope === SERVICE_SCOPE ? 'all entries are missing' : undefined;
   const verdict = verifyHead(macs, scope, head);
-  if (verdict === 'unknown_key') return 'the head is under another MASTER_SECRET';
+  if (verdict === 'unknown_key') return 'the head was written under another MASTER_SECRET';
   if (verdict === 'forged') return 'the head was altered';
-  if (lastSequence > head.sequence) return 'there are entries after the head';
+  if (lastSequence > head.sequence) return 'entries exist after the head';
   return lastSequence < head.sequence ? 'the newest entries are missing' : undefined;
 }
 

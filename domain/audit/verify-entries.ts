@@ -27,7 +27,7 @@ export type Progress = { readonly sequence: number; readonly hash: string };
 
 export const CHAIN_START: Progress = { sequence: 0, hash: '' };
 
-const OTHER_SECRET = 'was made under a MASTER_SECRET that is not configured; list the former one behind the present';
+const OTHER_SECRET = 'was written under a MASTER_SECRET that is not configured; list the former secret after the present one';
 
 /** Every start of the service begins this chain before any other write. */
 const EMPTY_LOG_FAULT: ChainFault = {
@@ -72,7 +72,7 @@ function findEntryProblem(
   if (verdicts.includes('genuine')) return entry.action === 'broken' ? notedBreak(entry) : undefined;
   if (verdicts.includes('unknown_key')) return { sequence, kind: 'unknown_key', message: `entry ${sequence} ${OTHER_SECRET}` };
   if (isMovedEntry(macs, scope, entry, neighbours))
-    return { sequence, kind: 'reordered', message: `entry ${sequence} stood in another place` };
+    return { sequence, kind: 'reordered', message: `entry ${sequence} was written at another position` };
   return { sequence, kind: 'altered', message: `entry ${sequence} was altered or inserted, or an entry before it was removed` };
 }
 

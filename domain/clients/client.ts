@@ -71,20 +71,20 @@ const allowList = (what: string) =>
     .max(1000)
     .nullish()
     .describe(
-      `ids of ${what} configurations that the client may use; empty or null for all. A client with such a list ` +
-        'writes nothing that all configurations rest on, such as keys and trust lists',
+      `Ids of ${what} configurations that the client may use; empty or null for all. A client with such a list ` +
+        'cannot write objects that all configurations depend on, such as keys and trust lists',
     );
 
 export const ClientCreation = object({
   clientId: ClientId.describe('`client_id` at `POST /oauth2/token`; unique in the whole service'),
-  roles: listUpTo(Role, 20).describe('Only roles that you have yourself can be granted'),
+  roles: listUpTo(Role, 20).describe('Only roles of the caller can be granted'),
   secret: z
     .string()
-    .min(16, 'at least 16 characters; leave it out and one is generated')
+    .min(16, 'at least 16 characters; generated if absent')
     .max(256)
     .regex(/^[\x21-\x7e]+$/, 'printable ASCII without spaces')
     .optional()
-    .describe('Generated, and shown once, unless stated'),
+    .describe('Default: generated, and shown once'),
   description: z.string().max(1000).nullish().describe('For administrators'),
   allowedPresentationConfigs: allowList('presentation'),
   allowedIssuanceConfigs: allowList('credential'),

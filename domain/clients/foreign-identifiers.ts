@@ -22,7 +22,7 @@ export function assertNoForeignIdentifiers(
   for (const [member, names] of Object.entries(configuration.names)) {
     const added = names.filter((name) => !previous?.names[member]?.includes(name));
     if (forbidden.some((otherConfiguration) => added.some((name) => otherConfiguration.names[member]?.includes(name)))) {
-      throw new Failure('forbidden', `${member} is that of another configuration, which this client may not use`);
+      throw new Failure('forbidden', `${member} belongs to another configuration, which this client may not use`);
     }
   }
 }

@@ -15,4 +15,4 @@ export type Role = (typeof ROLES)[number];
 
 export const Role = z
   .preprocess((value) => (value === 'presentation:offer' ? 'presentation:request' : value), z.enum(ROLES))
-  .meta({ id: 'Role', description: 'What a client may do; `presentation:offer` is taken for `presentation:request`' });
+  .meta({ id: 'Role', description: 'Rights of the client; `presentation:offer` is a former name of `presentation:request`' });

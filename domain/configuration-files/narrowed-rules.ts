@@ -36,7 +36,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     path: /^walletProviderTrustLists\.\d+$/,
     message: /not a list of wallet providers/,
     acceptedBy: FIRST_RELEASE,
-    because: 'a list of issuers vouches for no wallet, so every wallet would be rejected',
+    because: 'a list of credential issuers names no wallet provider, so every wallet would be rejected',
     change: 'name a list of wallet providers',
   },
   {
@@ -74,7 +74,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     kind: 'presentation-configuration',
     path: /^dcql_query\.credentials\.\d+\.(claims|claim_sets|trusted_authorities)\./,
     message:
-      /^(A path begins with the name|The id is used twice|A key identifier is base64url|It belongs to mso_mdoc|has to be at most 2147483647)/,
+      /^(A path begins with the name|The id is used twice|A key identifier is base64url|It is only allowed for mso_mdoc|has to be at most 2147483647)/,
     acceptedBy: FIRST_RELEASE,
     because: 'OpenID4VP 1.0 sections 6.1, 6.1.1.1, 6.3, 7 and B.2.4: wallets reject the whole request',
     change: 'remove what the message names from the query',
@@ -132,13 +132,13 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     path: /^entities\.\d+\.info\.name$/,
     message: /^Readers cannot tell this entity/,
     acceptedBy: FIRST_RELEASE,
-    because: 'security: the revocations of one entity would count for the other',
+    because: 'security: the revocations of one entity would apply to the other',
     change: 'give each entity its own name',
   },
   {
     kind: 'trust-list',
     path: /^keyChainId$/,
-    message: /and readers of the type .* refuse that/,
+    message: /and readers of the type .* reject that/,
     acceptedBy: FIRST_RELEASE,
     because: 'ETSI TS 119 602 section 6.8, for lists of European types',
     change: 'create a key chain for trustList that names the operator, or remove LoTEType',
@@ -155,7 +155,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
     path: /^$/,
     message: /\bQUOTA_[A-Z_]+/,
     acceptedBy: FIRST_RELEASE,
-    because: 'security: a tenant cannot use up the memory of others',
+    because: 'security: one tenant must not use up the memory of other tenants',
     change: 'raise the setting that the message names',
   },
 ];

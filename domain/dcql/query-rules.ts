@@ -65,7 +65,7 @@ function* findClaimSetProblems(credential: CredentialQuery, ids: ReadonlySet<unk
   if (credential.claim_sets === undefined) return;
   // OpenID4VP 1.0 section 6.1: claim_sets refer to claims.
   if (credential.claims === undefined) {
-    yield { path: ['claim_sets'], rule: 'claim_sets_without_claims', message: 'There are no claims to choose from.' };
+    yield { path: ['claim_sets'], rule: 'claim_sets_without_claims', message: 'The query has no claims to choose from.' };
     return;
   }
   for (const [i, claim] of credential.claims.entries()) {
@@ -77,7 +77,7 @@ function* findClaimSetProblems(credential: CredentialQuery, ids: ReadonlySet<unk
   for (const [i, set] of credential.claim_sets.entries()) {
     const members = [...new Set(set)].sort().join(' ');
     // The second of two equal sets can never be selected.
-    if (sets.has(members)) yield { path: ['claim_sets', i], rule: 'duplicate_claim_set', message: 'Another set has these claims.' };
+    if (sets.has(members)) yield { path: ['claim_sets', i], rule: 'duplicate_claim_set', message: 'Another set contains the same claims.' };
     sets.add(members);
     for (const [j, id] of set.entries()) {
       if (ids.has(id)) continue;
@@ -150,7 +150,7 @@ function* findUnsupportedClaimProblems({ format, claims = [], claim_sets = [] }:
     yield* findNameProblems(id, [...claim, 'id']);
     // OpenID4VP 1.0 appendix B.2.4: a property for mdocs
     if (intent_to_retain !== undefined && format !== 'mso_mdoc') {
-      yield { path: [...claim, 'intent_to_retain'], rule: 'intent_to_retain', message: 'It belongs to mso_mdoc.' };
+      yield { path: [...claim, 'intent_to_retain'], rule: 'intent_to_retain', message: 'It is only allowed for mso_mdoc.' };
     }
     // OpenID4VP 1.0 section 7: a credential is an object, so null and positions select nothing of it.
     if (path.length > 0 && typeof path[0] !== 'string') {

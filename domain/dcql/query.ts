@@ -50,9 +50,9 @@ const Authority = looseObject({ type: Text, values: listUpTo(Text, MAX_AUTHORITY
 const claimsOf = <S extends z.ZodType>(claim: S) => listUpTo(claim, MAX_CLAIMS);
 const authoritiesOf = <S extends z.ZodType>(authority: S) =>
   listUpTo(authority, MAX_AUTHORITIES).describe(
-    'Whose credentials will do. aki: the key identifier, base64url, of an anchor of this configuration that vouches for ' +
-      'the credential itself, or the SHA-1 hash of its key where its certificate has none; what the chain of a ' +
-      'credential says of itself does not count. etsi_tl: the address of a trust list among the anchors',
+    'Accepted issuers. aki: the key identifier, base64url, of an anchor of this configuration that certifies ' +
+      'the credential, or the SHA-1 hash of its key if its certificate has none; key identifiers in the chain of a ' +
+      'credential are ignored. etsi_tl: the address of a trust list among the anchors',
   );
 
 const CredentialShape = looseObject({
@@ -82,7 +82,7 @@ export const DcqlQuery = looseObject({
 export type DcqlQuery = Readonly<z.infer<typeof DcqlQuery>>;
 
 const SupportedPath = listUpTo(z.union([z.string().max(MAX_TEXT), z.null(), z.int().nonnegative().max(MAX_POSITION)]), MAX_DEPTH).meta({
-  description: 'Property names, positions, or null for all entries of an array; it begins with a name',
+  description: 'Property names, positions, or null for all entries of an array; the first element is a name',
   // A separate schema, because client generators take it for the complete type of a path beside `items`.
   allOf: [{ prefixItems: [{ type: 'string' }] }],
 });
@@ -96,7 +96,7 @@ const SupportedCredential = CredentialShape.extend({
   claims: claimsOf(
     Claim.extend({
       path: SupportedPath,
-      intent_to_retain: z.boolean().optional().describe('mso_mdoc alone: whether the element will be stored'),
+      intent_to_retain: z.boolean().optional().describe('mso_mdoc only: true if the verifier stores the element'),
     }).strict(),
   ).optional(),
   claim_sets: onceOf(MAX_CLAIMS).optional(),

@@ -16,7 +16,7 @@ export const MAX_CLAIMS_LENGTH = MAX_PRESENTATION_LENGTH - RESERVED_LENGTH;
 /** The message for claims that could be issued but would exceed the limit of our verifier. */
 export function claimsTooLarge(length: number): string {
   return (
-    `The claims take ${length} characters in the credential; at most ${MAX_CLAIMS_LENGTH} are possible, ` +
+    `The claims need ${length} characters in the credential; the maximum is ${MAX_CLAIMS_LENGTH}, ` +
     `since a presentation has at most ${MAX_PRESENTATION_LENGTH}. Use smaller images.`
   );
 }

@@ -28,8 +28,8 @@ export function findBackendCredentialProblems(
       rule: 'OpenID4VCI 1.0 section 8.3',
       member: 'credentials',
       concerns: 'the wallet, which requested one credential per key',
-      message: `the backend made ${credentials.length} of ${holderKeys.length} credentials`,
-      change: 'make one for each of holderKeys',
+      message: `the backend returned ${credentials.length} credentials for ${holderKeys.length} keys`,
+      change: 'return one for each of holderKeys',
     });
   }
   const provenKeys = new Set(holderKeys.map(thumbprint));
@@ -43,12 +43,12 @@ export function findBackendCredentialProblems(
       if (provenKeys.size > 0 && !provenKeys.has(name))
         report('it is bound to a key that the wallet did not prove', 'bind it to one of holderKeys');
       else if (provenKeys.size > 0 && !unboundKeys.delete(name))
-        report('another one is bound to the same key', 'bind each credential to its own key');
+        report('another credential is bound to the same key', 'bind each credential to its own key');
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (error.reason !== 'holder_key_missing')
-        report(`it is no ${config.format} (${error.message})`, 'provide the credentials that the wallet requested');
-      else if (keyBinding) report('it is bound to no key', 'bind it to one of holderKeys');
+        report(`it is not a valid ${config.format} (${error.message})`, 'provide the credentials that the wallet requested');
+      else if (keyBinding) report('it is not bound to a key', 'bind it to one of holderKeys');
     }
   }
   return findings;
@@ -61,7 +61,7 @@ function ruleOf({ format }: Pick<CredentialConfiguration['config'], 'format'>): 
 /** Reads the device key of an IssuerSigned in base64url (OpenID4VCI 1.0 appendix A.2.4). @throws Refusal for any other text. */
 function parseDeviceKey(text: string): PublicJwk {
   const bytes = decodeBase64url(text);
-  if (bytes === undefined) throw new Refusal('malformed', 'no base64url');
+  if (bytes === undefined) throw new Refusal('malformed', 'not base64url');
   const issuerAuth = parseCoseSign1(parseMap(decodeCbor(bytes), 'IssuerSigned').get('issuerAuth'));
   if (issuerAuth.payload === undefined) throw new Refusal('malformed', 'issuerAuth has no payload');
   const key = parseCoseKey(parseMso(issuerAuth.payload).deviceKey);

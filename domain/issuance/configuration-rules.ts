@@ -39,17 +39,17 @@ function findBindingProblems({ config, keyBinding, ...body }: ConfigurationPrope
   if (config.format === 'mso_mdoc') return [{ path: 'keyBinding', message: 'an mdoc is always bound to a key of the device' }];
   return (['proofTypes', 'keyAttestationsRequired'] as const)
     .filter((name) => isDefined(body[name]))
-    .map((path) => ({ path, message: 'needs keyBinding: nothing is proved for a credential without a key' }));
+    .map((path) => ({ path, message: 'requires keyBinding: a credential without a key has no proof' }));
 }
 
 function findMdocConfigurationProblems(body: ConfigurationProperties): readonly FieldError[] {
   const sdJwtOnlyProblems = (['vct', 'disclosureFrame'] as const)
     .filter((name) => isDefined(body[name]))
-    .map((path) => ({ path, message: 'belongs to dc+sd-jwt' }));
+    .map((path) => ({ path, message: 'is only allowed for dc+sd-jwt' }));
   const { config, claims } = body;
   const staticClaims = staticElements(config);
   if (isDefined(claims) && staticClaims !== undefined) {
-    return [...sdJwtOnlyProblems, { path: 'claims', message: 'give either claims or config.claimsByNamespace' }];
+    return [...sdJwtOnlyProblems, { path: 'claims', message: 'set either claims or config.claimsByNamespace' }];
   }
   const claimsPath = isDefined(claims) ? 'claims' : 'config.claimsByNamespace';
   const elements = claims ?? staticClaims;

@@ -22,7 +22,7 @@ const DcqlObject = z.record(z.string(), z.json()).meta({ id: 'DcqlObject' });
 
 const Attestation = strictObject({
   claims: z.array(DcqlObject).max(500).optional().describe('DCQL claims queries'),
-  credentials: listUpTo(DcqlObject, 100).describe('DCQL credential queries for what the relying party presents'),
+  credentials: listUpTo(DcqlObject, 100).describe('DCQL credential queries for the credentials of the relying party'),
   credential_sets: z.array(DcqlObject).max(100).optional().describe('DCQL credential sets over these'),
 }).meta({ id: 'AttestationOfRelyingParty' });
 
@@ -31,16 +31,16 @@ const DisclosurePolicy = z
   .discriminatedUnion('policy', [
     strictObject({ policy: z.literal('none').describe('To anybody') }),
     strictObject({
-      policy: z.literal('allowList').describe('To the relying parties that are named'),
-      values: Names.describe('Relying parties, by the names that wallets find in their access certificates; at least one'),
+      policy: z.literal('allowList').describe('Allows the named relying parties'),
+      values: Names.describe('Relying parties, by their names in access certificates; at least one'),
     }),
     strictObject({
-      policy: z.literal('rootOfTrust').describe('To relying parties whose certificates one of these vouches for'),
+      policy: z.literal('rootOfTrust').describe('Allows relying parties with a certificate of one of these authorities'),
       values: z.union([Name, Names]).describe('Names of the authorities, at least one'),
     }),
     strictObject({
-      policy: z.literal('attestationBased').describe('To relying parties that present an attestation'),
-      values: listUpTo(Attestation, 100).describe('Any of these is enough'),
+      policy: z.literal('attestationBased').describe('Allows relying parties that present an attestation'),
+      values: listUpTo(Attestation, 100).describe('Alternatives; one is enough'),
     }),
   ])
   .meta({ id: 'DisclosurePolicy' });
@@ -49,10 +49,10 @@ const DisclosurePolicy = z
 const KeyAttestationsRequired = strictObject({
   key_storage: listUpTo(textUpTo(500), 20)
     .optional()
-    .describe('Accepted attack resistance of the key store, such as `iso_18045_high`, at least one; any unless stated'),
+    .describe('Accepted attack resistance of the key storage, such as `iso_18045_high`, at least one. Default: any'),
   user_authentication: listUpTo(textUpTo(500), 20)
     .optional()
-    .describe('Accepted resistance of the user authentication that opens the key, at least one; any unless stated'),
+    .describe('Accepted attack resistance of the user authentication for the key, at least one. Default: any'),
   preferred_key_storage_status_period: z
     .number()
     .int()
@@ -60,8 +60,8 @@ const KeyAttestationsRequired = strictObject({
     .max(315_360_000)
     .optional()
     .describe(
-      'Seconds for which wallet providers shall still keep the status of the attestation (TS3 1.5 section 2.4); for ' +
-        'credentials that follow it, as long as they are to live. Whatever wallets like unless stated',
+      'Seconds for which wallet providers have to maintain the status of the attestation (TS3 1.5 section 2.4); for ' +
+        'credentials that follow it, at least their lifetime. Default: the choice of the wallet',
     ),
 });
 
@@ -79,51 +79,51 @@ const SD_JWT_ONLY_PROPERTIES = {
 
 export const CredentialConfigurationBody = object({
   id: ConfigurationId.describe('`credential_configuration_id` of wallets and offers'),
-  config: CredentialConfig.describe('What wallets are told, and the format'),
+  config: CredentialConfig.describe('Published metadata of the credential, and its format'),
   description: z.string().max(1000).nullish().describe('For administrators, and in the metadata of a hosted type'),
   vct: z
     .union([NameUri, TypeMetadataInput])
     .nullish()
     .describe(
-      'dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. What the metadata say of ' +
-        'claims (`mandatory`, `sd`) holds for every credential',
+      'dc+sd-jwt: the type, or its metadata, which the service hosts if they name no type. The rules of the metadata for ' +
+        'claims (`mandatory`, `sd`) apply to every credential',
     ),
   vctIntegrity: z
     .boolean()
     .nullish()
     .describe(
       'Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: ' +
-        'what it is made of (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the ' +
-        'configuration deleted, until this is set to false; leaving it out keeps it. Then wallets refuse a changed document for the credentials that are out',
+        'its sources (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the ' +
+        'configuration deleted, until this is set to false; leaving it out keeps it. After that, wallets reject a changed document for issued credentials',
     ),
   claims: jsonObject('an object of claims')
     .nullish()
     .describe(
-      'Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. ' +
+      'Static claims, the same for every holder; used if neither the offer nor `claimsWebhook` provides claims. ' +
         'mso_mdoc: elements, flat or keyed by namespace',
     ),
   claimsWebhook: WebhookConfig.nullish().describe(
     'Called for the claims when a wallet requests the credential; see `claims` among the webhooks',
   ),
   notificationWebhook: WebhookConfig.nullish().describe(
-    'Notified of the fate of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` among the webhooks',
+    'Called for notifications of the wallet about a credential, unless the offer has a `notifyWebhook`; see `notification` among the webhooks',
   ),
   iaeActions: z
     .array(InteractiveAction)
     .max(10)
     .nullish()
     .describe(
-      'What the user does before, in this order, in an interactive authorization. Naming a presentation takes the role ' +
-        '`presentation:manage` or `presentation:request`. With any, the credential is issued ' +
-        'in no other way: not by pre-authorized code, pushed request or external server',
+      'Steps of the user before the issuance, in this order, in an interactive authorization. A presentation requires the role ' +
+        '`presentation:manage` or `presentation:request`. With any step, the credential is issued ' +
+        'only in this way: not by pre-authorized code, pushed request or external server',
     ),
   embeddedDisclosurePolicy: DisclosurePolicy.nullish().describe(
-    'Tells wallets, as `disclosure_policy` of the metadata, whom to show it to; not enforced here',
+    '`disclosure_policy` of the metadata: the relying parties that wallets may present it to; not enforced by the service',
   ),
   disclosureFrame: jsonObject('a disclosure frame')
     .nullish()
     .describe(
-      'dc+sd-jwt: claims that holders may withhold. `_sd` lists properties of an object or positions of an array; other names and positions lead ' +
+      'dc+sd-jwt: claims that holders may withhold. `_sd` lists properties of an object or positions of an array; other names and positions contain ' +
         'to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ' +
         '["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}`',
     ),
@@ -136,22 +136,25 @@ export const CredentialConfigurationBody = object({
     .optional()
     .describe('at least one; default jwt, with keyAttestationsRequired both'),
   keyAttestationsRequired: KeyAttestationsRequired.nullish().describe(
-    'Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted. Under the profile ' +
-      '`eu` any attestation unless stated',
+    'Keys require an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted. Default under the profile ' +
+      '`eu`: any attestation',
   ),
   credentialReusePolicy: CredentialReusePolicy.nullish().describe(
-    'How often wallets present one copy, and how many they hold (ETSI TS 119 472-3 section 4.2.4.2); `credential_reuse_policy` of the ' +
-      'metadata. Its batch sizes count in place of `batchSize` of the issuer. Demanded under the profile `eu`',
+    'How often wallets present one copy, and how many copies they store (ETSI TS 119 472-3 section 4.2.4.2); `credential_reuse_policy` of the ' +
+      'metadata. Its batch sizes replace `batchSize` of the issuer. Required under the profile `eu`',
   ),
-  keyChainId: Reference.nullish().describe('Key chain with the usage `signing` that signs it; the oldest such one unless stated'),
-  statusManagement: z.boolean().default(false).describe('Gives each credential an entry in a status list; without it none can be revoked'),
+  keyChainId: Reference.nullish().describe('Key chain with the usage `signing` that signs it. Default: the oldest one with this usage'),
+  statusManagement: z
+    .boolean()
+    .default(false)
+    .describe('Gives each credential an entry in a status list; credentials without an entry cannot be revoked'),
   followWalletStatus: z
     .boolean()
     .nullish()
     .describe(
-      'Credentials end with their wallet: they expire before the time until which its provider keeps the status of the wallet and of its ' +
-        'keys, and with statusManagement they are revoked when it revokes one of them. True unless stated where ' +
-        'attestations of wallets or of keys are required; see docs/wallet-attestations.md',
+      'Credentials follow their wallet: they expire before the time until which its provider maintains the status of the wallet and of its ' +
+        'keys, and with statusManagement they are revoked when it revokes one of them. Default: true if ' +
+        'attestations of wallets or keys are required; see docs/wallet-attestations.md',
     ),
   maxIssuances: z
     .number()
@@ -160,20 +163,20 @@ export const CredentialConfigurationBody = object({
     .max(1000)
     .nullish()
     .describe(
-      'How many credential requests one session (offer) answers with it at most, renewals included, whichever wallet ' +
-        'asks; 100 unless stated. Later ones are denied',
+      'Maximum number of credential requests that one session (offer) answers with it, renewals included, for all wallets ' +
+        'together. Default: 100. Further requests are denied',
     ),
   subjectClaims: SubjectClaims.nullish().describe(
-    'Claims that say whom a credential is about, for `POST /credentials/revoke-by-subject`: paths such as ' +
-      '`[["personal_administrative_number"]]`, of an mdoc namespace and element. A keyed hash of their values is kept while the ' +
-      'credential lives; claims without them are not issued. Needs statusManagement',
+    'Claims that identify the subject of a credential, for `POST /credentials/revoke-by-subject`: paths such as ' +
+      '`[["personal_administrative_number"]]`, for an mdoc namespace and element. A keyed hash of their values is stored while the ' +
+      'credential is valid; credentials without these claims are not issued. Requires statusManagement',
   ),
   oneActiveSet: z
     .boolean()
     .nullish()
     .describe(
-      'Credentials of a new request of a session revoke those that it answered with before, so that a holder has one active ' +
-        'set. Needs statusManagement, and an offer for each holder: wallets that share one take each other their credentials',
+      'The credentials of a new request revoke those of earlier requests of the session, so that a holder has one active ' +
+        'set. Requires statusManagement, and a separate offer for each holder: wallets that share an offer revoke the credentials of each other',
     ),
   lifeTime: z
     .number()
@@ -182,15 +185,15 @@ export const CredentialConfigurationBody = object({
     .max(3_155_760_000)
     .nullish()
     .describe(
-      'seconds from 60 to 100 years; without it an SD-JWT VC does not expire and an mdoc lives 90 days. It is never ' +
-        'exceeded: the end is rounded down, to the day above two days and to the hour from two hours on; below, each copy ' +
-        'loses a random part of up to a tenth',
+      'seconds, from 60 to 100 years; without it an SD-JWT VC does not expire and an mdoc is valid for 90 days. It is never ' +
+        'exceeded: the expiry is rounded down, to the day above two days and to the hour from two hours on; below, each copy ' +
+        'expires earlier by a random part of up to a tenth',
     ),
   schema: jsonObject('a JSON Schema object')
     .nullish()
     .describe(
-      'JSON Schema 2020-12 that claims of every source have to fit. dc+sd-jwt: a text with `contentEncoding` `base64` is issued as a data ' +
-        'URI of its `contentMediaType`; claims that it and the frame know leave a decoy where they are absent. References to other documents are refused, and so are more than 500 subschemas, 2,000 keywords, 64 levels, or 100 patterns of 10,000 characters together',
+      'JSON Schema 2020-12 that validates claims of every source. dc+sd-jwt: a text with `contentEncoding` `base64` is issued as a data ' +
+        'URI of its `contentMediaType`; absent claims of the schema and the frame are replaced by decoys. References to other documents are rejected, as are more than 500 subschemas, 2,000 keywords, 64 levels, or 100 patterns of 10,000 characters together',
     ),
 })
   .superRefine((body, context) => {
@@ -203,11 +206,11 @@ function findCredentialProblems(body: Parameters<typeof findConfigurationProblem
   const { config, subjectClaims, statusManagement } = body;
   const faults: FieldError[] = [];
   if (body.oneActiveSet && !statusManagement) {
-    const message = 'needs statusManagement: what has no status cannot be revoked';
+    const message = 'requires statusManagement: a credential without a status cannot be revoked';
     faults.push({ path: 'oneActiveSet', message });
   }
   if (body.followWalletStatus && !statusManagement) {
-    const message = 'needs statusManagement: what has no status cannot be revoked with its wallet';
+    const message = 'requires statusManagement: a credential without a status cannot be revoked with its wallet';
     faults.push({ path: 'followWalletStatus', message });
   }
   return [

@@ -7,20 +7,20 @@ import { DeclaredCapabilities, FORMAT_RULES } from './declared-capabilities.ts';
 
 /** Claims path pointer (OpenID4VCI 1.0 appendix C). */
 const ClaimPath = listUpTo(z.union([textUpTo(200), z.number().int(), z.null()]), 32).describe(
-  'Property names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows ' +
-    'the element may also be a negative integer, which is a key of a map',
+  'Property names, positions, or null for all entries of an array; such as `["address", "street"]`. In an mdoc, an element after ' +
+    'the element name may also be a negative integer, which is a key of a map',
 );
 export type ClaimPath = z.infer<typeof ClaimPath>;
 
 /** OpenID4VCI 1.0 appendix B.2: description of one claim for display. */
 const ClaimDescription = strictInput({
   path: ClaimPath,
-  mandatory: z.boolean().optional().describe('Every credential has it; claims without it are not issued'),
+  mandatory: z.boolean().optional().describe('Every credential contains it; credentials without it are not issued'),
   display: z
     .array(strictInput({ name: Text.describe('Label of the claim'), locale: Locale.optional() }))
     .max(50)
     .optional()
-    .describe('How wallets call it, by language'),
+    .describe('Name in wallets, by language'),
 });
 
 const CredentialDisplay = strictInput({
@@ -31,8 +31,8 @@ const CredentialDisplay = strictInput({
   text_color: Color.optional().describe('Such as #ffffff'),
   background_image: strictInput({ uri: ImageUri.describe('https or data URL of an image') })
     .optional()
-    .describe('Behind the card'),
-  logo: Logo.optional().describe('On the card'),
+    .describe('Background colour of the card'),
+  logo: Logo.optional().describe('Text colour of the card'),
 });
 
 /** OAuth scope-token (RFC 6749 section 3.3). */
@@ -49,29 +49,29 @@ export const CredentialConfig = strictInput({
     .array(CredentialDisplay)
     .max(50)
     .optional()
-    .describe('How wallets show it, by language; most show the id of the configuration where there is none'),
+    .describe('Display in wallets, by language; most wallets show the id of the configuration without one'),
   scope: Scope.optional().describe(
-    'What wallets ask for by `scope`; the id of the configuration unless stated. Configurations of one type may share it',
+    'Value of `scope` in requests of wallets. Default: the id of the configuration. Configurations of one type may share it',
   ),
   claims: z
     .array(ClaimDescription)
     .max(500)
     .optional()
-    .describe('what wallets are told of the claims; mso_mdoc: paths begin with namespace and element'),
+    .describe('claims in the metadata for wallets; mso_mdoc: paths begin with namespace and element'),
   docType: Namespace.optional().describe('mso_mdoc: the document type'),
-  namespace: Namespace.optional().describe('mso_mdoc: where claims without a namespace belong'),
+  namespace: Namespace.optional().describe('mso_mdoc: the namespace of claims without one'),
   claimsByNamespace: z
     .record(Namespace, z.record(ElementName, z.json()))
     .optional()
-    .describe('mso_mdoc: the elements of every document without claims of its own, by namespace'),
+    .describe('mso_mdoc: static elements of documents without other claims, by namespace'),
   ...DeclaredCapabilities,
 })
   .superRefine((config, context) => {
     const isMdoc = config.format === 'mso_mdoc';
     const refuse = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message });
-    if (isMdoc && config.docType === undefined) refuse(['docType'], 'mso_mdoc needs a document type');
+    if (isMdoc && config.docType === undefined) refuse(['docType'], 'mso_mdoc requires a document type');
     for (const name of ['docType', 'namespace', 'claimsByNamespace'] as const) {
-      if (!isMdoc && config[name] !== undefined) refuse([name], 'belongs to mso_mdoc');
+      if (!isMdoc && config[name] !== undefined) refuse([name], 'is only allowed for mso_mdoc');
     }
     // OpenID4VCI 1.0 section 12.2.4: one entry per language
     if (repeatsLocale(config.display ?? [])) refuse(['display'], 'each locale may be listed once');
@@ -111,7 +111,7 @@ function findContradictions(claims: readonly { path: ClaimPath }[]) {
       const location = `at ${JSON.stringify(path.slice(0, depth).map((part) => (typeof part === 'number' ? null : part)))}`;
       const previousKind = seenKinds.get(location);
       if (previousKind !== undefined && previousKind !== kind) {
-        faults.push({ index, text: 'two paths treat the same place as different kinds of value' });
+        faults.push({ index, text: 'two paths use the same place as different types of value' });
       }
       seenKinds.set(location, kind);
     });

@@ -52,7 +52,7 @@ function findNameProblems({ vct }: CredentialConfigurationBody): Finding[] {
             rule: 'RFC 3986 section 4.1',
             member,
             concerns: 'wallets whose libraries parse names of types as URIs',
-            message: 'the name contains characters of no URI, and such wallets reject all that the tenant issues',
+            message: 'the name contains characters that are not allowed in a URI, and such wallets reject all credentials of the tenant',
             change: 'use a name such as urn:example:student:1',
           },
         ],
@@ -77,7 +77,7 @@ function findBindingProblems(configuration: CredentialConfigurationBody): Findin
       {
         profileRule: 'HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2',
         member: 'keyAttestationsRequired',
-        concerns: 'wallets made with the library of the European reference wallet in its HAIP mode',
+        concerns: 'wallets with the library of the European reference wallet in its HAIP mode',
         message:
           'wallets with that library cannot read the metadata of an issuer that has a key-bound configuration without keyAttestationsRequired',
         change: 'set it to {} or to what keys need, and name lists of wallet providers in walletProviderTrustLists',
@@ -90,9 +90,9 @@ function findBindingProblems(configuration: CredentialConfigurationBody): Findin
     {
       profileRule: 'HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2',
       member: 'proofTypes',
-      concerns: `wallets that prove their keys by ${missingType} alone`,
-      message: `wallets that prove their keys by ${missingType} alone cannot get the credential`,
-      change: 'leave it out: both types are taken then',
+      concerns: `wallets that prove their keys only by ${missingType}`,
+      message: `wallets that prove their keys only by ${missingType} cannot get the credential`,
+      change: 'leave it out: then both types are accepted',
       refusedBy: ['eu'],
     },
   ];
@@ -105,7 +105,7 @@ function findReuseProblems({ keyBinding, credentialReusePolicy }: CredentialConf
     {
       profileRule: 'ARF 3.0 ISSU_39 and ISSU_40, ETSI TS 119 472-3 section 4.2.4.2',
       member: 'credentialReusePolicy',
-      concerns: 'holders, whose wallets may present one copy to everybody, so that verifiers recognise them',
+      concerns: 'holders, whose wallets may present one copy to every verifier, so that verifiers can link the presentations',
       message: 'the metadata do not say how often a copy is presented',
       change: 'choose once_only with batches, or limited_time with a short lifeTime',
       refusedBy: ['eu'],
@@ -120,7 +120,7 @@ function findActiveSetProblems({ oneActiveSet }: CredentialConfigurationBody): F
       rule: 'OpenID4VCI 1.0 section 3.3.2',
       member: 'oneActiveSet',
       concerns: 'holders whose wallets use one offer of the authorization code flow together',
-      message: 'the last wallet that collects revokes the credentials of the others permanently',
+      message: 'the last wallet that fetches its credentials revokes those of the others permanently',
       change: 'create one offer for each holder, and show it only to that holder',
     },
   ];
@@ -139,7 +139,7 @@ function findFollowingProblems(configuration: CredentialConfigurationBody): Find
       profileRule: 'EUDI TS3 1.5 section 2.4.3',
       member: 'statusManagement',
       concerns: 'providers of personal identification data, who have to revoke it with its wallet',
-      message: 'the credential ends with what the wallet provider keeps, and is not revoked when the wallet is',
+      message: 'the credential expires with the status period of the wallet provider, and is not revoked with the wallet',
       change: 'set it to true, or followWalletStatus to false',
     },
   ];
@@ -168,7 +168,7 @@ function findValidityProblems({ config, lifeTime, statusManagement }: Credential
       {
         rule: 'RFC 9901 section 10.1',
         member: 'lifeTime',
-        concerns: 'holders, whose copies verifiers can link by their end',
+        concerns: 'holders, whose copies verifiers can link by their expiry',
         message: 'the expiry times of copies that are issued together may lie within two minutes',
         change: `set it to ${SPREAD_LIFETIME_SECONDS} seconds or more`,
       },
@@ -180,7 +180,7 @@ function findValidityProblems({ config, lifeTime, statusManagement }: Credential
       rule: 'Regulation (EU) No 910/2014 article 5a',
       profileRule: 'HAIP 1.0 section 6.1',
       member: 'statusManagement',
-      concerns: 'verifiers, who can never tell that the credential does not hold any more',
+      concerns: 'verifiers, which cannot find out that the credential is no longer valid',
       message: 'a credential that never expires and cannot be revoked',
       change: 'set lifeTime, statusManagement or both',
     },
@@ -193,9 +193,9 @@ function findDisclosureProblems({ disclosureFrame, config, vct }: CredentialConf
     findings.push({
       rule: 'Regulation (EU) No 910/2014 article 5a, paragraph 4',
       member: 'disclosureFrame',
-      concerns: 'holders, who cannot withhold anything, and supervisors of data protection',
-      message: 'every claim is shown at every presentation',
-      change: 'name in _sd what holders may withhold',
+      concerns: 'holders, who cannot withhold anything, and data protection authorities',
+      message: 'every claim is disclosed in every presentation',
+      change: 'list in _sd the claims that holders may withhold',
     });
   }
   const isHosted = vct === null || vct === undefined || (isJsonObject(vct) && vct['vct'] === undefined);
@@ -206,7 +206,7 @@ function findDisclosureProblems({ disclosureFrame, config, vct }: CredentialConf
       member: `config.display.${indexWithoutLocale}.locale`,
       concerns: 'wallets that show the credential by its type metadata',
       message: 'a display without a language is left out of the hosted type metadata',
-      change: 'say the language, such as en',
+      change: 'set a locale, such as en',
     });
   }
   return findings;
@@ -226,7 +226,7 @@ function findLicenceProblems({ config, claims }: CredentialConfigurationBody): F
       member: claims === undefined || claims === null ? 'config.claimsByNamespace' : 'claims',
       concerns: 'readers of driving licences',
       message: `a licence needs ${missingElements.join(', ')}`,
-      change: 'add them, unless offers or the claims webhook bring all claims',
+      change: 'add them, unless offers or the claims webhook provide all claims',
     },
   ];
 }

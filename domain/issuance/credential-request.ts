@@ -71,6 +71,6 @@ export function parseProofs(body: JsonObject, binding: Binding, batchSize: numbe
 export function interactionRequiredError(): Failure {
   return new Failure(
     'credential_request_denied',
-    'this credential needs an interactive authorization, and this access token came without it',
+    'this credential requires an interactive authorization, and this access token was issued without it',
   );
 }

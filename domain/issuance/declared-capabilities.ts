@@ -13,14 +13,13 @@ export const DeclaredCapabilities = {
     .array(textUpTo(100))
     .max(20)
     .optional()
-    .describe('Need not be stated. dc+sd-jwt: `jwk`, mso_mdoc: `cose_key`, none without keyBinding; another one is refused'),
+    .describe('Optional. dc+sd-jwt: `jwk`, mso_mdoc: `cose_key`, none without keyBinding; any other value is rejected'),
   credential_signing_alg_values_supported: z
     .array(z.union([textUpTo(100), z.number().int()]))
     .max(20)
     .optional()
     .describe(
-      'Need not be stated. The algorithm of the key that signs, such as `ES256`, for mso_mdoc also by its COSE numbers; another ' +
-        'one is refused',
+      'Optional. The algorithm of the signing key, such as `ES256`, for mso_mdoc also as COSE number; any other ' + 'value is rejected',
     ),
 };
 
@@ -72,7 +71,9 @@ export function findBindingMethodProblems(config: DeclaredMetadata, keyBinding: 
   const method = bindingMethodOf(config);
   return (config.cryptographic_binding_methods_supported ?? []).flatMap((stated, index) => {
     if (keyBinding && stated === method) return [];
-    const message = keyBinding ? `"${stated}" is not how ${config.format} is bound; it is ${method}` : `"${stated}" needs keyBinding`;
+    const message = keyBinding
+      ? `"${stated}" is not the binding method of ${config.format}; use ${method}`
+      : `"${stated}" needs keyBinding`;
     return [{ path: `config.cryptographic_binding_methods_supported.${index}`, message }];
   });
 }
@@ -96,7 +97,9 @@ function findUnsupportedAlgorithms(config: DeclaredMetadata, supportedAlgorithms
     if (algorithm !== undefined && supportedAlgorithms.includes(algorithm)) return [];
     const offered = supportedAlgorithms.flatMap((algorithm) => namesOf(algorithm, config.format)).join(', ');
     const message =
-      supportedAlgorithms.length === 0 ? 'no key signs this credential yet' : `"${stated}" is not how it is signed; that is ${offered}`;
+      supportedAlgorithms.length === 0
+        ? 'this credential has no signing key yet'
+        : `"${stated}" is not the algorithm of its key; use ${offered}`;
     return [{ path: `config.credential_signing_alg_values_supported.${index}`, message }];
   });
 }

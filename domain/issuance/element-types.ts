@@ -14,7 +14,10 @@ type TypeTable = { readonly source: string; readonly elements: Members<ValueType
 const text: ElementType = { name: 'a text', accepts: (value) => typeof value === 'string' };
 const uint: ElementType = { name: 'a whole number of at least 0', accepts: isUint };
 const bool: ElementType = { name: 'true or false', accepts: (value) => typeof value === 'boolean' };
-const bytes: ElementType = { name: 'an image or other bytes in base64, not empty', accepts: (value) => isBytes(value) && value.length > 0 };
+const bytes: ElementType = {
+  name: 'an image or other bytes in base64 that are not empty',
+  accepts: (value) => isBytes(value) && value.length > 0,
+};
 const day: ElementType = { name: 'a date (YYYY-MM-DD)', accepts: (value) => hasTag(value, TAG.fullDate) };
 const dayOrTime: ElementType = {
   name: 'a date (YYYY-MM-DD) or a time (RFC 3339)',
@@ -129,7 +132,7 @@ const MDOC_TABLES: Readonly<Record<string, TypeTable>> = {
   'eu.europa.ec.av.1': { source: 'EU age verification, technical specification section 4.1', elements: { byName: {}, byPattern: AGES } },
 };
 
-const filledText: ElementType = { name: 'a text, not empty', accepts: (value) => typeof value === 'string' && value !== '' };
+const filledText: ElementType = { name: 'a text that is not empty', accepts: (value) => typeof value === 'string' && value !== '' };
 const dayText: ElementType = {
   name: 'a date (YYYY-MM-DD)',
   accepts: (value) => typeof value === 'string' && collectFieldErrors(() => parseElementValue('', 'birth_date', value)).length === 0,

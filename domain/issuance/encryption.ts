@@ -27,7 +27,7 @@ export function parseResponseEncryption(
 ): ResponseEncryption | undefined {
   const { credential_response_encryption: requestedEncryption } = body;
   if (requestedEncryption === undefined) {
-    if (offer.use === 'required') throw invalidParametersError('this issuer answers encrypted only; say how');
+    if (offer.use === 'required') throw invalidParametersError('this issuer encrypts every response; send credential_response_encryption');
     return undefined;
   }
   if (offer.use === 'off') throw invalidParametersError('this issuer offers no response encryption');

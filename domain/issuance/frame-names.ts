@@ -29,7 +29,7 @@ export function findUnknownFrameNames(frame: Frame, claims: DescribedClaims, pat
     const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
     return {
       path: place,
-      message: `no claim of this configuration is called "${key}"${hint ? hint : '; name it in schema.properties, config.claims or claims'}`,
+      message: `the configuration has no claim "${key}"${hint ? hint : '; name it in schema.properties, config.claims or claims'}`,
     };
   };
   const hidden = [...frame.hidden]

@@ -26,7 +26,7 @@ export const issuanceConfigurationResource = resource<IssuanceConfiguration>()({
     'chainedAs.upstream.clientSecret': {
       variable: 'CLIENT_SECRET',
       sentTo: ['chainedAs.upstream.issuer', 'chainedAs.upstream.clientId'],
-      hint: 'give the secret itself: the server or the client changed',
+      hint: 'send the secret: the server or the client changed',
     },
   },
   file: { path: 'issuance/config', body: IssuanceConfigurationBody, refersTo: ['key-chain', 'trust-list'], write: withDefaults },

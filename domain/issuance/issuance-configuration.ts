@@ -31,37 +31,37 @@ const VerificationKey = z
 
 /** A wallet that authenticates with a registered key (RFC 7523 section 2.2) in place of an attestation. */
 const WalletClient = strictObject({
-  client_id: textUpTo(500).describe('Name of the wallet; `iss` and `sub` of its assertions. Requests in this name need one'),
+  client_id: textUpTo(500).describe('Name of the wallet; `iss` and `sub` of its assertions. Requests with this name require an assertion'),
   jwks: strictInput({ keys: listUpTo(VerificationKey, 20) })
     .transform((value) => value as unknown as { keys: JsonObject[] })
     .optional()
     .describe('Its public keys: ES256, ES384, ES512 or EdDSA'),
-  jwks_uri: WebAddress.optional().describe('Where they are found, in place of `jwks`'),
+  jwks_uri: WebAddress.optional().describe('URL of its key set, instead of `jwks`'),
   redirect_uris: listUpTo(RedirectAddress, 50)
     .optional()
     .describe(
-      'The only `redirect_uri` values that it may use, compared letter by letter. Unless stated it may use any, and the user ' +
-        'is shown where the browser goes',
+      'The only `redirect_uri` values that it may use, compared exactly. Default: any, and the user ' +
+        'is shown the target of the redirect',
     ),
 })
-  .refine((client) => (client.jwks === undefined) !== (client.jwks_uri === undefined), { message: 'give either jwks or jwks_uri' })
+  .refine((client) => (client.jwks === undefined) !== (client.jwks_uri === undefined), { message: 'set either jwks or jwks_uri' })
   .meta({ id: 'WalletClient', allOf: [{ oneOf: [{ required: ['jwks'] }, { required: ['jwks_uri'] }] }] });
 type WalletClient = z.infer<typeof WalletClient>;
 
 /** Settings of the chained authorization server, which delegates the login to an upstream provider. */
 const ChainedAsConfig = strictObject({
-  enabled: z.boolean().default(true).describe('false: its addresses answer 404 and its tokens are refused'),
+  enabled: z.boolean().default(true).describe('false: its addresses return 404 and its tokens are rejected'),
   upstream: strictObject({
     issuer: IssuerAddress.describe('found by OpenID Connect Discovery'),
-    clientId: textUpTo(500).describe('our client there'),
-    clientSecret: textUpTo(4096).optional().describe('none for a public client; PKCE is used always'),
+    clientId: textUpTo(500).describe('client of this service at the provider'),
+    clientSecret: textUpTo(4096).optional().describe('absent for a public client; PKCE is always used'),
     scopes: listUpTo(textUpTo(200), 50).default(['openid', 'profile']),
     userinfo: z
       .boolean()
       .optional()
       .describe(
-        'false: its userinfo endpoint is not asked; unless stated it is, where it has one, and a login fails when that ' +
-          'gives no claims of the same user, for example since access tokens are for another API',
+        'false: its userinfo endpoint is not called. Default: it is called if it exists, and a login fails if it ' +
+          'returns no claims of the same user, for example because access tokens are for another API',
       ),
   }).describe(
     'the OpenID provider where users log in; register {PUBLIC_URL}/{tenant}/chained-as/callback there. The claims ' +
@@ -71,17 +71,17 @@ const ChainedAsConfig = strictObject({
   token: strictObject({
     lifetimeSeconds: wholeNumber(60, LONGEST_LIFETIME_SECONDS)
       .default(3600)
-      .describe('of access tokens; those that no key is bound to live 300 seconds at most'),
-    signingKeyId: Reference.nullish().describe('key chain that signs access tokens; the default of the tenant unless given'),
+      .describe('of access tokens; tokens without key binding are valid for at most 300 seconds'),
+    signingKeyId: Reference.nullish().describe('key chain that signs access tokens. Default: that of the tenant'),
   }).default({ lifetimeSeconds: 3600 }),
-  requireDPoP: z.boolean().default(true).describe('false: access tokens without a key are issued, too'),
+  requireDPoP: z.boolean().default(true).describe('false: access tokens without key binding are issued, too'),
   confirmUnverifiedWallets: z
     .boolean()
     .default(true)
     .describe(
-      'ask users, after their login, before a browser goes to an address that is not registered for a wallet that ' +
-        'authenticated (`walletClients`, `walletProviders`); switched off, anybody who sends a ' +
-        'link to a user with a session at the upstream gets the credentials of that user unseen',
+      'asks users for consent after their login before a redirect to an address that is not registered for a wallet that ' +
+        'authenticated (`walletClients`, `walletProviders`). If it is disabled, an attacker who sends a ' +
+        'link to a user with a session at the upstream provider gets the credentials of that user without consent',
     ),
 }).meta({ id: 'ChainedAsConfig' });
 type ChainedAsConfig = z.infer<typeof ChainedAsConfig>;
@@ -91,15 +91,15 @@ const BuiltInAs = strictObject({
     .boolean()
     .default(true)
     .describe(
-      'false: it is no server of this issuer. Metadata do not name it, its endpoints are not found, and its access tokens ' +
-        'end. Offers by pre-authorized code and configurations with `iaeActions` need it',
+      'false: it is disabled. Metadata do not contain it, its endpoints return 404, and its access tokens ' +
+        'become invalid. Offers by pre-authorized code and configurations with `iaeActions` require it',
     ),
   walletInitiated: z
     .boolean()
     .default(false)
     .describe(
-      'Lets wallets begin without an offer. The page asks for approval and knows no user, so anybody gets what has ' +
-        'no `iaeActions`. At the chained and external servers wallets may always begin so',
+      'Lets wallets begin without an offer. The page asks for approval without a login, so any user gets the credentials that have ' +
+        'no `iaeActions`. At the chained and external servers wallets may always begin without an offer',
     ),
 });
 
@@ -109,23 +109,24 @@ const Seconds = z.number().int();
 /** `off`: not supported. `optional`: the wallet decides. `required`: rejected without. */
 const Use = z.enum(['off', 'optional', 'required']);
 export const IssuanceConfigurationBody = object({
-  display: z.array(DisplayInfo).max(50).describe('How wallets show the issuer, by language; an empty list says nothing of it'),
-  pages: PageSettings.nullish().describe('How pages for users look beside that; see docs/pages-for-users.md'),
+  display: z.array(DisplayInfo).max(50).describe('Display of the issuer in wallets, by language; an empty list omits it'),
+  pages: PageSettings.nullish().describe('Further design of end-user pages; see docs/pages-for-users.md'),
   signingKeyId: Reference.nullish().describe(
-    'Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials ' +
+    'Key chain with the usage `signing` for access tokens of wallets. Default: the oldest one with this usage. Credentials ' +
       'are signed by `keyChainId` of their configuration',
   ),
-  batchSize: Seconds.min(0).max(100).default(1).describe('Most keys, and so credentials, in one credential request; 0 and 1 allow one'),
-  dPopRequired: z.boolean().default(true).describe('Refuses access tokens that are not bound to a key (RFC 9449)'),
-  dPopNonce: Use.nullish().describe(
-    'Server nonces in DPoP proofs (RFC 9449 section 8); `optional` unless stated, `required` under a profile',
-  ),
+  batchSize: Seconds.min(0)
+    .max(100)
+    .default(1)
+    .describe('Maximum number of keys, and thus credentials, in one credential request; 0 and 1 allow one'),
+  dPopRequired: z.boolean().default(true).describe('Rejects access tokens that are not bound to a key (RFC 9449)'),
+  dPopNonce: Use.nullish().describe('Server nonces in DPoP proofs (RFC 9449 section 8). Default: `optional`, under a profile `required`'),
   walletAttestationRequired: z
     .boolean()
     .nullish()
     .describe(
-      'Refuses wallets without an attestation of a provider on `walletProviderTrustLists`, except `walletClients`. ' +
-        'Without lists no attestation is accepted. False unless stated, true under a profile',
+      'Rejects wallets without an attestation of a provider on `walletProviderTrustLists`, except `walletClients`. ' +
+        'Without lists no attestation is accepted. Default: false, under a profile true',
     ),
   walletProviderTrustLists: z
     .array(WebAddress)
@@ -134,80 +135,76 @@ export const IssuanceConfigurationBody = object({
     .describe(
       'Addresses of lists of trusted entities (ETSI TS 119 602) as compact JWS with `x5c` (JAdES baseline B-B), at most 2 MiB, used for ' +
         'an hour at most and never past `NextUpdate`. Certificates of services of the types ' +
-        '`http://uri.etsi.org/19602/SvcType/WalletSolution/Issuance` and `…/WalletProvider` vouch for wallet and key attestations, those ' +
-        'of `…/WalletSolution/Revocation` of the same entity for their status; a service with a `ServiceStatus` does not count',
+        '`http://uri.etsi.org/19602/SvcType/WalletSolution/Issuance` and `…/WalletProvider` are trusted for wallet and key attestations, those ' +
+        'of `…/WalletSolution/Revocation` of the same entity for their status; a service with a `ServiceStatus` is ignored',
     ),
   walletProviderTrustListCertificates: z
     .array(CertificatePem)
     .max(20)
     .default([])
     .describe(
-      'who may sign these lists: the certificate of a signer or of its CA, one PEM each; a list that none of them ' +
-        'vouches for is not used. Left out, the lists are fetched when they are written, and their signers stand here from ' +
-        'then on; lists of this service are signed by its own keys',
+      'Allowed signers of these lists: the certificate of a signer or of its CA, one PEM each; a list that none of them ' +
+        'certifies is not used. If it is absent, the lists are fetched when they are written, and their signers are stored here from ' +
+        'then on. Lists of this service are signed by its own keys',
     ),
   algorithms: WalletAlgorithms,
   attestationMaxAgeSeconds: Seconds.min(60)
     .max(31_536_000)
     .nullish()
-    .describe('Oldest wallet attestation by its `iat`, which it then needs; until it expires unless stated'),
+    .describe('Maximum age of a wallet attestation by its `iat`, which is then required. Default: until it expires'),
   attestationChallenge: z
     .enum(['required', 'optional'])
     .nullish()
     .describe(
-      'Challenges of the challenge endpoint in proofs of possession of wallet attestations. `required` unless stated, and always ' +
-        'under a profile. `optional` accepts a proof without a challenge: its `iat` has to be at most five minutes old, and its ' +
-        '`jti` counts once. A challenge that is sent is verified in both cases',
+      'Challenges of the challenge endpoint in proofs of possession of wallet attestations. Default: `required`, and always ' +
+        'so under a profile. `optional` accepts a proof without a challenge: its `iat` must be at most five minutes old, and its ' +
+        '`jti` is accepted once. A challenge in a proof is always verified',
     ),
   preferredClientStatusPeriod: Seconds.min(0)
     .max(315_360_000)
     .nullish()
     .describe(
-      'Seconds for which wallet providers shall still keep the status of the wallet attestations that wallets send ' +
+      'Seconds for which wallet providers have to maintain the status of the wallet attestations that wallets send ' +
         '(`preferred_client_status_period` of the metadata, TS3 1.5 section 2.4); for credentials that follow that status, ' +
-        'as long as they are to live. Whatever wallets like unless stated',
+        'at least their lifetime. Default: the choice of the wallet',
     ),
-  walletClients: z.array(WalletClient).max(200).default([]).describe('Wallets that authenticate by `private_key_jwt`, and in no other way'),
-  walletProviders: z
-    .array(WalletProvider)
-    .max(50)
-    .default([])
-    .describe('What is known of single providers of attested wallets, beyond that the lists name them'),
-  builtInAs: BuiltInAs.nullish().describe('The server that is part of the issuer'),
+  walletClients: z.array(WalletClient).max(200).default([]).describe('Wallets that authenticate only by `private_key_jwt`'),
+  walletProviders: z.array(WalletProvider).max(50).default([]).describe('Settings for single wallet providers on the lists'),
+  builtInAs: BuiltInAs.nullish().describe('The built-in authorization server'),
   authServers: z
     .array(IssuerAddress)
     .max(20)
     .meta({ uniqueItems: true })
     .default([])
     .describe(
-      'Issuers of external authorization servers, letter by letter as their metadata and tokens name them. Their access tokens are JWTs ' +
+      'Issuers of external authorization servers, exactly as in their metadata and tokens. Their access tokens are JWTs ' +
         'signed with a key that the server publishes, `typ` `at+jwt`, `JWT` or none, with `iss`, `exp`, `sub`, `aud` containing ' +
-        '`<PUBLIC_URL>/<tenant>`, and `authorization_details` of type `openid_credential` or, without any, `scope`, which say what they ' +
-        'cover; `cnf.jkt` binds them by DPoP; `issuer_state` leads to the offer. Symmetric algorithms and ID tokens are refused',
+        '`<PUBLIC_URL>/<tenant>`, and `authorization_details` of type `openid_credential` or, without any, `scope`, which list the credentials that they ' +
+        'cover; `cnf.jkt` binds them by DPoP; `issuer_state` identifies the offer. Symmetric algorithms and ID tokens are rejected',
     ),
   chainedAs: ChainedAsConfig.nullish().describe(
-    'A server that has users log in at your OpenID provider; register `<PUBLIC_URL>/<tenant>/chained-as/callback` ' +
-      'there. Claims of the login reach the claims webhook as `identity`',
+    'A server where users log in at your OpenID provider; register `<PUBLIC_URL>/<tenant>/chained-as/callback` ' +
+      'there. The claims webhook gets the claims of the login as `identity`',
   ),
   preferredAuthServer: textUpTo(2048)
     .overwrite(normalUri)
     .nullish()
     .describe(
-      'Stands first in the metadata, where many wallets take it, and offers that name no server are for it. `built-in`, one of `authServers`, or the enabled ' +
-        'chained server as `<PUBLIC_URL>/<tenant>/chained-as`; unless stated external servers come first, then the ' +
+      'Listed first in the metadata, since many wallets use the first one, and used by offers without a server. `built-in`, one of `authServers`, or the enabled ' +
+        'chained server as `<PUBLIC_URL>/<tenant>/chained-as`. Default: external servers first, then the ' +
         'chained one, then the built-in one',
     ),
   registrationCert: RegistrationCertificateRequest.nullish().describe(
-    'The registration certificate of the issuer, by value in `issuer_info` of the metadata (ETSI TS 119 472-3 section 4.2.3): brought ' +
-      'along as jwt, or issued by the registrar of the tenant, with the role `registrar:manage`. It has to cover every type that is ' +
-      'issued, and `provided_attestations` of body follow from these unless given. Demanded under the profile `eu`',
+    'The registration certificate of the issuer, by value in `issuer_info` of the metadata (ETSI TS 119 472-3 section 4.2.3): sent ' +
+      'as jwt, or issued by the registrar of the tenant, with the role `registrar:manage`. It must cover every type that is ' +
+      'issued; `provided_attestations` of body are derived from these by default. Required under the profile `eu`',
   ),
   refreshTokenSeconds: Seconds.min(0)
     .max(31_536_000)
     .default(2_592_000)
     .describe(
-      'lifetime of refresh tokens, also beyond the session of the offer; claims that came with the offer end with that ' +
-        'session. 0 issues and takes none',
+      'Lifetime of refresh tokens, also beyond the session of the offer; claims of the offer are removed with that ' +
+        'session. 0: no refresh tokens',
     ),
   requestEncryption: Use.default('optional').describe('encrypted credential requests'),
   responseEncryption: Use.default('optional').describe('encrypted credential responses'),
@@ -221,14 +218,14 @@ export const IssuanceConfigurationBody = object({
       refuse('walletClients', 'a client_id is listed twice');
     }
     if (authorizationServers('built-in', body).length === 0) {
-      refuse('builtInAs', 'no authorization server is left; name authServers or enable chainedAs');
+      refuse('builtInAs', 'no authorization server is left; set authServers or enable chainedAs');
     }
     // OpenID4VCI 1.0 section 8.2: only an encrypted request gets an encrypted response
     if (body.responseEncryption !== 'off' && body.requestEncryption === 'off') {
-      refuse('responseEncryption', 'needs requestEncryption; switch both off');
+      refuse('responseEncryption', 'requires requestEncryption; disable both');
     }
     if (body.responseEncryption === 'required' && body.requestEncryption !== 'required') {
-      refuse('responseEncryption', 'can be required only when requestEncryption is');
+      refuse('responseEncryption', 'can only be required when requestEncryption is required');
     }
   })
   .meta({ id: 'IssuanceConfigurationInput' });

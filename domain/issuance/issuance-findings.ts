@@ -44,7 +44,7 @@ function findClientProblems(
       ...(isOpen ? { concerns: HAIP_WALLETS } : BY_HAIP),
       profileRule: 'HAIP 1.0 section 4.4.1, FAPI 2.0 section 5.3.2.1',
       member,
-      message: 'wallets get tokens without saying who made them',
+      message: 'wallets get tokens without authenticating',
       change: 'set it to true, and name the lists of wallet providers in walletProviderTrustLists',
     });
   }
@@ -53,7 +53,7 @@ function findClientProblems(
       rule: 'Attestation-based client authentication, section 5.1',
       member: 'walletProviderTrustLists',
       concerns: 'every wallet',
-      message: 'wallet attestation is required, and no wallet provider is trusted, so all wallets are rejected',
+      message: 'a wallet attestation is required, and no wallet provider is trusted, so all wallets are rejected',
       change: includesProfile(profile, 'eu')
         ? 'name lists of wallet providers'
         : 'name lists of wallet providers, or register wallets in walletClients',
@@ -69,9 +69,9 @@ function findChallengeProblems({ attestationChallenge }: IssuanceConfigurationBo
       rule: 'Attestation-based client authentication, section 8',
       profileRule: 'HAIP 1.0 section 4.4.1',
       member: 'attestationChallenge',
-      message: 'proofs of possession of wallet attestations are accepted that were made before they were needed',
+      message: 'proofs of possession of wallet attestations are accepted that were signed in advance',
       change: 'set it to required',
-      concerns: 'holders whose wallet made proofs in advance',
+      concerns: 'holders whose wallet signed proofs in advance',
       refusedBy: ['haip'],
     },
   ];
@@ -95,9 +95,9 @@ function findTokenProblems({ dPopRequired, dPopNonce, chainedAs }: IssuanceConfi
       ...(isOpen ? { concerns: 'wallets' } : BY_HAIP),
       profileRule: 'HAIP 1.0 section 4, RFC 9449 section 4.3',
       member: 'dPopNonce',
-      message: 'proofs of possession count that were made before they were needed',
+      message: 'proofs of possession are accepted that were signed in advance',
       change: 'set it to required',
-      concerns: isOpen ? 'holders whose wallet made proofs in advance' : HAIP_WALLETS,
+      concerns: isOpen ? 'holders whose wallet signed proofs in advance' : HAIP_WALLETS,
     });
   }
   return findings;
@@ -110,8 +110,8 @@ function findServerProblems({ authServers, chainedAs }: IssuanceConfigurationBod
       profileRule: 'HAIP 1.0 section 4, FAPI 2.0 section 5.3.2',
       member: 'authServers',
       concerns: HAIP_WALLETS,
-      message: 'whether wallets have to authenticate and to push their requests there is not decided here',
-      change: 'see to it that these servers demand client authentication, PAR, PKCE and DPoP',
+      message: 'client authentication and pushed requests of wallets are the decision of these servers',
+      change: 'configure these servers to require client authentication, PAR, PKCE and DPoP',
     });
   }
   if (chainedAs?.confirmUnverifiedWallets === false) {
@@ -137,9 +137,9 @@ function findEuropeanProblems(
     findings.push({
       profileRule: 'ARF 3.0 OIA_03 and WUA_04, ECCG Agreed Cryptographic Mechanisms 2',
       member: 'algorithms',
-      concerns: `${EU_WALLETS} and who supervises its issuers`,
-      message: 'signatures count by EdDSA, which is not agreed to',
-      change: 'leave EdDSA out',
+      concerns: `${EU_WALLETS} and supervisory authorities of its issuers`,
+      message: 'signatures by EdDSA are accepted, which is not an agreed algorithm',
+      change: 'remove EdDSA',
       refusedBy: ['eu'],
     });
   }
@@ -148,8 +148,8 @@ function findEuropeanProblems(
       profileRule: 'ARF 3.0 RPRC_22, ETSI TS 119 472-3 section 4.2.3',
       member: 'registrationCert',
       concerns: EU_WALLETS,
-      message: 'the metadata do not hold what the issuer registered to issue, and wallets ask it for nothing',
-      change: 'have it issued by the registrar with {"body": {}}, or bring it as {"jwt": …}',
+      message: 'the metadata do not contain the registration of the issuer, and wallets request nothing from it',
+      change: 'let the registrar issue it with {"body": {}}, or send it as {"jwt": …}',
       refusedBy: ['eu'],
     });
   }

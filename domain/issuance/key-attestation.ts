@@ -122,7 +122,7 @@ export function assertKeyAttestationClaims(
   }
   // OpenID4VCI 1.0 appendix D.1: required in a proof of type jwt
   if (exp === undefined ? isInProof : typeof exp !== 'number' || exp <= now - CLOCK_TOLERANCE_SECONDS) {
-    throw invalidProofError('the key attestation has expired or does not say when it does');
+    throw invalidProofError('the key attestation has expired or has no exp');
   }
   for (const level of ['key_storage', 'user_authentication'] as const) assertLevel(level, payload[level], expected.levels?.[level]);
   if (nonce === undefined && isInProof) return undefined;
@@ -137,6 +137,6 @@ function assertLevel(name: string, value: Json | undefined, requiredLevels: read
   const isList = isStringArray(value) && value.length > 0;
   if (value !== undefined && !isList) throw invalidProofError(`${name} must be a non-empty array of strings`);
   if (requiredLevels !== undefined && !(isList && requiredLevels.some((level) => value.includes(level)))) {
-    throw invalidProofError(`${name} of the key attestation names none of the levels that this credential needs`);
+    throw invalidProofError(`${name} of the key attestation contains none of the levels that this credential requires`);
   }
 }

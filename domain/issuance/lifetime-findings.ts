@@ -26,8 +26,8 @@ export function findLifetimeProblems(
       member: 'lifeTime',
       concerns: 'holders, whose credentials expire earlier than the configuration says',
       message:
-        `a credential that is issued now expires at ${new Date(effective * 1000).toISOString()}, with the certificate of the key chain ${chain.id}, ` +
-        `and not after ${seconds} seconds`,
+        `a credential that is issued now expires at ${new Date(effective * 1000).toISOString()} with the certificate of the key chain ${chain.id}, ` +
+        `instead of after ${seconds} seconds`,
       change: 'set a shorter lifeTime, or use a key chain whose certificate is valid for longer',
     },
   ];

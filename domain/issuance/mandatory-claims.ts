@@ -12,7 +12,7 @@ export function findMissingClaims({ claims: descriptions = [] }: CredentialConfi
   return descriptions
     .filter(({ mandatory, path }) => mandatory === true && !PROTOCOL_CLAIMS.has(String(path[0])))
     .filter(({ path }) => !selectsAnything(claims, path))
-    .map(({ path }) => ({ path: `.${path.join('.')}`, message: 'is mandatory, but missing' }));
+    .map(({ path }) => ({ path: `.${path.join('.')}`, message: 'is mandatory but missing' }));
 }
 
 function selectsAnything(value: Json | undefined, path: ClaimPath): boolean {

@@ -63,25 +63,25 @@ export function staticElements({ claimsByNamespace = {} }: CredentialConfig): Js
 function resolveNamespaces(config: CredentialConfig, claims: JsonObject): NamespacedElements {
   const entries = Object.entries(claims);
   // ISO/IEC 18013-5 section 9.1.2.4: a security object has digests of at least one element.
-  if (entries.length === 0) throw invalidInput('claims', 'an mdoc needs at least one element');
+  if (entries.length === 0) throw invalidInput('claims', 'an mdoc requires at least one element');
   const namespaces = knownNamespaces(config);
   const namespacedEntries = entries.filter(([name]) => namespaces.has(name));
   if (namespacedEntries.length === 0) return { elements: { [flatNamespace(config)]: requireFlatClaims(claims) }, isKeyed: false };
   const elements: Record<string, JsonObject> = {};
   for (const [name, members] of entries) {
     const path = `claims.${name}`;
-    if (!namespaces.has(name)) throw invalidInput(path, 'is beside namespaces, and is not a known property');
+    if (!namespaces.has(name)) throw invalidInput(path, 'is next to namespaces and is not a known property');
     if (!isJsonObject(members)) throw invalidInput(path, 'a namespace is an object of elements');
     if (Object.keys(members).length > 0) elements[name] = members;
   }
-  if (Object.keys(elements).length === 0) throw invalidInput('claims', 'an mdoc needs at least one element');
+  if (Object.keys(elements).length === 0) throw invalidInput('claims', 'an mdoc requires at least one element');
   return { elements, isKeyed: true };
 }
 
 function requireFlatClaims(claims: JsonObject): JsonObject {
   for (const [name, value] of Object.entries(claims)) {
     if (!name.includes('.') || !isJsonObject(value)) continue;
-    const message = 'is no namespace of this configuration; name it in config.claimsByNamespace or config.claims';
+    const message = 'is not a namespace of this configuration; add it to config.claimsByNamespace or config.claims';
     throw invalidInput(`claims.${name}`, message);
   }
   return claims;
@@ -105,7 +105,7 @@ function flatNamespace(config: CredentialConfig): string {
     if (namespace === undefined) continue;
     if (names.length === 1) return namespace;
     if (names.includes(conventional)) return conventional;
-    throw invalidInput('claims', 'belong to one of several namespaces; give config.namespace, or key them');
+    throw invalidInput('claims', 'belong to one of several namespaces; set config.namespace, or group them by namespace');
   }
   return conventional;
 }

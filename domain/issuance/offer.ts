@@ -15,7 +15,7 @@ const ClaimsSourceInput = z.discriminatedUnion('type', [
     claims: z
       .record(z.string(), z.json())
       .transform((value) => value as JsonObject)
-      .describe('The claims; checked against schema and format at once'),
+      .describe('The claims; validated immediately against schema and format'),
   }),
   z.strictObject({
     type: z.literal('webhook').describe('Called when a wallet requests the credential'),
@@ -32,60 +32,60 @@ function isTypeable(code: string): boolean {
 const MAX_CONFIGURATIONS = 30;
 
 export const OfferRequest = object({
-  response_type: z.enum(['uri', 'dc-api']).describe('`dc-api` adds the offer for the Digital Credentials API to the answer'),
+  response_type: z.enum(['uri', 'dc-api']).describe('`dc-api` adds the offer for the Digital Credentials API to the response'),
   flow: z
     .enum(['authorization_code', 'pre_authorized_code'])
     .describe(
-      '`pre_authorized_code`: whoever opens the offer, with the transaction code if there is one, gets the credential. ' +
-        '`authorization_code`: an authorization server comes first; the page of the built-in one asks for ' +
-        'approval and authenticates nobody',
+      '`pre_authorized_code`: any holder of the offer, and of the transaction code if there is one, gets the credential. ' +
+        '`authorization_code`: the wallet uses an authorization server first; the page of the built-in server asks for ' +
+        'approval and authenticates no user',
     ),
   credentialConfigurationIds: listUpTo(Reference, MAX_CONFIGURATIONS).describe(
-    'What is offered: ids of credential configurations, each once; at least one (OpenID4VCI 1.0 section 4.1.1)',
+    'Ids of the offered credential configurations, each once; at least one (OpenID4VCI 1.0 section 4.1.1)',
   ),
   credentialClaims: z
     .record(z.string(), ClaimsSourceInput)
     .optional()
     .describe(
-      'Where claims come from, by configuration id. The first that exists counts, whole, nothing is merged: inline ' +
+      'Source of the claims, by configuration id. The first existing source is used, without merging: inline ' +
         'claims or webhook here, `claimsWebhook` of the configuration, its static claims',
     ),
   tx_code: z
     .string()
     .min(1)
     .max(256)
-    .refine(isTypeable, 'without control characters, and without a space at either end')
+    .refine(isTypeable, 'no control characters, and no space at either end')
     .optional()
     .describe(
       'Transaction code that the user enters, for pre_authorized_code only: 1 to 256 characters, without control characters and without ' +
-        'a space at either end, which wallets drop. Send it on another way than the offer; the wallet learns its length and whether it is ' +
-        'digits. After 5 wrong ones the offer is of no use any more, so four digits or more keep out who guesses',
+        'a space at either end, which wallets remove. Send it by another channel than the offer; the wallet gets its length and whether it consists of ' +
+        'digits. After 5 wrong codes the offer becomes invalid, so four or more digits prevent guessing',
     ),
   tx_code_description: z
     .string()
     .max(300, 'at most 300 characters')
     .optional()
-    .describe('What the wallet tells its user about the code, such as where it was sent'),
+    .describe('Text for the user about the code, such as where it was sent'),
   authorization_server: z
     .string()
     .overwrite(normalUri)
     .max(2048)
     .optional()
     .describe(
-      'Issuer of the server that the wallet shall use: `<PUBLIC_URL>/<tenant>`, `<PUBLIC_URL>/<tenant>/chained-as` ' +
-        'or one of `authServers`; with pre_authorized_code only the first. Unless stated the one that the tenant ' +
+      'Issuer of the authorization server for the wallet: `<PUBLIC_URL>/<tenant>`, `<PUBLIC_URL>/<tenant>/chained-as` ' +
+        'or one of `authServers`; with pre_authorized_code only the first. Default: the server that the tenant ' +
         'prefers, and for configurations with `iaeActions` the first',
     ),
   notifyWebhook: WebhookConfig.optional().describe(
-    'Notified of the fate of the credentials of this offer, instead of `notificationWebhook` of their configurations',
+    'Called for notifications about the credentials of this offer, instead of `notificationWebhook` of their configurations',
   ),
   invocationUri: InvocationUri.optional().describe(
-    'what starts the wallet: openid-credential-offer:// unless stated, haip-vci://, or the address of a wallet of yours',
+    'URI that starts the wallet: openid-credential-offer:// (default), haip-vci://, or the address of your wallet',
   ),
   reference: SessionReference.optional(),
   expiresIn: wholeNumber(30, 31_536_000)
     .optional()
-    .describe('seconds until the offer ends; never longer than a session of the tenant lives'),
+    .describe('Seconds until the offer expires; at most the lifetime of sessions of the tenant'),
 }).meta({ id: 'OfferRequest' });
 export type OfferRequest = z.infer<typeof OfferRequest>;
 
@@ -111,7 +111,7 @@ export function assertOfferRequest(request: OfferRequest, context: OfferContext)
   }
   const { authorization_server: server, flow } = request;
   if (flow === 'pre_authorized_code' && !context.servers.includes(context.issuer)) {
-    throw invalidInput('flow', 'pre-authorized codes are redeemed at the built-in server, which is switched off');
+    throw invalidInput('flow', 'pre-authorized codes are redeemed at the built-in server, which is disabled');
   }
   if (server === undefined) return;
   if (!context.servers.includes(server)) throw invalidInput('authorization_server', `name one of ${context.servers.join(', ')}`);
@@ -122,10 +122,10 @@ export function assertOfferRequest(request: OfferRequest, context: OfferContext)
 
 function assertTxCode({ flow, tx_code, tx_code_description }: OfferRequest): void {
   if (flow === 'authorization_code' && (tx_code !== undefined || tx_code_description !== undefined)) {
-    throw invalidInput('tx_code', 'a transaction code belongs to the pre-authorized code flow');
+    throw invalidInput('tx_code', 'a transaction code is only allowed in the pre-authorized code flow');
   }
   if (tx_code === undefined && tx_code_description !== undefined) {
-    throw invalidInput('tx_code_description', 'there is no tx_code to describe');
+    throw invalidInput('tx_code_description', 'tx_code is required with this property');
   }
 }
 
@@ -139,7 +139,7 @@ function assertConfigurations(
     if (configuration === undefined) throw invalidInput(path, `there is no credential configuration ${JSON.stringify(id)}`);
     if (ids.indexOf(id) !== index) throw invalidInput(path, 'this id is listed twice');
     if (configuration.interactive && !servers.includes(issuer)) {
-      throw invalidInput(path, `${id} has iaeActions, for which the built-in server is needed; it is switched off`);
+      throw invalidInput(path, `${id} has iaeActions, which require the built-in server; it is disabled`);
     }
     // The actions precede the issuance; the pre-authorized code flow has no step for them.
     if (configuration.interactive && flow === 'pre_authorized_code') {

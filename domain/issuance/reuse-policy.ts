@@ -24,8 +24,8 @@ const ReuseOption = strictObject({
     .min(1)
     .max(REUSE_METHODS.length)
     .describe(
-      '`once_only` (method A) or `limited_time` (B), one of both and never both together; `rotating-batch` (C) and ' +
-        '`per-relying-party` (D) besides, for wallets that know them. What is preferred comes first',
+      'Either `once_only` (method A) or `limited_time` (B), not both; additionally `rotating-batch` (C) and ' +
+        '`per-relying-party` (D) for wallets that support them. The preferred one is first',
     ),
   batch_size: z
     .number()
@@ -33,26 +33,26 @@ const ReuseOption = strictObject({
     .min(2)
     .max(MAX_BATCH)
     .optional()
-    .describe('Copies of one request, for all methods but `limited_time`; more are refused'),
+    .describe('Copies of one request, for all methods except `limited_time`; more are rejected'),
   reissue_trigger_unused: z
     .number()
     .int()
     .min(0)
     .optional()
-    .describe('`once_only`, `per-relying-party`: wallets ask for another batch when so few are left unused; below batch_size'),
+    .describe('`once_only`, `per-relying-party`: number of unused copies at which wallets request another batch; below batch_size'),
   reissue_trigger_lifetime_left: z
     .number()
     .int()
     .min(1)
     .max(3_155_760_000)
     .optional()
-    .describe('All methods but `once_only`: seconds before the end at which wallets ask for new ones; below lifeTime'),
+    .describe('All methods except `once_only`: seconds before the expiry at which wallets request new copies; below lifeTime'),
 });
 type ReuseOption = z.infer<typeof ReuseOption>;
 
 export const CredentialReusePolicy = strictObject({
   id: z.literal('arf_annex_ii').describe('The policies of the ARF'),
-  options: z.array(ReuseOption).min(1).max(REUSE_METHODS.length).describe('What is preferred comes first'),
+  options: z.array(ReuseOption).min(1).max(REUSE_METHODS.length).describe('The preferred one is first'),
 }).meta({ id: 'CredentialReusePolicy' });
 export type CredentialReusePolicy = z.infer<typeof CredentialReusePolicy>;
 
@@ -88,7 +88,7 @@ function findMethodProblems({ options }: CredentialReusePolicy): readonly FieldE
   const base = methods.filter((method) => method === 'once_only' || method === 'limited_time');
   // ARF 3.0 ISSU_40, note a
   if (base.length === 1 || methods.length === 0) return [];
-  return [{ path, message: 'exactly one of once_only and limited_time has to be there (ARF 3.0 ISSU_40)' }];
+  return [{ path, message: 'exactly one of once_only and limited_time is required (ARF 3.0 ISSU_40)' }];
 }
 
 function findOptionProblems(option: ReuseOption, body: ReuseSettings): readonly FieldError[] {
@@ -96,7 +96,7 @@ function findOptionProblems(option: ReuseOption, body: ReuseSettings): readonly 
   const parameterProblems = NAMES.flatMap((path): FieldError[] => {
     if (needed.has(path) === (option[path] !== undefined)) return [];
     const methods = option.details.join(', ');
-    const message = needed.has(path) ? `is missing for ${methods}` : `says nothing of ${methods}`;
+    const message = needed.has(path) ? `is missing for ${methods}` : `does not apply to ${methods}`;
     return [{ path, message }];
   });
   return [...parameterProblems, ...findBoundProblems(option, body)];
@@ -105,17 +105,17 @@ function findOptionProblems(option: ReuseOption, body: ReuseSettings): readonly 
 function findBoundProblems(option: ReuseOption, { config, keyBinding, lifeTime }: ReuseSettings): readonly FieldError[] {
   const { batch_size: size, reissue_trigger_unused: unused, reissue_trigger_lifetime_left: lifetimeLeft } = option;
   const faults: FieldError[] = [];
-  if (size !== undefined && !keyBinding) faults.push({ path: 'batch_size', message: 'needs keyBinding: copies differ by their keys' });
+  if (size !== undefined && !keyBinding) faults.push({ path: 'batch_size', message: 'requires keyBinding: copies differ by their keys' });
   if (size !== undefined && unused !== undefined && unused >= size)
-    faults.push({ path: 'reissue_trigger_unused', message: 'has to be below batch_size' });
+    faults.push({ path: 'reissue_trigger_unused', message: 'must be below batch_size' });
   const lifetimeSeconds = lifeTime ?? (config.format === 'mso_mdoc' ? MDOC_LIFETIME_SECONDS : undefined);
   if (lifetimeLeft !== undefined && (lifetimeSeconds === undefined || lifetimeLeft >= lifetimeSeconds)) {
-    const message = lifetimeSeconds === undefined ? 'needs a lifeTime: nothing is left of what never ends' : 'has to be below lifeTime';
+    const message = lifetimeSeconds === undefined ? 'requires a lifeTime: the credential never expires' : 'must be below lifeTime';
     faults.push({ path: 'reissue_trigger_lifetime_left', message });
   }
   // ARF 3.0 ISSU_36
   if (size !== undefined && lifetimeSeconds !== undefined && lifetimeSeconds < MIN_BATCH_LIFETIME_SECONDS) {
-    const message = `needs a lifeTime of ${MIN_BATCH_LIFETIME_SECONDS} seconds or more, so that copies cannot be linked by their end`;
+    const message = `requires a lifeTime of ${MIN_BATCH_LIFETIME_SECONDS} seconds or more, so that copies cannot be linked by their expiry`;
     faults.push({ path: 'batch_size', message });
   }
   return faults;

@@ -8,8 +8,8 @@ import type { CredentialConfig } from './credential-config.ts';
 
 /** Paths to the claims that identify the subject of a credential. */
 export const SubjectClaims = listUpTo(listUpTo(textUpTo(200), 8), 10).describe(
-  'Paths to the claims that together say whom a credential is about, such as `[["personal_administrative_number"]]`; of an ' +
-    'mdoc namespace and element. Each is a text, a number or a truth value',
+  'Paths to the claims that together identify the subject of a credential, such as `[["personal_administrative_number"]]`; for an ' +
+    'mdoc namespace and element. Each value is a string, a number or a boolean',
 );
 export type SubjectClaims = readonly (readonly string[])[];
 
@@ -54,7 +54,7 @@ export function findMissingSubjectClaims(claims: JsonObject, paths: SubjectClaim
     .filter((path) => subjectValueAt(claims, path) === undefined)
     .map((path) => ({
       path: `.${path.join('.')}`,
-      message: `has to say whom the credential is about (subjectClaims), by a text of at most ${MAX_VALUE} characters, a number or a truth value`,
+      message: `must identify the subject of the credential (subjectClaims): a string of at most ${MAX_VALUE} characters, a number or a boolean`,
     }));
 }
 
@@ -70,7 +70,7 @@ export function findSubjectProblems(
 ): readonly FieldError[] {
   if (paths === null || paths === undefined) return [];
   const refuse = (message: string) => [{ path: 'subjectClaims', message }];
-  if (!hasStatus) return refuse('needs statusManagement: what has no status cannot be revoked');
+  if (!hasStatus) return refuse('requires statusManagement: a credential without a status cannot be revoked');
   if (config.format === 'mso_mdoc' && paths.some((path) => path.length < 2))
     return refuse('paths of an mdoc begin with a namespace and an element');
   return [];

@@ -40,7 +40,7 @@ const Rendering = looseInput({
 /** The language of a display; drafts before the twelfth named it `lang`. */
 const language = { locale: Locale.optional(), lang: Locale.optional() };
 type InLanguage = { readonly locale?: string | undefined; readonly lang?: string | undefined };
-const NO_LANGUAGE = 'locale says in which language';
+const NO_LANGUAGE = 'locale is the language';
 /** The same rule for the API document. */
 const IN_A_LANGUAGE = { allOf: [{ anyOf: [{ required: ['locale'] }, { required: ['lang'] }] }] };
 
@@ -67,29 +67,29 @@ const Path = listUpTo(z.union([textUpTo(200), z.number().int().min(0), z.null()]
 const TypeClaim = looseInput({
   path: Path.describe('Property names, positions, or null for all entries of an array'),
   display: z.array(ClaimDisplay).max(50).optional(),
-  mandatory: z.boolean().optional().describe('Credentials without it are not issued'),
+  mandatory: z.boolean().optional().describe('Required in every credential'),
   sd: z
     .enum(['always', 'allowed', 'never'])
     .optional()
-    .describe('Whether holders can withhold it; the frame of the configuration has to say the same'),
+    .describe('Selective disclosure of the claim; the frame of the configuration must match'),
   svg_id: z
     .string()
     .max(200)
-    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'letters, digits and underscores, and no digit first')
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'letters, digits and underscores; the first character is not a digit')
     .optional(),
 });
 export type TypeClaim = z.infer<typeof TypeClaim>;
 
 export const TypeMetadataInput = looseInput({
-  vct: NameUri.optional().describe('The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>`'),
-  name: Text.optional().describe('For developers; the first display name unless stated'),
-  description: z.string().max(5000).optional().describe('For developers; that of the configuration unless stated'),
-  extends: NameUri.optional().describe('The type that this one specializes'),
+  vct: NameUri.optional().describe('The type. Default: a type that the service hosts, `<PUBLIC_URL>/<tenant>/vct/<id>`'),
+  name: Text.optional().describe('For developers. Default: the first display name'),
+  description: z.string().max(5000).optional().describe('For developers. Default: that of the configuration'),
+  extends: NameUri.optional().describe('The type that this one extends'),
   'extends#integrity': Integrity.optional().describe('Hash of its document, such as sha256-…'),
-  schema_uri: WebAddress.optional().describe('A JSON Schema for readers; not applied here'),
+  schema_uri: WebAddress.optional().describe('A JSON Schema for verifiers; not applied by the service'),
   'schema_uri#integrity': Integrity.optional().describe('Its hash, such as sha256-…'),
-  display: z.array(TypeDisplay).max(50).optional().describe('SD-JWT VC section 5.5; made of `config.display` unless stated'),
-  claims: z.array(TypeClaim).max(500).optional().describe('SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated'),
+  display: z.array(TypeDisplay).max(50).optional().describe('SD-JWT VC section 5.5. Default: derived from `config.display`'),
+  claims: z.array(TypeClaim).max(500).optional().describe('SD-JWT VC section 5.6. Default: derived from `config.claims` and the frame'),
 })
   .superRefine(({ display = [], claims = [] }, context) => {
     const refuse = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message });

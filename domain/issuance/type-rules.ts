@@ -33,15 +33,15 @@ export function findTypeRuleProblems(
     if (PROTOCOL_CLAIMS.has(String(path[0]))) return [];
     const actualDisclosability = disclosability(path, frame);
     if (sd === 'always' && actualDisclosability === 'never') {
-      return [{ path: `${rulePath}.sd`, message: 'is always, but disclosureFrame does not name the claim' }];
+      return [{ path: `${rulePath}.sd`, message: 'is always, but disclosureFrame does not contain the claim' }];
     }
     if (sd === 'never' && actualDisclosability !== 'never')
-      return [{ path: `${rulePath}.sd`, message: 'is never, but disclosureFrame names the claim' }];
+      return [{ path: `${rulePath}.sd`, message: 'is never, but disclosureFrame contains the claim' }];
     if (mandatory !== true) return [];
     if (isExcludedBySchema(schema, path))
-      return [{ path: `${rulePath}.mandatory`, message: 'is true, but the schema has no place for the claim' }];
+      return [{ path: `${rulePath}.mandatory`, message: 'is true, but the schema does not allow the claim' }];
     const isMissing = claims !== undefined && visibilitiesOf(claims, path, undefined).length === 0;
-    return isMissing ? [{ path: `${rulePath}.mandatory`, message: 'is true, but claims do not have it' }] : [];
+    return isMissing ? [{ path: `${rulePath}.mandatory`, message: 'is true, but claims do not contain it' }] : [];
   });
 }
 
@@ -52,8 +52,8 @@ export function findTypeRuleViolations(rules: TypeRules, claims: JsonObject, fra
     .flatMap(({ path, mandatory, sd = 'allowed' }) => {
       const fault = (message: string) => [{ path: `.${path.join('.')}`, message }];
       const visibilities = visibilitiesOf(claims, path, frame);
-      if (visibilities.length === 0) return mandatory === true ? fault('is mandatory, but missing') : [];
-      if (sd === 'always' && visibilities.includes('visible')) return fault('has to be selectively disclosable');
+      if (visibilities.length === 0) return mandatory === true ? fault('is mandatory but missing') : [];
+      if (sd === 'always' && visibilities.includes('visible')) return fault('must be selectively disclosable');
       if (sd === 'never' && visibilities.includes('hidden')) return fault('must not be selectively disclosable');
       return [];
     });

@@ -4,14 +4,14 @@ import { algorithmOf, PUBLISHED_ALGORITHMS, type PublicJwk, SIGNING_ALGORITHMS }
 /** Signature algorithms that an issuer accepts; null for all that the service supports. */
 export const WalletAlgorithms = z
   .array(z.enum(SIGNING_ALGORITHMS))
-  .min(1, 'name one at least')
+  .min(1, 'at least one is required')
   .refine((names) => new Set(names).size === names.length, 'each once')
   .meta({ uniqueItems: true })
   .nullish()
   .describe(
-    'Signature algorithms that count where wallets, their providers and registered clients sign: proofs and the keys that credentials are ' +
-      'bound to, attestations, DPoP proofs and client assertions. Metadata name them. All of them unless stated, under the profile `eu` ' +
-      'all but `EdDSA`, which the ECCG has not agreed to. The keys of the tenant itself are not concerned',
+    'Accepted signature algorithms of wallets, their providers and registered clients: proofs and the keys that credentials are ' +
+      'bound to, attestations, DPoP proofs and client assertions. Metadata list them. Default: all of them, under the profile `eu` ' +
+      'all except `EdDSA`, which is not an agreed algorithm of the ECCG. The keys of the tenant are not affected',
   );
 export type WalletAlgorithms = z.infer<typeof WalletAlgorithms>;
 

@@ -8,16 +8,16 @@ import { RedirectAddress } from '../shared/redirect-address.ts';
 /** Data about a wallet provider that its trust lists do not contain. */
 export const WalletProvider = strictObject({
   certificates: listUpTo(CertificatePem, 10).describe(
-    'Who it is, one PEM each: the certificate that the trust list names, or the one that signs its attestations',
+    'Certificates of the provider, one PEM each: the one on the trust list, or the one that signs its attestations',
   ),
   client_ids: listUpTo(textUpTo(500), 50).describe(
-    'Names of its wallets, `sub` of their attestations. An attestation of another provider in such a name is refused',
+    'Names of its wallets, `sub` of their attestations. An attestation of another provider with such a name is rejected',
   ),
   redirect_uris: listUpTo(RedirectAddress, 50)
     .optional()
     .describe(
-      'Addresses of these wallets, compared letter by letter. The chained server sends a browser to one of these ' +
-        'without asking the user; for every other address the user is shown where it goes. The page of the built-in server asks always',
+      'Redirect addresses of these wallets, compared exactly. The chained server redirects a browser to one of these ' +
+        'without consent; for every other address the user is shown the target. The page of the built-in server always asks',
     ),
 }).meta({ id: 'WalletProvider' });
 export type WalletProvider = z.infer<typeof WalletProvider>;

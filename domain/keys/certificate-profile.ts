@@ -23,7 +23,7 @@ export function caValidity(now: Date): Validity {
  */
 export function leafValidity(now: Date, days: number, caNotAfter: Date): Validity {
   if (!Number.isInteger(days) || days < 1 || days > CA_DAYS) {
-    throw invalidInput('certValidityDays', `Give a whole number of days from 1 to ${CA_DAYS}.`);
+    throw invalidInput('certValidityDays', `Use a whole number of days from 1 to ${CA_DAYS}.`);
   }
   const fullValidity = validity(now, days);
   return fullValidity.notAfter <= caNotAfter ? fullValidity : { ...fullValidity, notAfter: caNotAfter };

@@ -40,7 +40,7 @@ const PROFILES: readonly {
     usage: 'signing',
     rules: { rule: 'ISO/IEC 18013-5 table B.3' },
     concerns: 'readers of driving licences, and of other mdocs that follow the same profile',
-    message: 'readers refuse documents that are signed under a certificate like this one',
+    message: 'readers reject documents that are signed with such a certificate',
     checks: [
       COUNTRY,
       SUBJECT_KEY,
@@ -52,7 +52,7 @@ const PROFILES: readonly {
       REVOCATION_LIST,
       ['an issuer alternative name', hasExtension(EXTENSION.issuerAlternativeName)],
       [
-        `an end within ${MAX_SIGNER_DAYS} days`,
+        `an expiry within ${MAX_SIGNER_DAYS} days`,
         ({ notBefore, notAfter }) => notAfter.getTime() - notBefore.getTime() <= MAX_SIGNER_DAYS * DAY_MS,
       ],
     ],
@@ -62,7 +62,7 @@ const PROFILES: readonly {
     // Such certificates exist in the ecosystem of the European Digital Identity Wallet only.
     rules: { profileRule: 'ETSI TS 119 411-8 section 6.6.1' },
     concerns: 'wallets of the European Digital Identity',
-    message: 'wallets refuse requests that are signed under a certificate like this one',
+    message: 'wallets reject requests that are signed with such a certificate',
     checks: [
       COUNTRY,
       ['an organization identifier', (certificate) => hasAttribute(certificate, ATTRIBUTE.organizationIdentifier)],
@@ -80,7 +80,7 @@ export function findImportedCertificateProblems({ usages, active }: KeyChain): F
   return PROFILES.filter(({ usage }) => usages.includes(usage)).flatMap(({ rules, concerns, message, checks }) => {
     const missingProperties = checks.filter(([, isMet]) => !isMet(certificate)).map(([what]) => what);
     if (missingProperties.length === 0) return [];
-    const change = `ask its authority for a certificate with ${missingProperties.join(', ')}`;
+    const change = `request a certificate from its authority with ${missingProperties.join(', ')}`;
     return [{ ...rules, member: 'certificates', concerns, message, change }];
   });
 }

@@ -16,7 +16,7 @@ const RULES = [
 /** Requirements of a profile that the tenant's key chains do not satisfy together. */
 export function findMissingKeyProblems(chains: readonly KeyChain[], profile: Profile): FieldError[] {
   if (!includesProfile(profile, 'eu') || chains.some(({ usages }) => usages.includes('access'))) return [];
-  const message = 'profile eu (ARF 3.0 ISSU_22 and ISSU_32): nothing can sign the metadata of the issuer; make a key chain for access';
+  const message = 'profile eu (ARF 3.0 ISSU_22 and ISSU_32): no key can sign the metadata of the issuer; create a key chain for access';
   return [{ path: 'key-chain', message }];
 }
 
@@ -37,8 +37,8 @@ function findAlgorithmProblems({ active, root }: KeyChain): Finding[] {
       profileRule: 'ARF 3.0 OIA_03, ECCG Agreed Cryptographic Mechanisms 2',
       member: 'algorithm',
       concerns: 'the European Digital Identity Wallet and its relying parties',
-      message: 'the key signs by EdDSA, which is not agreed to',
-      change: 'make it for ES256, ES384 or ES512',
+      message: 'the key signs by EdDSA, which is not an agreed algorithm',
+      change: 'create it for ES256, ES384 or ES512',
       refusedBy: ['eu'],
     },
   ];
@@ -55,11 +55,11 @@ function findAnchorProblems({ usages, active }: KeyChain): Finding[] {
     const common = { profileRule, member: 'certificates', concerns, refusedBy: ['haip'] } as const;
     if (leaf === true) {
       const message = 'the certificate of the key is self-signed';
-      return [{ ...common, message, change: 'use one that an authority issued' }];
+      return [{ ...common, message, change: 'use a certificate that an authority issued' }];
     }
     if (upperCertificates.includes(true)) {
-      const message = 'the chain contains its trust anchor, which is sent along with everything that the key signs';
-      return [{ ...common, message, change: 'leave the root certificate out' }];
+      const message = 'the chain contains its trust anchor, which is sent with every signature of the key';
+      return [{ ...common, message, change: 'remove the root certificate' }];
     }
     return [];
   });

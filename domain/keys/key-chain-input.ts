@@ -8,25 +8,25 @@ import { KEY_USAGES } from './key-chain.ts';
 /** Path segments of `/key-chain/…` that are not ids. */
 const RESERVED_IDS = new Set(['providers', 'import']);
 
-const Id = ConfigurationId.refine((id) => !RESERVED_IDS.has(id), 'this name is an address of the service itself');
+const Id = ConfigurationId.refine((id) => !RESERVED_IDS.has(id), 'this name is reserved for an address of the service');
 const Usage = z.enum(KEY_USAGES);
 const Usages = listUpTo(Usage, KEY_USAGES.length);
 /** An empty list is accepted only for a key without usages; `UpdateKeyChain` checks this. */
-const RetainedUsages = 'At least one, unless the key has none anyway';
+const RetainedUsages = 'At least one, unless the key has no usage';
 const Description = z.string().max(1000);
 const SubjectName = z.string().trim().min(1).max(64);
 
 const Days = wholeNumber(1, 3653);
 const Pem = z
   .union([textUpTo(50_000), listUpTo(textUpTo(20_000), 6)])
-  .describe('PEM, leaf first, each certified by the next; a root may be left out');
+  .describe('PEM, leaf first, each certified by the next; the root is optional');
 const PrivateKey = z
   .union([textUpTo(20_000), z.record(z.string().max(100), z.json())])
   .describe('Private key on P-256, P-384, P-521 or Ed25519: PEM (PKCS#8 or SEC1) or JWK. It is never shown again');
 
 const usages = {
   usageType: Usage.optional().describe(
-    'One usage; `usages` takes several. `access` takes the role `presentation:manage`, all others `issuance:manage`',
+    'One usage; `usages` accepts several. `access` requires the role `presentation:manage`, all others `issuance:manage`',
   ),
   usages: Usages.optional(),
 };
@@ -34,36 +34,40 @@ const usages = {
 type Usable = { readonly usageType?: unknown; readonly usages?: unknown };
 export const ONE_OF_USAGES: [(body: Usable) => boolean, { path: string[]; message: string }] = [
   ({ usageType, usages }) => (usageType === undefined) !== (usages === undefined),
-  { path: ['usageType'], message: 'give either usageType or usages' },
+  { path: ['usageType'], message: 'set either usageType or usages' },
 ];
 /** The same rule for the API document. */
 const EITHER_USAGE = { allOf: [{ oneOf: [{ required: ['usageType'] }, { required: ['usages'] }] }] };
 const rotation = {
-  rotationEnabled: z.boolean().optional().describe('Whether the key is rotated by interval'),
+  rotationEnabled: z.boolean().optional().describe('True if the key is rotated by interval'),
   rotationIntervalDays: Days.optional().describe(
-    '90 unless stated. Of former keys 24 are kept, so certValidityDays are at most 24 intervals: with 365 of them 16 days are the shortest',
+    'Default: 90. 24 former keys are kept, so certValidityDays are at most 24 intervals: with 365 days the shortest interval is 16 days',
   ),
-  certValidityDays: Days.optional().describe('Of certificates by the internal authority; 365 unless stated'),
+  certValidityDays: Days.optional().describe('Validity of certificates of the internal authority. Default: 365'),
 };
 const subject = {
-  subjectName: SubjectName.optional().describe('Common name; the name of the tenant unless stated'),
+  subjectName: SubjectName.optional().describe('Common name. Default: the name of the tenant'),
   country: z
     .string()
     .regex(/^[A-Z]{2}$/, 'two capital letters (ISO 3166-1)')
     .optional()
-    .describe('Of the issuer, in its certificates; readers of driving licences demand it. That of the tenant unless stated'),
-  organization: SubjectName.optional().describe('Of the issuer, in its certificates; that of the tenant, else its name, unless stated'),
+    .describe('Country of the issuer in its certificates; readers of driving licences require it. Default: that of the tenant'),
+  organization: SubjectName.optional().describe(
+    'Organization of the issuer in its certificates. Default: that of the tenant, otherwise its name',
+  ),
 };
 const creation = {
   id: Id.optional(),
   description: Description.nullish(),
-  kmsProvider: Reference.optional().describe('Where its key is made, of `GET /key-chain/providers`; that of the tenant unless stated'),
+  kmsProvider: Reference.optional().describe(
+    'Provider that creates its key, one of `GET /key-chain/providers`. Default: that of the tenant',
+  ),
 };
 const RootKeyChainId = Reference.optional().describe(
-  'A key chain whose internal authority certifies this one, too: for `access` one that is for `access`, for others one that is for ' +
-    'others. Otherwise it gets its own',
+  'A key chain whose internal authority certifies this one, too: for `access` one for `access`, for other usages one for ' +
+    'other usages. Default: its own authority',
 );
-const Algorithm = z.enum(SIGNING_ALGORITHMS).optional().describe('ES256 unless stated');
+const Algorithm = z.enum(SIGNING_ALGORITHMS).optional().describe('Default: ES256');
 
 export const KeyChainCreation = object({
   ...creation,
@@ -72,10 +76,7 @@ export const KeyChainCreation = object({
   ...subject,
   ...rotation,
   rootKeyChainId: RootKeyChainId,
-  selfSigned: z
-    .boolean()
-    .optional()
-    .describe('Certified by itself: for trust lists alone, as wallets refuse everything else under such a key'),
+  selfSigned: z.boolean().optional().describe('Self-signed: only for trust lists, since wallets reject everything else under such a key'),
 })
   .refine(...ONE_OF_USAGES)
   .meta({ id: 'KeyChainCreation', ...EITHER_USAGE });
@@ -98,38 +99,36 @@ export type KeyChainImport = z.infer<typeof KeyChainImport>;
 export const KeyChainUpdate = object({
   description: Description.nullish(),
   usages: z.array(Usage).max(KEY_USAGES.length).meta({ minItems: 1 }).optional().describe(RetainedUsages),
-  certificates: Pem.optional().describe('Issued by an external authority for the active key; they replace the present ones'),
+  certificates: Pem.optional().describe('Certificates of an external authority for the active key; they replace the present ones'),
   ...rotation,
 }).meta({ id: 'KeyChainUpdate' });
 export type KeyChainUpdate = z.infer<typeof KeyChainUpdate>;
 
 export const KeyChainRotation = object({
   provider: creation.kmsProvider.describe(
-    'Where this and all later keys are made, of `GET /key-chain/providers`; where they were unless stated',
+    'Provider of this and all later keys, one of `GET /key-chain/providers`. Default: the present provider',
   ),
-  kmsProvider: creation.kmsProvider.describe('Another name of `provider`'),
+  kmsProvider: creation.kmsProvider.describe('Alias of `provider`'),
   compromised: z
     .boolean()
     .optional()
     .describe(
-      'An attacker may have the present key: the public key is taken out of use in all key chains of the tenant, and ' +
-        'certificates for it that internal authorities issued are revoked, so that nothing signed with it counts. ' +
+      'An attacker may have the present key: the public key is removed from all key chains of the tenant, and ' +
+        'its certificates of internal authorities are revoked, so that nothing signed with it is valid. ' +
         'A key chain that cannot be rotated signs nothing until it is replaced',
     ),
 })
   .refine(({ provider, kmsProvider }) => provider === undefined || kmsProvider === undefined || provider === kmsProvider, {
     path: ['kmsProvider'],
-    message: 'give either provider or kmsProvider',
+    message: 'set either provider or kmsProvider',
   })
   .meta({ id: 'KeyChainRotation', not: { required: ['provider', 'kmsProvider'] } });
 export type KeyChainRotation = z.infer<typeof KeyChainRotation>;
 
 export const CertificateSigningRequest = object({
   ...subject,
-  subjectName: SubjectName.optional().describe('Common name; that of the present certificate unless stated'),
-  dnsNames: listUpTo(z.string().max(253).regex(HOST, 'a host name'), 20)
-    .optional()
-    .describe('Host names; that of `PUBLIC_URL` unless stated'),
+  subjectName: SubjectName.optional().describe('Common name. Default: that of the present certificate'),
+  dnsNames: listUpTo(z.string().max(253).regex(HOST, 'a host name'), 20).optional().describe('Host names. Default: that of `PUBLIC_URL`'),
 }).meta({ id: 'CertificateSigningRequest' });
 export type CertificateSigningRequest = z.infer<typeof CertificateSigningRequest>;
 
@@ -138,22 +137,22 @@ export const KeyCreation = object({
   ...creation,
   key: PrivateKey.optional(),
   usage: z.literal('sign').optional(),
-  usages: Usages.optional().describe('Nothing unless stated: POST /certs gives the key certificates for usages'),
+  usages: Usages.optional().describe('Default: none; POST /certs issues certificates for usages'),
   algorithm: Algorithm,
   ...subject,
 })
   .refine((body) => body.key === undefined || body.algorithm === undefined, {
     path: ['algorithm'],
-    message: 'a key that is imported says itself what it is for',
+    message: 'an imported key determines its algorithm',
   })
   .meta({ id: 'KeyCreation', allOf: [{ not: { required: ['key', 'algorithm'] } }] });
 export type KeyCreation = z.infer<typeof KeyCreation>;
 
 export const CertificateCreation = object({
   id: Id.optional(),
-  keyId: Reference.describe('The key: id of any certificate or key chain that has it'),
+  keyId: Reference.describe('Id of any certificate or key chain of the key'),
   certUsageTypes: Usages,
-  crt: Pem.optional().describe('PEM, leaf first. Absent: the internal CA of the key makes a certificate'),
+  crt: Pem.optional().describe('PEM, leaf first. Absent: the internal CA of the key issues a certificate'),
   subjectName: subject.subjectName,
   description: Description.nullish(),
 }).meta({ id: 'CertificateCreation' });
@@ -176,11 +175,11 @@ export const CertificateUpdate = object({
     .meta({ minItems: 1 })
     .optional()
     .describe(`Another name of \`certUsageTypes\`, also as answers show them. ${RetainedUsages}`),
-  crt: Pem.optional().describe('Issued by an external authority for the key; they replace the present ones'),
+  crt: Pem.optional().describe('Certificates of an external authority for the key; they replace the present ones'),
 })
   .refine((body) => body.certUsageTypes === undefined || body.usages === undefined, {
     path: ['usages'],
-    message: 'give either certUsageTypes or usages',
+    message: 'set either certUsageTypes or usages',
   })
   .meta({ id: 'CertificateUpdate', allOf: [{ not: { required: ['certUsageTypes', 'usages'] } }] });
 export type CertificateUpdate = z.infer<typeof CertificateUpdate>;

@@ -38,7 +38,7 @@ export function assertMayChangeKeys(
   const relatedChains = chains.filter((chain) => touched.some((touchedChain) => isRelated(touchedChain, chain)));
   for (const purpose of purposesOf([...touched, ...relatedChains])) {
     const role = ROLE_OF[purpose];
-    if (!roles.includes(role)) throw new Failure('forbidden', `key chains for ${WORDS[purpose]} need the role ${role}`);
+    if (!roles.includes(role)) throw new Failure('forbidden', `key chains for ${WORDS[purpose]} require the role ${role}`);
   }
 }
 
@@ -56,7 +56,7 @@ export function assertAuthorityPurpose(
 ): void {
   const purposes = purposesOf(chainsUnder(root, chains));
   if (purposes.size === 0) throw invalidInput(path, 'the authority of a key chain without usages certifies no other key');
-  if (usages.length === 0) throw invalidInput(path, 'a key without usages needs its own authority');
+  if (usages.length === 0) throw invalidInput(path, 'a key without usages requires its own authority');
   const foreign = usages.find((usage) => !purposes.has(PURPOSE_OF[usage]));
   if (foreign !== undefined) assertConformsToProfile(profile, [sharedAuthority(path)]);
 }
@@ -93,7 +93,7 @@ function sharedAuthority(member: string): Finding {
   return {
     rule: 'ETSI TS 119 602 annexes D and F',
     member,
-    concerns: 'European wallets and verifiers, which list authorities for issuing and for access separately',
+    concerns: 'European wallets and verifiers, which use separate lists of authorities for issuing and for access',
     message: 'one authority certifies keys for access and keys for signing, statusList or trustList',
     change: 'create another key chain, with an authority of its own, for access (POST /key-chain)',
     refusedBy: ['eu'],

@@ -29,8 +29,8 @@ export function assertRotationFits(settings: RotationSettings): void {
   if (!rotationEnabled || certValidityDays <= rotationIntervalDays * MAX_INTERVAL_ROTATIONS) return;
   throw invalidInput(
     'rotationIntervalDays',
-    `Former keys are kept until their certificates end, ${MAX_INTERVAL_ROTATIONS} of them at most. Rotate every ` +
-      `${Math.ceil(certValidityDays / MAX_INTERVAL_ROTATIONS)} days or more seldom, or give certValidityDays of ` +
+    `Former keys are kept until their certificates expire, at most ${MAX_INTERVAL_ROTATIONS}. Rotate every ` +
+      `${Math.ceil(certValidityDays / MAX_INTERVAL_ROTATIONS)} days or less often, or set certValidityDays to ` +
       `${rotationIntervalDays * MAX_INTERVAL_ROTATIONS} or less.`,
   );
 }
@@ -106,17 +106,17 @@ export function assertRenewable(chain: KeyChain, now: Date): KeyRoot {
     if (isSelfSigned(chain.active)) {
       throw new Failure(
         'conflict',
-        `the key chain ${chain.id} certifies itself, so another key would be another signer: make another key chain, ` +
-          'and let readers know its certificate',
+        `the key chain ${chain.id} is self-signed, so another key would be another signer: create another key chain ` +
+          'and publish its certificate to readers',
       );
     }
     throw new Failure(
       'conflict',
-      `the certificates of the key chain ${chain.id} come from outside, so it cannot be rotated here: ask for a ` +
-        'certificate with POST /key-chain/{id}/csr and upload it, or do so for a key chain that is new',
+      `the certificates of the key chain ${chain.id} come from an external authority, so it cannot be rotated: request a ` +
+        'certificate with POST /key-chain/{id}/csr and upload it, also for a new key chain',
     );
   }
-  if (root.notAfter <= now) throw new Failure('conflict', `the authority of the key chain ${chain.id} has ended; create another one`);
+  if (root.notAfter <= now) throw new Failure('conflict', `the authority of the key chain ${chain.id} has expired; create another one`);
   assertPreviousLeafCapacity(chain, now);
   return root;
 }
@@ -169,7 +169,7 @@ function assertPreviousLeafCapacity(chain: KeyChain, now: Date): readonly Previo
   const firstEnd = Math.min(...currentLeaves.map(({ keptUntil }) => keptUntil.getTime()));
   throw new Failure(
     'conflict',
-    `the key chain ${id} has ${MAX_PREVIOUS_LEAVES} former keys that something still rests on; the next rotation is ` +
+    `the key chain ${id} has ${MAX_PREVIOUS_LEAVES} former keys that are still in use; the next rotation is ` +
       `possible after ${new Date(firstEnd).toISOString()}, or create another key chain`,
   );
 }

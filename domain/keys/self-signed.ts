@@ -11,7 +11,7 @@ import type { KeyLeaf, KeyUsage } from './key-chain.ts';
 export function assertSelfSignedUsage(usages: readonly KeyUsage[], path: string): void {
   const otherUsage = usages.find((usage) => usage !== 'trustList');
   if (otherUsage === undefined) return;
-  throw invalidInput(path, `What a self-signed key chain signs is accepted for "trustList" alone, not for "${otherUsage}".`);
+  throw invalidInput(path, `A self-signed key chain is only accepted for "trustList", not for "${otherUsage}".`);
 }
 
 export function isSelfSigned({ certificates: [leafCertificate = ''] }: KeyLeaf): boolean {

@@ -98,7 +98,7 @@ export function parseAuthorizationRequest(
   const isChallenged = required.codeChallenge || codeChallenge !== undefined || method !== undefined;
   // RFC 7636 section 4.4.1, HAIP 1.0 section 4
   if (isChallenged && (!isChallenge(codeChallenge) || method !== 'S256')) {
-    throw invalid('a code_challenge with code_challenge_method S256 is needed');
+    throw invalid('a code_challenge with code_challenge_method S256 is required');
   }
   // RFC 8707 section 2
   if (form['resource'] !== undefined && form['resource'] !== context.issuer) {
@@ -140,7 +140,7 @@ function parseRequestedCredentials(
   }
   const scopedConfigurations = offered === undefined ? supported : supported.filter(({ id }) => offered.includes(id));
   if (detailedIds.length === 0 && scopedConfigurations.length === 0) {
-    throw new Failure('invalid_request', 'scope names no credential of the offer that issuer_state refers to');
+    throw new Failure('invalid_request', 'scope contains no credential of the offer of issuer_state');
   }
   const scope = [...new Set(scopedConfigurations.map((configuration) => configuration.scope))].join(' ');
   // OpenID4VCI 1.0 section 5.1.2: details and scopes are independent requests, and details win if both name a configuration

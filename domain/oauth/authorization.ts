@@ -70,7 +70,7 @@ export function advance(authorization: Authorization, change: Partial<Omit<Autho
   const { stage } = change;
   const allowed: readonly string[] = NEXT_STAGES[authorization.stage];
   if (stage !== undefined && !allowed.includes(stage))
-    throw new Error(`an authorization that is ${authorization.stage} does not become ${stage}`);
+    throw new Error(`an authorization in the stage ${authorization.stage} cannot change to ${stage}`);
   const advanced = { ...authorization, ...change, version: authorization.version + 1 };
   if (advanced.stage !== 'done') return advanced;
   const { identity: _identity, upstream: _upstream, interaction, ...ended } = advanced;

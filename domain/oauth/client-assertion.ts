@@ -34,13 +34,13 @@ export function parseAssertion(form: Readonly<Record<string, string>>): ParsedAs
   if (text === undefined && type === undefined) return undefined;
   // RFC 7521 section 4.2
   if (text === undefined || type !== ASSERTION_TYPE) {
-    throw invalidClientError(`client_assertion and client_assertion_type ${ASSERTION_TYPE} belong together`);
+    throw invalidClientError(`client_assertion and client_assertion_type ${ASSERTION_TYPE} must be sent together`);
   }
   const jws = text.length > MAX_TOKEN_LENGTH ? undefined : parseCompactJws(text);
   if (jws === undefined) throw invalidClientError('client_assertion is not a JWT');
   const { typ, kid } = jws.header;
   if (typ !== undefined && !(typeof typ === 'string' && TYPES.includes(typ.toLowerCase()))) {
-    throw invalidClientError('the typ of client_assertion names another kind of token');
+    throw invalidClientError('the typ of client_assertion is that of another token type');
   }
   const { iss, sub } = jws.payload;
   // RFC 7523 section 3: for client authentication both are the client

@@ -85,7 +85,7 @@ export function instanceKeyOf({ attestation, pop }: ParsedAttestation): PublicJw
   // RFC 7800 section 3.1: these could contain another key; unknown properties are ignored (draft 07 section 5.1)
   const hasJwkOnly = isJsonObject(cnf) && !OTHER_KEYS.some((name) => Object.hasOwn(cnf, name));
   const key = hasJwkOnly ? parsePublicJwk(cnf['jwk']) : undefined;
-  if (key === undefined) throw invalidAttestationError('the attestation needs a cnf with a usable jwk and no other key');
+  if (key === undefined) throw invalidAttestationError('the attestation requires a cnf with a usable jwk and no other key');
   if (pop !== undefined && !matchesKey(pop.header, key))
     throw invalidAttestationError('the alg of the proof of possession does not fit its key');
   return key;
@@ -123,7 +123,7 @@ export function assertAttestationClaims(
   if (typeof exp !== 'number' || exp <= now - CLOCK_TOLERANCE_SECONDS) throw invalidAttestationError('the attestation has expired');
   if (!isAlreadyValid(attestation.payload, now)) throw invalidAttestationError('the attestation is not valid yet');
   if (iat !== undefined && (typeof iat !== 'number' || iat > now + CLOCK_TOLERANCE_SECONDS)) {
-    throw invalidAttestationError('the attestation comes from the future');
+    throw invalidAttestationError('iat of the attestation is in the future');
   }
   // OpenID4VCI 1.0 appendix E: the client is the subject of the attestation
   if (expected.clientId !== undefined && expected.clientId !== sub)

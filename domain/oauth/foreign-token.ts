@@ -30,7 +30,7 @@ export class ForeignTokenError extends Error {
   readonly reason: ForeignTokenReason;
 
   constructor(reason: ForeignTokenReason, options?: { readonly cause?: unknown }) {
-    super(`The token of another authorization server was refused: ${reason}.`, options);
+    super(`The token of another authorization server was rejected: ${reason}.`, options);
     this.name = 'ForeignTokenError';
     this.reason = reason;
   }

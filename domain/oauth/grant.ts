@@ -152,7 +152,7 @@ export function redeem(
   ) {
     throw invalidCodeError();
   }
-  if (grant.txCodeHash === null && txCodeHash !== null) throw new Failure('invalid_request', 'this offer needs no tx_code');
+  if (grant.txCodeHash === null && txCodeHash !== null) throw new Failure('invalid_request', 'this offer has no tx_code');
   if (grant.txCodeHash !== null && txCodeHash === null) throw new Failure('invalid_request', 'tx_code is missing');
   return { grant, act: grant.txCodeHash === txCodeHash ? 'redeem' : 'attempt' };
 }

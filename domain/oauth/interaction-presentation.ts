@@ -48,7 +48,7 @@ export function parsePresentation(
   // OpenID4VP 1.0 section 8.3.1: `response` is the only parameter
   const isAlone = members['vp_token'] === undefined && members['error'] === undefined;
   if (!isEncrypted || !isAlone || typeof response !== 'string') {
-    throw invalid('openid4vp_response does not have the form of the response mode');
+    throw invalid('openid4vp_response does not match the response mode');
   }
   return { kind: 'encrypted', jwe: response };
 }

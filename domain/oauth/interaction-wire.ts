@@ -46,7 +46,7 @@ export function parseInteractionTypes(text: string | undefined): ReadonlySet<str
   const types = (text ?? '').split(',').map((type) => type.trim());
   const supportedTypes = new Set(types.filter((type) => type !== ''));
   if (supportedTypes.size === 0 || (text ?? '').length > MAX_TYPES_LENGTH) {
-    throw new Failure('invalid_request', 'interaction_types_supported must list what the wallet can do');
+    throw new Failure('invalid_request', 'interaction_types_supported must list the interaction types of the wallet');
   }
   return supportedTypes;
 }
@@ -66,7 +66,7 @@ export function chooseWire(types: ReadonlySet<string>, needed: readonly Interact
   const [newest = 'ia'] = supportedWires;
   if (needed.length === 0) return newest;
   const missingTypes = needed.map((kind) => WIRES[newest].types[kind]).filter((type) => !types.has(type));
-  throw new Failure('missing_interaction_type', `these credentials need a wallet that supports ${missingTypes.join(' and ')}`);
+  throw new Failure('missing_interaction_type', `these credentials require a wallet that supports ${missingTypes.join(' and ')}`);
 }
 
 /** OpenID4VCI 1.1 section 6.2.1.1: `.jwt` is the encrypted mode. */

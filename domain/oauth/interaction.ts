@@ -128,7 +128,7 @@ export function parseAnswer(
     return { kind: 'presentation', pending, response };
   }
   if (response !== undefined) throw new Failure('invalid_request', 'no presentation was requested');
-  if (!pending.isReturned) throw new Failure('invalid_request', 'the user has not come back from the web');
+  if (!pending.isReturned) throw new Failure('invalid_request', 'the user has not returned from the web page');
   if (codeChallenge === undefined || !verifyPkce(verifier, codeChallenge)) {
     throw new Failure('invalid_grant', 'code_verifier is missing or wrong');
   }
@@ -140,7 +140,8 @@ export function parseAnswer(
  * @throws Failure `invalid_request` when no page is pending.
  */
 export function webStepUrl({ actions: [action], pending }: Interaction, endpoint: string): string {
-  if (action?.type !== 'redirect_to_web' || pending?.kind !== 'web') throw new Failure('invalid_request', 'there is no page to go to');
+  if (action?.type !== 'redirect_to_web' || pending?.kind !== 'web')
+    throw new Failure('invalid_request', 'the authorization has no pending page');
   const address = new URL(action.url.replaceAll('{auth_session}', pending.pageHandle));
   const returnTo = new URL(`${endpoint}/return`);
   returnTo.searchParams.append('auth_session', pending.pageHandle);

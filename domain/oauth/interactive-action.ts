@@ -4,7 +4,7 @@ import { Reference } from '../shared/bounds.ts';
 import { isUri, normalUri, withPlaceholder } from '../shared/uri.ts';
 import { isWebAddress, WebAddress } from '../shared/web-address.ts';
 
-const Label = z.string().max(500).optional().describe('A name for the administrator; wallets never see it');
+const Label = z.string().max(500).optional().describe('Label for the administrator; not visible to wallets');
 
 const isPage = (text: string) => isUri(text) && isWebAddress(text);
 
@@ -15,11 +15,12 @@ export const InteractiveAction = z
       type: z.literal('openid4vp_presentation').describe('The wallet presents credentials first'),
       label: Label,
       presentationConfigId: Reference.describe(
-        'Id of a presentation configuration. What it verifies goes to its `webhook`, and to the claims webhook as ' + '`credentials`',
+        'Id of a presentation configuration. The verified claims are sent to its `webhook`, and to the claims webhook as ' +
+          '`credentials`',
       ),
     }),
     z.strictObject({
-      type: z.literal('redirect_to_web').describe('The user visits a page of yours first'),
+      type: z.literal('redirect_to_web').describe('The user visits your page first'),
       label: Label,
       url: z
         .string()
@@ -31,13 +32,13 @@ export const InteractiveAction = z
         )
         .meta({ pattern: PAGE_PATTERN })
         .describe(
-          'The page that the user visits. {auth_session} is replaced by the name of this visit. The query parameter return_to is ' +
-            'appended: where the page sends the browser when the user is done, with &error=access_denied when the user gave up.',
+          'The page that the user visits. {auth_session} is replaced by the id of this visit. The query parameter return_to is ' +
+            'appended: the address to which the page redirects the browser at the end, with &error=access_denied if the user cancelled.',
         ),
       callbackUrl: WebAddress.optional().describe(
-        'Is asked, by POST of {session, auth_session}, whether the user of this visit is done with the page, before ' +
-          'anything is issued. Any 2xx with JSON or without a body means yes; otherwise the wallet is denied. Without ' +
-          'it the return of the browser is believed, which every user can bring about, so the page then informs only.',
+        'Called with POST of {session, auth_session} to confirm that the user of this visit has completed the page, before ' +
+          'anything is issued. Any 2xx with JSON or without a body confirms it; otherwise the wallet is denied. Without ' +
+          'it the return of the browser is trusted, which every user can forge, so the page is then only informative.',
       ),
       description: z.string().max(1000).optional().describe('For the administrator'),
     }),

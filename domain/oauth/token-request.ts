@@ -92,7 +92,7 @@ export function parseDetails(text: string | undefined, issuer: string, maxEntrie
   }
   return details.map((entry: Json) => {
     if (!isJsonObject(entry) || entry['type'] !== 'openid_credential')
-      throw invalidDetailsError('only the type openid_credential is known');
+      throw invalidDetailsError('only the type openid_credential is supported');
     const { locations, claims } = entry;
     // OpenID4VCI 1.0 section 5.1.1
     if (locations !== undefined && !(Array.isArray(locations) && locations.includes(issuer)))
@@ -131,7 +131,7 @@ function findClaimsPathsProblem(claims: Json): string | undefined {
   const root = createPathNode();
   for (const claim of claims as readonly Json[]) {
     const path = isJsonObject(claim) ? claim['path'] : undefined;
-    if (!isPath(path)) return `need a path each: a non-empty array of strings, nulls and integers, at most ${MAX_STEPS}`;
+    if (!isPath(path)) return `require a path each: a non-empty array of strings, nulls and integers, at most ${MAX_STEPS}`;
     let node = root;
     for (const step of path) {
       const kind = typeof step === 'string' ? 'object' : 'array';

@@ -34,7 +34,7 @@ function findCoverageGap(query: Query, credentials: readonly RegisteredCredentia
   const registeredCredentials = credentials.filter(
     (credential) => credential.format === query.format && credential.claims?.length !== 0 && canonicalSet(credential.meta) === meta,
   );
-  if (registeredCredentials.length === 0) return `no ${query.format} with this meta is registered`;
+  if (registeredCredentials.length === 0) return `the format ${query.format} with this meta is not registered`;
   const claims = registeredCredentials.flatMap((credential) => credential.claims ?? []);
   const missingClaim = query.claims?.find((claim) => !claims.some((registeredClaim) => isWithin(claim, registeredClaim)));
   return missingClaim && `the claim ${JSON.stringify(missingClaim.path)} is not registered`;

@@ -15,15 +15,15 @@ const Secret = textUpTo(4096);
 export const RegistrarConfigurationBody = object({
   registrarUrl: IssuerAddress.describe('Base of the API of the registrar, without query and fragment'),
   oidcUrl: IssuerAddress.describe('OpenID provider of the registrar, found by OpenID Connect Discovery'),
-  clientId: Name.describe('Our client at the OpenID provider'),
-  clientSecret: Secret.describe('Of a confidential client; never shown again').nullish(),
+  clientId: Name.describe('Client of the service at the OpenID provider'),
+  clientSecret: Secret.describe('Secret of a confidential client; never shown again').nullish(),
   username: Name.describe('Account at the registrar'),
-  password: Secret.describe('Of the account; sealed at rest and never shown again'),
+  password: Secret.describe('Password of the account; sealed at rest and never shown again'),
   registrationCertificateAnchors: z
     .array(CertificatePem)
     .max(20)
     .describe(
-      'PEM; who may sign registration certificates: CAs, or signers themselves. Without any, a certificate has to ' +
+      'PEM; allowed signers of registration certificates: CAs, or the signers. Without any, a certificate only has to ' +
         'be consistent, regardless of its signer',
     )
     .nullish(),
@@ -33,7 +33,7 @@ export const RegistrarConfigurationBody = object({
     purpose: Purposes.optional(),
     intermediary: Intermediary.optional(),
   })
-    .describe('What registration certificates are requested with where the request says nothing else')
+    .describe('Default properties of requests for registration certificates')
     .nullish(),
 }).meta({ id: 'RegistrarConfigurationInput' });
 export type RegistrarConfigurationBody = z.infer<typeof RegistrarConfigurationBody>;
@@ -71,11 +71,11 @@ export function mergeRegistrarConfiguration(
   const isChanged = (...names: (keyof RegistrarConfigurationUpdate)[]) =>
     names.some((name) => changes[name] !== undefined && changes[name] !== storedConfiguration[name]);
   if (changes.password === undefined && isChanged('registrarUrl', 'oidcUrl', 'username')) {
-    throw invalidInput('password', 'give the password again: the account or an address changed');
+    throw invalidInput('password', 'send the password: the account or an address changed');
   }
   const keepsSecret = typeof storedConfiguration.clientSecret === 'string' && changes.clientSecret === undefined;
   if (keepsSecret && isChanged('oidcUrl', 'clientId')) {
-    throw invalidInput('clientSecret', 'give the secret again, or null: the client or the provider changed');
+    throw invalidInput('clientSecret', 'send the secret, or null: the client or the provider changed');
   }
   return { ...storedConfiguration, ...defined(changes) } as RegistrarConfigurationBody;
 }

@@ -12,13 +12,13 @@ const MAX_CLAIMS = 500;
 
 const Text = textUpTo(1_000);
 
-export const WebPage = WebAddress.describe('Where users read it');
+export const WebPage = WebAddress.describe('Address of the policy for users');
 export const Purposes = listUpTo(strictObject({ lang: z.string().min(2).max(35), content: Text }), 50).describe(
   'Purpose of the request, by language',
 );
 export const Intermediary = z
   .union([Text, strictObject({ sub: Text, sname: Text.optional() })])
-  .describe('Who asks on behalf of the relying party, as the registrar names them');
+  .describe('Intermediary of the relying party, by its name at the registrar');
 
 const Meta = z.record(z.string().max(1_000), z.json()).transform((value) => value as JsonObject);
 const PathComponent = z.union([z.string().max(1_000), z.null(), z.int().nonnegative()]);
@@ -42,11 +42,11 @@ const RegistrationBody = strictObject({
 export type RegistrationBody = z.infer<typeof RegistrationBody>;
 
 export const registrationCertificateProperties = {
-  jwt: textUpTo(MAX_JWT_LENGTH).optional().describe('A certificate that was obtained elsewhere'),
-  id: textUpTo(200).optional().describe('One that the registrar has issued'),
+  jwt: textUpTo(MAX_JWT_LENGTH).optional().describe('A certificate of another source'),
+  id: textUpTo(200).optional().describe('A certificate that the registrar has issued'),
   body: RegistrationBody.optional().describe(
-    'One to be obtained, in a configuration with the role `registrar:manage`. `credentials` is derived from the query unless given; `privacy_policy`, `support_uri` and ' +
-      '`purpose` come from the defaults of the registrar configuration unless given, `purpose` first of all from `purpose` of the configuration',
+    'A certificate to be issued, in a configuration with the role `registrar:manage`. `credentials` is derived from the query by default; `privacy_policy`, `support_uri` and ' +
+      '`purpose` default to those of the registrar configuration, `purpose` primarily to `purpose` of the configuration',
   ),
 } as const;
 
@@ -55,7 +55,7 @@ export function isOneSource(request: { readonly jwt?: unknown; readonly id?: unk
   return [request.jwt, request.id, request.body].filter((source) => source !== undefined).length === 1;
 }
 
-export const ONE_SOURCE = 'give exactly one of jwt, id and body';
+export const ONE_SOURCE = 'set exactly one of jwt, id and body';
 /** The same rule for the API document. */
 export const EXCLUSIVE = { allOf: [{ oneOf: [{ required: ['jwt'] }, { required: ['id'] }, { required: ['body'] }] }] };
 

@@ -69,7 +69,7 @@ export type StoredRegistrationCertificate = {
 /** Parses the compact form (JAdES baseline B-B). @throws RegistrationCertificateRefusal */
 export function parseRegistrationCertificate(text: string): ParsedRegistrationCertificate {
   const jws = parseCompactJws(text, { length: MAX_LENGTH });
-  if (jws === undefined) throw new RegistrationCertificateRefusal('it is no compact JWS');
+  if (jws === undefined) throw new RegistrationCertificateRefusal('it is not a compact JWS');
   const { crit: _crit, ...header } = jws.header;
   // TS 119 475 section 5.2.2; other profiles have other content, which could not be compared with a query
   if (header['typ'] !== TYPE) throw new RegistrationCertificateRefusal(`its type is not ${TYPE}`);

@@ -9,8 +9,8 @@ import { failSession, type SessionChange } from './session-change.ts';
 export function cancelSession(session: Session, now: Date): SessionChange {
   const { outcome, claimedAt } = session;
   const status = statusAt(session, now);
-  if (!OPEN_STATUSES.includes(status)) throw new Failure('conflict', `the session is ${status} already`);
-  if (claimedAt !== null) throw new Failure('conflict', 'a wallet has answered; the answer is being taken in');
+  if (!OPEN_STATUSES.includes(status)) throw new Failure('conflict', `the session is already ${status}`);
+  if (claimedAt !== null) throw new Failure('conflict', 'a wallet has answered; the response is being processed');
   const failure = { code: 'cancelled', message: 'cancelled by a client of the tenant' } as const;
   return { ...failSession(session, { ...outcome, failure }), unanswered: true };
 }

@@ -18,11 +18,11 @@ export type Redelivery = {
 export function prepareRedelivery(session: Session, deliveryId: string, now: Date): Redelivery {
   const delivery = session.outcome?.deliveries?.find(({ id }) => id === deliveryId);
   if (delivery === undefined) throw new Failure('not_found', 'there is no such delivery');
-  if (delivery.result === 'delivered') throw new Failure('conflict', 'it was delivered');
+  if (delivery.result === 'delivered') throw new Failure('conflict', 'it was already delivered');
   if (delivery.result === 'pending' && now.getTime() < Date.parse(delivery.at) + ABANDONED_AFTER_MS) {
-    throw new Failure('conflict', 'it is under way');
+    throw new Failure('conflict', 'it is in progress');
   }
-  if (delivery.webhook === 'claims') throw new Failure('conflict', 'a wallet waited for these claims and has gone; make another offer');
+  if (delivery.webhook === 'claims') throw new Failure('conflict', 'the wallet no longer waits for these claims; create another offer');
   const content = deliveryContent(session, delivery);
   if (content === undefined) throw new Failure('gone', 'its result is no longer stored');
   const { detail: _detail, status: _status, durationMs: _durationMs, ...pendingDelivery } = delivery;

@@ -12,7 +12,7 @@ export const SessionReference = z
   .refine((text) => isText(text) && !/\p{Cc}/u.test(text), 'no control characters')
   .meta({ pattern: LINE_PATTERN })
   .describe(
-    'The name that you have for it, such as the number of an order: `GET /session?q=` finds it. It need not be unique, ' +
+    'Your reference for the session, such as an order number: `GET /session?q=` finds it. It need not be unique, ' +
       'and wallets never see it',
   );
 

@@ -124,7 +124,7 @@ export type SessionOutcome = {
 /** Failure of a session whose response code was not presented in time. */
 export const RESPONSE_CODE_MISSING = {
   code: 'response_code_missing',
-  message: 'the browser did not bring the response code back in time',
+  message: 'the browser did not return the response code in time',
 } as const;
 
 type AwaitingOutcome = Pick<SessionOutcome, 'responseCodeUsedAt'> & { readonly awaiting?: object };

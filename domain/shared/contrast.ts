@@ -57,8 +57,8 @@ export function findContrastProblems(member: string, { background, text }: Colou
     {
       rule: 'WCAG 2.2 success criterion 1.4.3, Directive (EU) 2019/882',
       member,
-      concerns: 'users who see little',
-      message: `the contrast of the colour with the background is ${contrast.toFixed(1)} to 1, and pages of this service take their own colours instead`,
+      concerns: 'users with low vision',
+      message: `the contrast of the colour with the background is ${contrast.toFixed(1)} to 1, and pages of this service use their default colours instead`,
       change: `choose colours with a contrast of ${MIN_CONTRAST} to 1 or more`,
     },
   ];

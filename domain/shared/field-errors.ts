@@ -17,7 +17,7 @@ export const PARSE_OPTIONS = {
   error: (issue: z.core.$ZodRawIssue): string | undefined => {
     if (issue.code === 'unrecognized_keys') return unknownPropertiesMessage(issue);
     if (issue.input === undefined && issue.code?.startsWith('invalid_')) return 'is missing';
-    if (issue.code === 'invalid_type' && Number.isNaN(issue.input)) return 'is no number';
+    if (issue.code === 'invalid_type' && Number.isNaN(issue.input)) return 'is not a number';
     const readableMessage = plainMessage(issue);
     if (readableMessage !== undefined) return readableMessage;
     // A discriminated union lists its values.

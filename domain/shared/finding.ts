@@ -16,10 +16,10 @@ export function includesProfile(profile: Profile | null, rules: Profile): boolea
 
 /** A warning about a valid configuration that a wallet, a law or a verifier will reject in practice. */
 export const Warning = object({
-  rule: z.string().describe('What says so, such as `RFC 9901 section 9.5`, or `HAIP 1.0 section 5.1` under a profile'),
+  rule: z.string().describe('Source of the rule, such as `RFC 9901 section 9.5`, or `HAIP 1.0 section 5.1` under a profile'),
   member: z.string().describe('Path of the property, dotted; empty for the whole document'),
-  concerns: z.string().describe('Who refuses, or is harmed'),
-  message: z.string().describe('What happens as it is'),
+  concerns: z.string().describe('Party that rejects it, or is harmed'),
+  message: z.string().describe('Effect of the present value'),
   change: z.string().describe('What to change'),
 }).meta({ id: 'Warning', description: 'Allowed, but some wallets or readers will reject it' });
 export type Warning = z.infer<typeof Warning>;
@@ -78,7 +78,7 @@ const MAX_FAULTS = 50;
 export function assertNoProfileViolations(profile: Profile, faults: readonly FieldError[]): void {
   if (faults.length === 0) return;
   throw new Failure('conflict', {
-    message: `what the tenant has configured contradicts the profile ${profile}; change it first`,
+    message: `the configuration of the tenant violates the profile ${profile}; change it first`,
     errors: faults.slice(0, MAX_FAULTS),
   });
 }

@@ -45,8 +45,8 @@ export function findInvocationProblems(member: string, uri: string | null | unde
     {
       rule: 'RFC 8252 section 7.1',
       member,
-      concerns: 'users whose device has no app for the scheme, or another app than the wallet',
-      message: `"${scheme}//" is not the scheme of a wallet that this service knows`,
+      concerns: 'users whose device has no app for the scheme, or an app that is not the wallet',
+      message: `"${scheme}//" is not the scheme of a known wallet`,
       change: 'compare it with the documentation of the wallet; a domain name in reverse such as com.example.wallet:// is unambiguous',
     },
   ];

@@ -59,7 +59,7 @@ function findFirstProblem(text: string, maxDepth: number): Fault | undefined {
     if (number !== undefined) return number;
     const char = text[offset];
     if (char === '{' || char === '[') {
-      if (open.length === maxDepth) return { what: `nests deeper than ${maxDepth} levels`, at: offset };
+      if (open.length === maxDepth) return { what: `is nested deeper than ${maxDepth} levels`, at: offset };
       open.push(char === '{' ? new ObjectScope(open.at(-1)) : undefined);
     } else if (char === '}' || char === ']') open.pop();
     else {
@@ -77,7 +77,7 @@ function findStringProblem(text: string, start: number, end: number, names: Obje
   const raw = text.slice(start + 1, end);
   const string = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
   if (string.includes('\0')) return 'has NUL in a text';
-  if (!isValidText(string)) return 'has half a surrogate pair in a text, which is no character';
+  if (!isValidText(string)) return 'has an unpaired surrogate in a text';
   if (names === undefined || !followedByColon(text, end)) return undefined;
   if (!names.allows(string)) {
     const place = string === '__proto__' ? '' : ' in "constructor"';
@@ -93,7 +93,8 @@ function changedNumber(text: string, start: number, end: number): Fault | undefi
   const part = text.slice(start, end);
   if (keepsNumbers(part)) return undefined;
   for (const { 0: number, index } of part.matchAll(/-?[0-9][0-9.eE+-]*/g)) {
-    if (!keepsNumbers(number)) return { what: 'has a number beyond 2^53 - 1 that is not kept; send it as text', at: start + index };
+    if (!keepsNumbers(number))
+      return { what: 'has a number beyond 2^53 - 1 that would lose precision; send it as text', at: start + index };
   }
   return undefined;
 }

@@ -46,7 +46,7 @@ function rename(value: unknown, names: readonly Names[], path: string, errors: F
     delete renamed[certificate];
     if (!Object.hasOwn(renamed, keyChain)) renamed[keyChain] = certificateValue;
     else if (renamed[keyChain] !== certificateValue) {
-      const message = `${certificate} and ${keyChain} name the same thing; give one, or both alike`;
+      const message = `${certificate} and ${keyChain} are names of the same property; send one, or both with the same value`;
       errors.push({ path: path + certificate, message });
     }
   }

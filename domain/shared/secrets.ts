@@ -27,7 +27,7 @@ export function hideSecrets<T extends object>({ secrets }: Secrets, document: T)
  */
 export function keepSecrets<T extends object>({ secrets }: Secrets, document: T, previousDocument: object | undefined): T {
   let result = document;
-  for (const [path, { sentTo = [], hint = 'give the secret itself' }] of Object.entries(secrets)) {
+  for (const [path, { sentTo = [], hint = 'send the secret, not a masked value' }] of Object.entries(secrets)) {
     if (valueAt(document, path) !== HIDDEN) continue;
     const storedSecret = valueAt(previousDocument, path);
     const isSame = sentTo.every((property) => valueAt(previousDocument, property) === valueAt(document, property));

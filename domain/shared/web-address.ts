@@ -102,6 +102,6 @@ export const NameUri = z
   .max(2048)
   .refine(
     (text) => VISIBLE.test(text) && !HARMFUL.test(text) && (isUriReference(text) || !text.includes(':')),
-    `a name without a colon, or a URI of ${CHARACTERS}; addresses that begin with javascript:, data:, file: and the like are none`,
+    `a name without a colon, or a URI of ${CHARACTERS}; addresses that begin with javascript:, data:, file: and similar schemes are not allowed`,
   )
   .meta({ pattern: NAME_PATTERN });

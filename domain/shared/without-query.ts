@@ -1,6 +1,6 @@
 /** An address without its query, which may contain a secret of the operator. */
 export function withoutQuery(uri: string): string {
-  if (!URL.canParse(uri)) return 'something that is no address';
+  if (!URL.canParse(uri)) return 'an invalid address';
   const { origin, pathname } = new URL(uri);
   return origin + pathname;
 }

@@ -23,9 +23,9 @@ export type Allocation = {
  * @param secret at least 32 random bytes, one secret per list.
  */
 export function prepareAllocation(secret: Uint8Array, capacity: number): Allocation {
-  if (secret.length < MIN_SECRET_BYTES) throw new RangeError('The secret needs at least 32 bytes.');
+  if (secret.length < MIN_SECRET_BYTES) throw new RangeError('The secret must have at least 32 bytes.');
   if (!Number.isSafeInteger(capacity) || capacity < 1 || capacity > MAX_CAPACITY) {
-    throw new RangeError('The capacity is not one of a status list.');
+    throw new RangeError('The capacity is not allowed for a status list.');
   }
   // The rectangle is barely larger than the capacity, so that a cycle rarely needs a second step.
   const rows = Math.ceil(Math.sqrt(capacity));
@@ -75,7 +75,7 @@ function permute({ rows, columns, rounds }: Allocation, value: number): number {
 /** The indices of `count` consecutive counters. @throws RangeError when the list is too short. */
 export function allocateFrom(allocation: Allocation, firstCounter: number, count: number): number[] {
   if (!Number.isSafeInteger(count) || count < 0 || firstCounter + count > allocation.capacity) {
-    throw new RangeError('The list has no room for the run.');
+    throw new RangeError('The list has not enough free entries for the range.');
   }
   return Array.from({ length: count }, (_, i) => indexAt(allocation, firstCounter + i));
 }

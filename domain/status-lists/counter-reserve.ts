@@ -32,7 +32,7 @@ export class CounterReserve {
     for (const range of [...this.#ranges, { start: firstCounter, end }].sort((a, b) => a.start - b.start)) {
       const lastRange = merged.at(-1);
       // Otherwise two credentials would share an entry.
-      if (lastRange !== undefined && lastRange.end > range.start) throw new Error('counters are kept already');
+      if (lastRange !== undefined && lastRange.end > range.start) throw new Error('counters are already stored');
       if (lastRange !== undefined && lastRange.end === range.start) lastRange.end = range.end;
       else merged.push(range);
     }

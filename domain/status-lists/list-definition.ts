@@ -7,8 +7,10 @@ export const MAX_UNUSED_LISTS = 100;
 
 /** Input for a new list. Its shape is that of the tenant's configuration unless stated. */
 export const StatusListCreation = object({
-  credentialConfigurationId: Reference.nullish().describe('Only credentials of this configuration get entries; null: all may'),
-  keyChainId: Reference.nullish().describe("Signs the list; null: the tenant's default for status lists"),
+  credentialConfigurationId: Reference.nullish().describe(
+    'Only credentials of this configuration get entries; null: credentials of any configuration',
+  ),
+  keyChainId: Reference.nullish().describe('Key chain that signs the list; null: the default of the tenant for status lists'),
   ...StatusListConfig.shape,
 }).meta({ id: 'StatusListCreation' });
 export type StatusListCreation = z.infer<typeof StatusListCreation>;

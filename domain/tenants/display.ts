@@ -13,14 +13,14 @@ export const Color = z.string().regex(/^#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9
 
 export const Logo = strictInput({
   uri: ImageUri.describe('https or data URL of an image'),
-  alt_text: DisplayText.optional().describe('For those who do not see it'),
+  alt_text: DisplayText.optional().describe('Text alternative for screen readers'),
 });
 
 /** Display data of the issuer (OpenID4VCI 1.0 section 12.2.4). */
 export const DisplayInfo = strictInput({
   name: DisplayText.min(1).describe('Name of the issuer as wallets show it'),
   locale: Locale.optional(),
-  logo: Logo.optional().describe('Of the issuer'),
+  logo: Logo.optional().describe('Logo of the issuer'),
 }).meta({ id: 'DisplayInfo' });
 
 type Images = { logo?: unknown; background_image?: unknown };

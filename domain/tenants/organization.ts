@@ -10,7 +10,7 @@ export const TenantAddress = strictObject({
   locality: Line.nullish(),
   stateOrProvince: Line.nullish(),
   postalCode: Line.nullish(),
-  country: Country.nullish().describe('That of the tenant unless stated'),
+  country: Country.nullish().describe('Default: that of the tenant'),
 }).meta({ id: 'TenantAddress' });
 export type TenantAddress = z.infer<typeof TenantAddress>;
 
@@ -22,21 +22,21 @@ export const organizationProperties = {
     .min(1)
     .max(ORGANIZATION_MAX)
     .nullish()
-    .describe('Its legal name, in certificates made from now on and in trust lists; `name` unless stated'),
+    .describe('Its legal name, in certificates that are issued from now on and in trust lists. Default: `name`'),
   organizationIdentifier: z
     .string()
     .regex(/^(?:[A-Z]{3}[A-Z]{2}|[A-Z]{2}:[A-Z]{2})-[!-~]{1,64}$/, 'a registered identifier, such as VATDE-123456789')
     .nullish()
     .describe(
-      'Under which it is registered (ETSI EN 319 412-1 section 5.1.4), such as `VATDE-123456789`, in access certificates made from now on',
+      'Its registered identifier (ETSI EN 319 412-1 section 5.1.4), such as `VATDE-123456789`, in access certificates that are issued from now on',
     ),
   country: Country.nullish().describe(
-    'Where it is at home (ISO 3166-1), in certificates made from now on; readers of driving licences demand it',
+    'Its country (ISO 3166-1), in certificates that are issued from now on; readers of driving licences require it',
   ),
   contact: ContactUri.nullish().describe(
-    'A page, mail address (`mailto:`) or telephone (`tel:`) at which it is reached, in certificates made from now on and in trust lists',
+    'Contact: a page, mail address (`mailto:`) or telephone number (`tel:`), in certificates that are issued from now on and in trust lists',
   ),
-  address: TenantAddress.nullish().describe('Where it is found, for trust lists'),
+  address: TenantAddress.nullish().describe('Postal address, for trust lists'),
 };
 
 export type Organization = {

@@ -5,9 +5,11 @@ import { Color } from './display.ts';
 
 /** Settings of pages for users, besides name and logo from `display`. */
 export const PageSettings = strictInput({
-  backgroundColor: Color.optional().describe('Of the header and of buttons, such as #12355b'),
-  textColor: Color.optional().describe('On it; black or white unless stated. With a contrast below 4.5 to 1 pages take their own colours'),
-  privacyUri: WebAddress.optional().describe('Of your privacy notice; `privacy_policy` of the registration certificate unless stated'),
-  supportUri: ContactUri.optional().describe('Where users get help; `support_uri` of the registration certificate unless stated'),
+  backgroundColor: Color.optional().describe('Background of the header and of buttons, such as #12355b'),
+  textColor: Color.optional().describe(
+    'Text colour on that background. Default: black or white. With a contrast below 4.5 to 1 pages use the default colours',
+  ),
+  privacyUri: WebAddress.optional().describe('Address of your privacy notice. Default: `privacy_policy` of the registration certificate'),
+  supportUri: ContactUri.optional().describe('Address of your support. Default: `support_uri` of the registration certificate'),
 }).meta({ id: 'PageSettings' });
 export type PageSettings = z.infer<typeof PageSettings>;

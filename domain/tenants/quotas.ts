@@ -36,14 +36,14 @@ export function isSizedKind(kind: string): kind is SizedKind {
 export function assertCountQuota(kind: CountedKind, count: number, quotas: Quotas): void {
   if (count <= quotas[kind]) return;
   const { setting, many } = COUNTED_KINDS[kind];
-  throw new Failure('conflict', `a tenant has ${quotas[kind]} ${many} at most (${setting}); delete one first`);
+  throw new Failure('conflict', `a tenant may have at most ${quotas[kind]} ${many} (${setting}); delete one first`);
 }
 
 /** @param bytes including the new document. @throws Failure `conflict` with the name of the setting. */
 export function assertSizeQuota(bytes: number, quotas: Quotas): void {
   if (bytes <= quotas.bytes) return;
   const message =
-    `the configurations of a tenant have ${quotas.bytes} bytes at most together (QUOTA_CONFIG_BYTES); ` +
+    `the configurations of a tenant may have at most ${quotas.bytes} bytes in total (QUOTA_CONFIG_BYTES); ` +
     'make them smaller, or delete one first';
   throw new Failure('conflict', message);
 }

@@ -17,7 +17,7 @@ export function expiryBucket(createdAt: number, expiresAt: number): number {
 /** @param bytes limit for all open sessions of a tenant. */
 export function sessionQuotaError(bytes: number): Failure {
   const message =
-    `the open sessions of a tenant have ${bytes} bytes at most together (QUOTA_SESSION_BYTES); ` +
-    'wait until sessions are completed or expire, cancel some, or let new ones expire earlier';
+    `the open sessions of a tenant may have at most ${bytes} bytes in total (QUOTA_SESSION_BYTES); ` +
+    'wait until sessions are completed or expire, cancel some, or shorten the lifetime of new ones';
   return new Failure('session_quota_exceeded', { message, retryAfterSeconds: RETRY_SECONDS });
 }

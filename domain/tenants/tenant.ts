@@ -65,14 +65,14 @@ export const RESERVED_TENANT_IDS: ReadonlySet<string> = new Set([
 export const TenantIdSchema = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and hyphens, at most 63')
-  .refine((id) => !RESERVED_TENANT_IDS.has(id), 'this name is an address of the service itself')
+  .refine((id) => !RESERVED_TENANT_IDS.has(id), 'this name is reserved for an address of the service')
   .transform((id) => id as TenantId);
 
 const seconds = (minimum: number) => wholeNumber(minimum, 315_360_000);
 
 /** Retention of sessions. A null field stands for the global default. */
 export const SessionStorageConfig = strictInput({
-  ttlSeconds: seconds(60).nullish().describe('Seconds that a session lives; `SESSION_TTL` unless stated'),
+  ttlSeconds: seconds(60).nullish().describe('Lifetime of a session in seconds. Default: `SESSION_TTL`'),
   cleanupMode: z
     .enum(['full', 'anonymize'])
     .optional()
@@ -82,36 +82,36 @@ export type SessionStorageConfig = z.infer<typeof SessionStorageConfig>;
 
 /** Shape of future status lists. A null field stands for the global default. */
 export const StatusListConfig = strictInput({
-  capacity: wholeNumber(100, 10_000_000).nullish().describe('Entries of a list; `STATUS_CAPACITY` unless stated'),
+  capacity: wholeNumber(100, 10_000_000).nullish().describe('Entries of a list. Default: `STATUS_CAPACITY`'),
   bits: z
     .literal([1, 2, 4, 8], '1, 2, 4 or 8')
     .nullish()
-    .describe('Bits per entry: 1 tells valid from revoked, more have room for suspended; `STATUS_BITS` unless stated'),
-  ttl: seconds(60).nullish().describe('Seconds that a list token is valid; `STATUS_TTL` unless stated'),
-  immediateUpdate: z.boolean().nullish().describe('Publishes changes at once; otherwise when the published token ends'),
-  enableAggregation: z.boolean().nullish().describe('Names the lists in one document; true unless stated'),
+    .describe('Bits per entry: 1 for valid and revoked, 2 or more also for suspended. Default: `STATUS_BITS`'),
+  ttl: seconds(60).nullish().describe('Validity of a list token in seconds. Default: `STATUS_TTL`'),
+  immediateUpdate: z.boolean().nullish().describe('Publishes changes immediately; otherwise when the published token expires'),
+  enableAggregation: z.boolean().nullish().describe('Lists the addresses in one document. Default: true'),
 }).meta({ id: 'StatusListConfig' });
 export type StatusListConfig = z.infer<typeof StatusListConfig>;
 
-const Name = z.string().trim().min(1).max(200).describe('For people; wallets see `display` of the issuer');
+const Name = z.string().trim().min(1).max(200).describe('For administrators; wallets show `display` of the issuer');
 const Description = z.string().max(1000).nullish().describe('For administrators');
-const SessionConfig = SessionStorageConfig.nullish().describe('How long sessions are kept');
-const StatusConfig = StatusListConfig.nullish().describe('Shape of status lists that are made from now on');
+const SessionConfig = SessionStorageConfig.nullish().describe('Retention of sessions');
+const StatusConfig = StatusListConfig.nullish().describe('Parameters of new status lists');
 
 const KeyProviderName = Reference.nullish().describe(
-  'Where its next keys are made, of `GET /key-chain/providers`; null: as `KMS_CONFIG` says. Keys that it has stay where they are',
+  'Provider of its next keys, one of `GET /key-chain/providers`; null: the one of `KMS_CONFIG`. Existing keys stay at their provider',
 );
 
 const TenantProfile = Profile.nullish().describe(
-  'Rules that the tenant binds itself to. `haip`: OpenID4VC High Assurance Interoperability Profile 1.0 and the FAPI 2.0 rules ' +
-    'behind it. `eu`: these, and what the European Digital Identity Wallet demands (ARF 3.0). What they demand holds whatever else is configured, and what contradicts them is refused when it is written',
+  'Profile whose rules apply to the tenant. `haip`: OpenID4VC High Assurance Interoperability Profile 1.0 and the FAPI 2.0 rules ' +
+    'that it references. `eu`: these, and the rules of the European Digital Identity Wallet (ARF 3.0). The rules override the configuration, and a configuration that violates them is rejected',
 );
 
 const EndsAt = z.iso
   .datetime({ offset: true })
   .nullish()
   .describe(
-    'When the tenant is removed with everything that is its own, as by DELETE; from then on it serves nobody. At most ten years ' +
+    'Time at which the tenant is removed with all its data, as by DELETE; from then on all its requests are rejected. At most ten years ' +
       'from now; null: never',
   );
 
@@ -119,7 +119,7 @@ const AdministratorRoles = z
   .array(Role)
   .max(20)
   .optional()
-  .describe('Roles of the client `<tenant>-admin`, which is made with them; its secret is shown once');
+  .describe('Roles of the client `<tenant>-admin`, which is created with them; its secret is shown once');
 
 export const TenantCreation = object({
   id: TenantIdSchema.describe('First segment of all its addresses for wallets; never changes'),
@@ -143,7 +143,7 @@ export const TenantUpdate = object({
   status: z
     .enum(['active', 'suspended'])
     .optional()
-    .describe('A suspended tenant is refused to its clients and to wallets; its status lists are still served'),
+    .describe('Requests of clients and wallets of a suspended tenant are rejected; its status lists are still served'),
   ...settings,
   roles: AdministratorRoles.meta({ minItems: 1 }),
 }).meta({ id: 'TenantUpdate' });

@@ -99,7 +99,7 @@ type ServiceEntry = { readonly entity: TrustListEntity; readonly source: Certifi
 /** TS 119 602 section 6.6 */
 function serviceDocument({ entity, source, path }: ServiceEntry, profile: ListProfile, chains: readonly KeyChain[]): JsonObject {
   const certificates = certificatesOf(source, chains);
-  if (certificates === undefined) throw invalidInput(`${path}.${source.member}`, 'The certificate that this names is not there any more.');
+  if (certificates === undefined) throw invalidInput(`${path}.${source.member}`, 'The referenced certificate no longer exists.');
   return {
     ServiceInformation: {
       ServiceTypeIdentifier: serviceType(profile, source.purpose),

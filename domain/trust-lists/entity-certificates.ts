@@ -83,10 +83,10 @@ function findSourceProblem(source: CertificateSource, chains: readonly KeyChain[
 function findPemProblem(pem: string, now: Date): string | undefined {
   const certificates = (parsePemCertificates(pem, MAX_CHAIN) ?? []).map((text) => parseCertificate(Buffer.from(text, 'base64')));
   const [leaf] = certificates;
-  if (leaf === undefined || certificates.includes(undefined)) return 'Give one PEM certificate, or a chain that begins with it.';
+  if (leaf === undefined || certificates.includes(undefined)) return 'Send one PEM certificate, or a chain that begins with it.';
   if (leaf.notAfter <= now) return expired(leaf.notAfter);
   const isChain = certificates.every((certificate, index) => isIssued(certificate, certificates[index + 1]));
-  return isChain ? undefined : 'Each certificate of a chain has to be issued by the one after it.';
+  return isChain ? undefined : 'Each certificate of a chain must be issued by the next one.';
 }
 
 function isIssued(certificate: Certificate | undefined, issuer: Certificate | undefined): boolean {

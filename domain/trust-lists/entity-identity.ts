@@ -21,7 +21,7 @@ export function assertDistinctIdentities(entities: readonly TrustListEntity[], c
     if (earlier === undefined || earlier.listed === certificates) return [];
     const message =
       `Readers cannot tell this entity from entities.${earlier.index}, which has the same name and country but other ` +
-      'certificates. Give it its own name.';
+      'certificates. Use a different name.';
     return [{ path: `entities.${index}.info.name`, message }];
   });
   if (errors.length > 0) throw invalidFields(errors);

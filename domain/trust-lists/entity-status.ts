@@ -8,12 +8,13 @@ export function assertStatusesValid({ entities, data }: TrustListConfiguration, 
   const errors = entities.flatMap((entity, index): FieldError[] => {
     const statusMembers = (['status', 'statusStartingTime'] as const).filter((member) => entity[member] !== undefined);
     if (!hasStatuses) {
-      const message = 'Only a list of public bodies (EUPubEAAProvidersList) has it: elsewhere who is listed is approved.';
+      const message =
+        'Only a list of public bodies (EUPubEAAProvidersList) has this property: on other lists every listed entity is approved.';
       return statusMembers.map((member) => ({ path: `entities.${index}.${member}`, message }));
     }
     const { statusStartingTime: startTime } = entity;
     if (startTime === undefined || new Date(startTime) <= now) return [];
-    return [{ path: `entities.${index}.statusStartingTime`, message: 'This time has not come yet.' }];
+    return [{ path: `entities.${index}.statusStartingTime`, message: 'This time is in the future.' }];
   });
   if (errors.length > 0) throw invalidFields(errors);
 }

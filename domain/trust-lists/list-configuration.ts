@@ -12,9 +12,9 @@ const Pem = textUpTo(20_000);
 
 const EntityInfo = strictObject({
   name: Line,
-  lang: Language.optional().describe('Of the texts here; `en` unless stated'),
-  uri: WebAddress.optional().describe('A page about the entity; that of the tenant unless stated'),
-  country: Country.optional().describe('That of the tenant, for its own entities, or of the certificate unless stated'),
+  lang: Language.optional().describe('Language of these texts. Default: `en`'),
+  uri: WebAddress.optional().describe('A page about the entity. Default: that of the tenant'),
+  country: Country.optional().describe('Default: that of the tenant for its own entities, otherwise that of the certificate'),
   locality: Line.optional(),
   postalCode: Line.optional(),
   streetAddress: Line.optional().describe(
@@ -26,14 +26,8 @@ export type EntityInfo = z.infer<typeof EntityInfo>;
 
 /** Status of an entity in lists of public bodies (TS 119 602 annex H). */
 const statusProperties = {
-  status: z
-    .enum(ENTITY_STATUSES)
-    .optional()
-    .describe('In a list of public bodies (`EUPubEAAProvidersList`) alone; `notified` unless stated'),
-  statusStartingTime: z.iso
-    .datetime({ precision: 0 })
-    .optional()
-    .describe('Since when the status holds; since it was written unless stated'),
+  status: z.enum(ENTITY_STATUSES).optional().describe('Only in a list of public bodies (`EUPubEAAProvidersList`). Default: `notified`'),
+  statusStartingTime: z.iso.datetime({ precision: 0 }).optional().describe('Start of the status. Default: the time of the write'),
 };
 
 /** An issuer of this tenant. Its trust anchor is listed: the CA of the key chain, if there is one. */
@@ -63,10 +57,10 @@ const Description = z.string().max(1000).nullish();
 export const TrustListReplacement = object({
   id: ConfigurationId.optional(),
   description: Description,
-  keyChainId: Reference.nullish().describe('Signs the list; the first usable key chain for `trustList` unless stated'),
+  keyChainId: Reference.nullish().describe('Key chain that signs the list. Default: the first usable one for `trustList`'),
   entities: Entities,
-  entityConfig: z.never('answers call so what is written as entities').optional().describe('In answers only; write `entities`'),
-  data: TrustListData.nullish().describe('What the list says about its scheme, in the shape of the document'),
+  entityConfig: z.never('only used in responses; write entities').optional().describe('Only in responses; write `entities`'),
+  data: TrustListData.nullish().describe('Scheme information of the list, in the structure of the document'),
 }).meta({ id: 'TrustListInput' });
 export type TrustListReplacement = z.infer<typeof TrustListReplacement>;
 

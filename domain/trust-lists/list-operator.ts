@@ -52,7 +52,7 @@ export function assertSchemeComplete({ data }: TrustListConfiguration, owner: Li
   }
   if (errors.length === 0) return;
   const problemText = errors.map(({ path, message }) => `${path.slice(PATH.length + 1)} (${message})`).join(', ');
-  throw new Failure('invalid_input', { message: `A list of the type ${scheme.LoTEType} cannot be published so: ${problemText}.`, errors });
+  throw new Failure('invalid_input', { message: `A list of the type ${scheme.LoTEType} cannot be published: ${problemText}.`, errors });
 }
 
 /**
@@ -65,7 +65,7 @@ export function assertSignedByOperator(document: JsonObject, certificate: string
   const fault = findSignerProblem(scheme, certificate);
   const type = scheme['LoTEType'];
   if (fault === undefined || typeof type !== 'string' || profileOf(type).fixed === undefined) return;
-  throw invalidInput('keyChainId', `${fault}, and readers of the type ${type} refuse that; ${CHANGE}.`);
+  throw invalidInput('keyChainId', `${fault}, and readers of the type ${type} reject that; ${CHANGE}.`);
 }
 
 const CHANGE =

@@ -51,9 +51,9 @@ export const SchemeInformation = strictObject(
     LoTEType: Uri.refine(isListOfIssuers, 'lists of registrars and registers are not supported')
       .optional()
       .describe(
-        `What the entities are, which says the types of their services: ${LIST_TYPES.join(', ')}; without one of these, issuers of attestations of any kind`,
+        `Type of the list, which determines the types of its services: ${LIST_TYPES.join(', ')}; without one of these, issuers of any attestations`,
       ),
-    SchemeOperatorName: Texts.optional().describe('The name of the tenant unless stated'),
+    SchemeOperatorName: Texts.optional().describe('Default: the name of the tenant'),
     SchemeOperatorAddress: strictObject({
       SchemeOperatorPostalAddress: texts(PostalAddress),
       SchemeOperatorElectronicAddress: Contacts,

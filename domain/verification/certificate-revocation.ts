@@ -13,9 +13,9 @@ export const CertificateRevocationChoice = z
   .enum(CERTIFICATE_REVOCATION)
   .nullish()
   .describe(
-    'Whether the certificates of issuers, below the trusted one, are looked up on the revocation lists (CRLs) that ' +
-      'they name, or with the responder (OCSP) where they name that alone: off, unless stated, does not ask; if-available refuses what is on a list and lets pass what cannot ' +
-      'be told, which the report says; required refuses both',
+    'Revocation check of issuer certificates below the trusted one, by the revocation lists (CRLs) that ' +
+      'they name, or by the responder (OCSP) if they name only that: off (default) does not check; if-available rejects revoked certificates and accepts those that cannot ' +
+      'be checked, which the report states; required rejects both',
   );
 export type CertificateRevocation = NonNullable<z.infer<typeof CertificateRevocationChoice>>;
 
@@ -45,7 +45,7 @@ type Times = Pick<CertificateList, 'thisUpdate' | 'nextUpdate'>;
 
 /** Finds the reason why a list is no proof that a certificate is not revoked. It still proves permanent revocations. */
 export function findTimeProblem(list: Times, now: Date): string | undefined {
-  if (isFromFuture(list, now)) return 'the list is from the future';
+  if (isFromFuture(list, now)) return 'thisUpdate of the list is in the future';
   return list.nextUpdate <= now ? 'the list is out of date' : undefined;
 }
 
@@ -88,7 +88,7 @@ export function answerExpiresAt({ thisUpdate, nextUpdate }: Answer): Date {
 /** Finds the reason why an answer with a verified signature is unusable. */
 export function findAnswerProblem(answer: Answer, now: Date): string | undefined {
   if (answer.status === 'unknown') return 'the responder does not know the certificate';
-  if (isFromFuture(answer, now)) return 'the answer is from the future';
+  if (isFromFuture(answer, now)) return 'thisUpdate of the answer is in the future';
   return answerExpiresAt(answer) <= now ? 'the answer is out of date' : undefined;
 }
 

@@ -78,24 +78,24 @@ export const PresentationConfigurationBody = object({
   lifeTime: wholeNumber(1, 31_536_000)
     .default(300)
     .describe(
-      'seconds for which a request can be answered; the session of a request lives as long, also where sessions of the ' +
-        'tenant are kept for less. Bounded to a year, since the access certificate that signs it ends',
+      'Seconds for which a request can be answered; its session has the same lifetime, also if sessions of the ' +
+        'tenant have a shorter retention. At most a year, since the signing access certificate expires',
     ),
   transaction_data: z.array(TransactionData).max(20).nullish(),
   transactionDataElements: ConfirmingElements.nullish().describe(
-    'For transaction data that an mso_mdoc is to confirm: by type, the device-signed element that holds the hash of the entry, a byte ' +
-      'string or a text with its base64url, or several of them in an array. The issuer has to let the device sign it',
+    'For transaction data that an mso_mdoc confirms: by type, the device-signed element with the hash of the entry, a byte ' +
+      'string or its base64url text, or several of them in an array. The issuer must authorize the device to sign the element',
   ),
   transactionDataSchemas: ScaSchemaByType.nullish().describe(
-    'For transaction data of a strong customer authentication whose type is one of a rulebook: by type, the schema of TS12 ' +
-      'that its payload has. Types that TS12 itself defines need no entry. Payloads are checked when they are written, and ' +
-      'a key binding that confirms one says how the user was authenticated',
+    'For transaction data of a strong customer authentication with a type of a rulebook: by type, the schema of TS12 ' +
+      'of its payload. Types that TS12 defines need no entry. Payloads are validated when they are written, and ' +
+      'a key binding that confirms one contains how the user was authenticated',
   ),
   registrationCert: RegistrationCertificateRequest.nullish(),
   purpose: Purposes.nullish().describe(
-    'Purpose of the request, by language (OpenID4VP 1.0 section 15.3). Wallets see it in the registration certificate ' +
-      'that registrationCert orders with body, unless that has a purpose of its own. A request has no other place for ' +
-      'it; without such a certificate users see it on the page of the request (pageUrl) alone',
+    'Purpose of the request, by language (OpenID4VP 1.0 section 15.3). Wallets show it from the registration certificate ' +
+      'that registrationCert orders with body, unless that has its own purpose. A request has no other place for ' +
+      'it; without such a certificate users see it only on the page of the request (pageUrl)',
   ),
   webhook: WebhookConfig.nullish(),
   attached: z.array(Attached).max(20).nullish(),
@@ -104,17 +104,17 @@ export const PresentationConfigurationBody = object({
     .enum(PRESENTED_VALUES)
     .nullish()
     .describe(
-      'What sessions and backends get of a credential: unless stated disclosed, all that the wallet showed, without what ' +
-        'binds it to its holder and its status; with requested the claims that were asked for',
+      'Claims for sessions and backends. disclosed (default): all that the wallet disclosed, without what ' +
+        'binds it to its holder and its status. requested: only the requested claims',
     ),
   requireResponseCode: z
     .boolean()
     .nullish()
     .describe(
-      'Whether the result waits until the browser brings the response_code of the redirect: GET /session/{id} with it ' +
-        'completes the session and has the webhook called. A request needs a redirectUri then, here or its own. Not ' +
-        'through the Digital Credentials API, which redirects nobody. With true there is no crossDeviceUri. Under a ' +
-        'profile, what leaves it out waits for the response_code on the same device, and has a crossDeviceUri',
+      'True: the result waits until the browser returns the response_code of the redirect. GET /session/{id} with it ' +
+        'completes the session and calls the webhook. A request then requires a redirectUri, here or its own. Not ' +
+        'through the Digital Credentials API, which has no redirect. With true there is no crossDeviceUri. Under a ' +
+        'profile, a configuration without this property waits for the response_code on the same device, and has a crossDeviceUri',
     ),
   accessKeyChainId: Reference.nullish(),
   trustAnchors: z
@@ -122,40 +122,40 @@ export const PresentationConfigurationBody = object({
     .max(200)
     .default([OWN_AUTHORITIES])
     .describe(
-      'Whose credentials are accepted; unless stated those of the authorities of the tenant; an empty array accepts none. Trust lists that the query names ' +
+      'Accepted issuers. Default: the authorities of the tenant; an empty array accepts none. Trust lists that the query names ' +
         '(etsi_tl) are added with the certificate of their signer when they are written',
     ),
   mdlProfile: z
     .enum(MDL_PROFILES)
     .nullish()
     .describe(
-      'What is demanded of those who sign an org.iso.18013.5.1.mDL: unless stated iso-18013-5, a certificate for ' +
+      'Requirements for signers of an org.iso.18013.5.1.mDL. iso-18013-5 (default): a certificate for ' +
         'document signers (extended key usage 1.0.18013.5.1.2, critical) of the country of its authority and of the ' +
-        'licence. With none they are judged like signers of other mdocs',
+        'licence. none: the same requirements as for signers of other mdocs',
     ),
   typeMetadata: z
     .enum(['off', 'enforced'])
     .nullish()
     .describe(
-      'Whether each SD-JWT VC is held against the metadata of its type: claims that must, or must not, be selectively disclosable ' +
-        '(sd), and mandatory ones that nobody may withhold. Metadata of types that this tenant hosts are at hand; others are fetched from the type, ' +
-        'an https address, by the hash in the credential (vct#integrity). What cannot be had refuses. Unless stated off',
+      'Validation of each SD-JWT VC against the metadata of its type: claims that must, or must not, be selectively disclosable ' +
+        '(sd), and mandatory claims. Metadata of types that this tenant hosts are read locally; others are fetched from the type, ' +
+        'an https address, by the hash in the credential (vct#integrity). Unavailable metadata reject the credential. Default: off',
     ),
   certificateRevocation: CertificateRevocationChoice,
   responseMode: z
     .enum(['direct_post.jwt', 'direct_post'])
     .default('direct_post.jwt')
-    .describe('direct_post.jwt has answers encrypted, direct_post has not; also through the Digital Credentials API'),
+    .describe('direct_post.jwt encrypts responses, direct_post does not; also through the Digital Credentials API'),
   clientIdPrefix: z
     .enum(['x509_hash', 'x509_san_dns', 'redirect_uri'])
     .default('x509_hash')
     .describe(
-      'How the request says who asks: by the hash of the access certificate, by a DNS name of it, which is then the ' +
-        'host of PUBLIC_URL, or unsigned by the address of the answer',
+      'Client identifier of the request: the hash of the access certificate, a DNS name of it, which is then the ' +
+        'host of PUBLIC_URL, or unsigned the response address',
     ),
-  requestUriMethod: z.enum(['get', 'post']).default('get').describe('post invites wallets to say what they support, and to bring a nonce'),
+  requestUriMethod: z.enum(['get', 'post']).default('get').describe('post lets wallets send their metadata and a nonce'),
   invocationUri: InvocationUri.default(INVOCATION_URI).describe(
-    'what starts the wallet: openid4vp://, haip-vp://, or the https address of one',
+    'URI that starts the wallet: openid4vp://, haip-vp://, or the https address of a wallet',
   ),
   clientName: z
     .string()
@@ -164,8 +164,8 @@ export const PresentationConfigurationBody = object({
     .regex(new RegExp(LINE_PATTERN), 'one line of text')
     .nullish()
     .describe(
-      'Sent as client_name of client_metadata: who asks, as wallets may show it. OpenID4VP 1.0 does not define it: most wallets pass ' +
-        'it over, none has a reason to believe it, and some suites warn of it, so it is sent only where it stands here',
+      'Sent as client_name of client_metadata: the name of the verifier that wallets may show. OpenID4VP 1.0 does not define it: most wallets ignore ' +
+        'it, none has a reason to trust it, and some test suites warn of it, so it is sent only if it is set here',
     ),
   logoUri: WebAddress.nullish().describe('Sent as logo_uri of client_metadata, like clientName'),
   ...dcApiProperties,

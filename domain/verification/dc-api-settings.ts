@@ -39,20 +39,20 @@ export const dcApiProperties = {
     .array(Origin)
     .max(10)
     .nullish()
-    .describe('whose pages may send requests through the Digital Credentials API; unless stated those of the origin of PUBLIC_URL'),
+    .describe('Origins whose pages may send requests through the Digital Credentials API. Default: the origin of PUBLIC_URL'),
   dcApiRequest: z
     .enum(DC_API_REQUESTS)
     .default('signed')
     .describe(
       'requests through the Digital Credentials API: signed by the access key, unsigned, or signed by several keys ' +
-        '(OpenID4VP 1.0 appendix A.3.2), those of furtherAccessKeyChainIds besides',
+        '(OpenID4VP 1.0 appendix A.3.2), additionally those of furtherAccessKeyChainIds',
     ),
   furtherAccessKeyChainIds: listUpTo(Reference, 4)
     .meta({ uniqueItems: true })
     .nullish()
     .describe(
       'With dcApiRequest multisigned: further key chains that sign the same request, for wallets that know the verifier by ' +
-        'another certificate. A registration certificate has to be of all their subjects',
+        'another certificate. A registration certificate must be issued for all their subjects',
     ),
   dcApiProtocols: z
     .array(z.enum(DC_API_PROTOCOLS))
@@ -61,9 +61,9 @@ export const dcApiProperties = {
     .meta({ uniqueItems: true })
     .default(['openid4vp'])
     .describe(
-      'What the browser is offered: openid4vp, org-iso-mdoc (ISO/IEC TS 18013-7 Annex C, for mdocs alone, as some ' +
-        'platforms know nothing else), or both in one request. org-iso-mdoc is made for one page: a request names its ' +
-        'origin where there are several expectedOrigins',
+      'Protocols for the browser: openid4vp, org-iso-mdoc (ISO/IEC TS 18013-7 Annex C, only for mdocs, since some ' +
+        'platforms support nothing else), or both in one request. org-iso-mdoc is for one page: a request names its ' +
+        'origin if there are several expectedOrigins',
     ),
 };
 
@@ -85,9 +85,9 @@ function findSignerProblems({ dcApiRequest, dcApiProtocols, furtherAccessKeyChai
     return further.length === 0 ? [] : [{ path, message: 'further key chains sign only with dcApiRequest multisigned' }];
   }
   if (!dcApiProtocols.includes('openid4vp')) {
-    return [{ path: ['dcApiRequest'], message: 'org-iso-mdoc has one signer; several sign for openid4vp' }];
+    return [{ path: ['dcApiRequest'], message: 'org-iso-mdoc supports one signer; several signers require openid4vp' }];
   }
-  if (further.length === 0) return [{ path, message: 'name the key chains that sign besides' }];
+  if (further.length === 0) return [{ path, message: 'name the additional signing key chains' }];
   return new Set(further).size === further.length ? [] : [{ path, message: 'each of them once' }];
 }
 
@@ -104,4 +104,4 @@ function findProtocolProblems({ dcApiProtocols, dcql_query, transaction_data }: 
 }
 
 /** ISO/IEC TS 18013-7 Annex C does not transport transaction data, so a wallet could not confirm it. */
-export const TRANSACTION_DATA_UNSUPPORTED = 'org-iso-mdoc carries no transaction data';
+export const TRANSACTION_DATA_UNSUPPORTED = 'org-iso-mdoc does not support transaction data';

@@ -72,9 +72,9 @@ export function parseForm(form: ResponseForm, request: PostContext): ParsedForm 
     // OpenID4VP 1.0 section 8.3: the state is inside; a plain one must not contradict it.
     if (form.state !== undefined && !isStateOf(form.state, request)) throw stateMismatchError();
     // OpenID4VP 1.0 section 8.3.1: `response` is the only parameter.
-    if (vp_token !== undefined || error !== undefined) return refusedEnvelope('response_mode', 'response and more');
+    if (vp_token !== undefined || error !== undefined) return refusedEnvelope('response_mode', 'response together with other parameters');
     // OpenID4VP 1.0 section 8.2
-    if (request.responseMode === 'direct_post') return refusedEnvelope('response_mode', 'encrypted, though not asked');
+    if (request.responseMode === 'direct_post') return refusedEnvelope('response_mode', 'encrypted without being requested');
     return { kind: 'encrypted', jwe: response, ...(form.state !== undefined && { outerState: form.state }) };
   }
   // OpenID4VP 1.0 section 14.2: a caller who does not know the state cannot change the session.
@@ -124,10 +124,12 @@ export function parseDcApiData(data: JsonObject, request: DcApiContext): ParsedF
   const errorValue = error === null ? undefined : error;
   if (response !== undefined) {
     // OpenID4VP 1.0 section 8.3.1: `response` is the only property.
-    if (vp_token !== undefined || errorValue !== undefined) return refusedEnvelope('response_mode', 'response and more');
+    if (vp_token !== undefined || errorValue !== undefined)
+      return refusedEnvelope('response_mode', 'response together with other parameters');
     // A JWE contains dots, base64url does not.
     if (isoMdoc !== undefined && typeof response === 'string' && !response.includes('.')) return parseSealed(response, isoMdoc);
-    if (responseMode === 'dc_api' || !offersOpenId4Vp(request)) return refusedEnvelope('response_mode', 'encrypted, though not asked');
+    if (responseMode === 'dc_api' || !offersOpenId4Vp(request))
+      return refusedEnvelope('response_mode', 'encrypted without being requested');
     if (typeof response !== 'string') return refusedEnvelope('malformed', 'response is not a string');
     return { kind: 'encrypted', jwe: response };
   }
@@ -139,7 +141,9 @@ export function parseDcApiData(data: JsonObject, request: DcApiContext): ParsedF
 
 function parseSealed(response: string, isoMdoc: IsoMdocRequest): ParsedForm {
   const message = parseSealedResponse(response);
-  return message === undefined ? refusedEnvelope('malformed', 'response is no EncryptedResponse') : { kind: 'sealed', message, isoMdoc };
+  return message === undefined
+    ? refusedEnvelope('malformed', 'response is not an EncryptedResponse')
+    : { kind: 'sealed', message, isoMdoc };
 }
 
 /**
@@ -185,5 +189,5 @@ function walletError(error: Json | undefined, description: Json | undefined): En
   const code = typeof error === 'string' && ERROR_CODE.test(error) ? error : undefined;
   const text = typeof description === 'string' ? description.slice(0, MAX_DESCRIPTION) : '';
   const message = text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, ' ').replaceAll(/[&<>"]/g, (character) => MARKUP[character] ?? '');
-  return { kind: 'wallet_error', error: walletFailure(code, message === '' ? 'the wallet refused' : message) };
+  return { kind: 'wallet_error', error: walletFailure(code, message === '' ? 'the wallet returned an error' : message) };
 }

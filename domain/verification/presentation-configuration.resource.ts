@@ -18,7 +18,7 @@ export const presentationConfigurationResource = resource<PresentationConfigurat
     ...findPresentationProblems(configuration, profile),
     ...findOlderRuleProblems(PresentationConfigurationBody, configuration),
   ],
-  secrets: webhookKey('webhook', 'WEBHOOK_KEY', 'Give the key again when the address or the header changes.'),
+  secrets: webhookKey('webhook', 'WEBHOOK_KEY', 'Send the API key again when the address or the header changes.'),
   file: {
     path: 'presentation/*',
     id: 'id',

@@ -73,7 +73,7 @@ function findRequestProblems(configuration: PresentationConfigurationBody): Find
       profileRule: 'HAIP 1.0 section 5.1',
       member: 'redirectUri',
       concerns: 'users who follow a link that an attacker sends them: nothing verifies that they started the transaction themselves',
-      message: 'the browser does not come back after a presentation on the same device',
+      message: 'the browser does not return after a presentation on the same device',
       change: 'set it here or in the request; with requireResponseCode nothing counts before it came back',
     });
   }
@@ -157,9 +157,9 @@ function findUnrequestedClaimProblems({ claims = [], claim_sets }: CredentialQue
           {
             rule: 'OpenID4VP 1.0 section 6.4.1',
             member: `dcql_query.credentials.${index}.claims.${position}`,
-            concerns: 'wallets, of which some refuse the whole request, and backends that wait for the claim',
+            concerns: 'wallets, some of which reject the whole request, and backends that wait for the claim',
             message: `no claim_sets names "${id}", so it is never requested`,
-            change: 'name it in a set, or leave the claim out',
+            change: 'add it to a set, or remove the claim',
           },
         ],
   );
@@ -192,7 +192,7 @@ function findTrustProblems({ trustAnchors = [OWN_AUTHORITIES], mdlProfile }: Pre
             rule: 'RFC 5280 section 6.1',
             profileRule: 'HAIP 1.0 section 6.1.1',
             member: `trustAnchors.${index}.certificate`,
-            concerns: 'issuers that change their certificate, and the verifier itself',
+            concerns: 'issuers that change their certificate, and the verifier',
             message: 'an issuer is trusted by its own certificate, in place of an authority that can revoke it',
             change: 'name the CA that issued it',
           },
@@ -205,7 +205,7 @@ function findTrustProblems({ trustAnchors = [OWN_AUTHORITIES], mdlProfile }: Pre
       member: 'trustAnchors',
       concerns: 'the verifier itself',
       message: 'the list is empty, so no issuer is trusted and every credential is rejected',
-      change: 'name an anchor, or leave trustAnchors out to trust the own authorities',
+      change: 'add an anchor, or remove trustAnchors to trust the authorities of the tenant',
     });
   }
   if (mdlProfile === 'none') {
@@ -235,8 +235,8 @@ function findConfirmationProblems({ transaction_data, dcql_query }: Presentation
           {
             rule: 'OpenID4VP 1.0 appendix B.2.1',
             member: `transaction_data.${index}.credential_ids`,
-            concerns: 'wallets, most of which confirm transactions by SD-JWT VC alone',
-            message: 'a transaction that an mdoc is to confirm is refused',
+            concerns: 'wallets, most of which only confirm transactions by SD-JWT VC',
+            message: 'a transaction that an mdoc has to confirm is rejected',
             change: 'use a query for dc+sd-jwt to confirm it',
           },
         ]
@@ -252,7 +252,7 @@ function findRegistrationProblems({ registrationCert, attached }: PresentationCo
     return attachedCertificates.map((member) => ({
       profileRule: 'ARF 3.0 RPRC_09 and RPRC_19',
       member,
-      concerns: 'the European Digital Identity Wallet, which takes one registration certificate',
+      concerns: 'the European Digital Identity Wallet, which accepts one registration certificate',
       message: 'a registration certificate is attached in addition to that of the request, and its coverage is not checked',
       change: 'name it in registrationCert as {"jwt": …}, one for each intended use',
       refusedBy: ['eu'],
@@ -265,7 +265,7 @@ function findRegistrationProblems({ registrationCert, attached }: PresentationCo
       member: 'registrationCert',
       concerns: 'the European Digital Identity Wallet, which warns its user',
       message: 'requests do not contain the registration of the relying party',
-      change: 'have it issued by the registrar with {"body": {}}, or bring it as {"jwt": …}',
+      change: 'let the registrar issue it with {"body": {}}, or send it as {"jwt": …}',
       refusedBy: ['eu'],
     },
   ];

@@ -56,9 +56,9 @@ function findEntryProblem(
   if (!requested.has(id)) return 'no option of credential_sets has this query, so it is never presented';
   // OpenID4VP 1.0 appendix B.2.1: the type determines the element that a device signs
   if (format === 'mso_mdoc' && !Object.hasOwn(elements, type)) {
-    return `an mso_mdoc confirms it in an element; name the element of "${type}" in transactionDataElements`;
+    return `an mso_mdoc confirms it in an element; set the element of "${type}" in transactionDataElements`;
   }
-  return isBound === false ? 'transaction data needs holder binding, which this query switches off' : undefined;
+  return isBound === false ? 'transaction data requires holder binding, which this query disables' : undefined;
 }
 
 /** OpenID4VP 1.0 appendix B.3.3.1: a key binding uses one algorithm for all hashes, by default SHA-256. */
@@ -70,7 +70,7 @@ function findAlgorithmProblems(entries: readonly Entry[], { id, format }: Creden
     const offered = entry.transaction_data_hashes_alg ?? ['sha-256'];
     common = common === undefined ? offered : common.filter((algorithm) => offered.includes(algorithm));
     if (common.length === 0) {
-      const message = `"${id}" confirms all its entries by one algorithm, sha-256 unless stated; none is common to them`;
+      const message = `"${id}" confirms all its entries by one algorithm, by default sha-256; they have none in common`;
       return [{ path: [index, 'transaction_data_hashes_alg'], message }];
     }
   }

@@ -13,54 +13,56 @@ export const TrustAnchorConfig = z
     [
       strictObject({
         certificate: textUpTo(20_000).describe(
-          'PEM; a CA certificate, or the own certificate of an issuer. Certificates of different keys have different key identifiers',
+          'PEM; a CA certificate, or the certificate of an issuer. Certificates of different keys have different key identifiers',
         ),
         pin: z
           .boolean()
           .optional()
           .describe(
-            'true: what is signed by this very certificate is accepted, whatever it calls itself and is for, and nothing that it ' +
-              'certified. Its times and its key are judged. For an issuer whose own certificate says that it is a CA; no profile allows it',
+            'true: signatures by this certificate are accepted, regardless of its name and usage, and nothing that it ' +
+              'certified. Its validity and its key are checked. For an issuer whose certificate is marked as a CA; no profile allows it',
           ),
       }),
-      strictObject({ ownAuthorities: z.literal(true).describe('every own key chain that issues, as they are at each moment') }),
-      strictObject({ keyChainId: Reference.describe('the CA of an own key chain that issues') }),
+      strictObject({
+        ownAuthorities: z.literal(true).describe('all key chains of the tenant that issue credentials, at the time of the check'),
+      }),
+      strictObject({ keyChainId: Reference.describe('the CA of a key chain of the tenant that issues credentials') }),
       strictObject({
         trustList: WebAddress.describe(
           'address of a signed list of trusted entities (ETSI TS 119 602), or of a trusted list in XML (ETSI TS 119 612), whose signer `signedBy` names by its own certificate',
         ),
         signedBy: listUpTo(textUpTo(20_000), 20)
           .optional()
-          .describe('PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service'),
+          .describe('PEM; allowed signers of the list: a certificate, or a CA. Optional only for a list of this service'),
         serviceTypes: listUpTo(
           z
             .string()
             .max(300)
             .refine(
               isCredentialIssuanceType,
-              'the type of a service that issues credentials, which ends with /Issuance, or one of TrstSvc/Svctype/EAA in lists in XML',
+              'a service type of issuers, which ends with /Issuance, or one of TrstSvc/Svctype/EAA in lists in XML',
             )
             .meta({ pattern: '^(?:[^\\u0000]+/Issuance|http://uri\\.etsi\\.org/TrstSvc/Svctype/EAA(?:/Q|/Pub-EAA)?)$' }),
           20,
         )
           .optional()
-          .describe(`Services whose certificates are accepted; unless stated ${CREDENTIAL_SERVICE_TYPES.join(', ')}`),
+          .describe(`Services whose certificates are accepted. Default: ${CREDENTIAL_SERVICE_TYPES.join(', ')}`),
         serviceStatusAt: z
           .enum(['check', 'issuance'])
           .optional()
           .describe(
-            'Whether the status of a service counts at the time of the check, which is the default, or at the time at which its issuer ' +
-              'says that the credential was issued, by the history of the service. An issuer that lost its key, or its standing, can say any time',
+            'Time at which the status of a service is evaluated: the time of the check (default), or the time at which its issuer ' +
+              'states that the credential was issued, by the history of the service. An issuer with a compromised key, or without approval, can state any time',
           ),
         follow: strictObject({
           territories: listUpTo(z.string().regex(/^[A-Z]{2}$/, 'two capital letters, such as DE'), 64)
             .optional()
-            .describe('only lists of these territories, as the list of lists names them; all unless given'),
+            .describe('only lists of these territories of the list of lists. Default: all'),
         })
           .meta({ id: 'ListOfLists' })
           .optional()
           .describe(
-            'The list is a list of lists: those that it points to count, each under the signer that it names, one step far and at most 64',
+            'The list is a list of lists: the lists that it points to are trusted, each with the signer that it names, one level deep and at most 64',
           ),
       }),
     ],

@@ -42,7 +42,7 @@ export function matchesIntegrity(document: Buffer, integrity: string): boolean {
 /** @param vct of the document. @throws Refusal `type_metadata_invalid`. */
 export function parseType(text: string, vct: string): ParsedType {
   const document = parseJsonObject(text, MAX_DEPTH, MAX_MEMBERS);
-  if (document === undefined) throw invalidTypeMetadata('its metadata are no JSON object');
+  if (document === undefined) throw invalidTypeMetadata('its metadata are not a JSON object');
   // SD-JWT VC section 5.2
   if (document['vct'] !== vct) throw invalidTypeMetadata('its metadata are those of another type');
   const { claims = [], extends: base, 'extends#integrity': integrity } = document;
@@ -78,9 +78,9 @@ export function findTypeProblem(rules: readonly PresentedTypeClaim[], claims: Di
     if (PROTOCOL_CLAIMS.has(String(path[0]))) continue;
     const visibilities = visibilitiesOf(claims, visible, path);
     const name = JSON.stringify(path);
-    if (sd === 'always' && visibilities.includes('visible')) return `${name} has to be selectively disclosable`;
+    if (sd === 'always' && visibilities.includes('visible')) return `${name} must be selectively disclosable`;
     if (sd === 'never' && visibilities.includes('hidden')) return `${name} must not be selectively disclosable`;
-    if (mandatory && sd === 'never' && visibilities.length === 0) return `${name} is mandatory, but missing`;
+    if (mandatory && sd === 'never' && visibilities.length === 0) return `${name} is mandatory but missing`;
   }
   return undefined;
 }

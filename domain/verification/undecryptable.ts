@@ -11,7 +11,7 @@ export function undecryptableReason(jwe: string, kid: string): string {
   if (!isJsonObject(header)) return 'the header of the JWE cannot be read';
   if (header['alg'] !== 'ECDH-ES') return 'the alg of the JWE is not ECDH-ES';
   if (header['kid'] === undefined) return 'the JWE has no kid';
-  if (header['kid'] !== kid) return 'the kid of the JWE is not that of the key of the request';
+  if (header['kid'] !== kid) return 'the kid of the JWE does not match the key of the request';
   if (!CONTENT_ENCRYPTION.some((name) => name === header['enc'])) return `the enc of the JWE is none of ${CONTENT_ENCRYPTION.join(', ')}`;
   if (Object.hasOwn(header, 'zip')) return 'the JWE is compressed, which was not offered';
   if (Object.hasOwn(header, 'crit')) return 'the JWE has critical extensions';

@@ -74,7 +74,7 @@ function rejectRepeated(presentations: readonly CheckedPresentation[]): readonly
       return presentation;
     }
     const { queryId, index, format, inputs } = presentation;
-    const refusal = { reason: 'repeated_credential', detail: 'sent before for this query', invalidatesResponse: false } as const;
+    const refusal = { reason: 'repeated_credential', detail: 'already sent for this query', invalidatesResponse: false } as const;
     return { queryId, index, format, inputs, accepted: false, ...refusal };
   });
 }

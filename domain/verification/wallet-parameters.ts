@@ -36,7 +36,7 @@ const invalidRequestError = (message: string) => new Failure('invalid_request', 
 export function parseWalletMetadata({ wallet_nonce, wallet_metadata }: WalletParameters): JsonObject {
   // OpenID4VP 1.0 section 5.10: a string created by the wallet, returned unchanged
   if (wallet_nonce !== undefined && !WALLET_NONCE.test(wallet_nonce)) {
-    throw invalidRequestError('wallet_nonce is at most 512 characters, none of them a control character');
+    throw invalidRequestError('wallet_nonce must have at most 512 characters, without control characters');
   }
   const metadata = wallet_metadata === undefined ? {} : parseJsonObject(wallet_metadata, undefined, MAX_UNTRUSTED_PROPERTIES);
   // OpenID4VP 1.0 section 5.10: a JSON object

@@ -11,7 +11,7 @@ const MAX_PREVIOUS_SECRETS = 3;
 const MAX_OVERLAP_SECONDS = 604_800;
 const DEFAULT_OVERLAP_SECONDS = 86_400;
 
-const Signing = z.enum(['v1', 'off']).describe('`v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none');
+const Signing = z.enum(['v1', 'off']).describe('`v1`: calls are signed (Standard Webhooks); `off`: they are not signed');
 
 export const WebhookSecretUpdate = object({ signing: Signing }).meta({ id: 'WebhookSecretUpdate' });
 export type WebhookSecretUpdate = z.infer<typeof WebhookSecretUpdate>;
@@ -20,7 +20,7 @@ export const WebhookSecretRotation = object({
   overlapSeconds: wholeNumber(0, MAX_OVERLAP_SECONDS)
     .nullish()
     .describe(
-      `Seconds that the secret so far goes on signing beside the new one; ${DEFAULT_OVERLAP_SECONDS} unless stated. ` +
+      `Seconds that the present secret continues to sign together with the new one. Default: ${DEFAULT_OVERLAP_SECONDS}. ` +
         'With 0 nothing but the new one signs from now on',
     ),
 }).meta({ id: 'WebhookSecretRotation' });

@@ -37,16 +37,16 @@ const ApiKeyAuth = strictInput({
   config: strictInput({
     headerName: z
       .string()
-      .regex(TOKEN, 'Give a header name.')
+      .regex(TOKEN, 'Use a valid header name.')
       .refine(isFreeHeader, 'This header is set by the service itself.')
       .refine(isNoSignature, 'The service signs webhooks with headers of this kind; use another name.')
-      .describe('Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-`'),
+      .describe('Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-`'),
     value: z
       .string()
       .max(4096)
-      .regex(HEADER_VALUE, 'Give visible ASCII characters without line breaks.')
+      .regex(HEADER_VALUE, 'Use visible ASCII characters without line breaks.')
       .describe(
-        'The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address ' +
+        'The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address ' +
           'and header, that keeps the stored value',
       ),
   }),
@@ -55,11 +55,11 @@ const ApiKeyAuth = strictInput({
 /** URL and authentication key of a backend. The key is sealed wherever it is stored. */
 export const WebhookConfig = strictInput({
   url: WebAddress.describe('Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed'),
-  auth: ApiKeyAuth.optional().describe('A header that the call bears; without it none'),
+  auth: ApiKeyAuth.optional().describe('Header with an API key; optional'),
 });
 export type WebhookConfig = z.infer<typeof WebhookConfig>;
 
-const DEFAULT_HINT = 'give the key itself: address or header changed';
+const DEFAULT_HINT = 'send the API key: address or header changed';
 
 /**
  * The webhook's key in a property of a document, as a secret of that document.

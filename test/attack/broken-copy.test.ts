@@ -24,7 +24,7 @@ async function runOn(faults: readonly PlantedFault[]): Promise<AttackRun> {
   }
 }
 
-describe('the attack tool on services with planted faults', () => {
+describe('attack tool on services with planted faults', () => {
   const runs = new Map<PlantedFault, AttackRun>();
 
   before(async () => {
@@ -52,14 +52,14 @@ describe('the attack tool on services with planted faults', () => {
     });
   }
 
-  it('plants each fault where it says, in a text that is there once', () => {
+  it('plants each fault by replacing a text that occurs exactly once in its file', () => {
     for (const { file, from } of FAULTS.flatMap((fault) => [fault, ...(fault.also ? [fault.also] : [])])) {
       const source = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
       expect(source.split(from), `${file}: ${from}`).to.have.length(2);
     }
   });
 
-  it('finds at least nine of ten, in as many families', () => {
+  it('finds at least 90 % of the planted faults, in at least 90 % of the families', () => {
     const found = FAULTS.filter(({ foundBy }) => foundBy !== null);
     expect(found.length / FAULTS.length).to.be.at.least(0.9);
     expect(new Set(found.map(({ family }) => family)).size).to.equal(found.length);

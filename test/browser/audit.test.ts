@@ -7,7 +7,7 @@ import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { Visitors } from './support/visitors.ts';
 
-describe('The page of the audit log', function () {
+describe('audit log page', function () {
   this.timeout(60_000);
   let visitors: Visitors;
   let database: TestDatabase | undefined;
@@ -41,7 +41,7 @@ describe('The page of the audit log', function () {
     await table.getByText('trust-list', { exact: true }).waitFor();
     expect(page.url()).to.include('kind=key-chain');
     await page.getByLabel('Kind').selectOption('');
-    await page.getByLabel('Id of the thing').fill('planted');
+    await page.getByLabel('Id of the changed object').fill('planted');
     await table.getByText('signing', { exact: true }).waitFor({ state: 'detached' });
     await table.locator('summary').first().click();
     const set = table.getByRole('region', { name: 'Set', exact: true }).first();
@@ -50,13 +50,13 @@ describe('The page of the audit log', function () {
     const untold = table.getByRole('region', { name: 'Values not in the log' });
     await untold.first().getByText('secret', { exact: true }).waitFor();
     await expectAccessible(page, 'an entry in full');
-    await page.getByLabel('Id of the thing').fill('');
-    await page.getByLabel('Id of the thing').press('Enter');
+    await page.getByLabel('Id of the changed object').fill('');
+    await page.getByLabel('Id of the changed object').press('Enter');
     await page.getByRole('button', { name: /Number/ }).click();
     await table.getByRole('row').nth(1).getByRole('cell').first().getByText('1', { exact: true }).waitFor();
   });
 
-  it('is verified by a button, which shows where it is broken and the command for the rest', async () => {
+  it('verifies the chain on a button click, shows the first broken entry and the command for a full verification', async () => {
     const page = await visitors.as(['clients:manage'], 'audit');
     const verify = page.getByRole('region', { name: 'Was anything altered or removed?' });
     await verify.getByRole('button', { name: 'Verify now' }).click();
@@ -82,7 +82,7 @@ describe('The page of the audit log', function () {
     }
   });
 
-  it('is verified in steps, with progress that can be stopped', async () => {
+  it('verifies the chain in steps, with progress and a stop button', async () => {
     const page = await visitors.as(['clients:manage'], 'audit', { width: 390, dark: true });
     let calls = 0;
     let release: () => void = () => {};
@@ -108,7 +108,7 @@ describe('The page of the audit log', function () {
     expect(calls).to.equal(3);
   });
 
-  it('shows the operator the log of the service and of each tenant', async () => {
+  it('shows the operator the audit log of the service and of each tenant', async () => {
     const page = await visitors.asOperator('audit');
     const table = page.getByRole('table', { name: 'Audit log' });
     await table.getByText('begun').waitFor();

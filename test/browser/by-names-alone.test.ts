@@ -5,7 +5,7 @@ import { ConsoleService } from './support/console-service.ts';
 import { expectFocus, focused, heardOf, press } from './support/keyboard.ts';
 
 /** Nothing is found by how it looks: roles and names, and what is read out, are all that there is. */
-describe('The first walkthrough with a screen reader', function () {
+describe('first walkthrough with a screen reader', function () {
   this.timeout(90_000);
   let served: ConsoleService;
   let window: Watched;
@@ -23,7 +23,7 @@ describe('The first walkthrough with a screen reader', function () {
 
   const heading = (name: string | RegExp) => page.getByRole('heading', { name });
 
-  it('gets from the link of the start to the page and begins', async () => {
+  it('reaches the playground from the start page link and begins', async () => {
     await heading('Playground').waitFor();
     expect(await focused(page)).to.equal('Playground');
     expect(await page.title()).to.include('Playground');
@@ -31,7 +31,7 @@ describe('The first walkthrough with a screen reader', function () {
     expect(await focused(page)).to.equal('University');
   });
 
-  it('is informed of each step: the offer, the question of the phone, the card', async () => {
+  it('announces each step: the offer, the consent prompt of the phone and the credential', async () => {
     await press(page, 'Offer a diploma');
     expect(await focused(page)).to.equal('Offer: Diploma');
     await press(page, 'Open in the phone (Offer: Diploma)');
@@ -42,7 +42,7 @@ describe('The first walkthrough with a screen reader', function () {
     await page.getByRole('list', { name: 'Cards' }).getByText('Diploma').waitFor();
   });
 
-  it('is informed of the verification result and the reason of the rejection', async () => {
+  it('announces the verification result and the reason of a rejection', async () => {
     await press(page, 'Ask: which degree?');
     expect(await focused(page)).to.equal('Which degree?');
     await press(page, 'Open in the phone (Which degree?)');
@@ -59,7 +59,7 @@ describe('The first walkthrough with a screen reader', function () {
     expect(await focused(page)).to.match(/^Refused \(400\)/);
   });
 
-  it('revokes, and keeps the focus when the button disappears', async () => {
+  it('revokes a credential, and keeps the focus when the button disappears', async () => {
     await press(page, 'Revoke (Offer: Diploma)');
     await page.keyboard.press('Escape');
     expect(await focused(page)).to.equal('Revoke (Offer: Diploma)');
@@ -72,7 +72,7 @@ describe('The first walkthrough with a screen reader', function () {
     expect(await focused(page)).to.equal('Offer: Diploma');
   });
 
-  it('goes to other pages and back from dialogs without losing the focus', async () => {
+  it('opens other pages and closes dialogs without losing the focus', async () => {
     await page.getByRole('link', { name: 'Look at the session (Which degree? (2))' }).focus();
     await page.keyboard.press('Enter');
     await heading(/^Request of/).waitFor();
@@ -109,7 +109,7 @@ describe('The first walkthrough with a screen reader', function () {
     expect(await focused(page)).to.equal('Trust');
   });
 
-  it('is informed of the number of filtered rows', async () => {
+  it('announces the number of filtered rows', async () => {
     await page.getByRole('link', { name: 'Sessions', exact: true }).focus();
     await page.keyboard.press('Enter');
     await heading('Sessions').waitFor();
@@ -120,7 +120,7 @@ describe('The first walkthrough with a screen reader', function () {
     await heardOf(page, /Sessions: 1 shown/);
   });
 
-  it('keeps the focus in the client selection, regardless of the page', async () => {
+  it('keeps the focus in the client selection on every page', async () => {
     const choice = page.getByLabel('You are');
     await choice.focus();
     await choice.selectOption('root');

@@ -5,7 +5,7 @@ import { Visitors } from './support/visitors.ts';
 
 const DAY_MS = 86_400_000;
 
-describe('The calendar', function () {
+describe('calendar page', function () {
   this.timeout(60_000);
   let visitors: Visitors;
 
@@ -17,13 +17,13 @@ describe('The calendar', function () {
   after(() => visitors?.served.close());
   afterEach(async () => expect(await visitors.leave()).to.deep.equal([]));
 
-  it('shows how soon a date is', () => {
+  it('shows how soon each object expires', () => {
     const now = new Date('2030-01-01');
     const words = [-1, 0, 1, 13, 14, 59, 60].map((days) => nearness(new Date(now.getTime() + days * DAY_MS), now).word);
     expect(words).to.deep.equal(['over', 'over', 'soon', 'soon', 'coming', 'coming', 'far']);
   });
 
-  it('shows a manager the expiring objects and what fails then', async () => {
+  it('shows a manager the expiring objects and what fails after each expiry', async () => {
     const page = await visitors.as(['issuance:manage'], 'calendar');
     const table = page.getByRole('table', { name: 'What ends, the soonest first' });
     await table.getByRole('cell').nth(1).waitFor();
@@ -31,7 +31,7 @@ describe('The calendar', function () {
     expect(await table.getByRole('row').count()).to.be.greaterThan(1);
   });
 
-  it('shows the operator which tenants expire', async () => {
+  it('shows the operator which tenants have expiring objects', async () => {
     const token = await visitors.served.service.rootToken();
     const empty = await visitors.asOperator('calendar');
     await empty.getByText('No tenant ends by itself').waitFor();
@@ -51,7 +51,7 @@ describe('The calendar', function () {
     await expectAccessible(page, 'calendar in the dark');
   });
 
-  it('is not shown to clients that the API rejects', async () => {
+  it('is hidden from clients that the API rejects', async () => {
     const page = await visitors.as(['issuance:offer'], 'calendar');
     await page.getByRole('link', { name: 'Sessions' }).waitFor();
     expect(await page.getByRole('link', { name: 'Calendar' }).count()).to.equal(0);

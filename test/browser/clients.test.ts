@@ -8,7 +8,7 @@ const MANAGER = ['clients:manage', 'issuance:offer', 'presentation:request'];
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const row = (page: Page, clientId: string) => page.getByRole('row').filter({ has: page.getByText(clientId, { exact: true }) });
 
-describe('The page of clients', function () {
+describe('clients page', function () {
   this.timeout(60_000);
   let visitors: Visitors;
 
@@ -31,7 +31,7 @@ describe('The page of clients', function () {
     return (await shown.locator('.secret code').innerText()).trim();
   }
 
-  it('creates a client whose secret is shown once and works', async () => {
+  it('creates a client, shows its secret once, and the secret works', async () => {
     const page = await visitors.as(MANAGER, 'clients');
     const secret = await create(page, 'till');
     await expectAccessible(page, 'a secret');
@@ -43,7 +43,7 @@ describe('The page of clients', function () {
     await expectAccessible(page, 'clients');
   });
 
-  it('replaces a secret, changes roles and deletes, and asks before', async () => {
+  it('replaces a secret, changes roles and deletes a client after a confirmation each', async () => {
     const page = await visitors.as(MANAGER, 'clients');
     const former = await create(page, 'shop');
     await button(page, 'I have it').click();
@@ -69,7 +69,7 @@ describe('The page of clients', function () {
     await row(page, 'shop').waitFor({ state: 'detached' });
   });
 
-  it('continues with the new secret when the own secret is replaced', async () => {
+  it('continues with the new secret after the logged in client replaced its own secret', async () => {
     const page = await visitors.as(MANAGER, 'clients');
     const own = row(page, 'visitor-3');
     expect(await own.getByRole('button', { name: 'Delete' }).count()).to.equal(0);
@@ -80,12 +80,12 @@ describe('The page of clients', function () {
     await create(page, 'made-after');
   });
 
-  it('allows no changes of a client with more roles', async () => {
+  it('disables changes of a client with more roles than the logged in client', async () => {
     const page = await visitors.as(MANAGER, 'clients');
     await row(page, 'acme-admin').getByText('has roles that you do not have').waitFor();
   });
 
-  it('works by keyboard, in dark mode, on a phone', async () => {
+  it('works by keyboard, in dark mode and on a phone', async () => {
     const page = await visitors.as(MANAGER, 'clients', { width: 390, dark: true });
     await row(page, 'acme-admin').waitFor();
     await expectFits(page, 'clients at 390 px');
@@ -97,7 +97,7 @@ describe('The page of clients', function () {
     await page.getByRole('dialog', { name: 'New client' }).waitFor({ state: 'hidden' });
   });
 
-  it('is not shown to clients that the API rejects', async () => {
+  it('is hidden from clients that the API rejects', async () => {
     const page = await visitors.as(['issuance:offer'], 'clients');
     await page.getByRole('link', { name: 'Sessions' }).waitFor();
     expect(await page.getByRole('link', { name: 'Clients' }).count()).to.equal(0);

@@ -8,7 +8,7 @@ const PHONE_BYTES = 260_000;
 /** On a machine that does other things, too. */
 const FIRST_PICTURE_MS = 2_000;
 
-describe('The scripts of the console', function () {
+describe('scripts of the console', function () {
   this.timeout(60_000);
   let served: ConsoleService;
 
@@ -19,7 +19,7 @@ describe('The scripts of the console', function () {
   });
   after(() => served?.close());
 
-  it('are small, and the phone is loaded only in the playground', async () => {
+  it('stay within their size limits, and the phone is loaded only in the playground', async () => {
     const { page, faults } = await served.open('tenants');
     await page.getByRole('heading', { name: 'Tenants', level: 1 }).waitFor();
     const loaded = async () =>

@@ -40,7 +40,7 @@ async function importFrom(page: Page, from: string, text?: string): Promise<void
   await dialog.waitFor({ state: 'hidden' });
 }
 
-describe('The credentials of the console', function () {
+describe('credential configurations page', function () {
   this.timeout(60_000);
   let served: ConsoleService;
   let issuer: Client;
@@ -64,7 +64,7 @@ describe('The credentials of the console', function () {
     return (await service.call('GET', `/issuer/credentials/${id}`, { token })).body;
   };
 
-  it('say what will be shown and how to create it', async () => {
+  it('explains the empty list and how to create a credential configuration', async () => {
     await page.getByText('POST /issuer/credentials').waitFor();
     await expectAccessible(page, 'empty');
     await button(page, 'New credential').click();
@@ -72,7 +72,7 @@ describe('The credentials of the console', function () {
     await expectAccessible(page, 'new');
   });
 
-  it('show the form input in the JSON, and the other way round', async () => {
+  it('shows form input in the JSON editor and JSON input in the form', async () => {
     await page.getByLabel('Id', { exact: true }).fill('degree');
     await holds(page, 'Configuration', /"id": "degree"/);
     await type(page, (whole) => ({ ...whole, lifeTime: 5 }));
@@ -84,7 +84,7 @@ describe('The credentials of the console', function () {
     await page.getByText('The form and this text are the same thing.').waitFor();
   });
 
-  it('show errors of the service at the affected fields', async () => {
+  it('shows errors of the service at the affected fields', async () => {
     await importFrom(page, 'diploma');
     await button(page, 'Make it').click();
     const field = page.locator('.field', { hasText: 'Lives for so many seconds' });
@@ -94,7 +94,7 @@ describe('The credentials of the console', function () {
     await page.getByLabel('Lives for so many seconds').fill('31536000');
   });
 
-  it('check if the card is readable', async () => {
+  it('checks whether the text of the card is readable', async () => {
     await page.getByText(/Contrast 1\d\.\d to 1: easy to read/).waitFor();
     await page.getByLabel('Text colour (en)').fill('#12405b');
     await page.getByText('many people cannot read this').waitFor();
@@ -102,7 +102,7 @@ describe('The credentials of the console', function () {
     await page.getByText('easy to read').waitFor();
   });
 
-  it('take claims from a sample, and say what a verifier could link', async () => {
+  it('creates claims from a sample, and shows which claims let verifiers link presentations', async () => {
     await importFrom(page, 'sample', '{"honours": true, "address": {"town": "Berlin"}}');
     await page.getByText('address › town').waitFor();
     const links = page.getByRole('region', { name: 'What a verifier could link' });
@@ -118,7 +118,7 @@ describe('The credentials of the console', function () {
     expect(right(remove), 'it is seen without scrolling').to.be.at.most(right(table));
   });
 
-  it('offer the backends that deliver claims and receive notifications', async () => {
+  it('offers the backends that deliver claims and receive notifications', async () => {
     const backends = page.getByRole('region', { name: 'Your backends' });
     const claims = backends.getByLabel('Backend that knows the claims (webhook)');
     await claims.fill('https://backend.example/claims');
@@ -131,7 +131,7 @@ describe('The credentials of the console', function () {
     await holds(page, 'Configuration', /^(?![\s\S]*claimsWebhook)/);
   });
 
-  it('are created', async () => {
+  it('creates a credential configuration', async () => {
     await button(page, 'Make it').click();
     await page.getByRole('heading', { name: 'degree', exact: true }).waitFor();
     await button(page, 'Offer it').first().waitFor();
@@ -149,7 +149,7 @@ describe('The credentials of the console', function () {
     expect(degree.mandatory).to.equal(true);
   });
 
-  it('do not overwrite a change that was saved in the meantime', async () => {
+  it('does not overwrite a concurrent change of a credential configuration', async () => {
     const { service } = served;
     const token = await service.token(issuer.clientId, issuer.secret);
     await page.getByLabel('Description, for administrators').fill('mine');
@@ -165,7 +165,7 @@ describe('The credentials of the console', function () {
     expect((await stored('degree')).description).to.equal('ours');
   });
 
-  it('show whom each warning concerns, and that they are saved anyway', async () => {
+  it('names the party that each warning concerns, and saves in spite of warnings', async () => {
     await page.getByLabel('Bound to a key of the wallet').uncheck();
     await button(page, 'Save').click();
     const told = page.getByRole('region', { name: 'Notes' });
@@ -177,14 +177,14 @@ describe('The credentials of the console', function () {
     await page.getByText('Save it before you offer it.').waitFor({ state: 'hidden' });
   });
 
-  it('are not created with an existing id', async () => {
+  it('rejects a credential configuration with an existing id', async () => {
     await page.goto(`${served.address}/console#credentials/new`);
     await page.getByLabel('Id', { exact: true }).fill('degree');
     await button(page, 'Make it').click();
     await page.getByText('There is one with the id degree already').waitFor();
   });
 
-  it('are offered, which leads to the session', async () => {
+  it('creates an offer and opens its session', async () => {
     await page.goto(`${served.address}/console#credentials`);
     await page.getByRole('link', { name: 'degree' }).click();
     await button(page, 'Offer it').first().click();
@@ -195,7 +195,7 @@ describe('The credentials of the console', function () {
     await page.waitForURL(/#sessions\/[\w-]+$/);
   });
 
-  it('include a driving licence whose elements can all be withheld', async () => {
+  it('creates a driving licence whose elements are all selectively disclosable', async () => {
     await page.goto(`${served.address}/console#credentials/new`);
     await importFrom(page, 'mdl');
     await page.getByLabel('Id', { exact: true }).fill('licence');
@@ -210,7 +210,7 @@ describe('The credentials of the console', function () {
     await page.waitForURL(/#sessions\/[\w-]+$/);
   });
 
-  it('are deleted after a confirmation', async () => {
+  it('deletes a credential configuration after a confirmation', async () => {
     await page.goto(`${served.address}/console#credentials/licence`);
     await button(page, 'Delete').first().click();
     const dialog = page.getByRole('dialog', { name: 'Delete licence?' });
@@ -219,14 +219,14 @@ describe('The credentials of the console', function () {
     expect(await page.getByRole('link', { name: 'licence' }).count()).to.equal(0);
   });
 
-  it('have no page for a client that may not read them', async () => {
+  it('has no page for a client without the right to read credential configurations', async () => {
     const verifier = await tenant(served, 'shop', ['presentation:manage']);
     const other = await served.openAs('credentials', verifier.clientId, verifier.secret);
     expect(await other.page.getByRole('link', { name: 'Credentials' }).count()).to.equal(0);
     await other.context.close();
   });
 
-  it('fit a small, dark screen and work by keyboard', async () => {
+  it('fits a small, dark screen and works by keyboard', async () => {
     const look = { width: 390, height: 844, dark: true };
     const small = await served.openAs('credentials', issuer.clientId, issuer.secret, look);
     await expectFits(small.page, 'the list');

@@ -12,10 +12,10 @@ const PAYLOAD = { vct: 'urn:example:degree', exp: 1_700_000_000, _sd: ['x'] };
 const SD_JWT = `${encoded({ alg: 'ES256', typ: 'dc+sd-jwt' })}.${encoded(PAYLOAD)}.c2ln~${encoded(['salt', 'given_name', 'Ada'])}~`;
 const STATUS = `${encoded({ alg: 'ES256', typ: 'statuslist+jwt' })}.${encoded({ sub: 'https://x' })}.c2ln`;
 
-describe('The decoder', () => {
+describe('decoder', () => {
   const sentence = (text: string) => recognise(text)?.sentence;
 
-  it('names the type of a text', () => {
+  it('detects the type of a text', () => {
     expect(sentence(SD_JWT)).to.match(/^A credential \(SD-JWT\) of type urn:example:degree, 1 claim disclosed\. It ended/);
     expect(sentence(STATUS)).to.match(/status list/);
     expect(sentence('openid-credential-offer://?credential_offer_uri=https%3A%2F%2Fx%2Foffer')).to.match(/offers/);
@@ -47,8 +47,8 @@ describe('The decoder', () => {
 const PRIVATE = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 const PEM = PRIVATE.export({ format: 'pem', type: 'pkcs8' }).toString();
 
-describe('A private key in the decoder', () => {
-  it('is detected in every form and never shown', () => {
+describe('private key in the decoder', () => {
+  it('is detected in every format and never shown', () => {
     const jwk = PRIVATE.export({ format: 'jwk' });
     const forms = [
       PEM,
@@ -78,7 +78,7 @@ describe('A private key in the decoder', () => {
   });
 });
 
-describe('Ctrl-K and the page of the decoder', function () {
+describe('command palette (Ctrl-K) and decoder page', function () {
   this.timeout(60_000);
   let visitors: Visitors;
 
@@ -112,7 +112,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     await page.getByText('given_name').waitFor({ state: 'detached' });
   });
 
-  it('handles endlessly nested and long input', async () => {
+  it('handles deeply nested and very long input', async () => {
     const page = await visitors.as(['clients:manage'], 'decode');
     const field = page.getByLabel('Paste anything', { exact: true });
     await field.fill('['.repeat(20_000) + ']'.repeat(20_000));
@@ -130,7 +130,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     await expectAccessible(page, 'a certificate');
   });
 
-  it('opens the session of a link', async () => {
+  it('opens the session of a pasted link', async () => {
     await call('POST', '/issuer/config', UNIVERSITY);
     const made = await call('POST', '/issuer/credentials', DIPLOMA);
     expect(made.status, made.text).to.equal(201);
@@ -177,7 +177,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     await expectAccessible(page, 'a private key');
   });
 
-  it('searches a session by free text on request, without codes in the calls', async () => {
+  it('searches sessions by free text on request, and sends no authorization code', async () => {
     const { id } = DIPLOMA;
     const made = await call('POST', '/issuer/offer', {
       response_type: 'uri',
@@ -211,7 +211,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     expect(await page.getByRole('button', { name: /^Ask the service/ }).count()).to.equal(0);
   });
 
-  it('finds a session with a button in the list of sessions, which sends no token either', async () => {
+  it('searches with a button in the session list, which sends no token either', async () => {
     const page = await visitors.as(['issuance:offer'], 'sessions');
     const field = page.getByLabel('Id, reference, link, code or nonce');
     const asked: string[] = [];
@@ -229,7 +229,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     expect(page.url()).to.include('q=order');
   });
 
-  it('keeps the early input in the list of sessions', async () => {
+  it('keeps text that is typed in the session list before the page is ready', async () => {
     const page = await visitors.as(['issuance:offer'], 'health');
     await page.evaluate(`new MutationObserver((_, observer) => {
       const field = document.querySelector('main input[type=search]');
@@ -243,7 +243,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     expect(await page.getByLabel('Id, reference, link, code or nonce').inputValue()).to.equal('order of Ada');
   });
 
-  it('opens a page by its link, and a session by the beginning of its id', async () => {
+  it('opens a page by its link, and a session by the prefix of its id', async () => {
     const { body } = await call('GET', '/session?limit=1');
     const session = body[0].id as string;
     const page = await visitors.as(['issuance:offer'], 'decode');
@@ -258,7 +258,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     await page.getByText('has an id that begins with ________').waitFor();
   });
 
-  it('opens pages by name, with the keyboard', async () => {
+  it('opens pages by name with the keyboard', async () => {
     const page = await visitors.as(['clients:manage'], 'decode');
     await page.keyboard.press('Control+k');
     await expectAccessible(page, 'the palette');

@@ -11,7 +11,7 @@ import { Visitors } from './support/visitors.ts';
 /** Of what a list leads to, so many are looked at. */
 const OF_EACH = 2;
 
-describe('Every page of the console', function () {
+describe('every console page', function () {
   this.timeout(180_000);
   let served: ConsoleService;
   let window: Watched;
@@ -44,7 +44,7 @@ describe('Every page of the console', function () {
     await page.locator('main [aria-busy="true"]').first().waitFor({ state: 'detached' });
   };
 
-  it('is accessible in every mode and sends no rejected request', async () => {
+  it('passes axe in every colour mode and sends no rejected request', async () => {
     const clients = (await page.evaluate('[...document.querySelectorAll(".who option")].map(({ value }) => value)')) as string[];
     expect(clients).to.have.length(3);
     const found: string[] = [];
@@ -75,7 +75,7 @@ describe('Every page of the console', function () {
 const MOST = 25;
 const BUTTONS = 'main :is(button, summary, a[href])';
 
-describe('Every button of the console', function () {
+describe('every console button', function () {
   this.timeout(240_000);
   let served: ConsoleService;
   let window: Watched;
@@ -115,7 +115,7 @@ describe('Every button of the console', function () {
     expect(await activeIs(`.textContent === ${JSON.stringify(await button.textContent())}`), what).to.equal(true);
   };
 
-  it('works by keyboard, opens and closes its dialog, and the focus is never lost', async () => {
+  it('works by keyboard, opens and closes its dialog, and never loses the focus', async () => {
     const clients = (await page.evaluate('[...document.querySelectorAll(".who option")].map(({ value }) => value)')) as string[];
     let tried = 0;
     for (const client of clients) {
@@ -157,7 +157,7 @@ const QUESTION = {
 };
 
 /** An insider looks for what the interface refuses to it. */
-describe('The console of a client with one role', function () {
+describe('console of a client with one role', function () {
   this.timeout(120_000);
   let visitors: Visitors;
   let sessions: readonly string[];
@@ -204,7 +204,7 @@ describe('The console of a client with one role', function () {
     });
   }
 
-  it('has no page for a link that the role may not open', async () => {
+  it('shows no page for a link to a page that the role may not open', async () => {
     const page = await visitors.as(['registrar:manage'], 'health');
     const asked: string[] = [];
     page.on('request', (request) => asked.push(new URL(request.url()).pathname));
@@ -222,7 +222,7 @@ describe('The console of a client with one role', function () {
     expect(asked.filter((path) => /^\/(tenant|client|audit-log|issuer|verifier|status-lists|session)/.test(path))).to.deep.equal([]);
   });
 
-  it('keeps unsaved input while another client is requested, and nothing of its secret', async () => {
+  it('keeps unsaved input while the login of another client is requested, but no secret of that client', async () => {
     const page = await visitors.as(['issuance:manage'], 'credentials/new');
     await page.getByLabel('Id', { exact: true }).fill('half-done');
     for (const secret of ['a-secret-half-typed', '']) {
@@ -238,7 +238,7 @@ describe('The console of a client with one role', function () {
     }
   });
 
-  it('deletes the data of one client when another is selected', async () => {
+  it('deletes the data of a client when another client is selected', async () => {
     const page = await visitors.as(['issuance:manage', 'issuance:offer'], `sessions/${sessions[0]}`);
     await page.getByRole('button', { name: 'Show values' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Show values' }).click();

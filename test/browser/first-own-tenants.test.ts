@@ -9,7 +9,7 @@ import { press } from './support/keyboard.ts';
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
 /** Two tenants, a type, a question and a webhook of one's own, and nothing typed but in the browser. */
-describe('A user who creates an issuer and a verifier in the console', function () {
+describe('first issuer and verifier created in the console', function () {
   this.timeout(90_000);
   let served: ConsoleService;
   let window: Watched;
@@ -51,7 +51,7 @@ describe('A user who creates an issuer and a verifier in the console', function 
   }
   const inPhone = () => press(page, 'Open in the phone of this window');
 
-  it('gets a tenant and a credential type, and issues it to the phone', async () => {
+  it('creates a tenant and a credential configuration, and issues a credential to the phone', async () => {
     await tenant('my-school', 'My school');
     await go('Credentials');
     await press(page, 'New credential');
@@ -69,7 +69,7 @@ describe('A user who creates an issuer and a verifier in the console', function 
     await page.getByText('now in this phone').waitFor();
   });
 
-  it('gets another tenant that requests it, trusts the first one and notifies a backend', async () => {
+  it('creates a second tenant that requests the credential, trusts the first tenant and notifies a backend', async () => {
     await tenant('my-shop', 'My shop');
     await go('Questions');
     await button(page, 'New question').click();

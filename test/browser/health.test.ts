@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { Visitors } from './support/visitors.ts';
 
-describe('The page of the health', function () {
+describe('health page', function () {
   this.timeout(60_000);
   let visitors: Visitors;
 
@@ -14,7 +14,7 @@ describe('The page of the health', function () {
   after(() => visitors?.served.close());
   afterEach(async () => expect(await visitors.leave()).to.deep.equal([]));
 
-  it('shows everyone the state, the version and how to look deeper', async () => {
+  it('shows the state, the version and links to details without a login', async () => {
     const page = await visitors.as(['issuance:offer'], 'health');
     await page.getByText('Everything works.').waitFor();
     const parts = page.getByRole('list', { name: 'What the service depends on' }).getByRole('listitem');
@@ -27,7 +27,7 @@ describe('The page of the health', function () {
     await expectAccessible(page, 'health');
   });
 
-  it('shows the failed parts of a service that answers 503, and repeats the check', async () => {
+  it('shows the failed components of a service that answers 503, and repeats the check', async () => {
     const page = await visitors.asOperator('tenants', { width: 390, dark: true });
     let isDown = true;
     await page.route('**/health', (route) => {

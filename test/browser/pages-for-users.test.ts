@@ -73,7 +73,7 @@ type Words = Pick<Looked, 'language' | 'width'> & {
 /** The shortest and the longest words, and another alphabet. */
 const LANGUAGES = ['en', 'bg', 'de', 'fi', 'ga'];
 
-describe('Pages for users, in a browser', function () {
+describe('end-user pages in a browser', function () {
   this.timeout(120_000);
   let browser: Browser | undefined;
   let service: TestService;
@@ -116,7 +116,7 @@ describe('Pages for users, in a browser', function () {
   });
 
   for (const dark of [false, true]) {
-    it(`fit a telephone and are accessible ${dark ? 'in dark mode' : 'in light mode'}`, async () => {
+    it(`fit a phone and pass axe in ${dark ? 'dark mode' : 'light mode'}`, async () => {
       for (const locale of LANGUAGES) {
         const look = { width: 390, height: 844, dark, locale };
         const { context, page, faults } = await openWindow(browser as Browser, service.address, look);
@@ -136,7 +136,7 @@ describe('Pages for users, in a browser', function () {
     });
   }
 
-  it('exist in each language, fit, and contain no English texts', async () => {
+  it('exist in each language, fit the screen, and contain no English texts', async () => {
     const english = new Map<string, readonly string[]>();
     for (const locale of ['en', ...Object.keys(TEXTS).filter((language) => language !== 'en')]) {
       const { context, page } = await openWindow(browser as Browser, service.address, { width: 320, locale });
@@ -154,7 +154,7 @@ describe('Pages for users, in a browser', function () {
     }
   });
 
-  it('work with enlarged text, own colours and screen readers', async () => {
+  it('work with enlarged text, custom colours and screen readers', async () => {
     const { context, page } = await openWindow(browser as Browser, service.address);
     for (const [name, address] of Object.entries(pages)) {
       await page.goto(address);

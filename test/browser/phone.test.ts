@@ -7,7 +7,7 @@ import { openBrowser, openWindow } from './support/browser.ts';
 
 const SECRET = 'a-secret-of-this-very-client';
 
-describe('The phone of the console', function () {
+describe('phone of the console', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let shop: Shop;
@@ -25,7 +25,7 @@ describe('The phone of the console', function () {
     await shop?.close();
   });
 
-  it('accepts own offers, with a transaction code, and rejects other texts', async () => {
+  it('accepts offers of this service, with a transaction code, and rejects other texts', async () => {
     const { address } = shop.service;
     const { page, faults } = await openWindow(browser as Browser, address, { width: 390, dark: true });
     await page.goto(`${address}/console#phone?ticket=used-before`);
@@ -59,7 +59,7 @@ describe('The phone of the console', function () {
     await page.getByText('The phone cannot use this request.').waitFor();
     expect(await page.getByLabel(/Transaction code/).count()).to.equal(0);
     expect(await page.locator('.phone details p').isVisible()).to.equal(false);
-    await page.getByText('In the words of the wallet').click();
+    await page.getByText('Text of the wallet').click();
     await page.locator('.phone details p').waitFor();
     await expectAccessible(page, 'what is no request');
     await expectFits(page, 'what is no request');

@@ -8,10 +8,10 @@ import { picture } from './support/picture.ts';
 /** What the phone does wrong, and what the verifier says of it. */
 const WAYS: readonly (readonly [string, RegExp])[] = [
   ['Change a claim', /not the one that the issuer signed/],
-  ['Answer another request', /signed for another request/],
+  ['Respond to another request', /signed for another request/],
   ['Send an old proof of possession', /long before this request/],
   ['Show somebody else', /somebody else’s card/],
-  ['Keep a claim back', /asked for is missing/],
+  ['Withhold a claim', /asked for is missing/],
 ];
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
@@ -31,7 +31,7 @@ async function ask(page: Page, question: string): Promise<void> {
   await button(page, 'Decline').waitFor();
 }
 
-describe('The playground', function () {
+describe('playground', function () {
   this.timeout(60_000);
   let served: ConsoleService;
   let window: Watched;
@@ -56,7 +56,7 @@ describe('The playground', function () {
     await expectAccessible(page, 'begun');
   });
 
-  it('has the phone accept a diploma after a confirmation', async () => {
+  it('issues a diploma to the phone after a confirmation', async () => {
     await button(page, 'Offer a diploma').click();
     await opener(page).click();
     await page.getByText('Degree', { exact: false }).first().waitFor();
@@ -66,7 +66,7 @@ describe('The playground', function () {
     await page.locator('.turn', { hasText: 'Offer: Diploma' }).getByText('completed').waitFor();
   });
 
-  it('shows the employer only what it requested', async () => {
+  it('shows the employer only the requested claims', async () => {
     await ask(page, 'which degree?');
     await expectAccessible(page, 'asked');
     await button(page, 'Show').click();
@@ -79,7 +79,7 @@ describe('The playground', function () {
   });
 
   for (const [way, reason] of WAYS) {
-    it(`rejects a phone that cheats: ${way}`, async () => {
+    it(`rejects a presentation of a misbehaving phone: ${way}`, async () => {
       await ask(page, 'which degree?');
       const select = page.getByLabel('Misbehave');
       const options = await select.locator('option').allInnerTexts();
@@ -90,27 +90,27 @@ describe('The playground', function () {
     });
   }
 
-  it('looks as in the documents', async () => {
+  it('matches the screenshots of the documentation', async () => {
     await ask(page, 'which degree?');
     await page.evaluate('scrollTo(0, 0)');
     await picture(page, 'playground');
     await button(page, 'Decline').click();
   });
 
-  it('accepts an answer once', async () => {
+  it('accepts a presentation once', async () => {
     await ask(page, 'which degree?');
     await page.getByLabel('Misbehave').selectOption('replay');
     await button(page, 'Cheat').click();
     await page.getByText('a request is answered once').waitFor();
   });
 
-  it('lets the user decline', async () => {
+  it('lets the user decline the presentation', async () => {
     await ask(page, 'which degree?');
     await button(page, 'Decline').click();
     await page.getByText('The user declined. Nothing was shown.').first().waitFor();
   });
 
-  it('supports a driving licence, too', async () => {
+  it('issues and verifies a driving licence', async () => {
     await collect(page, 'driving licence');
     await ask(page, 'may they drive?');
     await button(page, 'Show').click();
@@ -136,7 +136,7 @@ describe('The playground', function () {
     await expectAccessible(page, 'at the end');
   });
 
-  it('shows the messages of the protocol', async () => {
+  it('shows the protocol messages', async () => {
     await page.getByText('On the wire').click();
     await page.locator('.wire li summary').first().click();
     expect(await page.locator('.wire pre').nth(1).innerText()).to.include('credential_issuer');
@@ -159,7 +159,7 @@ describe('The playground', function () {
     await page.locator('.calls').getByRole('button', { name: 'Close' }).click();
   });
 
-  it('opens the session of its verifier, which shows the checks', async () => {
+  it('opens the session of its verifier, which shows the verification checks', async () => {
     await page
       .locator('.turn', { hasText: 'The issuer revoked this credential' })
       .getByRole('link', { name: 'Look at the session' })
@@ -178,7 +178,7 @@ describe('The playground', function () {
   });
 });
 
-describe('The playground on a small, dark screen', function () {
+describe('playground on a small, dark screen', function () {
   this.timeout(60_000);
   let served: ConsoleService;
   let window: Watched;
@@ -191,7 +191,7 @@ describe('The playground on a small, dark screen', function () {
   });
   after(() => served?.close());
 
-  it('fits and works by keyboard only', async () => {
+  it('fits the screen and works by keyboard only', async () => {
     const { page, faults } = window;
     const press = async (name: string) => {
       await page.locator('main').getByRole('button', { name }).first().waitFor();

@@ -9,7 +9,7 @@ import { openBrowser } from './support/browser.ts';
 
 const CONSOLE_CLIENT = 'the-console';
 
-describe('A login to the console at the provider of the operator', function () {
+describe('console login at the OpenID provider of the operator', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let provider: UpstreamProvider;
@@ -89,7 +89,7 @@ describe('A login to the console at the provider of the operator', function () {
     await expectAccessible(page, 'another login');
   });
 
-  it('rejects an answer to a login that this window did not begin, and of another provider', async () => {
+  it('rejects a login response that this window did not request, and a response of another provider', async () => {
     const foreign = await visit((back) => back.searchParams.set('state', 'of-somebody-else'));
     await foreign.getByText('not begun in this window').waitFor();
     const mixed = await visit((back) => back.searchParams.set('iss', 'https://evil.example'));
@@ -104,7 +104,7 @@ describe('A login to the console at the provider of the operator', function () {
     await refused.getByText('The provider refused: access_denied').waitFor();
   });
 
-  it('removes the answer from the address and the history, regardless of its sender', async () => {
+  it('removes the login response from the address and the history, whoever sent it', async () => {
     const page = await (browser as Browser).newPage();
     await page.goto(`${service.address}/console?code=of-somebody-else&error_description=call+this+number#tenants`);
     await page.getByRole('button', { name: /^Log in at/ }).waitFor();
@@ -118,7 +118,7 @@ describe('A login to the console at the provider of the operator', function () {
     await injected.getByRole('button', { name: /^Log in at/ }).waitFor();
   });
 
-  it('allows the page to call the provider and nothing else', async () => {
+  it('allows the page to call the OpenID provider and no other origin', async () => {
     const { headers } = await service.call('GET', '/console');
     expect(headers.get('content-security-policy')).to.include(`connect-src 'self' ${new URL(provider.issuer).origin};`);
   });

@@ -9,7 +9,7 @@ import { button, MANAGER, makeQuestion, Visitors } from './support/visitors.ts';
 const trusted = (page: Page) => page.getByRole('region', { name: 'Whom it trusts' });
 const file = (name: string, content: string | Buffer) => ({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(content) });
 
-describe('The trusted issuers of a question in the console', function () {
+describe('trusted issuers of a presentation configuration in the console', function () {
   this.timeout(60_000);
   let visitors: Visitors;
   let ca: Certified;
@@ -35,7 +35,7 @@ describe('The trusted issuers of a question in the console', function () {
     await page.getByRole('status').getByText('Saved').waitFor();
   }
 
-  it('are set by files: several certificates, with a message for an invalid one', async () => {
+  it('are set by certificate files, with a message for an invalid file', async () => {
     await question('by-file');
     const page = await visitors.as(MANAGER, 'questions/by-file');
     const files = trusted(page).getByLabel('Certificates: files (PEM or DER)');
@@ -75,7 +75,7 @@ describe('The trusted issuers of a question in the console', function () {
     expect(trustAnchors.map(({ pin }: { pin?: boolean }) => pin === true)).to.deep.equal([false, false, false, true]);
   });
 
-  it('are set with one click for credentials of another tenant of the window', async () => {
+  it('are set to another tenant of the window with one click', async () => {
     const { service } = visitors.served;
     const made = await service.call('POST', '/tenant', {
       token: await service.rootToken(),
@@ -118,7 +118,7 @@ describe('The trusted issuers of a question in the console', function () {
     expect(trustAnchors[1].certificate).to.equal(signing.rootCertificate);
   });
 
-  it('are set by a list and the level of trust in it', async () => {
+  it('are set by a trust list and the level of trust in it', async () => {
     await question('by-list');
     const page = await visitors.as(MANAGER, 'questions/by-list');
     await page.getByLabel('Trust also').selectOption('list');
@@ -150,7 +150,7 @@ describe('The trusted issuers of a question in the console', function () {
     await region.getByText(/Refused: .*two capital letters/).waitFor();
   });
 
-  it('are set by an own key chain and by another tenant of this window', async () => {
+  it('are set to a key chain of the tenant and to another tenant of the window', async () => {
     await question('by-tenant');
     const page = await visitors.as(MANAGER, 'questions/by-tenant');
     await page.getByLabel('Trust also').selectOption('own');
@@ -182,7 +182,7 @@ describe('The trusted issuers of a question in the console', function () {
     expect(trustAnchors.map(({ certificate = '' }) => certificate.trim())).to.include(chains.body.rootCertificate.trim());
   });
 
-  it('are sent to a backend whose key is never returned', async () => {
+  it('are combined with a webhook whose API key is never returned', async () => {
     await question('by-hook');
     const page = await visitors.as(MANAGER, 'questions/by-hook');
     await page.getByLabel(/^Backend that is told/).fill('http://127.0.0.1:9/hook');

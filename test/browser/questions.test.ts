@@ -21,7 +21,7 @@ function diploma(claims: Readonly<Record<string, unknown>>, vct: string): string
   return `${[encode({}), encode({ vct, _sd: digests }), 'none'].join('.')}~${disclosures.join('~')}~`;
 }
 
-describe('The questions of the console', function () {
+describe('presentation configurations page', function () {
   const MANAGER = ['clients:manage', 'issuance:manage', 'presentation:manage', 'presentation:request'];
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
@@ -49,7 +49,7 @@ describe('The questions of the console', function () {
   const stored = async (id: string) => (await served.service.call('GET', `/verifier/config/${id}`, { token: await token() })).body;
   const words = () => page.getByRole('region', { name: 'In words' });
 
-  it('say what will be shown, and ask for nothing at first', async () => {
+  it('explains the empty list, and requests no claims at first', async () => {
     await page.getByText('POST /verifier/config').waitFor();
     await expectAccessible(page, 'empty');
     await button(page, 'New question').click();
@@ -57,7 +57,7 @@ describe('The questions of the console', function () {
     await expectAccessible(page, 'new');
   });
 
-  it('describe in words what they ask for', async () => {
+  it('describes in words what a configuration requests', async () => {
     await page.getByLabel('A credential').selectOption('known diploma');
     await button(page, 'Ask for it').click();
     await page.getByLabel('Family name').check();
@@ -66,7 +66,7 @@ describe('The questions of the console', function () {
     expect(await page.getByLabel('Configuration').inputValue()).to.include('"urn:example:diploma:1"');
   });
 
-  it('warn of excessive requests and of missing credentials', async () => {
+  it('warns of excessive requests and of credential types that do not exist', async () => {
     await words().getByText('No card of this service answers “diploma”').waitFor();
     await words().getByText('It does not say why it asks.').waitFor();
     await page.getByLabel('Purpose, for users').fill('Who applies says which degree they have');
@@ -80,7 +80,7 @@ describe('The questions of the console', function () {
     await words().getByText('ask for age_over_18').waitFor({ state: 'hidden' });
   });
 
-  it('show errors at their causes, and are created', async () => {
+  it('shows errors at their fields, and creates a presentation configuration', async () => {
     await page.getByLabel('Id', { exact: true }).fill('degree');
     const trusted = page.getByRole('region', { name: 'Whom it trusts' });
     await trusted.getByLabel('or pasted (PEM)').fill('no certificate');
@@ -102,7 +102,7 @@ describe('The questions of the console', function () {
     expect(purpose[0].lang).to.equal('en');
   });
 
-  it('check a pasted credential against unsaved changes, and say what is not checked', async () => {
+  it('checks a pasted credential against unsaved changes, and lists the checks that were skipped', async () => {
     await page.getByLabel('Description, for administrators').fill('not saved');
     const dry = page.getByRole('region', { name: 'Dry run' });
     const paste = async (text: string) => {
@@ -122,14 +122,14 @@ describe('The questions of the console', function () {
     await page.getByLabel('Description, for administrators').fill('');
   });
 
-  it('are asked, which leads to the session', async () => {
+  it('creates a presentation request and opens its session', async () => {
     await button(page, 'Ask it').first().click();
     const dialog = page.getByRole('dialog', { name: 'Ask degree' });
     await dialog.getByRole('button', { name: 'Ask it' }).click();
     await page.waitForURL(/#sessions\/[\w-]+$/);
   });
 
-  it('offer nothing that a client may not do', async () => {
+  it('hides actions that the client may not perform', async () => {
     const { service } = served;
     const secret = 'secret-of-the-counter-0123456789';
     const json = { clientId: 'counter', roles: ['presentation:request'], secret };
@@ -145,7 +145,7 @@ describe('The questions of the console', function () {
     await other.context.close();
   });
 
-  it('fit a small, dark screen and work by keyboard', async () => {
+  it('fits a small, dark screen and works by keyboard', async () => {
     const look = { width: 390, height: 844, dark: true };
     const small = await served.openAs('questions', verifier.clientId, verifier.secret, look);
     await small.page.getByRole('link', { name: 'degree' }).focus();
@@ -164,7 +164,7 @@ describe('The questions of the console', function () {
   });
 });
 
-describe('A question that is tried in the console', function () {
+describe('trial of a presentation configuration in the console', function () {
   this.timeout(60_000);
   let visitors: Visitors;
   let signer: Certified;
@@ -190,7 +190,7 @@ describe('A question that is tried in the console', function () {
     now: Math.floor(Date.now() / 1000),
     ...more,
   });
-  it('says which queries are answered, by which credential, and what was not checked', async () => {
+  it('shows which queries are satisfied, by which credential, and which checks were skipped', async () => {
     const page = await visitors.as(MANAGER, 'questions/tried');
     const dry = page.getByRole('region', { name: 'Dry run' });
     const attempt = async (text: string) => {
@@ -236,7 +236,7 @@ describe('A question that is tried in the console', function () {
     );
   });
 
-  it('is decoded only in the window for clients that may not try it, and fits a phone in dark mode', async () => {
+  it('decodes only in the window for clients without the right to a trial, and fits a phone in dark mode', async () => {
     const look = { width: 390, dark: true };
     const page = await visitors.as(['presentation:request'], 'questions/tried', look);
     const dry = page.getByRole('region', { name: 'Dry run' });

@@ -8,7 +8,7 @@ import { openBrowser, openWindow, type Watched } from './support/browser.ts';
 
 const SECRET = 'a-secret-of-this-very-client';
 
-describe('The page of the rates', function () {
+describe('rates page', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let shop: Shop;
@@ -50,7 +50,7 @@ describe('The page of the rates', function () {
     return page;
   };
 
-  it('says which sessions a number counts', () => {
+  it('explains which sessions a number counts', () => {
     const sample = { sessions: 20_000, isComplete: false };
     expect(aboutWhich(sample, 'sessions', '7d')).to.equal('Of the newest 20,000 sessions of the last 7 days.');
     expect(aboutWhich({ sessions: 3, isComplete: true }, 'sessions', '24h')).to.equal('All 3 sessions of the last 24 hours.');
@@ -74,7 +74,7 @@ describe('The page of the rates', function () {
     ]);
   });
 
-  it('says what will be shown', async () => {
+  it('explains the empty page', async () => {
     const page = await come('asker', 'rates');
     await page.getByText('There are no sessions in the last 24 hours.').waitFor();
     await expectAccessible(page, 'no sessions');
@@ -104,11 +104,11 @@ describe('The page of the rates', function () {
     await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
   });
 
-  it('shows a restricted client the rates of its configurations', async () => {
+  it('shows a restricted client the rates of its configurations only', async () => {
     const page = await come('one-question', 'webhooks');
     await page.getByText('presentation: 100 % delivered (1 delivered, 0 failed, 0 pending)').waitFor();
     await page.evaluate('location.hash = "rates"');
-    await page.getByText('rates are about all').waitFor();
+    await page.getByText('rates cover all').waitFor();
     await expectAccessible(page, 'refused');
   });
 });

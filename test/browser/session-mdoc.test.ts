@@ -30,7 +30,7 @@ const QUERY = {
   ],
 };
 
-describe('The decoded mdocs in the console', () => {
+describe('decoded mdocs in the console', () => {
   const offer = { dcql_query: QUERY };
   const of = (values: unknown, id = 'licence') => presentedMdocs({ offer, credentials: [{ id, values }] });
   const notations = (values: object) =>
@@ -69,7 +69,7 @@ describe('The decoded mdocs in the console', () => {
   });
 });
 
-describe('The page of a session with an mdoc', function () {
+describe('session page of an mdoc', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let shop: Shop;
@@ -112,7 +112,7 @@ describe('The page of a session with an mdoc', function () {
     }
   });
 
-  it('has its elements in diagnostic notation, with values after they were requested, and the query', async () => {
+  it('shows its elements in diagnostic notation, its values on request, and the query', async () => {
     const { address } = shop.service;
     const watched = await openWindow(browser as Browser, address, { width: 390, dark: true });
     open.push(watched);
@@ -143,7 +143,7 @@ describe('The page of a session with an mdoc', function () {
 
 const PERSON = 'Zyxwvut-Planted';
 
-describe('A watched session', function () {
+describe('session stream in the console', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let shop: Shop;
@@ -202,7 +202,7 @@ describe('A watched session', function () {
     await page.locator('dialog[open]').getByRole('button', { name, exact: true }).click();
   };
 
-  it('is followed to its end while a wallet accepts the offer', async () => {
+  it('is followed to the end while a wallet accepts the offer', async () => {
     const { uri, session } = await offer();
     const page = await look(session, 'clerk');
     await status(page, 'active');
@@ -213,7 +213,7 @@ describe('A watched session', function () {
     expect(await page.getByRole('img', { name: /QR code/ }).count()).to.equal(0);
   });
 
-  it('is followed again after its stream was interrupted', async () => {
+  it('is followed again after an interruption', async () => {
     const { uri, session } = await offer();
     let streams = 0;
     const page = await look(session, 'clerk', (at) =>
@@ -232,7 +232,7 @@ describe('A watched session', function () {
     expect(await page.getByRole('alert').count()).to.equal(0);
   });
 
-  it('is downloaded without claims, and deleted', async () => {
+  it('shows a session that can be downloaded without claims, and deleted', async () => {
     const { session } = await offer();
     const page = await look(session, 'clerk');
     const coming = page.waitForEvent('download');
@@ -248,7 +248,7 @@ describe('A watched session', function () {
     expect(gone.status).to.equal(404);
   });
 
-  it('has its webhook repeated after a failure', async () => {
+  it('shows a session whose failed webhook can be repeated', async () => {
     shop.backend.on('/told', (response) => response.writeHead(503).end());
     await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told` } });
     const asked = await shop.ask('told');

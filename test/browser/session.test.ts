@@ -21,7 +21,7 @@ const SCHEMA = {
   },
 };
 
-describe('The page of a session', function () {
+describe('session page', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let shop: Shop;
@@ -85,7 +85,7 @@ describe('The page of a session', function () {
   };
   const status = (page: Page, name: string) => page.locator('main .badge', { hasText: name }).waitFor();
 
-  it('follows an offer without a reload, and shows values only with an audit entry', async () => {
+  it('follows an offer without a reload, and shows values only together with an audit entry', async () => {
     const { uri, session } = await offer();
     const page = await look(session, 'clerk');
     await status(page, 'active');
@@ -103,7 +103,7 @@ describe('The page of a session', function () {
     expect(log.body.map(({ action, actor }: Record<string, string>) => [action, actor])).to.deep.equal([['shown', 'clerk']]);
   });
 
-  it('cancels an open session after a confirmation, and then no longer offers it', async () => {
+  it('cancels an open session after a confirmation, and then hides the button', async () => {
     const { session } = await offer();
     const page = await look(session, 'clerk');
     await page.getByRole('button', { name: 'Cancel', exact: true }).click();
@@ -112,7 +112,7 @@ describe('The page of a session', function () {
     expect(await page.getByRole('button', { name: 'Cancel', exact: true }).count()).to.equal(0);
   });
 
-  it('revokes the issued credentials, and explains the following rejection', async () => {
+  it('revokes the issued credentials, and explains the later rejection of a presentation', async () => {
     const issuer = await look(held.session, 'clerk');
     await issuer.getByRole('button', { name: 'Change status' }).click();
     await issuer.locator('dialog[open]').getByRole('button', { name: 'Change status' }).click();
@@ -207,7 +207,7 @@ describe('The page of a session', function () {
     await status(page, 'completed');
   });
 
-  it('accepts claims as JSON without a schema', async () => {
+  it('accepts claims as JSON when the credential has no schema', async () => {
     const { session, fetchIt } = await defer('later-free');
     const page = await look(session, 'clerk');
     await page.getByRole('button', { name: 'Complete' }).click();
@@ -221,7 +221,7 @@ describe('The page of a session', function () {
     expect((await fetchIt()).status).to.equal(200);
   });
 
-  it('rejects a deferred credential with a reason that wallets never see', async () => {
+  it('rejects a deferred credential with a reason that the wallet never gets', async () => {
     const { session, fetchIt } = await defer('later');
     const page = await look(session, 'clerk');
     await page.getByRole('button', { name: 'Refuse' }).click();
@@ -241,7 +241,7 @@ describe('The page of a session', function () {
   });
 
   for (const dark of [false, true])
-    it(`fits a phone and passes axe, ${dark ? 'dark' : 'light'}`, async () => {
+    it(`fits a phone and passes axe in ${dark ? 'dark' : 'light'} mode`, async () => {
       const { session } = await offer();
       const page = await look(session, 'clerk', { width: 390, dark });
       for (const summary of await page.locator('.timeline summary').all()) await summary.press('Enter');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { Visitors } from './support/visitors.ts';
 
-describe('The page of the settings', function () {
+describe('settings page', function () {
   this.timeout(60_000);
   let visitors: Visitors;
 
@@ -44,7 +44,7 @@ describe('The page of the settings', function () {
     await expectAccessible(page, 'settings in the dark');
   });
 
-  it('is unavailable to clients of tenants', async () => {
+  it('is hidden from clients of tenants', async () => {
     const page = await visitors.as(['clients:manage', 'issuance:manage'], 'settings');
     await page.getByRole('link', { name: 'Health' }).waitFor();
     expect(await page.getByRole('link', { name: 'Settings' }).count()).to.equal(0);

@@ -19,7 +19,7 @@ const CREDENTIAL = {
   lifeTime: 86_400,
 };
 
-describe('The status page of the console', function () {
+describe('status list page of the console', function () {
   this.timeout(60_000);
   let served: ConsoleService;
   let issuer: Client;
@@ -60,12 +60,12 @@ describe('The status page of the console', function () {
     await dialog.getByRole('button', { name: 'Revoke or restore' }).click();
   }
 
-  it('says what will be shown', async () => {
+  it('explains the empty list', async () => {
     await page.getByText('The first credential that can be revoked makes one').waitFor();
     await expectAccessible(page, 'empty');
   });
 
-  it('creates a list, and shows its public form', async () => {
+  it('creates a status list, and shows its public token', async () => {
     await call('PUT', '/status-list-config', { bits: 2, capacity: 10_000, immediateUpdate: true });
     await press('New list');
     await expectAccessible(page, 'a new list');
@@ -101,13 +101,13 @@ describe('The status page of the console', function () {
     await expectAccessible(page, 'after a revocation');
   });
 
-  it('draws revoked entries in another colour, at their place', async () => {
+  it('draws revoked entries in another colour at their position', async () => {
     const pixel = `(() => { const canvas = document.querySelector('.bitmap canvas');
       return [...canvas.getContext('2d').getImageData(${index} % canvas.width, Math.floor(${index} / canvas.width), 1, 1).data]; })()`;
     await comesToBe(page, `String(${pixel}) === '185,28,28,255'`);
   });
 
-  it('finds the entry of a session, and scrolls to its place in the picture', async () => {
+  it('finds the entry of a session, and scrolls to its position in the picture', async () => {
     await page.goto(`${served.address}/console#status`);
     const find = page.getByRole('region', { name: 'Find by session' });
     await find.getByRole('button', { name: 'Find' }).click();
@@ -134,7 +134,7 @@ describe('The status page of the console', function () {
     await expectAccessible(page, 'an entry in the picture');
   });
 
-  it('shows the reason to readers of the audit log', async () => {
+  it('shows the reason of a status change to readers of the audit log', async () => {
     await page.goto(`${served.address}/console#sessions/${session}`);
     const record = page.getByRole('region', { name: 'On record' });
     await record.getByText('revoked by club-admin').getByText('“The card was lost”').waitFor();
@@ -149,14 +149,14 @@ describe('The status page of the console', function () {
     await seen().getByText('10,000 entries').waitFor();
   });
 
-  it('says that a revocation is permanent', async () => {
+  it('warns that a revocation is permanent', async () => {
     await change('0');
     const dialog = page.getByRole('dialog', { name: 'Revoke, suspend or restore' });
     await dialog.getByRole('alert').getByText('409').waitFor();
     await dialog.getByRole('button', { name: 'Back' }).click();
   });
 
-  it('says how long verifiers may have an old copy, and offers lists with free entries', async () => {
+  it('shows how long verifiers may cache the list, and offers lists with free entries', async () => {
     await call('PUT', '/status-list-config', { bits: 1, capacity: 1_000, immediateUpdate: false });
     await call('POST', '/issuer/credentials', { ...CREDENTIAL, id: 'plain' });
     const list = await call('POST', '/status-lists', { credentialConfigurationId: 'plain' });
@@ -182,13 +182,13 @@ describe('The status page of the console', function () {
     await expectAccessible(page, 'a list that lags behind');
   });
 
-  it('shows a list of a million entries', async () => {
+  it('shows a status list of a million entries', async () => {
     const { id } = await call('POST', '/status-lists', { bits: 1, capacity: 1_000_000 });
     await page.goto(`${served.address}/console#status/${id}`);
     await seen().getByText('1,000,000 entries: 1,000,000 valid.').waitFor();
   });
 
-  it('is unavailable to a client that may not read it', async () => {
+  it('is hidden from a client without the right to read status lists', async () => {
     const secret = 'secret-of-the-counter-0123456789';
     await call('POST', '/client', { clientId: 'counter', roles: ['issuance:offer'], secret });
     const other = await served.openAs('status', 'counter', secret);

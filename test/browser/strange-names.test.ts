@@ -29,7 +29,7 @@ const QUESTION = {
   },
 };
 
-describe('Malicious names', function () {
+describe('malicious names', function () {
   this.timeout(120_000);
   let visitors: Visitors;
   let offer: { uri: string; pageUrl: string };
@@ -70,7 +70,7 @@ describe('Malicious names', function () {
     expect(await page.locator('img[src="x"]').count(), what).to.equal(0);
   };
 
-  it('run nothing in the console, and do not make a page wider than its window', async () => {
+  it('run no script in the console, and do not make a page wider than its window', async () => {
     const page = await visitors.as(ROLES, 'sessions');
     const hrefs = async (selector: string) =>
       (await page.evaluate(`[...document.querySelectorAll(${JSON.stringify(selector)})].map(({ hash }) => hash)`)) as string[];
@@ -86,7 +86,7 @@ describe('Malicious names', function () {
     expect(places.length).to.be.greaterThan(pages.length + 3);
   });
 
-  it('run nothing in the phone', async () => {
+  it('run no script in the phone', async () => {
     const page = await visitors.as(ROLES, 'phone');
     const open = async (link: string) => {
       await page.getByLabel('Link of an offer or a request').fill(link);
@@ -106,7 +106,7 @@ describe('Malicious names', function () {
     await expectUnbroken(page, 'shown');
   });
 
-  it('run nothing on pages for users, and do not reverse the direction of other texts', async () => {
+  it('run no script on end-user pages, and do not reverse the direction of other texts', async () => {
     const { context, page, faults } = (await openWindow(visitors.served.browser, visitors.served.address)) as Watched;
     for (const address of [(await make()).pageUrl, (await ask()).pageUrl]) {
       await page.goto(address);

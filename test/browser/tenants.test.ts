@@ -4,7 +4,7 @@ import { expectAccessible } from './support/accessible.ts';
 import { focused, heardOf, press } from './support/keyboard.ts';
 import { Visitors } from './support/visitors.ts';
 
-describe('The page of a tenant', function () {
+describe('tenant page', function () {
   this.timeout(60_000);
   let visitors: Visitors;
 
@@ -25,7 +25,7 @@ describe('The page of a tenant', function () {
     return (await visitors.served.service.call('GET', `/tenant/${id}`, { token })).body?.status;
   };
 
-  it('is linked from its row, and links to its audit log', async () => {
+  it('is linked from the row of the tenant, and links to its audit log', async () => {
     const page = await visitors.asOperator('tenants');
     await page.getByRole('row', { name: /acme/ }).getByRole('link', { name: 'acme' }).click();
     await page.getByRole('heading', { name: 'Tenant acme' }).waitFor();
@@ -38,7 +38,7 @@ describe('The page of a tenant', function () {
     await page.getByLabel('Log of').locator('option:checked', { hasText: 'acme' }).waitFor({ state: 'attached' });
   });
 
-  it('suspends and activates it after a confirmation', async () => {
+  it('suspends and activates the tenant after a confirmation', async () => {
     const page = await visitors.asOperator('tenants/acme');
     await confirm(page, 'Suspend', 'Suspend acme?');
     await heardOf(page, /acme serves nobody now/);
@@ -48,7 +48,7 @@ describe('The page of a tenant', function () {
     expect(await statusOf('acme')).to.equal('active');
   });
 
-  it('deletes it after its id was typed, and continues with the other logged in clients', async () => {
+  it('deletes the tenant after its id was typed, and continues with the other logged in clients', async () => {
     const page = await visitors.asOperator('tenants');
     await press(page, 'New tenant');
     const dialog = page.getByRole('dialog', { name: 'New tenant' });
@@ -115,7 +115,7 @@ describe('The page of a tenant', function () {
     expect(await page.getByLabel('You are').inputValue()).to.equal(clientId);
   });
 
-  it('leaves no address of a page that is not shown', async () => {
+  it('removes the tenant from the address when another page is shown', async () => {
     const page = await visitors.asOperator('settings');
     await page.evaluate('location.hash = "#sessions/of-somebody"');
     await page.waitForURL(/#try$/);

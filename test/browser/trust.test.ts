@@ -14,7 +14,7 @@ import { Visitors } from './support/visitors.ts';
 const LIST = 'https://lists.example/attestations.jwt';
 const DEGREE = { credentials: [{ id: 'd', format: 'dc+sd-jwt', meta: { vct_values: ['urn:example:degree'] } }] };
 
-describe('The page about trust', function () {
+describe('trust page', function () {
   this.timeout(60_000);
   let visitors: Visitors;
 
@@ -32,7 +32,7 @@ describe('The page about trust', function () {
   after(() => visitors?.served.close());
   afterEach(async () => expect(await visitors.leave()).to.deep.equal([]));
 
-  it('shows what fails when something expires, in words and in the picture', async () => {
+  it('shows in words and in the picture what fails when a certificate or list expires', async () => {
     const page = await visitors.as(['issuance:manage', 'presentation:manage'], 'trust');
     const rests = page.getByRole('list', { name: 'What rests on it' });
     await rests.getByRole('link', { name: 'degree', exact: true }).waitFor();
@@ -81,7 +81,7 @@ describe('The page about trust', function () {
     expect(await page.getByRole('heading', { name: 'To be trusted by this tenant' }).count()).to.equal(0);
   });
 
-  it('adds authorities of others to the selected questions', async () => {
+  it('adds authorities of other tenants to the selected presentation configurations', async () => {
     await write('/verifier/config', { id: 'another', dcql_query: DEGREE });
     const authority = await certify({ name: 'Authority of others', ca: true });
     const page = await visitors.as(['presentation:manage'], 'trust');
@@ -116,7 +116,7 @@ describe('The page about trust', function () {
     await outcome.getByText('trusted them already.').waitFor();
   });
 
-  it('shows the retrieval of followed lists, and has a new signer confirmed', async () => {
+  it('shows the retrieval of followed trust lists, and asks to confirm a new signer', async () => {
     const [known, next] = [await certify({ name: 'Operator' }), await certify({ name: 'Next operator' })];
     const trustAnchors = [{ trustList: LIST, signedBy: [pem(known)] }];
     await write('/verifier/config', { id: 'by-list', dcql_query: DEGREE, trustAnchors });
@@ -143,7 +143,7 @@ describe('The page about trust', function () {
     expect(body.trustAnchors[0].signedBy).to.have.length(2);
   });
 
-  it('shows everything page by page with its number, and searches in it', async () => {
+  it('shows all entries in numbered pages, and searches in them', async () => {
     const many = await Promise.all(Array.from({ length: 70 }, (_, number) => certify({ name: `Authority ${number}`, ca: true })));
     const trustAnchors = many.map((one) => ({ certificate: pem(one) }));
     await write('/verifier/config', { id: 'crowd', dcql_query: DEGREE, trustAnchors });
@@ -169,7 +169,7 @@ describe('The page about trust', function () {
     await page.getByText('Nothing is of this kind and called so.').waitFor();
   });
 
-  it('adds authorities to any of many questions', async () => {
+  it('adds authorities to any number of presentation configurations', async () => {
     for (let number = 0; number < 52; number++) await write('/verifier/config', { id: `many-${number}`, dcql_query: DEGREE });
     const page = await visitors.as(['presentation:manage'], 'trust');
     const section = page.getByRole('region', { name: 'To be trusted by this tenant' });
@@ -185,7 +185,7 @@ describe('The page about trust', function () {
     await section.getByText('crowd trusts 1 more.').waitFor();
   });
 
-  it('is not shown to clients that the API rejects', async () => {
+  it('is hidden from clients that the API rejects', async () => {
     const page = await visitors.as(['issuance:offer'], 'trust');
     await page.getByRole('heading', { level: 1 }).waitFor();
     expect(await page.getByRole('link', { name: 'Trust', exact: true }).count()).to.equal(0);

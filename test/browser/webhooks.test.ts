@@ -8,7 +8,7 @@ import { openBrowser, openWindow, type Watched } from './support/browser.ts';
 
 const SECRET = 'a-secret-of-this-very-client';
 
-describe('The page of the webhooks', function () {
+describe('webhooks page', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let shop: Shop;
@@ -52,7 +52,7 @@ describe('The page of the webhooks', function () {
     return page;
   };
 
-  it('counts by kind, and shows no rate of sessions that have not ended', () => {
+  it('counts webhooks by kind, and shows no rate for sessions that have not ended', () => {
     const one = { id: '1', at: '2030-01-01T00:00:00Z' };
     const rates = ratesOf([
       { ...one, webhook: 'presentation', result: 'failed' },
@@ -63,7 +63,7 @@ describe('The page of the webhooks', function () {
     expect(rates.map((rate) => `${rate.webhook} ${shareOf(rate)}`)).to.deep.equal(['claims none has ended', 'presentation 66 % delivered']);
   });
 
-  it('says what will be shown before the first call', async () => {
+  it('explains the empty page before the first call', async () => {
     const page = await come('asker');
     await page.evaluate('location.hash = "webhooks"');
     await page.getByText('No webhook was called in these sessions.').waitFor();
@@ -90,7 +90,7 @@ describe('The page of the webhooks', function () {
     await page.getByText('None: backends got what they were sent.').waitFor();
   });
 
-  it('stops at 500 sessions, or on request', async () => {
+  it('stops loading at 500 sessions, or on request', async () => {
     const page = await come('asker');
     let pages = 0;
     let isStuck = false;
@@ -143,7 +143,7 @@ describe('The page of the webhooks', function () {
     expect(await other.getByRole('heading', { name: 'Signature' }).count()).to.equal(0);
   });
 
-  it('is not shown to clients that the API rejects', async () => {
+  it('is hidden from clients that the API rejects', async () => {
     const page = await come('warden');
     await page.getByRole('link', { name: 'Clients', exact: true }).waitFor();
     expect(await page.getByRole('link', { name: 'Webhooks' }).count()).to.equal(0);

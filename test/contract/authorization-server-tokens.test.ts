@@ -14,7 +14,7 @@ const EXCHANGE = {
   clientId: 'client',
 } as const;
 
-describe('AuthorizationServers and codes', () => {
+describe('AuthorizationServers: code exchange', () => {
   let world: ForeignWorld;
   let provider: BentProvider;
   let servers: RemoteAuthorizationServers;
@@ -54,14 +54,14 @@ describe('AuthorizationServers and codes', () => {
       expect(sent()?.body).not.to.contain('client');
     });
 
-    it('sends the secret in the body when the server takes it only there', async () => {
+    it('sends the secret in the body when the server supports only client_secret_post', async () => {
       offer('private_key_jwt', 'client_secret_post');
       await exchange({ clientSecret: 'a+b' });
       expect(sent()?.headers).not.to.have.property('authorization');
       expect(new URLSearchParams(sent()?.body).get('client_secret')).to.equal('a+b');
     });
 
-    it('sends nothing to a server that takes no secret', async () => {
+    it('sends no secret to a server with token_endpoint_auth_method none', async () => {
       offer('private_key_jwt');
       expect(await outcome(exchange({ clientSecret: 's' }))).to.equal('client_authentication');
       expect(provider.hits('/token')).to.equal(0);
@@ -80,14 +80,14 @@ describe('AuthorizationServers and codes', () => {
       ['a broken connection', (response) => response.destroy(), 'unreachable'],
     ];
     for (const [what, answer, fault] of bad) {
-      it(`fails with ${fault} when the answer is ${what}, and is not tried again`, async () => {
+      it(`fails with ${fault} and is not retried when the response is ${what}`, async () => {
         provider.on('/token', answer);
         expect(await outcome(exchange())).to.equal(fault);
         expect(provider.hits('/token')).to.equal(1);
       });
     }
 
-    it('reports the error code of the server and no other text of it', async () => {
+    it('reports the error code of the server and no other text of the response', async () => {
       const json = { error: 'invalid_grant', error_description: 'Alice already used c-1' };
       provider.on('/token', { json, status: 400 });
       const error = (await exchange({ clientSecret: 'hush' }).catch((thrown) => thrown)) as AuthorizationServerError;
@@ -95,12 +95,12 @@ describe('AuthorizationServers and codes', () => {
       expect(error.message).not.to.match(/Alice|c-1|hush/);
     });
 
-    it('rejects an invalid error code', async () => {
+    it('rejects an error response with an invalid error code', async () => {
       provider.on('/token', { json: { error: 'x'.repeat(200) }, status: 400 });
       expect(await outcome(exchange())).to.equal('bad_status');
     });
 
-    it('requires a server with a token endpoint', async () => {
+    it('fails for a server without a token endpoint', async () => {
       provider.on('/.well-known/openid-configuration', { json: provider.metadata({ token_endpoint: undefined }) });
       expect(await outcome(exchange())).to.equal('bad_metadata');
     });
@@ -112,7 +112,7 @@ const STRANGER = makeKey('key-1', 'ES256');
 
 const ACME = 'acme' as TenantId;
 
-describe('AuthorizationServers and tokens', () => {
+describe('AuthorizationServers: token verification', () => {
   let world: ForeignWorld;
   let provider: BentProvider;
   let servers: RemoteAuthorizationServers;
@@ -125,9 +125,9 @@ describe('AuthorizationServers and tokens', () => {
   const accessToken = (token: string) => world.accessToken(token);
   const idToken = (token: string, access?: string) => world.idToken(token, access);
 
-  describe('a token', () => {
+  describe('an access token', () => {
     for (const alg of ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']) {
-      it(`signed with ${alg} is good`, async () => {
+      it(`signed with ${alg} is accepted`, async () => {
         provider.keys = [makeKey('key-1', alg)];
         expect(await accessToken(provider.token())).to.equal('good');
       });
@@ -158,7 +158,7 @@ describe('AuthorizationServers and tokens', () => {
       ['an algorithm that its key does not have', { header: { alg: 'ES384' } }, 'unknown_key'],
     ];
     for (const [what, bend, reason] of bent) {
-      it(`with ${what} is refused`, async () => {
+      it(`with ${what} is rejected`, async () => {
         expect(await accessToken(provider.token(bend))).to.equal(reason);
       });
     }
@@ -169,30 +169,30 @@ describe('AuthorizationServers and tokens', () => {
     });
 
     for (const form of ['pem', 'jwk'] as const) {
-      it(`with a MAC made from the public key (${form}) is refused`, async () => {
+      it(`with a MAC made from the public key (${form}) is rejected`, async () => {
         provider.keys = [makeKey('key-1', 'RS256')];
         expect(await accessToken(signWithPublicKey(provider, form))).to.equal('algorithm');
       });
     }
 
-    it('with a claim changed after signing is refused', async () => {
+    it('with a claim changed after signing is rejected', async () => {
       const [header, , signature] = provider.token().split('.');
       const [, claims] = provider.token({ claims: { sub: 'somebody else' } }).split('.');
       expect(await accessToken(`${header}.${claims}.${signature}`)).to.equal('signature');
     });
 
-    it('of another issuer with the same kid is refused', async () => {
+    it('of another issuer with the same kid is rejected', async () => {
       const other = await BentProvider.start();
       expect(await accessToken(other.token({ claims: { iss: provider.issuer } }))).to.equal('signature');
       await other.close();
     });
 
-    it('that is too long is rejected without a fetch', async () => {
+    it('that exceeds the size limit is rejected without a fetch', async () => {
       expect(await accessToken(provider.token({ claims: { filler: 'x'.repeat(65_536) } }))).to.equal('malformed');
       expect(provider.requests).to.have.length(0);
     });
 
-    it('does not say in an error what stood in it', async () => {
+    it('is not quoted in an error message', async () => {
       const token = provider.token({ claims: { iss: 'https://evil.example', sub: 'Alice' } });
       const expected = { tenantId: ACME, audience: 'client', types: [undefined], now: clock.now() };
       const error = await servers.verifyToken(provider.issuer, token, expected).catch((thrown: Error) => thrown);
@@ -201,7 +201,7 @@ describe('AuthorizationServers and tokens', () => {
   });
 
   describe('an ID token', () => {
-    it('is valid, and returns every claim', async () => {
+    it('is accepted, and all its claims are returned', async () => {
       expect(await idToken(provider.token({ header: { typ: 'JWT' } }))).to.equal('good');
     });
 
@@ -216,12 +216,12 @@ describe('AuthorizationServers and tokens', () => {
       ['the hash of another access token', { claims: { at_hash: 'AAAAAAAAAAAAAAAAAAAAAA' } }, 'access_token_hash'],
     ];
     for (const [what, bend, reason] of bent) {
-      it(`with ${what} is refused`, async () => {
+      it(`with ${what} is rejected`, async () => {
         expect(await idToken(provider.token(bend), 'opaque')).to.equal(reason);
       });
     }
 
-    it('is reported as forged before any other fault', async () => {
+    it('with an invalid signature is reported as forged before any other fault', async () => {
       const token = provider.token({ claims: { nonce: 'n-2', aud: 'others' }, key: makeKey('key-1', 'ES256') });
       expect(await idToken(token)).to.equal('signature');
     });
@@ -251,7 +251,7 @@ describe('AuthorizationServers and tokens', () => {
 const TENANT = 'acme' as TenantId;
 const JWT = { 'content-type': 'application/jwt' };
 
-describe('AuthorizationServers and userinfo', () => {
+describe('AuthorizationServers: userinfo', () => {
   let world: ForeignWorld;
   let provider: BentProvider;
   beforeEach(async () => {
@@ -303,7 +303,7 @@ describe('AuthorizationServers and userinfo', () => {
     expect(await ask()).to.deep.include({ sub: 'u-1' });
   });
 
-  it('returns nothing for an issuer without a userinfo endpoint', async () => {
+  it('returns undefined for an issuer without a userinfo endpoint', async () => {
     announce({});
     expect(await ask()).to.equal(undefined);
     expect(provider.hits('/me')).to.equal(0);
@@ -312,10 +312,10 @@ describe('AuthorizationServers and userinfo', () => {
   const bad: readonly [what: string, answer: () => Answer, told: string][] = [
     ['another subject', () => ({ json: { sub: 'u-2' } }), 'bad_answer userinfo_subject'],
     ['no subject', () => ({ json: { name: 'Ada' } }), 'bad_answer userinfo_subject'],
-    ['a subject that is no text', () => ({ json: { sub: ['u-1'] } }), 'bad_answer userinfo_subject'],
+    ['a subject that is not a string', () => ({ json: { sub: ['u-1'] } }), 'bad_answer userinfo_subject'],
     ['a list', () => ({ json: [{ sub: 'u-1' }] }), 'bad_answer userinfo_malformed'],
     ['a page', () => text('<html>', { 'content-type': 'text/html' }), 'bad_answer userinfo_malformed'],
-    ['a member twice', () => text('{"sub":"u-1","sub":"u-1"}'), 'bad_answer userinfo_malformed'],
+    ['a property twice', () => text('{"sub":"u-1","sub":"u-1"}'), 'bad_answer userinfo_malformed'],
     ['deep nesting', () => text(`{"sub":"u-1","a":${'['.repeat(500)}${']'.repeat(500)}}`), 'bad_answer userinfo_malformed'],
     ['more than fits', () => ({ json: { sub: 'u-1', name: 'x'.repeat(70_000) } }), 'too_large userinfo'],
     ['a signed answer about somebody else', () => signed({ sub: 'u-2' }), 'bad_answer userinfo_subject'],
@@ -330,19 +330,19 @@ describe('AuthorizationServers and userinfo', () => {
     ['a redirect', () => (response) => response.writeHead(302, { location: '/other' }).end(), 'redirected userinfo'],
   ];
   for (const [what, answer, end] of bad) {
-    it(`is refused with ${what}`, async () => {
+    it(`rejects a response with ${what}`, async () => {
       provider.on('/me', answer());
       expect(await told()).to.equal(end);
     });
   }
 
-  it('is not called at a forbidden address or with an invalid token', async () => {
+  it('is not called at a blocked address or with an invalid token', async () => {
     announce({ userinfo_endpoint: 'http://127.0.0.2:1/me' });
     expect(await told()).to.equal('refused_address userinfo');
     expect(await told('a\r\nb')).to.equal('bad_answer userinfo');
   });
 
-  it('makes metadata useless when its address may not be used', async () => {
+  it('makes the metadata invalid when its address is blocked', async () => {
     for (const userinfo_endpoint of ['ftp://127.0.0.1/me', 'http://a:b@127.0.0.1/me', 7]) {
       const other = await ForeignWorld.start();
       other.provider.on('/.well-known/openid-configuration', { json: other.provider.metadata({ userinfo_endpoint }) });

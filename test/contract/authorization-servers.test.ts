@@ -21,8 +21,8 @@ describe('AuthorizationServers', () => {
   const discovery = (issuer?: string) => world.discovery(issuer);
   const accessToken = (token: string) => world.accessToken(token);
 
-  describe('discovery', () => {
-    it('reads the OpenID metadata, of an issuer with a path as well', async () => {
+  describe('metadata discovery', () => {
+    it('reads the OpenID metadata, also of an issuer with a path', async () => {
       const other = await BentProvider.start('/realms/acme');
       const metadata = await servers.discover(other.issuer, ACME);
       expect(metadata.tokenEndpoint).to.equal(`${other.issuer}/token`);
@@ -43,7 +43,7 @@ describe('AuthorizationServers', () => {
       });
     }
 
-    it('refuses metadata of another issuer, and looks no further', async () => {
+    it('rejects metadata of another issuer, and tries no further address', async () => {
       provider.on('/.well-known/openid-configuration', { json: provider.metadata({ issuer: 'https://evil.example' }) });
       provider.on('/.well-known/oauth-authorization-server', { json: provider.metadata() });
       expect(await discovery()).to.equal('wrong_issuer');
@@ -54,8 +54,8 @@ describe('AuthorizationServers', () => {
       ['status 500', { json: { issuer: 'x' }, status: 500 }, 'bad_status'],
       ['no JSON', (response) => response.end('<html>'), 'not_json'],
       ['a list', { json: [] }, 'not_json'],
-      ['a member twice', (response) => response.end('{"issuer":"https://a","issuer":"https://b"}'), 'not_json'],
-      ['bytes that are no text', (response) => response.end(Buffer.from([0x7b, 0xff, 0x7d])), 'not_json'],
+      ['a property twice', (response) => response.end('{"issuer":"https://a","issuer":"https://b"}'), 'not_json'],
+      ['bytes that are not text', (response) => response.end(Buffer.from([0x7b, 0xff, 0x7d])), 'not_json'],
       ['a huge document', (response) => response.end(' '.repeat(129 * 1024)), 'too_large'],
       ['a redirect', (response) => response.writeHead(301, { location: '/' }).end(), 'redirected'],
       ['a broken connection', (response) => response.destroy(), 'unreachable'],
@@ -67,13 +67,13 @@ describe('AuthorizationServers', () => {
       });
     }
 
-    it('does not wait longer than five seconds', async () => {
+    it('times out after five seconds', async () => {
       provider.on('/.well-known/openid-configuration', () => {});
       expect(await discovery()).to.equal('timeout');
       expect(provider.hits('oauth-authorization-server')).to.equal(0);
     });
 
-    it('calls no address that the service may not call', async () => {
+    it('calls no address that is blocked for outgoing calls', async () => {
       const guarded = new GuardedHttpClient({ allow: [] });
       const strict = new RemoteAuthorizationServers({ remote: guarded, clock });
       for (const issuer of [provider.issuer, 'https://169.254.169.254', 'https://[::1]:8443']) {
@@ -88,7 +88,7 @@ describe('AuthorizationServers', () => {
       expect(provider.requests).to.have.length(0);
     });
 
-    it('are fetched once for all callers, and again after ten minutes', async () => {
+    it('fetches metadata once for all callers, and again after ten minutes', async () => {
       await Promise.all(Array.from({ length: 20 }, () => servers.discover(provider.issuer, ACME)));
       await servers.discover(provider.issuer, ACME);
       expect(provider.hits('openid-configuration')).to.equal(1);
@@ -97,7 +97,7 @@ describe('AuthorizationServers', () => {
       expect(provider.hits('openid-configuration')).to.equal(2);
     });
 
-    it('uses no old metadata when a fetch fails', async () => {
+    it('uses no expired metadata when a fetch fails', async () => {
       await servers.discover(provider.issuer, ACME);
       provider.on('/.well-known/openid-configuration', { json: {}, status: 503 });
       clock.time += 599_999;
@@ -106,7 +106,7 @@ describe('AuthorizationServers', () => {
       expect(await discovery()).to.equal('bad_status');
     });
 
-    it('remembers a failure for fifteen seconds', async () => {
+    it('caches a failure for 15 seconds', async () => {
       provider.on('/.well-known/openid-configuration', { json: {}, status: 503 });
       expect(await discovery()).to.equal('bad_status');
       provider.on('/.well-known/openid-configuration', { json: provider.metadata() });
@@ -117,7 +117,7 @@ describe('AuthorizationServers', () => {
       expect(await discovery()).to.equal('good');
     });
 
-    it('keeps metadata no longer when the clock is set back', async () => {
+    it('does not cache metadata for longer when the clock is set back', async () => {
       await servers.discover(provider.issuer, ACME);
       clock.time -= 3_600_000;
       await servers.discover(provider.issuer, ACME);
@@ -125,7 +125,7 @@ describe('AuthorizationServers', () => {
     });
   });
 
-  describe('keys', () => {
+  describe('key sets', () => {
     it('are fetched once for all waiting callers, and again after ten minutes', async () => {
       await Promise.all(Array.from({ length: 20 }, () => accessToken(provider.token())));
       expect(provider.hits('/jwks')).to.equal(1);
@@ -135,7 +135,7 @@ describe('AuthorizationServers', () => {
       expect(provider.hits('/jwks')).to.equal(2);
     });
 
-    it('are not used beyond their time when newer cannot be had', async () => {
+    it('are not used after their lifetime when a new fetch fails', async () => {
       expect(await accessToken(provider.token())).to.equal('good');
       provider.on('/jwks', { json: {}, status: 503 });
       clock.time += 600_000;
@@ -143,14 +143,14 @@ describe('AuthorizationServers', () => {
       expect(await accessToken(provider.token({ claims: { exp } }))).to.equal('bad_status');
     });
 
-    it('are looked at again when a token names one that is new', async () => {
+    it('are fetched again when a token names an unknown kid', async () => {
       expect(await accessToken(provider.token())).to.equal('good');
       provider.keys = [makeKey('key-2', 'ES256')];
       expect(await accessToken(provider.token())).to.equal('good');
       expect(provider.hits('/jwks')).to.equal(2);
     });
 
-    it('that were withdrawn count no more after that look', async () => {
+    it('lose withdrawn keys with that fetch', async () => {
       const old = provider.token();
       expect(await accessToken(old)).to.equal('good');
       provider.keys = [makeKey('key-2', 'ES256')];
@@ -158,14 +158,14 @@ describe('AuthorizationServers', () => {
       expect(await accessToken(old)).to.equal('unknown_key');
     });
 
-    it('without a name may be replaced as well', async () => {
+    it('without kid are replaced by that fetch as well', async () => {
       provider.keys = [makeKey(undefined, 'ES256')];
       expect(await accessToken(provider.token())).to.equal('good');
       provider.keys = [makeKey(undefined, 'ES256')];
       expect(await accessToken(provider.token())).to.equal('good');
     });
 
-    it('are asked for at most every thirty seconds by a flood of bad tokens', async () => {
+    it('are fetched at most every 30 seconds during a flood of invalid tokens', async () => {
       await accessToken(provider.token());
       const bad = () => accessToken(provider.token({ header: { kid: `key-${Math.random()}` } }));
       const reasons = await Promise.all(Array.from({ length: 30 }, bad));
@@ -177,7 +177,7 @@ describe('AuthorizationServers', () => {
       expect(provider.hits('/jwks')).to.equal(3);
     });
 
-    it('are not asked for again by a token whose named key is there', async () => {
+    it('are not fetched again for an invalid token whose kid is cached', async () => {
       const stranger = makeKey('key-1', 'ES256');
       for (let i = 0; i < 3; i++) {
         expect(await accessToken(provider.token({ key: stranger }))).to.equal('signature');
@@ -185,7 +185,7 @@ describe('AuthorizationServers', () => {
       expect(provider.hits('/jwks')).to.equal(1);
     });
 
-    it('stay in use when that look fails', async () => {
+    it('stay in use when that fetch fails', async () => {
       expect(await accessToken(provider.token())).to.equal('good');
       provider.on('/jwks', { json: {}, status: 503 });
       expect(await accessToken(provider.token({ header: { kid: 'key-2' } }))).to.equal('unknown_key');
@@ -201,18 +201,18 @@ describe('AuthorizationServers', () => {
       ['a redirect', (response) => response.writeHead(302, { location: '/keys' }).end(), 'redirected'],
     ];
     for (const [what, answer, fault] of bad) {
-      it(`cannot be judged when the address answers with ${what}`, async () => {
+      it(`make the token unverifiable when the address answers with ${what}`, async () => {
         provider.on('/jwks', answer);
         expect(await accessToken(provider.token())).to.equal(fault);
       });
     }
 
-    it('cannot be had from a server that names no address for them', async () => {
+    it('make the token unverifiable when the metadata has no jwks_uri', async () => {
       provider.on('/.well-known/openid-configuration', { json: provider.metadata({ jwks_uri: undefined }) });
       expect(await accessToken(provider.token())).to.equal('bad_metadata');
     });
 
-    it('are never taken from an address that may not be called', async () => {
+    it('are never fetched from a blocked address', async () => {
       provider.on('/.well-known/openid-configuration', { json: provider.metadata({ jwks_uri: 'https://169.254.169.254/jwks' }) });
       expect(await accessToken(provider.token())).to.equal('refused_address');
     });

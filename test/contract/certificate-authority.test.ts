@@ -54,14 +54,14 @@ describe('X509Authority', () => {
     });
   }
 
-  it('writes ECDSA signatures as DER whatever the leading bytes of r and s are', async () => {
+  it('writes valid DER for ECDSA signatures with any leading bytes of r and s', async () => {
     const key = await kms.generate('acme', 'ES256');
     const signer = { key: signingKey('acme', key) };
     // The authority verifies what it issues; many rounds meet short and padded integers.
     for (let round = 0; round < 300; round++) await authority.issue(aRequest(key.publicJwk), signer);
   });
 
-  it('states validity, names, positive 20-byte serial numbers and key identifiers', async () => {
+  it('writes validity, names, positive 20-byte serial numbers and key identifiers', async () => {
     const [root, key] = [await kms.generate('acme', 'ES256'), await kms.generate('acme', 'ES256')];
     const signer = signingKey('acme', root);
     const caDer = await authority.issue(aRequest(root.publicJwk, { kind: 'ca' }), { key: signer });

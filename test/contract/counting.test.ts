@@ -4,8 +4,8 @@ import { databases, rawSql } from '../support/databases.ts';
 import { countWork } from '../support/measurements.ts';
 import { countingProxy } from '../support/proxies.ts';
 
-describe('what counts the work of a service', () => {
-  it('sees signatures and keys of everybody who imported the function before, and leaves a wallet out', async () => {
+describe('counter of database and cryptography calls', () => {
+  it('counts signatures and keys of modules that imported the function earlier, and excludes the wallet', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const jwk = publicKey.export({ format: 'jwk' });
     const original = crypto.sign;
@@ -23,7 +23,7 @@ describe('what counts the work of a service', () => {
     expect(sign).to.equal(original);
   });
 
-  it('sees statements, and a transaction as one commit however much it writes', async function () {
+  it('counts statements, and each transaction as one commit', async function () {
     const database = await databases()
       .find(({ name }) => name === 'postgres')
       ?.open();

@@ -19,8 +19,8 @@ const messageOf = (promise: Promise<unknown>) =>
     (error: Error) => error.message,
   );
 
-describe('the address of the database', () => {
-  it('that is mistyped makes none, and the words say which', async function () {
+describe('database address', () => {
+  it('with a typing error creates no database, and the message names the error', async function () {
     const made = await databases()
       .find(({ name }) => name === 'postgres')
       ?.open();
@@ -30,7 +30,7 @@ describe('the address of the database', () => {
       const name = new URL(url).pathname.slice(1);
       for (const migrates of [true, false]) {
         expect(await messageOf(openDatabase({ url, poolSize: 2, migrates }))).to.equal(
-          `DATABASE_URL: there is no ${urlWithoutCredentials(url)}; make it, or correct its name`,
+          `DATABASE_URL: ${urlWithoutCredentials(url)} does not exist; create it, or correct its name`,
         );
       }
       const found = await rawSql(made.url, (run) => run(`select 1 from pg_database where datname = '${name}'`));
@@ -40,7 +40,7 @@ describe('the address of the database', () => {
     }
   });
 
-  it('with a mistyped file creates a new database, and the log names it', () => {
+  it('with a new file name creates a database, and the log names the file', () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
     try {
       const file = join(folder, 'here.sqlite');
@@ -54,7 +54,7 @@ describe('the address of the database', () => {
     }
   });
 
-  it('may name the socket of a server on this machine', async function () {
+  it('may name a Unix socket', async function () {
     const made = await databases()
       .find(({ name }) => name === 'postgres')
       ?.open();
@@ -83,7 +83,7 @@ describe('the address of the database', () => {
     );
   });
 
-  it('without a user, or with an invalid file, are reported as such', async () => {
+  it('without a user, or with an invalid file, is reported as such', async () => {
     const nobody = await messageOf(openDatabase({ url: 'postgres://u:geheim@127.0.0.1:1/x', poolSize: 2 }));
     expect(nobody).to.equal('DATABASE_URL: postgres://127.0.0.1:1/x does not answer (ECONNREFUSED)');
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-address-'));
@@ -98,7 +98,7 @@ describe('the address of the database', () => {
     }
   });
 
-  it('with a file admits one service at a time, and any number of readers', async () => {
+  it('of a file admits one service at a time and any number of readers', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-held-'));
     const url = `sqlite:${join(folder, 'held.sqlite')}`;
     const cipher = new MasterCipher({ masterSecrets: ['a master secret for the tests 0123456789'] });
@@ -114,7 +114,7 @@ describe('the address of the database', () => {
       const before = await sealed();
       for (const at of [url, `sqlite:${alias}`]) {
         const refused = await messageOf(open(at, newer));
-        expect(refused).to.match(/^another service has .*\.sqlite; several at once need PostgreSQL/);
+        expect(refused).to.match(/^another service uses .*\.sqlite; several processes require PostgreSQL/);
       }
       expect(await sealed(), 'nothing was written').to.deep.equal(before);
       await (await OrmStore.open({ url, poolSize: 2, migrates: false }, cipher)).close();
@@ -171,7 +171,7 @@ describe('the address of the database', () => {
       return { message, heard: heard.join() };
     };
 
-    it('sends its credentials only to a server that the authority certified', async () => {
+    it('sends the credentials only to a server with a certificate of the configured authority', async () => {
       const right = await attempt('localhost', `sslmode=verify-full&sslrootcert=${join(folder, 'ca.pem')}`);
       expect(right.heard).to.include('somebody');
       for (const [host, parameters] of [
@@ -189,7 +189,7 @@ describe('the address of the database', () => {
       expect(anyName.heard).to.include('somebody');
     });
 
-    it('names the file of an authority that cannot be read', async () => {
+    it('reports the path of a certificate file that cannot be read', async () => {
       const { message } = await attempt('localhost', 'sslmode=verify-full&sslrootcert=/no/such/file');
       expect(message).to.include('sslrootcert /no/such/file cannot be read');
     });
@@ -225,7 +225,7 @@ function askerOf(file: string): Asker {
   };
 }
 
-describe('the file of a SQLite database', () => {
+describe('SQLite database file', () => {
   let folder: string;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
@@ -252,14 +252,14 @@ describe('the file of a SQLite database', () => {
     }
   });
 
-  it('of an earlier release becomes so', async () => {
+  it('of an earlier release becomes accessible only to its owner', async () => {
     writeFileSync(join(folder, 'vidimus.sqlite'), '');
     chmodSync(join(folder, 'vidimus.sqlite'), 0o644);
     const { seen } = await opened();
     for (const [name, mode] of Object.entries(seen)) expect(mode, name).to.equal(0o600);
   });
 
-  it('goes to one of several services that ask for it at the same moment', async () => {
+  it('is opened by one of several services that start simultaneously', async () => {
     const file = join(folder, 'vidimus.sqlite');
     for (let round = 0; round < 6; round++) {
       const askers = [1, 2, 3].map(() => askerOf(file));
@@ -275,7 +275,7 @@ describe('the file of a SQLite database', () => {
     }
   });
 
-  it('stays locked for as long as it is open, so that no other program takes itself for the last one', async function () {
+  it('stays locked while it is open, so that another program does not take itself for the last user', async function () {
     // Programs with an older SQLite remove the log then, and what is written from then on is lost.
     if (!existsSync('/proc/locks')) return this.skip();
     const file = join(folder, 'vidimus.sqlite');

@@ -21,7 +21,7 @@ const ME = 'this process';
 type Client = { query(text: string): Promise<{ rows: Record<string, unknown>[] }>; release(): void };
 
 for (const kind of databases()) {
-  describe(`The event log on ${kind.name}`, () => {
+  describe(`event log on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let store: OrmStore;
     let tenantId: TenantId;
@@ -116,7 +116,7 @@ for (const kind of databases()) {
       expect(await handOn()).to.deep.equal([]);
     });
 
-    it('is handed on by one process, and by another when that one leaves or is silent', async () => {
+    it('is forwarded by one process, and by another one when that process ends or is silent', async () => {
       await log().startRelay();
       const isTaken = async (holder: string, leaseSeconds: number) => (await log().nextEvents(holder, leaseSeconds, LIMIT)) !== undefined;
       expect(await isTaken('one', 60)).to.equal(true);
@@ -130,7 +130,7 @@ for (const kind of databases()) {
       expect(await isTaken('one', 60)).to.equal(true);
     });
 
-    it('is not handed on before it begins', async () => {
+    it('is not forwarded before it begins', async () => {
       expect(await log().nextEvents(ME, 60, LIMIT)).to.equal(undefined);
     });
 
@@ -144,7 +144,7 @@ for (const kind of databases()) {
       expect(await handOn()).to.deep.equal(shown(session, 1, 2));
     });
 
-    it('skips the events of a removed session, and returns no event without its kind', async () => {
+    it('skips the events of a removed session, and returns no event without its type', async () => {
       await log().startRelay();
       const gone = await open();
       await store.commit(tenantId, { removes: gone.id }, NOW);
@@ -155,7 +155,7 @@ for (const kind of databases()) {
       expect(batch.events[0]?.kind).to.equal(undefined);
     });
 
-    it('says how much of it the clean-up removed before it was handed on', async () => {
+    it('reports how many unforwarded events the clean-up removed', async () => {
       const cleanUp = () => log().cleanUpSessions(seconds(90_000), 100, { ttlSeconds: 86_400 });
       await fail(await open());
       expect(await cleanUp(), 'nobody is to be told').to.deep.equal({ removed: 1, anonymized: 0 });
@@ -169,7 +169,7 @@ for (const kind of databases()) {
 
     if (kind.name !== 'postgres') return;
 
-    describe('where several write at the same time', () => {
+    describe('with concurrent writers', () => {
       let clients: Client[];
       let close: () => Promise<void>;
       beforeEach(async () => {
@@ -261,7 +261,7 @@ for (const kind of databases()) {
         expect(await handOn()).to.deep.equal(shown(last, 1));
       });
 
-      it('costs the same among many events as among few', async () => {
+      it('reads a page at the same cost among many events as among few', async () => {
         await raw(`insert into session_events (tenant_id, session_id, version, status, at)
           select '${tenantId}', 's' || i / 3, i % 3 + 1, 'failed', 0 from generate_series(1, 60000) i`);
         await log().startRelay();
@@ -300,8 +300,8 @@ async function untilOtherDatabasesEnd(kind: string, run: Run): Promise<void> {
   for (let present = before; before.some((one) => present.includes(one)); present = await writing()) await pause(5);
 }
 
-describeUpgrade('An event log from before it was handed on', (upgrade, kind) => {
-  it('is kept, begins with what happens afterwards, and takes events of the release before', async () => {
+describeUpgrade('event log of a release without forwarding', (upgrade, kind) => {
+  it('is kept, begins with later changes, and accepts events of the previous release', async () => {
     const { url, start, goBack } = upgrade();
     const { Store } = await import('../../application/ports/store.ts');
     const older = await start();

@@ -5,7 +5,7 @@ import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { aBatch, addTenant, NOW, openOffer, seconds } from './store/builders.ts';
 
 for (const kind of databases()) {
-  describe(`A list that credentials follow and whose row does not open, on ${kind.name}`, () => {
+  describe(`followed status list whose row cannot be decrypted, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let store: OrmStore;
     before(async function () {
@@ -33,7 +33,7 @@ for (const kind of databases()) {
       const due = async (now: Date) => (await store.maintenance.dueFollowedLists(now, 8)).map(({ id }) => id);
       expect(await due(seconds(1))).to.deep.equal(['sound']);
       const rows = await rawSql(url, (run) => run("select failure, failures from followed_lists where id = 'spoiled'"));
-      expect(JSON.stringify(rows)).to.include('does not open');
+      expect(JSON.stringify(rows)).to.include('cannot be decrypted');
       // Until it is tried again it is not even looked at.
       expect(await due(seconds(2))).to.deep.equal(['sound']);
       expect(await due(seconds(3_600))).to.deep.equal(['sound']);

@@ -29,7 +29,7 @@ const Driver: new (file: string) => { prepare(text: string): { all(...values: re
   createRequire(import.meta.url)('better-sqlite3');
 
 for (const kind of databases()) {
-  describe(`Jobs on ${kind.name}`, () => {
+  describe(`job costs on ${kind.name}`, () => {
     let database: TestDatabase;
     let store: OrmStore;
     let raw: Awaited<ReturnType<typeof openRaw>>;
@@ -80,7 +80,7 @@ for (const kind of databases()) {
         return Number(row?.['blocks']);
       };
 
-      it('expire-sessions and clean-up-sessions touch as many blocks with ten times as many sessions stored', async () => {
+      it('expire-sessions and clean-up-sessions read the same number of blocks with ten times as many stored sessions', async () => {
         const now = Date.now();
         const cost = () => blocksOf(EXPIRY_STATEMENTS.postgres, [now, now - 150_000, '', 2_000, '']);
         await fill(2_000, now);
@@ -97,7 +97,7 @@ for (const kind of databases()) {
     }
 
     if (kind.name === 'sqlite') {
-      it('jobs and lists read sessions in the order of an index, also where one tenant has nearly all of them', async () => {
+      it('jobs and lists read sessions in index order, also when one tenant has nearly all sessions', async () => {
         const now = Date.now();
         await fill(20_000, now);
         await raw.run('analyze');
@@ -131,7 +131,7 @@ for (const kind of databases()) {
       });
     }
 
-    it('expire-sessions expires what became due, however much is finished before it', async () => {
+    it('expire-sessions expires due sessions regardless of the number of finished sessions', async () => {
       const now = Date.now();
       await fill(3_000, now);
       const { session } = await openOffer(store, tenantId, {
@@ -198,7 +198,7 @@ for (const kind of databases()) {
         raw.run(`update tenants set session_config = '{"cleanupMode":"${mode}","ttlSeconds":${ttlSeconds}}' where id = '${tenantId}'`);
       const left = async () => Number((await raw.run('select count(*) as n from sessions'))[0]?.['n']);
 
-      it('visits each due session once, and those that it anonymized not again', async () => {
+      it('visits each due session once, and anonymized sessions not again', async () => {
         const now = Date.now();
         await keep('anonymize');
         await fill(1_000, now - DAY);
@@ -222,7 +222,7 @@ for (const kind of databases()) {
         expect(await left()).to.equal(0);
       });
 
-      it('comes back within ten minutes for a session that was still open', async () => {
+      it('visits a session that was still open again within ten minutes', async () => {
         const now = Date.now();
         await keep('full', 60);
         await fill(20, now - 120_000);
@@ -293,7 +293,7 @@ for (const kind of databases()) {
       });
     }
 
-    describe('arithmetic of sizes, counts and times above 2^31', () => {
+    describe('sizes, counts and times above 2^31', () => {
       if (kind.name === 'postgres') {
         it('refresh-statistics works when a table has 65,536 pages or more', async () => {
           for (const table of ['sessions', 'grants']) await raw.run(`update pg_class set relpages = 2000000000 where relname = '${table}'`);
@@ -314,7 +314,7 @@ for (const kind of databases()) {
         });
       }
 
-      it('a status list with a counter close to 2^31 answers that it is full', async () => {
+      it('a status list with a counter close to 2^31 reports that it is full', async () => {
         const list = await addList(store, tenantId);
         await raw.run(`update status_lists set capacity = 2147483647, used_entries = 2147483600 where id = '${list.id}'`);
         const steps = stepsOf(store, tenantId);
@@ -323,13 +323,13 @@ for (const kind of databases()) {
         expect(await steps.allocateStatusRun(list, 10, 2_147_483_640)).to.equal(undefined);
       });
 
-      it('the fill of all lists is summed up', async () => {
+      it('the fill levels of all lists are summed up', async () => {
         for (let n = 0; n < 3; n++) await addList(store, tenantId);
         await raw.run('update status_lists set capacity = 2147483647, used_entries = 2147483647');
         expect(await store.maintenance.listFill()).to.deep.equal({ ...{ lists: 3, used: 3 * 2_147_483_647, capacity: 3 * 2_147_483_647 } });
       });
 
-      it('revisions of a tenant continue', async () => {
+      it('revisions of a tenant are incremented', async () => {
         await raw.run(`update tenants set revisions = '{"all":${ABOVE_INT},"credentials":${ABOVE_INT}}' where id = '${tenantId}'`);
         if (kind.name === 'postgres') await raw.run(`update tenants set revision = revision + 1 where id = '${tenantId}'`);
         await store.forTenant(tenantId, (own) => own.credentialConfigurations.put(aConfiguration('one')), { by: 'system' });

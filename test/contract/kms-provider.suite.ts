@@ -22,7 +22,7 @@ export function describeKmsProvider(title: string, name: string, make: () => Pro
     });
 
     for (const algorithm of SIGNING_ALGORITHMS) {
-      it(`makes ${algorithm} keys and signs with them in the raw form`, async () => {
+      it(`creates ${algorithm} keys and signs with them in the raw form`, async () => {
         const key = await provider.generate('acme', algorithm);
         expect(key.handle).to.include({ kms: name, algorithm });
         expect(algorithmOf(key.publicJwk)).to.equal(algorithm);
@@ -34,7 +34,7 @@ export function describeKmsProvider(title: string, name: string, make: () => Pro
       });
     }
 
-    it('signs text and its UTF-8 bytes alike', async () => {
+    it('creates the same signature input for a text and its UTF-8 bytes', async () => {
       const key = await provider.generate('acme', 'ES256');
       const signature = await provider.sign(signingKey('acme', key), new TextEncoder().encode('Grüße'));
       expect(isSignedBy(key.publicJwk, 'Grüße', signature)).to.equal(true);
@@ -46,19 +46,19 @@ export function describeKmsProvider(title: string, name: string, make: () => Pro
       expect(one.publicJwk).to.not.deep.equal(two.publicJwk);
     });
 
-    it('never shows a private member', async () => {
+    it('never returns a private key property', async () => {
       const key = await provider.generate('acme', 'EdDSA');
       expect(key.publicJwk).to.not.have.any.keys('d', 'k');
     });
 
-    it('does not sign for another tenant', async () => {
+    it('rejects a signature for another tenant', async () => {
       const key = await provider.generate('acme', 'ES256');
       await provider.sign(signingKey('acme', key), 'warm');
       const error = await failing(async () => provider.sign(signingKey('other', key), 'data'));
       expect(error).to.be.instanceOf(Error);
     });
 
-    it('does not sign with an algorithm that is not the one of the key', async () => {
+    it('rejects an algorithm that differs from the algorithm of the key', async () => {
       const key = await provider.generate('acme', 'ES256');
       const handle = { ...key.handle, algorithm: 'ES384' as const };
       const error = await failing(async () => provider.sign(signingKey('acme', { ...key, handle }), 'data'));

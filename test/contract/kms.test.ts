@@ -19,30 +19,30 @@ describeKmsProvider('LocalKms', 'local', () => makeLocal());
 describe('LocalKms', () => {
   const local = makeLocal();
 
-  it('signs after a restart with what was stored', async () => {
+  it('signs with a stored key after a restart', async () => {
     const key = await local.generate('acme', 'ES256');
     const signature = makeLocal().sign(signingKey('acme', key), 'data');
     expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);
   });
 
-  it('does not sign with a sealed key that was put in place of another', async () => {
+  it('rejects a sealed key that was copied to the place of another key', async () => {
     const [one, two] = [await local.generate('acme', 'ES256'), await local.generate('acme', 'ES256')];
     local.sign(signingKey('acme', one), 'warm');
     const swapped: StoredKey = { ...one, sealedKey: two.sealedKey ?? '' };
     expect(() => local.sign(signingKey('acme', swapped), 'data')).to.throw();
-    expect(() => local.sign({ tenantId: 'acme', handle: one.handle }, 'data')).to.throw('private half');
+    expect(() => local.sign({ tenantId: 'acme', handle: one.handle }, 'data')).to.throw('private key');
   });
 
   describe('import', () => {
     for (const namedCurve of ['P-256', 'P-384', 'P-521']) {
-      it(`takes a ${namedCurve} key as JWK and as PKCS#8`, async () => {
+      it(`accepts a ${namedCurve} key as JWK and as PKCS#8`, async () => {
         const { privateKey } = generateKeyPairSync('ec', { namedCurve });
         await expectImport(privateKey.export({ format: 'jwk' }) as PrivateKeyMaterial);
         await expectImport(privateKey.export({ format: 'der', type: 'pkcs8' }));
       });
     }
 
-    it('takes an Ed25519 key as JWK and as PKCS#8', async () => {
+    it('accepts an Ed25519 key as JWK and as PKCS#8', async () => {
       const { privateKey } = generateKeyPairSync('ed25519');
       await expectImport(privateKey.export({ format: 'jwk' }) as PrivateKeyMaterial);
       await expectImport(privateKey.export({ format: 'der', type: 'pkcs8' }));
@@ -65,7 +65,7 @@ describe('LocalKms', () => {
       'no key at all': () => Buffer.from('not a key'),
     };
     for (const [name, make] of Object.entries(refused)) {
-      it(`refuses ${name}`, async () => {
+      it(`rejects ${name}`, async () => {
         const error = await failing(() => local.import('acme', make() as PrivateKeyMaterial));
         expect(error).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
       });
@@ -77,7 +77,7 @@ describe('KmsRegistry', () => {
   const providers = ['first', 'second'].map((name) => ({ name, type: 'local', provider: makeLocal(name) }));
   const registry = new KmsRegistry({ providers, default: 'second', tenantDefaults: { acme: 'first' } });
 
-  it('makes keys at the named, else the tenant’s, else the default provider', async () => {
+  it('creates keys at the named provider, otherwise at the default of the tenant, otherwise at the default of the service', async () => {
     expect((await registry.generate('other', 'ES256')).handle.kms).to.equal('second');
     expect((await registry.generate('acme', 'ES256')).handle.kms).to.equal('first');
     expect((await registry.generate('acme', 'ES256', 'second')).handle.kms).to.equal('second');
@@ -89,14 +89,14 @@ describe('KmsRegistry', () => {
     expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);
   });
 
-  it('lists the default first', () => {
+  it('lists the default provider first', () => {
     expect(registry.providers()).to.deep.equal([
       { name: 'second', type: 'local', default: true, algorithms: SIGNING_ALGORITHMS },
       { name: 'first', type: 'local', default: false, algorithms: SIGNING_ALGORITHMS },
     ]);
   });
 
-  it('is unavailable for a key whose provider is not configured, which it names in the log alone', async () => {
+  it('reports a key of an unconfigured provider as unavailable, and names the provider only in the log', async () => {
     const key = await registry.generate('acme', 'ES256');
     const handle = { ...key.handle, kms: 'vault-eu' };
     const error = await failing(async () => registry.sign(signingKey('acme', { ...key, handle }), 'data'));
@@ -105,12 +105,12 @@ describe('KmsRegistry', () => {
     expect(error).to.have.nested.property('cause.message').that.contains('"vault-eu"');
   });
 
-  it('refuses to make a key at a provider that the caller misnamed', async () => {
+  it('rejects a new key for an unknown provider name', async () => {
     const error = await failing(() => registry.generate('acme', 'ES256', 'vault-eu'));
     expect(error).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
   });
 
-  it('does not start with a default that is not configured or with one name twice', () => {
+  it('rejects a default that is not configured and a duplicate provider name at the start', () => {
     expect(() => new KmsRegistry({ providers, default: 'third' })).to.throw('"third"');
     expect(() => new KmsRegistry({ providers, default: 'first', tenantDefaults: { a: 'x' } })).to.throw('"x"');
     expect(() => new KmsRegistry({ providers: [...providers, ...providers], default: 'first' })).to.throw('twice');

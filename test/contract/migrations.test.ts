@@ -9,7 +9,7 @@ import { databases, openRaw, type TestDatabase } from '../support/databases.ts';
 const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
 
 for (const kind of databases()) {
-  describe(`The migrations for ${kind.name}`, () => {
+  describe(`migrations on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     before(async function () {
       database = await kind.openEmpty();
@@ -17,7 +17,7 @@ for (const kind of databases()) {
     });
     after(() => database?.drop());
 
-    it('have everything that the rows have, by their snapshot', async () => {
+    it('create every column of the entities, by their snapshot', async () => {
       const orm = await connect({ url: database?.url ?? '', poolSize: 2 });
       try {
         expect(await orm.migrator.checkSchema()).to.equal(false);
@@ -26,7 +26,7 @@ for (const kind of databases()) {
       }
     });
 
-    it('keep what revocations of an earlier release refuse to grants of it', async function () {
+    it('keep the revocations of an earlier release effective for its grants', async function () {
       const used = await kind.openEmpty();
       if (used === undefined) return this.skip();
       await runMigrations({ url: used.url, poolSize: 2 }, 'Migration00000000000037_grants_of_subjects');
@@ -73,7 +73,7 @@ for (const kind of databases()) {
 
     if (kind.name !== 'postgres') return;
 
-    it('need not read what extensions there are', async function () {
+    it('run without the right to list extensions', async function () {
       const closed = await kind.openEmpty();
       if (closed === undefined) return this.skip();
       const { run, close } = await openRaw(closed.url);
@@ -88,7 +88,7 @@ for (const kind of databases()) {
       }
     });
 
-    it('wait for a change that is under way, and hold nothing that it wants', async function () {
+    it('wait for a transaction that is under way, without holding a lock that it needs', async function () {
       const used = await kind.openEmpty();
       if (used === undefined) return this.skip();
       await runMigrations({ url: used.url, poolSize: 2 }, 'Migration00000000000031_tenant_ends');

@@ -55,7 +55,7 @@ describe('OUTBOUND_ALLOW', () => {
     }
   });
 
-  it('has each entry that cannot be read named in the one message of the start', () => {
+  it('reports all invalid entries in one message at the start', () => {
     const message = () => readSettings({ ...GOOD, PORT: 'x', OUTBOUND_ALLOW: ['10.0.0.1', ...unreadable].join() });
     expect(message).to.throw(SettingsError, 'PORT: ');
     for (const entry of unreadable) {
@@ -64,10 +64,10 @@ describe('OUTBOUND_ALLOW', () => {
     }
   });
 
-  describe('for one tenant', () => {
+  describe('with entries for one tenant', () => {
     const guard = new AddressGuard(['acme=10.0.0.0/8', 'acme=backend.internal', 'shared.internal']);
 
-    it('opens what it names to that tenant, and to no other and not to the service itself', () => {
+    it('allows its addresses for that tenant only, not for another tenant or the service', () => {
       for (const url of ['https://10.1.2.3/', 'http://backend.internal/', 'http://10.1.2.3:8080/']) {
         expect(guard.forTenant('acme').refuses(url), url).to.equal(false);
         expect(guard.forTenant('beta').refuses(url), url).to.equal(true);
@@ -76,7 +76,7 @@ describe('OUTBOUND_ALLOW', () => {
       expect(guard.forTenant('beta').refuses('http://shared.internal/')).to.equal(false);
     });
 
-    it('counts where a name turns out to lead', async () => {
+    it('is matched against the addresses that a name resolves to', async () => {
       const allow = ['acme=127.0.0.0/8'];
       const url = 'https://name.example:1/';
       expect(await faultOf(['127.0.0.1'], allow, url, 'acme')).to.equal('unreachable');
@@ -84,7 +84,7 @@ describe('OUTBOUND_ALLOW', () => {
     });
   });
 
-  describe('and metadata services', () => {
+  describe('with metadata services of cloud providers', () => {
     const everything = ['0.0.0.0/0', '::/0', '*.internal', '*.com', 'backend.example', 'metadata.other'];
     const literals = [
       '169.254.169.254',
@@ -110,7 +110,7 @@ describe('OUTBOUND_ALLOW', () => {
       '192.0.0.192',
     ];
 
-    it('are refused in every spelling although all private addresses are allowed', async () => {
+    it('rejects them in every spelling although all private addresses are allowed', async () => {
       for (const host of literals) {
         for (const scheme of ['http', 'https']) {
           expect(new AddressGuard(everything).forTenant('acme').refuses(`${scheme}://${host}/latest`), host).to.equal(true);
@@ -119,7 +119,7 @@ describe('OUTBOUND_ALLOW', () => {
       }
     });
 
-    it('are refused behind any name, also beside other addresses and where the name is listed', async () => {
+    it('rejects them behind any name, also beside other addresses and when the name is listed', async () => {
       for (const address of ['169.254.169.254', '::ffff:169.254.169.254', 'fd00:ec2::254', '168.63.129.16']) {
         for (const host of ['backend.example', 'metadata.other', 'x.internal']) {
           expect(await faultOf([address], everything, `http://${host}/`), host).to.equal('refused_address');
@@ -128,14 +128,14 @@ describe('OUTBOUND_ALLOW', () => {
       }
     });
 
-    it('are refused by their names, whatever these lead to', async () => {
+    it('rejects their names, for any addresses that these resolve to', async () => {
       for (const host of ['metadata.google.internal', 'METADATA.google.internal.', 'metadata', 'instance-data']) {
         expect(new AddressGuard(everything).forTenant('acme').refuses(`http://${host}/`), host).to.equal(true);
         expect(await faultOf(['127.0.0.1'], everything, `http://${host}:1/`), host).to.equal('refused_address');
       }
     });
 
-    it('are called where an entry names just the address or just the name', async () => {
+    it('allows them when an entry lists exactly the address or exactly the name', async () => {
       const address = new AddressGuard(['169.254.169.254']).forTenant('acme');
       expect(address.refuses('http://169.254.169.254/latest')).to.equal(false);
       expect(address.refuses('http://169.254.170.2/')).to.equal(true);
@@ -144,7 +144,7 @@ describe('OUTBOUND_ALLOW', () => {
       expect(new AddressGuard(['acme=169.254.169.254']).forTenant('beta').refuses('http://169.254.169.254/')).to.equal(true);
     });
 
-    it('leave other private addresses as they are', () => {
+    it('does not change the rules for other private addresses', () => {
       const guard = new AddressGuard(everything).forTenant('acme');
       for (const host of ['10.0.0.1', '192.168.1.1', '[fd00::1]', '100.100.100.1', '[64:ff9b::a00:1]']) {
         expect(guard.refuses(`http://${host}/`), host).to.equal(false);

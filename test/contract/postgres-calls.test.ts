@@ -19,7 +19,7 @@ const CALLS: Readonly<Record<string, readonly Parameter[]>> = {
   'a text beyond what room is kept for': ['€'.repeat(300_000), 0, 0, true, [], [], '{}', 0],
 };
 
-describe('A statement of wallet paths on PostgreSQL', () => {
+describe('wallet statement on PostgreSQL', () => {
   let database: TestDatabase | undefined;
   before(async function () {
     database = await postgres?.open();
@@ -38,7 +38,7 @@ describe('A statement of wallet paths on PostgreSQL', () => {
   }
 
   for (const [what, values] of Object.entries(CALLS)) {
-    it(`answers alike when it is prepared and afterwards (${what})`, async () => {
+    it(`returns the same result when it is prepared and afterwards (${what})`, async () => {
       const [first, second, third] = await onOne(async (sql) => [
         await sql.query(ECHO, values),
         await sql.query(ECHO, values),
@@ -51,7 +51,7 @@ describe('A statement of wallet paths on PostgreSQL', () => {
     });
   }
 
-  it('answers many rows, and none', async () => {
+  it('returns many rows, and an empty result', async () => {
     const count = namedStatement('count', 'select n, n * 2 as twice from generate_series(1, $1::int) n');
     await onOne(async (sql) => {
       for (const rows of [3, 1_000, 0, 3]) {
@@ -62,7 +62,7 @@ describe('A statement of wallet paths on PostgreSQL', () => {
     });
   });
 
-  it('that fails says why, and the next gets another connection', async () => {
+  it('reports the error of a failed statement, and the next statement gets another connection', async () => {
     const divide = namedStatement('divide', 'select 1 / $1::int as result, pg_backend_pid() as process');
     await onOne(async (sql) => {
       const [before] = await sql.query(divide, [1]);
@@ -79,7 +79,7 @@ describe('A statement of wallet paths on PostgreSQL', () => {
     });
   });
 
-  it('takes no text for the end of another', async () => {
+  it('assigns multi-byte texts of any length to the correct parameters', async () => {
     const pair = namedStatement('pair', 'select $1::text as one, $2::text as other');
     await onOne(async (sql) => {
       await sql.query(pair, ['', '']);

@@ -9,7 +9,7 @@ const SECRET = 'a secret of somebody';
 /** A placeholder, written so that nobody takes it for a template. */
 const of = (inside: string) => `$\{${inside}}`;
 
-describe('the configuration folder', () => {
+describe('configuration folder', () => {
   let folder: string;
 
   beforeEach(() => {
@@ -26,7 +26,7 @@ describe('the configuration folder', () => {
   const read = (environment = {}) => readFolder(folder, environment);
   const faults = () => read().faults.map(({ file, path, message }) => `${file}|${path}|${message}`);
 
-  it('is read in the order of names; the path of each file decides its kind', () => {
+  it('is read in the order of names, and the path of each file decides its kind', () => {
     write({
       'b/tenant.yaml': 'name: B',
       'a/tenant.json': '{"name": "A"}',
@@ -92,7 +92,7 @@ describe('the configuration folder', () => {
     ]);
   });
 
-  it('lists every fault of every file, and no content', () => {
+  it('reports every fault of every file, and no file content', () => {
     write({
       'a/tenant.json': `{"name": "${SECRET}" "x"}`,
       'a/clients/one.json': `{"secret": "${of('ONE')}", "description": "${of('TWO')}"}`,
@@ -112,7 +112,7 @@ describe('the configuration folder', () => {
     expect(broken?.unfilled).to.deep.equal(['secret', 'description']);
   });
 
-  it('hides values from the environment in messages', () => {
+  it('hides environment values in messages', () => {
     write({ 'a/tenant.json': `{"name": "${of('NAME')}", "description": "${of('OTHER:public')}"}` });
     const { documents, redact } = read({ NAME: SECRET });
     expect(documents[0]?.value).to.deep.equal({ name: SECRET, description: 'public' });
@@ -121,12 +121,12 @@ describe('the configuration folder', () => {
 
   it('detects a tenant folder that is given instead of its parent folder', () => {
     write({ 'tenant.yaml': 'name: A', 'keys/signing.json': '{}', 'stray.txt': '' });
-    expect(read().faults).to.deep.equal([{ file: '', path: '', message: 'this looks like one tenant; give the folder above it' }]);
+    expect(read().faults).to.deep.equal([{ file: '', path: '', message: 'this is the folder of one tenant; use its parent folder' }]);
     write({ 'a/tenant.json': '{"name": "A"}' });
     expect(read().faults.map(({ file }) => file)).to.deep.equal(['keys/signing.json', 'stray.txt', 'tenant.yaml']);
   });
 
-  it('follows links within the folder, such as in mounted volumes, and no links that lead out of it', () => {
+  it('follows symbolic links within the folder, such as in mounted volumes, and rejects links that leave it', () => {
     const outside = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
     try {
       writeFileSync(join(outside, 'secret.json'), '{}');
@@ -140,35 +140,35 @@ describe('the configuration folder', () => {
       const { documents, faults } = read();
       expect(documents.map(({ file }) => file)).to.deep.equal(['a/keys/real.json', 'a/tenant.json']);
       expect(faults.map(({ file, message }) => `${file} ${message.split(' ').slice(0, 4).join(' ')}`)).to.deep.equal([
-        'a/clients is a link that',
-        'a/keys/dangling.json leads nowhere or cannot',
-        'a/keys/loop.json leads nowhere or cannot',
-        'a/registrar.json is a link that',
-        'b is a link that',
+        'a/clients is a symbolic link',
+        'a/keys/dangling.json is a broken link',
+        'a/keys/loop.json is a broken link',
+        'a/registrar.json is a symbolic link',
+        'b is a symbolic link',
       ]);
     } finally {
       rmSync(outside, { recursive: true, force: true });
     }
   });
 
-  it('does not wait for an entry that is not a file', () => {
+  it('does not block on an entry that is not a regular file', () => {
     write({ 'a/tenant.json': '{}' });
     execFileSync('mkfifo', [join(folder, 'a/registrar.json')]);
     expect(faults()).to.have.length(1);
-    expect(faults()[0]).to.match(/^a\/registrar.json\|\|has no business here/);
+    expect(faults()[0]).to.match(/^a\/registrar.json\|\|is not expected here/);
   });
 
-  it('has limits for its number and sizes of files', () => {
+  it('limits the number and sizes of files', () => {
     write({ 'a/tenant.json': `{"name": "${'x'.repeat(MAX_FILE_BYTES)}"}` });
     expect(faults()).to.deep.equal(['a/tenant.json||has more than 1024 KiB']);
     mkdirSync(join(folder, 'a/clients'));
     for (let i = 0; i <= MAX_FILES; i++) writeFileSync(join(folder, `a/clients/${i}.json`), '{}');
     expect(read().documents).to.have.length(MAX_FILES);
     expect(faults()).to.include('a/tenant.json||has more than 1024 KiB');
-    expect(faults().filter((fault) => fault.includes(`more than ${MAX_FILES} files`))).to.have.length(1);
+    expect(faults().filter((fault) => fault.includes(`limit of ${MAX_FILES} files`))).to.have.length(1);
   });
 
-  it('must exist', () => {
+  it('is rejected when it does not exist', () => {
     const missing = readFolder(join(folder, 'none'), {});
     expect(missing.faults).to.have.length(1);
     expect(missing.faults[0]?.message).to.match(/no such folder/);

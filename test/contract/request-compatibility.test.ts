@@ -36,7 +36,7 @@ function listedWith(release: string): readonly AllowedNarrowing[] {
   ];
 }
 
-describe('Requests that an earlier release accepted', () => {
+describe('requests that an earlier release accepted', () => {
   let present: ApiDocument;
 
   before(async () => {
@@ -68,7 +68,7 @@ describe('Requests that an earlier release accepted', () => {
     return copy;
   };
 
-  it('include one whose property is gone from the present document', () => {
+  it('include a request with a property that the present document lacks', () => {
     const narrower = planted(({ properties }) => {
       delete (properties as Record<string, unknown>)['description'];
     });
@@ -90,7 +90,7 @@ describe('Requests that an earlier release accepted', () => {
   });
 });
 
-describe('A narrowing of requests', () => {
+describe('narrowing of requests', () => {
   const api = (schema: unknown, more: object = {}): ApiDocument =>
     ({ paths: { '/x': { post: { requestBody: { content: { 'application/json': { schema } } }, ...more } } } }) as unknown as ApiDocument;
   const object = (properties: object, more: object = {}) => ({
@@ -154,7 +154,7 @@ describe('A narrowing of requests', () => {
     expect(findRequestNarrowings(api(text), form)[0]?.problem).to.include('application/json');
   });
 
-  it('ends for schemas that contain themselves', () => {
+  it('is computed in finite time for recursive schemas', () => {
     const tree = (leaf: object) => ({
       paths: { '/x': { post: { requestBody: { content: { j: { schema: { $ref: '#/components/schemas/T' } } } } } } },
       components: { schemas: { T: object({ leaf, next: { $ref: '#/components/schemas/T' } }) } },

@@ -10,7 +10,7 @@ import { aBatch, addTenant, aGrant, NOW, openOffer } from './store/builders.ts';
 const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
 
 for (const { name, open } of databases().filter((kind) => kind.name === 'postgres')) {
-  describe(`The order of simultaneous revocations and authorizations on ${name}`, () => {
+  describe(`simultaneous revocations and authorizations on ${name}`, () => {
     let database: TestDatabase | undefined;
     let store: OrmStore;
     let tenantId: TenantId;
@@ -67,7 +67,7 @@ for (const { name, open } of databases().filter((kind) => kind.name === 'postgre
     };
 
     for (const isOtherRevoked of [false, true])
-      it(`refuse a wallet that is authorized while its person is being revoked, ${isOtherRevoked ? 'also when another person is revoked meanwhile' : 'alone'}`, async () => {
+      it(`reject a wallet that is authorized while its subject is being revoked, ${isOtherRevoked ? 'also when another subject is revoked concurrently' : 'alone'}`, async () => {
         await slow.run('begin');
         await noteSlowly();
         const other = isOtherRevoked ? noteRevoked(bob) : Promise.resolve();
@@ -80,7 +80,7 @@ for (const { name, open } of databases().filter((kind) => kind.name === 'postgre
         expect(await issue(ada, await authorize()), 'by a later authorization').to.equal(true);
       });
 
-    it('number the revocations of several persons that are revoked in opposite order at once', async () => {
+    it('number the revocations of several subjects that are revoked in opposite order at once', async () => {
       const people = Array.from({ length: 12 }, () => randomUUID());
       await Promise.all([noteRevoked(...people), noteRevoked(...people.toReversed())]);
       const numbers = await slow.run('select number from revoked_subjects');
@@ -98,7 +98,7 @@ for (const { name, open } of databases().filter((kind) => kind.name === 'postgre
       await slow.run('rollback');
     });
 
-    it('let another person have a credential while a revocation is in progress', async () => {
+    it('issue a credential to another subject while a revocation is in progress', async () => {
       await slow.run('begin');
       await noteSlowly();
       expect(await issue(bob, await authorize())).to.equal(true);

@@ -28,11 +28,11 @@ describe('Argon2Secrets', () => {
     expect(hash).to.not.contain('correct');
   });
 
-  it('salts: the same secret has another hash each time', async () => {
+  it('salts: the same secret has a different hash each time', async () => {
     expect(await secrets.hash('correct horse')).to.not.equal(hash);
   });
 
-  it('verifies the right secret and no other, also when asked again', async () => {
+  it('verifies the correct secret and no other, also in repeated calls', async () => {
     for (let round = 0; round < 2; round++) {
       expect(await secrets.verify('correct horse', hash)).to.equal(true);
       expect(await secrets.verify('correct horsf', hash)).to.equal(false);
@@ -40,11 +40,11 @@ describe('Argon2Secrets', () => {
     }
   });
 
-  it('verifies what another process hashed', async () => {
+  it('verifies a hash of another process', async () => {
     expect(await new Named().verify('correct horse', hash)).to.equal(true);
   });
 
-  it('remembers a verified secret, but not for another hash', async () => {
+  it('caches a verified secret, but not for another hash', async () => {
     await secrets.verify('correct horse', hash);
     const spent = await processorTimeUntil(async () => {
       for (let i = 0; i < 100; i++) expect(await secrets.verify('correct horse', hash)).to.equal(true);
@@ -65,22 +65,22 @@ describe('Argon2Secrets', () => {
     'no lanes': (text) => text.replace('p=1', 'p=0'),
   };
   for (const [name, change] of Object.entries(malformed)) {
-    it(`verifies ${name} in place of the hash as false`, async () => {
+    it(`returns false for ${name} in place of the hash`, async () => {
       expect(await secrets.verify('correct horse', change(hash))).to.equal(false);
     });
   }
 
-  it('follows the cost that the stored form states', async () => {
+  it('uses the cost that the stored hash states', async () => {
     expect(await secrets.verify('correct horse', hash.replace('t=2', 't=3'))).to.equal(false);
   });
 
-  it('answers many simultaneous questions about one secret with one computation', async () => {
+  it('answers many simultaneous verifications of one secret with one computation', async () => {
     const narrow = new Named({ atOnce: 1, waiting: 0 });
     const answers = await Promise.all(Array.from({ length: 50 }, () => narrow.verify('correct horse', hash)));
     expect(new Set(answers)).to.deep.equal(new Set([true]));
   });
 
-  it('refuses when too many computations wait, and recovers', async () => {
+  it('rejects a verification when too many computations wait, and recovers', async () => {
     const narrow = new Named({ atOnce: 1, waiting: 1 });
     const results = await Promise.allSettled(['a', 'b', 'c', 'd'].map((secret) => narrow.verify(secret, hash)));
     const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
@@ -101,7 +101,7 @@ describe('Argon2Secrets', () => {
     expect(await secrets.verify('guess again', hash)).to.equal(false);
   });
 
-  it('delays neither a client nor a new secret when unknown clients or floods on another client arrive', async () => {
+  it('delays neither a client nor a new secret during a flood for unknown clients or another client', async () => {
     const crowded = new Named();
     const other = await crowded.hash('battery staple');
     const flood = Array.from({ length: 150 }, (_, i) => [
@@ -115,7 +115,7 @@ describe('Argon2Secrets', () => {
     expect(refused).to.have.length(150 - 3);
   });
 
-  it('admits as many attempts on an unknown client name as on a known one, and takes as long for them', async () => {
+  it('allows as many attempts for an unknown client name as for a known one, and takes as long', async () => {
     const asked = new Named();
     const attempts = async (known: string, name: string) => {
       let results: PromiseSettledResult<boolean>[] = [];
@@ -142,7 +142,7 @@ const FORMER = 'the secret that sealed everything so far';
 const OTHER = 'a secret that this database never saw';
 
 for (const kind of databases()) {
-  describe(`A database on ${kind.name} under another master secret`, () => {
+  describe(`database on ${kind.name} under another master secret`, () => {
     let database: TestDatabase | undefined;
     const open = (...masterSecrets: string[]) =>
       OrmStore.open({ url: database?.url ?? '', poolSize: 2 }, new MasterCipher({ masterSecrets }));
@@ -161,10 +161,10 @@ for (const kind of databases()) {
         () => undefined,
         (error: unknown) => error as Error,
       );
-      expect(refusal?.message).to.match(/MASTER_SECRET is not the one.*list every former one behind it/);
+      expect(refusal?.message).to.match(/MASTER_SECRET is not the one.*list every former secret after it/);
     });
 
-    it('does not need a secret that only read data', async () => {
+    it('is opened without a former secret under which data were only read', async () => {
       const cipher = new MasterCipher({ masterSecrets: [OTHER, FORMER] });
       const reading = { url: database?.url ?? '', poolSize: 2, migrates: false };
       await (await OrmStore.open(reading, cipher)).close();
@@ -177,13 +177,13 @@ for (const kind of databases()) {
       await (await open(FORMER, OTHER)).close();
     });
 
-    it('is not opened without a secret that sealed data meanwhile', async () => {
+    it('is not opened without a secret under which data were sealed in the meantime', async () => {
       for (const lacking of [FORMER, OTHER]) {
         const refusal = await open(lacking).then(
           () => undefined,
           (error: unknown) => error as Error,
         );
-        expect(refusal?.message).to.match(/or not all of those that did/);
+        expect(refusal?.message).to.match(/or not all of them are set/);
       }
     });
   });
@@ -210,11 +210,11 @@ describe('MasterCipher', () => {
     expect(cipher.seal('same', 'here')).to.not.equal(cipher.seal('same', 'here'));
   });
 
-  it('does not open a ciphertext that was moved to another place', () => {
+  it('rejects a ciphertext that was moved to another place', () => {
     expect(() => cipher.open(sealed, 'sessions/claims/other/1')).to.throw();
   });
 
-  it('does not open under another master secret', () => {
+  it('rejects a ciphertext of another master secret', () => {
     const other = new MasterCipher({ masterSecrets: [SECOND] });
     expect(() => other.open(sealed, 'sessions/claims/acme/1')).to.throw('unknown master secret');
   });
@@ -227,7 +227,7 @@ describe('MasterCipher', () => {
     expect(() => cipher.open(anew, 'here')).to.throw();
   });
 
-  it('does not open when any one character was changed', () => {
+  it('rejects a ciphertext with any one changed character', () => {
     const start = sealed.lastIndexOf('.') + 1;
     for (let at = start; at < sealed.length; at++) {
       const other = sealed[at] === 'A' ? 'B' : 'A';
@@ -250,7 +250,7 @@ describe('MasterCipher', () => {
     for (const text of foreign) expect(() => cipher.open(text, 'sessions/claims/acme/1'), text).to.throw();
   });
 
-  it('needs a master secret', () => {
+  it('requires a master secret', () => {
     expect(() => new MasterCipher({ masterSecrets: [] })).to.throw('master secret');
   });
 
@@ -261,7 +261,7 @@ describe('MasterCipher', () => {
     expect(deriveKey(FIRST, 'one')).to.not.deep.equal(deriveKey(SECOND, 'one'));
   });
 
-  it('creates codes that differ for another text, purpose or secret', () => {
+  it('creates different MACs for another text, purpose or secret', () => {
     const macs = cipher.macs('one');
     const code = macs.make('text');
     expect(macs.make('text')).to.equal(code);

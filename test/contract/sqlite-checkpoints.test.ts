@@ -28,7 +28,7 @@ type Opened = {
   close(): Promise<void>;
 };
 
-describe('the write-ahead log of a SQLite database', () => {
+describe('write-ahead log of a SQLite database', () => {
   let folder: string;
   let file: string;
   let closers: (() => Promise<void>)[];
@@ -95,7 +95,7 @@ describe('the write-ahead log of a SQLite database', () => {
   };
   const program = (text: string) => new URL(`data:text/javascript,${encodeURIComponent(text)}`);
 
-  it('keeps what a large commit wrote until the thread has written it to the file', async () => {
+  it('keeps a large commit until the checkpoint thread has written it to the file', async () => {
     const database = open();
     const { pages, pending } = await database.add(1_500);
     expect(pending, 'the commit wrote nothing back').to.equal(pages);
@@ -104,14 +104,14 @@ describe('the write-ahead log of a SQLite database', () => {
     expect((await database.add(1)).pages, 'the log begins anew').to.be.lessThan(10);
   });
 
-  it('is written back by the thread after changes that share a transaction, too', async () => {
+  it('is checkpointed by the thread after changes that share a transaction, too', async () => {
     const database = open();
     await Promise.all([1, 2, 3].map(() => database.sql.grouped((run) => run.change(ADD_PAGES, 500))));
     await eventually(() => database.size().pending === 0);
     expect(database.faults).to.deep.equal([]);
   });
 
-  it('stays below 10,000 pages while 30,000 are written without a rest', async () => {
+  it('stays below 10,000 pages while 30,000 are written without a pause', async () => {
     const database = open();
     let largest = 0;
     for (let written = 0; written < 30_000; written += 250) largest = Math.max(largest, (await database.add(250)).pages);
@@ -119,7 +119,7 @@ describe('the write-ahead log of a SQLite database', () => {
     expect(database.faults).to.deep.equal([]);
   });
 
-  it('restarts under constant writes as soon as it has 4,000 pages and a checkpoint has ended', async () => {
+  it('restarts under constant writes once it has 4,000 pages and a checkpoint has ended', async () => {
     const database = open();
     let isOver = false;
     const largest: number[] = [];
@@ -136,14 +136,14 @@ describe('the write-ahead log of a SQLite database', () => {
     expect(Math.max(...largest)).to.be.lessThan(LOG_PAGES.last);
   });
 
-  it('is gone when the service closes, also while a checkpoint is running', async () => {
+  it('is removed when the service closes, also during a checkpoint', async () => {
     const database = open();
     await database.add(3_000);
     await database.close();
     expect(readdirSync(folder)).to.deep.equal(['vidimus.sqlite']);
   });
 
-  it('is found where the database is named by a link', async () => {
+  it('is found when a symbolic link names the database', async () => {
     mkdirSync(join(folder, 'elsewhere'));
     const link = join(folder, 'elsewhere', 'link.sqlite');
     symlinkSync(file, link);
@@ -179,7 +179,7 @@ describe('the write-ahead log of a SQLite database', () => {
     expect(database.faults[0]).to.include('-wal');
   });
 
-  it('is written back by commits after the thread failed, and by the thread again later', async () => {
+  it('is checkpointed by commits after the thread failed, and by the thread again later', async () => {
     const database = open({ program: program('throw new Error("no thread today")') });
     await database.add(1_500);
     await eventually(() => database.faults.length > 0);
@@ -196,7 +196,7 @@ describe('the write-ahead log of a SQLite database', () => {
     }
   });
 
-  it('delays writers for a limited time when the thread does not answer', async () => {
+  it('delays writers for a limited time when the thread does not respond', async () => {
     const silent = program(
       `import { parentPort } from 'node:worker_threads';
        parentPort.on('message', (request) => { if (request === 'close') parentPort.close(); });`,
@@ -210,7 +210,7 @@ describe('the write-ahead log of a SQLite database', () => {
   /** A thread that takes requests and does nothing. */
   const hanging = program(`import { parentPort } from 'node:worker_threads'; parentPort.on('message', () => {});`);
 
-  it('is written back by commits once the thread has not answered for its time', async () => {
+  it('is checkpointed by commits once the thread exceeded its timeout', async () => {
     const database = open({ program: hanging, maxReplyMs: 1 });
     await database.add(1_500);
     await eventually(() => database.faults.length > 0);
@@ -218,14 +218,14 @@ describe('the write-ahead log of a SQLite database', () => {
     expect((await database.add(1_500)).pending).to.equal(0);
   });
 
-  it('keeps no service from its end when the thread does not answer', async () => {
+  it('does not keep a service from stopping when the thread does not respond', async () => {
     const database = open({ program: hanging, maxClosingMs: 1 });
     await database.add(1_500);
     await database.close();
     expect(readdirSync(folder)).to.deep.equal(['vidimus.sqlite']);
   });
 
-  it('writes the changes that wait for a checkpoint before the service closes', async () => {
+  it('keeps the changes that wait for a checkpoint when the service closes', async () => {
     const database = open({ program: hanging, maxClosingMs: 1, maxPauseMs: 1 });
     await database.add(LOG_PAGES.wait + 1_000);
     const waiting = Array.from({ length: 50 }, () => database.add(1));
@@ -243,7 +243,7 @@ describe('the write-ahead log of a SQLite database', () => {
     expect(seen).to.deep.equal([undefined]);
   });
 
-  it('is written back by a new thread after the first one ended for want of work', async () => {
+  it('is checkpointed by a new thread after the first one ended while idle', async () => {
     const database = open({ idleMs: 0 });
     for (let round = 0; round < 3; round++) {
       await database.add(1_500);
@@ -256,14 +256,14 @@ describe('the write-ahead log of a SQLite database', () => {
     expect(database.faults).to.deep.equal([]);
   });
 
-  it('is left to the commits of a program that asked for no thread', async () => {
+  it('is checkpointed by the commits of a program that requests no thread', async () => {
     const database = await openDatabase({ url: `sqlite:${file}`, poolSize: 2 });
     const [row] = await database.all('pragma wal_autocheckpoint');
     await database.close();
     expect(Object.values(row ?? {})).to.deep.equal([1_000]);
   });
 
-  it('is written back by the thread of a service', async () => {
+  it('is checkpointed by the thread of a service', async () => {
     const database = await openDatabase({ url: `sqlite:${file}`, poolSize: 2, onCheckpointFault: () => {} });
     const [row] = await database.all('pragma wal_autocheckpoint');
     await database.close();

@@ -14,7 +14,7 @@ import { addTenant, aSession, aUse, NOW, openOffer } from './store/builders.ts';
 const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
 
 for (const { name, open } of databases()) {
-  describe(`The history that ${name} keeps of itself`, () => {
+  describe(`database history of ${name}`, () => {
     let database: TestDatabase | undefined;
     let stores: OrmStore[];
 
@@ -79,7 +79,7 @@ for (const { name, open } of databases()) {
       expect(new Set(all.map(({ lineage }) => lineage)).size).to.equal(1);
     });
 
-    it('loses a term with the terms that were promoted from it, and none that an operator began since', async () => {
+    it('loses a term with the terms that were promoted from it, and no term that an operator began since', async () => {
       const { terms } = first();
       await terms.begin();
       const observed = await newest();
@@ -130,7 +130,7 @@ for (const { name, open } of databases()) {
         expect(await newest()).to.include({ how: 'accepted', lostAt: null });
       });
 
-    it('stores how far records outside of it are, and never goes back behind the newest one', async () => {
+    it('stores the progress of external records, and never falls behind the newest one', async () => {
       const { terms } = first();
       await terms.begin();
       const begun = await newest();
@@ -191,7 +191,7 @@ for (const { name, open } of databases()) {
         expect(await asking.terms.isAnswered(two), 'of a challenge that was removed').to.equal(false);
       });
 
-    it('tells whether it contains the last change of a process', async () => {
+    it('shows whether it contains the last change of a process', async () => {
       const store = first();
       const { terms } = store;
       await terms.begin();

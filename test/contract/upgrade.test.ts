@@ -27,7 +27,7 @@ const CARD = {
 /** Whatever port a service happens to have. */
 const local = (text = '') => text.replaceAll(/localhost(:|%3A)\d+/g, 'localhost');
 
-describeUpgrade('A database of the first release', (upgrade) => {
+describeUpgrade('database of the first release', (upgrade) => {
   it('is upgraded with all its data', async () => {
     const { start, goBack } = upgrade();
     const release = await start();
@@ -84,7 +84,7 @@ async function shownName(service: TestService): Promise<string> {
   return body.credential_configurations_supported.card.credential_metadata.display[0].name;
 }
 
-describeUpgrade('A database of one revision for each tenant', (upgrade, kind) => {
+describeUpgrade('database with one revision for each tenant', (upgrade, kind) => {
   const BEFORE = 'Migration00000000000007_sealed_errors';
 
   it('continues with its configuration and with open sessions', async () => {
@@ -117,7 +117,7 @@ describeUpgrade('A database of one revision for each tenant', (upgrade, kind) =>
   // SQLite belongs to one process.
   if (kind === 'sqlite') return;
 
-  it('may be written by a process of the release before, while both run', async () => {
+  it('can be written by a process of the previous release while both run', async () => {
     const { url, start } = upgrade();
     const service = await start();
     const { token } = await createTenant(service, 'acme');
@@ -141,7 +141,7 @@ const CLIENTS = ['one', 'two', 'three'].map((clientId) => ({
   ...{ clientId, secret: `secret-of-${clientId}-0123456789`, roles: ['issuance:offer'] },
 }));
 
-describeUpgrade('A database from before clients had codes', (upgrade, kind) => {
+describeUpgrade('database of a release without client MACs', (upgrade, kind) => {
   const BEFORE = 'Migration00000000000025_pending_deliveries';
 
   it('adds a MAC to each client at the first start, and none to a row that is changed later', async () => {
@@ -177,10 +177,10 @@ describeUpgrade('A database from before clients had codes', (upgrade, kind) => {
 
 const KEYS = `'[{"kty":"EC","crv":"P-256","x":"x","y":"y"}]'`;
 
-describeUpgrade('A database that kept keys of wallets', (upgrade) => {
+describeUpgrade('database of a release that kept wallet keys', (upgrade) => {
   const BEFORE = 'Migration00000000000016_profiles';
 
-  it('forgets those of transactions that are over, and no others', async () => {
+  it('removes the keys of ended transactions, and no others', async () => {
     const { url, start, goBack } = upgrade();
     const older = await start();
     const { token, ids } = await populate(older, 'acme');
@@ -205,7 +205,7 @@ describeUpgrade('A database that kept keys of wallets', (upgrade) => {
   });
 });
 
-describeUpgrade('A database from before removed clients were remembered', (upgrade) => {
+describeUpgrade('database of a release that did not record removed clients', (upgrade) => {
   const BEFORE = 'Migration00000000000005_sealing_keys';
 
   it('reads removed tenants from the audit log', async () => {
@@ -234,10 +234,10 @@ describeUpgrade('A database from before removed clients were remembered', (upgra
 const NAME = 'Wilhelmina Unmistakable';
 const PLAIN = `no record of ${NAME}. `.repeat(25);
 
-describeUpgrade('A database with plain errors of deferred transactions', (upgrade) => {
+describeUpgrade('database with unsealed errors of deferred transactions', (upgrade) => {
   const BEFORE = 'Migration00000000000006_removed_clients';
 
-  it('forgets them, and shows the transactions without', async () => {
+  it('removes the errors, and shows the transactions without them', async () => {
     const { kind, url, start, goBack } = upgrade();
     const older = await start();
     const { token, ids } = await populate(older, 'acme');

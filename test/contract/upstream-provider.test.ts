@@ -28,7 +28,7 @@ function dpopProof(htu: string): { readonly proof: string; readonly thumbprint: 
 
 const ACME = 'acme' as TenantId;
 
-describe('a certified OpenID provider', () => {
+describe('certified OpenID provider', () => {
   let provider: UpstreamProvider;
   let servers: RemoteAuthorizationServers;
   const remote = new GuardedHttpClient({ allow: ['127.0.0.1'] });
@@ -68,7 +68,7 @@ describe('a certified OpenID provider', () => {
 
   for (const [name, client] of Object.entries({ confidential: CONFIDENTIAL, public: PUBLIC })) {
     for (const algorithm of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
-      it(`tells a ${name} client who logged in, signed with ${algorithm}`, async () => {
+      it(`returns the logged in user to a ${name} client, signed with ${algorithm}`, async () => {
         await start({ algorithm });
         const identity = await complete({ ...(await authorize(client)), ...client });
         expect(identity).to.include({ iss: provider.issuer, sub: 'alice' });
@@ -77,7 +77,7 @@ describe('a certified OpenID provider', () => {
     }
   }
 
-  it('adds the claims of an access token that is a JWT, below those of the ID token', async () => {
+  it('adds the claims of a JWT access token, with lower priority than those of the ID token', async () => {
     await start({
       accessTokenAudience: 'https://api.example.org',
       resourceScopes: ['staff.read'],
@@ -87,7 +87,7 @@ describe('a certified OpenID provider', () => {
     expect(claims).to.include({ department: 'R&D', scope: 'staff.read', given_name: 'Alice', aud: 'public' });
   });
 
-  it('reports that the person refused', async () => {
+  it('reports that the user denied the login', async () => {
     await start();
     expect(await authorize(PUBLIC, { deny: 'access_denied' })).to.include({ error: 'access_denied', code: '' });
   });
@@ -100,7 +100,7 @@ describe('a certified OpenID provider', () => {
     ['no secret', { clientSecret: undefined }],
   ];
   for (const [name, bend] of refusals) {
-    it(`gives nothing for ${name}`, async () => {
+    it(`returns no user for ${name}`, async () => {
       await start();
       const exchange = { ...(await authorize(CONFIDENTIAL)), ...CONFIDENTIAL, ...bend };
       const error = await complete(exchange).catch((thrown: unknown) => thrown);
@@ -109,7 +109,7 @@ describe('a certified OpenID provider', () => {
     });
   }
 
-  it('returns nothing for a code that was used', async () => {
+  it('returns no user for a used code', async () => {
     await start();
     const exchange = { ...(await authorize(PUBLIC)), ...PUBLIC };
     await complete(exchange);
@@ -129,7 +129,7 @@ describe('a certified OpenID provider', () => {
       return parseExternalToken(verified, { credentialIssuer: US, configurations });
     };
 
-    it('issues access tokens that are read as what they are', async () => {
+    it('issues JWT access tokens that are accepted', async () => {
       await start({ resourceScopes: ['eu.pid'] });
       const token = await provider.accessTokenFor(US, {
         scope: 'eu.pid',
@@ -158,7 +158,7 @@ describe('a certified OpenID provider', () => {
     });
 
     for (const by of ['scope', 'authorization_details'] as const) {
-      it(`grants a wallet that it has log in a bound token, by ${by}`, async () => {
+      it(`grants a bound token to a wallet that sends the user to log in, by ${by}`, async () => {
         await start({ resourceScopes: ['eu.pid'] });
         const details = JSON.stringify([{ type: 'openid_credential', credential_configuration_id: 'pid' }]);
         const url = new URL(
@@ -203,13 +203,13 @@ describe('a certified OpenID provider', () => {
       return error instanceof ForeignTokenError ? error.reason : error;
     };
 
-    it('issues tokens for others, which are refused', async () => {
+    it('issues tokens for other audiences, which are rejected', async () => {
       await start();
       const token = await provider.accessTokenFor('https://other.example');
       expect(await reasonOf(read(token))).to.equal('audience');
     });
 
-    it('issues ID tokens, which are no access tokens', async () => {
+    it('issues ID tokens, which are rejected as access tokens', async () => {
       await start();
       const { idToken } = await servers.exchangeCode(provider.issuer, { tenantId: ACME, ...(await authorize(PUBLIC)), ...PUBLIC });
       expect(await reasonOf(read(idToken, PUBLIC.clientId))).to.equal('id_token');

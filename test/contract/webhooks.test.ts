@@ -87,7 +87,7 @@ describe('RemoteWebhooks', () => {
     expect(seen?.headers['webhook-token']).to.equal('stored by an earlier release');
   });
 
-  it('signs what it sends, byte for byte, at the time of the attempt', async () => {
+  it('signs the exact bytes that it sends, at the time of the attempt', async () => {
     const secret = rotateWebhookSecret(undefined, writeSecret(Buffer.alloc(32, 1)), {}, new Date());
     const body = { name: 'Zoë 😀', lone: '\ud800', 'a"b': '\u2028' };
     await webhooks.post({ url: base }, body, { ...delivery, secret });
@@ -114,7 +114,7 @@ describe('RemoteWebhooks', () => {
     expect(await webhooks.post({ url: base }, {}, delivery)).to.deep.equal({ status: 204, body: undefined });
   });
 
-  it('fails for a status that is not a success, after one attempt', async () => {
+  it('fails for a status other than 2xx, after one attempt', async () => {
     respond = (response) => response.writeHead(503).end('{"secret":"in the body"}');
     const error = await errorOf(webhooks.post({ url: base }, {}, delivery));
     expect(error).to.include({ reason: 'bad_status', status: 503 });
@@ -130,16 +130,16 @@ describe('RemoteWebhooks', () => {
 
   for (const [name, text] of Object.entries({
     'plain text': 'OK',
-    'a doubled member': '{"a":1,"a":2}',
+    'a doubled property': '{"a":1,"a":2}',
     'invalid UTF-8': Buffer.from([0x22, 0xff, 0x22]),
   })) {
-    it(`fails on ${name} as an answer`, async () => {
+    it(`fails when the response is ${name}`, async () => {
       respond = (response) => response.end(text);
       expect(await errorOf(webhooks.post({ url: base }, {}, delivery))).to.include({ reason: 'not_json' });
     });
   }
 
-  it('accepts any success when no answer is needed, and reads it if it is JSON', async () => {
+  it('accepts any 2xx response when no body is required, and parses it if it is JSON', async () => {
     const optional = { ...delivery, isAnswerOptional: true };
     for (const text of ['OK', '', '{"a":1,"a":2}', '<html>', Buffer.from([0x22, 0xff, 0x22])]) {
       respond = (response) => response.writeHead(202).end(text);
@@ -152,18 +152,18 @@ describe('RemoteWebhooks', () => {
     expect(await errorOf(webhooks.post({ url: base }, {}, optional))).to.include({ reason: 'bad_status' });
   });
 
-  it('fails on an answer of more than 1 MiB', async () => {
+  it('fails on a response of more than 1 MiB', async () => {
     respond = (response) => response.end(JSON.stringify('x'.repeat(1024 * 1024)));
     expect(await errorOf(webhooks.post({ url: base }, {}, delivery))).to.include({ reason: 'too_large' });
   });
 
-  it('fails for an address that may not be called', async () => {
+  it('fails for a blocked address', async () => {
     const closed = new RemoteWebhooks({ remote: new GuardedHttpClient({ allow: [] }), clock, cipher });
     expect(await errorOf(closed.post({ url: base }, {}, delivery))).to.include({ reason: 'refused_address' });
     expect(attempts).to.equal(0);
   });
 
-  it('logs the address without the key, the query or a body', async () => {
+  it('logs the address without the API key, the query or a body', async () => {
     const auth = { type: 'apiKey', config: { headerName: 'X-Api-Key', value: 'the-key' } } as const;
     respond = (response) => response.writeHead(500).end('the-answer');
     const error = await errorOf(webhooks.post({ url: `${base}/claims?token=the-query`, auth }, { name: 'the-body' }, delivery));
@@ -173,7 +173,7 @@ describe('RemoteWebhooks', () => {
     }
   });
 
-  it('passes on a timeout, an unreachable backend and a busy service under their names, within ten seconds and 1 MiB', async () => {
+  it('reports a timeout, an unreachable backend and a busy service with separate codes, within ten seconds and 1 MiB', async () => {
     for (const fault of ['timeout', 'unreachable', 'busy'] as const) {
       let limits: object = {};
       class Failing extends Remote {
@@ -222,7 +222,7 @@ describe('WebhookConfig', () => {
     'an unknown kind of authentication': { url, auth: { type: 'basic', config: {} } },
   };
   for (const [name, config] of Object.entries(refused)) {
-    it(`refuses ${name}`, () => {
+    it(`rejects ${name}`, () => {
       expect(WebhookConfig.safeParse(config).success).to.equal(false);
     });
   }

@@ -18,14 +18,14 @@ async function exportedBy(pattern: string): Promise<unknown[]> {
 
 const isClass = (value: unknown): value is Needy => typeof value === 'function' && /^class/.test(`${value}`);
 
-describe('The wiring', () => {
+describe('dependency injection', () => {
   let service: TestService;
   before(async () => {
     service = await startTestService();
   });
   after(() => service.close());
 
-  it('reserves every address of its own, so that no tenant takes it', () => {
+  it('reserves every path of the service, so that no tenant id uses it', () => {
     const segments = collectRoutes(service.service.container)
       .map(({ path }) => path.split('/')[1] ?? '')
       .filter((segment) => segment !== '' && !segment.startsWith(':') && !segment.startsWith('.'));
@@ -34,7 +34,7 @@ describe('The wiring', () => {
     expect([...new Set(free)], 'to be added to RESERVED_TENANT_IDS').to.deep.equal([]);
   });
 
-  it('makes every class that says what it needs, with all of it', async () => {
+  it('creates every injectable class with all its dependencies', async () => {
     const { container } = service.service;
     const needy = (await exportedBy('application/**/*.ts')).filter(isClass).filter((type) => 'needs' in type);
     expect(needy.length).to.be.above(100);

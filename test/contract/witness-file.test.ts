@@ -6,7 +6,7 @@ import { WitnessFile } from '../../adapters/system/witness-file.ts';
 
 const SIGHTING = { address: 'here', lineage: 'l', term: 1, termId: 't', counter: 3 };
 
-describe('The witness file of a machine', () => {
+describe('witness file of a machine', () => {
   let folder: string;
   let file: string;
   beforeEach(() => {
@@ -35,7 +35,7 @@ describe('The witness file of a machine', () => {
     expect(await new WitnessFile(file).sightings()).to.deep.equal([SIGHTING]);
   });
 
-  it('keeps the latest position when several processes write at once', async () => {
+  it('keeps the latest position when several processes write simultaneously', async () => {
     const counters = Array.from({ length: 20 }, (_, index) => (index * 7) % 20);
     for (let round = 0; round < 3; round++) {
       await Promise.all(counters.map((counter) => new WitnessFile(file).note({ ...SIGHTING, counter: 20 * round + counter })));
@@ -65,7 +65,7 @@ describe('The witness file of a machine', () => {
   }
 
   for (const act of ['note', 'begin'] as const)
-    it(`keeps what other processes recorded while the holder of the lock stood still (${act})`, async () => {
+    it(`keeps the records of other processes while the holder of the lock is paused (${act})`, async () => {
       await new WitnessFile(file).note(SIGHTING);
       const other = { ...SIGHTING, lineage: 'other', address: 'there' };
       const stopped = new StoppedProcess(file);

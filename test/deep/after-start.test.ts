@@ -20,8 +20,8 @@ function growth(): { readonly part: number; readonly errors: string } {
   return { part: (of('old_gen_allocation_limit') - of('new_space_capacity') - alive) / alive, errors: node.stderr };
 }
 
-describe('V8 once a start is over', () => {
-  it('accepts the flags that are set then, and lets old objects grow by the chosen part', () => {
+describe('V8 flags set after the start', () => {
+  it('are accepted, and let old objects grow by the configured share', () => {
     const { part, errors } = growth();
     expect(errors.trim()).to.equal('60');
     expect(part).to.be.within(0.55, 0.65);

@@ -83,12 +83,12 @@ const CAUSES: Readonly<Record<string, () => Promise<Scrapes>>> = {
   VidimusRateLimited: () => around(tryLogins(429), { RATE_LIMIT_TOKEN: '5', TRUST_PROXY: '1' }),
 };
 
-describe('alerts', () => {
+describe('Prometheus alerts', () => {
   before(function () {
     if (promtool('--version') === undefined) this.skip();
   });
 
-  it('are rules that Prometheus takes, and do what their own tests say', () => {
+  it('have valid rules, which pass their own tests', () => {
     for (const [kind, file] of [
       ['check', RULES],
       ['test', RULES.replace('.yaml', '.test.yaml')],
@@ -98,11 +98,11 @@ describe('alerts', () => {
     }
   });
 
-  it('each fire for a cause that the test creates', () => {
+  it('fire for a cause that the test creates', () => {
     expect(rules.map(({ alert }) => alert).toSorted()).to.deep.equal(Object.keys(CAUSES).toSorted());
   });
 
-  it('are silent while a service works, and issues and verifies', async () => {
+  it('are silent while a service works, issues and verifies', async () => {
     let calm = '';
     const scrapes = await aroundShop(async (shop) => {
       const held = await shop.issue();
@@ -113,7 +113,7 @@ describe('alerts', () => {
   });
 
   for (const [alert, cause] of Object.entries(CAUSES)) {
-    it(`fire when they should: ${alert}`, async () => {
+    it(`fire for the cause of ${alert}`, async () => {
       const scrapes = await cause();
       expect(fires(alert, scrapes)).to.equal(true);
       expect(fires(alert, { ...scrapes, after: scrapes.before, stands: undefined, flaps: undefined }), 'not by itself').to.equal(false);

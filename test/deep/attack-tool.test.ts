@@ -13,7 +13,7 @@ import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 /** What is known to be open. Whoever mends one takes it out of here. */
 const OPEN: readonly string[] = [];
 
-describe('the attack tool on this service', () => {
+describe('attack tool on this service', () => {
   let service: AttackedService;
   let run: AttackRun;
 
@@ -28,13 +28,13 @@ describe('the attack tool on this service', () => {
     expect(run.code).to.equal(OPEN.length === 0 ? 0 : 1);
   });
 
-  it('runs every family that the service has something for', () => {
+  it('runs every family that applies to the service', () => {
     const idle = run.families.filter(({ state }) => state !== 'run');
     expect(idle.map(({ family, state, reason }) => `${family}: ${state}: ${reason}`)).to.deep.equal([]);
     expect(run.families.length).to.be.at.least(30);
   });
 
-  it('recognizes features, and skips missing ones', () => {
+  it('detects features, and skips missing ones', () => {
     expect(linesOf(run.cases, 'unclear'), run.stdout).to.deep.equal([]);
     expect(linesOf(run.cases, 'skipped')).to.have.members([
       'proofs: a key attestation that nobody signed',
@@ -44,19 +44,19 @@ describe('the attack tool on this service', () => {
     expect(linesOf(run.cases, 'held').length).to.be.above(500);
   });
 
-  it('says nothing that is secret', () => {
+  it('prints no secret', () => {
     const said = run.stdout + run.stderr;
     expect(said).to.not.include(service.secret);
     expect(said, 'a token or a credential').to.not.match(/eyJ[A-Za-z0-9_-]{20}/);
   });
 
-  it('attacks by links alone, as far as they go', async () => {
+  it('attacks by links only, as far as possible', async () => {
     const spent = await attack([await service.offer(), '--only', 'pre-authorized']);
     expect(linesOf(spent.cases, 'skipped'), spent.stdout).to.not.deep.equal([]);
     expect(spent.stdout).to.include('give --offer-command');
   });
 
-  it('judges metadata without any offer, and issues by an authorization code where nothing else is offered', async () => {
+  it('checks metadata without an offer, and issues by an authorization code when nothing else is offered', async () => {
     const alone = await attack([`${service.address}/acme`]);
     const state = (family: string) => alone.families.find((one) => one.family === family)?.state;
     expect([alone.code, state('metadata'), state('proofs')], alone.stderr).to.deep.equal([0, 'run', 'skipped']);
@@ -64,7 +64,7 @@ describe('the attack tool on this service', () => {
     expect(byCode.stderr).to.include('no fresh offer is left');
   });
 
-  it('says by its exit that a family could not be run', async () => {
+  it('reports by its exit code that a family could not be run', async () => {
     const link = await service.offer();
     await attack([link, '--only', 'metadata']);
     const again = await attack([link, '--only', 'metadata']);
@@ -101,7 +101,7 @@ describe('the attack tool on this service', () => {
     }
   });
 
-  it('supports issuers that demand more, and issuers that demand less', async () => {
+  it('supports issuers with more and with fewer requirements', async () => {
     const admin = new AdminClient(service.address, service.clientId, service.secret);
     const display = [{ name: 'Acme', locale: 'en' }];
     const environment = { VIDIMUS_CLIENT_SECRET: service.secret };
@@ -121,7 +121,7 @@ describe('the attack tool on this service', () => {
     expect(linesOf(undemanding.cases, 'skipped')).to.include('dpop-resource: a nonce that was never given');
   });
 
-  it('says what it cannot understand', async () => {
+  it('reports responses that it cannot parse', async () => {
     for (const args of [[], ['--unknown'], ['--only', 'nothing'], ['--credential', 'x']]) {
       const { code, stderr } = await attack(args);
       expect([code, stderr === ''], args.join(' ')).to.deep.equal([2, false]);
@@ -129,8 +129,8 @@ describe('the attack tool on this service', () => {
   });
 });
 
-describe('the page on the attack tool', () => {
-  it('has every family with the number of its cases', () => {
+describe('attack tool page', () => {
+  it('lists every family with the number of its cases', () => {
     const page = readFileSync(new URL('../../docs/attack-tool.md', import.meta.url), 'utf8');
     const families = [...issuerFamilies, ...verifierFamilies];
     for (const { id, title, cases } of families) expect(page).to.include(`| \`${id}\` | ${title} | ${cases.length} |`);
@@ -140,7 +140,7 @@ describe('the page on the attack tool', () => {
   });
 });
 
-describe('the attack tool and whom it calls', () => {
+describe('outgoing calls of the attack tool', () => {
   let server: Server;
   const called: number[] = [];
   let redirect: string | undefined;
@@ -161,7 +161,7 @@ describe('the attack tool and whom it calls', () => {
     redirect = undefined;
   });
 
-  it('calls no other machine unless its operator names it', async () => {
+  it('go to no other machine unless its operator names it', async () => {
     const refused = await attack([`http://0.0.0.0:${port}/acme`]);
     expect(refused.code).to.equal(2);
     expect(refused.stderr).to.include('--i-operate-this 0.0.0.0');
@@ -170,14 +170,14 @@ describe('the attack tool and whom it calls', () => {
     expect(called).to.deep.equal([]);
   });
 
-  it('calls a machine that is named at most twice in a second', async () => {
+  it('go to a named machine at most twice per second', async () => {
     await attack([`http://0.0.0.0:${port}/acme`, '--i-operate-this', '0.0.0.0']);
     expect(called).to.have.length(2);
     const [first = 0, second = 0] = called;
     expect(second - first).to.be.at.least(450);
   });
 
-  it('follows no redirect, and no metadata, to another host', async () => {
+  it('follow no redirect, and no metadata, to another host', async () => {
     redirect = `http://0.0.0.0:${port}/elsewhere`;
     const { code } = await attack([`http://127.0.0.1:${port}/acme`]);
     expect(code).to.equal(2);
@@ -188,7 +188,7 @@ describe('the attack tool and whom it calls', () => {
     expect(called).to.have.length(2);
   });
 
-  it('knows this machine by its addresses and one name alone', () => {
+  it('recognize this machine only by its addresses and one name', () => {
     for (const host of ['localhost', '127.0.0.1', '127.9.9.9', '[::1]']) expect(isLoopback(host), host).to.equal(true);
     for (const host of ['0.0.0.0', 'localhost.example', '127.0.0.1.example', '10.0.0.1', '[::]', 'ip6-localhost'])
       expect(isLoopback(host), host).to.equal(false);
@@ -198,7 +198,7 @@ describe('the attack tool and whom it calls', () => {
     expect(gate.admit('https://issuer.example/a').hostname).to.equal('issuer.example');
   });
 
-  it('takes turns also when many callers want to call at once', async () => {
+  it('are serialized when many callers call at once', async () => {
     let now = 0;
     const slept: number[] = [];
     const sleep = async (ms: number) => {

@@ -53,14 +53,14 @@ for (const kind of databases()) {
       runVerify(database?.url ?? '', parameters, environment);
     const tamper = (text: string) => rawSql(database?.url ?? '', (run) => run(text));
 
-    it('ends with 0 and prints the end of each chain, which it later accepts as an anchor', async () => {
+    it('exits with 0 and prints the end of each chain, which it later accepts as an anchor', async () => {
       const { code, lines, errors } = await runVerify(database?.url ?? '', [], {}, runProcess);
       expect(code, errors).to.equal(0);
       expect(lines).to.have.length(3);
       expect(lines[0]).to.match(/^_service=\d+:\S+$/);
       expect(lines[1]).to.match(/^acme=7:\S+$/);
       expect(lines[2]).to.match(/^bravo=7:\S+$/);
-      expect(errors).to.include('3 chains, all are whole');
+      expect(errors).to.include('3 chains, all are intact');
       const created = await service.call('POST', '/key-chain', { token, json: { usageType: 'signing' } });
       expect(created.status).to.equal(201);
       const expected = lines.flatMap((line) => ['--expect', line]);
@@ -68,21 +68,18 @@ for (const kind of databases()) {
       expect(later.code, later.errors).to.equal(0);
       expect(later.lines[1]).to.match(/^acme=8:/);
       const other = await verify(['--expect', `acme=7:${lines[2]?.split(':')[1]}`]);
-      expect([other.code, other.lines[1]]).to.deep.equal([1, 'acme FAULT unexpected at 7: entry 7 is another one than was expected']);
+      expect([other.code, other.lines[1]]).to.deep.equal([1, 'acme FAULT unexpected at 7: entry 7 differs from the expected entry']);
       const gone = await verify(['--expect', 'gone=7:hash']);
-      expect([gone.code, gone.lines.at(-1)]).to.deep.equal([
-        1,
-        'gone FAULT removed at 1: there is no such chain, but it has had an entry 7',
-      ]);
+      expect([gone.code, gone.lines.at(-1)]).to.deep.equal([1, 'gone FAULT removed at 1: the chain does not exist, but it had an entry 7']);
     });
 
-    it('does not take another master secret for a tampered log', async () => {
+    it('distinguishes another master secret from a tampered log', async () => {
       const { code, lines, errors } = await verify([], { MASTER_SECRET: 'another master secret 0123456789abcdef' });
       expect([code, lines]).to.deep.equal([1, []]);
       expect(errors).to.include('MASTER_SECRET is not the one that sealed this database');
     });
 
-    it('does not begin a database that is not there', async () => {
+    it('does not create a missing database', async () => {
       const missing = await verify([], { DATABASE_URL: 'sqlite:/nowhere/at-all.sqlite' });
       expect([missing.code, missing.errors]).to.deep.equal([
         1,
@@ -96,7 +93,7 @@ for (const kind of databases()) {
     });
 
     it('prints its usage and the fault of invalid arguments', async () => {
-      const form = 'is not <chain>=<sequence>:<hash>, as this command prints it';
+      const form = 'must be <chain>=<sequence>:<hash>, as this command prints it';
       for (const [wrong, fault] of [
         [['--expect'], "Option '--expect <value>' argument missing"],
         [['--expect', 'acme'], `--expect acme: ${form}`],
@@ -113,11 +110,11 @@ for (const kind of databases()) {
       }
     });
 
-    it('says where it looked for a secret that is missing', async () => {
+    it('names the places where it looked for a missing secret', async () => {
       const production = await verify([], { MASTER_SECRET: '' });
       expect([production.code, production.errors]).to.deep.equal([
         1,
-        'the audit log was not verified: MASTER_SECRET: is missing; in production it has to stand in the environment\n',
+        'the audit log was not verified: MASTER_SECRET: is missing; in production it must be set in the environment\n',
       ]);
       const elsewhere = { MASTER_SECRET: '', NODE_ENV: '', DATA_FOLDER: '/nowhere/data' };
       const { code, errors } = await verify([], elsewhere);
@@ -127,7 +124,7 @@ for (const kind of databases()) {
       expect(errors).to.include('another DATA_FOLDER');
     });
 
-    it('ends with 1 and names the first entry that is wrong, in each chain', async () => {
+    it('exits with 1 and names the first invalid entry in each chain', async () => {
       await tamper(`update audit_entries set actor = 'nobody' where tenant_id = 'acme' and sequence = 3`);
       await tamper(`delete from audit_entries where tenant_id = 'bravo' and sequence = 7`);
       const { code, lines, errors } = await verify();
@@ -137,11 +134,11 @@ for (const kind of databases()) {
         'acme FAULT altered at 3: entry 3 was altered or inserted, or an entry before it was removed',
         'bravo FAULT truncated at 7: entry 7 is missing at the end',
       ]);
-      expect(errors).to.include('3 chains, 2 of them not as the service wrote them');
+      expect(errors).to.include('3 chains, 2 of them were tampered with');
     });
   });
 
-  describe(`npm run audit:verify on ${kind.name}, when whole chains were taken away`, () => {
+  describe(`npm run audit:verify on ${kind.name} after the removal of whole chains`, () => {
     let database: TestDatabase;
     let service: TestService | undefined;
 
@@ -184,7 +181,7 @@ for (const kind of databases()) {
       return body as { sequence: number; actor: string; kind: string; changes: unknown }[];
     };
 
-    it('finds the log of a service begun once, by its first start', async () => {
+    it('finds the service log, which the first start begins once', async () => {
       const [only, ...others] = await beginnings();
       expect(others).to.deep.equal([]);
       expect(only).to.include({ sequence: 1, actor: 'system', kind: 'audit-log' });
@@ -198,7 +195,7 @@ for (const kind of databases()) {
       expect(errors).to.not.include('WARNING');
     });
 
-    it('is begun once by several processes that start at once', async () => {
+    it('finds one service log that several processes began simultaneously', async () => {
       await stop();
       await empty();
       const starts = Array.from({ length: 4 }, () =>
@@ -215,14 +212,14 @@ for (const kind of databases()) {
       '_service FAULT removed at 1: the log of the service is empty, although every start of the service writes to it: ' +
       'it was emptied, or no service of this release was started on this database yet';
 
-    it('misses the chain of the service', async () => {
+    it('reports a missing chain of the service', async () => {
       await makeTenants('acme', 'bravo');
       await empty(`tenant_id = ''`);
       const { code, lines } = await verify();
       expect([code, lines[0], lines.length]).to.deep.equal([1, EMPTIED, 3]);
     });
 
-    it('misses all chains, also without a tenant', async () => {
+    it('reports that all chains are missing, also without a tenant', async () => {
       await empty();
       expect(await verify()).to.deep.include({ code: 1, lines: [EMPTIED] });
       await makeTenants('acme');
@@ -231,7 +228,7 @@ for (const kind of databases()) {
       expect((await verify()).code).to.equal(1);
     });
 
-    it('misses them for good when a running service wrote on', async () => {
+    it('reports missing chains permanently after a running service continued to write', async () => {
       await makeTenants('acme');
       await empty();
       await rename('acme');
@@ -264,7 +261,7 @@ for (const kind of databases()) {
       expect((await verify()).code).to.equal(0);
     });
 
-    it('finds tenants that the new beginning does not know of, although their chains do', async () => {
+    it('finds tenants that the new beginning lacks although their chains exist', async () => {
       await makeTenants('acme');
       await stop();
       await empty(`tenant_id = ''`);
@@ -272,7 +269,7 @@ for (const kind of databases()) {
       const { code, lines, errors } = await verify();
       expect(code, errors).to.equal(1);
       expect(lines[1]).to.equal(
-        'acme FAULT unexpected at 1: there is such a tenant, but the log of the service has no creation of it, and the log is not younger',
+        'acme FAULT unexpected at 1: the tenant exists, but the log of the service contains no creation of it, although the log is older',
       );
     });
 
@@ -281,20 +278,20 @@ for (const kind of databases()) {
       await tamper(`delete from tenants where id = 'acme'`);
       const left = await verify();
       const gone =
-        'acme FAULT removed at 1: there is no such tenant, and the log of the service has no removal of it, which ' +
-        'speaks of it last in entry 2';
+        'acme FAULT removed at 1: the tenant does not exist, and the log of the service contains no removal of it, whose ' +
+        'last entry about it is 2';
       expect([left.code, left.lines[1]]).to.deep.equal([1, gone]);
       await empty(`tenant_id = 'acme'`);
       const { code, lines, errors } = await verify();
       expect([code, lines.length, lines.at(-1)]).to.deep.equal([1, 3, gone]);
-      expect(errors).to.include('3 chains, 1 of them not as the service wrote them');
+      expect(errors).to.include('3 chains, 1 of them were tampered with');
       // What the service itself removes is missed by nobody.
       const token = await (service as TestService).rootToken();
       await service?.call('DELETE', '/tenant/bravo', { token });
       expect((await verify()).lines.map((line) => line.split(/[ =]/)[0])).to.deep.equal(['_service', 'acme']);
     });
 
-    it('reports one that was created again', async () => {
+    it('reports a tenant that was created again', async () => {
       await makeTenants('acme');
       await tamper(
         ...['tenants where id', 'clients where tenant_id', 'key_chains where tenant_id'].map((of) => `delete from ${of} = 'acme'`),
@@ -303,7 +300,8 @@ for (const kind of databases()) {
       await makeTenants('acme');
       const { code, lines } = await verify();
       expect([code, lines[1]]).to.satisfy(
-        ([code, line]: [number, string]) => code === 1 && /^acme FAULT unexpected at 1: the tenant was made again by entry \d+/.test(line),
+        ([code, line]: [number, string]) =>
+          code === 1 && /^acme FAULT unexpected at 1: the tenant was created again by entry \d+/.test(line),
       );
     });
 

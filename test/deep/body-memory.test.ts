@@ -4,7 +4,7 @@ import { createTenant, ROOT, startTestService, type TestService } from '../suppo
 
 const MEBIBYTE = 1024 * 1024;
 
-describe('bodies of requests', () => {
+describe('request bodies', () => {
   let service: TestService;
   let token: string;
   const open: Socket[] = [];
@@ -45,7 +45,7 @@ describe('bodies of requests', () => {
   const JSON_TYPE = { 'Content-Type': 'application/json' };
   const settle = () => new Promise((done) => setTimeout(done, 200));
 
-  it('are not taken in of callers whose token does not count', async () => {
+  it('are not read for callers with an invalid token', async () => {
     for (const headers of [{}, { Authorization: 'Bearer nonsense' }]) {
       const answer = await begin('/verifier/config', { ...JSON_TYPE, ...headers }, 1000, MEBIBYTE);
       await settle();
@@ -58,7 +58,7 @@ describe('bodies of requests', () => {
     expect(answer()).to.match(/^HTTP\/1.1 403 /);
   });
 
-  it('of unauthenticated callers have a limit, and administrators have a separate one', async () => {
+  it('of unauthenticated callers have a limit, and administrators have a separate limit', async () => {
     const hold = (address: string) => begin('/acme/response/x', { ...FORM, 'X-Forwarded-For': address }, 900_000, MEBIBYTE);
     const answers: (() => string)[] = [];
     for (let i = 0; i < 6; i++) answers.push(await hold(`9.9.${i}.1`));
@@ -77,7 +77,7 @@ describe('bodies of requests', () => {
     expect(made.status, made.text).to.equal(201);
   });
 
-  it('of one address do not use up what others need', async () => {
+  it('of one address do not use up the memory of other addresses', async () => {
     for (let i = 0; i < 3; i++) {
       await begin('/acme/response/x', { ...FORM, 'X-Forwarded-For': '9.9.9.9' }, 900_000, MEBIBYTE);
     }
@@ -91,7 +91,7 @@ describe('bodies of requests', () => {
     expect((await send('9.9.9.8')).status).to.equal(404);
   });
 
-  it('of one tenant do not use up what others need', async () => {
+  it('of one tenant do not use up the memory of other tenants', async () => {
     const { token: other } = await createTenant(service, 'beta');
     const headers = { ...JSON_TYPE, Authorization: `Bearer ${other}` };
     for (let i = 0; i < 6; i++) await begin('/verifier/config', headers, 900_000, MEBIBYTE);
@@ -100,7 +100,7 @@ describe('bodies of requests', () => {
     expect(made.status, made.text).to.equal(201);
   });
 
-  it('are forgotten with their requests', async () => {
+  it('are released when their requests end', async () => {
     for (let round = 0; round < 30; round++) {
       const { status } = await service.call('POST', '/acme/response/x', {
         headers: { ...FORM, 'X-Forwarded-For': '9.9.9.7' },
@@ -110,7 +110,7 @@ describe('bodies of requests', () => {
     }
   });
 
-  it('wait behind connections that are bounded, too', async () => {
+  it('wait behind connections, which are limited, too', async () => {
     const { hostname, port } = new URL(service.address);
     const closed: Promise<boolean>[] = [];
     for (let i = 0; i < 80; i++) {

@@ -5,7 +5,7 @@ import { type FaultMode, Faults } from '../support/faults.ts';
 /** More calls than any step makes. */
 const MAX_CALLS = 30;
 
-describe('A call that fails while a user logs in upstream', () => {
+describe('failed call during an upstream login', () => {
   let world: ChainedWorld;
   let wallet: ChainedWallet;
   let token: string;
@@ -39,7 +39,7 @@ describe('A call that fails while a user logs in upstream', () => {
 
   for (const [what, begin] of Object.entries(courses)) {
     for (const mode of ['before', 'after'] as const) {
-      it(`leaves ${what} before a step or after it, wherever it fails ${mode} it happened`, async () => {
+      it(`leaves ${what} before or after a step when the call fails ${mode} its effect`, async () => {
         let n = 1;
         for (; n <= MAX_CALLS; n++) if (!(await sweep(await begin(), n, mode))) break;
         expect(n, 'calls that were broken off').to.be.within(2, MAX_CALLS);

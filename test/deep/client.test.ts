@@ -18,7 +18,7 @@ const BADGE: Schemas['CredentialConfigurationInput'] = {
   claims: { name: 'Ada' },
 };
 
-describe('A client that waits for a session', () => {
+describe('client that waits for a session', () => {
   let service: TestService;
   let tenant: { id: string; token: string };
   const clientAt = (url: string) => new VidimusClient({ url, accessToken: () => tenant.token });
@@ -39,7 +39,7 @@ describe('A client that waits for a session', () => {
   });
   after(() => service.close());
 
-  it('hears of every status and gets the session that ended', async () => {
+  it('receives every status and the ended session', async () => {
     const { session, uri } = await offer();
     const statuses: string[] = [];
     const waiting = clientAt(service.address).waitForSession(session, {
@@ -54,7 +54,7 @@ describe('A client that waits for a session', () => {
     expect(statuses.at(-1)).to.equal('completed');
   });
 
-  it('returns a session that has ended already, with any result', async () => {
+  it('returns an already ended session, with any result', async () => {
     const client = clientAt(service.address);
     const { session } = await offer();
     await client.post('/session/{id}/cancel', { path: { id: session } });
@@ -62,7 +62,7 @@ describe('A client that waits for a session', () => {
     expect([ended.status, ended.failure?.code]).to.deep.equal(['failed', 'cancelled']);
   });
 
-  it('comes back when its connection is cut', async () => {
+  it('reconnects when its connection is cut', async () => {
     const { session, uri } = await offer();
     const proxy = await cuttingProxy(service.address);
     try {
@@ -81,7 +81,7 @@ describe('A client that waits for a session', () => {
     }
   });
 
-  it('ends after its timeout and when it is aborted, and does not wait for an unknown session', async () => {
+  it('stops after its timeout and on abort, and does not wait for an unknown session', async () => {
     const { session } = await offer();
     const client = clientAt(service.address);
     expect((await refusal(client.waitForSession(session, { timeoutMs: 100 }))).code).to.equal('timeout');
@@ -95,7 +95,7 @@ describe('A client that waits for a session', () => {
   });
 });
 
-describe('A client that waits, of a stream that is not as it should be', () => {
+describe('client that waits for a session, with a faulty stream', () => {
   let server: Server;
   let client: VidimusClient;
   let streams: (string | undefined)[];
@@ -150,7 +150,7 @@ describe('A client that waits, of a stream that is not as it should be', () => {
     expect(told.at(-1)).to.equal('completed');
   });
 
-  it('reads events however they are cut and separated', async () => {
+  it('parses events with any chunking and line separator', async () => {
     const told: string[] = [];
     answers = [
       async (response) => {
@@ -167,7 +167,7 @@ describe('A client that waits, of a stream that is not as it should be', () => {
     expect([ended.status, told]).to.deep.equal(['failed', ['fetched', 'failed']]);
   });
 
-  it('reads the session where no stream comes through', async () => {
+  it('polls the session when no stream is available', async () => {
     answers = [(response) => response.writeHead(502).end('<h1>Bad Gateway</h1>')];
     setTimeout(() => {
       status = 'expired';
@@ -176,7 +176,7 @@ describe('A client that waits, of a stream that is not as it should be', () => {
     expect([streams.length, reads > 1]).to.deep.equal([1, true]);
   });
 
-  it('does not keep an event that never ends', async () => {
+  it('does not buffer an event without end', async () => {
     answers = [
       (response) => {
         stream(response);
@@ -197,7 +197,7 @@ async function refusal(call: Promise<unknown>): Promise<VidimusError> {
   return error as VidimusError;
 }
 
-describe('A client that is generated from the API document', () => {
+describe('client that is generated from the API document', () => {
   let service: TestService;
 
   before(async function () {
@@ -206,7 +206,7 @@ describe('A client that is generated from the API document', () => {
   });
   after(() => service?.close());
 
-  it('compiles strictly and serves a whole issuance and a whole verification', async () => {
+  it('compiles in strict mode and runs a whole issuance and a whole verification', async () => {
     const client = await makeClient((await service.call('GET', '/openapi.json')).body);
     try {
       expect(client.faults).to.equal('');
@@ -238,7 +238,7 @@ describe('A client that is generated from the API document', () => {
     }
   });
 
-  it('has the types that the published one was made with (npm run client:generate)', () => {
+  it('has the types of the published client (npm run client:generate)', () => {
     const committed = readFileSync(new URL('../../packages/client/src/api.d.ts', import.meta.url), 'utf8');
     // A difference of nine thousand lines tells nobody anything.
     const isUpToDate = clientTypes(collectRoutes(service.service.container)) === committed;

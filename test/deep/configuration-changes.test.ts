@@ -19,7 +19,7 @@ function usedMemory(): number {
   return process.memoryUsage().heapUsed / 2 ** 20;
 }
 
-describe('While the configuration of a tenant is changed', () => {
+describe('concurrent configuration changes of a tenant', () => {
   let world: WalletWorld;
   beforeEach(async () => {
     world = await WalletWorld.open();
@@ -63,7 +63,7 @@ describe('While the configuration of a tenant is changed', () => {
   };
   const configurations = async () => world.store.forTenant(ACME, ({ credentialConfigurations }) => credentialConfigurations.list());
 
-  it('of another kind, offers are made at the first try', async () => {
+  it('do not delay offers that use other kinds of resources', async () => {
     await anOffer(world);
     slowDown(5);
     const commits = world.store.commit as sinon.SinonStub;
@@ -72,7 +72,7 @@ describe('While the configuration of a tenant is changed', () => {
     expect(commits.callCount).to.be.below(28);
   });
 
-  it('that offers rest on, every offer is made nevertheless', async () => {
+  it('do not fail offers that use the changed resource', async () => {
     const [card] = await configurations();
     if (card === undefined) throw new Error('there is no configuration');
     slowDown(5);
@@ -110,7 +110,7 @@ describe('While the configuration of a tenant is changed', () => {
       chains = await read();
     });
 
-    it('only the one that changed is read and opened again', async () => {
+    it('only the changed key chain is read and decrypted again', async () => {
       const [, , chain] = chains;
       if (chain === undefined) throw new Error('there is no third key chain');
       await change(chain, 1);
@@ -122,7 +122,7 @@ describe('While the configuration of a tenant is changed', () => {
       expect(now.filter((other) => chains.includes(other))).to.have.length(chains.length - 1);
     });
 
-    it('memory stays as it is, however often they change', async () => {
+    it('the memory use is constant for any number of changes', async () => {
       const rounds = async (count: number) => {
         for (let round = 0; round < count; round++) {
           const chain = chains[round % CHAINS];

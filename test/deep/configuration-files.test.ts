@@ -11,7 +11,7 @@ import { MASTER_SECRET, ROOT, startTestService } from '../support/test-service.t
 const SETTINGS = { MASTER_SECRET, AUTH_CLIENT_ID: ROOT.clientId, AUTH_CLIENT_SECRET: ROOT.secret };
 
 for (const { name, open } of databases())
-  describe(`Several processes that start with one folder of configuration files, on ${name}`, () => {
+  describe(`several processes that start with one configuration folder, on ${name}`, () => {
     it('import it once, and audit the import once', async function () {
       const database = await open();
       if (database === undefined) return this.skip();
@@ -25,7 +25,7 @@ for (const { name, open } of databases())
         await Promise.all(processes.map((each) => each.stop()));
         const refused = started.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));
         if (name === 'postgres') expect(refused).to.deep.equal([]);
-        else expect(refused.join()).to.match(/another service has .*; several at once need PostgreSQL/);
+        else expect(refused.join()).to.match(/another service uses .*; several processes require PostgreSQL/);
         const rows = await dump(database.url);
         expect(rows['tenants']).to.have.length(2);
         expect(rows['key_chains']).to.have.length(9);
@@ -43,7 +43,7 @@ for (const { name, open } of databases())
     });
   });
 
-describe('Processes that read or write configuration files', () => {
+describe('processes that read or write configuration files', () => {
   let folder: ConfigFolder;
   beforeEach(() => {
     folder = new ConfigFolder();
@@ -68,7 +68,7 @@ describe('Processes that read or write configuration files', () => {
     expect([code, stderr]).to.deep.equal([0, '']);
   });
 
-  it('stop a start with an invalid file in the words of the check, with exit code 1 and without secrets', async () => {
+  it('stop a start with an invalid file with the message of the check, exit code 1 and no secrets', async () => {
     const environment = { ...SECRETS, ...SETTINGS, DATA_FOLDER: join(folder.path, '.data'), CONFIG_FOLDER: folder.path, PORT: '3998' };
     writeFileSync(join(folder.path, 'acme/tenant.yaml'), `name: ${placeholder('NOT_SET')}\nx: 1\n`);
     const { code, stdout, stderr } = await runProcess('main', [], environment);

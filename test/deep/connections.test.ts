@@ -30,15 +30,15 @@ const CASES: Readonly<Record<string, readonly [bytes: string | Buffer, statuses:
     `POST /oauth2/token HTTP/1.1\r\n${HOST}${JSON_TYPE}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     [400],
   ],
-  'an absolute address that is none': [`GET http://[::1/health HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, [400]],
+  'an absolute address that is invalid': [`GET http://[::1/health HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, [400]],
   'a negative length': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Content-Length: -1\r\n\r\n`, [400]],
   'a chunk of nonsense': [`POST /oauth2/token HTTP/1.1\r\n${HOST}${JSON_TYPE}Transfer-Encoding: chunked\r\n\r\nzz\r\nxx\r\n`, [400]],
-  'a transfer encoding that nobody knows': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Transfer-Encoding: gzip, nonsense\r\n\r\n`, [400, 501]],
+  'a transfer encoding that is unknown': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Transfer-Encoding: gzip, nonsense\r\n\r\n`, [400, 501]],
   'an expectation that nobody meets': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Expect: the-unexpected\r\nConnection: close\r\n\r\n`, [417]],
   'a tunnel': [`CONNECT example.com:443 HTTP/1.1\r\n${HOST}\r\n`, []],
   'a star': [`OPTIONS * HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, [400, 404, 405]],
   'a method that does not exist': [`BREW / HTTP/1.1\r\n${HOST}\r\n`, [400, 405]],
-  'the address of somebody else': [`GET http://evil.example/nowhere HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, [404]],
+  'the address of another party': [`GET http://evil.example/nowhere HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, [404]],
   'a protocol that we do not speak': [`GET /nowhere HTTP/1.1\r\n${HOST}Upgrade: websocket\r\nConnection: Upgrade, close\r\n\r\n`, [404]],
 };
 
@@ -51,7 +51,7 @@ const HALVES: Readonly<Record<string, string>> = {
   'half a chunk': `POST /oauth2/token HTTP/1.1\r\n${HOST}${JSON_TYPE}Transfer-Encoding: chunked\r\n\r\nff\r\nx`,
 };
 
-describe('A connection that carries', () => {
+describe('connection with', () => {
   let service: TestService;
   before(async () => {
     service = await startTestService();
@@ -82,7 +82,7 @@ describe('A connection that carries', () => {
     });
   }
 
-  it('half a request does not keep others waiting, however many there are', async () => {
+  it('half a request does not delay other connections, regardless of their number', async () => {
     const half = `POST /oauth2/token HTTP/1.1\r\n${HOST}${JSON_TYPE}Content-Length: 1000\r\n\r\n{`;
     const waiting = Array.from({ length: 200 }, () => converse(service.address, [half], { patienceMs: 1_000 }));
     const began = performance.now();
@@ -92,7 +92,7 @@ describe('A connection that carries', () => {
     await expectAlive();
   });
 
-  it('many requests at once answers each of them, in order', async () => {
+  it('many pipelined requests gets an answer to each, in order', async () => {
     const one = (id: number) => `GET /health HTTP/1.1\r\n${HOST}X-Request-Id: r${id}\r\n\r\n`;
     const last = `GET /health HTTP/1.1\r\n${HOST}X-Request-Id: r99\r\nConnection: close\r\n\r\n`;
     const all = Array.from({ length: 99 }, (_, id) => one(id)).join('') + last;
@@ -114,7 +114,7 @@ socket.once('error', () => {}).once('close', () => parentPort.postMessage(text +
 parentPort.on('message', (path) => socket.write('GET ' + path + ' HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n'));
 `;
 
-describe('A connection of a service that stops', () => {
+describe('connection of a stopping service', () => {
   /** @returns what came back, and how many requests were worked on. @param sends when the service begins to stop. */
   async function ending(sends: { readonly before: number; readonly after: number }) {
     let handled = 0;
@@ -142,7 +142,7 @@ describe('A connection of a service that stops', () => {
     { before: 5, after: 5 },
     { before: 1, after: 10 },
   ])
-    it(`has an answer for each of ${sends.before} requests and ${sends.after} more, and the last says that it ends`, async () => {
+    it(`gets an answer to each of ${sends.before} requests and ${sends.after} more, and the last one closes it`, async () => {
       const { handled, answers } = await ending(sends);
       expect(handled).to.equal(sends.before + sends.after);
       expect(answers).to.have.length(handled);
@@ -150,7 +150,7 @@ describe('A connection of a service that stops', () => {
       expect(ends).to.deep.equal([...Array(handled - 1).fill(false), true]);
     });
 
-  it('is not closed over a request that came while the service was busy', async () => {
+  it('is not closed before a request that arrived while the service was busy is answered', async () => {
     const listen: RequestListener = (request, response) => response.end(request.url);
     const server = new HttpServer({ IncomingMessage, ServerResponse, listen }, { maxConnections: 10, keepAliveSeconds: 65 }, {} as Log);
     const peer = new Worker(PEER, { eval: true, workerData: await server.listen(0, '127.0.0.1') });

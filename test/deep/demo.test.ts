@@ -42,21 +42,21 @@ describe('The demo', () => {
     }
   });
 
-  it('runs through with --once where PORT says', async () => {
+  it('completes with --once on PORT', async () => {
     const port = await freePort(createServer);
     const { code, output } = await run({ PORT: String(port) });
     expect(code, output).to.equal(0);
     expect(output).to.include(`http://localhost:${port}`);
   });
 
-  it('says with --once, too, that PORT is taken', async () => {
+  it('reports with --once, too, that PORT is in use', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as AddressInfo;
     const { code, output } = await run({ PORT: String(port) });
     other.close();
     expect(code).to.equal(1);
-    expect(output).to.include(`port ${port} is taken; set PORT to another one`);
+    expect(output).to.include(`port ${port} is in use; set PORT to another one`);
   });
 });
 
@@ -76,7 +76,7 @@ async function run(environment: Readonly<Record<string, string>>) {
 
 const SECONDS = 60;
 
-describe('The demo under the profile eu', function () {
+describe('The demo with the profile eu', function () {
   this.timeout(2 * SECONDS * 1000);
 
   const run = (options: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
@@ -87,7 +87,7 @@ describe('The demo under the profile eu', function () {
     return { status, stdout, stderr };
   };
 
-  it('issues both formats to an attested wallet, verifies them, and refuses all others', () => {
+  it('issues both formats to an attested wallet, verifies them, and rejects all other wallets', () => {
     const { status, stdout, stderr } = run(['--eu']);
     expect(status, stdout + stderr).to.equal(0);
     for (const line of [
@@ -109,7 +109,7 @@ describe('The demo under the profile eu', function () {
     expect(stderr).to.match(/^--eux is not known\nusage: npm run demo -- \[--eu\] \[--keep \| --once\]/);
   });
 
-  it('says what to do, without a stack, when it fails', async () => {
+  it('prints the remedy without a stack trace when it fails', async () => {
     const port = await freePort(createServer);
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
@@ -121,7 +121,7 @@ describe('The demo under the profile eu', function () {
   });
 });
 
-describe('The wallet of that demo', () => {
+describe('wallet of the demo with the profile eu', () => {
   let authorities: Authorities;
   let reader: StrictReader;
   let chain: readonly string[];
@@ -145,7 +145,7 @@ describe('The wallet of that demo', () => {
   });
   after(() => authorities.close());
 
-  it('answers a registered relying party', async () => {
+  it('presents to a registered relying party', async () => {
     const good = request(authorities.registrar.certificate(REGISTERED));
     expect(await reader.checkRequest(chain, good)).to.equal('CN=Shop');
   });

@@ -276,7 +276,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
       () => '',
       (error: Error) => error.message,
     );
-    expect(refused).to.match(/PIN was refused.*not tried again; correct it and restart/);
+    expect(refused).to.match(/PIN was rejected.*not retried; correct it and restart/);
   });
 
   it('show a tenant what it may use, and what is its own', async () => {
@@ -309,7 +309,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     const back = await terminal.type('npm run -s kms:migrate -- bank local', address);
     expect(back.code, back.stderr).to.equal(1);
     expect(back.stdout).to.match(/certified: stays where it is: .*come from outside/);
-    expect(back.stdout).to.match(/signing: has a new key at local; the key of its authority cannot leave/);
+    expect(back.stdout).to.match(/signing: has a new key at local; the key of its authority cannot be exported/);
   });
 
   it('recover without an operator when Vault does not answer', async () => {

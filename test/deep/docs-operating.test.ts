@@ -123,7 +123,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     const token = await type('echo "$TOKEN"');
     expect(await status(token, '/client')).to.equal('200');
     const [first, dropped] = await follow('The master secret');
-    expect(first).to.include('Everything is sealed under the first secret');
+    expect(first).to.include('All data is sealed under the first secret');
     expect(dropped).to.match(/^acme=\d+:/m);
     expect(machine.setting('MASTER_SECRET'))
       .to.match(/^[0-9a-f]{96}$/)

@@ -10,7 +10,7 @@ import { created, trustListBody } from '../support/populated.ts';
 import { endPrograms, runProcess } from '../support/programs.ts';
 import { aServerCertificate } from '../support/server-certificate.ts';
 
-describe('The doctor', () => {
+describe('doctor', () => {
   let subject: DoctoredService;
 
   beforeEach(async () => {
@@ -21,7 +21,7 @@ describe('The doctor', () => {
     subject.remove();
   });
 
-  it('finds nothing wrong with a service that runs, and changes nothing', async () => {
+  it('reports no problem of a running service, and changes nothing', async () => {
     await subject.start();
     await subject.makeTenant();
     const { code, findings, stdout } = await subject.examine();
@@ -38,7 +38,7 @@ describe('The doctor', () => {
       .and.to.include('0 faults, 0 warnings');
   });
 
-  it('names every fault of the settings, and misspelt names', async () => {
+  it('reports every fault of the settings, and misspelt names', async () => {
     const { code, findings } = await subject.examine({ PORT: 'many', NODE_ENV: 'production', PUBLIC_URl: 'x' });
     expect(code).to.equal(2);
     expect(messages(findings, 'fault', 'settings'))
@@ -51,7 +51,7 @@ describe('The doctor', () => {
     expect(strict.code).to.equal(1);
   });
 
-  it('says that nothing was started yet, and makes nothing', async () => {
+  it('reports that the service was never started, and creates nothing', async () => {
     for (const name of ['MASTER_SECRET', 'AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET']) delete subject.environment[name];
     const { code, findings } = await subject.examine();
     expect(code).to.equal(0);
@@ -72,7 +72,7 @@ describe('The doctor', () => {
     expect(messages(warned.findings, 'warning', 'configuration')).to.include('beta/');
   });
 
-  it('notices generated secrets that others can read', async () => {
+  it('reports generated secrets that other users can read', async () => {
     for (const name of ['MASTER_SECRET', 'AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET']) delete subject.environment[name];
     const service = await subject.start();
     service.child.kill('SIGTERM');
@@ -83,7 +83,7 @@ describe('The doctor', () => {
     expect(messages(findings, 'fault', 'settings')).to.include('other accounts');
   });
 
-  it('notices a secret that does not open the database, and former ones that nothing needs', async () => {
+  it('reports a secret that does not open the database, and former secrets that are not needed', async () => {
     const service = await subject.start();
     await subject.makeTenant();
     const other = 'another master secret that opens nothing 0123456789';
@@ -118,7 +118,7 @@ describe('The doctor', () => {
     expect(messages(findings, 'fault', 'lists')).to.equal('the trust list "partners" of acme has ended');
   });
 
-  it('looks at backups', async () => {
+  it('checks backups', async () => {
     const backup = join(subject.folder, 'backup.sqlite');
     const judge = async (...args: string[]) => (await subject.examine({}, '--offline', ...args)).findings.at(-1);
     expect(await judge('--backup', backup)).to.include({ check: 'backup', outcome: 'fault' });
@@ -144,7 +144,7 @@ describe('The doctor', () => {
     });
     after(() => database?.drop());
 
-    it('is content with a user that owns the tables, and finds one that does not', async () => {
+    it('accepts a user that owns the tables, and reports a user that does not', async () => {
       const { url = '' } = database ?? {};
       const { code, findings, stdout } = await subject.examine({ DATABASE_URL: url }, '--offline');
       expect(code, stdout).to.equal(0);
@@ -159,7 +159,7 @@ describe('The doctor', () => {
         const bad = await subject.examine({ DATABASE_URL: limited.href }, '--offline');
         expect(bad.code, bad.stdout).to.equal(2);
         expect(messages(bad.findings, 'fault', 'database'))
-          .to.include('may make no tables')
+          .to.include('may not create tables')
           .and.to.include('may not read and write');
         expect(bad.stdout).to.not.include('word-of-the-role');
       } finally {
@@ -167,7 +167,7 @@ describe('The doctor', () => {
       }
     });
 
-    it('says of one that is empty, or that is not there, what to do', async () => {
+    it('suggests a remedy for an empty database and for one that does not exist', async () => {
       const empty = await databases()
         .find(({ name }) => name === 'postgres')
         ?.openEmpty();
@@ -193,7 +193,7 @@ describe('The doctor', () => {
       }
     });
 
-    it('finds a database that takes no writes', async () => {
+    it('reports a database that rejects writes', async () => {
       const standby = await databases()
         .find(({ name }) => name === 'postgres')
         ?.open();
@@ -203,7 +203,7 @@ describe('The doctor', () => {
         await rawSql(url, (run) => run(`alter database ${name} set default_transaction_read_only = on`));
         const { code, findings } = await subject.examine({ DATABASE_URL: url }, '--offline');
         expect(code).to.equal(2);
-        expect(messages(findings, 'fault', 'database')).to.include('takes no writes');
+        expect(messages(findings, 'fault', 'database')).to.include('rejects writes');
       } finally {
         await standby?.drop();
       }
@@ -211,7 +211,7 @@ describe('The doctor', () => {
   });
 });
 
-describe('The doctor, from outside', () => {
+describe('doctor, from outside', () => {
   let subject: DoctoredService;
 
   beforeEach(async () => {
@@ -222,7 +222,7 @@ describe('The doctor, from outside', () => {
     subject.remove();
   });
 
-  it('is content behind a proxy that hands on everything, below a path as well', async () => {
+  it('accepts a proxy that forwards everything, also below a path', async () => {
     const address = `${await subject.startProxy()}/vidimus`;
     await subject.start({ PUBLIC_URL: address });
     const { code, findings, stdout } = await subject.examine({ PUBLIC_URL: address });
@@ -237,7 +237,7 @@ describe('The doctor, from outside', () => {
     ['refuses large bodies', { maxBody: 1_048_576 }, 'proxy', 'bodies of 2 MiB'],
     ['takes headers of answers away', { losesAnswer: 'x-content-type-options' }, 'proxy', 'answers lose'],
   ] as const) {
-    it(`finds a proxy that ${what}`, async () => {
+    it(`reports a proxy that ${what}`, async () => {
       const address = await subject.startProxy(change);
       await subject.start({ PUBLIC_URL: address });
       await subject.makeTenant();
@@ -247,7 +247,7 @@ describe('The doctor, from outside', () => {
     });
   }
 
-  it('reports a certificate that is not trusted and ends soon', async () => {
+  it('reports a certificate that is not trusted and expires soon', async () => {
     const certificate = await aServerCertificate('localhost');
     const address = await subject.startProxy({ certificate });
     await subject.start({ PUBLIC_URL: address });
@@ -258,7 +258,7 @@ describe('The doctor, from outside', () => {
       .and.to.include('ends in 0 days');
   });
 
-  it('finds processes with another public address, and none at all', async () => {
+  it('reports processes with another public address, and no processes at all', async () => {
     const address = await subject.startProxy();
     const none = await subject.examine({ PUBLIC_URL: address });
     expect(messages(none.findings, 'fault', 'address')).to.match(/cannot be reached|is not this service/);
@@ -267,7 +267,7 @@ describe('The doctor, from outside', () => {
     expect(messages(findings, 'fault', 'address')).to.include('publishes http://localhost:');
   });
 
-  it('finds a broker and a provider of identities that do not answer', async () => {
+  it('reports a broker and an OpenID provider that do not answer', async () => {
     await subject.start();
     const dead = `127.0.0.1:${await freePort(createServer)}`;
     const { code, findings, stdout } = await subject.examine({

@@ -22,7 +22,7 @@ const FOLDER = fileURLToPath(new URL('../..', import.meta.url));
 const blocks = (language: string) =>
   [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)\\n\`\`\`$`, 'gm'))].map(([, text = '']) => text);
 
-describe('Events for other systems', () => {
+describe('events for other systems', () => {
   let rabbit: RabbitMq;
   const outside: ChannelModel[] = [];
 
@@ -89,7 +89,7 @@ describe('Events for other systems', () => {
       }
     });
 
-    it('have the members that the page shows', async () => {
+    it('have the properties that the documentation lists', async () => {
       await shop.ask();
       await until('the first', () => messages.length > 0);
       const event = eventOf(messages[0] as ConsumeMessage);
@@ -100,7 +100,7 @@ describe('Events for other systems', () => {
       expect(Object.keys(documented.data)).to.have.members(Object.keys(event.data));
     });
 
-    it('reach the subscriber of the page, with the accounts of the page and no other rights', async () => {
+    it('reach the subscriber of the documentation, with its accounts and no other rights', async () => {
       const { host } = new URL(rabbit.url);
       const passwords = { VIDIMUS_PASSWORD: 'of the service', SHOP_PASSWORD: 'of the shop' };
       const addressOf = (user: string, password: string) => `amqp://${user}:${encodeURIComponent(password)}@${host}/`;
@@ -234,14 +234,14 @@ describe('Events for other systems', () => {
         return times.toSorted((one, other) => one - other);
       };
 
-      it('by the broker, well before they look themselves', async () => {
+      it('by the broker, well before the process polls', async () => {
         await until('both are connected', async () => Math.max(...(await delays(1))) < 300);
         const times = await delays(100);
         expect(times[50], 'half of them').to.be.lessThan(800);
         expect(times[99], 'all of them').to.be.lessThan(1_500);
       });
 
-      it('by themselves while the broker is away', async () => {
+      it('by polling while the broker is unavailable', async () => {
         proxy.cut();
         try {
           const times = await delays(100);
@@ -317,9 +317,9 @@ describe('Events for other systems', () => {
         return load.longest();
       };
 
-      it('are sent while all is well', flows);
+      it('are published while all components work', flows);
 
-      it('are kept while the broker is dead, which no request notices, and sent when it is back', async () => {
+      it('are kept while the broker is down, which no request notices, and published when it is back', async () => {
         await rabbit.kill();
         // One that waited for the broker would have its ten seconds, however busy the machine is.
         expect(await slowestWithin(1_000)).to.be.lessThan(5_000);
@@ -327,7 +327,7 @@ describe('Events for other systems', () => {
         await flows();
       });
 
-      it('are kept while the broker takes nothing, which no request notices', async () => {
+      it('are kept while the broker accepts nothing, which no request notices', async () => {
         await rabbit.block();
         const before = await waiting();
         expect(await slowestWithin(1_500)).to.be.lessThan(5_000);
@@ -336,7 +336,7 @@ describe('Events for other systems', () => {
         await flows();
       });
 
-      it('are sent by the other process when the one that sent them is killed', async () => {
+      it('are published by the other process when the publishing process is killed', async () => {
         // Without a broker the first process leaves it to the second.
         proxy.cut();
         await flows();
@@ -345,7 +345,7 @@ describe('Events for other systems', () => {
         await flows();
       });
 
-      it('arrive all, at least once, and those of a session in their order', async () => {
+      it('all arrive at least once, and those of a session in their order', async () => {
         await load.stop();
         const stored = await rawSql(database?.url ?? '', (run) =>
           run('select session_id, version from session_events order by session_id, version'),

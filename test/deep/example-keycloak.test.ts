@@ -125,7 +125,7 @@ async function keycloak(home: string, port: number): Promise<Provider> {
 
 const HOME = process.env['KEYCLOAK_HOME'];
 
-describe(`The example with Keycloak${HOME === undefined ? ', what its realm says' : ', Keycloak itself'}`, () => {
+describe(`Keycloak example${HOME === undefined ? ' (realm file only)' : ' (with Keycloak)'}`, () => {
   let folder: string;
   let provider: Provider;
   let service: ServiceProcess;
@@ -159,7 +159,7 @@ describe(`The example with Keycloak${HOME === undefined ? ', what its realm says
   const backend = (changes: Record<string, string> = {}) =>
     runProgram(process.execPath, [join(EXAMPLE, 'backend.mjs')], { environment: { ...environment, ...changes } });
 
-  it('makes a tenant as the operator and an offer as the backend, which a wallet takes', async () => {
+  it('creates a tenant as the operator and an offer as the backend, which a wallet accepts', async () => {
     const { code, output } = await backend();
     expect(code, output).to.equal(0);
     expect(await new Openid4vcWallet().accept(output.trim())).to.have.length(1);
@@ -167,13 +167,13 @@ describe(`The example with Keycloak${HOME === undefined ? ', what its realm says
     expect((health as { info: object }).info).to.have.property('identity-provider');
   });
 
-  it('rejects another secret', async () => {
+  it('rejects a wrong secret', async () => {
     const { code, output } = await backend({ OPERATOR_SECRET: 'guessed' });
     expect([code, output]).to.satisfy(([status]: [number]) => status === 1);
     expect(output).to.match(/answers 401.*(invalid|unauthorized)_client/s);
   });
 
-  it('has a realm with every role of the service, no secret, and no client that a browser could use', () => {
+  it('has a realm with every role of the service, no secret, and no client for browsers', () => {
     expect(REALM.roles.realm.map(({ name }) => name)).to.have.members([...ROLES]);
     for (const client of REALM.clients) {
       expect(client.secret, client.clientId).to.match(/^\$\{[A-Z_]+\}$/);
@@ -183,7 +183,7 @@ describe(`The example with Keycloak${HOME === undefined ? ', what its realm says
     for (const { realmRoles } of REALM.users) expect(ROLES).to.include.members([...realmRoles]);
   });
 
-  it('has a compose file that hands the realm over with its secrets, and listens to this machine alone', () => {
+  it('has a compose file that passes the secrets to the realm, and listens on the loopback interface only', () => {
     const { keycloak: service } = parse(read('compose.yaml')).services;
     for (const name of Object.keys(SECRETS)) expect(service.environment[name]).to.equal(`\${${name}:?}`);
     expect(service.command).to.include('--import-realm');

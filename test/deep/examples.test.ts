@@ -13,7 +13,7 @@ import { Openid4vcWallet, unnotified } from '../wallets/openid4vc/wallet.ts';
 
 const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
 
-describe('The examples', () => {
+describe('examples', () => {
   let folder: string;
   let address: string;
   let service: ServiceProcess;
@@ -57,7 +57,7 @@ describe('The examples', () => {
       expect(output).to.match(why);
     };
 
-    it('writes a file for its owner, and never over one that is there', async () => {
+    it('writes a file that only its owner can read, and never overwrites an existing file', async () => {
       const file = join(folder, 'made.env');
       expect(await make(['made', file])).to.deep.equal({ code: 0, output: '' });
       expect(statSync(file).mode & 0o777).to.equal(0o600);
@@ -71,7 +71,7 @@ describe('The examples', () => {
     it('prints the fault and the remedy in one line, and leaves no file', async () => {
       const file = join(folder, 'none.env');
       expect((await make(['twice'])).code).to.equal(0);
-      await refused(make(['twice', file]), /a tenant of this id exists already; .* another id than "twice"$/m);
+      await refused(make(['twice', file]), /a tenant with this id already exists; .* another id than "twice"$/m);
       const elsewhere = /cannot be reached\. Start the service; .* set VIDIMUS_URL/;
       await refused(make(['one', file], { VIDIMUS_URL: 'http://localhost:1' }), elsewhere);
       await refused(make(['one', file], { AUTH_CLIENT_SECRET: 'x'.repeat(32) }), /does not know this AUTH_CLIENT_ID/);
@@ -162,7 +162,7 @@ describe('The examples', () => {
       await wallet.present(request, credential);
     };
 
-    it('sells to adults, notifies only the ordering browser, and starts again', async () => {
+    it('sells to adults, notifies only the ordering browser, and restarts', async () => {
       for (const _start of ['the first time', 'again']) {
         shop = await start('shop/shop.mjs', settings);
         const [{ cookie, uri }, other] = [await order(), await order()];
@@ -175,7 +175,7 @@ describe('The examples', () => {
       }
     });
 
-    it('rejects children, and forged webhook calls', async () => {
+    it('rejects minors, and forged webhook calls', async () => {
       shop = await start('shop/shop.mjs', settings);
       const { cookie, uri } = await order();
       const forged = await fetch(`${shop.url}/webhooks/vidimus`, {
@@ -188,7 +188,7 @@ describe('The examples', () => {
       expect(await endOf(cookie)).to.equal('refused');
     });
 
-    it('takes no order of another site, and by https no order that another host put into the browser', async () => {
+    it('rejects orders from another site, and by https orders that another host stored in the browser', async () => {
       shop = await start('shop/shop.mjs', settings);
       const headers = { 'Sec-Fetch-Site': 'cross-site' };
       const foreign = await fetch(`${shop.url}/orders`, { method: 'POST', redirect: 'manual', headers });

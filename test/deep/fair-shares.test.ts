@@ -17,7 +17,7 @@ const ASKED = {
 };
 
 for (const kind of databases()) {
-  describe(`Places of requests, on ${kind.name}`, () => {
+  describe(`request slots, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;
     let noisy: Tenant;
@@ -70,7 +70,7 @@ for (const kind of databases()) {
     }
 
     for (const [where, askedBy] of Object.entries(ASKED)) {
-      it(`are shared by tenants at ${where}, however many requests of one of them wait`, async () => {
+      it(`are shared by tenants at ${where}, regardless of how many requests of one tenant wait`, async () => {
         expect(await ask(new Agent(), askedBy(quiet))).to.equal(200);
         const noise = flood(askedBy(noisy));
         while (noise.statuses.length < FLOOD) await settle(5);
@@ -100,7 +100,7 @@ for (const kind of databases()) {
   });
 }
 
-describe('Places of requests that wait for a backend', () => {
+describe('request slots of requests that wait for a backend', () => {
   let service: TestService;
   let registrar: TestRegistrar;
   before(async () => {
@@ -112,7 +112,7 @@ describe('Places of requests that wait for a backend', () => {
     await registrar.close();
   });
 
-  it('are for others meanwhile, also where many wait for one and the same call', async () => {
+  it('are released meanwhile, also when many requests wait for the same call', async () => {
     const { token: quiet } = await createTenant(service, 'quiet');
     const slow: string[] = [];
     for (const id of ['slow-1', 'slow-2', 'slow-3']) {

@@ -28,7 +28,7 @@ import { freePort } from '../demo/process.ts';
 import { bareEnvironment } from '../support/compile-cache.ts';
 import { startedProgram } from '../support/start-options.ts';
 
-describe('the first start', () => {
+describe('first start', () => {
   let folder: string;
   let data: string;
   const file = () => join(data, 'secrets.env');
@@ -40,7 +40,7 @@ describe('the first start', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('generates missing secrets once, for the owner only, and prints them once', () => {
+  it('generates missing secrets once, readable for the owner only, and prints them once', () => {
     const first = prepareFirstStart({ DATA_FOLDER: data });
     const settings = readSettings(first.environment);
     expect(settings.MASTER_SECRET[0]).to.match(/^[\w-]{64}$/);
@@ -62,12 +62,12 @@ describe('the first start', () => {
     expect(readFileSync(file(), 'utf8')).to.equal(text);
   });
 
-  it('generates nothing for a start that fails, since the secret is shown once', () => {
+  it('generates no secret for a start that fails, since a secret is shown once', () => {
     expect(() => prepareFirstStart({ DATA_FOLDER: data, PORT: 'abc' })).to.throw(SettingsError, 'PORT');
     expect(existsSync(data)).to.equal(false);
   });
 
-  it('generates no secret in place of one that is misspelt', () => {
+  it('generates no secret in place of a misspelt variable', () => {
     const secret = 'a master secret for the tests 0123456789';
     for (const [name, meant] of [
       ['MASTER_SECERT', 'MASTER_SECRET'],
@@ -75,7 +75,7 @@ describe('the first start', () => {
       ['AUTH_CLIENT_SECRETS', 'AUTH_CLIENT_SECRET'],
     ] as const) {
       const start = () => prepareFirstStart({ DATA_FOLDER: data, [name]: secret });
-      expect(start, name).to.throw(SettingsError, `${name}: is no setting; did you mean ${meant}?`);
+      expect(start, name).to.throw(SettingsError, `${name}: is not a setting; did you mean ${meant}?`);
       expect(start, name).to.not.throw(SettingsError, secret);
     }
     expect(existsSync(data)).to.equal(false);
@@ -83,7 +83,7 @@ describe('the first start', () => {
     expect(prepareFirstStart(given).environment['MASTER_SECRET'], 'beside the right one').to.equal(secret);
   });
 
-  it('speaks of no secret that opens nothing', () => {
+  it('prints no secret that opens nothing', () => {
     prepareFirstStart({ DATA_FOLDER: data });
     const oidc = { OIDC: 'https://login.example', OIDC_CLIENT_ID: 'vidimus', OIDC_CLIENT_SECRET: 'a-secret' };
     const later = prepareFirstStart({ DATA_FOLDER: data, ...oidc });
@@ -97,7 +97,7 @@ describe('the first start', () => {
     expect(one?.AUTH_CLIENT_SECRET).to.not.equal(other?.AUTH_CLIENT_SECRET);
   });
 
-  it('generates no given secrets, and given secrets override generated ones', () => {
+  it('generates no configured secrets, and configured secrets override generated ones', () => {
     const given = { DATA_FOLDER: data, AUTH_CLIENT_ID: 'operator', AUTH_CLIENT_SECRET: 'a-secret-of-the-operator' };
     const first = prepareFirstStart(given);
     expect(first.generated, 'nothing to show').to.equal(undefined);
@@ -119,7 +119,7 @@ describe('the first start', () => {
     expect(statSync(file()).mode & 0o777).to.equal(0o600);
   });
 
-  it('refuses to make a new master secret for a database that another one sealed', () => {
+  it('generates no new master secret for a database that is sealed under another one', () => {
     prepareFirstStart({ DATA_FOLDER: data });
     writeFileSync(join(data, 'vidimus.sqlite'), '');
     for (const damaged of ['', 'AUTH_CLIENT_ID=root\n', undefined]) {
@@ -134,7 +134,7 @@ describe('the first start', () => {
     prepareFirstStart({ DATA_FOLDER: data, MASTER_SECRET: 'a master secret of our own 0123456789' });
   });
 
-  it('accepts the older name of the master secret', () => {
+  it('accepts the former name of the master secret', () => {
     const JWT_SECRET = 'a master secret of our own 0123456789';
     for (let start = 0; start < 2; start++) {
       const { environment } = prepareFirstStart({ DATA_FOLDER: data, JWT_SECRET });
@@ -143,14 +143,14 @@ describe('the first start', () => {
     expect(stored()).to.not.have.property('MASTER_SECRET');
   });
 
-  it('prefers the older name that is given to a secret that was generated before', () => {
+  it('prefers the former name in the environment to a generated secret', () => {
     prepareFirstStart({ DATA_FOLDER: data });
     const JWT_SECRET = 'a master secret of our own 0123456789';
     const { environment } = prepareFirstStart({ DATA_FOLDER: data, JWT_SECRET });
     expect(readSettings(environment).MASTER_SECRET).to.deep.equal([JWT_SECRET]);
   });
 
-  it('makes an existing file private again', () => {
+  it('restricts an existing file to its owner', () => {
     prepareFirstStart({ DATA_FOLDER: data });
     const { MASTER_SECRET } = stored();
     rmSync(file());
@@ -159,7 +159,7 @@ describe('the first start', () => {
     expect(statSync(file()).mode & 0o777).to.equal(0o600);
   });
 
-  it('generates nothing in production, where a missing secret stops the start', () => {
+  it('generates no secrets in production, where a missing secret stops the start', () => {
     const production = { NODE_ENV: 'production', DATA_FOLDER: data, PUBLIC_URL: 'https://id.example' };
     const { environment, generated } = prepareFirstStart(production);
     expect(generated).to.equal(undefined);
@@ -174,7 +174,7 @@ describe('the first start', () => {
   });
 });
 
-describe('first starts at the same time', () => {
+describe('simultaneous first starts', () => {
   it('use the same secrets, also after a start that crashed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
     const module = new URL('../../bootstrap/start/first-start.ts', import.meta.url).href;
@@ -214,8 +214,8 @@ describe('first starts at the same time', () => {
   });
 });
 
-describe('a start without the packages', () => {
-  it('says what to do instead of showing a stack', () => {
+describe('start without installed packages', () => {
+  it('prints the remedy instead of a stack trace', () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-bare-'));
     try {
       mkdirSync(join(folder, 'bootstrap'));
@@ -229,7 +229,7 @@ describe('a start without the packages', () => {
     }
   });
 
-  it('names a misspelt secret together with every other fault', () => {
+  it('reports a misspelt secret together with every other fault', () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-faults-'));
     try {
       const environment = { ...bareEnvironment(), DATA_FOLDER: folder, PORT: 'abc', MASTER_SECRTE: 'x' };
@@ -242,11 +242,11 @@ describe('a start without the packages', () => {
     }
   });
 
-  it('is refused with arguments, which would be passed over', () => {
+  it('is rejected with arguments, which it would ignore', () => {
     const { status, stderr } = spawnSync(process.execPath, [startedProgram(), '--port', '4000'], { encoding: 'utf8' });
     expect([status, stderr.trim()]).to.deep.equal([
       2,
-      'Vidimus takes no arguments; it is set by environment variables, which docs/settings.md lists.',
+      'Vidimus accepts no arguments; it is configured by the environment variables in docs/settings.md.',
     ]);
   });
 });
@@ -288,12 +288,12 @@ async function endCommand(command: string, args: readonly string[], isEnded: (ad
   }
 }
 
-describe('A service that is started by a command', () => {
+describe('service that is started by a command', () => {
   it('has ended when npm start ends on SIGTERM', async () => {
     expect(await endCommand('npm', ['start'], async (address) => !(await answers(address)))).to.equal(true);
   });
 
-  it('ends soon after npx has ended on SIGTERM, whose shell passes no signal on', async () => {
+  it('ends soon after npx has ended on SIGTERM, whose shell forwards no signal', async () => {
     const isEnded = async (address: string) => {
       while (await answers(address)) await setTimeout(50);
       return true;
@@ -305,7 +305,7 @@ describe('A service that is started by a command', () => {
 const SOURCES = ['domain', 'application', 'adapters', 'bootstrap', 'config', 'packages', 'tools'];
 const FILES = ['package.json', 'package-lock.json'];
 
-describe('the program that npm start runs', () => {
+describe('program that npm start runs', () => {
   let tree: string;
 
   beforeEach(() => {
@@ -327,10 +327,10 @@ describe('the program that npm start runs', () => {
     }
   };
 
-  it('is built from the sources, and again when one of them was changed, added or removed', () => {
+  it('is built from the sources, and rebuilt after a source was changed, added or removed', () => {
     const built = join(tree, 'dist/bootstrap/main.js');
     expect(program()).to.equal(built);
-    expect(refuse(built)).to.include('takes no arguments');
+    expect(refuse(built)).to.include('accepts no arguments');
     const source = join(tree, 'bootstrap/run.ts');
     for (const [word, change] of [
       ['changed', () => appendFileSync(source, "\nconsole.error('changed');\n")],
@@ -348,7 +348,7 @@ describe('the program that npm start runs', () => {
     }
   });
 
-  it('is the sources as they are, where they cannot be built', () => {
+  it('consists of the unbuilt sources when they cannot be built', () => {
     const source = join(tree, 'bootstrap/main.ts');
     writeFileSync(join(tree, 'bootstrap/run.ts'), 'this is no program');
     expect(program()).to.equal(source);
@@ -357,7 +357,7 @@ describe('the program that npm start runs', () => {
     expect(program()).to.equal(source);
   });
 
-  it('finds its parts where their sources were', () => {
+  it('finds its files at the places of their sources', () => {
     program();
     const migrations = (folder: string) =>
       readdirSync(join(folder, 'adapters/persistence/migrations/postgres'))

@@ -19,8 +19,8 @@ function withBytesOf(recorded: AllCounts, counted: AllCounts): AllCounts {
   return Object.fromEntries(flows);
 }
 
-describe('the requests of wallets and backends', () => {
-  it('ask of database and cryptography what test/bench/counts.json says, no more and no less', async function () {
+describe('requests of wallets and backends', () => {
+  it('use exactly the database and cryptography calls of test/bench/counts.json', async function () {
     const counted = await countFlows();
     if (counted === undefined) return this.skip();
     const advice = 'if that is meant, `npm run bench -- --count` writes it down';

@@ -23,7 +23,7 @@ const open = (url: string) =>
 const [postgres] = databases().filter(({ name }) => name === 'postgres');
 
 /** Connections that nobody closes and nothing passes on any more: only a limit of our own ends them. */
-describe('A database that is silent', () => {
+describe('database that does not respond', () => {
   let database: TestDatabase | undefined;
   let proxy: HangingProxy;
   let store: OrmStore;
@@ -67,21 +67,21 @@ describe('A database that is silent', () => {
     expect(performance.now() - start).to.be.below(BOUND_MS);
   };
 
-  it('ends a single statement, and serves again once it speaks', async () => {
+  it('fails a single statement at the timeout, and works again once it responds', async () => {
     await head();
     proxy.hang();
     await unavailable(head());
     await serves();
   });
 
-  it('ends what runs on every connection of the pool, and what waits for one', async () => {
+  it('fails the running statement of every pooled connection, and the requests that wait for a connection', async () => {
     await fillPool();
     proxy.hang();
     await Promise.all(Array.from({ length: POOL * 5 }, () => unavailable(stepsOf(store, tenantId).commit({ uses: [] }))));
     await serves();
   });
 
-  it('ends what comes while it stays silent', async () => {
+  it('fails new statements while it does not respond', async () => {
     await fillPool();
     proxy.hang();
     for (let n = 0; n < 2; n++) {
@@ -90,14 +90,14 @@ describe('A database that is silent', () => {
     await serves();
   });
 
-  it('ends a unit of work before its first statement', async () => {
+  it('fails a unit of work before its first statement', async () => {
     await fillPool();
     proxy.hang();
     await Promise.all(Array.from({ length: POOL + 1 }, () => unavailable(addClient())));
     await serves();
   });
 
-  it('ends a unit of work between two statements, whose locks are free afterwards', async () => {
+  it('fails a unit of work between two statements, and its locks are released', async () => {
     const client = aClient(tenantId);
     const work = store.forTenant(
       tenantId,
@@ -113,7 +113,7 @@ describe('A database that is silent', () => {
     expect(await clientIds()).to.not.include(client.clientId);
   });
 
-  it('ends a unit of work whose commit it hears and does not confirm', async () => {
+  it('fails a unit of work whose commit it receives and does not confirm', async () => {
     const client = aClient(tenantId);
     const work = store.forTenant(
       tenantId,
@@ -128,7 +128,7 @@ describe('A database that is silent', () => {
     expect(await clientIds()).to.include(client.clientId);
   });
 
-  it('ends what waits in line behind others of its tenant as soon as them', async () => {
+  it('fails queued calls of the same tenant at the same time', async () => {
     const sessions = Array.from({ length: 10 }, () => aSession(tenantId));
     for (const session of sessions) await stepsOf(store, tenantId).commit(sessionOpening(session));
     proxy.hang();
@@ -136,14 +136,14 @@ describe('A database that is silent', () => {
     await serves();
   });
 
-  it('closes unused connections', async () => {
+  it('loses unused connections', async () => {
     await fillPool();
     proxy.hang();
     await new Promise((resolve) => setTimeout(resolve, (TIMEOUT_SECONDS + 1.5) * 1000));
     await serves();
   });
 
-  it('leaves a statement alone that is answered in time', async () => {
+  it('does not affect a statement that is answered in time', async () => {
     await rawSql(database?.url ?? '', async (run) => {
       // Held for less than a statement may take.
       const held = run(`do $$ begin lock table used_values in exclusive mode; perform pg_sleep(0.7); end $$`);
@@ -153,7 +153,7 @@ describe('A database that is silent', () => {
     });
   });
 
-  it('is not what a process takes it for that stood still itself', async () => {
+  it('is not assumed by a process that was paused itself', async () => {
     // The proxy stands still with this process.
     const own = await open(database?.url ?? '');
     const ask = () => Promise.all(Array.from({ length: POOL }, () => stepsOf(own, tenantId).commit({ uses: [] })));
@@ -165,7 +165,7 @@ describe('A database that is silent', () => {
     await own.close();
   });
 
-  it('that works too long at one statement has it ended, and keeps the connection', async () => {
+  it('cancels a statement that exceeds the timeout, and keeps the connection', async () => {
     await rawSql(database?.url ?? '', async (run) => {
       const held = run(`do $$ begin lock table used_values in exclusive mode; perform pg_sleep(2); end $$`);
       await new Promise((resolve) => setTimeout(resolve, 100));
@@ -190,7 +190,7 @@ describe('A database that is silent', () => {
     await serves();
   });
 
-  it('is no reason to wait for a connection for longer than for an answer', async () => {
+  it('does not make calls wait for a connection longer than for an answer', async () => {
     const ends: (() => void)[] = [];
     const hold = async ({ clients }: TenantReader) => {
       await clients.list();
@@ -208,7 +208,7 @@ describe('A database that is silent', () => {
     await serves();
   });
 
-  it('is left within the same time when the service stops', async () => {
+  it('does not delay the stop of the service beyond the same timeout', async () => {
     const own = await open(proxy.url);
     await Promise.all(Array.from({ length: POOL }, () => stepsOf(own, tenantId).commit({ uses: [] })));
     proxy.hang();

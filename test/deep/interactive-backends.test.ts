@@ -7,7 +7,7 @@ import { tally } from '../support/raced-services.ts';
 import type { Answer } from '../support/test-service.ts';
 
 for (const kind of databases()) {
-  describe(`Backends and interactive authorization, on ${kind.name}`, () => {
+  describe(`webhooks and interactive authorization, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let issuer: Issuer;
     let held: Held;
@@ -77,14 +77,14 @@ for (const kind of databases()) {
       expect(status).to.equal('fetched');
     });
 
-    it('ends the authorization when the presentation webhook answers with no JSON', async () => {
+    it('ends the authorization when the presentation webhook answers without JSON', async () => {
       issuer.backend.on('/presented', (response) => response.writeHead(200).end('OK'));
       const { wallet, asked, session } = await ask('friend');
       expectError(await wallet.present(asked, held), 'access_denied');
       expect((await issuer.session(session)).deliveries[0]).to.include({ result: 'failed' });
     });
 
-    it('calls the presentation webhook after a rejection, without any value', async () => {
+    it('calls the presentation webhook after a rejection, without any claim value', async () => {
       const { wallet, asked, session } = await ask('friend');
       expectError(await wallet.present(asked, held, { nonce: 'of-another-request' }), 'access_denied');
       const [told] = issuer.backend.at('/presented');
@@ -92,7 +92,7 @@ for (const kind of databases()) {
       expect(issuer.backend.calls).to.have.length(1);
     });
 
-    it('names a new session for a wallet that began without an offer', async () => {
+    it('creates a new session for a wallet that began without an offer', async () => {
       const display = [{ name: 'Acme', locale: 'en' }];
       await issuer.write('/issuer/config', { display, builtInAs: { walletInitiated: true } });
       const wallet = issuer.wallet();
@@ -114,7 +114,7 @@ for (const kind of databases()) {
     });
 
     for (const configuration of ['badge', 'friend', 'both']) {
-      it(`answers one of twenty that send one session, for ${configuration}`, async () => {
+      it(`accepts one of twenty requests with the same session, for ${configuration}`, async () => {
         const { wallet, asked } = await ask(configuration);
         const answers = await Promise.all(Array.from({ length: 20 }, () => wallet.present(asked, held)));
         const good = configuration === 'both' ? '401 insufficient_authorization' : '200';
@@ -137,7 +137,7 @@ for (const kind of databases()) {
       expect(tally(answers)).to.deep.equal({ '401 insufficient_authorization': 1, '400 invalid_session': 19 });
     });
 
-    it('takes a proof of a key once, and does nothing for the second use', async () => {
+    it('accepts a key proof once, and ignores the second use', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('both');
       const proof = wallet.proof();

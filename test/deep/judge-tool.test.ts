@@ -12,7 +12,7 @@ const SECONDS = 60;
 type Client = { readonly clientId: string; readonly secret: string };
 const credentials = ({ clientId, secret }: Client) => ({ VIDIMUS_JUDGE_CLIENT_ID: clientId, VIDIMUS_JUDGE_CLIENT_SECRET: secret });
 
-describe('The judge of a service that runs', () => {
+describe('judge tool against a running service', () => {
   let service: TestService;
 
   before(async () => {
@@ -28,7 +28,7 @@ describe('The judge of a service that runs', () => {
     return body.map(({ id }: { id: string }) => id).filter((id: string) => id.startsWith('judge-'));
   };
 
-  it('removes its tenant when the set-up fails, says why, and does not call that a success', async () => {
+  it('removes its tenant when the set-up fails, reports the reason, and does not report a success', async () => {
     const { code, output } = await judge(['--service', service.address, '--only', '@openid4vc']);
     expect(output).to.include('the set-up under none failed: POST ').and.include('OUTBOUND_ALLOW');
     expect(output).to.not.include('tool not had');
@@ -55,7 +55,7 @@ describe('The judge of a service that runs', () => {
     }
   });
 
-  it('ends with 2 and one line when the service is not reachable, or rejects the login', async () => {
+  it('exits with 2 and one line when the service is not reachable, or rejects the login', async () => {
     const gone = await judge(['--service', 'http://127.0.0.1:1', '--only', '@openid4vc']);
     expect(gone.output).to.match(/^--service: http:\/\/127\.0\.0\.1:1 cannot be reached: .+\n$/);
     const wrong = { ...ROOT, secret: 'another secret of nobody' };

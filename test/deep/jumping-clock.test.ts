@@ -28,7 +28,7 @@ const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent len
 
 /** What the service forgets and who may work, when the clock of its machine is wrong by hours. */
 for (const kind of databases()) {
-  describe(`A clock that jumps, on ${kind.name}`, () => {
+  describe(`clock that jumps, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let store: OrmStore;
     let tenantId: TenantId;
@@ -84,7 +84,7 @@ for (const kind of databases()) {
       }
     };
 
-    it('ahead for a minute allows no second use of a value', async () => {
+    it('a minute ahead allows no second use of a value', async () => {
       const steps = stepsOf(store, tenantId);
       const values = [aUse('dpop_jti'), aUse('c_nonce'), aUse('client_jti')].map((value) => ({ ...value, expiresAt: inSeconds(300) }));
       expect(await steps.commit({ uses: values })).to.include({ done: true });
@@ -92,7 +92,7 @@ for (const kind of databases()) {
       for (const value of values) expect(await steps.commit({ uses: [value] }), value.kind).to.include({ done: false });
     });
 
-    it('ahead for a minute ends no session, and no grant', async () => {
+    it('a minute ahead expires no session and no grant', async () => {
       const { session, grant } = await openOffer(store, tenantId, {
         session: { createdAt: inSeconds(0), expiresAt: inSeconds(3_600) },
         grant: { expiresAt: inSeconds(3_600) },
@@ -102,7 +102,7 @@ for (const kind of databases()) {
       expect((await stepsOf(store, tenantId).grantByCode(grant.codeHash))?.grant?.id).to.equal(grant.id);
     });
 
-    it('ahead for a minute keeps no job from others', async () => {
+    it('a minute ahead blocks no job of other processes', async () => {
       const { maintenance } = store;
       const job = randomUUID();
       const lease = async (holder: string) => maintenance.tryLease(job, holder, await maintenance.time(), 1);
@@ -112,7 +112,7 @@ for (const kind of databases()) {
       expect(await lease('other')).to.equal(true);
     });
 
-    it('is said in the log once a minute, and by its probe', async () => {
+    it('is reported in the log once a minute, and by the probe', async () => {
       const warned: string[] = [];
       const log = { info() {}, error() {}, warn: (line: string) => warned.push(line) } as unknown as Log;
       const clock = { now: () => new Date(Date.now() + 2 * HOURS_MS) };
@@ -152,7 +152,7 @@ for (const kind of databases()) {
       expect(await maintenance.tryLease(job, 'other', now, 30)).to.equal(true);
     });
 
-    it('behind rejects values whose use may have been removed', async () => {
+    it('back rejects values whose use may have been removed', async () => {
       const steps = stepsOf(store, tenantId);
       const fresh = { ...aUse('dpop_jti'), expiresAt: inSeconds(300) };
       const value = { ...aUse('c_nonce'), expiresAt: inSeconds(-3 * 3_600 + 300) };
@@ -182,7 +182,7 @@ for (const kind of databases()) {
 
     // Of PostgreSQL the server keeps the time.
     if (kind.name === 'sqlite') {
-      it('and a new start let nothing be used again', async () => {
+      it('and a restart allow no second use of a value', async () => {
         const url = `${database?.url}-restarted`;
         const reopened = async (work: (own: OrmStore) => Promise<void>) => {
           const own = await OrmStore.open({ url, poolSize: 2 }, cipher);

@@ -17,7 +17,7 @@ import { type Answer, createTenant, startTestService, type TestService } from '.
 /** What befalls a key provider, and how it comes back. */
 type Outage = { readonly what: string; begin(): Promise<void> | void; end(): Promise<void> | void };
 
-describeWithOpenBao('a key provider that does not work', (binary) => {
+describeWithOpenBao('key provider that fails', (binary) => {
   let vault: OpenBao;
   let proxy: VaultProxy;
   let service: TestService;
@@ -111,7 +111,7 @@ describeWithOpenBao('a key provider that does not work', (binary) => {
   ];
 
   for (const { what, begin, end } of outages) {
-    it(`costs only time when it ${what}`, async () => {
+    it(`delays requests, but loses nothing, when it ${what}`, async () => {
       await works();
       const wallet = new RawWallet(service, 'acme');
       const code = await wallet.code((await offer(token)).uri);
@@ -165,7 +165,7 @@ describeWithOpenBao('a key provider that does not work', (binary) => {
     expect(proxy.take().filter((call) => call.includes('/sign/'))).to.have.length(1);
   });
 
-  it('has no backend called for a request that cannot be answered, and spends nothing of it', async () => {
+  it('calls no backend for a request that cannot be signed, and consumes nothing of it', async () => {
     await works();
     const backend = await Backend.start();
     const { uri } = await post(token, '/issuer/offer', {
@@ -247,7 +247,7 @@ describeWithOpenBao('a key provider that does not work', (binary) => {
 
 const SLOW_MS = 300;
 
-describeWithOpenBao('A Vault that lies or is slow, and wallets that use it', (binary) => {
+describeWithOpenBao('Vault with wrong or slow answers, and wallets that depend on it', (binary) => {
   let vault: OpenBao;
   let front: OpenBaoFront;
   let service: TestService;
@@ -322,7 +322,7 @@ describeWithOpenBao('A Vault that lies or is slow, and wallets that use it', (bi
     'one signature too few': (results) => results.slice(1),
   };
   for (const [what, change] of Object.entries(lies)) {
-    it(`gives out ${what}: no wallet gets it, and nothing is spent`, async () => {
+    it(`returns ${what}: no wallet gets it, and nothing is consumed`, async () => {
       const ask = await asking(new RawWallet(service, 'acme'), 3);
       front.play(changed(change));
       const refused = await ask();
@@ -334,7 +334,7 @@ describeWithOpenBao('A Vault that lies or is slow, and wallets that use it', (bi
     });
   }
 
-  it('gives out wrong signatures for access tokens: the code is not spent', async () => {
+  it('returns wrong signatures for access tokens: the code is not consumed', async () => {
     const wallet = new RawWallet(service, 'acme');
     const code = await wallet.code(await offer());
     front.play(changed((results) => results.map(() => ({ signature: other }))));
@@ -351,7 +351,7 @@ describeWithOpenBao('A Vault that lies or is slow, and wallets that use it', (bi
       }),
     );
 
-    it('a code is one grant, however often it comes at the same time', async () => {
+    it('a code creates one grant for any number of simultaneous requests', async () => {
       const wallet = new RawWallet(service, 'acme');
       const code = await wallet.code(await offer());
       const answers = await Promise.all(Array.from({ length: 20 }, () => wallet.redeem(code)));
@@ -359,7 +359,7 @@ describeWithOpenBao('A Vault that lies or is slow, and wallets that use it', (bi
       expect(answers[0]?.status).to.equal(200);
     });
 
-    it('a proof brings credentials once, and no two of them share an entry of a status list', async () => {
+    it('a proof creates credentials once, and each has its own status list entry', async () => {
       const all: number[] = [];
       for (const ask of await Promise.all(Array.from({ length: 4 }, () => asking(new RawWallet(service, 'acme'), 3)))) {
         const answers = await Promise.all(Array.from({ length: 8 }, ask));
@@ -370,7 +370,7 @@ describeWithOpenBao('A Vault that lies or is slow, and wallets that use it', (bi
       expect(new Set(all).size).to.equal(all.length);
     });
 
-    it('a refresh token has one successor, however often it comes at the same time', async () => {
+    it('a refresh token has one successor for any number of simultaneous requests', async () => {
       const wallet = new RawWallet(service, 'acme');
       const first = await wallet.redeem(await wallet.code(await offer()));
       expect(first.status, first.text).to.equal(200);

@@ -9,7 +9,7 @@ import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 const CLAIMS = { given_name: 'Ada', family_name: 'Lovelace' };
 const PROVIDERS = ['local', 'house', 'hsm'];
 
-describeWithOpenBao('whole flows with keys elsewhere', (binary) => {
+describeWithOpenBao('complete flows with external key providers', (binary) => {
   let vault: OpenBao;
   let proxy: VaultProxy;
   let hsm: SoftHsm | undefined;
@@ -91,7 +91,7 @@ describeWithOpenBao('whole flows with keys elsewhere', (binary) => {
       });
 
       for (const batch of [1, 10, 50]) {
-        it(`issue both formats in batches of ${batch}, which other people's code reads`, async () => {
+        it(`issue both formats in batches of ${batch}, which independent libraries parse`, async () => {
           const received = await issue(provider, ['card', 'badge'], batch);
           expect(received).to.have.length(2 * batch);
           const oracles = loadOracles();
@@ -109,7 +109,7 @@ describeWithOpenBao('whole flows with keys elsewhere', (binary) => {
         });
       }
 
-      it('ask for a credential by a signed request, and look at its status list', async () => {
+      it('send a signed presentation request, and check its status list', async () => {
         const [card] = await issue(provider, ['card'], 1);
         if (card === undefined) throw new Error('no card');
         const wallet = new Openid4vcWallet();
@@ -141,13 +141,13 @@ describeWithOpenBao('whole flows with keys elsewhere', (binary) => {
     });
   }
 
-  it('serve tenants of all providers at once', async () => {
+  it('serve tenants of all providers simultaneously', async () => {
     const here = [...tokens.keys()];
     const received = await Promise.all(here.flatMap((provider) => [1, 2, 3, 4].map(() => issue(provider, ['card', 'badge'], 5))));
     expect(received.map(({ length }) => length)).to.deep.equal(received.map(() => 10));
   });
 
-  it('ask Vault once for a credential, and once for a batch of fifty', async () => {
+  it('call Vault once for a credential, and once for a batch of fifty', async () => {
     await issue('house', ['card'], 1);
     for (const batch of [1, 50]) {
       proxy.take();
@@ -158,7 +158,7 @@ describeWithOpenBao('whole flows with keys elsewhere', (binary) => {
     }
   });
 
-  it('leave nothing at Vault when a key chain or a tenant goes, or a creation fails', async () => {
+  it('leave no key at Vault when a key chain or tenant is removed, or a creation fails', async () => {
     const names = async () => ((await vault.call('LIST', 'transit/keys')).body['data'] as { keys: string[] }).keys;
     const before = await names();
     const made = await post('house', '/key-chain', { id: 'brief', usageType: 'signing' });

@@ -12,7 +12,7 @@ const KMS_CONFIG = JSON.stringify({ providers: { local: { type: 'local' }, house
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
 
 for (const kind of databases()) {
-  describe(`moving the keys of a tenant to another provider on ${kind.name}`, () => {
+  describe(`key migration of a tenant to another provider on ${kind.name}`, () => {
     let database: TestDatabase;
     let shop: Shop;
     let environment: Record<string, string>;
@@ -43,13 +43,13 @@ for (const kind of databases()) {
         previousKeys: object[];
       }[];
 
-    it('refuses what there is not, and settings that are not those of the service', async () => {
+    it('rejects unknown names, and settings that differ from those of the service', async () => {
       const unknown = await migrate({}, 'nobody', 'house');
       expect([unknown.code, unknown.stderr]).to.satisfy(
         ([code, text]: [number, string]) => code === 1 && /there is no tenant|not found|no such/i.test(text),
       );
       const provider = await migrate({}, 'acme', 'vault');
-      expect(provider.stderr).to.match(/no provider named "vault"/);
+      expect(provider.stderr).to.match(/no provider "vault"/);
       const elsewhere = await migrate({ PUBLIC_URL: 'https://other.example' });
       expect(elsewhere.stderr).to.match(/PUBLIC_URL: is other.example here/);
       expect((await chains()).every(({ kmsProvider }) => kmsProvider === 'local')).to.equal(true);
@@ -84,7 +84,7 @@ for (const kind of databases()) {
       expect(own.body.find((provider: { own: boolean }) => provider.own).name).to.equal('house');
     });
 
-    it('changes nothing the second time', async () => {
+    it('changes nothing in the second run', async () => {
       const before = await chains();
       const ended = await migrate();
       expect(ended.code, ended.stderr).to.equal(0);
@@ -94,7 +94,7 @@ for (const kind of databases()) {
   });
 }
 
-describeWithOpenBao('a tenant that moves from the database to Vault and on to an HSM', (binary) => {
+describeWithOpenBao('key migration of a tenant from the database to Vault and on to an HSM', (binary) => {
   let vault: OpenBao;
   let hsm: SoftHsm;
   let shop: Shop;
@@ -194,13 +194,13 @@ describeWithOpenBao('a tenant that moves from the database to Vault and on to an
 
     const inVault = await move('house');
     expect(inVault.ended.code, inVault.ended.stdout + inVault.ended.stderr).to.equal(0);
-    expect(inVault.ended.stdout).to.match(/signing: has a new key at house; the key of its authority was taken over/);
+    expect(inVault.ended.stdout).to.match(/signing: has a new key at house; the key of its authority was migrated, too/);
     expect(inVault.chains.map((chain: { kmsProvider: string }) => chain.kmsProvider)).to.deep.equal(['house', 'house', 'house', 'house']);
 
     const inHsm = await move('hsm');
     const told = inHsm.ended.stdout + inHsm.ended.stderr;
     expect(inHsm.ended.code, told).to.equal(1);
-    expect(told).to.match(/signing: has a new key at hsm; the key of its authority cannot leave its provider/);
+    expect(told).to.match(/signing: has a new key at hsm; the key of its authority cannot be exported from its provider/);
     expect(new Set(inHsm.chains.map((chain: { kmsProvider: string }) => chain.kmsProvider))).to.deep.equal(new Set(['hsm']));
     for (const { rootCertificate, id } of inHsm.chains) {
       if (id === 'signing') expect(rootCertificate).to.equal(shop.anchor);
@@ -209,7 +209,7 @@ describeWithOpenBao('a tenant that moves from the database to Vault and on to an
     expect(told).to.not.include(PIN);
   });
 
-  it('still has its authority renew a certificate, with keys at two providers', async () => {
+  it('lets an authority with keys at two providers renew a certificate', async () => {
     const before = (await own('GET', '/key-chain/signing')).body;
     const rotated = await own('POST', '/key-chain/signing/rotate', {});
     expect(rotated.status, rotated.text).to.equal(200);

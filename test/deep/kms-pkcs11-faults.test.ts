@@ -9,7 +9,7 @@ import { expectSigns, hasSoftHsm, messageOf, type OtherUser, PIN, reasonOf, Soft
 const WRONG_PIN_GIVEN = 0x1_0000;
 
 if (hasSoftHsm()) {
-  describe('faults of an HSM', () => {
+  describe('HSM faults', () => {
     let hsm: SoftHsm;
 
     beforeEach(() => {
@@ -18,11 +18,11 @@ if (hasSoftHsm()) {
     afterEach(() => hsm.stop());
 
     describe('the token', () => {
-      it('may come later', async () => {
+      it('may become available after the start', async () => {
         const kms = await hsm.open('hsm', 'later');
         expect(kms.algorithms).to.have.length(4);
         expect(await messageOf(() => kms.assertReachable())).to.equal(
-          'the key provider "hsm" does not work: no token is labelled "later"; the library shows 0 initialized ones',
+          'the key provider "hsm" does not work: no token has the label "later"; the library shows 0 initialized tokens',
         );
         expect(await reasonOf(() => kms.generate('acme', 'ES256'))).to.contain('"later"');
         hsm.addToken('later');
@@ -41,7 +41,7 @@ if (hasSoftHsm()) {
         await kms.assertReachable();
       });
 
-      it('is not guessed when several have its label', async () => {
+      it('is not chosen when several tokens have its label', async () => {
         hsm.addToken('twin');
         hsm.addToken('twin');
         const kms = await hsm.open('hsm', 'twin');
@@ -49,21 +49,21 @@ if (hasSoftHsm()) {
       });
     });
 
-    it('tries a rejected PIN once, and never again in this process', async () => {
+    it('gets a rejected PIN once, and never again from this process', async () => {
       hsm.addToken('locked', 'another-pin');
       const flags = () => hsm.beside('locked', (other, _, slot) => other.C_GetTokenInfo(slot).flags & WRONG_PIN_GIVEN);
       const kms = await hsm.open('hsm', 'locked');
       expect(flags()).to.equal(WRONG_PIN_GIVEN);
-      expect(await messageOf(() => kms.assertReachable())).to.match(/the PIN was refused .*CKR_PIN_INCORRECT.*correct it and restart/);
+      expect(await messageOf(() => kms.assertReachable())).to.match(/the PIN was rejected .*CKR_PIN_INCORRECT.*correct it and restart/);
       hsm.beside('locked', (other, session) => {
         other.C_Login(session, 1, 'another-pin');
         other.C_SetPIN(session, 'another-pin', PIN);
         other.C_Logout(session);
       });
       // From now on it would be the right one.
-      expect(await reasonOf(() => kms.generate('acme', 'ES256'))).to.contain('the PIN was refused');
+      expect(await reasonOf(() => kms.generate('acme', 'ES256'))).to.contain('the PIN was rejected');
       const again = await hsm.open('again', 'locked');
-      expect(await messageOf(() => again.assertReachable())).to.contain('the PIN was refused');
+      expect(await messageOf(() => again.assertReachable())).to.contain('the PIN was rejected');
       expect(flags()).to.equal(0);
     });
 
@@ -123,7 +123,7 @@ if (hasSoftHsm()) {
         await kms.assertReachable();
       });
 
-      it('is found again when it was put back', async () => {
+      it('is found again when it was restored', async () => {
         hsm.addToken('one');
         const kms = await hsm.open('hsm', 'one', { sessions: 1 });
         const seed = Buffer.alloc(32, 7);
@@ -165,7 +165,7 @@ if (hasSoftHsm()) {
       expect(await reasonOf(() => last.generate('acme', 'ES256'))).to.contain('closed');
     });
 
-    it('shows its PIN nowhere', async () => {
+    it('never shows its PIN', async () => {
       hsm.addToken('refusing', 'another-pin');
       hsm.addToken('two');
       const shown: unknown[] = [];

@@ -41,11 +41,11 @@ if (hasSoftHsm()) {
         other.C_FindObjectsFinal(session);
         return found;
       });
-    it('offers what the token can do', () => {
+    it('offers the algorithms that the token supports', () => {
       expect(kms.algorithms).to.deep.equal(SIGNING_ALGORITHMS);
     });
 
-    it('keeps the private half where it is, for signing alone, under the name of its tenant', async () => {
+    it('keeps the private key on the token, for signing only, under the name of its tenant', async () => {
       const key = await kms.generate('acme', 'ES256');
       const shown = hsm.beside('one', (other, session) => {
         const show = (object: Buffer, type: number) => {
@@ -68,7 +68,7 @@ if (hasSoftHsm()) {
       });
     });
 
-    it('signs two hundred at once with four sessions', async () => {
+    it('signs 200 simultaneous texts with four sessions', async () => {
       const keys = await Promise.all(SIGNING_ALGORITHMS.map((algorithm) => kms.generate('acme', algorithm)));
       const signed = await Promise.all(
         Array.from({ length: 200 }, async (_, index) => {
@@ -91,7 +91,7 @@ if (hasSoftHsm()) {
       });
     }
 
-    it('signs no batch for another tenant or a key that is gone, not in part either', async () => {
+    it('signs no part of a batch for another tenant or a removed key', async () => {
       const key = await kms.generate('acme', 'ES256');
       const datas = Array.from({ length: 100 }, (_, index) => `data ${index}`);
       expect(await failing(() => kms.signMany(signingKey('other', key), datas))).to.be.instanceOf(Failure);
@@ -101,7 +101,7 @@ if (hasSoftHsm()) {
         .with.property('code', 'unavailable');
     });
 
-    it('leaves the serving thread free', async () => {
+    it('does not block the main thread', async () => {
       const key = signingKey('acme', await kms.generate('acme', 'ES512'));
       const begin = performance.eventLoopUtilization();
       let ticks = 0;
@@ -115,7 +115,7 @@ if (hasSoftHsm()) {
       expect(ticks).to.be.greaterThan(5);
     });
 
-    it('removes both halves, only for their tenant, and does not mind when they are gone', async () => {
+    it('removes both key objects, only for their tenant, and ignores removed keys', async () => {
       const key = await kms.generate('acme', 'ES256');
       await kms.remove(signingKey('other', key));
       await expectSigns(kms, key);
@@ -125,7 +125,7 @@ if (hasSoftHsm()) {
       expect(await failing(() => kms.sign(signingKey('acme', key), 'data'))).to.be.instanceOf(Failure);
     });
 
-    it('signs with a key that was created before it was opened', async () => {
+    it('signs with a key that was created before the provider was opened', async () => {
       const earlier = await hsm.open('hsm', 'two');
       const key = await earlier.generate('acme', 'EdDSA');
       await earlier.close();
@@ -135,7 +135,7 @@ if (hasSoftHsm()) {
       await later.close();
     });
 
-    it('has several providers on one library, also under another name of its file', async () => {
+    it('supports several providers on one library, also under another file name', async () => {
       const link = join(hsm.folder, 'link.so');
       symlinkSync(hsm.library, link);
       const [two, again] = [await hsm.open('two', 'two', { library: link }), await hsm.open('again', 'one')];
@@ -155,7 +155,7 @@ if (hasSoftHsm()) {
         EdDSA: () => generateKeyPairSync('ed25519').privateKey,
       };
       for (const algorithm of SIGNING_ALGORITHMS) {
-        it(`takes a key for ${algorithm} as JWK and as PKCS#8, which it does not give back`, async () => {
+        it(`accepts a key for ${algorithm} as JWK and as PKCS#8, and never exports it`, async () => {
           const key = made[algorithm]();
           const der = key.export({ format: 'der', type: 'pkcs8' });
           for (const material of [key.export({ format: 'jwk' }) as PrivateKeyMaterial, der]) {
@@ -181,7 +181,7 @@ if (hasSoftHsm()) {
         'no key at all': () => Buffer.from('not a key'),
       };
       for (const [name, make] of Object.entries(refused)) {
-        it(`refuses ${name}`, async () => {
+        it(`rejects ${name}`, async () => {
           const error = await failing(() => kms.import('acme', make() as PrivateKeyMaterial));
           expect(error).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
         });
@@ -199,7 +199,7 @@ if (hasSoftHsm()) {
     });
     afterEach(() => hsm.stop());
 
-    it('makes and takes no keys that the token cannot use', async () => {
+    it('creates and imports no keys that the token cannot use', async () => {
       await hsm.stop();
       hsm = new SoftHsm(['CKM_EC_KEY_PAIR_GEN', 'CKM_ECDSA']);
       hsm.addToken('poor');
@@ -216,7 +216,7 @@ if (hasSoftHsm()) {
       expect(filesIn(hsm.tokens).filter((file) => file.endsWith('.object'))).to.have.length(3);
     });
 
-    describe('a token with special rules', () => {
+    describe('a token with restrictions', () => {
       const key = { id: 'abcd', label: 'acme.abcd', algorithm: 'ES256' } as const;
       /** The real library, but for one function. */
       const asking = (rule: (real: OtherUser) => Partial<OtherUser>): [OtherUser, Buffer] => {
@@ -239,7 +239,7 @@ if (hasSoftHsm()) {
         await hsm.open('hsm', 'ruled');
       });
 
-      it('may not know what a key shall not do', () => {
+      it('is supported when it rejects attributes that forbid uses of a key', () => {
         const [token, session] = asking((real) => ({
           C_GenerateKeyPair(...given) {
             if (given[3].some(({ type }) => type === CKA.decrypt)) refusing('CKR_ATTRIBUTE_TYPE_INVALID', 0x12)();
@@ -250,7 +250,7 @@ if (hasSoftHsm()) {
         expect(objects(token, session)).to.have.length(2);
       });
 
-      it('may take no keys from outside, or not have the curve', () => {
+      it('is supported when it cannot import keys, or lacks the curve', () => {
         const [token, session] = asking(() => ({
           C_GenerateKeyPair: refusing('CKR_CURVE_NOT_SUPPORTED', 0x140),
           C_CreateObject: refusing('CKR_TEMPLATE_INCONSISTENT', 0xd1),
@@ -266,19 +266,19 @@ if (hasSoftHsm()) {
         expect(kindOf(() => createPrivateKey(token, session, key, Buffer.alloc(32, 1)))).to.equal('foreign');
       });
 
-      it('loses a key that could leave it', () => {
+      it('deletes a key that could be exported', () => {
         const [token, session] = asking((real) => ({
           C_GetAttributeValue: (...given) =>
             real
               .C_GetAttributeValue(...given)
               .map((shown, at) => (given[2][at]?.type === CKA.extractable ? { value: Buffer.of(1) } : shown)),
         }));
-        expect(() => generatePair(token, session, key)).to.throw('could leave it');
-        expect(() => createPrivateKey(token, session, key, Buffer.alloc(32, 1))).to.throw('could leave it');
+        expect(() => generatePair(token, session, key)).to.throw('exportable');
+        expect(() => createPrivateKey(token, session, key, Buffer.alloc(32, 1))).to.throw('exportable');
         expect(objects(token, session)).to.deep.equal([]);
       });
 
-      it('says which key is left on it', () => {
+      it('reports the key that could not be deleted', () => {
         const [token, session] = asking(() => ({
           C_GetAttributeValue: refusing('CKR_DEVICE_ERROR', 0x30),
           C_DestroyObject: refusing('CKR_ACTION_PROHIBITED', 0x1b),
@@ -290,22 +290,22 @@ if (hasSoftHsm()) {
       });
     });
 
-    describe('a missing library', () => {
-      it('is a library that is not there', async () => {
+    describe('an invalid library setting', () => {
+      it('names a library that does not exist', async () => {
         const library = join(hsm.folder, 'none.so');
         expect(await messageOf(() => hsm.open('hsm', 'one', { library }))).to.match(
           /^The key provider "hsm" cannot be used: there is no PKCS#11 library .*none\.so; .*correct "library"\.$/,
         );
       });
 
-      it('is a file that is no library', async () => {
+      it('names a file that is not a library', async () => {
         const library = join(hsm.folder, 'text.so');
         writeFileSync(library, 'text');
         for (let time = 0; time < 2; time++)
           expect(await messageOf(() => hsm.open('hsm', 'one', { library }))).to.match(/text\.so cannot be loaded \(/);
       });
 
-      it('is the package', async () => {
+      it('names the missing package', async () => {
         const hooks =
           "import { registerHooks } from 'node:module';" +
           'registerHooks({ resolve(name, context, next) {' +
@@ -317,7 +317,7 @@ if (hasSoftHsm()) {
       });
     });
 
-    it('does not keep a process that has nothing else to do', async () => {
+    it('does not keep an otherwise idle process running', async () => {
       hsm.addToken('one');
       expect((await runChild(hsm)).stdout).to.equal('signed\n');
     });
@@ -349,7 +349,7 @@ function runChild(hsm: SoftHsm, before = ''): Promise<{ readonly stdout: string 
 }
 
 if (hasSoftHsm()) {
-  describe('an HSM that hangs', () => {
+  describe('HSM that hangs', () => {
     let hsm: SoftHsm;
 
     beforeEach(() => {
@@ -357,7 +357,7 @@ if (hasSoftHsm()) {
     });
     afterEach(() => hsm.stop());
 
-    it('delays nothing else, and works again when it is back', async () => {
+    it('does not delay other work, and works again when it responds', async () => {
       hsm.addToken('slow');
       const kms = await hsm.open('hsm', 'slow', { timeoutSeconds: 1 });
       const key = await kms.generate('acme', 'ES256');
@@ -401,7 +401,7 @@ if (hasSoftHsm()) {
       await expectSigns(later, key);
     });
 
-    it('leaves no key for a caller that disconnected', async () => {
+    it('keeps no key for a caller that disconnected', async () => {
       hsm.addToken('late');
       const kms = await hsm.open('hsm', 'late', { sessions: 1, timeoutSeconds: 1 });
       await kms.generate('acme', 'ES256');

@@ -18,7 +18,7 @@ import {
 
 const texts = (count: number, name = 'text') => Array.from({ length: count }, (_, index) => `${name} ${index}`);
 
-describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
+describeWithOpenBao('Vault signature batches', (binary) => {
   let bao: OpenBao;
   let front: OpenBaoFront;
   let vault: VaultKms;
@@ -79,25 +79,25 @@ describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
   }
 
   for (const algorithm of ['ES256', 'EdDSA'] as const) {
-    it(`signs fifty texts with ${algorithm} in one call, in their order`, async () => {
+    it(`sign fifty texts with ${algorithm} in one call, in their order`, async () => {
       const datas = texts(50);
       expectSigned(datas, await signMany(datas, keys[algorithm]), keys[algorithm]);
       expect(sizes()).to.deep.equal([50]);
     });
   }
 
-  it('makes no call for an empty batch', async () => {
+  it('make no call without texts', async () => {
     expect(await signMany([])).to.deep.equal([]);
     expect(sizes()).to.deep.equal([]);
   });
 
-  it('sends the texts of one turn in one call', async () => {
+  it('send the texts of one event loop turn in one call', async () => {
     const datas = texts(20);
     expectSigned(datas, await Promise.all(datas.map((data) => sign(data))));
     expect(sizes()).to.deep.equal([20]);
   });
 
-  it('sends what comes while a call is under way in the next one', async () => {
+  it('send the texts that arrive during a call with the next call', async () => {
     const { letGo, arrived } = held();
     const first = sign('first');
     await until(() => arrived() === 1);
@@ -112,7 +112,7 @@ describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
     expect(sizes()).to.deep.equal([1, 30]);
   });
 
-  it('delays no text for long behind an unanswered call', async () => {
+  it('do not delay a text for long behind an unanswered call', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     let calls = 0;
     front.play(async () => {
@@ -126,7 +126,7 @@ describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
     expectSigned(['slow'], [await slow]);
   });
 
-  it('mixes no keys', async () => {
+  it('do not mix keys', async () => {
     const other = await vault.generate('other', 'ES256');
     front.take();
     const [one, two] = await Promise.all([sign('a'), vault.sign(signingKey('other', other), 'b')]);
@@ -135,7 +135,7 @@ describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
     expect(front.take()).to.have.length(2);
   });
 
-  it('signs what the bytes were when it was asked', async () => {
+  it('sign the bytes of the time of the call', async () => {
     for (const key of [keys.ES256, keys.EdDSA]) {
       const bytes = new TextEncoder().encode('as asked');
       const signature = sign(bytes, key);
@@ -144,19 +144,19 @@ describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
     }
   });
 
-  it('splits many texts', async () => {
+  it('split many texts', async () => {
     const datas = texts(250);
     expectSigned(datas, await signMany(datas));
     expect(sizes().sort()).to.deep.equal([100, 100, 50]);
   });
 
-  it('splits long texts, and sends one that is longer than all limits but one alone', async () => {
+  it('split long texts, and send a text that exceeds all limits but one alone', async () => {
     const datas = ['a'.repeat(3 * 1024 ** 2), ...texts(6).map((text) => text.padEnd(150 * 1024))];
     expectSigned(datas, await signMany(datas, keys.EdDSA), keys.EdDSA);
     expect(sizes()).to.have.members([1, 2, 2, 2]);
   });
 
-  it('refuses a text that Vault would not take, without a call', async () => {
+  it('reject a text that Vault would reject, without a call', async () => {
     const error = await failing(() => sign(new Uint8Array(16 * 1024 ** 2 + 1), keys.EdDSA));
     expectUnavailable(error, /at most 16777216 bytes/);
     expect(sizes()).to.deep.equal([]);
@@ -178,7 +178,7 @@ describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
   }
   const ed = (data: string) => sign(data, keys.EdDSA);
 
-  it('hands the fault of one text to no other', async () => {
+  it('report the fault of one text to no other caller', async () => {
     spoil('text 7', () => ({ error: 'this one not', key_version: 0 }));
     const outcomes = await Promise.allSettled(texts(20).map(ed));
     expect(sizes()).to.deep.equal([20]);
@@ -189,7 +189,7 @@ describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
     }
   });
 
-  it('signs all of many, or none', async () => {
+  it('sign all of many texts, or none', async () => {
     spoil('text 220', () => ({ error: 'this one not' }));
     expectUnavailable(await failing(() => signMany(texts(250), keys.EdDSA)), /this one not/);
   });
@@ -200,11 +200,11 @@ describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
     'that is too long': ({ signature }) => ({ signature: `${signature}AAAA` }),
     'in another alphabet': ({ signature }) => ({ signature: String(signature).replace(/.{4}$/, '+/==') }),
     'that is a ciphertext of another form': () => ({ signature: 'AAAA' }),
-    'that is no text': () => ({ signature: 1 }),
+    'that is not a string': () => ({ signature: 1 }),
     'that is missing': () => ({}),
   };
   for (const [name, change] of Object.entries(spoilt)) {
-    it(`passes on no signature ${name}`, async () => {
+    it(`return no signature ${name}`, async () => {
       spoil('spoilt', change);
       const [spoiltOne, other] = await Promise.allSettled(['spoilt', 'other'].map(ed));
       expect(other?.status).to.equal('fulfilled');
@@ -212,7 +212,7 @@ describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
     });
   }
 
-  it('takes no answer with fewer or more signatures than texts', async () => {
+  it('reject a response with fewer or more signatures than texts', async () => {
     for (const batch_results of [[], [{}, {}], undefined, 'x']) {
       front.play(() => ({ status: 200, body: { data: { batch_results } } }));
       expectUnavailable(await failing(() => sign('text')), /did not answer each/);
@@ -244,7 +244,7 @@ describe('SignatureBatches', () => {
     expect(await long.sign('key', 'key', 'text')).to.have.length(1);
   });
 
-  it('starts a full call at once, though another is under way', async () => {
+  it('starts a full call at once, although another call is under way', async () => {
     const sent: number[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     const send = async (_key: string, some: readonly string[]): Promise<readonly Outcome[]> => {

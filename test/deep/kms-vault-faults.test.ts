@@ -20,7 +20,7 @@ import {
 } from '../support/openbao.ts';
 import { hangingProxy } from '../support/proxies.ts';
 
-describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
+describeWithOpenBao('Vault that fails', (binary) => {
   let bao: OpenBao;
   let front: OpenBaoFront;
   let key: StoredKey;
@@ -59,12 +59,12 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
       .and.match(reason);
   }
 
-  it('that is not reachable yet does not prevent the start', async () => {
+  it('does not prevent the start when it is not reachable yet', async () => {
     const address = `http://127.0.0.1:${await freePort(createServer)}`;
     const vault = await provider({ address });
     expectUnavailable(await failing(() => vault.generate('acme', 'ES256')), /no connection \(ECONNREFUSED\)/);
     expect(await checked(vault)).to.equal(
-      `Vault at ${address}: no connection (ECONNREFUSED); is the address right, and does the server run?`,
+      `Vault at ${address}: no connection (ECONNREFUSED); check the address and that the server is running`,
     );
     const nowhere = await provider({ address: 'http://vault.invalid:8200' });
     expect(await checked(nowhere)).to.match(/no connection \((ENOTFOUND|EAI_AGAIN)\)/);
@@ -88,7 +88,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
     }
   });
 
-  it('works again when it is back after it was killed, with the same keys', async () => {
+  it('works again with the same keys after it was killed and restarted', async () => {
     const vault = await provider({ address: bao.address });
     await expectSigns(vault);
     await bao.kill();
@@ -98,7 +98,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
     await expectSigns(vault);
   });
 
-  it('is killed while it signs', async () => {
+  it('is killed during a signature', async () => {
     const vault = await provider();
     await vault.assertReachable();
     let calls = 0;
@@ -113,7 +113,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
     expect(await vault.signMany(signingKey('acme', key), datas)).to.have.length(300);
   });
 
-  it('has its time, and the call is broken off', async () => {
+  it('has a timeout, after which the call is aborted', async () => {
     let ended = false;
     const silent = createServer((socket) => {
       socket.resume().on('close', () => {
@@ -135,7 +135,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
     }
   });
 
-  it('is silent for a while on connections that were in use', async () => {
+  it('does not respond for a while on connections that were in use', async () => {
     const proxy = await hangingProxy(bao.address);
     try {
       const address = proxy.url.replace(/\/$/, '');
@@ -169,7 +169,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
     'answers with null': [{ status: 200, body: { data: null } }, /did not answer each/],
   };
   for (const [name, [played, reason]] of Object.entries(bad)) {
-    it(`${name}, five times, and is left alone`, async () => {
+    it(`${name}, five times, and opens the circuit breaker`, async () => {
       const vault = await provider();
       await vault.assertReachable();
       front.play(() => played);
@@ -192,7 +192,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
     await expectSigns(vault);
   });
 
-  it('has only so many calls at once', async () => {
+  it('gets a limited number of simultaneous calls', async () => {
     const vault = await provider({ atOnce: 3 });
     const keys = await Promise.all(Array.from({ length: 12 }, () => vault.generate('acme', 'ES256')));
     let [underWay, most] = [0, 0];
@@ -206,13 +206,13 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
     expect(most).to.equal(3);
   });
 
-  describe('is checked', () => {
-    it('and all is well', async () => {
+  describe('in a health check', () => {
+    it('that succeeds', async () => {
       await (await provider()).assertReachable();
       await (await provider({ auth: await bao.appRole() })).assertReachable();
     });
 
-    it('although it is left alone', async () => {
+    it('that runs although the circuit breaker is open', async () => {
       const vault = await provider();
       front.play(() => 'cut');
       for (let i = 0; i < 6; i++) await failing(() => sign(vault));
@@ -221,7 +221,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
       await vault.assertReachable();
     });
 
-    it('once for all callers', async () => {
+    it('that runs once for all callers', async () => {
       const vault = await provider();
       await Promise.all(Array.from({ length: 20 }, () => vault.assertReachable()));
       expect(front.take()).to.have.length(2);
@@ -235,10 +235,13 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
       'a namespace that is missing': [async () => ({ namespace: 'nowhere' }), /login by token was refused.*namespace/],
       'a policy that does not suffice': [
         async () => ({ auth: { method: 'token', token: await bao.token({ policies: ['default'] }) } }),
-        /permission denied; its policy has to allow .* on transit\/keys\/\*$/,
+        /permission denied; its policy must allow .* on transit\/keys\/\*$/,
       ],
-      'a token that is none': [async () => ({ auth: { method: 'token', token: 'none' } }), /login by token was refused.*set a new token/],
-      'an AppRole that is none': [
+      'a token that is invalid': [
+        async () => ({ auth: { method: 'token', token: 'none' } }),
+        /login by token was refused.*set a new token/,
+      ],
+      'an AppRole that is invalid': [
         async () => ({ auth: { method: 'approle', mount: 'approle', roleId: 'none', secretId: 'none' } }),
         /login by approle was refused.*check "roleId" and "secretId".*"approle"$/,
       ],
@@ -248,13 +251,13 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
       ],
     };
     for (const [name, [settings, message]] of Object.entries(faults)) {
-      it(`and has ${name}`, async () => {
+      it(`that fails with ${name}`, async () => {
         expect(await checked(await provider(await settings()))).to.match(message);
       });
     }
   });
 
-  describe('reveals no secret', () => {
+  describe('in logs and errors, reveals no secret', () => {
     const everything = (error: unknown) =>
       inspect(error, { depth: 20, showHidden: true, maxStringLength: null }) +
       (error instanceof Error ? error.message + error.stack + inspect(error.cause, { depth: 20 }) : '');

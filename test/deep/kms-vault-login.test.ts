@@ -21,7 +21,7 @@ const LOGIN = 'POST auth/approle/login';
 const LOOKUP = 'GET auth/token/lookup-self';
 const RENEWAL = 'POST auth/token/renew-self';
 
-describeWithOpenBao('Logging in to Vault', (binary) => {
+describeWithOpenBao('Vault login', (binary) => {
   let bao: OpenBao;
   let front: OpenBaoFront;
   let folder: string;
@@ -71,19 +71,19 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
     expect(front.take()).to.deep.equal([]);
   });
 
-  it('takes a token', async () => {
+  it('accepts a token', async () => {
     const vault = await provider();
     await expectSigns(vault);
     await expectSigns(vault);
     expect(front.take()).to.deep.equal([LOOKUP, signing(), signing()]);
   });
 
-  it('takes a token that never ends', async () => {
+  it('accepts a token without expiry', async () => {
     const vault = await provider({ auth: { method: 'token', token: bao.rootToken } });
     await expectSigns(vault);
   });
 
-  it('takes an AppRole, at any mount', async () => {
+  it('accepts an AppRole, at any mount', async () => {
     await expectSigns(await provider({ auth: await bao.appRole() }));
     expect(front.take()).to.deep.equal([LOGIN, signing()]);
     await bao.call('POST', 'sys/auth/teams/blue', { type: 'approle' });
@@ -108,7 +108,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
 
   // A real login of this kind needs a cluster that vouches for the account. The front plays that one call, with a token of the
   // real server; all else goes there.
-  it('takes an account of Kubernetes, whose file is read at each login', async () => {
+  it('accepts a Kubernetes service account, and reads its file at each login', async () => {
     const tokenFile = join(folder, 'serviceaccount');
     const expected = { role: 'vidimus', jwt: 'first' };
     front.play(async ({ method, path, body, headers }) => {
@@ -249,8 +249,8 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
     }
   });
 
-  describe('with a token that is not taken any more', () => {
-    it('logs in again, once for all, and repeats the calls', async () => {
+  describe('with a token that is rejected', () => {
+    it('logs in again, once for all callers, and repeats the calls', async () => {
       const vault = await provider({ auth: await bao.appRole() });
       await expectSigns(vault);
       await revoke(lastToken());
@@ -264,7 +264,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
       expect(count(LOGIN, front.take())).to.equal(1);
     });
 
-    it('is unavailable when it may not log in again, and counts that as a failure', async () => {
+    it('is unavailable when the new login is rejected, and counts that as a failure', async () => {
       const auth = await bao.appRole();
       const vault = await provider({ auth });
       await expectSigns(vault);
@@ -283,7 +283,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
       expect(front.take()).to.deep.equal([]);
     });
 
-    it('says that a new one is needed when it is from the configuration', async () => {
+    it('reports that a new token is required when the token is configured', async () => {
       const token = await bao.token();
       const vault = await provider({ auth: { method: 'token', token } });
       await expectSigns(vault);
@@ -291,7 +291,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
       expectUnavailable(await failing(() => sign(vault)), /login by token was refused.*set a new token/);
     });
 
-    it('logs in once in a while when no token helps, though it may not look at its own', async () => {
+    it('limits the rate of logins when no new token is accepted, also without the right to look up its token', async () => {
       const auth = await bao.appRole({ token_no_default_policy: true, token_policies: ['closed'] });
       const vault = await provider({ auth });
       for (let i = 0; i < 12; i++) expectUnavailable(await failing(() => sign(vault)), /permission denied/);
@@ -299,8 +299,8 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
     });
   });
 
-  describe('and what surrounds the service', () => {
-    it('takes nothing from the variables of Vault’s own tools, nor a proxy', async () => {
+  describe('and its environment', () => {
+    it('ignores the environment variables of Vault’s own tools, and a proxy', async () => {
       const auth = await bao.appRole();
       const elsewhere = 'http://127.0.0.1:9';
       const variables = {
@@ -378,7 +378,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
       return (await failing(() => vault.assertReachable())) as Error | undefined;
     };
 
-    it('trusts the authorities of the file', async () => {
+    it('trusts the authorities of the configured file', async () => {
       const vault = await overTls({ ca: file('ca.pem') });
       const own = await vault.generate('acme', 'ES256');
       const signature = await vault.sign(signingKey('acme', own), 'data');
@@ -395,7 +395,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
       }
     });
 
-    it('wants the name of the address in the certificate', async () => {
+    it('requires the host name in the certificate', async () => {
       const address = secured.address.replace('127.0.0.1', 'localhost');
       expect((await outcome({ ca: file('ca.pem'), address }))?.message).to.match(/not for the name in/);
     });
@@ -408,7 +408,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
       await vault.assertReachable();
     });
 
-    it('says when TLS is where none is meant, and the other way round', async () => {
+    it('reports TLS for an http address, and plain HTTP for an https address', async () => {
       const plain = secured.address.replace('https', 'http');
       expect((await outcome({ address: plain }))?.message).to.match(/not Vault: it answered 400/);
       const tls = bao.address.replace('http', 'https');

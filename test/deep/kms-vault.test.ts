@@ -15,7 +15,7 @@ import { describeWithOpenBao, type OpenBao, type OpenBaoFront, openBaoFront, sta
 
 const random = new NodeRandom();
 
-describeWithOpenBao('Keys in Vault', (binary) => {
+describeWithOpenBao('keys in Vault', (binary) => {
   let bao: OpenBao;
   let front: OpenBaoFront;
   let vault: VaultKms;
@@ -55,7 +55,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
   describeKmsProvider('VaultKms', 'house', () => vault);
 
   describe('a key', () => {
-    it('has the tenant, and its version, in its handle', async () => {
+    it('has its tenant and its version in its handle', async () => {
       const { handle } = await vault.generate('acme', 'ES256');
       expect(handle.keyId).to.match(/^acme\.[\w-]{22}\.es256@1$/);
     });
@@ -72,7 +72,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       }
     });
 
-    it('cannot be taken out of Vault', async () => {
+    it('cannot be exported from Vault', async () => {
       for (const key of [await vault.generate('acme', 'ES256'), await vault.import('acme', aPrivateKey())]) {
         for (const path of ['export/signing-key', 'export/hmac-key', 'backup']) {
           const { body } = await bao.call('GET', `transit/${path}/${nameOf(key)}`);
@@ -82,7 +82,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       }
     });
 
-    it('signs after a restart of the service with what was stored', async () => {
+    it('signs with a stored handle after a restart of the service', async () => {
       const key = await vault.generate('acme', 'ES256');
       const signature = await (await provider()).sign(signingKey('acme', key), 'data');
       expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);
@@ -97,7 +97,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       }
     });
 
-    it('signs with no version that is not there, nor with anything that is no handle', async () => {
+    it('rejects a version that does not exist, and an invalid handle', async () => {
       const { handle } = await vault.generate('acme', 'ES256');
       const sign = (keyId: string) => failing(() => vault.sign({ tenantId: 'acme', handle: { ...handle, keyId } }, 'data'));
       expectUnavailable(await sign(handle.keyId.replace('@1', '@2')), /version/);
@@ -116,7 +116,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       expect(front.take()).to.deep.equal([]);
     });
 
-    it('signs with no algorithm but its own, though Transit would', async () => {
+    it('signs only with its algorithm, although Transit supports others', async () => {
       for (const [own, other] of [
         ['EdDSA', 'ES256'],
         ['ES256', 'EdDSA'],
@@ -131,7 +131,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       }
     });
 
-    it('is removed, by its tenant alone', async () => {
+    it('is removed by its tenant only', async () => {
       const key = await vault.generate('acme', 'ES256');
       expect(await failing(() => vault.remove(signingKey('other', key)))).to.be.instanceOf(Error);
       expect((await read(key)).status).to.equal(200);
@@ -140,13 +140,13 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       expectUnavailable(await failing(() => vault.sign(signingKey('acme', key), 'data')), /not found/);
     });
 
-    it('may be gone already when it is removed', async () => {
+    it('may be removed already when it is removed', async () => {
       const key = await vault.generate('acme', 'ES256');
       await Promise.all([1, 2, 3].map(() => vault.remove(signingKey('acme', key))));
       await vault.remove(signingKey('acme', key));
     });
 
-    it('is removed although Vault refuses one of the calls that remove it at the same time', async () => {
+    it('is removed although Vault rejects one of the simultaneous calls that remove it', async () => {
       const key = await vault.generate('acme', 'ES256');
       let refusals = 0;
       front.play(({ method }) => (method === 'DELETE' && refusals++ === 0 ? { status: 500, body: { errors: ['busy'] } } : undefined));
@@ -156,7 +156,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       expectUnavailable(await failing(() => vault.sign(signingKey('acme', key), 'data')), /not found/);
     });
 
-    it('is not removed where the mount is missing, which is said', async () => {
+    it('is not removed when the mount is missing, which is reported', async () => {
       const key = await vault.generate('acme', 'ES256');
       const auth = { method: 'token', token: bao.rootToken } as const;
       const elsewhere = await provider({ mount: 'transits', auth });
@@ -164,7 +164,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       expectUnavailable(error, /no handler for route.*check "mount"/);
     });
 
-    it('that was removed delays no other key', async () => {
+    it('that was removed does not delay another key', async () => {
       const [gone, other] = [await vault.generate('acme', 'ES256'), await vault.generate('acme', 'ES256')];
       await vault.remove(signingKey('acme', gone));
       for (let i = 0; i < 12; i++) {
@@ -173,7 +173,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       expect(await vault.sign(signingKey('acme', other), 'data')).to.have.length(64);
     });
 
-    it('that the policy forbids delays no other key, and causes no login', async () => {
+    it('that the policy forbids does not delay another key, and causes no login', async () => {
       const [forbidden, other] = [await vault.generate('closed', 'ES256'), await vault.generate('acme', 'ES256')];
       await bao.call('POST', 'sys/policies/acl/closed', { policy: `path "transit/sign/closed.*" { capabilities = ["deny"] }` });
       const auth = await bao.appRole({ token_policies: ['vidimus', 'closed'] });
@@ -203,7 +203,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       expect(front.take()[0]).to.match(/^POST keys\/left/);
     });
 
-    it('takes no key whose private half can be had, nor one of another type', async () => {
+    it('rejects an exportable key, and a key of another type', async () => {
       for (const change of [{ exportable: true }, { allow_plaintext_backup: true }, { type: 'ecdsa-p384' }]) {
         front.play(async ({ method, path }) => {
           const name = aKeyOf(path);
@@ -216,7 +216,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       }
     });
 
-    it('takes no other key for the one that it was to import', async () => {
+    it('rejects a key that differs from the imported one', async () => {
       front.play(async ({ method, path }) => {
         const name = aKeyOf(path);
         if (method !== 'POST' || name === undefined || !path.endsWith('/import')) return undefined;
@@ -236,7 +236,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       Ed25519: () => generateKeyPairSync('ed25519'),
     };
     for (const [name, make] of Object.entries(forms)) {
-      it(`takes a ${name} key as JWK and as PKCS#8`, async () => {
+      it(`accepts a ${name} key as JWK and as PKCS#8`, async () => {
         const { privateKey } = make();
         for (const material of [
           privateKey.export({ format: 'jwk' }) as PrivateKeyMaterial,
@@ -263,14 +263,14 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       'no key at all': () => Buffer.from('not a key'),
     };
     for (const [name, make] of Object.entries(refused)) {
-      it(`refuses ${name} before Vault sees it`, async () => {
+      it(`rejects ${name} before a call to Vault`, async () => {
         const error = await failing(() => vault.import('acme', make()));
         expect(error).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
         expect(front.take()).to.deep.equal([]);
       });
     }
 
-    it('shows Vault the key under its wrapping key alone', async () => {
+    it('sends the key to Vault only under its wrapping key', async () => {
       const material = aPrivateKey();
       const from = front.calls.length;
       await vault.import('acme', material);
@@ -290,7 +290,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
 const aPair = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve });
 const aPrivateKey = () => aPair('P-256').privateKey.export({ format: 'jwk' }) as PrivateKeyMaterial;
 
-describeWithOpenBao('A master secret from Vault', (binary) => {
+describeWithOpenBao('master secret from Vault', (binary) => {
   let bao: OpenBao;
   let front: OpenBaoFront;
   let settings: VaultSettings;
@@ -314,14 +314,14 @@ describeWithOpenBao('A master secret from Vault', (binary) => {
     return (error as Error | undefined)?.message;
   };
 
-  it('has 64 bytes, and is another one for another key', async () => {
+  it('has 64 bytes, and differs for another key', async () => {
     expect(Buffer.from(secret, 'base64url')).to.have.length(64);
     expect(secret).to.match(/^[\w-]{86}$/);
     await bao.call('POST', 'transit/keys/other', { type: 'aes256-gcm96' });
     expect(await masterSecretFrom(settings, 'other', 1)).to.not.equal(secret);
   });
 
-  it('is what Transit answers to a fixed text', async () => {
+  it('equals the HMAC of a fixed text by Transit', async () => {
     const input = Buffer.from('vidimus/master-secret').toString('base64');
     const { body } = await bao.call('POST', 'transit/hmac/sealing/sha2-512', { input });
     const { hmac } = body['data'] as { hmac: string };
@@ -340,17 +340,17 @@ describeWithOpenBao('A master secret from Vault', (binary) => {
     expect(await masterSecretFrom(settings, 'sealing', 1)).to.equal(secret);
   });
 
-  it('describes how to create the key when it is missing', async () => {
+  it('explains how to create the key when it is missing', async () => {
     expect(await refusal('missing')).to.match(/^MASTER_SECRET: Vault at http.*key not found.*`bao write -f transit\/keys\/missing`/);
   });
 
-  it('says when the key has no such version', async () => {
+  it('reports that the key has no such version', async () => {
     const message = await refusal('sealing', 7);
     expect(message).to.match(/^MASTER_SECRET: .*version.*check the version/);
     expect(message).to.not.include('bao write');
   });
 
-  it('says what the policy lacks', async () => {
+  it('reports the missing right of the policy', async () => {
     const auth = { method: 'token', token: await bao.token({ policies: ['default'] }) } as const;
     expect(await refusal('sealing', 1, { auth })).to.match(/permission denied.*"update" on transit\/hmac\/sealing/);
   });
@@ -365,13 +365,13 @@ describeWithOpenBao('A master secret from Vault', (binary) => {
     expect(await refusal('sealing', 1, slow)).to.match(/no answer .*within 0\.2 s/);
   });
 
-  it('is no key whose name leads elsewhere', async () => {
+  it('rejects a key name that leads to another path', async () => {
     for (const key of ['', '../sys', 'a/b', 'a b', '-a', 'a?b', '.']) {
       expect(await refusal(key), key).to.match(/^MASTER_SECRET: a key in Vault has/);
     }
   });
 
-  it('is no answer of another version or length', async () => {
+  it('rejects an answer of another version or length', async () => {
     const code = Buffer.alloc(64, 1).toString('base64');
     for (const hmac of [`vault:v2:${code}`, 'vault:v1:AAAA', code, `vault:v1:${code} `, '', 7, null]) {
       front.play(({ path }) => (path.includes('/hmac/') ? { status: 200, body: { data: { hmac } } } : undefined));

@@ -5,7 +5,7 @@ import { ThreadHolds } from '../support/thread-holds.ts';
 
 const LIMIT_MS = 100;
 
-describe('A configuration with very many members', () => {
+describe('configuration with very many properties', () => {
   let service: TestService;
   let world: Populated;
   const holds = new ThreadHolds();
@@ -20,7 +20,7 @@ describe('A configuration with very many members', () => {
       claims: Object.fromEntries(Array.from({ length: 4_800 }, (_, index) => [`a${index}`, 1])),
     });
   });
-  it('is rejected with the limit when it has 5,000 visible claims, which no verifier reads', async () => {
+  it('is rejected with the limit when it has 5,000 visible claims, which no verifier could read', async () => {
     const claims = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`a${index}`, 1]));
     const { status, body } = await service.call('PATCH', '/issuer/credentials/large', { token: world.token, json: { claims } });
     expect([status, body.code]).to.deep.equal([400, 'invalid_input']);

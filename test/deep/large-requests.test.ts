@@ -28,7 +28,7 @@ const members = (bytes: number) => {
 
 /** Values that are dear to read, of about as many bytes as wanted. */
 const HOSTILE_JSON: Readonly<Record<string, (bytes: number) => string>> = {
-  'many members': members,
+  'many properties': members,
   'many entries': (bytes) => `{"a":[${repeat('0,', bytes - 10)}0]}`,
   'many objects': (bytes) => `{"a":[${repeat('{},', bytes - 10)}0]}`,
   'deep nesting': (bytes) => repeat('[', bytes),
@@ -37,7 +37,7 @@ const HOSTILE_JSON: Readonly<Record<string, (bytes: number) => string>> = {
   'one long text': (bytes) => `{"a":"${repeat('A', bytes - 10)}"}`,
   'one long number': (bytes) => `{"a":${repeat('1', bytes - 10)}}`,
   'white space': (bytes) => `{"a"${repeat(' ', bytes - 10)}:0}`,
-  'members called alike': (bytes) => `{${repeat('"a":0,', bytes - 10)}"a":0}`,
+  'properties called alike': (bytes) => `{${repeat('"a":0,', bytes - 10)}"a":0}`,
   'tildes and points': (bytes) => `{"vp_token":{"q":["${repeat('a.~', bytes - 40)}"]}}`,
 };
 const HOSTILE_FORMS: Readonly<Record<string, (bytes: number) => string>> = {
@@ -58,8 +58,8 @@ const carried = (name: string) =>
 const HOSTILE_PRESENTATIONS: Readonly<Record<string, (bytes: number) => string>> = {
   tildes: (bytes) => `${jwt({ a: 1 })}${repeat('~', bytes)}`,
   'short disclosures': (bytes) => `${jwt({ a: 1 })}~${repeat('YQ~', bytes)}`,
-  'a payload of many members': (bytes) => `${jwt(members(bytes * 0.7))}~`,
-  'a header of many members': () => `${jwt({ a: 1 }, members(32_000))}~`,
+  'a payload of many properties': (bytes) => `${jwt(members(bytes * 0.7))}~`,
+  'a header of many properties': () => `${jwt({ a: 1 }, members(32_000))}~`,
   points: (bytes) => repeat('.', bytes),
   'CBOR of many numbers': (bytes) => cbor(Buffer.concat([Buffer.from('9f', 'hex'), Buffer.alloc(bytes * 0.7)])),
   'CBOR of empty maps': (bytes) => cbor(Buffer.concat([Buffer.from('9f', 'hex'), Buffer.alloc(bytes * 0.7, 0xa0)])),
@@ -75,7 +75,7 @@ function cbor(bytes: Buffer): string {
   return bytes.toString('base64url');
 }
 
-describe('a large request without a token blocks the thread only briefly', function () {
+describe('large request without a token', function () {
   this.timeout(300_000);
   let service: TestService;
   let holds: ThreadHolds;
@@ -120,7 +120,7 @@ describe('a large request without a token blocks the thread only briefly', funct
   };
 
   for (const [what, make] of Object.entries({ ...HOSTILE_FORMS, ...carried('vp_token') })) {
-    it(`a form of ${what}`, async () => {
+    it(`blocks the thread only briefly with a form of ${what}`, async () => {
       const body = make(MEBIBYTE - 100);
       await expectShort(`to an unknown request, ${what}`, () => post('/acme/response/unknown', body, FORM));
       await expectShort(`to an unknown tenant, ${what}`, () => post('/nobody/response/unknown', body, FORM));
@@ -130,7 +130,7 @@ describe('a large request without a token blocks the thread only briefly', funct
   }
 
   for (const [what, make] of Object.entries(HOSTILE_JSON)) {
-    it(`JSON of ${what}`, async () => {
+    it(`blocks the thread only briefly with JSON of ${what}`, async () => {
       const body = make(MEBIBYTE - 100);
       await expectShort(`to an unknown page, ${what}`, () => post('/acme/dc-api/unknown', body, JSON_TYPE));
       await expectShort(`for a token, ${what}`, () => post('/oauth2/token', make(65_000), JSON_TYPE));
@@ -140,7 +140,7 @@ describe('a large request without a token blocks the thread only briefly', funct
     });
   }
 
-  it('claims by paths without end', async () => {
+  it('blocks the thread only briefly with claims of very many paths', async () => {
     const path = (bytes: number) => Array.from({ length: 1_900 }, (_, i) => `${i}${'a'.repeat(bytes / 1_900)}`);
     const details = (bytes: number) =>
       JSON.stringify([{ type: 'openid_credential', credential_configuration_id: 'card', claims: [{ path: path(bytes) }] }]);
@@ -151,7 +151,7 @@ describe('a large request without a token blocks the thread only briefly', funct
   });
 
   for (const [what, make] of Object.entries(HOSTILE_PRESENTATIONS)) {
-    it(`a presentation of ${what}`, async () => {
+    it(`blocks the thread only briefly with a presentation of ${what}`, async () => {
       const presentation = make(700_000);
       for (const requestId of ['check', 'mdoc']) {
         await expectShort(`${requestId}, ${what}`, () =>

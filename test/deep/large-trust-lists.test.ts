@@ -26,7 +26,7 @@ const MARK = '<tsl:TrustServiceProviderList>';
 const CHILD = fileURLToPath(new URL('../support/large-list-child.ts', import.meta.url));
 const execFile = promisify(childProcess.execFile);
 
-describe('Large trust lists', () => {
+describe('large trust lists', () => {
   let operator: Certified;
   let large: Buffer;
   let listed: number;
@@ -73,7 +73,7 @@ describe('Large trust lists', () => {
   });
   after(() => rmSync(folder, { recursive: true }));
 
-  it('in XML are read by another thread, within 128 MiB, and this one never computes for 50 milliseconds', async () => {
+  it('in XML are parsed in a worker thread within 128 MiB, and the main thread is never blocked for 50 ms', async () => {
     const { longest, peak, listings, services, firstService } = await inChild(large);
     expect(listings).to.equal(2 * listed);
     expect(services).to.equal(listed);
@@ -82,7 +82,7 @@ describe('Large trust lists', () => {
     expect(peak, 'MiB').to.be.at.most(MAX_PEAK_MIB);
   });
 
-  it('as compact JWS, of a thousand certificates, are read in the same way', async () => {
+  it('as compact JWS with a thousand certificates are parsed in the same way', async () => {
     const certificates: string[] = [];
     for (let index = 0; index < 1_000; index++) certificates.push((await certify({ name: `Issuer ${index}`, ca: true })).certificate);
     const services = certificates.map((one) => ({ type: 'EAA/Issuance', certificates: [one] }));
@@ -96,7 +96,7 @@ describe('Large trust lists', () => {
     expect(peak, 'MiB').to.be.at.most(MAX_PEAK_MIB);
   });
 
-  it('of 250 KiB in XML and of 1.7 MiB as JWS, twenty of each at once, are read within 128 MiB', async () => {
+  it('of 250 KiB in XML and of 1.7 MiB as JWS, twenty of each at once, are parsed within 128 MiB', async () => {
     const certificates: string[] = [];
     for (let index = 0; index < 300; index++) certificates.push((await certify({ name: `Issuer ${index}`, ca: true })).certificate);
     const services = Array.from({ length: 1_900 }, (_, index) => ({
@@ -113,7 +113,7 @@ describe('Large trust lists', () => {
     expect(longest, 'ms').to.be.lessThan(50);
   });
 
-  it('are rejected in the thread for the same reasons', async () => {
+  it('are rejected in the worker thread for the same reasons as in the main thread', async () => {
     const lists = readers();
     const some = listOf(0.5 * MEGABYTE);
     const stranger = await certify({ name: 'Stranger' });
@@ -128,18 +128,18 @@ describe('Large trust lists', () => {
     ).to.deep.equal(['accepted', 'untrusted_signer: none of the pinned ones', 'signature', 'malformed: not a compact JWS']);
   });
 
-  it('are rejected that take longer, more memory, or are larger than a list may be', async () => {
-    expect(await outcome(large, readers({ milliseconds: 20 }))).to.equal('malformed: it takes longer than 0.02 seconds to read');
+  it('are rejected when they exceed the limits of time, memory or size', async () => {
+    expect(await outcome(large, readers({ milliseconds: 20 }))).to.equal('malformed: it takes longer than 0.02 seconds to parse');
     // Reading this list takes about 8 MB at times, as the heap is collected in between.
     const small = readers({ megabytes: 4 });
-    expect(await outcome(large, small)).to.equal('malformed: it takes too much memory to read');
+    expect(await outcome(large, small)).to.equal('malformed: it takes too much memory to parse');
     const lists = readers();
     const huge = Buffer.alloc(20 * MEGABYTE, '<a>');
     expect(await outcome(huge, lists)).to.equal('malformed: lists in XML are read up to 16 MB');
     expect(await outcome(listOf(0.3 * MEGABYTE), lists), 'the next one').to.equal('accepted');
   });
 
-  describe('made to cost much', () => {
+  describe('with expensive content', () => {
     const SIZE = 15.5 * MEGABYTE;
     const fill = (piece: string, less = 0) => piece.repeat(Math.floor((SIZE - less) / piece.length));
     const filled = (inner: string) => xmlList().replace(MARK, inner + MARK);
@@ -167,7 +167,7 @@ describe('Large trust lists', () => {
       'a name': () => filled(`<${fill('a')}/>`),
     };
     for (const [name, make] of Object.entries(inXml)) {
-      it(`by ${name} in XML are read or rejected within 128 MiB`, async () => {
+      it(`by ${name} in XML are parsed or rejected within 128 MiB`, async () => {
         // Signed, as far as it can be: the costly part is outside the signature that was made for another text.
         const signed = signXml(xmlList(), operator);
         const [signature = ''] = /<Signature [\s\S]*<\/Signature>/.exec(signed) ?? [];
@@ -181,7 +181,7 @@ describe('Large trust lists', () => {
       });
     }
 
-    it('by a text with many references, signed, is read within 128 MiB', async () => {
+    it('by a signed text with many references are parsed within 128 MiB', async () => {
       const text = `<a>${`<b>${'&amp;'.repeat(100)}</b>`.repeat(7_000)}</a>`;
       const { refusal, peak, longest } = await inChild(Buffer.from(signXml(filled(text), operator)));
       expect(refusal).to.equal(undefined);
@@ -192,7 +192,7 @@ describe('Large trust lists', () => {
     const inJson: Record<string, (repeat: (piece: string) => string) => string> = {
       'deep nesting': (repeat) => `{"LoTE":${repeat('[')}`,
       'empty objects': (repeat) => `{"LoTE":[${repeat('{},')}{}]}`,
-      'small members': (repeat) => `{"LoTE":[${repeat('{"a":1},')}{}]}`,
+      'small properties': (repeat) => `{"LoTE":[${repeat('{"a":1},')}{}]}`,
       'empty texts': (repeat) => `{"LoTE":[${repeat('"",')}""]}`,
       numbers: (repeat) => `{"LoTE":[${repeat('1,')}1]}`,
       escapes: (repeat) => `{"LoTE":"${repeat('\\u0041')}"}`,

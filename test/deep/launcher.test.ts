@@ -23,7 +23,7 @@ describe('npx vidimus', () => {
     ['kms:migrate', 'kms migrate <tenant>'],
     ['restore:fence', 'restore fence [--force]'],
   ] as const)
-    it(`takes ${typed}, as the scripts of a clone are called`, () => {
+    it(`accepts ${typed}, as the scripts of a clone are called`, () => {
       const { status, stdout } = run(LAUNCHER, typed, '--help');
       expect(status).to.equal(0);
       expect(stdout).to.include(`usage: npx vidimus ${usage}`);
@@ -36,7 +36,7 @@ describe('npx vidimus', () => {
     ['audit:verfy', 'audit verify'],
     ['restorefence', 'restore fence'],
   ] as const)
-    it(`asks whether ${typed} means ${meant}`, () => {
+    it(`suggests ${meant} for ${typed}`, () => {
       const { status, stderr } = run(LAUNCHER, ...typed.split(' '));
       expect(status).to.equal(2);
       expect(stderr).to.include('there is no such command').and.to.include(`did you mean "npx vidimus ${meant}"?`);
@@ -49,13 +49,13 @@ describe('npx vidimus', () => {
       expect(stderr).to.include('there is no such command').and.not.to.include('did you mean');
     });
 
-  it('names the form in which a demo was called that it cannot understand', () => {
+  it('names the command that it cannot parse in the syntax of the caller', () => {
     const { status, stderr } = run(LAUNCHER, 'demo', '--eux');
     expect(status).to.equal(2);
     expect(stderr).to.include('usage: npx vidimus demo [--eu] [--keep]').and.not.to.include('npm run');
   });
 
-  it('explains the options of the fence, in each form', () => {
+  it('explains the options of the fence, in each syntax', () => {
     for (const { status, stdout } of [run(LAUNCHER, 'restore', 'fence', '--help'), run(FENCE, '--help')]) {
       expect(status).to.equal(0);
       expect(stdout)
@@ -79,7 +79,7 @@ describe('npm start', () => {
 
   it('passes its arguments to the service, such as an unknown one', () => {
     const { status, stderr } = spawnSync('npm', ['start', '--', 'unknown'], { cwd: root, encoding: 'utf8', env: bareEnvironment() });
-    expect(stderr).to.include('Vidimus takes no arguments');
+    expect(stderr).to.include('Vidimus accepts no arguments');
     expect(status).to.equal(2);
   });
 
@@ -100,7 +100,7 @@ describe('npm start', () => {
   });
 });
 
-describe('the launcher of the service', () => {
+describe('launcher of the service', () => {
   let folder: string;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'vidimus-launcher-'));
@@ -135,25 +135,25 @@ describe('the launcher of the service', () => {
     });
   });
 
-  it('leaves a variable as the operator has set it', () => {
+  it('does not overwrite a variable that the operator has set', () => {
     const { stdout } = launch(file('program.cjs', REPORT), [], { MALLOC_ARENA_MAX: '4' });
     expect(reportOf(stdout).arenas).to.equal('4');
   });
 
   for (const name of ['missing.env', ''])
-    it(`names an env-file that cannot be read: "${name}"`, () => {
+    it(`reports an env-file that cannot be read: "${name}"`, () => {
       const { status, stderr } = launch(file('program.cjs', REPORT), [`--env-file=${name}`]);
       expect(stderr).to.include(`--env-file=${name}: this file cannot be read`).and.to.include('NAME=value');
       expect(status).to.equal(2);
     });
 
-  it('has secrets of an env-file read by the service, and keeps them out of the list of processes', () => {
+  it('passes secrets of an env-file to the service without showing them in the process list', () => {
     const secrets = file('secrets.env', 'SECRET=from-a-file\n');
     const { secret, args, environ } = reportOf(launch(file('program.cjs', REPORT), [`--env-file=${secrets}`]).stdout);
     expect({ secret, args, environ }).to.deep.equal({ secret: 'from-a-file', args: [], environ: false });
   });
 
-  it('ends with the exit code of the service', () => {
+  it('exits with the exit code of the service', () => {
     expect(launch(file('program.cjs', 'process.exit(78);'), []).status).to.equal(78);
   });
 });

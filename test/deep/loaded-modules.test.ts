@@ -25,7 +25,7 @@ const NOT_LOADED_OF_NODE = ['internal/deps/undici/undici', 'http2', 'tls'];
 const MAX_FILES = 470;
 
 for (const kind of databases()) {
-  describe(`A process on ${kind.name}`, () => {
+  describe(`modules loaded by a process on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let folder: string;
     let service: WorkerService | undefined;
@@ -85,12 +85,12 @@ for (const kind of databases()) {
       expect(body.status).to.equal('completed');
     };
 
-    it('loads nothing at its first start that it does not need to serve', async () => {
+    it('are only those that serving needs at the first start', async () => {
       await start();
       await expectNothingElse();
     });
 
-    it('loads nothing else to issue, as its issuer and a wallet ask for it', async () => {
+    it('are no others for an issuance by an issuer and a wallet', async () => {
       const before = await start();
       const { token } = await createTenant(before, 'acme');
       await created(before, token, '/issuer/credentials', credentialBody('pid', 'signing'));

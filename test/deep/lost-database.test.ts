@@ -74,7 +74,7 @@ async function breakablePostgres({ url }: TestDatabase): Promise<Breakable> {
 const BREAKABLE = { sqlite: breakableSqlite, postgres: breakablePostgres };
 
 for (const kind of databases()) {
-  describe(`A service whose ${kind.name} does not work`, () => {
+  describe(`service whose ${kind.name} fails`, () => {
     let database: TestDatabase | undefined;
     let breakable: Breakable;
     let service: TestService;
@@ -139,7 +139,7 @@ type Sqlite = { pragma(text: string, options?: { simple: true }): unknown };
 
 /** What makes a transaction end without us: a connection or a transaction must not stay taken for ever. */
 for (const kind of databases()) {
-  describe(`A transaction that ${kind.name} ends by itself`, () => {
+  describe(`transaction that ${kind.name} aborts`, () => {
     let database: TestDatabase | undefined;
     let opened: Database;
     let orm: MikroORM;
@@ -172,7 +172,7 @@ for (const kind of databases()) {
       );
 
     if (kind.name === 'sqlite') {
-      it('for want of space leaves the next one free to go', async () => {
+      it('for want of disk space does not affect the next transaction', async () => {
         const native = opened.native as Sqlite;
         const pages = Number(native.pragma('page_count', { simple: true }));
         native.pragma(`max_page_count = ${pages}`);
@@ -191,7 +191,7 @@ for (const kind of databases()) {
         expect(await stored()).to.deep.equal(['after']);
       });
 
-      it('before its first statement writes nothing on another footing', async () => {
+      it('before its first statement writes nothing outside of a transaction', async () => {
         const pool = opened.native as { once(event: 'acquire', listener: (client: { end(): Promise<void> }) => void): void };
         for (let round = 0; round < POOL * 2; round++) {
           pool.once('acquire', (client) => void client.end());
@@ -206,7 +206,7 @@ for (const kind of databases()) {
 
 const [postgres] = databases().filter(({ name }) => name === 'postgres');
 
-describe('A service whose database is silent', () => {
+describe('service whose database does not respond', () => {
   let database: TestDatabase | undefined;
   let proxy: HangingProxy;
   let service: TestService;
@@ -227,7 +227,7 @@ describe('A service whose database is silent', () => {
   const change = (description: string) =>
     service.call('PATCH', '/client/acme-admin', { token: tenant.token, json: { roles: ['clients:manage'], description } });
 
-  it('answers 503 in time, and continues without a restart when the database answers', async () => {
+  it('answers 503 in time, and continues without a restart when the database responds', async () => {
     expect((await change('one')).status).to.equal(200);
     proxy.hang();
     const start = performance.now();

@@ -84,7 +84,7 @@ describe('a thousand event streams on one process', () => {
     return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
   };
 
-  it(`take less than ${MAX_MIB} MiB, hear of changes, and leave their tokens out of the log`, async () => {
+  it(`use less than ${MAX_MIB} MiB, receive changes, and keep their tokens out of the log`, async () => {
     const root = await login(ROOT.clientId, ROOT.secret);
     const made = await post(
       '/tenant',

@@ -54,19 +54,19 @@ describe('NameResolver', () => {
     expect(dns.asked).to.deep.equal([]);
   });
 
-  it('knows localhost without a hosts file', async () => {
+  it('resolves localhost without a hosts file', async () => {
     names = new NameResolver({ files: { hosts: '/nowhere', resolv: '/nowhere' }, servers: [dns.address] });
     expect(await addresses('localhost')).to.deep.equal(['127.0.0.1', '::1']);
     expect(await addresses('both.example')).to.have.length(2);
   });
 
-  it('tries the search domains first for names with few dots, and never for a complete one', async () => {
+  it('tries the search domains first for names with few dots, and never for a fully qualified name', async () => {
     expect(await addresses('service')).to.deep.equal(['192.0.2.2']);
     expect(new Set(dns.asked)).to.deep.equal(new Set(['service.first.example', 'service.second.example']));
     expect(await fault('service.')).to.equal('unreachable');
   });
 
-  it('caches answers, including negative ones, for some time', async () => {
+  it('caches answers, including negative ones, for a limited time', async () => {
     for (const host of ['both.example.', 'none.example.']) {
       await fault(host);
       const { length } = dns.asked;
@@ -81,7 +81,7 @@ describe('NameResolver', () => {
     expect(dns.asked).to.have.length(2);
   });
 
-  it('waits three seconds for a silent server, and does not query it again at once', async () => {
+  it('waits three seconds for a silent server, and does not query it again immediately', async () => {
     const start = performance.now();
     expect(await fault('a.silent.example.')).to.equal('unreachable');
     expect(performance.now() - start).to.be.within(1000, 4000);
@@ -99,7 +99,7 @@ describe('NameResolver', () => {
     expect(new Set(await Promise.all(silent))).to.deep.equal(new Set(['unreachable']));
   });
 
-  it('does not hold a name against others that one tenant could not ask for', async () => {
+  it('does not cache a failure of one tenant for other tenants', async () => {
     const silent = Array.from({ length: 40 }, (_, index) => fault(`m${index}.silent.example.`, 'noisy'));
     const late = fault('both.example.', 'noisy');
     await late;
@@ -107,7 +107,7 @@ describe('NameResolver', () => {
     await Promise.all(silent);
   });
 
-  describe('behind the client', () => {
+  describe('behind the HTTP client', () => {
     let server: Server;
     let port: number;
     let client: GuardedHttpClient;
@@ -131,7 +131,7 @@ describe('NameResolver', () => {
       expect(performance.now() - start).to.be.lessThan(500);
     });
 
-    it('keeps the files and the cryptography of the process free of names', async () => {
+    it('does not occupy the thread pool of files and cryptography', async () => {
       const { promisify } = await import('node:util');
       const { scrypt } = await import('node:crypto');
       const calls = Array.from({ length: 30 }, (_, index) =>

@@ -12,7 +12,7 @@ import { Shop } from '../support/present.ts';
 import { startTestService } from '../support/test-service.ts';
 import { callsTo, WorkerService } from '../support/worker-service.ts';
 
-describe('The address for metrics alone', () => {
+describe('separate metrics address', () => {
   let port: number;
   let server: MetricsServer;
   let sockets: Socket[];
@@ -60,9 +60,9 @@ describe('The address for metrics alone', () => {
     });
   }
 
-  it('says which setting to change when its port is taken', async () => {
+  it('names the setting to change when its port is in use', async () => {
     const failure = await MetricsServer.open({ host: '127.0.0.1', port }, async () => '').catch(startFailureMessage);
-    expect(failure).to.equal(`Vidimus could not start: port ${port} is taken; set METRICS_ADDRESS to another one`);
+    expect(failure).to.equal(`Vidimus could not start: port ${port} is in use; set METRICS_ADDRESS to another one`);
   });
 });
 
@@ -94,7 +94,7 @@ describe('metrics of several workers', () => {
     await database?.drop();
   });
 
-  it('are one answer, at the service and at their own address', async () => {
+  it('are one answer, at the service and at the separate address', async () => {
     // Each over a connection of its own, so that both workers have some.
     for (let index = 0; index < 20; index++) await callsTo(service.address).call('GET', '/');
     const labels = { method: 'GET', route: '/', status: '200' };
@@ -108,7 +108,7 @@ describe('metrics of several workers', () => {
     expect(sumOf(text, 'vidimus_health_part_up', { part: 'database' })).to.equal(1);
   });
 
-  it('become no smaller when a worker ends and another one follows', async () => {
+  it('do not decrease when a worker ends and another one follows', async () => {
     const labels = { method: 'GET', route: '/', status: '200' };
     const counted = async () => sumOf(await scrape(service.address), 'vidimus_http_requests_total', labels);
     const before = await counted();
@@ -151,7 +151,7 @@ describe('traces', () => {
     return collector.spans.filter(({ traceId }) => traceId === found?.traceId);
   };
 
-  it('go from a request through its use case to the database, and on from the trace of the caller', async () => {
+  it('cover a request, its use case and the database, and continue the trace of the caller', async () => {
     const answer = await fetch(`${shop.service.address}/session`, {
       headers: { Authorization: `Bearer ${shop.token}`, traceparent: `00-${TRACE}-${PARENT}-00` },
     });
@@ -185,7 +185,7 @@ describe('traces', () => {
     expect(signing.find(({ name }) => name === 'kms sign')?.attributes).to.include({ provider: 'local' });
   });
 
-  it('are found from lines of the log', async () => {
+  it('are linked from lines of the log', async () => {
     const before = log.lines(shop.service).length;
     await shop.call('GET', '/session');
     await setTimeout(20);
@@ -195,7 +195,7 @@ describe('traces', () => {
     expect((await spansOf((span) => span.traceId === traceId)).map(({ name }) => name)).to.include('GET /session');
   });
 
-  it('contain no persons, tokens or addresses, and no text of unauthenticated callers', async () => {
+  it('contain no personal data, tokens or addresses, and no text of unauthenticated callers', async () => {
     const invented = await fetch(`${shop.service.address}/invented-name/nonce`, {
       method: 'POST',
       headers: { traceparent: `00-${'0'.repeat(32)}-${PARENT}-01`, tracestate: 'invented=1', baggage: 'invented=1' },
@@ -207,8 +207,8 @@ describe('traces', () => {
   });
 });
 
-describe('a service whose collector does not answer', () => {
-  it('answers as before, and ends in time', async () => {
+describe('service whose trace collector does not answer', () => {
+  it('answers as before, and stops in time', async () => {
     const service = await startTestService({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' });
     expect((await service.call('GET', '/')).status).to.equal(200);
     const began = performance.now();

@@ -19,7 +19,7 @@ const REQUESTS = 1_500;
 const MOST_BYTES = 1_500;
 
 // What outlives its request becomes an old object, and those are dear: they are only collected when there are many of them.
-describe('requests that are over', () => {
+describe('completed requests', () => {
   const agent = new Agent({ keepAlive: true, maxSockets: CALLERS });
   let folder: string;
   let address: string;
@@ -104,7 +104,7 @@ describe('requests that are over', () => {
     ['what an administrator reads', '/issuer/credentials', 200],
     ['a refusal', '/session/unknown', 404],
   ] as const) {
-    it(`are no burden to those that follow: ${what}`, async () => {
+    it(`leave no objects that slow down later requests: ${what}`, async () => {
       await askOften(path, status, WARM_UP);
       const before = await oldBytes('collect');
       await askOften(path, status, REQUESTS);

@@ -20,7 +20,7 @@ const REFUSE = namedStatement('refuse', 'select refuse($1)');
 const times = (count: number) => Array.from({ length: count }, (_, index) => index);
 const stamp = () => performance.now();
 
-describe('Changes that wait at the same time on PostgreSQL', () => {
+describe('concurrent changes on PostgreSQL', () => {
   let database: TestDatabase | undefined;
   let sql: PostgresSql;
   let close = () => Promise.resolve();
@@ -58,7 +58,7 @@ describe('Changes that wait at the same time on PostgreSQL', () => {
   const keep = (group: string, id: string) => sql.queryTogether(group, KEEP, [id]);
   const count = async (ids: readonly string[]) => (await sql.query(COUNT, [ids]))[0]?.['count'];
 
-  it('share transactions, and each has its own answer', async () => {
+  it('share transactions, and each has its own result', async () => {
     const ids = times(40).map((place) => `together ${place}`);
     const answers = await Promise.all(ids.map((id) => keep('a', id)));
     const transactions = new Set(answers.map(([row]) => row?.['by']));
@@ -67,7 +67,7 @@ describe('Changes that wait at the same time on PostgreSQL', () => {
     expect(await count(ids)).to.equal(40);
   });
 
-  it('are never those of two groups in one transaction', async () => {
+  it('of two groups never share one transaction', async () => {
     const answers = await Promise.all(
       times(40).map(async (place) => {
         const group = place % 2 === 0 ? 'even' : 'odd';
@@ -78,7 +78,7 @@ describe('Changes that wait at the same time on PostgreSQL', () => {
     expect([...of('even')].filter((transaction) => of('odd').has(transaction))).to.deep.equal([]);
   });
 
-  it('are answered once everybody sees them', async () => {
+  it('are answered once they are visible to all connections', async () => {
     const { url } = database as TestDatabase;
     await rawSql(url, async (run) => {
       for (const round of times(10)) {
@@ -119,7 +119,7 @@ describe('Changes that wait at the same time on PostgreSQL', () => {
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(41);
   });
 
-  it('do not wait long for those before them, whom a lock holds', async () => {
+  it('do not wait long for earlier changes that a lock blocks', async () => {
     const { url } = database as TestDatabase;
     await rawSql(url, async (run) => {
       await run('begin');
@@ -135,7 +135,7 @@ describe('Changes that wait at the same time on PostgreSQL', () => {
     });
   });
 
-  it('are tried again when two groups wait for each other', async () => {
+  it('are retried when two groups block each other', async () => {
     const both = async (group: string, ids: readonly string[]) => {
       const answers = await Promise.all([
         keep(group, `${group} first`),
@@ -151,7 +151,7 @@ describe('Changes that wait at the same time on PostgreSQL', () => {
     }
   });
 
-  it('are answered when each is quick enough, however long they take together', async () => {
+  it('are answered when each is fast enough, regardless of their total duration', async () => {
     const { url } = database as TestDatabase;
     // A connection that says nothing for a second longer than a statement may take is ended.
     const quick = await openDatabase({ url, poolSize: 2, timeoutSeconds: 2 });
@@ -166,7 +166,7 @@ describe('Changes that wait at the same time on PostgreSQL', () => {
     }
   });
 
-  it('that are not prepared report the calls that were done before their connection was lost', async () => {
+  it('that are not prepared report the completed calls when their connection is lost', async () => {
     const end = namedStatement('end_own', 'select pg_terminate_backend(pg_backend_pid()), $1::text as id');
     const keepAnew = namedStatement('keep_anew', KEEP.text);
     const outcomes = await sql.together([

@@ -50,7 +50,7 @@ async function runSuites(names: readonly string[], environment: Readonly<Record<
   return JSON.parse(stdout.slice(stdout.indexOf('{\n'))) as Report;
 }
 
-describe('a PostgreSQL user who may not create tables', () => {
+describe('PostgreSQL user without the right to create tables', () => {
   let database: TestDatabase | undefined;
 
   beforeEach(async function () {
@@ -108,7 +108,7 @@ describe('a PostgreSQL user who may not create tables', () => {
     expect(ended.stderr).to.include('no_such_user').and.include('does not exist');
   });
 
-  it('names DATABASE_MIGRATION_URL when the migration command cannot reach that address', async () => {
+  it('gets an error that names DATABASE_MIGRATION_URL when the migration command cannot reach that address', async () => {
     const nowhere = 'postgres://owner:secret-of-the-owner@localhost:1/vidimus';
     const { code, stderr } = await migrate({ DATABASE_MIGRATION_URL: nowhere, DATABASE_URL: database?.url ?? '' });
     expect(code).to.equal(1);
@@ -273,7 +273,7 @@ describe('PostgreSQL behind PgBouncer', () => {
     });
 });
 
-describe(`The contract suites of the database on PostgreSQL ${NEWEST_SUPPORTED}`, () => {
+describe(`contract suites of the database on PostgreSQL ${NEWEST_SUPPORTED}`, () => {
   it('pass on the server of the npm package, which is the newest supported version', async function () {
     if (process.env['TEST_DATABASE_URL'] === undefined && process.env['CI'] !== 'true') {
       console.log('      skipped: without TEST_DATABASE_URL, npm test runs these suites on this server');

@@ -27,7 +27,7 @@ const MAX_CALLS = 40;
 const SHOP = 'https://shop.example';
 
 for (const kind of databases()) {
-  describe(`A call that fails during a presentation, on ${kind.name}`, () => {
+  describe(`failed call during a presentation, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let shop: Shop;
     let held: Held;
@@ -101,7 +101,7 @@ for (const kind of databases()) {
 
     for (const [what, begin] of Object.entries(courses)) {
       for (const mode of ['before', 'after'] as const) {
-        it(`leaves ${what} before a step or after it, wherever it fails ${mode} it happened`, async () => {
+        it(`leaves ${what} before or after a step when the call fails ${mode} its effect`, async () => {
           let n = 1;
           for (; n <= MAX_CALLS; n++) if (!(await sweep(await begin(), n, mode))) break;
           expect(n, 'calls that were broken off').to.be.within(2, MAX_CALLS);

@@ -69,12 +69,12 @@ const isIssuing = (service: TestService, tenant: Tenant) => () => issueBatch(ser
 
 type Tenant = { readonly id: string; readonly token: string };
 
-describe('a standby that is promoted', () => {
+describe('promoted standby', () => {
   before(function () {
     if (!canMakeClusters()) this.skip();
   });
 
-  describe('and had not heard of the last changes', () => {
+  describe('that lacks the last changes', () => {
     let world: World;
     let tenant: Tenant;
     const issued: Entry[] = [];
@@ -114,7 +114,7 @@ describe('a standby that is promoted', () => {
     });
     after(() => world?.end());
 
-    it('is noticed within seconds by running processes, which then issue nothing', async () => {
+    it('is detected within seconds by running processes, which then issue nothing', async () => {
       for (const service of [world.one, world.other]) {
         await until(async () => (await historyOf(service)) === 'down');
         const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
@@ -124,7 +124,7 @@ describe('a standby that is promoted', () => {
       }
     });
 
-    it('hides no revocation that it has, and takes others', async () => {
+    it('keeps the revocations that it has, and accepts new ones', async () => {
       const [first] = revoked.entries;
       const [second] = other.entries;
       if (first === undefined || second === undefined) throw new Error('nothing was issued');
@@ -140,13 +140,13 @@ describe('a standby that is promoted', () => {
       }
     });
 
-    it('is no database to start with', async () => {
+    it('prevents a start', async () => {
       const started = await world.start().catch((error: Error) => error);
       expect(started).to.be.instanceOf(Error);
       expect((started as Error).message).to.include('ACCEPT_REWIND=');
     });
 
-    it('is used again after it was fenced, by processes that were not restarted', async () => {
+    it('is used after the fence command by processes that were not restarted', async () => {
       const { code, stderr } = await runCommand('commands/restore-fence', [], world.environment);
       expect(code, stderr).to.equal(0);
       for (const service of [world.one, world.other]) {
@@ -158,7 +158,7 @@ describe('a standby that is promoted', () => {
     });
   });
 
-  describe('and that every change had waited for', () => {
+  describe('that is synchronous', () => {
     let world: World;
     after(() => world?.end());
 
@@ -206,7 +206,7 @@ describe('a standby that is promoted', () => {
   });
 });
 
-describe('a dump of PostgreSQL that is restored in another cluster', () => {
+describe('PostgreSQL dump that is restored in another cluster', () => {
   const postgres = databases().find(({ name }) => name === 'postgres');
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-dump-'));
   const file = join(folder, 'vidimus.dump');
@@ -252,7 +252,7 @@ describe('a dump of PostgreSQL that is restored in another cluster', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('is not served, whether or not a process used the former database', async () => {
+  it('is not served, with or without a process that used the former database', async () => {
     const elsewhere = { DATABASE_URL: url, DATA_FOLDER: join(folder, 'elsewhere') };
     expect(await refusal(elsewhere))
       .to.include('not where it was')
@@ -260,10 +260,10 @@ describe('a dump of PostgreSQL that is restored in another cluster', () => {
     expect(await refusal({ DATABASE_URL: url }))
       .to.include('gone back in time')
       .and.to.include('ACCEPT_REWIND=');
-    expect(await refusal(elsewhere), 'the start before has told the database').to.include('a process noticed');
+    expect(await refusal(elsewhere), 'the start before has told the database').to.include('a process detected');
   });
 
-  it('is gone on with once it was fenced', async () => {
+  it('is served after the fence command', async () => {
     const { code, stderr } = await runCommand('commands/restore-fence', [], environment({ DATABASE_URL: url }));
     expect(code, stderr).to.equal(0);
     const service = await start({ DATABASE_URL: url });

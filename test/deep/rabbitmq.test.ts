@@ -157,7 +157,7 @@ describe('RabbitMQ', () => {
   });
 
   describe('as event bus', () => {
-    it('wakes this process at once, and all others, each once and in order', async () => {
+    it('wakes this process at once and all others once each, in order', async () => {
       const [one, two, three] = [await joined(), await joined(), await joined()];
       const all = Array.from({ length: 1_200 }, (_, index) => ofSession(index));
       const others: readonly WakeUp[] = [
@@ -210,7 +210,7 @@ describe('RabbitMQ', () => {
       await until('what follows', () => two.heard.length === 3);
     });
 
-    it('drops what the broker cannot take, without waiting or throwing, and says that there was something', async () => {
+    it('drops what the broker cannot accept, without waiting or throwing, and signals that there was an event', async () => {
       const proxy = await cuttable();
       const [cut, other] = [await joined(proxy.url), await joined()];
       proxy.cut();
@@ -271,7 +271,7 @@ describe('RabbitMQ', () => {
   });
 
   describe('for subscribers', () => {
-    it('has trust lists that need a review', async () => {
+    it('publishes trust lists that need a review', async () => {
       const { publisher } = await joined();
       const lists = await subscribed('acme.trust-list.#');
       const held = {
@@ -292,7 +292,7 @@ describe('RabbitMQ', () => {
       expect(message.properties.messageId).to.equal(event.id);
     });
 
-    it('has CloudEvents by tenant, kind and status, for good', async () => {
+    it('publishes persistent CloudEvents by tenant, kind and status', async () => {
       const { publisher } = await joined();
       const [everything, some] = [await subscribed('#'), await subscribed('*.presentation.completed')];
       await everything.read();
@@ -325,7 +325,7 @@ describe('RabbitMQ', () => {
       });
     });
 
-    it('says how much was taken when a queue refuses the rest', async () => {
+    it('reports how many events were accepted when a queue rejects the rest', async () => {
       const { publisher } = await joined();
       const full = await subscribed('#', { exclusive: true, arguments: { 'x-max-length': 2, 'x-overflow': 'reject-publish' } });
       const notices = [1, 2, 3, 4].map((version) => notice({ version }));
@@ -380,7 +380,7 @@ describe('RabbitMQ', () => {
       expect([...byName.keys()].toSorted()).to.deep.equal([0, 1]);
     });
 
-    it('carries what a list needs, and takes nothing that is no task', async () => {
+    it('contains the data that a list needs, and rejects an invalid task', async () => {
       const seen: BackgroundTask[] = [];
       const [one] = await working(async (task) => {
         seen.push(task);
@@ -396,7 +396,7 @@ describe('RabbitMQ', () => {
       expect(one?.log.lines.filter((line) => line.includes('is no task'))).to.have.length(5);
     });
 
-    it('tries a task that fails some times, and then drops it, which the log says', async () => {
+    it('retries a failed task a few times, and then drops it, which the log reports', async () => {
       let attempts = 0;
       const [one] = await working(async ({ tenantId }) => {
         if (tenantId !== 'bad') return;
@@ -404,7 +404,7 @@ describe('RabbitMQ', () => {
         throw new Error('never');
       }, 1);
       await one?.work.offer(ofKeys('bad'));
-      await until('it is dropped', () => one?.log.has(/^error: a task was begun too often.*"bad"/) === true);
+      await until('it is dropped', () => one?.log.has(/^error: a task was started too often.*"bad"/) === true);
       expect(attempts).to.equal(3);
       expect(await one?.work.offer(ofKeys('good'))).to.equal(true);
       await until('the queue is empty', async () => /\s0$/m.test(await depth()));
@@ -429,7 +429,7 @@ describe('RabbitMQ', () => {
       await until('another did it', () => done);
     });
 
-    it('leaves a task to its offering process while the broker is away or accepts nothing', async () => {
+    it('leaves a task to its offering process while the broker is unavailable or accepts nothing', async () => {
       const proxy = await cuttable();
       const one = await joined(proxy.url);
       proxy.cut();
@@ -452,7 +452,7 @@ describe('RabbitMQ', () => {
       await until('the queue is empty', async () => /\s0$/m.test(await depth()));
     });
 
-    it('costs wake-ups and events nothing when its queue cannot be used', async () => {
+    it('does not affect wake-ups and events when its queue cannot be used', async () => {
       const outsider = await channel();
       await outsider.deleteQueue(WORK_QUEUE);
       await outsider.assertQueue(WORK_QUEUE, { durable: true });
@@ -478,7 +478,7 @@ describe('RabbitMQ', () => {
       expect(member.log.lines.join('\n')).to.not.include('s3cret');
     };
 
-    it('is one for all, by TLS too, of the authority that is named', async () => {
+    it('is one for all uses, also by TLS with the configured authority', async () => {
       const { url, ca } = rabbit.tls;
       const member = await begin(url, ca);
       await member.isConnected();
@@ -501,7 +501,7 @@ describe('RabbitMQ', () => {
       expect(odd).to.match(/^AMQP_URL: /);
     });
 
-    it('comes about by itself once the user has the rights that it needs', async () => {
+    it('is established once the user has the required rights', async () => {
       const password = 's3cret ü/%@:';
       const { host } = new URL(rabbit.url);
       await rabbit.control('add_user', 'vidimus', password);

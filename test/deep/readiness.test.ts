@@ -51,7 +51,7 @@ describe('probes', () => {
   });
   after(() => service.close());
 
-  it('say that the process lives, and that it is ready', async () => {
+  it('report that the process is alive, and that it is ready', async () => {
     const live = await service.call('GET', '/health/live');
     expect([live.status, live.body]).to.deep.equal([200, { status: 'ok' }]);
     const ready = await service.call('GET', '/health/ready');
@@ -76,7 +76,7 @@ describe('probes', () => {
     expect(await readyWith(both)).to.deep.equal([200, 'up']);
   });
 
-  it('say that the process is not ready any more while it drains, and everything else is answered', async () => {
+  it('report that the process is not ready while it drains, and all other requests are answered', async () => {
     const leaving = await startTestService();
     const { token } = await createTenant(leaving, 'acme');
     leaving.service.drain();
@@ -91,7 +91,7 @@ describe('probes', () => {
 });
 
 for (const kind of databases()) {
-  describe(`A service whose ${kind.name} takes no writes`, () => {
+  describe(`service whose ${kind.name} rejects writes`, () => {
     let database: TestDatabase | undefined;
     let lockable: Lockable;
     let shop: Shop;
@@ -147,7 +147,7 @@ for (const kind of databases()) {
   });
 }
 
-describe('A presentation that is judged while the database goes away', () => {
+describe('presentation that is verified while the database becomes unavailable', () => {
   it('leaves the session open, so that the wallet can send it again', async () => {
     const database = await databases()[0]?.open();
     if (database === undefined) throw new Error('SQLite is missing');
@@ -173,8 +173,8 @@ describe('A presentation that is judged while the database goes away', () => {
   });
 });
 
-describe('A statement that PostgreSQL cancels', () => {
-  it('makes the answer "try again", and no failure', async function () {
+describe('statement that PostgreSQL cancels', () => {
+  it('makes the service answer "try again", and is not reported as a failure', async function () {
     const database = await databases()[1]?.open();
     if (database === undefined) return this.skip();
     const service = await startTestService({ DATABASE_URL: database.url, DATABASE_TIMEOUT: '1' });

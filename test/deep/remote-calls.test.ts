@@ -17,7 +17,7 @@ const NAMES: Readonly<Record<string, string>> = {
 
 type Heard = { readonly host: string | undefined; readonly path: string; readonly headers: IncomingHttpHeaders };
 
-describe('Redirects of fetches', () => {
+describe('redirects of fetches', () => {
   const GET = { tenantId: 'acme', method: 'GET', timeoutMs: 2_000, maxBytes: 1_024 } as const;
   const FOLLOWING = { ...GET, followsRedirects: true } as const;
 
@@ -128,7 +128,7 @@ describe('Redirects of fetches', () => {
     expect(heard).to.have.length(5);
   });
 
-  it('never lead to an address that may not be called, which hears nothing', async () => {
+  it('never lead to a blocked address, which gets no request', async () => {
     for (const [index, location] of [
       `http://127.0.0.2:${inside}/secret`,
       `http://inside.example:${inside}/secret`,
@@ -164,7 +164,7 @@ describe('Redirects of fetches', () => {
     expect(second).to.not.have.any.keys('authorization', 'cookie', 'x-key', 'referer');
   });
 
-  it('have one time for all, and one size', async () => {
+  it('share one timeout and one size limit', async () => {
     const slowly: RequestListener = (request, response) => {
       const location = request.url === '/slow' ? '/slower' : '/slowest';
       const later = () => (request.url === '/slowest' ? response.end('the list') : response.writeHead(302, { location }).end());
@@ -194,7 +194,7 @@ describe('Redirects of fetches', () => {
     expect(await outcome(made, at('/list'))).to.equal('the list');
   });
 
-  it('do not leave https, and may lead to it', async () => {
+  it('do not lead from https to http, and may lead from http to https', async () => {
     const { key, cert } = await aServerCertificate('lists.example');
     setDefaultCACertificates([...getCACertificates('default'), cert]);
     const secure = await listen(createSecureServer({ key, cert }, answer) as unknown as Server, '127.0.0.1');
@@ -237,7 +237,7 @@ const answers: Record<string, RequestListener> = {
   '/here': (_request, response) => response.end('here'),
 };
 
-describe('Calls of several tenants', () => {
+describe('outgoing calls of several tenants', () => {
   const GET = { method: 'GET', timeoutMs: 1500, maxBytes: 64 * 1024 } as const;
 
   let server: Server;
@@ -284,7 +284,7 @@ describe('Calls of several tenants', () => {
     expect(outcomes.filter((each) => each === 'timeout')).to.have.length(32 + 96);
   });
 
-  it('find a place where others hang with all that an origin gets', async () => {
+  it('get a slot when calls of another tenant hang with all slots of an origin', async () => {
     const noisy = Array.from({ length: 10 }, (_, index) => many(32, `noisy-${index}`, '/silent')).flat();
     await pause(150);
     expect(sockets.size).to.be.at.most(257);
@@ -294,7 +294,7 @@ describe('Calls of several tenants', () => {
     await Promise.all(noisy);
   });
 
-  it('leave no open connection that still receives data', async () => {
+  it('keep no open connection that still receives data', async () => {
     expect(await outcome('acme', '/moved')).to.equal('redirected');
     expect(await outcome('acme', '/failed')).to.equal(500);
     expect(await outcome('acme', '/endless')).to.equal('too_large');
@@ -304,7 +304,7 @@ describe('Calls of several tenants', () => {
     expect(sockets.size).to.equal(0);
   });
 
-  it('read what comes with an error only where it is wanted, and keep the connection', async () => {
+  it('read the body of an error response only on request, and keep the connection', async () => {
     const refused = await client.request(url('/refused'), { ...GET, tenantId: 'acme' });
     expect(refused.body).to.have.length(0);
     await pause(20);
@@ -313,7 +313,7 @@ describe('Calls of several tenants', () => {
     expect(sockets.size).to.equal(1);
   });
 
-  it('hold no more than their share of bytes', async () => {
+  it('use at most their share of memory', async () => {
     const large = { maxBytes: 20 * 1024 * 1024, timeoutMs: PATIENCE_MS };
     const outcomes = Promise.all(Array.from({ length: 4 }, () => outcome('noisy', '/endless', large)));
     expect(await outcome('quiet', '/here')).to.equal(200);
@@ -325,7 +325,7 @@ describe('CallQueue', () => {
   const open = () => new CallQueue({ slots: 4, slotsPerKey: 3, waitingPerKey: 2, waiting: 3 });
   const call = () => new AbortController();
 
-  it('admits the party that holds the fewest slots', async () => {
+  it('admits the tenant with the fewest slots', async () => {
     const queue = open();
     const order: string[] = [];
     const [first] = await Promise.all([
@@ -349,7 +349,7 @@ describe('CallQueue', () => {
     expect(order.slice(0, 2)).to.deep.equal(['a', 'a']);
   });
 
-  it('gives a waiting call the slot of the oldest call of the largest party', async () => {
+  it('gives a waiting call the slot of the oldest call of the tenant with most slots', async () => {
     const queue = open();
     const calls = [call(), call(), call()];
     for (const each of calls) await queue.enter('a', each);
@@ -359,7 +359,7 @@ describe('CallQueue', () => {
     expect(queue.heldCount).to.equal(4);
   });
 
-  it('is idle after all calls left, were aborted or were refused', async () => {
+  it('is idle after all calls ended, were aborted or were rejected', async () => {
     const queue = open();
     const inside = [await queue.enter('a', call()), await queue.enter('a', call()), await queue.enter('a', call())];
     const waiting = call();

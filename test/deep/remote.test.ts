@@ -88,7 +88,7 @@ describe('GuardedHttpClient', () => {
       local = client(['127.0.0.1/32']);
     });
 
-    it('brings back status, media type and body', async () => {
+    it('returns status, media type and body', async () => {
       const headers = { 'x-key': 'k' };
       const answer = await local.request(url('/echo'), { ...GET, method: 'POST', headers, body: 'hello' });
       expect(answer.status).to.equal(201);
@@ -98,7 +98,7 @@ describe('GuardedHttpClient', () => {
       expect(seen.headers).to.include({ 'x-key': 'k', 'accept-encoding': 'identity' });
     });
 
-    it('takes any status for an answer, but no redirect', async () => {
+    it('accepts any status except redirects as a response', async () => {
       expect(await faultOf(local, url('/none'))).to.equal(404);
       expect(await faultOf(local, url('/unchanged'))).to.equal(304);
       const before = hits;
@@ -114,7 +114,7 @@ describe('GuardedHttpClient', () => {
       expect(performance.now() - start).to.be.lessThan(1000);
     });
 
-    it('limits the size of an announced and of an endless answer', async () => {
+    it('limits the size of an announced and of an endless response', async () => {
       expect(await faultOf(local, url('/announced'))).to.equal('too_large');
       expect(await faultOf(local, url('/endless'))).to.equal('too_large');
       expect(await faultOf(local, url('/exact'))).to.equal(200);
@@ -134,11 +134,11 @@ describe('GuardedHttpClient', () => {
       }
     });
 
-    it('refuses credentials in the address', async () => {
+    it('rejects credentials in the address', async () => {
       expect(await faultOf(local, `http://user:secret@127.0.0.1:${port}/exact`)).to.equal('refused_address');
     });
 
-    it('bounds how many calls wait for one origin', async () => {
+    it('limits how many calls wait for one origin', async () => {
       const outcomes = await Promise.all(Array.from({ length: 140 }, () => faultOf(local, url('/silent'), { timeoutMs: 300 })));
       expect(outcomes.filter((outcome) => outcome === 'busy')).to.have.length(12);
       expect(outcomes.filter((outcome) => outcome === 'timeout')).to.have.length(128);
@@ -146,7 +146,7 @@ describe('GuardedHttpClient', () => {
     });
   });
 
-  describe('with origins of one owner without number', () => {
+  describe('with very many origins of one owner', () => {
     const many = (): GuardedHttpClient => {
       const resolve = async () => [{ address: '127.0.0.1', family: 4 }];
       const made = new GuardedHttpClient({ allow: ['127.0.0.1/32'], resolve });
@@ -155,7 +155,7 @@ describe('GuardedHttpClient', () => {
     };
     const origins = (count: number) => Array.from({ length: count }, (_, index) => `http://n${index}.example:${port}`);
 
-    it('limits them to their share, so that others call as before', async () => {
+    it('limits them to their share, so that the calls of other owners continue', async () => {
       const crowded = many();
       const silent = origins(1_200).map((origin) => faultOf(crowded, `${origin}/silent`, { timeoutMs: 2_000 }));
       await new Promise((resolve) => setTimeout(resolve, 500));
@@ -168,7 +168,7 @@ describe('GuardedHttpClient', () => {
       expect(outcomes.filter((outcome) => outcome === 'timeout')).to.have.length(256 + 768);
     });
 
-    it('keeps a bounded number of connections for later', async () => {
+    it('keeps a bounded number of idle connections', async () => {
       const connections = () => new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)));
       const crowded = many();
       const before = await connections();
@@ -213,7 +213,7 @@ describe('GuardedHttpClient', () => {
       'LOCALHOST',
     ];
     for (const host of literals) {
-      it(`refuses ${host}, with http and with https`, async () => {
+      it(`rejects ${host}, with http and with https`, async () => {
         const before = hits;
         const closed = client([]);
         expect(await faultOf(closed, `https://${host}:${port}/exact`)).to.equal('refused_address');
@@ -222,14 +222,14 @@ describe('GuardedHttpClient', () => {
       });
     }
 
-    it('refuses a name that leads to loopback, also when other addresses are public', async () => {
+    it('rejects a name that resolves to loopback, also when other addresses are public', async () => {
       const closed = client([], { 'localhost.': ['127.0.0.1'], 'evil.example': ['127.0.0.1'], 'mixed.example': ['93.184.215.14', '::1'] });
       expect(await faultOf(closed, `https://localhost.:${port}/exact`)).to.equal('refused_address');
       expect(await faultOf(closed, `https://evil.example:${port}/exact`)).to.equal('refused_address');
       expect(await faultOf(closed, `https://mixed.example:${port}/exact`)).to.equal('refused_address');
     });
 
-    it('refuses http to public addresses', async () => {
+    it('rejects http to public addresses', async () => {
       const closed = client([], { 'public.example': ['93.184.215.14'] });
       expect(await faultOf(closed, 'http://public.example/')).to.equal('refused_address');
       expect(await faultOf(closed, 'http://93.184.215.14/')).to.equal('refused_address');
@@ -254,7 +254,7 @@ describe('GuardedHttpClient', () => {
     expect(await faultOf(closing, `http://127.0.0.1:${port}/exact`)).to.equal('busy');
   });
 
-  it('connects to the addresses that it checked and asks for no others', async () => {
+  it('connects to the addresses that it checked and resolves no others', async () => {
     let asked = 0;
     const resolve = async () => [{ address: asked++ === 0 ? '127.0.0.1' : '169.254.169.254', family: 4 }];
     const rebound = new GuardedHttpClient({ allow: ['127.0.0.1/32'], resolve });
@@ -285,7 +285,7 @@ describe('GuardedHttpClient', () => {
     expect(error).to.be.instanceOf(RemoteError).with.property('message').that.not.contains('secret');
   });
 
-  it('checks the certificate of the host that was named, not of the address', async () => {
+  it('checks the certificate of the named host, not of the address', async () => {
     const { key, cert } = await aServerCertificate('secure.example');
     setDefaultCACertificates([...getCACertificates('default'), cert]);
     const secure = createSecureServer({ key, cert }, (_request, response) => response.end('secure'));
@@ -336,7 +336,7 @@ describe('GuardedHttpClient for signed content', () => {
 });
 
 describe('AddressGuard', () => {
-  it('takes global unicast addresses for public, also translated ones', () => {
+  it('classifies global unicast addresses as public, also translated ones', () => {
     const guard = new AddressGuard([]).forTenant('acme');
     for (const address of ['93.184.215.14', '2606:2800:21f:cb07::1', '::ffff:8.8.8.8', '64:ff9b::808:808']) {
       expect(guard.isPublic(address), address).to.equal(true);
@@ -344,7 +344,7 @@ describe('AddressGuard', () => {
     expect(guard.isPublic('not an address')).to.equal(false);
   });
 
-  it('reads hosts, networks and addresses, with and without port', () => {
+  it('parses hosts, networks and addresses, with and without port', () => {
     const guard = new AddressGuard(['Backend.Example', '10.0.0.0/8', '192.168.0.1:8080', '[fd00::1]:443', '::1']).forTenant('acme');
     expect(guard.isListedHost('backend.example', 1)).to.equal(true);
     expect(guard.isListedHost('xbackend.example', 1)).to.equal(false);
@@ -410,7 +410,7 @@ describe('AddressGuard', () => {
       'http://localhost:9000/claims',
     ];
 
-    it('refuses what can never be called', () => {
+    it('rejects addresses that can never be called', () => {
       for (const url of certain) expect(guard.refuses(url), url).to.equal(true);
     });
 
@@ -418,13 +418,13 @@ describe('AddressGuard', () => {
       for (const url of open) expect(guard.refuses(url), url).to.equal(false);
     });
 
-    it('refuses http to a name that is not listed, unless it may lead into a listed network', () => {
+    it('rejects http to a name that is not listed, unless it may resolve into a listed network', () => {
       expect(bare.refuses('http://backend.example/claims')).to.equal(true);
       expect(guard.refuses('http://backend.example/claims')).to.equal(false);
     });
   });
 
-  it('does not start with an entry that it cannot read', () => {
+  it('rejects an entry that it cannot parse', () => {
     for (const entry of ['', '*', '*.', 'https://a.example', 'a.example/path', '10.0.0.0/33', '127.1', '1.2.3.4.5', 'a b']) {
       expect(() => new AddressGuard([entry]), entry).to.throw('OUTBOUND_ALLOW');
     }

@@ -43,7 +43,7 @@ function expectCounts(said: string): void {
 }
 
 for (const kind of databases()) {
-  describe(`sealing anew on ${kind.name}`, () => {
+  describe(`npm run reseal on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;
     let shop: Populated;
@@ -82,13 +82,13 @@ for (const kind of databases()) {
       await database?.drop();
     });
 
-    it('says what to do while there is one secret', async () => {
+    it('explains what to do while there is one secret', async () => {
       const ended = await reseal(FORMER);
       expect(ended.code).to.equal(1);
       expect(ended.stderr).to.include('Put the new one in front');
     });
 
-    it('leaves nothing under the former secret, beside a service that works', async () => {
+    it('leaves no data under the former secret while a service runs', async () => {
       expect(await leftUnder(database.url)).to.include.members(['key_chains.body', 'sessions.request']);
       service = await start(`${PRESENT},${FORMER}`);
       let isOver = false;
@@ -100,7 +100,7 @@ for (const kind of databases()) {
       isOver = true;
       await load;
       expect(ended.code, ended.stderr).to.equal(0);
-      expect(ended.stdout).to.include('can be taken out of MASTER_SECRET');
+      expect(ended.stdout).to.include('can be removed from MASTER_SECRET');
       expectCounts(ended.stderr);
       expect([...statuses]).to.deep.equal([200]);
       expect(await leftUnder(database.url)).to.deep.equal([]);
@@ -156,7 +156,7 @@ for (const kind of databases()) {
       expect(verified.code, verified.stdout + verified.stderr).to.equal(0);
     });
 
-    it('has the former secret back where a service seals with it again', async () => {
+    it('leaves data under the former secret when a service seals with it again', async () => {
       await (await start(`${FORMER},${PRESENT}`)).close();
       const refused = await start(PRESENT).then(
         async (started) => started.close(),
@@ -167,7 +167,7 @@ for (const kind of databases()) {
   });
 }
 
-describe('a former master secret', () => {
+describe('former master secret', () => {
   it('verifies the transaction codes of offers that were created under it', async () => {
     const database = await databases()[0]?.open();
     if (database === undefined) throw new Error('SQLite is always there');
@@ -233,7 +233,7 @@ function forge(url: string, mac: (text: string) => string): Promise<void> {
 }
 
 for (const kind of databases()) {
-  describe(`a former secret that a process still uses on ${kind.name}`, () => {
+  describe(`former master secret that a process still uses on ${kind.name}`, () => {
     let database: TestDatabase;
     beforeEach(async function () {
       const opened = await kind.open();
@@ -245,7 +245,7 @@ for (const kind of databases()) {
     const command = (name: string, secrets: string) =>
       runProcess(`commands/${name}`, [], { DATABASE_URL: database.url, MASTER_SECRET: secrets });
 
-    it('is not given up while a process seals under it, whichever order the command was given', async () => {
+    it('is not removed while a process seals under it, in any order of the commands', async () => {
       const late = await start(`${FORMER},${PRESENT}`);
       await populate(late, 'acme');
       const refused = await command('reseal', `${PRESENT},${FORMER}`);
@@ -262,7 +262,7 @@ for (const kind of databases()) {
       await (await start(PRESENT)).close();
     });
 
-    it('forges no entry of the audit log that the present one wrote', async () => {
+    it('forges no audit log entry that was written under the present secret', async () => {
       const first = await start(FORMER);
       await populate(first, 'acme');
       await first.close();

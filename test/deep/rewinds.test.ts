@@ -16,7 +16,7 @@ import { until } from '../support/standby.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
-const REFUSED = /gone back in time|not where it was|another one than this machine/;
+const REFUSED = /went back in time|at another place|differs from the one that this machine/;
 
 /** A service whose database can be put back. */
 class World {
@@ -102,7 +102,7 @@ const positionIn = (message: string) => /ACCEPT_REWIND=(\S+)/.exec(message)?.[1]
 const numberOf = (jwt: string) => decode(jwt).payload['LoTE'].ListAndSchemeInformation.LoTESequenceNumber;
 
 for (const kind of databases()) {
-  describe(`a backup of ${kind.name} that is restored`, () => {
+  describe(`restored backup of ${kind.name}`, () => {
     let world: World;
     let tenant: { readonly id: string; readonly token: string };
     let backup: TestDatabase;
@@ -217,7 +217,7 @@ for (const kind of databases()) {
       expect((await world.fence()).code, 'again').to.equal(3);
     });
 
-    it('issues nothing a second time afterwards', async () => {
+    it('issues nothing a second time after the fence', async () => {
       const service = await world.start();
       try {
         const later: Entry[] = [];
@@ -244,7 +244,7 @@ for (const kind of databases()) {
       }
     });
 
-    it('takes no nonce of before', async () => {
+    it('rejects earlier nonces', async () => {
       const service = await world.start();
       try {
         const own = wallet(service);
@@ -280,7 +280,7 @@ for (const kind of databases()) {
   });
 }
 
-describe('a file of SQLite', () => {
+describe('SQLite database file', () => {
   const sqlite = databases().find(({ name }) => name === 'sqlite');
   let world: World;
   beforeEach(async () => {
@@ -290,7 +290,7 @@ describe('a file of SQLite', () => {
   });
   afterEach(() => world.end());
 
-  it('whose name another one takes is not worked with any more', async () => {
+  it('that is replaced under its name is not used any more', async () => {
     const service = await world.start();
     const tenant = await revocable(service, 'acme', 1);
     const { entries } = await issueBatch(service, tenant, 1);
@@ -321,7 +321,7 @@ describe('a file of SQLite', () => {
     const file = world.database.url.slice('sqlite:'.length);
     rmSync(file);
     const message = await world.refusal();
-    expect(message).to.include('another one than this machine has seen');
+    expect(message).to.include('differs from the one that this machine has seen');
     expect(await world.refusal({ ACCEPT_REWIND: positionIn(message) })).to.equal('');
     expect(await world.refusal()).to.equal('');
   });
@@ -389,7 +389,7 @@ class DiskSnapshot {
 }
 
 for (const kind of databases()) {
-  describe(`a database on ${kind.name} that is restored in place`, () => {
+  describe(`database on ${kind.name} that is restored in place`, () => {
     let world: World;
     let tenant: { readonly id: string; readonly token: string };
     let code: string;
@@ -418,7 +418,7 @@ for (const kind of databases()) {
       await snapshot.putBack();
     };
 
-    it('is refused with instructions when DATA_FOLDER is empty, and a spent code stays unusable after the fence', async () => {
+    it('is rejected with instructions when DATA_FOLDER is empty, and a used code stays unusable after the fence', async () => {
       await restore();
       rmSync(witness());
       const message = await world.refusalAlone();
@@ -443,12 +443,12 @@ for (const kind of databases()) {
       }
     });
 
-    it('is refused when the record says that it was further', async () => {
+    it('is rejected when the record has a later position', async () => {
       await restore();
-      expect(await world.refusal()).to.include('has gone back in time');
+      expect(await world.refusal()).to.include('went back in time');
     });
 
-    it('is refused when the record is from before the backup, as in an old copy of the folder', async function () {
+    it('is rejected when the record is older than the backup, as in an old copy of the folder', async function () {
       // The record of another process, below, is the same case.
       if (kind.name === 'postgres') this.skip();
       const former = `${witness()}-former`;
@@ -490,7 +490,7 @@ for (const kind of databases()) {
     /** Another machine. */
     const elsewhere = async () => ({ DATA_FOLDER: join(world.folder, 'other'), PORT: String(await freePort(createServer)) });
 
-    it('is served with an empty DATA_FOLDER while another process lives that misses nothing', async () => {
+    it('is served with an empty DATA_FOLDER while a process without missing changes runs', async () => {
       const living = await world.start();
       try {
         const other = await world.start(await elsewhere());
@@ -501,7 +501,7 @@ for (const kind of databases()) {
       }
     });
 
-    it('is refused with the record of a process that was stopped before the backup, as after scaling down', async () => {
+    it('is rejected with the record of a process that was stopped before the backup, as after scaling down', async () => {
       const scaled = await elsewhere();
       const kept = await world.start();
       await (await world.start(scaled)).close();
@@ -514,10 +514,10 @@ for (const kind of databases()) {
         .to.include('other/witness.json is out of date')
         .and.to.include(`${witness()} recorded`)
         .and.to.include('restore fence');
-      expect(await world.refusal(), 'the newest record shows it').to.include('has gone back in time');
+      expect(await world.refusal(), 'the newest record shows it').to.include('went back in time');
     });
 
-    it('is served with the record of a process that was stopped, while another one lives that misses nothing', async () => {
+    it('is served with the record of a stopped process while a process without missing changes runs', async () => {
       const scaled = await elsewhere();
       const kept = await world.start();
       try {
@@ -533,13 +533,13 @@ for (const kind of databases()) {
       }
     });
 
-    it('is left alone by running processes once a start shows by its record that something is missing', async () => {
+    it('is abandoned by running processes once the record of a start shows missing changes', async () => {
       await restore();
       // Processes of a release before kept no records that the database knows of.
       await rawSql(world.database.url, (run) => run('update service_terms set witnessed_at = null, witnessed_counter = null'));
       const running = await world.start(await elsewhere());
       try {
-        expect(await world.refusal()).to.include('has gone back in time');
+        expect(await world.refusal()).to.include('went back in time');
         const history = async () => (await running.call('GET', '/health')).body.details.history.status;
         await until(async () => (await history()) === 'down');
         expect((await redeem(running)).status).to.equal(503);
@@ -551,7 +551,7 @@ for (const kind of databases()) {
       }
     });
 
-    it('is refused with an empty DATA_FOLDER while the only other process misses something', async () => {
+    it('is rejected with an empty DATA_FOLDER while the only other process misses changes', async () => {
       const counter = async () => {
         const [term] = await rawSql(world.database.url, (run) => run('select counter from service_terms'));
         return Number(term?.['counter']);
@@ -564,7 +564,7 @@ for (const kind of databases()) {
         await until(async () => (await counter()) > before);
         await snapshot.putBack();
         const message = await world.refusal(await elsewhere());
-        expect(message).to.include('a process noticed');
+        expect(message).to.include('a process detected');
       } finally {
         await living.close();
       }

@@ -12,7 +12,7 @@ import { callsTo, WorkerService } from '../support/worker-service.ts';
 const [, postgres] = databases();
 
 for (const workers of ['1', '2']) {
-  describe(`A rolling restart with WORKERS=${workers}`, () => {
+  describe(`rolling restart with WORKERS=${workers}`, () => {
     let database: TestDatabase | undefined;
     let balancer: HealthBalancer | undefined;
     let ports: readonly number[];
@@ -34,7 +34,7 @@ for (const workers of ['1', '2']) {
       await database?.drop();
     });
 
-    it('cuts no request, on connections that are kept and on new ones, and says for how long it is served', async () => {
+    it('interrupts no request, on kept and new connections, and announces how long a connection is served', async () => {
       const { address } = balancer as HealthBalancer;
       const calls = callsTo(address);
       const { token } = await createTenant(calls, 'acme');

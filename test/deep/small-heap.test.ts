@@ -23,7 +23,7 @@ function queryOf(id: string): object {
   return { credentials: [{ id: 'card', format: 'dc+sd-jwt', meta, claims }] };
 }
 
-describe('A service with a small heap', () => {
+describe('service with a small heap', () => {
   let folder: string;
   let address: string;
   let child: ReturnType<typeof spawn>;

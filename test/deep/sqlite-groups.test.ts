@@ -20,7 +20,7 @@ const COUNT = namedStatement('count_notes', 'select count(*) as all_of_them from
 const DANGLE = namedStatement('dangle', 'insert into replies (note) values ($1)');
 
 /** How callers whose changes come at the same time share transactions, and what they do not share. */
-describe('Changes that are written together on sqlite', () => {
+describe('changes that share a transaction on sqlite', () => {
   let database: TestDatabase;
   let opened: Database;
   let sql: SqliteSql;
@@ -58,7 +58,7 @@ describe('Changes that are written together on sqlite', () => {
     expect(transactions() - before).to.equal(6);
   });
 
-  it('continue in the next turn when they are too many or too long for one', async () => {
+  it('continue in the next turn when they are too many or too long for one transaction', async () => {
     const before = transactions();
     await many(200, (index) => put(String(index)));
     expect(transactions() - before).to.equal(4);
@@ -84,7 +84,7 @@ describe('Changes that are written together on sqlite', () => {
     }
   });
 
-  it('leave nothing of the one that is refused, and all of its neighbours', async () => {
+  it('keep nothing of a rejected change, and all of the others', async () => {
     const settled = await many(30, (index) =>
       sql.grouped((run) => {
         run.change(PUT, `first ${index}`, '');
@@ -101,7 +101,7 @@ describe('Changes that are written together on sqlite', () => {
     expect(await stored()).to.deep.equal(expected.toSorted());
   });
 
-  it('see what those before them in the same group did', async () => {
+  it('see the effects of earlier changes in the same group', async () => {
     const counted = await Promise.all(
       Array.from({ length: 5 }, (_, index) =>
         sql.grouped((run) => {
@@ -113,7 +113,7 @@ describe('Changes that are written together on sqlite', () => {
     expect(counted).to.deep.equal([1, 2, 3, 4, 5]);
   });
 
-  it('all fail when the commit fails, and nothing of them stays', async () => {
+  it('all fail when the commit fails, and nothing of them is stored', async () => {
     const dangling = (run: SqliteRun) => run.change(DANGLE, 'no such note');
     const settled = await many(10, (index) => (index === 4 ? sql.grouped(dangling) : put(String(index))));
     expect(outcomesOf(settled)).to.deep.equal(Array.from({ length: 10 }, () => 'rejected'));
@@ -122,7 +122,7 @@ describe('Changes that are written together on sqlite', () => {
     expect(await stored()).to.deep.equal(['after']);
   });
 
-  it('all fail while another program writes, and the next ones do not', async () => {
+  it('all fail while another program writes, and the next ones succeed', async () => {
     const beside = await openRaw(database.url);
     try {
       const native = opened.native as { pragma(text: string): void };
@@ -138,7 +138,7 @@ describe('Changes that are written together on sqlite', () => {
     }
   });
 
-  it('wait for a transaction that takes its time, and take turns with more of them', async () => {
+  it('wait for a long transaction, and alternate with further ones', async () => {
     const order: string[] = [];
     const slowly = (name: string) =>
       sql.exclusively(async () => {
@@ -153,7 +153,7 @@ describe('Changes that are written together on sqlite', () => {
     expect(order).to.deep.equal(['one', 'a', 'b', 'two']);
   });
 
-  it('are refused inside of a transaction, which would wait for itself', async () => {
+  it('are rejected inside of a transaction, which would wait for itself', async () => {
     const group = put('outside');
     const nested = sql.exclusively(() => put('inside'));
     expect(await nested.catch((error: Error) => error.message)).to.include('Inside a transaction');
@@ -182,7 +182,7 @@ describe('Changes that are written together on sqlite', () => {
     await writing;
   });
 
-  it('are refused when more than ten thousand wait', async () => {
+  it('are rejected when more than ten thousand wait', async () => {
     const settled = await many(10_010, (index) => put(String(index)));
     expect(outcomesOf(settled).filter((status) => status === 'rejected')).to.have.length(10);
     expect(await stored()).to.have.length(10_000);
@@ -193,7 +193,7 @@ const MASTER_SECRET = 'a master secret of decent length';
 const CHILD = fileURLToPath(new URL('../support/group-child.ts', import.meta.url));
 
 /** What a process was told stays, and what it was told has failed does not, however it ends. */
-describe('Changes written together on sqlite by a process that', () => {
+describe('changes that share a transaction on sqlite, by a process that', () => {
   let database: TestDatabase;
   let tenantId: TenantId;
   const [kind] = databases();
@@ -220,13 +220,13 @@ describe('Changes written together on sqlite by a process that', () => {
   }
   const stored = () => rawSql(database.url, async (run) => (await run('select id from sessions')).map(({ id }) => String(id)));
 
-  it('is killed right after an answer are there', async () => {
+  it('is killed right after an answer, are stored', async () => {
     const { done, lines } = await said({ rounds: 5, dies: true });
     expect(lines).to.have.lengthOf.above(160);
     expect(await stored()).to.include.members(done);
   });
 
-  it('cannot write any more are there if they were done, and gone if they failed', async () => {
+  it('cannot write any more, are stored if they were done, and absent if they failed', async () => {
     const size = statSync(database.url.slice('sqlite:'.length)).size;
     // In blocks of 512 bytes: the log finds no room beyond, in the middle of a commit.
     const room = `ulimit -f ${Math.ceil(size / 512) + 500}; trap '' XFSZ`;

@@ -55,7 +55,7 @@ async function expectOneWinner(store: Store, track: Track, results: readonly Res
 }
 
 for (const kind of databases()) {
-  describe(`Races on ${kind.name}`, () => {
+  describe(`races on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let store: OrmStore;
     before(async function () {
@@ -69,7 +69,7 @@ for (const kind of databases()) {
       await database?.drop();
     });
 
-    it('a key that a tenant gets in the moment of its removal is on record to be destroyed', async () => {
+    it('record a key that a tenant gets at the moment of its removal as to be destroyed', async () => {
       const tenantId = await addTenant(store);
       const chain = aKeyChain(tenantId, 'late');
       const { handle, publicJwk } = chain.active.key;
@@ -108,7 +108,7 @@ for (const kind of databases()) {
       expect(counters.filter((counter) => counter === undefined)).to.have.length(10);
     });
 
-    it('show a reader every status change, whenever it reads', async () => {
+    it('show a reader every status change, at any time of the read', async () => {
       const tenantId = await addTenant(store);
       const { id: listId } = await addList(store, tenantId);
       const steps = stepsOf(store, tenantId);
@@ -131,7 +131,7 @@ for (const kind of databases()) {
       expect(version).to.equal(101);
     });
 
-    it('over the same entries of the same lists do not block each other for good', async () => {
+    it('for the same entries of the same lists do not block each other permanently', async () => {
       const tenantId = await addTenant(store);
       const lists = [await addList(store, tenantId), await addList(store, tenantId)];
       const steps = stepsOf(store, tenantId);
@@ -145,7 +145,7 @@ for (const kind of databases()) {
       expect(heads.map(({ version }) => version)).to.deep.equal([61, 61]);
     });
 
-    it('over several values in different order remember each set once or not at all', async () => {
+    it('for several values in different order store each set once or not at all', async () => {
       const tenantId = await addTenant(store);
       const steps = stepsOf(store, tenantId);
       const values = [aUse('dpop_jti'), aUse('c_nonce'), aUse('c_nonce')];
@@ -156,7 +156,7 @@ for (const kind of databases()) {
       for (const value of values) expect(await steps.commit({ uses: [value] })).to.include({ done: false });
     });
 
-    it('with one value among many spend a credential request once', async () => {
+    it('for one value among many consume a credential request once', async () => {
       const tenantId = await addTenant(store);
       const { session } = await openOffer(store, tenantId);
       const steps = stepsOf(store, tenantId);
@@ -190,7 +190,7 @@ for (const kind of databases()) {
       expect(events.map(({ status }) => status)).to.deep.equal(['active', failed === 1 ? 'failed' : 'completed']);
     });
 
-    it('of instances for one lease have one winner', async () => {
+    it('of processes for one lease have one winner', async () => {
       const name = randomUUID();
       const leases = await Promise.all(Array.from({ length: 50 }, (_, holder) => store.maintenance.tryLease(name, `${holder}`, NOW, 60)));
       expect(leases.filter(Boolean)).to.have.length(1);

@@ -15,7 +15,7 @@ const inMs = (milliseconds: number) => new Date(Date.now() + milliseconds).toISO
 const until = (time: string) => pause(Date.parse(time) - Date.now() + 100);
 
 for (const kind of databases()) {
-  describe(`A tenant whose end comes while the service runs, on ${kind.name}`, () => {
+  describe(`tenant that ends while the service runs, on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;
     let root: string;
@@ -55,7 +55,7 @@ for (const kind of databases()) {
       expect((await service.call('POST', '/oauth2/token', { json })).status).to.equal(401);
     });
 
-    it('looks to everybody as one that never was, and ends the streams of its sessions', async () => {
+    it('looks to all callers like one that never existed, and ends the streams of its sessions', async () => {
       const { token } = await createTenant(service, 'trial');
       const post = (path: string, json: object) => created(service, token, path, json);
       const card = { id: 'card', vct: 'urn:card:1', config: { format: 'dc+sd-jwt' }, claims: { name: 'Ada' } };

@@ -67,7 +67,7 @@ describe('npm run wallet', () => {
     });
   const wallet = (...args: readonly string[]) => run(process.execPath, [WALLET, ...args, '--cards', cards]);
 
-  it('collects a card, keeps it for its user alone, and shows it', async () => {
+  it('accepts a credential, stores it readable for its user only, and shows it', async () => {
     const collected = await wallet((await offer()).uri, '--yes');
     expect(collected.code, collected.stderr).to.equal(0);
     expect(collected.stdout).to.include('Tenant acme').and.include('degree: Mathematics').and.include(cards);
@@ -82,18 +82,18 @@ describe('npm run wallet', () => {
     expect((await session(id)).status).to.equal('completed');
   });
 
-  it('misbehaves, and ends well when it was refused', async () => {
+  it('misbehaves on request, and exits with 0 when it was rejected', async () => {
     const { uri, session: id } = await ask();
     const ended = await wallet(uri, '--yes', '--misbehave', 'foreign-holder-key');
     expect([ended.code, ended.stderr]).to.deep.equal([0, '']);
-    expect(ended.stdout).to.include('Refused, as it should be: 400');
+    expect(ended.stdout).to.include('Rejected, as expected: 400');
     expect((await session(id)).failure.message).to.include('kb_signature');
   });
 
-  it('takes a transaction code, a page that has a link, and the page of the issuer', async () => {
+  it('accepts a transaction code, a page with a link, and the page of the issuer', async () => {
     const { uri } = await offer({ tx_code: '493536' });
     const without = await wallet(uri, '--yes');
-    expect([without.code, without.stderr]).to.deep.equal([2, 'the offer requires a transaction code: give it by --tx-code\n']);
+    expect([without.code, without.stderr]).to.deep.equal([2, 'the offer requires a transaction code: pass it by --tx-code\n']);
     expect((await wallet(uri, '--yes', '--tx-code', '493536')).code).to.equal(0);
 
     const inPage = (await ask()).uri.replaceAll('&', '&#38;');
@@ -107,7 +107,7 @@ describe('npm run wallet', () => {
     expect(byPage.code, byPage.stderr).to.equal(0);
   });
 
-  it('waits for what the issuer makes later', async () => {
+  it('waits for a deferred credential', async () => {
     backend.on('/claims', { json: { deferred: true, interval: 1 } });
     const { uri, session: id } = await offer({ credentialConfigurationIds: ['later'] });
     const collecting = wallet(uri, '--yes');
@@ -125,17 +125,17 @@ describe('npm run wallet', () => {
   });
 
   const WRONG: readonly [string, readonly string[], RegExp][] = [
-    ['no link', [], /^give the link of an offer or of a request$/],
+    ['no link', [], /^pass the link of an offer or of a request$/],
     ['a word', ['nonsense'], /^"nonsense" is no link$/],
     ['another scheme', ['mailto:a@example.org'], /^links that begin with mailto: are neither/],
-    ['an offer of nothing', ['openid-credential-offer://?x=1'], /^the link says by no credential_offer/],
-    ['a request of nothing', ['openid4vp://?client_id=1'], /^the link says by no request_uri/],
+    ['an offer of nothing', ['openid-credential-offer://?x=1'], /^the link has neither credential_offer/],
+    ['a request of nothing', ['openid4vp://?client_id=1'], /^the link has neither request_uri/],
     ['another misbehaviour', ['openid4vp://?request=x', '--misbehave', 'x'], /^--misbehave is one of replay/],
     ['an unknown option', ['openid4vp://?request=x', '--no'], /^Unknown option '--no'$/],
     ['a page that is not there', ['http://127.0.0.1:9/'], /^http:\/\/127\.0\.0\.1:9 cannot be read: /],
   ];
   for (const [what, args, sentence] of WRONG)
-    it(`says in one sentence what is wrong with ${what}, and ends with 2`, async () => {
+    it(`reports in one sentence the fault of ${what}, and exits with 2`, async () => {
       const { code, stdout, stderr } = await wallet(...args);
       expect([code, stdout]).to.deep.equal([2, '']);
       expect(stderr.trimEnd()).to.match(sentence).and.not.include('\n');
@@ -144,11 +144,11 @@ describe('npm run wallet', () => {
   it('does not prompt without a terminal', async () => {
     const { session: id, uri } = await ask();
     const { code, stderr } = await wallet(uri);
-    expect([code, stderr]).to.deep.equal([2, 'there is no terminal for the question: agree by --yes\n']);
+    expect([code, stderr]).to.deep.equal([2, 'there is no terminal for the consent prompt: use --yes\n']);
     expect((await session(id)).status).to.equal('fetched');
   });
 
-  it('says in one sentence what went wrong on the way, and ends with 1', async () => {
+  it('reports a fault during the flow in one sentence, and exits with 1', async () => {
     const { uri } = await offer();
     expect((await wallet(uri, '--yes')).code).to.equal(0);
     const spent = await wallet(uri, '--yes');
@@ -158,17 +158,17 @@ describe('npm run wallet', () => {
     writeFileSync(file, '{"version":7}');
     const args = [WALLET, (await ask()).uri, '--yes', '--cards', file];
     const other = await run(process.execPath, args);
-    expect([other.code, other.stderr]).to.deep.equal([2, `${file} holds no cards of this wallet\n`]);
+    expect([other.code, other.stderr]).to.deep.equal([2, `${file} contains no credentials of this wallet\n`]);
   });
 
-  it('has no card for the query', async () => {
+  it('has no credential for the query', async () => {
     const file = join(folder, 'none.json');
     const none = await run(process.execPath, [WALLET, (await ask()).uri, '--yes', '--cards', file]);
     expect(none.code).to.equal(1);
-    expect(none.stderr).to.equal(`No card in ${file} answers it: collect one by an offer first.\n`);
+    expect(none.stderr).to.equal(`No credential in ${file} matches: accept an offer first.\n`);
   });
 
-  it('is what its page says', async () => {
+  it('matches its documentation page', async () => {
     const commands = framesOf(PAGE)
       .filter(({ language, section }) => language === 'sh' && section !== 'In a page')
       .flatMap(({ text }) => text.split('\n'))

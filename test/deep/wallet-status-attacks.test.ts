@@ -9,7 +9,7 @@ import { WalletProvider } from '../support/wallet-provider.ts';
 
 const display = [{ name: 'Issuer', locale: 'en' }];
 
-describe('A malicious status list', () => {
+describe('malicious wallet status list', () => {
   let service: TestService;
   let provider: WalletProvider;
   let server: Server;
@@ -81,7 +81,7 @@ describe('A malicious status list', () => {
     expect(sent, 'but for what the sockets hold').to.be.lessThan(20e6);
   });
 
-  it('of a few kilobytes that inflate to 64 MB is refused', async () => {
+  it('of a few kilobytes that inflates to 64 MB is rejected', async () => {
     const bomb = deflateSync(Buffer.alloc(64 * 1024 * 1024), { level: 9 }).toString('base64url');
     const uri = `${address}/bomb`;
     answer = send(token(bomb, uri));
@@ -89,7 +89,7 @@ describe('A malicious status list', () => {
     expect([code, error]).to.deep.equal(REFUSED);
   });
 
-  it('that never answers refuses within seconds, and then without asking again', async () => {
+  it('that never answers is rejected within seconds, and then without another request', async () => {
     answer = () => {};
     const uri = `${address}/silent`;
     const [first, besides] = await Promise.all([push(uri), push(`${provider.url}/status/1`)]);
@@ -101,7 +101,7 @@ describe('A malicious status list', () => {
     expect([again.code, again.took < 1_000, asked]).to.deep.equal([400, true, before]);
   });
 
-  it('that comes drop by drop refuses within seconds', async () => {
+  it('that is sent byte by byte is rejected within seconds', async () => {
     answer = (response) => {
       response.writeHead(200, { 'Content-Type': 'application/statuslist+jwt' });
       const timer = setInterval(() => response.write('x'), 200);
@@ -122,7 +122,7 @@ describe('A malicious status list', () => {
     expect((await push(`${address}/ours`)).code, 'that is right').to.equal(201);
   });
 
-  it('inside is never asked', async () => {
+  it('at an internal address is never requested', async () => {
     const before = asked;
     for (const uri of ['http://169.254.169.254/latest', 'http://[::1]:1/x', 'file:///etc/passwd', 'http://10.0.0.1/x']) {
       expect((await push(uri)).code, uri).to.equal(400);

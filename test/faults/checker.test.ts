@@ -12,7 +12,7 @@ import { World } from './world.ts';
 const SPREAD_MS = 300;
 
 /** A checker that finds nothing proves nothing: it is told of things that did not happen. */
-describe('the checker of the fault suite', () => {
+describe('checker of the fault suite', () => {
   let database: TestDatabase | undefined;
   let world: World;
   let checker: Checker;
@@ -52,17 +52,17 @@ describe('the checker of the fault suite', () => {
   };
   const found = async () => (await checker.check()).join('\n');
 
-  it('reports nothing when nothing is wrong', async () => {
+  it('reports nothing for consistent records', async () => {
     expect(await checker.check({ all: true, deliveries: true })).to.deep.equal([]);
   });
 
-  it('finds what was acknowledged and is not there', async () => {
+  it('reports an acknowledged change that is missing', async () => {
     world.ledger.offered('never-made');
     expect(await found()).to.include('never-made is gone: 404');
     world.ledger.issuances.delete('never-made');
   });
 
-  it('finds an entry that was given away twice', async () => {
+  it('reports a status list entry that was allocated twice', async () => {
     const [one, other] = [...world.ledger.issuances.values()].filter(({ entries }) => entries.length > 0);
     const [entry] = one?.entries ?? [];
     if (entry === undefined || other === undefined) throw new Error('the load was too short');
@@ -71,7 +71,7 @@ describe('the checker of the fault suite', () => {
     other.entries.pop();
   });
 
-  it('finds a revocation that is in no list and in no audit log', async () => {
+  it('reports a revocation that is missing in the lists and in the audit log', async () => {
     const { session, revocations } = issued((one) => one.revocations.asked === 0);
     Object.assign(revocations, { asked: 1, told: 1 });
     const said = await found();
@@ -90,7 +90,7 @@ describe('the checker of the fault suite', () => {
     Object.assign(revocations, before);
   });
 
-  it('finds a presentation that did not take place', async () => {
+  it('reports a presentation that did not take place', async () => {
     const { body } = await world.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'plain' });
     const presentation = world.ledger.requested(body.session, false);
     world.ledger.presented(presentation);
@@ -98,7 +98,7 @@ describe('the checker of the fault suite', () => {
     world.ledger.presentations.delete(body.session);
   });
 
-  it('finds deliveries that came under two ids, or to no end', async () => {
+  it('reports deliveries with two ids, and deliveries without an end', async () => {
     const [session = ''] = world.ledger.deliveries.keys();
     world.ledger.delivered(session, 'another-id');
     world.ledger.delivered('never-made', 'its-id');
@@ -108,20 +108,20 @@ describe('the checker of the fault suite', () => {
     world.ledger.deliveries.delete('never-made');
   });
 
-  it('finds a change of the administrator that is lost', async () => {
+  it('reports a lost change of the administrator', async () => {
     const { config } = world.ledger;
     Object.assign(config, { asked: config.asked + 1, told: config.asked + 1 });
     expect(await found()).to.match(/the configuration is version \d+, told was \d+/);
   });
 
-  it('finds a code that opens something again', async () => {
+  it('reports a code that is redeemed again', async () => {
     const { uri } = await offer(world.deployment, world.tenant);
     const code = await new RawWallet(world.deployment, world.tenant.id).code(uri);
     world.ledger.spent.splice(0, world.ledger.spent.length, code);
     expect(await found()).to.include('a code was redeemed that had been before');
   });
 
-  it('reports a second success of a single-use value as a fault', async () => {
+  it('reports a second success of a single-use value', async () => {
     const issuance = issued(() => true);
     world.ledger.redeemed(issuance);
     world.ledger.issued(issuance, 'a nonce', []);

@@ -5,7 +5,7 @@ import { Group } from './rounds.ts';
 const ROUNDS = 2;
 
 /** The short form of `npm run test:faults`. */
-describe('a service that is broken off under load keeps what it said', () => {
+describe('service that is killed under load keeps acknowledged changes', () => {
   const parts: Readonly<Record<string, (group: Group) => Promise<void>>> = {
     'when its processes are killed, on PostgreSQL': (group) => killService('postgres', 2, group),
     'when the power is cut, on SQLite': cutPower,

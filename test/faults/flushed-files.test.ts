@@ -16,7 +16,7 @@ const WRITER = `
   process.stdout.write('written');
   setInterval(() => {}, 1000);`;
 
-describe('a power cut', () => {
+describe('simulated power cut', () => {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-flushed-'));
   before(function () {
     if (!canFollowFlushes()) this.skip();
@@ -45,11 +45,11 @@ describe('a power cut', () => {
     return count;
   }
 
-  it('leaves what was flushed', async () => {
+  it('keeps flushed bytes', async () => {
     expect(await kept('full')).to.equal(ROWS);
   });
 
-  it('takes what was not', async () => {
+  it('discards bytes that were not flushed', async () => {
     expect(await kept('normal')).to.equal(0);
   });
 });

@@ -22,9 +22,9 @@ function filesOf(kind: 'corpus' | 'crashes' | 'seeds'): readonly string[] {
     .filter((file) => statSync(file).isFile());
 }
 
-describe('Decoders, on every input that was ever kept', () => {
+describe('decoders, on every stored fuzz input', () => {
   for (const target of TARGETS) {
-    it(`${target.name} keeps its promises`, () => {
+    it(`${target.name} satisfies its invariants`, () => {
       const inputs = [
         ...target.seeds.map((seed) => Buffer.from(seed)),
         ...readInputs(folder('corpus/', `${target.name}.json`)),
@@ -37,7 +37,7 @@ describe('Decoders, on every input that was ever kept', () => {
     });
   }
 
-  it('are all there: no kept input belongs to a target that is gone, and none is large', () => {
+  it('have a target for each stored input, and no input is large', () => {
     const names = new Set(TARGETS.map(({ name }) => name));
     const files = [...filesOf('corpus'), ...filesOf('crashes')];
     const kept = files.map((file) => basename(file, '.json'));
@@ -49,23 +49,23 @@ describe('Decoders, on every input that was ever kept', () => {
   });
 });
 
-describe('Decoders, on inputs that are made from those', () => {
+describe('decoders, on mutations of stored fuzz inputs', () => {
   let report: FuzzReport;
 
   before(async () => {
     report = await runFuzz(['--seed', '20', '--executions', '2000', '--seconds', '0.1']);
   });
 
-  it('keep their promises', () => {
+  it('satisfy their invariants', () => {
     expect(report.reports.map(({ name }) => name)).to.deep.equal(TARGETS.map(({ name }) => name));
     expect(report.reports.flatMap(({ name, crashes }) => crashes.map((crash) => ({ name, ...crash })))).to.deep.equal([]);
   });
 
-  it('are tried, each of them', () => {
+  it('are all called', () => {
     expect(report.reports.filter(({ executions, covered }) => executions < 64 || covered < 50)).to.deep.equal([]);
   });
 
-  it('are all decoders that there are', () => {
+  it('include every decoder of the code base', () => {
     const run = new Set(report.functions.map((name) => name.replace(ROOT.href, '')));
     const known = decoders(ROOT);
     expect(known.length).to.be.greaterThan(60);
@@ -75,7 +75,7 @@ describe('Decoders, on inputs that are made from those', () => {
   });
 });
 
-describe('The fuzzer', () => {
+describe('fuzzer', () => {
   let report: FuzzReport;
 
   before(async () => {
@@ -84,7 +84,7 @@ describe('The fuzzer', () => {
 
   const crashesOf = (name: string) => report.reports.find((one) => one.name === name)?.crashes ?? [];
 
-  it('finds an exception that was not promised behind two comparisons, and the least that leads there', () => {
+  it('finds an unexpected exception behind two comparisons, and the smallest input that causes it', () => {
     const [crash, ...more] = crashesOf('undeclared');
     expect(more).to.deep.equal([]);
     expect(crash).to.include({ kind: 'error', key: 'TypeError TypeError: planted ' });
@@ -92,18 +92,18 @@ describe('The fuzzer', () => {
     expect([input.length, input[1], input[3]]).to.deep.equal([4, 0xc3, 0x28]);
   });
 
-  it('finds an input without end behind base64url within JSON', () => {
+  it('finds an endless loop behind base64url within JSON', () => {
     const [crash] = crashesOf('hanging');
     expect(crash).to.include({ kind: 'hang', key: 'does not end' });
     const { token } = JSON.parse(Buffer.from(crash?.input ?? '', 'base64').toString()) as { token: string };
     expect(Buffer.from(token, 'base64url').toString('latin1')).to.match(/^\{.*!/s);
   });
 
-  it('reports an answer that must not occur', () => {
+  it('reports an impossible result', () => {
     expect(crashesOf('trusting').map(({ key }) => key)).to.deep.equal(['Violation Error: nobody is an administrator ']);
   });
 
-  it('finds nothing in a decoder that keeps its promises, however often it tries', () => {
+  it('finds nothing in a decoder that satisfies its invariants, in any number of runs', () => {
     expect(crashesOf('sound')).to.deep.equal([]);
     expect(report.reports.find(({ name }) => name === 'sound')?.executions).to.be.at.least(9_000);
   });

@@ -99,12 +99,12 @@ describe('Every route that needs a role', () => {
     expect(answer.headers.get('content-type')).to.equal('application/problem+json');
   };
 
-  it('has a recipe in this test, so that no route escapes it', () => {
+  it('has a recipe in this test', () => {
     expect(routes.length).to.be.greaterThan(35);
     for (const route of routes) recipeOf(route);
   });
 
-  it('requires the roles of the decided access matrix', () => {
+  it('requires the roles of the access matrix', () => {
     for (const route of routes) {
       const [, roles] = DECIDED.find(([pattern]) => pattern.test(nameOf(route))) ?? [];
       expect(rolesOf(route), nameOf(route)).to.have.members([...(roles ?? [])]);
@@ -154,7 +154,7 @@ describe('Every route that needs a role', () => {
     }
   });
 
-  it('accepts presentation:offer as the older name of presentation:request', async () => {
+  it('accepts presentation:offer as the former name of presentation:request', async () => {
     const token = await addClient(world, 'old-name', { roles: ['presentation:offer'] });
     const route = routes.find((candidate) => nameOf(candidate) === 'POST /verifier/offer');
     if (route === undefined) throw new Error('no such route');

@@ -73,7 +73,7 @@ describe('the token endpoint of the administrative interface', () => {
     });
   }
 
-  it('answers a wrong secret and an unknown client alike', async () => {
+  it('gives the same answer for a wrong secret and for an unknown client', async () => {
     const answers = await Promise.all(
       ['caller', 'nobody-at-all'].map((client_id) => post({ json: { ...grant, client_id, client_secret: 'wrong' } })),
     );
@@ -95,7 +95,7 @@ describe('the token endpoint of the administrative interface', () => {
     expect(new Set(rejected.map(({ status }) => status))).to.deep.equal(new Set([401]));
   });
 
-  it('does not reveal by the number of concurrent attempts if a client exists', async () => {
+  it('does not reveal by the number of concurrent attempts whether a client exists', async () => {
     const outcomes = async (client_id: string) => {
       const answers = await Promise.all(
         Array.from({ length: 6 }, (_, i) => post({ json: { ...grant, client_id, client_secret: `wrong ${i}` } })),
@@ -116,7 +116,7 @@ const CARD = {
 };
 const DISPLAY = [{ name: 'Acme', locale: 'en' }];
 
-describe('access tokens that are bound to no key', () => {
+describe('access tokens without key binding', () => {
   let service: TestService;
   let token: string;
 
@@ -179,7 +179,7 @@ describe('access tokens that are bound to no key', () => {
     expect(notified.headers.get('www-authenticate')).to.include('Bearer error="invalid_token"');
   });
 
-  it('are issued one by one to concurrent requests', async () => {
+  it('are issued one after the other to concurrent requests', async () => {
     const wallet = new RawWallet(service, 'open');
     const { uri } = await created(service, tokens.get('open') ?? '', '/issuer/offer', offerBody('card'));
     const { body } = await wallet.redeem(await wallet.code(uri), {}, {});
@@ -201,7 +201,7 @@ describe('access tokens that are bound to no key', () => {
   });
 });
 
-describe('a second process of the service', () => {
+describe('second process of the service', () => {
   const PUBLIC_URL = 'https://issuer.example';
   let database: TestDatabase | undefined;
   let first: TestService;
@@ -223,7 +223,7 @@ describe('a second process of the service', () => {
     await database?.drop();
   });
 
-  it('accepts at once what the tenant has begun to allow', async () => {
+  it('applies new rights of a tenant at once', async () => {
     const { token } = await createTenant(first, 'acme');
     await created(first, token, '/issuer/credentials', CARD);
     await created(first, token, '/issuer/config', { display: DISPLAY });

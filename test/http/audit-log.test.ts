@@ -310,7 +310,7 @@ const FILL = [
 ];
 const EMPTY = ['drop trigger full_disk on audit_entries', 'drop function refuse_entry()'];
 
-describe('a revocation whose audit entry does not fit on the full disk of PostgreSQL', () => {
+describe('revocation whose audit entry does not fit on the full disk of PostgreSQL', () => {
   let database: TestDatabase | undefined;
   let service: TestService;
   let tenant: { readonly id: string; readonly token: string };
@@ -337,7 +337,7 @@ describe('a revocation whose audit entry does not fit on the full disk of Postgr
     return (await service.call('POST', '/session/revoke', { token: tenant.token, json })).status;
   };
 
-  it('can be retried alone and concurrently, and succeeds once there is space', async () => {
+  it('can be retried, also concurrently, and succeeds once there is space', async () => {
     const sessions: string[] = [];
     while (sessions.length < 6) sessions.push((await issueBatch(service, tenant, 1)).session);
     await run(FILL);

@@ -152,7 +152,7 @@ describe('the authorities of a tenant', () => {
     expect(list.thisUpdate.getTime()).to.be.lessThan(Date.now() + 1);
   });
 
-  it('publish while the tenant is suspended, and nothing of other tenants', async () => {
+  it('are published while the tenant is suspended, without data of other tenants', async () => {
     const { certificate } = (await chain('signing')).root;
     const other = (await chain('signing', 'silent')).root.certificate;
     const address = listOf(certificate);
@@ -219,7 +219,7 @@ describe('One authority for access and for issuance', () => {
     });
   }
 
-  it('stays in a tenant with the profile eu that has it from an earlier release, also when its key is rotated', async () => {
+  it('is kept by a tenant with the profile eu that has it from an earlier release, also when its key is rotated', async () => {
     const database = await databases()[0]?.open();
     const url = database?.url ?? '';
     const other = await startTestService({ DATABASE_URL: url });

@@ -121,7 +121,7 @@ describe('the authorization code flow', () => {
     }
   });
 
-  it('answers authorization_details with identifiers, and accepts the configuration id as well', async () => {
+  it('returns identifiers for authorization_details, and accepts the configuration id as well', async () => {
     const { uri } = await offer(['card', 'pass']);
     const wallet = new RawWallet(service, 'acme');
     const details = (...ids: string[]) => JSON.stringify(ids.map((id) => ({ type: 'openid_credential', credential_configuration_id: id })));
@@ -156,7 +156,7 @@ describe('the authorization code flow', () => {
     expect([again.status, again.headers.get('location')]).to.deep.equal([400, null]);
   });
 
-  it('issues one code, however often the button is pressed', async () => {
+  it('issues one code for any number of approvals', async () => {
     const wallet = new RawWallet(service, 'acme');
     const requestUri = await wallet.push((await offer()).uri, 'card');
     const answers = await Promise.all(Array.from({ length: 20 }, () => wallet.decide(requestUri)));
@@ -183,7 +183,7 @@ describe('the authorization code flow', () => {
     }
   });
 
-  describe('a page', () => {
+  describe('an error page', () => {
     const onPage = async (what: string, path: string) => {
       const answer = await service.call('GET', path);
       expect([answer.status, answer.headers.get('location')], what).to.deep.equal([400, null]);
@@ -195,16 +195,16 @@ describe('the authorization code flow', () => {
       const requestUri = await wallet.push((await offer()).uri, 'card');
       const query = (entries: Record<string, string>) => new URLSearchParams(entries).toString();
       const raw = { ...AUTHORIZATION_REQUEST, scope: 'card' };
-      await onPage('no PAR', `/acme/authorize?${query(raw)}`);
-      await onPage('nothing', '/acme/authorize');
-      await onPage('another client', `/acme/authorize?${query({ client_id: 'x', request_uri: requestUri })}`);
-      await onPage('no client', `/acme/authorize?${query({ request_uri: requestUri })}`);
+      await onPage('a request without PAR', `/acme/authorize?${query(raw)}`);
+      await onPage('an empty request', '/acme/authorize');
+      await onPage('a request_uri of another client', `/acme/authorize?${query({ client_id: 'x', request_uri: requestUri })}`);
+      await onPage('a request without client_id', `/acme/authorize?${query({ request_uri: requestUri })}`);
       const unknown = 'urn:ietf:params:oauth:request_uri:nothing';
-      await onPage('unknown', `/acme/authorize?${query({ client_id: CLIENT_ID, request_uri: unknown })}`);
+      await onPage('an unknown request_uri', `/acme/authorize?${query({ client_id: CLIENT_ID, request_uri: unknown })}`);
       const cut = requestUri.slice(0, -1);
-      await onPage('a wrong secret', `/acme/authorize?${query({ client_id: CLIENT_ID, request_uri: cut })}`);
+      await onPage('a request_uri with a wrong secret', `/acme/authorize?${query({ client_id: CLIENT_ID, request_uri: cut })}`);
       const both = query({ client_id: CLIENT_ID, request_uri: requestUri });
-      await onPage('another tenant', `/other/authorize?${both}`);
+      await onPage('a request_uri of another tenant', `/other/authorize?${both}`);
       expect((await service.call('GET', `/acme/authorize?${both}&redirect_uri=https://evil.example`)).status).to.equal(200);
       const decided = await wallet.decide(requestUri);
       expect(decided.headers.get('location')).to.match(/^https:\/\/wallet\.example\//);
@@ -253,7 +253,7 @@ describe('the authorization code flow', () => {
   describe('a refresh token', () => {
     const form = { client_id: CLIENT_ID };
 
-    it('stays the same, however often it is used', async () => {
+    it('stays the same after any number of uses', async () => {
       const { wallet, answer } = await tokens();
       const token = answer.body.refresh_token;
       for (const _ of [1, 2, 3]) {
@@ -288,7 +288,7 @@ describe('the authorization code flow', () => {
       expect(new Set(answers.map(({ body }) => body.refresh_token)).size).to.equal(1);
     });
 
-    it('expires on time, and is rejected once the tenant issues none any more', async () => {
+    it('expires on time, and is rejected once the tenant issues no refresh tokens', async () => {
       await configure({ refreshTokenSeconds: 100 });
       const { wallet, answer } = await tokens();
       const kept = await tokens();
@@ -307,7 +307,7 @@ describe('the authorization code flow', () => {
       ]);
     });
 
-    it('states its part of the scope', async () => {
+    it('returns its part of the scope', async () => {
       const { uri } = await offer(['card', 'pass']);
       const wallet = new RawWallet(service, 'acme');
       const code = await wallet.authorize(await wallet.push(uri, 'card pass'));
@@ -329,7 +329,7 @@ describe('the authorization code flow', () => {
       expect((await wallet.refresh(refresh_token, { ...form, scope: 'card' })).status).to.equal(200);
     });
 
-    it('is issued with a pre-authorized code as well, but not if the tenant disables it', async () => {
+    it('is issued with a pre-authorized code as well, unless the tenant disables it', async () => {
       const { uri } = await offer(['card'], { flow: 'pre_authorized_code' });
       const wallet = new RawWallet(service, 'acme');
       const { refresh_token } = (await wallet.redeem(await wallet.code(uri))).body;
@@ -345,7 +345,7 @@ describe('the authorization code flow', () => {
     const proof = (wallet: RawWallet, nonce?: string) =>
       dpopProof(wallet.dpopKey, `${wallet.issuer}/token`, nonce === undefined ? {} : { payload: { nonce } });
 
-    it('are required at the server and at the issuer if the tenant says so', async () => {
+    it('are required at the authorization server and at the issuer if the tenant requires them', async () => {
       await configure({ dPopNonce: 'required' });
       const wallet = new RawWallet(service, 'acme');
       const code = await wallet.authorize(await wallet.push((await offer()).uri, 'card'));
@@ -367,7 +367,7 @@ describe('the authorization code flow', () => {
       expect((await wallet.request(token, 'card', { headers })).status).to.equal(200);
     });
 
-    it('are rejected if stale or invented, also where optional, and ignored where disabled', async () => {
+    it('are rejected if they are old or invented, also where optional, and ignored where disabled', async () => {
       const wallet = new RawWallet(service, 'acme');
       const code = await wallet.authorize(await wallet.push((await offer()).uri, 'card'));
       const invented = await wallet.redeemCode(code, {}, { DPoP: proof(wallet, 'invented') });

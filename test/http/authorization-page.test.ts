@@ -9,7 +9,7 @@ import { WalletProvider } from '../support/wallet-provider.ts';
 
 const EVIL = 'https://evil.example/take?all=this';
 
-describe('the page of the built-in server', () => {
+describe('authorization page of the built-in server', () => {
   let service: TestService;
   let token: string;
   let wallet: RawWallet;
@@ -56,7 +56,7 @@ describe('the page of the built-in server', () => {
       expect(codeIn(answer)).to.be.a('string');
     });
 
-    it('is gone when the authorization has expired', async () => {
+    it('returns an error once the authorization has expired', async () => {
       const requestUri = await push();
       const page = await open(requestUri);
       expect((await later(1801, () => open(requestUri))).status).to.equal(400);
@@ -64,7 +64,7 @@ describe('the page of the built-in server', () => {
       expect([answer.status, answer.headers.get('location')]).to.deep.equal([400, null]);
     });
 
-    it('is gone after the decision', async () => {
+    it('returns an error after the decision', async () => {
       const requestUri = await push();
       const page = await open(requestUri);
       expect((await press(requestUri, page, 'deny')).status).to.equal(303);
@@ -88,7 +88,7 @@ describe('the page of the built-in server', () => {
   });
 
   describe('shows the user', () => {
-    it('that the wallet is not verified, and the target of the browser', async () => {
+    it('that the wallet is not authenticated, and the target of the redirect', async () => {
       const page = await open(await push({ redirect_uri: EVIL }));
       expect(page.text).to.include('not verified').and.include('<strong id="destination">evil.example</strong>');
       expect(page.text).to.include(CLIENT_ID);
@@ -203,7 +203,7 @@ for (const { name, open } of servedDatabases()) {
       return grants.authorization_code.issuer_state;
     };
 
-    it('is shown as the wallet sent it, and the code once it is redeemed', async () => {
+    it('contains the parameters that the wallet sent, and the code once it is redeemed', async () => {
       const { uri, session } = await offered();
       const wallet = new RawWallet(service, 'acme');
       const issuer_state = await stateOf(wallet, uri);
@@ -224,7 +224,7 @@ for (const { name, open } of servedDatabases()) {
       expect(listed).to.not.have.any.keys('authorization_code', 'auth_queries');
     });
 
-    it('has the times up to the token, and the authentication of the wallet', async () => {
+    it('contains the times up to the token, and the authentication of the wallet', async () => {
       const times = async (session: string) => {
         const { authorizedAt, tokenAt, walletAuthentication } = await call('GET', `/session/${session}`);
         return { authorizedAt, tokenAt, walletAuthentication };
@@ -253,7 +253,7 @@ for (const { name, open } of servedDatabases()) {
       expect(listed).to.not.have.any.keys('authorizedAt', 'tokenAt', 'walletAuthentication');
     });
 
-    it('is that of the wallet whose code was redeemed last', async () => {
+    it('is the request of the wallet that redeemed the last code', async () => {
       const { uri, session } = await offered();
       const codes: string[] = [];
       for (const state of ['first', 'second', 'third']) {

@@ -63,7 +63,7 @@ describe('An issuer with its own and other authorization servers', () => {
     });
   }
 
-  it('serves an older offer for the server that is preferred now', async () => {
+  it('uses the presently preferred server for an older offer', async () => {
     await configure({});
     const { issuer_state } = await grantOf();
     await configure({ chainedAs });
@@ -71,7 +71,7 @@ describe('An issuer with its own and other authorization servers', () => {
     expect((await par(chained, issuer_state)).status).to.equal(201);
   });
 
-  it('requires the interaction at the built-in server, whichever server is preferred', async () => {
+  it('requires the interaction at the built-in server, regardless of the preferred server', async () => {
     await configure({ chainedAs });
     const iaeActions = [{ type: 'redirect_to_web', url: 'http://127.0.0.1:9/{auth_session}' }];
     const card = { ...credentialBody('asked', 'signing'), iaeActions };
@@ -81,7 +81,7 @@ describe('An issuer with its own and other authorization servers', () => {
     await service.call('DELETE', '/issuer/credentials/asked', { token });
   });
 
-  describe('whose built-in server is switched off', () => {
+  describe('with the built-in server switched off', () => {
     const off = { builtInAs: { enabled: false } };
     let accessToken: string;
     before(async () => {
@@ -91,7 +91,7 @@ describe('An issuer with its own and other authorization servers', () => {
       await configure({ ...off, chainedAs });
     });
 
-    it('names no built-in server, and its addresses return 404', async () => {
+    it('publishes no built-in server, and its addresses return 404', async () => {
       const well = (name: string) => service.call('GET', `/.well-known/${name}/acme`);
       expect((await well('openid-credential-issuer')).body.authorization_servers).to.deep.equal([chained]);
       expect((await well('oauth-authorization-server')).status).to.equal(404);
@@ -108,12 +108,12 @@ describe('An issuer with its own and other authorization servers', () => {
       expect(served.status).to.equal(200);
     });
 
-    it('rejects tokens that the server issued before', async () => {
+    it('rejects tokens that the built-in server issued before', async () => {
       const answer = await wallet.request(accessToken, 'card', { key: newKey() });
       expect([answer.status, answer.body.error], answer.text).to.deep.equal([401, 'invalid_token']);
     });
 
-    it('creates no offers that need the server, and all others for other servers', async () => {
+    it('creates no offers that need the built-in server, and all others for other servers', async () => {
       const refused = async (json: object, path: string) => {
         const { status, body, text } = await service.call('POST', '/issuer/offer', { token, json });
         expect([status, body.errors?.[0]?.path], text).to.deep.equal([400, path]);
@@ -127,7 +127,7 @@ describe('An issuer with its own and other authorization servers', () => {
       expect(metadata.body.authorization_servers).to.deep.equal([EXTERNAL]);
     });
 
-    it('cannot have it as the only or the preferred server', async () => {
+    it('cannot have the built-in server as the only or the preferred server', async () => {
       for (const [more, path] of [
         [off, 'builtInAs'],
         [{ ...off, chainedAs: { ...chainedAs, enabled: false } }, 'builtInAs'],

@@ -8,7 +8,7 @@ const CARD = { config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 
 const OFFER = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
 
 /** What can never be called is refused where it is written, and not once a wallet waits. */
-describe('addresses that may not be called', () => {
+describe('blocked addresses in configurations', () => {
   let service: TestService;
   let tenant: { id: string; token: string };
 
@@ -69,7 +69,7 @@ describe('addresses that may not be called', () => {
   const inside = ['http://127.0.0.1/', 'https://10.0.0.1/x', 'http://as.example', 'https://localhost:8443'];
   const display = [{ name: 'Acme', locale: 'en' }];
   const WORDS =
-    'is not an address that may be called; OUTBOUND_ALLOW names those that may be beside public https; metadata services of clouds need an entry for just them';
+    'is a blocked address; add it to OUTBOUND_ALLOW if it is not public https; metadata services of clouds require an exact entry';
   const expectWords = (answer: Answer) => {
     for (const { message } of answer.body.errors) expect(message).to.equal(WORDS);
   };
@@ -132,7 +132,7 @@ describe('addresses that may not be called', () => {
     expect(configured.status, configured.text).to.equal(201);
   });
 
-  it('do not include other services that may be called', async () => {
+  it('do not include other services that are allowed', async () => {
     const body = {
       display,
       authServers: ['https://as.example', 'http://backend.internal:8080/as'],
@@ -153,7 +153,7 @@ describe('addresses that may not be called', () => {
   });
 });
 
-describe('an address that cannot be called', () => {
+describe('address that cannot be called', () => {
   let shop: Shop;
   let held: Held;
 

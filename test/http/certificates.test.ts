@@ -208,15 +208,15 @@ describe('A certificate with unreadable dates', () => {
       const { activeKey } = (await call('GET', '/key-chain/signing')).body;
       const forSigning = writePemCertificates([await certifyKey(activeKey, { name: 'Signing', by: root, validity })]);
       const brought = { id: 'bad', usageType: 'signing', key: key.privateKey.export({ format: 'jwk' }), certificates: pem(own) };
-      expectInvalid(await call('POST', '/key-chain/import', brought), 'certificates', /times/);
+      expectInvalid(await call('POST', '/key-chain/import', brought), 'certificates', /validity period/);
       const middle = await certify({ name: 'Middle', by: root, ca: true, validity });
       const below = pem(await certify({ name: 'Below', by: middle, key })) + pem(middle);
-      expectInvalid(await call('POST', '/key-chain/import', { ...brought, certificates: below }), 'certificates', /times/);
+      expectInvalid(await call('POST', '/key-chain/import', { ...brought, certificates: below }), 'certificates', /validity period/);
       const changed = await call('PATCH', '/key-chain/signing', { certificates: forSigning });
-      expectInvalid(changed, 'certificates', /times/);
-      expectInvalid(await call('PATCH', '/certs/signing', { crt: forSigning }), 'crt', /times/);
+      expectInvalid(changed, 'certificates', /validity period/);
+      expectInvalid(await call('PATCH', '/certs/signing', { crt: forSigning }), 'crt', /validity period/);
       const another = { keyId: 'signing', certUsageTypes: ['signing'], crt: forSigning };
-      expectInvalid(await call('POST', '/certs', another), 'crt', /times/);
+      expectInvalid(await call('POST', '/certs', another), 'crt', /validity period/);
 
       const outside = { type: 'external', info: { name: 'Bad', country: 'DE', streetAddress: 'Weg 1' }, issuerCertPem: pem(own) };
       expectInvalid(await call('POST', '/trust-list', { id: 'bad', entities: [outside] }), 'entities.0.issuerCertPem', /PEM certificate/);
@@ -268,7 +268,7 @@ describe('A certificate with unreadable dates', () => {
       expect([status, body.activeCertificateExpiry]).to.deep.equal([200, '1970-01-01T00:00:00.000Z']);
     });
 
-    it('signs nothing', async () => {
+    it('is not used for signatures', async () => {
       const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
       const card = { id: 'card', config, vct: 'urn:card:1', keyChainId: 'signing' };
       const answer = await callStored('POST', '/issuer/credentials', card);

@@ -20,11 +20,11 @@ import { certify } from '../support/test-certificates.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 
 const EVIL = 'https://evil.example/take?all=this';
-const UNKNOWN_PAGE = 'this page is unknown, answered, or of another browser';
+const UNKNOWN_PAGE = 'this page is unknown, already answered, or belongs to another browser';
 /** As a tenant has it that says nothing about unverified wallets. */
 const asItComes = { confirmUnverifiedWallets: undefined };
 
-describe('a login for a wallet that did not authenticate', () => {
+describe('login for a wallet without client authentication', () => {
   let world: ChainedWorld;
   let token: string;
   let wallet: ChainedWallet;
@@ -44,7 +44,7 @@ describe('a login for a wallet that did not authenticate', () => {
   const sessions = async () => (await world.service.call('GET', '/session', { token })).text;
 
   describe('ends on a page', () => {
-    it('in place of a redirect, which shows data and target before there is a code', async () => {
+    it('in place of a redirect, which shows data and target before a code is issued', async () => {
       const before = await sessions();
       const { page: shown } = await page({ redirect_uri: EVIL });
       expect([shown.status, shown.location]).to.deep.equal([200, undefined]);
@@ -60,12 +60,12 @@ describe('a login for a wallet that did not authenticate', () => {
       expect(await sessions(), 'no session yet').to.equal(before);
     });
 
-    it('that names the scheme of an app', async () => {
+    it('that shows the URL scheme of an app', async () => {
       const { page: shown } = await page({ redirect_uri: 'eudi-openid4ci://login.bank.example' });
       expect(shown.text).to.include('<strong id="destination">eudi-openid4ci:</strong>');
     });
 
-    it('whose texts a client cannot choose', async () => {
+    it('with texts that a client cannot change', async () => {
       const client_id = '"><script>alert(1)</script>';
       const pushed = await wallet.par({ scope: 'card', client_id });
       const query = new URLSearchParams({ client_id, request_uri: pushed.body.request_uri });
@@ -133,7 +133,7 @@ describe('a login for a wallet that did not authenticate', () => {
       expectPage(await other.press(shown, 'approve'), UNKNOWN_PAGE);
     });
 
-    it('of no page, or of another one', async () => {
+    it('without the value of a page, or with the value of another page', async () => {
       const { page: foreign } = await page();
       const [, theirs = ''] = /name="confirmation" value="([^"]+)"/.exec(foreign.text) ?? [];
       const [, ours = ''] = /name="confirmation" value="([^"]+)"/.exec(shown.text) ?? [];
@@ -160,7 +160,7 @@ describe('a login for a wallet that did not authenticate', () => {
     });
   });
 
-  it('cannot bypass the page by its callback or its first address', async () => {
+  it('cannot bypass the page by the callback or the first address', async () => {
     const browser = new Browser();
     const address = await wallet.begin({ scope: 'card' });
     const back = await wallet.logIn(world.provider, browser, address);
@@ -169,7 +169,7 @@ describe('a login for a wallet that did not authenticate', () => {
     expectPage(await browser.visit(address), 'the request_uri');
   });
 
-  it('creates one code and one session, however often the button is pressed', async () => {
+  it('creates one code and one session for any number of approvals', async () => {
     const { browser, page: shown } = await page();
     const before = JSON.parse(await sessions());
     const answers = await times(30, () => browser.press(shown, 'approve'));
@@ -198,7 +198,7 @@ describe('a login for a wallet that did not authenticate', () => {
   });
 });
 
-describe('a login for a request that any client may push', () => {
+describe('login for a request that any client may push', () => {
   let world: ChainedWorld;
   let token: string;
   let wallet: ChainedWallet;
@@ -248,7 +248,7 @@ describe('a login for a request that any client may push', () => {
         await world.configure(token, away);
         const browser = new Browser();
         const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
-        expectReason(await browser.visit(address), 503, 'the login cannot be reached at the moment', 'temporarily_unavailable');
+        expectReason(await browser.visit(address), 503, 'the login is unavailable at present', 'temporarily_unavailable');
         expect(browser.lines).to.deep.equal([]);
         await world.configure(token, { upstream: world.upstream(), ...asItComes });
         const { status, location } = await later(90, () => browser.visit(address));
@@ -291,7 +291,7 @@ describe('a login for a request that any client may push', () => {
     }
   });
 
-  describe('in contrast to one for an authenticated wallet,', () => {
+  describe('with an authenticated wallet, in contrast,', () => {
     let provider: WalletProvider;
     before(async () => {
       provider = await WalletProvider.start();
@@ -321,14 +321,14 @@ describe('a login for a request that any client may push', () => {
       return `${wallet.server}/authorize?${query}`;
     };
 
-    it('which gets its code at once', async () => {
+    it('returns the code to the wallet at once', async () => {
       const browser = new Browser();
       const answer = await browser.visit(await wallet.logIn(world.provider, browser, await begin()));
       expect(answer.status, answer.text).to.equal(302);
       expect(told(answer.location)).to.have.property('code');
     });
 
-    it("shows the target if the wallet's redirect address is not registered", async () => {
+    it('shows the target if the redirect URI of the wallet is not registered', async () => {
       for (const by of [
         provider.registered([AUTHORIZATION_REQUEST.redirect_uri]),
         provider.registered(['https://other.example/cb']),
@@ -345,7 +345,7 @@ describe('a login for a request that any client may push', () => {
       await configure(world.upstream());
     });
 
-    it('whose name another provider of the lists may not attest', async () => {
+    it('rejects a wallet name that another provider of the lists must not attest', async () => {
       const stranger = await certify({ name: 'Another Wallet CA', ca: true });
       await configure(world.upstream(), provider.registered([AUTHORIZATION_REQUEST.redirect_uri], stranger));
       const refused = await push();
@@ -356,7 +356,7 @@ describe('a login for a request that any client may push', () => {
       await configure(world.upstream());
     });
 
-    it('which gets errors by redirect', async () => {
+    it('returns errors by redirect', async () => {
       const browser = new Browser();
       const back = await wallet.logIn(world.provider, browser, await begin(), { deny: 'access_denied' });
       expect(told((await browser.visit(back)).location)).to.deep.equal(answered(wallet, 'access_denied'));

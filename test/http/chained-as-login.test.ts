@@ -156,7 +156,7 @@ describe('a login at the upstream provider', () => {
   });
 
   // issuance N29
-  it('forgets a login after half an hour, and a request after a minute', async () => {
+  it('deletes a login after half an hour, and a request after a minute', async () => {
     const browser = new Browser();
     const address = await wallet.begin({ scope: 'card' });
     const back = await wallet.logIn(world.provider, browser, address);
@@ -258,7 +258,7 @@ describe('a login at the upstream provider', () => {
       expect(told(location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
     });
 
-    it('sends a code to no other provider than the one of the request', async () => {
+    it('sends a code only to the provider of the request', async () => {
       const { browser, answer } = await start();
       await world.configure(token, { upstream: world.upstream() });
       const before = [bad.hits('/token'), world.provider.hits('/token')];
@@ -270,7 +270,7 @@ describe('a login at the upstream provider', () => {
 });
 
 for (const form of ['json', 'jwt'] as const) {
-  describe(`A provider with scope claims at the userinfo endpoint (${form}) only`, () => {
+  describe(`OpenID provider with scope claims only at the userinfo endpoint (${form})`, () => {
     let world: ChainedWorld;
     let wallet: ChainedWallet;
     let token: string;
@@ -305,8 +305,8 @@ for (const form of ['json', 'jwt'] as const) {
   });
 }
 
-describe('A provider whose access tokens are not for its userinfo endpoint', () => {
-  it('admits no user until userinfo is disabled', async () => {
+describe('OpenID provider whose access tokens are not valid at its userinfo endpoint', () => {
+  it('logs in no user until userinfo is disabled', async () => {
     const world = await ChainedWorld.start(['acme']);
     try {
       const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL };
@@ -324,7 +324,7 @@ describe('A provider whose access tokens are not for its userinfo endpoint', () 
 /** Programs on the JDK send it unless they are told otherwise. */
 const JDK_ACCEPT = 'text/html, image/gif, image/jpeg, */*; q=0.2';
 
-describe('The chained authorization server as in its contract', () => {
+describe('The chained authorization server of the published contract', () => {
   let world: ChainedWorld;
   let wallet: ChainedWallet;
 

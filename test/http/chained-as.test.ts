@@ -27,7 +27,7 @@ describe('the chained authorization server', () => {
     return answer.body.access_token;
   };
 
-  describe('from a request to a credential', () => {
+  describe('from an authorization request to a credential', () => {
     it('logs in the user of an offer, and passes the identity to the backend', async () => {
       const { session, issuer_state, authorization_server } = await world.offer(token, wallet, 'badge', {
         authorization_server: wallet.server,
@@ -53,7 +53,7 @@ describe('the chained authorization server', () => {
       expect(seen.body.status).to.equal('completed');
     });
 
-    it('serves a wallet-initiated flow in a session of its own', async () => {
+    it('uses a separate session for a wallet-initiated flow', async () => {
       const text = await accessToken({ scope: 'badge' });
       const { issuer_state, sub } = payloadOf(text);
       expect(sub).to.equal('alice');
@@ -66,7 +66,7 @@ describe('the chained authorization server', () => {
       expect(seen.body.configurationIds).to.deep.equal(['badge']);
     });
 
-    it('answers details with identifiers, and refreshes tokens', async () => {
+    it('returns identifiers for authorization_details, and refreshes tokens', async () => {
       const details = [{ type: 'openid_credential', credential_configuration_id: 'card' }];
       const code = await wallet.chainedCode(world.provider, { authorization_details: JSON.stringify(details) });
       const redeemed = await wallet.redeemCode(code);
@@ -86,7 +86,7 @@ describe('the chained authorization server', () => {
       expect(payloadOf(named.body.access_token)).to.include({ iss: wallet.server, sub: 'alice' });
     });
 
-    it('passes nothing of the wallet to the provider, and no more to the wallet than needed', async () => {
+    it('passes no data of the wallet to the provider, and only required data to the wallet', async () => {
       const browser = new Browser();
       const { location } = await browser.visit(await wallet.begin({ scope: 'card' }));
       const sent = Object.fromEntries(location?.searchParams ?? []);
@@ -105,7 +105,7 @@ describe('the chained authorization server', () => {
       expect(told(answer.location)).to.include({ state: 'state of the wallet', iss: wallet.server });
     });
 
-    it('binds the login to the browser by a narrow cookie, and deletes it', async () => {
+    it('binds the login to the browser by a cookie with a narrow path, and deletes it', async () => {
       const browser = new Browser();
       const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
       const [line = ''] = browser.lines;
@@ -144,7 +144,7 @@ describe('the chained authorization server', () => {
     expect((await wallet.request(text, 'card')).status).to.equal(200);
   });
 
-  it('keeps its offers away from the server without a login', async () => {
+  it('marks its offers so that they are not used at the server without a login', async () => {
     const builtIn = new RawWallet(world.service, 'acme');
     const { issuer_state } = await world.offer(token, wallet, 'card', { authorization_server: wallet.server });
     const refused = await builtIn.par({ issuer_state, scope: 'card' });
@@ -173,7 +173,7 @@ describe('the chained authorization server', () => {
   });
 
   describe('publishes', () => {
-    it('its endpoints, at both well-known addresses alike', async () => {
+    it('its endpoints at both well-known addresses', async () => {
       const suffixed = await world.service.call('GET', '/acme/chained-as/.well-known/oauth-authorization-server');
       const inserted = await world.service.call('GET', '/.well-known/oauth-authorization-server/acme/chained-as');
       expect([suffixed.status, suffixed.headers.get('content-type')]).to.deep.equal([200, 'application/json']);
@@ -194,7 +194,7 @@ describe('the chained authorization server', () => {
       expect(issuer.body.authorization_servers).to.include(server);
     });
 
-    it('the signing key that the tenant chose', async () => {
+    it('the configured signing key', async () => {
       const chain = await created(world.service, token, '/key-chain', { id: 'chained', usages: ['signing'] });
       await world.configure(token, { upstream: world.upstream(), token: { signingKeyId: chain.id } });
       const text = await accessToken({ scope: 'card' });
@@ -241,7 +241,7 @@ describe('the chained authorization server', () => {
     });
 
     // issuance N10
-    it('POST endpoints for wallets only', async () => {
+    it('POST endpoints only for wallets', async () => {
       for (const path of ['par', 'token', 'challenge']) {
         const answer = await world.service.call('GET', `/acme/chained-as/${path}`);
         expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'POST']);
@@ -251,7 +251,7 @@ describe('the chained authorization server', () => {
 });
 
 describe('the chained authorization server behind https and a path', () => {
-  it('limits its cookies to its address and to https', async () => {
+  it('limits its cookies to its path and to https', async () => {
     const provider = await BentProvider.start();
     const service = await startTestService({ PUBLIC_URL: 'https://issuer.example/base' });
     try {
@@ -335,7 +335,7 @@ describe('wallets at the chained authorization server', () => {
       expect([answer.status, answer.body.error], 'revoked with the code').to.deep.equal([401, 'invalid_token']);
     });
 
-    it('issues a short-lived bearer token if the tenant wants it', async () => {
+    it('issues a short-lived bearer token if the tenant configures it', async () => {
       const { wallet: plain } = await world.openTenant(
         'short',
         { upstream: world.upstream(), requireDPoP: false, token: { lifetimeSeconds: 60 } },
@@ -373,7 +373,7 @@ describe('wallets at the chained authorization server', () => {
       (await world.service.call('POST', path)).body.attestation_challenge;
     const proof = (endpoint: string) => ({ DPoP: dpopProof(attested.dpopKey, `${attested.server}/${endpoint}`) });
 
-    it('serves an attested wallet from request to token, and no other installation', async () => {
+    it('serves an attested wallet from request to token, and no other wallet instance', async () => {
       const instance = newKey();
       const headers = async (endpoint: string, key = instance) => ({
         ...proof(endpoint),

@@ -65,7 +65,7 @@ describe('the claims webhook', () => {
     return readableClaims((await issue(service, tenant, configurationId, offer)).text)['name'];
   };
 
-  it('is called for an offer without claims, that of the offer before the configured one', async () => {
+  it('is called for an offer without claims; the webhook of the offer has priority over the configured one', async () => {
     const named = { type: 'webhook', webhook: { url: `${backend.url}/named`, auth } };
     expect(await nameIn('hooked', { type: 'inline', claims: { name: 'inline' } })).to.equal('inline');
     expect(backend.calls).to.have.length(0);
@@ -90,7 +90,7 @@ describe('the claims webhook', () => {
     expect(asked?.headers['idempotency-key']).to.equal(deliveries[0].id);
   });
 
-  it('gets no key unless one is configured', async () => {
+  it('gets no API key unless one is configured', async () => {
     await nameIn('static', { type: 'webhook', webhook: { url: `${backend.url}/named` } });
     expect(backend.calls[0]?.headers).to.not.have.any.keys('x-backend-key', 'authorization');
   });
@@ -120,7 +120,7 @@ describe('the claims webhook', () => {
     ['a redirect', (response) => response.writeHead(307, { Location: '/named' }).end(), /redirect/],
     ['an array', (response) => json(response, [{ name: 'x' }]), /object/],
     ['claims of another configuration', (response) => json(response, { static: { name: 'x' } }), /hooked/],
-    ['claims that are no object', (response) => json(response, { hooked: 'x' }), /hooked/],
+    ['claims that are not an object', (response) => json(response, { hooked: 'x' }), /hooked/],
     ['a deferral without end', (response) => json(response, { deferred: true, interval: 1e9 }), /interval/],
     ['claims against the schema', (response) => json(response, { hooked: { name: 7 } }), /schema.*name/],
     ['a claim missing', (response) => json(response, { hooked: {} }), /schema/],
@@ -152,7 +152,7 @@ describe('the claims webhook', () => {
     expect([first.status, first.body.error]).to.deep.equal([400, 'credential_request_denied']);
     expect(first.text).to.not.include('10.0.0.1');
     expect([seen.status, seen.deliveries.length]).to.deep.equal(['failed', 1]);
-    expect(seen.failure.message).to.match(/may be called/);
+    expect(seen.failure.message).to.match(/is a blocked address/);
   });
 
   it('fails the session if static claims no longer match the schema', async () => {
@@ -163,10 +163,10 @@ describe('the claims webhook', () => {
     expect(seen.failure.message).to.match(/schema.*name/);
   });
 
-  describe('its key', () => {
+  describe('the API key', () => {
     const stored = async () => (await call('GET', '/issuer/credentials/hooked')).body;
 
-    it('is never shown, and stays when the mask is written back', async () => {
+    it('is never shown, and stays when the masked value is written back', async () => {
       const shown = await stored();
       expect(shown.claimsWebhook.auth.config).to.deep.equal({ headerName: 'X-Backend-Key', value: '***' });
       const { tenant: _tenant, createdAt: _created, updatedAt: _updated, certId: _certId, ...body } = shown;
@@ -224,7 +224,7 @@ const CARD = {
   disclosureFrame: { _sd: ['name', 'title', 'picture'] },
 };
 
-describe('The schema of a credential for its claims', () => {
+describe('credential schema for claims', () => {
   let service: TestService;
   let token: string;
   let wallet: RawWallet;
@@ -247,7 +247,7 @@ describe('The schema of a credential for its claims', () => {
     return { digests, disclosures, claims: processDisclosures(issuer.payload, disclosures).claims };
   };
 
-  it('returns the same number of digests to all holders, regardless of missing claims', async () => {
+  it('yields the same number of digests for all holders, regardless of missing claims', async () => {
     const all = await issued({ name: 'Ada', title: 'Countess', picture: JPEG });
     const some = await issued({ name: 'Grace' });
     const none = await issued({});
@@ -256,14 +256,14 @@ describe('The schema of a credential for its claims', () => {
     expect(some.claims).to.include({ name: 'Grace' }).and.not.have.any.keys('title', 'picture');
   });
 
-  it('issues bytes from data URIs', async () => {
+  it('converts data URIs to bytes', async () => {
     const bare = await issued({ name: 'Ada', picture: JPEG });
     expect(bare.claims).to.include({ picture: `data:image/jpeg;base64,${JPEG}`, name: 'Ada' });
     const own = await issued({ picture: 'data:image/png;base64,AAEC' });
     expect(own.claims).to.include({ picture: 'data:image/png;base64,AAEC' });
   });
 
-  it('rejects a text that is not bytes, at its path and without repeating it', async () => {
+  it('rejects a text that is not bytes, with its path and without the text', async () => {
     const json = offering({ name: 'Ada', picture: 'no picture at all' });
     const answer = await service.call('POST', '/issuer/offer', { token, json });
     expect([answer.status, answer.body.errors[0].path], answer.text).to.deep.equal([400, 'credentialClaims.card.claims.picture']);

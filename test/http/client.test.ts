@@ -90,7 +90,7 @@ describe('The client', () => {
     expect(invalid.message).to.include(invalid.detail).and.include('vct');
   });
 
-  it('is rejected with a wrong secret, which no error and no dump shows', async () => {
+  it('is rejected with a wrong secret, which appears in no error and no dump', async () => {
     const clientSecret = 'a secret that nobody shall read';
     const client = new VidimusClient({ ...credentials, clientSecret });
     const error = await refusal(client.get('/session'));
@@ -154,7 +154,7 @@ describe('The client', () => {
   });
 });
 
-describe('The client, connected to another kind of server', () => {
+describe('client connected to a server of another kind', () => {
   let server: Server;
   let url: string;
   let reply: (path: string) => { status: number; type?: string; text?: string; location?: string } | 'silence';

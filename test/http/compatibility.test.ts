@@ -10,7 +10,7 @@ import { createTenant, startTestService, type TestService } from '../support/tes
 const display = [{ name: 'Acme', locale: 'en' }];
 const QUERY = { credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid:1'] } }] };
 
-describe('Requests that release 0.1.0 accepted', () => {
+describe('requests that release 0.1.0 accepted', () => {
   let service: TestService;
   let token: string;
 
@@ -107,7 +107,7 @@ const TYPE = 'org.example.card';
 const STATED = { cryptographic_binding_methods_supported: ['jwk'], credential_signing_alg_values_supported: ['ES256'] };
 const CARD = { id: 'card', config: { format: 'dc+sd-jwt' }, vct: 'urn:card:1', claims: { name: 'Ada' } };
 
-describe('Minimal input is accepted:', () => {
+describe('minimal input', () => {
   let service: TestService;
   let token: string;
   let wallet: RawWallet;
@@ -131,7 +131,7 @@ describe('Minimal input is accepted:', () => {
     return answer.body.errors[0].path;
   };
 
-  it('a credential and an issuer without a display, which metadata leave out', async () => {
+  it('without a display is accepted for a credential and an issuer, whose metadata omit it', async () => {
     const { warnings } = await created(service, token, '/issuer/config', { display: [] });
     expect(warnings).to.be.an('array');
     const card = await created(service, token, '/issuer/credentials', { ...CARD, id: 'plain', vct: null });
@@ -148,7 +148,7 @@ describe('Minimal input is accepted:', () => {
     expect((await post('/issuer/credentials', read)).status).to.equal(201);
   });
 
-  it('empty lists', async () => {
+  it('with empty lists is accepted', async () => {
     const lists = { display: [], claims: [], cryptographic_binding_methods_supported: [], credential_signing_alg_values_supported: [] };
     const empty = { ...CARD, id: 'empty', config: { ...CARD.config, ...lists }, iaeActions: [] };
     await created(service, token, '/issuer/credentials', empty);
@@ -161,7 +161,7 @@ describe('Minimal input is accepted:', () => {
     expect([answer.status, answer.body.errors[0].path]).to.deep.equal([400, 'credentialConfigurationIds']);
   });
 
-  it('values that the service sets itself, if they are right', async () => {
+  it('with values that the service sets itself is accepted if they are correct', async () => {
     await created(service, token, '/issuer/credentials', { ...CARD, config: { ...CARD.config, ...STATED } });
     expect(await metadataOf('card')).to.deep.include(STATED);
     const method = { ...STATED, cryptographic_binding_methods_supported: ['jwk', 'did:key'] };
@@ -181,7 +181,7 @@ describe('Minimal input is accepted:', () => {
     await created(service, token, '/issuer/credentials', CARD);
   });
 
-  it('an mdoc in its own terms', async () => {
+  it('of an mdoc is accepted with mdoc terms', async () => {
     const config = {
       format: 'mso_mdoc',
       docType: TYPE,
@@ -193,7 +193,7 @@ describe('Minimal input is accepted:', () => {
     expect(await refusedAt({ id: 'doc', config: bent })).to.equal('config.cryptographic_binding_methods_supported.0');
   });
 
-  it('other properties are rejected as before, with the intended name', async () => {
+  it('with other properties is rejected as before, with a suggested name', async () => {
     const config = { ...CARD.config, cryptographic_binding_method_supported: ['jwk'] };
     const answer = await post('/issuer/credentials', { ...CARD, config });
     expect(answer.status).to.equal(400);
@@ -207,7 +207,7 @@ describe('Minimal input is accepted:', () => {
     ['signs beyond the basic plane', '\u{1F511}\u{1F511}', { input_mode: 'text', length: 2 }],
   ];
   for (const [what, tx_code, told] of CODES) {
-    it(`a transaction code of ${what}, which the wallet redeems`, async () => {
+    it(`with a transaction code of ${what} is accepted, and the wallet redeems the code`, async () => {
       const { uri } = await created(service, token, '/issuer/offer', { ...offerBody('card'), tx_code });
       const offer = (await wallet.offer(uri)) as { grants: Record<string, { tx_code: object }> };
       expect(Object.values(offer.grants)[0]?.tx_code).to.deep.equal(told);
@@ -219,7 +219,7 @@ describe('Minimal input is accepted:', () => {
   }
 
   for (const tx_code of ['', ' 1234', '1234 ', '12\n34', '12\u200b34', '1'.repeat(257)]) {
-    it(`no transaction code that cannot be entered as it is: ${JSON.stringify(tx_code.slice(0, 9))}`, async () => {
+    it(`is rejected with a transaction code that cannot be typed: ${JSON.stringify(tx_code.slice(0, 9))}`, async () => {
       const answer = await post('/issuer/offer', { ...offerBody('card'), tx_code });
       expect([answer.status, answer.body.errors?.[0].path], answer.text).to.deep.equal([400, 'tx_code']);
     });
@@ -228,7 +228,7 @@ describe('Minimal input is accepted:', () => {
 
 type Json = Readonly<Record<string, unknown>>;
 
-describe('A PATCH of a resource with a property that only an earlier release accepted', () => {
+describe('PATCH of a resource with a property that only an earlier release accepted', () => {
   let service: TestService;
   let token: string;
 

@@ -77,7 +77,7 @@ describe('a compromised public key', () => {
     return (await container.get(WalletTokens).verify(configured, makeJwt(key, header, payload))) !== undefined;
   };
 
-  it('leaves the JWKS and token verification, and each certificate for it is revoked', async () => {
+  it('is removed from the JWKS and from token verification, and each certificate for it is revoked', async () => {
     await take('first');
     await take('twin');
     await made('/certs', { id: id('second'), keyId: id('first'), certUsageTypes: ['signing'] });
@@ -132,7 +132,7 @@ describe('a compromised public key', () => {
     await take('brought', { certificates: pem(leaf) });
     const [only] = await compromise('brought');
     expect(only).to.include({ id: id('brought'), outcome: 'blocked' });
-    expect(only?.reason).to.match(/come from outside/);
+    expect(only?.reason).to.match(/come from an external authority/);
     const shown = await world.admin('GET', `/key-chain/${id('brought')}`);
     expect(shown.body.compromisedAt).to.be.a('string');
     expect(await published()).to.not.include(thumbprint(key.jwk as PublicJwk));

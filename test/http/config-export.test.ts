@@ -52,7 +52,7 @@ const filesIn = (folder: string) =>
 const contents = (folder: string) => Object.fromEntries(filesIn(folder).map((file) => [file, readFileSync(join(folder, file), 'utf8')]));
 
 for (const { name, open } of servedDatabases()) {
-  describe(`A tenant that is exported as files, from ${name}`, () => {
+  describe(`tenant export to files, from ${name}`, () => {
     let database: TestDatabase;
     const folders: ConfigFolder[] = [];
     let running: TestService | undefined;
@@ -128,7 +128,7 @@ for (const { name, open } of servedDatabases()) {
       await root('PATCH', '/tenant/acme', { name: '***', description: '***' });
     };
 
-    it('stays unchanged, and can be imported as an equal tenant on another service', async () => {
+    it('leaves the tenant unchanged, and can be imported as an equal tenant on another service', async () => {
       const folder = newFolder();
       const { code, stderr } = await doExport(folder);
       expect([code, stderr]).to.deep.equal([0, '']);
@@ -161,7 +161,7 @@ for (const { name, open } of servedDatabases()) {
       }
     });
 
-    it('has no secret in its files, and the same files each time', async () => {
+    it('contains no secret, and the same files each time', async () => {
       const [one, other] = [newFolder(), newFolder()];
       expect((await doExport(one)).code).to.equal(0);
       expect((await doExport(other)).code).to.equal(0);
@@ -216,11 +216,11 @@ for (const { name, open } of servedDatabases()) {
       expect(readFileSync(join(folder.path, 'acme/tenant.json'), 'utf8')).to.equal('{}');
       const forced = await doExport(folder, '--force');
       expect(forced.code).to.equal(0);
-      expect(forced.stderr).to.match(/clients\/gone.json was there before/);
+      expect(forced.stderr).to.match(/clients\/gone.json existed before/);
       expect(readFileSync(join(folder.path, 'acme/tenant.json'), 'utf8')).to.include('"id": "acme"');
     });
 
-    it('must exist, and the export needs the secrets of the service', async () => {
+    it('fails for an unknown tenant and without the secrets of the service', async () => {
       const folder = newFolder();
       const settings = { ...SETTINGS, DATABASE_URL: database.url };
       const unknown = await run('config-export', ['nobody', folder.path], settings);
@@ -234,7 +234,7 @@ for (const { name, open } of servedDatabases()) {
       const exported = await run('config-export', ['acme', elsewhere.path], { ...production, NODE_ENV: 'production' });
       expect([exported.code, exported.stderr]).to.deep.equal([0, '']);
       for (const [wrong, fault] of [
-        [['acme'], 'give a tenant and a folder'],
+        [['acme'], 'name a tenant and a folder'],
         [['acme', folder.path, 'other'], 'only one tenant is exported, into one folder'],
         [['acme', folder.path, '--all'], "Unknown option '--all'"],
         [['--help'], undefined],
@@ -259,7 +259,7 @@ function withoutNotes(text: string): string {
   return text.replaceAll(/^note: .*\n/gm, '');
 }
 
-describe('Configuration files that are checked without a service', () => {
+describe('configuration files that are checked without a service', () => {
   let folder: ConfigFolder;
 
   beforeEach(() => {
@@ -283,7 +283,7 @@ describe('Configuration files that are checked without a service', () => {
     expect(stdout).to.include(`acme/clients/desk.json: client ${placeholder('DESK')}-desk\n`);
     expect(stdout).to.include(`acme/clients/till.json: client ${placeholder('ACME_SHOP')}\n`);
     for (const secret of Object.values(SECRETS)) expect(stdout).to.not.include(secret);
-    expect(stdout).to.match(/12 files of 2 tenants are right/);
+    expect(stdout).to.match(/12 files of 2 tenants are valid/);
   });
 
   const VAULT = { type: 'vault', address: 'https://vault.example:8200', auth: { method: 'token', token: placeholder('VAULT_LOGIN') } };
@@ -311,7 +311,7 @@ describe('Configuration files that are checked without a service', () => {
       VAULT_LOGIN: 'a token of the vault',
     });
     expect([code, withoutNotes(stderr)]).to.deep.equal([0, '']);
-    expect(stdout).to.include('files of 2 tenants are right');
+    expect(stdout).to.include('files of 2 tenants are valid');
   });
 
   it('may name key providers of kms.json in the data folder', async () => {
@@ -334,7 +334,7 @@ describe('Configuration files that are checked without a service', () => {
     expect(stderr).to.match(/acme\/tenant\.yaml: kms: .*hose/);
   });
 
-  it('are not checked with an invalid KMS_CONFIG, none of whose secrets is printed', async () => {
+  it('are not checked with an invalid KMS_CONFIG, whose secrets are not printed', async () => {
     const { code, stderr } = await run('config-check', [folder.path], {
       ...SECRETS,
       KMS_CONFIG: JSON.stringify({ providers: { house: { ...VAULT, type: 'safe' } } }),
@@ -344,7 +344,7 @@ describe('Configuration files that are checked without a service', () => {
     expect(stderr).to.include('KMS_CONFIG: providers.house').and.not.include('a token of the vault');
   });
 
-  it('have all their faults listed, without secrets', async () => {
+  it('are reported with all faults, without secrets', async () => {
     folder.write({
       'acme/tenant.yaml': 'name: 7',
       'acme/presentation/who.json': { dcql_query: {}, accessKeyChainId: 'nowhere' },
@@ -383,15 +383,15 @@ describe('Configuration files that are checked without a service', () => {
     });
     const { code, stdout, stderr } = await run('config-check', [folder.path], { ...SECRETS, TILL: 'nowhere-to-be-seen' });
     const warning = (member: string, id: string) =>
-      `warning: acme/clients/till.json: ${member}: there is no configuration "${id}" yet, so this allows nothing`;
+      `warning: acme/clients/till.json: ${member}: the configuration "${id}" does not exist yet, so this id allows nothing`;
     expect([code, withoutNotes(stderr).split('\n')]).to.deep.equal([
       0,
       [warning('allowedIssuanceConfigs.1', placeholder('TILL')), warning('allowedPresentationConfigs.0', 'gone'), ''],
     ]);
-    expect(stdout).to.match(/11 files of 2 tenants are right/);
+    expect(stdout).to.match(/11 files of 2 tenants are valid/);
   });
 
-  it('have no secret as responses show it', async () => {
+  it('are rejected with a masked secret', async () => {
     const auth = { type: 'apiKey', config: { headerName: 'X-Key', value: '***' } };
     const webhook = { url: 'https://backend.example/hook', auth };
     const registrar = { registrarUrl: 'https://registrar.example', oidcUrl: 'https://login.example' };
@@ -405,16 +405,16 @@ describe('Configuration files that are checked without a service', () => {
     });
     const { code, stderr } = await run('config-check', [folder.path], SECRETS);
     expect(code).to.equal(1);
-    expect(stderr.split('\n').filter((line) => line.includes('is what answers show for a secret'))).to.have.length(7);
+    expect(stderr.split('\n').filter((line) => line.includes('is a masked secret'))).to.have.length(7);
   });
 
-  it('are found', async () => {
+  it('are found in the configured folder', async () => {
     const none = join(folder.path, 'none');
     const missing = await run('config-check', [none], SECRETS);
     expect([missing.code, missing.stderr]).to.deep.equal([1, `${none}: there is no such folder, or it cannot be read\n`]);
     const one = join(folder.path, 'acme');
     const tenant = await run('config-check', [one], SECRETS);
-    expect([tenant.code, tenant.stderr]).to.deep.equal([1, `${one}: this looks like one tenant; give the folder above it\n`]);
+    expect([tenant.code, tenant.stderr]).to.deep.equal([1, `${one}: this is the folder of one tenant; use its parent folder\n`]);
     for (const [wrong, fault] of [
       [[], 'a folder is missing'],
       [[folder.path, one], 'only one folder is checked'],

@@ -54,7 +54,7 @@ function importFolder(ports: Ports, folder: string, environment: Environment): P
 const PUBLIC_URL = 'http://localhost:3999';
 
 for (const { name, open, copy } of servedDatabases()) {
-  describe(`A folder of files that is imported at the start, into ${name}`, () => {
+  describe(`configuration folder that is imported at the start, into ${name}`, () => {
     let database: TestDatabase;
     let folder: ConfigFolder;
     let running: TestService | undefined;
@@ -193,7 +193,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect(JSON.parse(other ?? '{}').session_config).to.equal(null);
     });
 
-    itOfContents('leaves alone what it does not mention', async () => {
+    itOfContents('keeps resources that the folder does not contain', async () => {
       await beginImported();
       const service = await start();
       const admin = await asAdministrator(service);
@@ -214,7 +214,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect((await same('GET', '/verifier/config')).body).to.have.length(1);
     });
 
-    itOfContents('stops the start when a file is wrong: every fault of every file is named, and nothing is imported', async () => {
+    itOfContents('stops the start when a file is invalid: every fault of every file is named, and nothing is imported', async () => {
       await beginImported();
       const before = await dump(database.url);
       const more = { ...CARD, config: { ...CARD.config, scope: 'more' }, iaeActions: null };
@@ -249,7 +249,7 @@ for (const { name, open, copy } of servedDatabases()) {
         .slice(1)
         .map((line) => line.replace(/^ {2}- /, ''));
       const expected: RegExp[] = [
-        /^Third!: is no tenant id/,
+        /^Third!: is not a valid tenant id/,
         /^Third!\/tenant.json: id: .*lower-case/,
         /^Third!\/tenant.json: name: the variable NOT_SET is not set/,
         /^acme\/clients\/acme-shop.json: secret: .*at least 16/,
@@ -262,10 +262,10 @@ for (const { name, open, copy } of servedDatabases()) {
         /^acme\/keys\/access.json: key: /,
         /^acme\/presentation\/broken.json: is not JSON/,
         /^acme\/registrar.json: password: the variable ACME_PASSWORD is not set/,
-        /^acme\/stray.txt: has no business here/,
+        /^acme\/stray.txt: is not expected here/,
         /^acme\/tenant.yaml: names: there is no such property; did you mean name\?/,
         /^acme\/trust-lists\/issuers.yaml: entities.0.issuerKeyChainId: /,
-        /^fourth\/tenant.json: roles: the administrator has its roles in fourth\/clients\/admin.json/,
+        /^fourth\/tenant.json: roles: the roles of the administrator are set in fourth\/clients\/admin.json/,
         /^other\/keys\/broken.json: usageType: /,
         /^other\/tenant.json: roles: /,
         /^third\/issuance\/config.json: display.0.name: /,
@@ -293,7 +293,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect(await dump(database.url)).to.not.deep.equal(before);
     });
 
-    itOfContents('goes on where a crash ended it, wherever that was', async () => {
+    itOfContents('continues an import at the point where a crash ended it', async () => {
       const service = await start({ CONFIG_FOLDER: '' });
       const { container } = service.service;
       const ports = resolve(container, ImportFolder.needs);
@@ -316,7 +316,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect(await dump(database.url)).to.deep.equal(before);
     });
 
-    itOfContents('takes what another import was in the way of for no fault of the folder', async () => {
+    itOfContents('does not report conflicts with a concurrent import as faults of the folder', async () => {
       const service = await start({ CONFIG_FOLDER: '' });
       const ports = resolve(service.service.container, ImportFolder.needs);
       const environment = { ...SECRETS, PUBLIC_URL };
@@ -325,7 +325,7 @@ for (const { name, open, copy } of servedDatabases()) {
         const checked = await execute.call(this, of);
         if (check.callCount > 1) return checked;
         // Another process has made the client since this one looked for it.
-        const fault = { file: 'acme/clients/acme-shop.json', path: '', message: 'a client of this id exists already' };
+        const fault = { file: 'acme/clients/acme-shop.json', path: '', message: 'a client with this id already exists' };
         return { ...checked, faults: [fault] };
       });
       try {
@@ -336,7 +336,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect((await dump(database.url))['tenants']).to.have.length(2);
     });
 
-    it('waits for a process that died only as long as its lease', async () => {
+    it('waits for a crashed process only until its lease ends', async () => {
       const service = await start({ CONFIG_FOLDER: '' });
       const ports = resolve(service.service.container, ImportFolder.needs);
       const environment = { ...SECRETS, PUBLIC_URL };
@@ -355,7 +355,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect((await dump(database.url))['tenants']).to.have.length(2);
     });
 
-    itOfContents('takes keys with certificates, and the same again once they have ended', async () => {
+    itOfContents('imports keys with certificates, and the same again once they have expired', async () => {
       const { key, certificates } = await broughtKey();
       folder.write({
         'acme/keys/access.json': { usageType: 'access', key: placeholder('ACME_ACCESS_KEY'), certificates },

@@ -64,7 +64,7 @@ describe('configurations through HTTP', () => {
       expect(metadata.body.display[0].name).to.equal('New');
     });
 
-    it('name other servers, and put the preferred one first', async () => {
+    it('name other servers, with the preferred one first', async () => {
       const display = [{ name: 'Acme', locale: 'en' }];
       const chained = `${service.address}/acme/chained-as`;
       const body = { display, authServers: ['https://as.example'], chainedAs: CHAINED };
@@ -84,7 +84,7 @@ describe('configurations through HTTP', () => {
       expect(alone.body).to.not.have.property('authorization_servers');
     });
 
-    it('set the trust in attested wallets, their providers, and wallets with keys of their own', async () => {
+    it('set the trust in attested wallets, their providers, and wallets with unattested keys', async () => {
       const certificate = (await call('GET', '/certs')).body[0].crt[0];
       const body = {
         display: [{ name: 'Acme', locale: 'en' }],
@@ -184,7 +184,7 @@ describe('configurations through HTTP', () => {
       expect((await call('DELETE', '/issuer/credentials/signed')).status).to.equal(200);
     });
 
-    it('share a scope only if they are of one type', async () => {
+    it('share a scope only if they have the same type', async () => {
       await call('POST', '/issuer/credentials', { ...CARD, id: 'one', config: SHARED });
       const two = await call('POST', '/issuer/credentials', { ...CARD, id: 'two', config: SHARED });
       expect(two.status, two.text).to.equal(201);

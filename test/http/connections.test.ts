@@ -9,7 +9,7 @@ import { HttpServer, MAX_PIPELINED, STALLED_MS } from '../../bootstrap/wiring/ht
 const SIZE = 64 * 1024 * 1024;
 const requests = (count: number) => Array.from({ length: count }, (_, at) => `GET /${at} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join('');
 
-describe('A connection', () => {
+describe('HTTP connection', () => {
   let server: HttpServer;
   let socket: Socket;
 
@@ -25,7 +25,7 @@ describe('A connection', () => {
     await server.close(0, 0);
   });
 
-  it('has one request served at a time, however many the client pipelines', async () => {
+  it('has one request served at a time, regardless of the number of pipelined requests', async () => {
     const finish: (() => void)[] = [];
     let most = 0;
     await open((request, response) => {
@@ -176,7 +176,7 @@ describe('A connection', () => {
   });
 });
 
-describe('The maximum number of connections of a process', () => {
+describe('maximum number of connections of a process', () => {
   it('is read from the limits of the system', () => {
     const line = (soft: string) => `Limit  Soft Limit  Hard Limit  Units\nMax open files            ${soft}      4096   files\n`;
     expect(parseOpenFilesLimit(line('1024'))).to.equal(1_024);

@@ -17,7 +17,7 @@ describe('the console', () => {
   });
   after(() => service.close());
 
-  it('is a page that runs only files of its own', async () => {
+  it('is a page that runs only scripts of this service', async () => {
     const { status, text, headers } = await service.call('GET', '/console');
     expect(status).to.equal(200);
     const policy = headers.get('content-security-policy') ?? '';
@@ -59,7 +59,7 @@ describe('the console', () => {
     expect(tickets.redeem(ticket)).to.equal(false);
   });
 
-  it('stores few tickets', () => {
+  it('stores a limited number of tickets', () => {
     const tickets = new ConsoleTickets({ now: () => new Date() }, new NodeRandom());
     const all = Array.from({ length: 40 }, () => tickets.issue());
     expect(all.filter((ticket) => tickets.redeem(ticket)).length).to.equal(16);

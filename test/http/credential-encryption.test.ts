@@ -186,11 +186,11 @@ describe('encrypted credential messages', () => {
     });
 
     for (const text of ['{', '[]', '5', '""', '{"a":1,"a":2}', `${'['.repeat(40)}${']'.repeat(40)}`]) {
-      it(`of ${text.slice(0, 20)} is decrypted and then refused`, async () =>
+      it(`of ${text.slice(0, 20)} is decrypted and then rejected`, async () =>
         expectError(await sendEncrypted('acme', text), 'invalid_credential_request'));
     }
 
-    it('to a key of an older secret is still decrypted', async () => {
+    it('to a key of a former master secret is still decrypted', async () => {
       const secrets = `a new master secret 0123456789 abcdef,${MASTER_SECRET}`;
       const renewed = await startTestService({ MASTER_SECRET: secrets });
       try {

@@ -30,7 +30,7 @@ const BOTH = ['openid4vp', 'org-iso-mdoc'];
 type Members = Record<string, any>;
 type OfPage = { readonly session: string; readonly uri: string; readonly requests: readonly Members[] };
 
-describe('a request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
+describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
   let shop: Shop;
   let licence: Held & { docType: string };
   let age: Held & { docType: string };
@@ -130,7 +130,7 @@ describe('a request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     const json = { response_type: 'dc-api', requestId: 'pages' };
     const unclear = await shop.call('POST', '/verifier/offer', json);
     expect(unclear.status).to.equal(400);
-    expect(unclear.text).to.match(/origin.*name the expectedOrigin/);
+    expect(unclear.text).to.match(/origin.*set the expectedOrigin/);
     const asked = await ask('pages', { origin: KIOSK });
     const plaintext = responseOf(shown(licence, transcriptOf(isoOf(asked), KIOSK)));
     const answer = await hand(asked, { response: sealed(isoOf(asked), KIOSK, plaintext) });
@@ -218,14 +218,14 @@ describe('a request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     });
 
     for (const [what, response] of [
-      ['text that is no base64url', 'a+b='],
+      ['text that is not base64url', 'a+b='],
       ['CBOR of another form', encodeCbor(['dcapi']).toString('base64url')],
       ['another name', encodeCbor(['openid', { enc: Buffer.alloc(65), cipherText: Buffer.alloc(9) }]).toString('base64url')],
       ['no CBOR', Buffer.from([0xff]).toString('base64url')],
     ] as const) {
       it(what, async () => {
         const asked = await ask('unsigned');
-        await refused(asked, { response }, /malformed: response|no EncryptedResponse/);
+        await refused(asked, { response }, /malformed: response|response is not an EncryptedResponse/);
       });
     }
 
@@ -261,7 +261,7 @@ describe('a request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
       return answer.text;
     };
     it('for credentials of another format only', async () => {
-      expect(await refusal({ dcql_query: { credentials: [CARD] } })).to.match(/credentials.0.*mdocs alone/);
+      expect(await refusal({ dcql_query: { credentials: [CARD] } })).to.match(/credentials.0.*only supports mdocs/);
       const sets = [{ options: [['card']] }];
       const query = { credentials: [CARD, LICENCE], credential_sets: sets };
       expect(await refusal({ dcql_query: query })).to.match(/credential_sets.0.*nothing else/);
@@ -270,18 +270,18 @@ describe('a request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
       const twice = { credentials: [LICENCE, { ...LICENCE, id: 'again' }] };
       expect(await refusal({ dcql_query: twice })).to.match(/credentials.1.*another query/);
       const { claims: _, ...bare } = LICENCE;
-      expect(await refusal({ dcql_query: { credentials: [bare] } })).to.match(/give claims/);
+      expect(await refusal({ dcql_query: { credentials: [bare] } })).to.match(/set claims/);
     });
-    it('with transaction data, here or in a request', async () => {
+    it('with transaction data, in the configuration or in a request', async () => {
       const type = 'pay';
       const transaction_data = [{ type, credential_ids: ['licence'] }];
       const transactionDataElements = { [type]: { namespace: NAMESPACE, element: 'hash' } };
       const dcql_query = { credentials: [LICENCE] };
-      expect(await refusal({ dcql_query, transaction_data, transactionDataElements })).to.match(/no transaction/);
+      expect(await refusal({ dcql_query, transaction_data, transactionDataElements })).to.match(/not support transaction/);
       await shop.configure({ id: 'pays', expectedOrigins: [SHOP], dcql_query, transactionDataElements, dcApiProtocols: BOTH });
       const body = { response_type: 'dc-api', requestId: 'pays', transaction_data };
       const answer = await shop.call('POST', '/verifier/offer', body);
-      expect([answer.status, answer.text]).to.satisfy(([s, t]: [number, string]) => s === 400 && /no transaction/.test(t));
+      expect([answer.status, answer.text]).to.satisfy(([s, t]: [number, string]) => s === 400 && /not support transaction/.test(t));
     });
     it('with no protocol, or with a repeated one', async () => {
       const dcql_query = { credentials: [LICENCE] };

@@ -21,7 +21,7 @@ const MDOC_QUERY = {
 type Members = Record<string, any>;
 type OfPage = { readonly session: string; readonly uri: string; readonly payload: Members; readonly data: Members };
 
-describe('a request through the Digital Credentials API', () => {
+describe('presentation request through the Digital Credentials API', () => {
   let shop: Shop;
   let held: Held;
   let licence: Held;
@@ -180,9 +180,9 @@ describe('a request through the Digital Credentials API', () => {
     it('a response with further properties, an unrequested encrypted one, and an undecryptable one', async () => {
       const one = await ask('signed');
       const response = await encrypt(one, { vp_token: { card: [bound(one)] } });
-      await refused(one, await hand(one, { response, error: 'access_denied' }), /response and more/);
+      await refused(one, await hand(one, { response, error: 'access_denied' }), /response together with other parameters/);
       const plain = await ask('plain');
-      await refused(plain, await hand(plain, { response }), /not asked/);
+      await refused(plain, await hand(plain, { response }), /without being requested/);
       const other = await ask('signed');
       for (let i = 1; i < MAX_UNDECRYPTED_ATTEMPTS; i++) {
         expect((await hand(other, { response })).status).to.equal(400);
@@ -275,7 +275,7 @@ describe('a request through the Digital Credentials API', () => {
     });
   });
 
-  it('keeps requests of pages and requests of wallets apart', async () => {
+  it('separates requests of pages from requests of wallets', async () => {
     const asked = await ask('signed');
     const url = new URL(asked.uri);
     const id = url.pathname.split('/').at(-1) ?? '';
@@ -312,7 +312,7 @@ describe('a request through the Digital Credentials API', () => {
       const uri = { response_type: 'uri', requestId: 'signed', origin: SHOP };
       expect((await offer(uri)).status).to.equal(400);
     });
-    it("for the tenant's own pages by default, and without the configured redirect", async () => {
+    it('for the pages of the tenant by default, and without the configured redirect', async () => {
       const own = new URL(shop.service.address).origin;
       for (const expectedOrigins of [undefined, null, []]) {
         await shop.configure({ id: 'published', ...(expectedOrigins !== undefined && { expectedOrigins }) });
@@ -336,7 +336,7 @@ describe('a request through the Digital Credentials API', () => {
         expect(answer.body.errors[0].path).to.equal('expectedOrigins.0');
       });
     }
-    it('with origins of apps and of this machine', async () => {
+    it('with origins of apps and of localhost', async () => {
       const expectedOrigins = ['android:apk-key-hash:pNiP5iKyQ8JwgGOaKA1zGPUPJIS-0H1xKCQcfIoGLck', 'http://localhost:3000'];
       expect((await write({ expectedOrigins })).status).to.equal(201);
     });
@@ -345,7 +345,7 @@ describe('a request through the Digital Credentials API', () => {
 
 const FURTHER = ['bank', 'state'];
 
-describe('a request through the Digital Credentials API with several signing keys', () => {
+describe('presentation request through the Digital Credentials API with several signing keys', () => {
   let shop: Shop;
   let held: Held;
 
@@ -442,10 +442,10 @@ describe('a request through the Digital Credentials API with several signing key
     };
     const several = { dcApiRequest: 'multisigned' };
     for (const [what, more, reason] of [
-      ['without further keys', several, /name the key chains/],
+      ['without further keys', several, /name the additional signing key chains/],
       ['with one of them twice', { ...several, furtherAccessKeyChainIds: ['bank', 'bank'] }, /each of them once/],
       ['with keys that would not sign', { furtherAccessKeyChainIds: ['bank'] }, /only with dcApiRequest multisigned/],
-      ['with the key that signs anyway', { ...several, furtherAccessKeyChainIds: ['access'] }, /furtherAccessKeyChainIds.0.*signs already/],
+      ['with the key that signs anyway', { ...several, furtherAccessKeyChainIds: ['access'] }, /furtherAccessKeyChainIds.0.*already signs/],
       ['with a key chain that is not there', { ...several, furtherAccessKeyChainIds: ['nobody'] }, /furtherAccessKeyChainIds.0/],
       ['with one for another usage', { ...several, furtherAccessKeyChainIds: ['signing'] }, /furtherAccessKeyChainIds.0/],
     ] as const) {

@@ -90,7 +90,7 @@ describe('deferred issuance', () => {
   });
 
   // issuance N146
-  it('keeps the wallet waiting in both published forms, without a notification', async () => {
+  it('lets the wallet poll in both published forms, without a notification', async () => {
     const deferral = await defer();
     const pending = await poll(deferral);
     expect(pending.status).to.equal(202);
@@ -211,7 +211,7 @@ describe('deferred issuance', () => {
     expect(await statusOf(session)).to.equal('completed');
   });
 
-  it('ends with a reason for the operator when the backend fails it', async () => {
+  it('ends with a reason for the operator when the backend rejects it', async () => {
     const deferral = await defer();
     const failed = await decide(deferral.transactionId, 'fail', { errorMessage: 'no such person' });
     expect(failed.status, failed.text).to.equal(200);
@@ -293,7 +293,7 @@ describe('deferred issuance', () => {
     expect((await call('GET', '/issuer/deferred')).body.length).to.be.greaterThan(1);
   });
 
-  it('forgets the keys of the wallet after the retrieval', async () => {
+  it('deletes the keys of the wallet after the retrieval', async () => {
     const one = await defer(2);
     const keys = async () => (await call('GET', `/issuer/deferred/${one.transactionId}`)).body.holderKeys.length;
     const path = `/issuer/deferred/${one.transactionId}/complete`;
@@ -304,7 +304,7 @@ describe('deferred issuance', () => {
     expect(await keys()).to.equal(0);
   });
 
-  it('is invisible to a client of other configurations', async () => {
+  it('is hidden from a client that is restricted to other configurations', async () => {
     const { transactionId } = await defer();
     const secret = 'secret-of-a-restricted-client-01234';
     const rights = { roles: ['issuance:offer'], allowedIssuanceConfigs: ['pass'] };

@@ -124,7 +124,7 @@ describe('An edit with If-Match of a resource that was changed in the meantime',
     const answer = await send('POST', '/verifier/config', { 'If-Match': '*' }, nothing);
     expect([answer.status, answer.body.detail]).to.deep.equal([
       409,
-      'there is nothing here that If-Match could mean; leave it out to make something',
+      'there is no object for If-Match; remove the header to create the object',
     ]);
   });
 
@@ -184,7 +184,7 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
 /** What answers have beside the resource; who sends it back is not refused. */
 const READ_ONLY = /(^|\.)warnings$|^clients\[\]\./;
 
-describe('Properties that are written to a resource', () => {
+describe('properties that are written to a resource', () => {
   let service: TestService;
   let paths: Paths;
   let schemas: Readonly<Record<string, Schema>>;
@@ -240,7 +240,7 @@ describe('Properties that are written to a resource', () => {
     });
   }
 
-  it('are shown one by one', () => {
+  it('are all contained in its representation', () => {
     const compared: string[] = [];
     for (const [path, operations] of Object.entries(paths)) {
       if (path.startsWith('/{tenant}')) continue;
@@ -418,7 +418,7 @@ describe('A read-only property', () => {
     expect((await tenants(more)).status, 'gone meanwhile').to.equal(200);
   });
 
-  it('is not read if none is sent', async () => {
+  it('is not loaded when the request contains none', async () => {
     for (const [method, path] of [
       ['PUT', '/session-config'],
       ['PUT', '/status-list-config'],

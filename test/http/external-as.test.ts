@@ -90,7 +90,7 @@ for (const { name, open } of servedDatabases()) {
     const expectError = (answer: Answer, status: number, error: string) =>
       expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, error]);
 
-    it('get the credential of the offer and the user that they name', async () => {
+    it('get the credential of the offer and the subject that they name', async () => {
       const { session: id, issuer_state } = await offer('badge');
       const text = await tokenFor({ scope: 'badge', claims: { issuer_state, department: 'R&D' } });
       expect(issued(await wallet.request(text, 'badge'))).to.include({ department: 'R&D' });
@@ -114,7 +114,7 @@ for (const { name, open } of servedDatabases()) {
       expect(await sessionsOf('bob')).to.have.length(2);
     });
 
-    it('lead a user back to the session of the own offer', async () => {
+    it('lead a user back to the session of the same offer', async () => {
       const { session: id, issuer_state } = await offer('card');
       const first = await tokenFor({ accountId: 'dora', claims: { issuer_state } });
       issued(await wallet.request(first, 'card'));
@@ -142,7 +142,7 @@ for (const { name, open } of servedDatabases()) {
       expect(text).to.not.include(provider.issuer);
     });
 
-    it('are rejected after a revocation of their person, and accepted for other users', async () => {
+    it('are rejected after a revocation of their subject, and accepted for other users', async () => {
       const { issuer_state } = await offer('member');
       const tokenOf = (accountId: string) => tokenFor({ scope: 'member', accountId, claims: { issuer_state } });
       const [alice, gina, bob] = [await tokenOf('alice'), await tokenOf('gina'), await tokenOf('bob')];
@@ -183,7 +183,7 @@ for (const { name, open } of servedDatabases()) {
       expect(issued(await request({ credential_configuration_id: 'card' })).vct).to.equal('urn:card:1');
     });
 
-    it('cover what they name, except credentials that need an interaction first', async () => {
+    it('cover the credentials that they name, except those that require an interaction first', async () => {
       const text = await tokenFor({ accountId: 'bob', scope: 'card web' });
       issued(await wallet.request(text, 'card'));
       expectError(await wallet.request(text, 'badge'), 403, 'insufficient_scope');
@@ -299,7 +299,7 @@ for (const { name, open } of servedDatabases()) {
       });
     });
 
-    it('if they are ID tokens', async () => {
+    it('are rejected if they are ID tokens', async () => {
       const bent = await BentProvider.start();
       try {
         await configure({ authServers: [bent.issuer], dPopRequired: false });
@@ -324,7 +324,7 @@ for (const { name, open } of servedDatabases()) {
       await configure();
     });
 
-    it('get nothing from an ended offer, or for an unrelated one', async () => {
+    it('are rejected for an ended or unrelated offer', async () => {
       const { session: id, issuer_state } = await offer('card', { expiresIn: 30 });
       const text = await tokenFor({ accountId: 'alice', claims: { issuer_state } });
       const clock = sinon.useFakeTimers({ now: Date.now() + 31_000, toFake: ['Date'] });
@@ -340,7 +340,7 @@ for (const { name, open } of servedDatabases()) {
       issued(await wallet.request(badge, 'card'));
     });
 
-    it('reject a repeated proof', async () => {
+    it('are rejected with a repeated proof', async () => {
       const text = await tokenFor({ accountId: 'bob' });
       const headers = wallet.authorization(text);
       issued(await wallet.request(text, 'card', { headers }));

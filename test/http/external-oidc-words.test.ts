@@ -8,7 +8,7 @@ import { startTestService, type TestService } from '../support/test-service.ts';
 const PAGE = readFileSync(new URL('../../docs/external-oidc.md', import.meta.url), 'utf8');
 
 /** A provider whose issuer ends in a slash, as those of several products do. */
-describe('an external OpenID provider', () => {
+describe('external OpenID provider', () => {
   const key = newKey();
   let server: Server;
   let issuer: string;
@@ -71,12 +71,12 @@ describe('an external OpenID provider', () => {
     ['an ID token without nonce', { at_hash: 'h' }, {}, /is an ID token/],
     ['an ID token of the front channel', { c_hash: 'h' }, { typ: 'JWT' }, /is an ID token/],
     ['an ID token that says so in a claim', { typ: 'ID' }, { typ: 'JWT' }, /is an ID token/],
-    ['a refresh token', { typ: 'Refresh' }, { typ: 'JWT' }, /no access token/],
+    ['a refresh token', { typ: 'Refresh' }, { typ: 'JWT' }, /ID token or another token/],
     ['a token bound to a DPoP key', { cnf: { jkt: 'k' } }, { typ: 'at+jwt' }, /bound to a key/],
     ['a token bound to a certificate', { cnf: { 'x5t#S256': 'c' } }, { typ: 'JWT' }, /bound to a key/],
     ['a token bound to nothing that we know', { cnf: null }, { typ: 'at+jwt' }, /bound to a key/],
   ] as const) {
-    it(`gives no access by ${what}`, async () => {
+    it(`grants no access by ${what}`, async () => {
       const bad = token({ ...tenant(), ...claims }, { ...header, alg: 'ES256', kid: '1' });
       for (const scheme of ['Bearer', 'DPoP']) {
         const headers = { Authorization: `${scheme} ${bad}` };
@@ -92,7 +92,7 @@ describe('an external OpenID provider', () => {
     expect((await call(marked, 'GET', '/issuer/credentials')).status).to.equal(200);
   });
 
-  it('is compared exactly, including a trailing slash', async () => {
+  it('has an issuer that is compared exactly, including a trailing slash', async () => {
     const other = await start(issuer.replace(/\/$/, ''));
     try {
       const refused = await call(token(manager()), 'GET', '/tenant', undefined, other);
@@ -105,14 +105,14 @@ describe('an external OpenID provider', () => {
     expect([answer.status, answer.body.detail]).to.deep.equal([401, 'the access token comes from another issuer than OIDC names']);
   });
 
-  it('learns from the error which claims its tokens lack', async () => {
+  it('gets an error that names the claims that its tokens lack', async () => {
     const { azp: _, ...nobody } = tenant() as Record<string, unknown>;
     const { tenant_id: __, ...nowhere } = tenant() as Record<string, unknown>;
-    const needs = 'does not say who calls: it needs tenant_id (OIDC_SUB), and client_id or azp';
+    const needs = 'does not identify the client: it requires tenant_id (OIDC_SUB), and client_id or azp';
     for (const [bad, told] of [
       [token(nobody), needs],
       [token(nowhere), needs],
-      [token({ ...tenant(), aud: 'account' }), 'is not for "platform-service", which its aud has to name'],
+      [token({ ...tenant(), aud: 'account' }), 'does not contain "platform-service" in its aud'],
       [token({ ...tenant(), exp: now() - 3600 }), 'has expired'],
       [token(tenant(), { typ: 'at+jwt', alg: 'ES256', kid: '2' }), 'is signed with a key that the provider does not publish'],
       [token(tenant(), undefined, newKey()), 'is not signed by the provider'],

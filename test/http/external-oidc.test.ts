@@ -71,7 +71,7 @@ describe('access tokens of an external OpenID provider', () => {
     expect([other.status, other.body]).to.deep.equal([200, []]);
   });
 
-  it('name the user in the audit log, with the client', async () => {
+  it('appear in the audit log as the user, with the client', async () => {
     const actors = async (query = '') => {
       const answer = await call(await tokenFor(claimsOf('acme')), 'GET', `/audit-log?target=seen${query}`);
       expect(answer.status, answer.text).to.equal(200);
@@ -111,7 +111,7 @@ describe('access tokens of an external OpenID provider', () => {
     expect(await statusOf(good, { lifetimeSeconds: -120 })).to.equal(401);
   });
 
-  it('are rejected with a foreign or missing signature', async () => {
+  it('are rejected with an invalid or missing signature', async () => {
     const stranger = await startUpstreamProvider();
     try {
       const foreign = await stranger.accessTokenFor(AUDIENCE, { claims: { tenant_id: 'acme', roles: TENANT_ROLES } });
@@ -130,7 +130,7 @@ describe('access tokens of an external OpenID provider', () => {
     }
   });
 
-  it('manage tenants only for an account that names itself in place of a tenant', async () => {
+  it('manage tenants only for an account whose token names an operator instead of a tenant', async () => {
     const list = async (claims: Claims) => (await call(await tokenFor(claims), 'GET', '/tenant')).status;
     expect(await list(MANAGER)).to.equal(200);
     expect(await list({ ...MANAGER, roles: ['clients:manage'] })).to.be.oneOf([401, 403]);
@@ -328,7 +328,7 @@ describe('access tokens of an external OpenID provider', () => {
     }
   });
 
-  it('depend on a provider that is part of the health check', async () => {
+  it('use a provider that is part of the health check', async () => {
     const health = await service.call('GET', '/health');
     expect([health.status, health.body.details['identity-provider']?.status]).to.deep.equal([200, 'up']);
     const wrong = await startTestService(settings({ OIDC_CLIENT_SECRET: 'wrong' }));
@@ -341,7 +341,7 @@ describe('access tokens of an external OpenID provider', () => {
     }
   });
 
-  it('need no provider call for an anonymous health check', async () => {
+  it('cause no provider call for an anonymous health check', async () => {
     const logins = () => provider.hits('/token');
     for (const [secret, status] of [
       [CONFIDENTIAL.clientSecret, 200],
@@ -400,7 +400,7 @@ describe('access tokens of an external OpenID provider', () => {
     }
   });
 
-  it('are read as configured: another claim, other roles, another algorithm', async () => {
+  it('are verified as configured: another claim, other roles, another algorithm', async () => {
     const renamed = await startTestService(settings({ OIDC_SUB: 'organization', OIDC_ROLES: 'resource_access.vidimus.roles' }));
     try {
       const claims = {

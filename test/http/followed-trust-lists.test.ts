@@ -81,7 +81,7 @@ describe('Followed trust lists of other publishers', () => {
   const trustListsUp = async () => (await shop.call('GET', '/health')).body.details['trust-lists'].status;
   const forget = async () => expect((await shop.call('DELETE', '/cache/trust-list')).status).to.equal(204);
 
-  it('keep the last good copy when someone else signs, and follow the new signer after its confirmation', async () => {
+  it('keep the last valid copy when the signer changes, and follow the new signer after its confirmation', async () => {
     serve('/changed', lote(operator, 1));
     const id = await follow('/changed');
     expect((await judged(id)).status).to.equal('completed');
@@ -114,7 +114,7 @@ describe('Followed trust lists of other publishers', () => {
     expect(told.at(-1)?.[0]).to.equal('confirmed');
   });
 
-  it('let a signer be confirmed by its fingerprint in the format of other programs', async () => {
+  it('accept the confirmation of a signer by a fingerprint in the format of other programs', async () => {
     const successors = await Promise.all([1, 2, 3].map((at) => certify({ name: `Successor ${at}` })));
     const shapes = [(text: string) => text, (text: string) => text.toLowerCase(), (text: string) => text.replaceAll(':', '')];
     for (const [at, next] of successors.entries()) {
@@ -147,7 +147,7 @@ describe('Followed trust lists of other publishers', () => {
     expect((await followed('/forgotten')).checkedAt).to.equal(null);
   });
 
-  it('whose signer is unknown cannot be confirmed or seen by another tenant', async () => {
+  it('with an unknown signer cannot be confirmed or seen by another tenant', async () => {
     serve('/private', lote(operator, 1));
     await judged(await follow('/private'));
     serve('/private', lote(successor, 2));
@@ -280,7 +280,7 @@ describe('A published trust list that a verifier reads', () => {
     expect(await judged('issuers')).to.equal('completed');
   });
 
-  it('makes no other issuer trusted, and none if someone else signed the list', async () => {
+  it('makes no other issuer trusted, and none if another key signed the list', async () => {
     const other = pem(await certify({ name: 'Other', ca: true }));
     const external = { type: 'external', issuerCertPem: other, info: { name: 'Other', country: 'DE', streetAddress: 'Weg 1' } };
     await asAcme('POST', '/trust-list', { id: 'others', entities: [external] });

@@ -95,7 +95,7 @@ for (const kind of servedDatabases()) {
       }
     };
 
-    it('are revoked with it and with its key storage, and other credentials are not', async () => {
+    it('are revoked together with the wallet and with its key storage; other credentials are not', async () => {
       const answers = [await collect(1, 50, await offer()), await collect(2, 50, await offer())];
       const last = await collect(3, 51, await offer());
       for (const { status, text } of [...answers, last]) expect(status, text).to.equal(200);
@@ -133,7 +133,7 @@ for (const kind of servedDatabases()) {
       expect(health.status, 'for less than an hour').to.equal(200);
     });
 
-    it('expire before the retention of their status ends, and a revoked wallet gets no others', async () => {
+    it('expire before the retention of their status ends, and a revoked wallet gets no new ones', async () => {
       const refused = await collect(1, 51, await offer());
       expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_client_attestation']);
     });

@@ -35,7 +35,7 @@ function thumbprintOf({ jwk }: HolderKey): string {
   return thumbprint(key);
 }
 
-describe('Requests of other products', () => {
+describe('requests in the form of other products', () => {
   let service: TestService;
   let provider: WalletProvider;
   let keycloak: UpstreamProvider;

@@ -33,7 +33,7 @@ const PERSON = {
   age_equal_or_over: { 18: true, 21: true },
 };
 
-describe('Independent wallets and verifiers', () => {
+describe('independent wallets and verifiers', () => {
   let service: TestService;
   let tenant: { id: string; token: string };
   let anchor: string;
@@ -144,7 +144,7 @@ describe('Independent wallets and verifiers', () => {
     });
   }
 
-  it('receive what is requested on a page where other credentials require an interaction', async function () {
+  it('receive the requested credential of a page with other credentials that require an interaction', async function () {
     if (wallets === undefined) return this.skip();
     await post('/verifier/config', {
       id: 'first',
@@ -209,7 +209,7 @@ describe('Independent wallets and verifiers', () => {
       await expectCompleted(session);
     });
 
-    it('except for a known fault of the library, which still exists', async () => {
+    it('and show a known fault of the library, which still exists', async () => {
       const { uri, session } = await offer('pre_authorized_code', ['later']);
       const wallet = new Openid4vcWallet();
       await wallet.accept(uri);
@@ -219,7 +219,7 @@ describe('Independent wallets and verifiers', () => {
       expect(refused).to.be.instanceOf(Error);
     });
 
-    it('also in a second wallet, which verifies it itself', async function () {
+    it('and verify it in a second wallet', async function () {
       if (wallets === undefined) return this.skip();
       const { uri, session } = await offer('pre_authorized_code', ['later']);
       const serving = wallets.serve({ offer: uri, flow: 'pre_authorized_code', anchors: [anchor] });

@@ -32,7 +32,7 @@ describe('The error message of invalid input', () => {
       ['at the top', '/issuer/config', { displai: [{ name: 'Acme' }] }, `display: is missing. Also displai: ${meant('display')}`],
       ['in a list', '/issuer/config', { display: [{ nmae: 'Acme' }] }, `display.0.name: is missing. Also display.0.nmae: ${meant('name')}`],
       [
-        'where other members are allowed',
+        'where other properties are allowed',
         '/verifier/config',
         { id: 'ask', dcql_query: QUERY, transaction_data: [{ type: 'x', credentialIds: ['a'] }] },
         `transaction_data.0.credential_ids: is missing. Also transaction_data.0.credentialIds: ${meant('credential_ids')}`,
@@ -59,7 +59,7 @@ describe('The error message of invalid input', () => {
   describe('for several alternatives', () => {
     const anchors: [string, unknown, Record<string, string>][] = [
       ['has an unknown type', {}, { '': ALTERNATIVES }],
-      ['is no object', 'signing', { '': ALTERNATIVES }],
+      ['is not an object', 'signing', { '': ALTERNATIVES }],
       ['is two of them', { keyChainId: 'signing', certificate: 'x' }, { '': ALTERNATIVES }],
       ['is misspelt', { certificte: 'x' }, { '': ALTERNATIVES, '.certificte': meant('certificate') }],
       ['is written in small letters', { trustlist: 'https://lists.example' }, { '': ALTERNATIVES, '.trustlist': meant('trustList') }],
@@ -93,7 +93,7 @@ describe('The error message of invalid input', () => {
     });
   });
 
-  describe('for a property that no query has', () => {
+  describe('for a property that does not belong to any query', () => {
     const [credential] = QUERY.credentials;
     const authority = { type: 'aki', values: ['AAAA'] };
     const inCredential = (more: object) => ({ credentials: [{ ...credential, ...more }] });
@@ -180,7 +180,7 @@ describe('The error message of invalid input', () => {
   it('for a missing value and for a value that is not a number', async () => {
     expect(faultsOf(await call('POST', '/client', {}))).to.deep.equal({ clientId: 'is missing', roles: 'is missing' });
     const query = await service.call('GET', '/session?limit=many', { token: tenant.token });
-    expect(query.body.errors).to.deep.equal([{ path: 'query.limit', message: 'is no number' }]);
+    expect(query.body.errors).to.deep.equal([{ path: 'query.limit', message: 'is not a number' }]);
   });
 
   describe('for an unreadable body', () => {
@@ -227,7 +227,7 @@ describe('The error message of invalid input', () => {
 const encode = (text: string, encoding: 'base64' | 'base64url') => Buffer.from(text).toString(encoding);
 
 for (const kind of servedDatabases()) {
-  describe(`NUL, which no database can store, on ${kind.name}`, () => {
+  describe(`NUL characters, which no database can store, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;
     let world: Populated;
@@ -254,7 +254,7 @@ for (const kind of servedDatabases()) {
     const json = (body: string) => ({ headers: { 'content-type': 'application/json' }, body });
     const form = (body: string) => ({ headers: { 'content-type': 'application/x-www-form-urlencoded' }, body });
 
-    it('is in no id', async () => {
+    it('are rejected in ids', async () => {
       for (const path of ['/client/%00', '/session/a%00', '/key-chain/%00', '/certs/%00', '/issuer/credentials/%00']) {
         expect(await answer('GET', path), path).to.deep.equal([404, 'not_found']);
       }
@@ -267,14 +267,14 @@ for (const kind of servedDatabases()) {
       }
     });
 
-    it('is rejected in queries and cursors', async () => {
+    it('are rejected in queries and cursors', async () => {
       const cursor = encode('1.\0', 'base64url');
       expect(await answer('GET', `/session?cursor=${cursor}`)).to.deep.equal([400, 'invalid_input']);
       expect(await answer('GET', '/session?cursor=%00')).to.deep.equal([400, 'invalid_input']);
       expect(await answer('GET', '/certs?keyId=%00')).to.deep.equal([400, 'invalid_input']);
     });
 
-    it('is rejected anywhere in bodies, as are unpaired surrogates', async () => {
+    it('are rejected anywhere in bodies, like unpaired surrogates', async () => {
       for (const text of ['"\\u0000"', '"a\\u0000b"', '"\\ud800"', '"\\udc00\\ud800"', '["\\u0000"]', '{"\\u0000":1}']) {
         const bodies: [string, string, string][] = [
           ['POST', '/client', `{"clientId":"nul","roles":["clients:manage"],"description":${text}}`],
@@ -291,7 +291,7 @@ for (const kind of servedDatabases()) {
       expect(await answer('POST', '/tenant', tenant, root)).to.deep.equal([400, 'invalid_input']);
     });
 
-    it('is accepted as an escaped text that does not mean the character', async () => {
+    it('are accepted as an escaped text that does not decode to the character', async () => {
       const offer = JSON.stringify(claimsWebhookOffer(world.ids.credential)).replace(
         /"type":"webhook".*$/,
         '"type":"inline","claims":{"given_name":"\\\\u0000 and \\ud83d\\ude00"}}}}',
@@ -305,7 +305,7 @@ for (const kind of servedDatabases()) {
       expect(status, text).to.equal(201);
     });
 
-    it('is rejected in forms and credentials', async () => {
+    it('are rejected in forms and credentials', async () => {
       const response = `/acme/response/${world.artefacts.requestId}`;
       for (const body of ['error=%00', 'state=%00&error=access_denied', 'error_description=%00&error=x']) {
         expect(await answer('POST', response, form(body)), body).to.deep.equal([400, 'invalid_request']);

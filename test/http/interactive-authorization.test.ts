@@ -33,8 +33,8 @@ describe('Interactive authorization', () => {
   };
 
   for (const wire of WIRES) {
-    describe(`in the vocabulary of ${wire.name}`, () => {
-      it('requests a presentation and issues by its result', async () => {
+    describe(`with the parameter names of ${wire.name}`, () => {
+      it('requests a presentation and issues according to its result', async () => {
         const wallet = issuer.wallet(wire);
         const { uri, session } = await issuer.offer('badge');
         const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' }));
@@ -144,7 +144,7 @@ describe('Interactive authorization', () => {
       wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge', interaction_types_supported: types }));
     });
 
-    it('needs neither redirect_uri nor PKCE for a wallet that supports no web step', async () => {
+    it('omits redirect_uri and PKCE for a wallet that supports no web step', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('badge');
       const asked = wallet.asksPresentation(
@@ -161,7 +161,7 @@ describe('Interactive authorization', () => {
       expect(token.status, token.text).to.equal(200);
     });
 
-    it('for several credentials runs one interaction after the other, and none twice', async () => {
+    it('names several credentials runs one interaction after the other, and none twice', async () => {
       const wallet = issuer.wallet();
       const ids = ['badge', 'plain', 'both'];
       const { uri } = await issuer.offer(...ids);
@@ -177,7 +177,7 @@ describe('Interactive authorization', () => {
       }
     });
 
-    it('without a required interaction returns the code immediately for an offer', async () => {
+    it('requires no interaction returns the code immediately for an offer', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('plain');
       const code = wallet.issuedCode(await wallet.begin(uri, { scope: 'plain' }));
@@ -212,7 +212,7 @@ describe('Interactive authorization', () => {
 
 const ACTION = { type: 'openid4vp_presentation', presentationConfigId: 'check' };
 
-describe('Interactions that a configuration requires since a change', () => {
+describe('interactions that a configuration requires since a change', () => {
   let issuer: Issuer;
   let held: Held;
   let count = 0;
@@ -339,7 +339,7 @@ describe('The session of an interactive authorization', () => {
     });
 
     for (const wire of WIRES) {
-      it(`when it comes too late, in the vocabulary of ${wire.name}`, async () => {
+      it(`after its expiry, with the parameter names of ${wire.name}`, async () => {
         const { asked, wallet } = await ask('badge', issuer.wallet(wire));
         const steps = stepsOf(issuer.service.service.container.get(Store), issuer.id as TenantId);
         const found = (await steps.authorization(asked.authSession.split('.')[0] ?? ''))?.authorization;
@@ -352,7 +352,7 @@ describe('The session of an interactive authorization', () => {
     }
   });
 
-  it('needs no proof of a key that was only announced, but accepts no other key', async () => {
+  it('requires no proof of a key that was only announced, but accepts no other key', async () => {
     const wallet = issuer.wallet();
     const { uri } = await issuer.offer('badge');
     const proof = wallet.proof();

@@ -44,7 +44,7 @@ describe('A presentation before an issuance', () => {
       ['when it is no object', 'badge', (wallet, asked) => wallet.respond(asked, [1])],
       ['when it is empty', 'badge', (wallet, asked) => wallet.respond(asked, {})],
       ['when it is an error, too', 'badge', (wallet, asked) => wallet.respond(asked, { ...vp(wallet, asked), error: 'access_denied' })],
-      ['when it is encrypted, though not asked', 'badge', (wallet, asked) => wallet.respond(asked, { response: 'x' })],
+      ['when it is encrypted without being requested', 'badge', (wallet, asked) => wallet.respond(asked, { response: 'x' })],
       // issuance N140
       ['when it is not encrypted, though asked', 'sealed', (wallet, asked) => wallet.respond(asked, vp(wallet, asked))],
       ['when it does not decrypt', 'sealed', (wallet, asked) => wallet.respond(asked, { response: 'a.b.c.d.e' })],
@@ -167,7 +167,7 @@ describe('A presentation before an issuance', () => {
   });
 
   for (const wire of WIRES) {
-    it(`is encrypted to a key of this request, in the vocabulary of ${wire.name}`, async () => {
+    it(`is encrypted to a key of this request, with the parameter names of ${wire.name}`, async () => {
       const [one, other] = [await ask('sealed', issuer.wallet(wire)), await ask('sealed', issuer.wallet(wire))];
       const { wallet, asked } = one;
       expect(asked.request.response_mode).to.equal(`${wire.responseMode}.jwt`);

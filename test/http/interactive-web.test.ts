@@ -20,7 +20,7 @@ function approvalOf({ service, id }: Issuer, { authSession }: Required): string 
   return createChallenge(key, id as TenantId, purpose, new Date(), randomBytes(10));
 }
 
-describe('A page before an issuance', () => {
+describe('interactive web page before an issuance', () => {
   let issuer: Issuer;
 
   before(async () => {
@@ -59,7 +59,7 @@ describe('A page before an issuance', () => {
     expect((await wallet.request(token.body.access_token, 'visitor')).status).to.equal(200);
   });
 
-  it('cannot be skipped: not by continuing directly, by a presentation or by an approval', async () => {
+  it('cannot be skipped by continuing directly, by a presentation or by an approval', async () => {
     const { wallet, asked } = await ask();
     const here = new URL(`https://x.example/?auth_session=${asked.authSession}`);
     expectError(await wallet.resume(here), 'invalid_request');
@@ -87,7 +87,7 @@ describe('A page before an issuance', () => {
     wallet.codeFrom(back);
   });
 
-  it('waits for a user who opened it in time and returned to it later', async () => {
+  it('accepts a user who opened it in time and returned to it later', async () => {
     const { wallet, asked } = await ask();
     const unopened = await ask();
     const page = await pageOf(wallet, asked);
@@ -97,7 +97,7 @@ describe('A page before an issuance', () => {
     });
   });
 
-  it('must be opened within a minute of the request, regardless of the duration of the steps before', async () => {
+  it('must be opened within a minute of the request, regardless of the duration of earlier steps', async () => {
     const { wallet, asked } = await ask();
     const steps = stepsOf(issuer.service.service.container.get(Store), issuer.id as TenantId);
     const found = (await steps.authorization(asked.authSession.split('.')[0] ?? ''))?.authorization;
@@ -114,7 +114,7 @@ describe('A page before an issuance', () => {
     expectErrorPage(await wallet.browse(asked));
   });
 
-  it('has an id that opens nothing else', async () => {
+  it('has an id that is valid for no other purpose', async () => {
     const { wallet, asked } = await ask();
     const page = await pageOf(wallet, asked);
     const visit = page.searchParams.get('visit') ?? '';
@@ -131,7 +131,7 @@ describe('A page before an issuance', () => {
     wallet.codeFrom((await wallet.visit(asked)).back);
   });
 
-  it('invalidates the session that the wallet had before', async () => {
+  it('invalidates the previous session of the wallet', async () => {
     const { wallet, asked } = await ask();
     const { back } = await wallet.visit(asked);
     const before = new URL(`https://x.example/?auth_session=${asked.authSession}`);
@@ -139,7 +139,7 @@ describe('A page before an issuance', () => {
     wallet.codeFrom(back);
   });
 
-  it('ends the authorization when the user cancels there', async () => {
+  it('ends the authorization when the user cancels on it', async () => {
     const { wallet, asked } = await ask();
     const page = await pageOf(wallet, asked);
     const returned = await goBack(wallet.browser, page, '&error=cancelled');
@@ -156,7 +156,7 @@ describe('A page before an issuance', () => {
       return issuer.badge('member', [{ type: 'redirect_to_web', url: `${url}/join/{auth_session}`, callbackUrl: `${url}/joined` }]);
     });
 
-    it('counts when the backend confirms it, and asks the backend once', async () => {
+    it('succeeds when the backend confirms it, and asks the backend once', async () => {
       issuer.backend.on('/joined', (response) => response.writeHead(204).end());
       const { wallet, asked, session } = await ask('member');
       const page = await pageOf(wallet, asked);
@@ -193,7 +193,7 @@ describe('A page before an issuance', () => {
   });
 });
 
-describe('The browser that goes to a page before an issuance', () => {
+describe('browser at an interactive web page before an issuance', () => {
   let issuer: Issuer;
 
   before(async () => {
@@ -203,7 +203,7 @@ describe('The browser that goes to a page before an issuance', () => {
 
   const ask = (configuration?: string) => askPage(issuer, configuration);
 
-  describe('is the one that the wallet opened, which', () => {
+  describe('that the wallet opened', () => {
     it('is redirected to the wallet, also after other browsers opened the page without being redirected', async () => {
       const { wallet, asked } = await ask();
       const page = await pageOf(wallet, asked);
@@ -220,7 +220,7 @@ describe('The browser that goes to a page before an issuance', () => {
       wallet.codeFrom(location ?? here);
     });
 
-    it('is the last one of several', async () => {
+    it('is the last of several browsers', async () => {
       const { wallet, asked } = await ask();
       const page = await pageOf(wallet, asked);
       const first = [...wallet.browser.cookies];
@@ -304,7 +304,7 @@ describe('The browser that goes to a page before an issuance', () => {
       expect((await wallet.browser.press(shown, 'approve')).status).to.equal(303);
     });
 
-    it('cannot return while it was asked and has not answered', async () => {
+    it('cannot return while its consent is pending', async () => {
       const { wallet, asked } = await ask();
       const page = await pageOf(wallet, asked);
       const user = new Browser();
@@ -361,8 +361,8 @@ describe('The browser that goes to a page before an issuance', () => {
   });
 });
 
-describe('The browser that goes to a page before an issuance, behind https and a path', () => {
-  it('has cookies that are sent nowhere else and never without TLS', async () => {
+describe('browser at an interactive web page before an issuance, behind https and a path', () => {
+  it('has cookies that are sent to no other path and never without TLS', async () => {
     const issuer = await Issuer.open({ PUBLIC_URL: 'https://issuer.example/base' });
     try {
       const display = [{ name: 'Acme', locale: 'en' }];

@@ -10,7 +10,7 @@ import { type Answer, createTenant, startTestService, type TestService } from '.
 const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
 const CARD = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
 
-describe('Mistakes of wallets at the issuer', () => {
+describe('faulty wallet requests at the issuer', () => {
   let service: TestService;
   let token: string;
   let wallet: RawWallet;
@@ -41,7 +41,7 @@ describe('Mistakes of wallets at the issuer', () => {
   };
 
   // issuance N3
-  it('metadata are JSON regardless of the Accept header', async () => {
+  it('get metadata as JSON regardless of the Accept header', async () => {
     const headers = { Accept: 'application/xml' };
     const path = '/.well-known/openid-credential-issuer/acme';
     const answer = await service.call('GET', path, { headers });
@@ -50,7 +50,7 @@ describe('Mistakes of wallets at the issuer', () => {
   });
 
   // issuance N9
-  it('a configuration describes a place as an array or as one of its elements, not as both', async () => {
+  it('are rejected with claims for an array and for one of its elements', async () => {
     const claims = [{ path: ['a', null] }, { path: ['a', 0] }];
     const json = { ...CARD, id: 'torn', config: { ...config, claims } };
     const answer = await service.call('POST', '/issuer/credentials', { token, json });
@@ -59,7 +59,7 @@ describe('Mistakes of wallets at the issuer', () => {
   });
 
   // issuance N76
-  it('two DPoP headers count as none', async () => {
+  it('are rejected with two DPoP headers', async () => {
     const proof = () => dpopProof(wallet.dpopKey, `${wallet.issuer}/credential`, { token: accessToken });
     const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
     const answer = await send(service.address, {
@@ -73,7 +73,7 @@ describe('Mistakes of wallets at the issuer', () => {
   });
 
   // issuance N77
-  it('a DPoP proof must be signed', async () => {
+  it('are rejected with an unsigned DPoP proof', async () => {
     const headers = wallet.authorization(accessToken, { header: { alg: 'none' } });
     expectChallenge(await wallet.request(accessToken, 'card', { headers }), 'invalid_dpop_proof');
     const [head, payload] = (headers['DPoP'] ?? '').split('.');
@@ -81,7 +81,7 @@ describe('Mistakes of wallets at the issuer', () => {
     expectChallenge(await wallet.request(accessToken, 'card', { headers: unsigned }), 'invalid_dpop_proof');
   });
 
-  it('a DPoP proof is one well-formed JWT', async () => {
+  it('are rejected with a DPoP proof that is not one well-formed JWT', async () => {
     const proof = () => wallet.authorization(accessToken)['DPoP'] ?? '';
     const [head = '', payload = '', signature = ''] = proof().split('.');
     const malformed = [
@@ -97,7 +97,7 @@ describe('Mistakes of wallets at the issuer', () => {
   });
 
   // issuance N87
-  it('an access token in the query is ignored', async () => {
+  it('are rejected with an access token in the query', async () => {
     const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
     const json = { credential_configuration_id: 'card', proofs };
     const { DPoP = '' } = wallet.authorization(accessToken);
@@ -110,7 +110,7 @@ describe('Mistakes of wallets at the issuer', () => {
   });
 
   // issuance N90
-  it('the nonce endpoint ignores body and token', async () => {
+  it('get a nonce regardless of body and token', async () => {
     const headers = { Authorization: 'DPoP garbage', 'Content-Type': 'application/json' };
     const answer = await service.call('POST', '/acme/nonce', { text: '{"garbage', headers });
     expect(answer.status, answer.text).to.equal(200);
@@ -118,7 +118,7 @@ describe('Mistakes of wallets at the issuer', () => {
   });
 
   // issuance N98
-  it('proofs for a credential without a bound key are unnecessary and accepted', async () => {
+  it('are accepted with unnecessary proofs for a credential without key binding', async () => {
     const unbound = await accessTo('unbound');
     const answer = await wallet.request(unbound, 'unbound');
     expect(answer.status, answer.text).to.equal(200);
@@ -128,7 +128,7 @@ describe('Mistakes of wallets at the issuer', () => {
   });
 
   // issuance N102
-  it('the algorithm of a proof must fit its key and be supported', async () => {
+  it('are rejected when the algorithm of a proof does not fit its key or is not supported', async () => {
     for (const alg of ['ES384', 'EdDSA', 'RS256']) {
       const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce(), { header: { alg } })] };
       const body = { credential_configuration_id: 'card', proofs };
@@ -137,7 +137,7 @@ describe('Mistakes of wallets at the issuer', () => {
   });
 
   // issuance N105
-  it('a nonce is valid for five minutes', async () => {
+  it('are accepted with a nonce of at most five minutes', async () => {
     const nonce = await wallet.nonce();
     const clock = sinon.useFakeTimers({ now: Date.now() + 301_000, toFake: ['Date'] });
     try {
@@ -150,7 +150,7 @@ describe('Mistakes of wallets at the issuer', () => {
   });
 });
 
-describe('an issuer whose URL has no port', () => {
+describe('issuer whose URL has no port', () => {
   const PUBLIC_URL = 'https://issuer.example';
   let service: TestService;
   before(async () => {
@@ -182,7 +182,7 @@ const FORMATS = {
   mso_mdoc: { config: { format: 'mso_mdoc', docType: TYPE, display } },
 } as const;
 
-describe('A credential with a lifetime of minutes', () => {
+describe('credential with a lifetime of minutes', () => {
   let service: TestService;
   let token: string;
 

@@ -24,7 +24,7 @@ const TABLES: Readonly<Record<string, readonly Case[]>> = {
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-describe('Requests that an issuer must reject', () => {
+describe('requests that an issuer must reject', () => {
   let world: World;
   before(async () => {
     world = await openWorld();
@@ -33,8 +33,8 @@ describe('Requests that an issuer must reject', () => {
 
   for (const [title, cases] of Object.entries(TABLES)) {
     describe(title, () => {
-      for (const { row, what, run, expected } of cases) {
-        it(`${row}: ${what}`, async () => expectAnswer(await run(world), expected));
+      for (const { what, run, expected } of cases) {
+        it(what, async () => expectAnswer(await run(world), expected));
       }
     });
   }

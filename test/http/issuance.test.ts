@@ -43,7 +43,7 @@ describe('issuing through HTTP', () => {
   const expectError = (answer: Answer, status: number, error: string) =>
     expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, error]);
 
-  it('walks a session from active to fetched to completed', async () => {
+  it('moves a session from active to fetched to completed', async () => {
     const { uri, session } = await offer();
     expect(await statusOf(session)).to.equal('active');
     const accessToken = await wallet.accessToken(uri);
@@ -151,7 +151,7 @@ describe('issuing through HTTP', () => {
       expect((await wallet.redeem(mine)).status, 'and changes nothing').to.equal(200);
     });
 
-    it('does not give the tokens of the wallet that redeemed to someone who only saw the offer', async () => {
+    it('does not return the tokens of the wallet to a client that only saw the offer', async () => {
       const code = await wallet.code((await offer({ tx_code: '493536' })).uri);
       const redeemed = await wallet.redeem(code, { tx_code: '493536' });
       const thief = new RawWallet(service, wallet.tenant);
@@ -172,12 +172,12 @@ describe('issuing through HTTP', () => {
       expectError(await wallet.redeem(code), 400, 'invalid_grant');
     });
 
-    it('does not exist without a tenant, regardless of the request', async () => {
+    it('returns 404 for an unknown tenant, regardless of the request', async () => {
       const answer = await service.call('POST', '/nobody/token', { form: {} });
       expect(answer.status, answer.text).to.equal(404);
     });
 
-    it('requires the agreed transaction code and invalidates the offer at the fifth wrong one', async () => {
+    it('requires the transaction code and invalidates the offer at the fifth wrong one', async () => {
       const { uri } = await offer({ tx_code: '493536', tx_code_description: 'Six digits' });
       const described = (await wallet.offer(uri))['grants'] as Record<string, Record<string, unknown>>;
       expect(described[PRE_AUTHORIZED]?.['tx_code']).to.deep.equal({ input_mode: 'numeric', length: 6, description: 'Six digits' });
@@ -197,7 +197,7 @@ describe('issuing through HTTP', () => {
       expectError(await wallet.redeem(code, { tx_code: '4935' }), 400, 'invalid_grant');
     });
 
-    it('narrows to authorization_details and then names identifiers', async () => {
+    it('narrows the scope to authorization_details and returns identifiers', async () => {
       const { uri } = await offer({ credentialConfigurationIds: ['pid', 'other'] });
       const details = [{ type: 'openid_credential', credential_configuration_id: 'pid', extra: 1 }];
       const code = await wallet.code(uri);
@@ -245,7 +245,7 @@ describe('issuing through HTTP', () => {
       ['a proof for another address', () => withProof({ payload: { htu: `${service.address}/other/token` } }), 400, 'invalid_dpop_proof'],
       ['a proof without signature algorithm', () => withProof({ header: { alg: 'none' } }), 400, 'invalid_dpop_proof'],
       [
-        'authorization_details that are no array',
+        'authorization_details that are not an array',
         async () => wallet.redeem(await wallet.code((await offer()).uri), { authorization_details: '{}' }),
         400,
         'invalid_authorization_details',
@@ -303,7 +303,12 @@ describe('issuing through HTTP', () => {
       ['htm GET', () => wallet.authorization(accessToken, { payload: { htm: 'GET' } }), 401, 'invalid_dpop_proof'],
       ['another path', () => wallet.authorization(accessToken, { payload: { htu: `${wallet.issuer}/token` } }), 401, 'invalid_dpop_proof'],
       ['a proof one hour old', () => wallet.authorization(accessToken, { payload: { iat: now() - 3600 } }), 401, 'invalid_dpop_proof'],
-      ['a proof from the future', () => wallet.authorization(accessToken, { payload: { iat: now() + 65 } }), 401, 'invalid_dpop_proof'],
+      [
+        'a proof with a time in the future',
+        () => wallet.authorization(accessToken, { payload: { iat: now() + 65 } }),
+        401,
+        'invalid_dpop_proof',
+      ],
       [
         'the hash of another token',
         () => wallet.authorization(accessToken, { payload: { ath: createHash('sha256').update('x').digest('base64url') } }),
@@ -322,7 +327,7 @@ describe('issuing through HTTP', () => {
       });
     }
 
-    it('may write the URL differently, have a fast clock and add properties', async () => {
+    it('may write the URL differently, have a clock that is ahead and add properties', async () => {
       for (const payload of [
         { htu: `${url().replace('localhost', 'LOCALHOST')}?x=1#y` },
         { htu: url().replace('/acme', '/%61cme') },
@@ -370,7 +375,7 @@ describe('issuing through HTTP', () => {
       ['two proof types', withProofs(() => ({ jwt: ['x'], attestation: ['y'] })), 400, 'invalid_proof'],
       ['an unknown proof type', withProofs(() => ({ smoke: ['x'] })), 400, 'invalid_proof'],
       ['more proofs than a batch', withProofs(() => ({ jwt: ['a', 'b', 'c', 'd'] })), 400, 'invalid_credential_request'],
-      ['a proof that is no JWT', withProofs(() => ({ jwt: ['x'] })), 400, 'invalid_proof'],
+      ['a proof that is not a JWT', withProofs(() => ({ jwt: ['x'] })), 400, 'invalid_proof'],
       ['a proof of the wrong typ', withProofs(proofOf({ header: { typ: 'JWT' } })), 400, 'invalid_proof'],
       ['a proof of alg none', withProofs(proofOf({ header: { alg: 'none' } })), 400, 'invalid_proof'],
       ['a proof with a private key', withProofs(proofOf({ header: { jwk: { ...same.jwk, d: 'x' } } })), 400, 'invalid_proof'],
@@ -380,7 +385,7 @@ describe('issuing through HTTP', () => {
       ['a proof without nonce', withProofs(proofOf({ payload: { nonce: undefined } })), 400, 'invalid_proof'],
       ['an old proof', withProofs(proofOf({ payload: { iat: now() - 3600 } })), 400, 'invalid_proof'],
       [
-        'an issuer that is no text in an anonymous proof',
+        'an issuer that is not a string in an anonymous proof',
         withProofs(proofOf({ payload: { iss: { name: 'somebody' } } })),
         400,
         'invalid_proof',
@@ -421,7 +426,7 @@ describe('issuing through HTTP', () => {
       ['broken JSON', '{"credential_configuration_id":', 'the body is not JSON'],
       ['an array', '[]', 'the body must be a JSON object'],
       [
-        'a repeated member',
+        'a repeated property',
         '{"credential_configuration_id":"pid","credential_configuration_id":"pid"}',
         "the body has the property 'credential_configuration_id' twice in one object (line 1, column 38)",
       ],
@@ -519,7 +524,7 @@ describe('issuing through HTTP', () => {
     });
   });
 
-  it('accept bearer tokens for five minutes when the tenant does not want DPoP', async () => {
+  it('accepts bearer tokens for five minutes when the tenant does not require DPoP', async () => {
     const { token: admin } = await createTenant(service, 'bearer');
     await service.call('POST', '/issuer/config', { token: admin, json: { display: [{ name: 'B' }], dPopRequired: false } });
     await service.call('POST', '/issuer/credentials', { token: admin, json: CREDENTIAL });

@@ -17,7 +17,7 @@ const VERIFIER = 'presentation:manage';
 const NEEDED: Readonly<Record<KeyUsage, Role>> = { access: VERIFIER, signing: ISSUER, statusList: ISSUER, trustList: ISSUER };
 const privateKey = () => newKey().privateKey.export({ format: 'jwk' });
 
-describe('The roles for each key', () => {
+describe('key roles', () => {
   let service: TestService;
   let world: Populated;
   const tokens = new Map<string, string>();
@@ -49,7 +49,7 @@ describe('The roles for each key', () => {
   };
   const expectRefusal = (answer: Answer, message: string) => {
     expect([answer.status, answer.body?.code], `${message}: ${answer.text}`).to.deep.equal([403, 'forbidden']);
-    expect(answer.body.detail).to.match(/need the role (issuance|presentation):manage/);
+    expect(answer.body.detail).to.match(/require the role (issuance|presentation):manage/);
   };
 
   /** Each is done to a key chain of its own. */
@@ -76,7 +76,7 @@ describe('The roles for each key', () => {
     const needed = NEEDED[usage];
     const other = needed === ISSUER ? VERIFIER : ISSUER;
     for (const [operation, act] of Object.entries(OPERATIONS)) {
-      it(`${needed} may and ${other} may not: ${operation} (${usage})`, async () => {
+      it(`allow ${needed} and not ${other}: ${operation} (${usage})`, async () => {
         const id = await make({ usageType: usage });
         expectRefusal(await act(other, id, usage), other);
         expect((await as('both', 'GET', `/key-chain/${id}`)).body.description).to.equal(null);
@@ -87,7 +87,7 @@ describe('The roles for each key', () => {
   }
 
   for (const [operation, act] of Object.entries(OPERATIONS)) {
-    it(`a key for both usages needs both roles: ${operation}`, async () => {
+    it(`are both required for a key with both usages: ${operation}`, async () => {
       const id = await make({ usages: ['access', 'signing'] });
       for (const who of [ISSUER, VERIFIER]) {
         if (operation === 'create' || operation === 'import' || operation === 'POST /key') continue;
@@ -98,9 +98,9 @@ describe('The roles for each key', () => {
     });
   }
 
-  describe('A key that its importer knows', () => {
+  describe('for a key whose private part its importer has', () => {
     for (const usage of ['signing', 'access', 'statusList'] as const) {
-      it(`is not certified as ${usage} under the authority of the issuer for ${VERIFIER}`, async () => {
+      it(`do not certify it as ${usage} under the authority of the issuer for ${VERIFIER}`, async () => {
         const before = (await as('both', 'GET', '/key-chain')).body.length;
         for (const rootKeyChainId of ['signing', 'status-list', 'trust-list']) {
           const body = { usageType: usage, key: privateKey(), rootKeyChainId };
@@ -110,7 +110,7 @@ describe('The roles for each key', () => {
       });
     }
 
-    it('is certified under an authority for other usages for a client with both roles', async () => {
+    it('certify it under an authority for other usages for a client with both roles', async () => {
       for (const [usageType, rootKeyChainId] of [
         ['access', 'signing'],
         ['access', 'trust-list'],
@@ -126,14 +126,14 @@ describe('The roles for each key', () => {
       expect(answer.body.warnings).to.have.length.greaterThan(0);
     });
 
-    it('is not certified under an authority whose purpose is set later', async () => {
+    it('do not certify it under an authority whose purpose is set later', async () => {
       const { body: bare } = await as('both', 'POST', '/key', { id: fresh() });
       const body = { usageType: 'access', key: privateKey(), rootKeyChainId: bare.id };
       expect((await as(VERIFIER, 'POST', '/key-chain/import', body)).status).to.equal(400);
     });
   });
 
-  it('a key chain can change its usage without a profile, with a warning, by a client with both roles', async () => {
+  it('let a client with both roles change the usage of a key chain without a profile, with a warning', async () => {
     for (const [from, to] of [
       [['access'], ['signing']],
       [['access'], ['access', 'signing']],
@@ -150,7 +150,7 @@ describe('The roles for each key', () => {
     expect(within.status, within.text).to.equal(200);
   });
 
-  it('a key without usages gets one from any client that may assign it', async () => {
+  it('let any client that may assign a usage set it for a key without usages', async () => {
     for (const [who, usage] of [
       [VERIFIER, 'access'],
       [ISSUER, 'signing'],
@@ -164,7 +164,7 @@ describe('The roles for each key', () => {
     }
   });
 
-  it('lists of issuers and of statuses are written only by issuers and read by both', async () => {
+  it('let only issuers write trust lists and status lists, and both read them', async () => {
     const { trustList } = world.ids;
     const entities = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } }];
     for (const [method, path, json] of [
@@ -191,7 +191,7 @@ const KMS_CONFIG = JSON.stringify({
   tenants: { configured: 'house' },
 });
 
-describe('Key providers through HTTP', () => {
+describe('key providers over HTTP', () => {
   let service: TestService;
   let root: string;
 
@@ -219,7 +219,7 @@ describe('Key providers through HTTP', () => {
     ]);
   });
 
-  it('create the first keys of a tenant in the configured provider, otherwise where the tenant is created', async () => {
+  it('create the first keys of a tenant in the configured provider, otherwise in the default of its creation', async () => {
     const { token } = await createTenant(service, 'configured');
     const chains = (await call('GET', '/key-chain', token)).body as { kmsProvider: string }[];
     expect(new Set(chains.map(({ kmsProvider }) => kmsProvider))).to.deep.equal(new Set(['house']));
@@ -246,7 +246,7 @@ describe('Key providers through HTTP', () => {
     expect(last.body.kmsProvider, last.text).to.equal('local');
   });
 
-  it('take over a key chain by a rotation, by either name', async () => {
+  it('take over a key chain by a rotation, under either name', async () => {
     const { token } = await createTenant(service, 'rotating');
     const before = (await call('GET', '/key-chain/signing', token)).body;
     for (const [member, provider] of [
@@ -266,14 +266,14 @@ describe('Key providers through HTTP', () => {
 
   it('are rejected with an unknown name or for a tenant without access', async () => {
     const { token } = await createTenant(service, 'strange');
-    const wrong = 'There is no KMS provider "vault", but: local, house';
-    const unknown = /There is no KMS provider "\w+", but: local, house/;
+    const wrong = 'Unknown KMS provider "vault". Configured: local, house';
+    const unknown = /Unknown KMS provider "\w+"\. Configured: local, house/;
     expectInvalid(await call('POST', '/key-chain', token, { usageType: 'access', kmsProvider: 'vault' }), 'kmsProvider', new RegExp(wrong));
     const rotate = (json: object) => call('POST', '/key-chain/signing/rotate', token, json);
     expectInvalid(await rotate({ provider: 'vault' }), 'provider', unknown);
     expectInvalid(await rotate({ provider: 'bank' }), 'provider', unknown);
     expectInvalid(await call('PATCH', '/tenant/strange', root, { kms: 'vault' }), 'kms', unknown);
-    expectInvalid(await call('PATCH', '/tenant/strange', root, { kms: 'bank' }), 'kms', /"bank" is not for this/);
+    expectInvalid(await call('PATCH', '/tenant/strange', root, { kms: 'bank' }), 'kms', /"bank" is not available to this/);
     expectInvalid(await call('POST', '/tenant', root, { id: 'never', name: 'Never', kms: 'vault' }), 'kms', unknown);
     expect((await call('GET', '/tenant/never', root)).status).to.equal(404);
 
@@ -284,7 +284,7 @@ describe('Key providers through HTTP', () => {
   });
 });
 
-describe('While a certificate is issued', () => {
+describe('concurrent issuance of a certificate', () => {
   let service: TestService;
   let token: string;
 
@@ -320,7 +320,7 @@ describe('While a certificate is issued', () => {
   const another = (keyId: string) => call('POST', '/certs', { id: 'late', keyId, certUsageTypes: ['signing'] });
   const isAbsent = async (id: string) => expect((await call('GET', `/key-chain/${id}`)).status).to.equal(404);
 
-  it('its key can be deleted and does not come back', async () => {
+  it('does not restore a deleted key', async () => {
     const { key } = await created('/key', { id: 'gone' });
     meanwhile('DELETE', '/key/gone');
     expect(outcome(await another('gone'))).to.deep.equal([404, 'not_found']);
@@ -329,7 +329,7 @@ describe('While a certificate is issued', () => {
     expect(keys.map(({ kid }: { kid: string }) => kid)).to.not.include(key.kid);
   });
 
-  it('its key can be rotated and signs nothing afterwards', async () => {
+  it('does not sign with a rotated key', async () => {
     await created('/key-chain', { id: 'turned', usageType: 'signing' });
     meanwhile('POST', '/key-chain/turned/rotate');
     expect(outcome(await another('turned'))).to.deep.equal([409, 'conflict']);
@@ -340,7 +340,7 @@ describe('While a certificate is issued', () => {
   });
 
   for (const what of ['made', 'brought']) {
-    it(`its authority can be deleted, and nothing that is ${what} is certified by it`, async () => {
+    it(`does not certify anything ${what} with a deleted authority`, async () => {
       await created('/key-chain', { id: 'above', usageType: 'signing' });
       meanwhile('DELETE', '/key-chain/above');
       const { privateKey } = generateKeyPairSync('ed25519');
@@ -354,7 +354,7 @@ describe('While a certificate is issued', () => {
     });
   }
 
-  it('its key chain can get another key and still has a certificate for mdocs', async () => {
+  it('keeps a certificate for mdocs when its key chain gets another key', async () => {
     await created('/key-chain', { id: 'mdocs', usageType: 'trustList' });
     meanwhile('POST', '/key-chain/mdocs/rotate');
     const usages = { usages: ['trustList', 'signing'] };
@@ -372,7 +372,7 @@ const CARD = {
   statusManagement: true,
 };
 
-describe('The last key chain of a usage', () => {
+describe('last key chain of a usage', () => {
   let service: TestService;
   let token: string;
 
@@ -391,7 +391,7 @@ describe('The last key chain of a usage', () => {
     ['access', 'access', '/verifier/config', { id: 'card', dcql_query: QUERY }],
   ];
   for (const [id, usage, path, body] of usages) {
-    it(`cannot be deleted while something is signed with it by default: ${usage}`, async () => {
+    it(`cannot be deleted while it is the default signer: ${usage}`, async () => {
       expect(await status('POST', path, body)).to.equal(201);
       expect(await status('PATCH', `/key-chain/${id}`, { usages: ['trustList'] })).to.equal(409);
       expect(await status('DELETE', `/key-chain/${id}`)).to.equal(409);

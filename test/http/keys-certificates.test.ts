@@ -58,7 +58,7 @@ describe('The certificates of a key', () => {
   };
 
   for (const { name, path, member } of VARIANTS) {
-    describe(`in the vocabulary of ${name}`, () => {
+    describe(`in the terms of ${name}`, () => {
       it('are requested from another CA with a CSR that the key signed', async () => {
         await created('/key-chain', { id: `asks-${member}`, usageType: 'access', subjectName: 'Acme' });
         const wish = { subjectName: 'Acme, Inc.', organization: 'Acme', country: 'DE', dnsNames: ['a.example', 'b.example'] };
@@ -156,7 +156,7 @@ describe('The certificates of a key', () => {
     });
   }
 
-  it('stay in a trust list when others replace them', async () => {
+  it('stay in a trust list after their replacement', async () => {
     await created('/key-chain', { id: 'listed', usageType: 'signing' });
     const { rootCertificate } = await chainOf('listed');
     const entities = [{ type: 'internal', issuerKeyChainId: 'listed', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } }];
@@ -240,8 +240,8 @@ describe('The certificates of a key', () => {
     });
   });
 
-  describe('and the key itself', () => {
-    it('is generated or imported, listed and read, without its private key', async () => {
+  describe('and their key', () => {
+    it('are generated or imported, listed and read, without the private key', async () => {
       const made = await created('/key', { id: 'made', description: 'Made here' });
       expect(made).to.deep.include({
         id: 'made',
@@ -261,13 +261,13 @@ describe('The certificates of a key', () => {
       expect(list.text).to.not.include(String(jwk.d));
       expect({ ...(await call('GET', '/key/made')).body, warnings: [] }).to.deep.equal(made);
       expect((await call('GET', '/key/nothing')).status).to.equal(404);
-      expectInvalid(await call('POST', '/key', { key: jwk, algorithm: 'ES256' }), 'algorithm', /itself/);
+      expectInvalid(await call('POST', '/key', { key: jwk, algorithm: 'ES256' }), 'algorithm', /determines its algorithm/);
       expectInvalid(await call('POST', '/key', { key: own.jwk }), 'key', /without "d"/);
       expectInvalid(await call('POST', '/key', { usage: 'encrypt' }), 'usage', /./);
       expect((await call('POST', '/key', { id: 'made' })).status).to.equal(409);
     });
 
-    it('signs nothing until it has certificates', async () => {
+    it('are required before the key signs', async () => {
       const chain = await chainOf('made');
       expect(chain).to.deep.include({ usages: [], usageType: null });
       const credential = {
@@ -284,7 +284,7 @@ describe('The certificates of a key', () => {
       expect((await call('GET', '/key/made-cert')).status, 'it goes by one name').to.equal(404);
     });
 
-    it('is deleted with all of its certificates, or stays while one is needed', async () => {
+    it('are deleted with the key, or stay while the key is needed', async () => {
       const refused = await call('DELETE', '/key/made');
       expect([refused.status, refused.body.detail]).to.deep.equal([
         409,
@@ -316,12 +316,16 @@ describe('The certificates of a key', () => {
       expect(verifiedByLeaf(jwt).fingerprint256).to.equal(certificate.fingerprint256);
       for (const usageType of ['signing', 'access', 'statusList']) {
         const refused = await call('POST', '/key-chain', { usageType, selfSigned: true });
-        expectInvalid(refused, 'selfSigned', /"trustList" alone/);
+        expectInvalid(refused, 'selfSigned', /only accepted for "trustList"/);
       }
       const both = { usageType: 'trustList', selfSigned: true, rootKeyChainId: 'signing' };
       expectInvalid(await call('POST', '/key-chain', both), 'selfSigned', /either/);
-      expectInvalid(await call('PATCH', '/key-chain/own', { usages: ['trustList', 'access'] }), 'usages', /"trustList" alone/);
-      expectInvalid(await call('PATCH', '/certs/own', { certUsageTypes: ['trustList', 'access'] }), 'certUsageTypes', /"trustList" alone/);
+      expectInvalid(await call('PATCH', '/key-chain/own', { usages: ['trustList', 'access'] }), 'usages', /only accepted for "trustList"/);
+      expectInvalid(
+        await call('PATCH', '/certs/own', { certUsageTypes: ['trustList', 'access'] }),
+        'certUsageTypes',
+        /only accepted for "trustList"/,
+      );
     });
   });
 });

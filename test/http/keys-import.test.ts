@@ -24,7 +24,7 @@ const ec = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve }).pri
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
 const locked = { cipher: 'aes-256-cbc', passphrase: 'secret', format: 'pem' } as const;
 
-describe('A key that was generated elsewhere', () => {
+describe('key that was generated externally', () => {
   let service: TestService;
   let token: string;
 
@@ -65,7 +65,7 @@ describe('A key that was generated elsewhere', () => {
     accepted.push([`PKCS#8 for ${alg}`, pkcs8(key), key, alg], [`a JWK for ${alg}`, jwk(key), key, alg]);
   }
   for (const [what, key, object, alg] of accepted) {
-    it(`is imported as ${what} and certified by an authority of its own`, async () => {
+    it(`is imported as ${what} and certified by its own authority`, async () => {
       const answer = await bring({ key, subjectName: 'Brought' });
       expect(answer.status, answer.text).to.equal(201);
       const { d, ...publicHalf } = jwk(object);
@@ -120,23 +120,23 @@ describe('A key that was generated elsewhere', () => {
     ['an empty text', { key: '' }, 'key', /./],
     ['a number', { key: 7 }, 'key', /./],
     ['garbage', { key: 'garbage' }, 'key', /private key on P-256.* as PEM or JWK/],
-    ['garbage in a block', { key: pkcs8(bare).replace(/\n[A-Za-z0-9+/=]{8}/, '\nAAAAAAAA') }, 'key', /broken/],
-    ['a public key', { key: 'PUBLIC' }, 'key', /public one/],
+    ['garbage in a block', { key: pkcs8(bare).replace(/\n[A-Za-z0-9+/=]{8}/, '\nAAAAAAAA') }, 'key', /malformed/],
+    ['a public key', { key: 'PUBLIC' }, 'key', /public key/],
     ['an RSA key', { key: pkcs8(rsa) }, 'key', /not an RSA key/],
     ['an RSA key in PKCS#1', { key: rsa.export({ format: 'pem', type: 'pkcs1' }) }, 'key', /not an RSA key/],
     ['an RSA key as JWK', { key: jwk(rsa) }, 'key', /not an RSA key/],
     ['an encrypted key', { key: bare.export({ ...locked, type: 'pkcs8' }) }, 'key', /encrypted.*Decrypt/],
     ['an encrypted key in SEC1', { key: bare.export({ ...locked, type: 'sec1' }) }, 'key', /encrypted.*Decrypt/],
-    ['a key on a weak curve', { key: pkcs8(ec('P-224')) }, 'key', /curve is another one/],
-    ['a key on a foreign curve', { key: pkcs8(ec('secp256k1')) }, 'key', /curve is another one/],
+    ['a key on a weak curve', { key: pkcs8(ec('P-224')) }, 'key', /curve is not supported/],
+    ['a key on a foreign curve', { key: pkcs8(ec('secp256k1')) }, 'key', /curve is not supported/],
     ['a JWK on a foreign curve', { key: jwk(ec('secp256k1')) }, 'key', /curve or its coordinates/],
     ['a key for agreement', { key: pkcs8(generateKeyPairSync('x25519').privateKey) }, 'key', /curve/],
-    ['two keys', { key: pkcs8(bare) + pkcs8(bare) }, 'key', /one key and nothing else/],
-    ['a key with its certificate', { key: `${pkcs8(bare)}CERTIFICATE` }, 'key', /one key and nothing else/],
+    ['two keys', { key: pkcs8(bare) + pkcs8(bare) }, 'key', /only one key/],
+    ['a key with its certificate', { key: `${pkcs8(bare)}CERTIFICATE` }, 'key', /only one key/],
     ['a certificate', { key: 'CERTIFICATE' }, 'key', /this is a certificate/],
     ['a JWK without its private half', { key: { ...jwk(bare), d: undefined } }, 'key', /without "d"/],
-    ['a JWK with a private half that is too long', { key: { ...jwk(bare), d: 'x'.repeat(344) } }, 'key', /broken/],
-    ['a JWK with a broken private half', { key: { ...jwk(bare), d: 7 } }, 'key', /broken/],
+    ['a JWK with a private half that is too long', { key: { ...jwk(bare), d: 'x'.repeat(344) } }, 'key', /malformed/],
+    ['a JWK with a broken private half', { key: { ...jwk(bare), d: 7 } }, 'key', /malformed/],
     ['a JWK of another type', { key: { kty: 'oct', k: 'c2VjcmV0' } }, 'key', /"kty"/],
     ['a JWK for encryption', { key: { ...jwk(bare), use: 'enc' } }, 'key', /"use"/],
     ['a JWK for another algorithm', { key: { ...jwk(bare), alg: 'ES384' } }, 'key', /"alg"/],
@@ -145,7 +145,7 @@ describe('A key that was generated elsewhere', () => {
         `a JWK whose halves are of two keys on ${curve}`,
         { key: { ...own, x: stranger['x'], y: stranger['y'] } },
         'key',
-        /^The public half of the key is not its own\.$/,
+        /^The public key does not match the private key\.$/,
       ],
     ),
     ['a text without end', { key: 'A'.repeat(20_001) }, 'key', /./],
@@ -156,7 +156,7 @@ describe('A key that was generated elsewhere', () => {
       'rotation that piles up keys',
       { key: pkcs8(bare), rotationEnabled: true, rotationIntervalDays: 1 },
       'rotationIntervalDays',
-      /Rotate every 16 days or more seldom/,
+      /Rotate every 16 days or less often/,
     ],
   ];
   for (const [what, body, path, message] of refused) {
@@ -214,7 +214,7 @@ describe('A key that was generated elsewhere', () => {
         /not issued by the one after it/,
       ],
       [
-        'an issuer that is no authority',
+        'an issuer that is not an authority',
         async () => {
           const person = await certify({ name: 'Person', by: root });
           return pem(await certify({ name: 'Leaf', by: person, key: leaf })) + pem(person) + pem(root);

@@ -16,7 +16,7 @@ import { type Answer, startTestService } from '../support/test-service.ts';
 const DAY_MS = 24 * 60 * 60 * 1000;
 const kidOf = ({ kid }: { kid: string }) => kid;
 
-describe('The rotation of keys', () => {
+describe('key rotation', () => {
   const sqlite = databases()[0] as DatabaseKind;
   let shop: Shop;
   /** The tenants as they are before each test. */
@@ -65,7 +65,7 @@ describe('The rotation of keys', () => {
     expect(answer.status, answer.text).to.equal(200);
   };
 
-  it('brings a new key under the same authority and shows the previous one', async () => {
+  it('creates a new key under the same authority and shows the previous one', async () => {
     const before = await chainOf();
     const after = await rotate();
     expect(after).to.deep.equal({ ...(await chainOf()), affectedKeyChains: [], warnings: [] });
@@ -134,7 +134,7 @@ describe('The rotation of keys', () => {
     expect(await jwks()).to.not.include(first.key.kid);
   });
 
-  it('serves open requests as they were announced, regardless of the number of rotations', async () => {
+  it('serves open requests as they were announced, after any number of rotations', async () => {
     await created('/verifier/config', { id: 'own', dcql_query: QUERY });
     const made = await created('/verifier/offer', { response_type: 'uri', requestId: 'own' });
     const announced = new URL(made.uri).searchParams;
@@ -221,7 +221,7 @@ describe('The rotation of keys', () => {
     await accepted(held, 'listed');
   });
 
-  it('happens by interval, once for all instances', async () => {
+  it('is done by interval, once for all processes', async () => {
     const body = { usageType: 'signing', rotationEnabled: true, rotationIntervalDays: 10, certValidityDays: 60 };
     const made = await created('/key-chain', { id: 'often', ...body });
     expect(made).to.deep.include({ ...body, lastRotatedAt: null });
@@ -270,7 +270,7 @@ describe('The rotation of keys', () => {
     await accepted(await shop.issue('card-status'));
   });
 
-  it('of external certificates is rejected as the task of someone else, and the log says so once per run', async () => {
+  it('of external certificates is rejected, since the operator renews them, and logged once per run', async () => {
     const root = await certify({ name: 'Root', ca: true });
     const { id, activeKey } = await created('/key-chain', { usageType: 'signing', rotationEnabled: true });
     const leaf = await certifyKey(activeKey, { name: 'Outside', by: root });
@@ -278,7 +278,7 @@ describe('The rotation of keys', () => {
     expect((await call('PATCH', `/key-chain/${id}`, { certificates })).status).to.equal(200);
     const refused = await call('POST', `/key-chain/${id}/rotate`);
     expect([refused.status, refused.body.code]).to.deep.equal([409, 'conflict']);
-    expect(refused.body.detail).to.match(/come from outside.*csr/);
+    expect(refused.body.detail).to.match(/come from an external authority.*csr/);
     const warn = sinon.spy(shop.service.service.container.get(Log), 'warn');
     later(91);
     const { stuck } = await renew();
@@ -289,7 +289,7 @@ describe('The rotation of keys', () => {
     expect(fields).to.deep.equal({ count: 1, keyChains: `acme/${id}` });
   });
 
-  it('does not conflict with certificates of another CA: what was issued before stays valid', async () => {
+  it('keeps issued credentials valid with certificates of another CA', async () => {
     const [kept, revoked] = [await shop.issue('card-status'), await shop.issue('card-status')];
     const root = await certify({ name: 'Root', ca: true });
     const { activeKey } = await chainOf();
@@ -320,7 +320,7 @@ describe('The rotation of keys', () => {
     expect((await call('PATCH', '/key-chain/signing', fits)).body).to.include(fits);
   });
 
-  it('never deletes a key that is in use, but reports when a place is free', async () => {
+  it('never deletes a key that is in use, and reports when a slot is free', async () => {
     const first = (await chainOf()).activeKey.kid;
     await call('PATCH', '/key-chain/signing', { certValidityDays: 100 });
     for (let i = 0; i < MAX_PREVIOUS_LEAVES; i++) await rotate();
@@ -339,7 +339,7 @@ describe('The rotation of keys', () => {
     expect(answer.status, answer.text).to.equal(200);
   });
 
-  it('leaves the key unchanged when it breaks off at any step', async () => {
+  it('leaves the key unchanged when it is interrupted at any step', async () => {
     const { container } = shop.service.service;
     const before = await chainOf();
     const [store, kms] = [container.get(Store), container.get(Kms)];

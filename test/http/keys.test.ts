@@ -60,7 +60,7 @@ describe('Keys and certificates through HTTP', () => {
     expect(new X509Certificate(lists.activeCertificate).verify(root.publicKey)).to.equal(true);
   });
 
-  it('are the same resource under both names', async () => {
+  it('are available under both resource names', async () => {
     const chains: { id: string }[] = (await call('GET', '/key-chain')).body;
     const certificates: { id: string }[] = (await call('GET', '/certs')).body;
     expect(certificates.map(({ id }) => id)).to.have.members(chains.map(({ id }) => id));
@@ -86,7 +86,7 @@ describe('Keys and certificates through HTTP', () => {
     expect((await call('GET', '/certs/signing-2')).status).to.equal(404);
   });
 
-  it('are referenced by either name in configurations, which answer with both', async () => {
+  it('are referenced by either name in configurations, which return both', async () => {
     const made = await created('/issuer/credentials', { ...CARD, certId: 'diplomas' });
     expect(made).to.include({ certId: 'diplomas', keyChainId: 'diplomas' });
     const both = { ...CARD, certId: 'diplomas', keyChainId: 'diplomas' };
@@ -146,7 +146,7 @@ describe('Keys and certificates through HTTP', () => {
   const invalid: [string, string, object, string][] = [
     ['a key chain without usage', '/key-chain', { id: 'x' }, 'usageType'],
     ['certificates without usage', '/certs', { keyId: 'signing', certUsageTypes: [] }, 'certUsageTypes'],
-    ['certificates that are none', '/certs', { keyId: 'signing', certUsageTypes: ['signing'], crt: 'x' }, 'crt'],
+    ['certificates that are invalid', '/certs', { keyId: 'signing', certUsageTypes: ['signing'], crt: 'x' }, 'crt'],
   ];
   for (const [what, path, body, place] of invalid) {
     it(`reject ${what}`, async () => expectInvalid(await call('POST', path, body), place));

@@ -9,7 +9,7 @@ const PUBLIC = '9.9.9.7';
 const NEIGHBOUR = '9.9.9.8';
 const CREDENTIALS = { grant_type: 'client_credentials', client_id: ROOT.clientId, client_secret: ROOT.secret };
 
-describe('Callers with too many requests', () => {
+describe('rate limits', () => {
   let service: TestService;
   let token: string;
 
@@ -35,7 +35,7 @@ describe('Callers with too many requests', () => {
     return statuses;
   };
 
-  it('get a protocol error with Retry-After, and others are served', async () => {
+  it('return a protocol error with Retry-After, and do not affect other callers', async () => {
     expect(await statusesOf(6, () => nonce(PUBLIC))).to.deep.equal([200, 200, 200, 200, 200, 429]);
     const refused = await nonce(PUBLIC);
     expect(refused.body.error).to.equal('temporarily_unavailable');
@@ -43,12 +43,12 @@ describe('Callers with too many requests', () => {
     expect((await nonce(NEIGHBOUR)).status).to.equal(200);
   });
 
-  it('are counted where authorizations begin, too', async () => {
+  it('apply to the start of authorizations, too', async () => {
     const begin = () => service.call('POST', '/acme/interactive-authorization', { headers: from('9.9.9.30'), form: { client_id: 'x' } });
     expect(await statusesOf(6, begin)).to.deep.equal([400, 400, 400, 400, 400, 429]);
   });
 
-  it('are counted where each call would cause a call to an upstream provider', async () => {
+  it('apply where each call would cause a call to an upstream provider', async () => {
     for (const path of ['authorize', 'callback']) {
       const login = (address: string) => service.call('GET', `/acme/chained-as/${path}?code=x&state=y`, { headers: from(address) });
       const address = path === 'authorize' ? '9.9.9.40' : '9.9.9.41';
@@ -62,21 +62,21 @@ describe('Callers with too many requests', () => {
     }
   });
 
-  it('are counted by the IPv6 prefix of one subscriber', async () => {
+  it('apply to the IPv6 prefix of one subscriber', async () => {
     const addresses = Array.from({ length: 5 }, (_, i) => `2001:db9:1:2:${i}::1`);
     for (const address of addresses) expect((await nonce(address)).status).to.equal(200);
     expect((await nonce('2001:db9:1:2:ffff::9')).status).to.equal(429);
     expect((await nonce('2001:db9:1:3::1')).status).to.equal(200);
   });
 
-  it('are not counted when the address says nothing about the caller', async () => {
+  it('do not apply when the address does not identify the caller', async () => {
     for (const address of ['10.1.2.3', '127.0.0.1', '192.168.0.9', 'fd00::1', '100.64.0.1']) {
       const statuses = await statusesOf(7, () => nonce(address));
       expect(statuses, address).to.deep.equal(Array(7).fill(200));
     }
   });
 
-  it('are counted for each notation of an address by a proxy, and together without an address', async () => {
+  it('apply to each notation of an address by a proxy, and to all requests without an address together', async () => {
     const forms = {
       'with a port': ['8.8.8.9', '8.8.8.9:5555'],
       'in brackets': ['2a00:1:2:3::1', '[2a00:1:2:3::2]', '[2a00:1:2:3::3]:443'],
@@ -91,7 +91,7 @@ describe('Callers with too many requests', () => {
     }
   });
 
-  it('cannot choose the counted address', async () => {
+  it('cannot be evaded by choosing the counted address', async () => {
     let next = 0;
     const statuses = await statusesOf(6, () => nonce(`9.8.7.${++next}, 9.8.8.1`));
     expect(statuses).to.deep.equal([200, 200, 200, 200, 200, 429]);
@@ -115,7 +115,7 @@ describe('Callers with too many requests', () => {
     expect((await login('9.7.0.1', 'guessed-guessed-guessed')).status, 'not everything').to.equal(401);
   });
 
-  it('cannot guess the secret of a client, from one address or from many', async () => {
+  it('prevent guessing the secret of a client, from one address or from many', async () => {
     const guess = (client_id: string, address: string) =>
       service.call('POST', '/oauth2/token', {
         json: { ...CREDENTIALS, client_id, client_secret: 'guessed-guessed-guessed' },
@@ -127,7 +127,7 @@ describe('Callers with too many requests', () => {
     expect(await statusesOf(6, () => guess(`other-${++next}`, '9.9.10.250'))).to.deep.equal([...Array(5).fill(401), 429]);
   });
 
-  it('are limited at the token and PAR endpoints of tenants as well', async () => {
+  it('apply at the token and PAR endpoints of tenants as well', async () => {
     for (const [index, path] of ['/acme/token', '/acme/par', '/acme/chained-as/token'].entries()) {
       const address = `9.9.11.${index}`;
       const call = () => service.call('POST', path, { form: {}, headers: from(address) });
@@ -137,7 +137,7 @@ describe('Callers with too many requests', () => {
     }
   });
 
-  it('are limited by their client where they create offers and requests', async () => {
+  it('apply to each client that creates offers and requests', async () => {
     const offer = () => service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId: 'check' } });
     const statuses = await statusesOf(9, offer);
     expect(statuses).to.deep.equal([...Array(8).fill(201), 429]);
@@ -228,7 +228,7 @@ for (const kind of servedDatabases()) {
       expect(refusals(clients, 'QUOTA_CLIENTS')).to.equal(12 - 5);
     });
 
-    it('apply to bytes and allow a too large object to become smaller', async () => {
+    it('apply to bytes, and allow a too large object to become smaller', async () => {
       const key = await signer();
       const large = (id: string, length: number) => ({ ...credentialBody(id, key), description: 'x', claims: named(length) });
       const first = await call('POST', '/issuer/credentials', large('one', 30_000));
@@ -252,7 +252,7 @@ for (const kind of servedDatabases()) {
       expect(answer.status, answer.text).to.equal(201);
     });
 
-    it('prevent storing a schema that takes long to compile', async () => {
+    it('prevent storing a schema that is expensive to compile', async () => {
       const key = await signer();
       const properties = Object.fromEntries(Array.from({ length: 1_500 }, (_, index) => [`p${index}`, { pattern: 'a' }]));
       let answer: Answer | undefined;

@@ -65,7 +65,7 @@ describe('Issuing mdocs through HTTP', () => {
   const elementsOf = async (id: string, offer: object = {}) =>
     readIssuerSigned((await issue(service, tenant, id, offer)).text, DOC_TYPE).elements;
 
-  it('returns what a reader of driving licences accepts', async () => {
+  it('returns a credential that a reader of driving licences accepts', async () => {
     const held = await issue(service, tenant, 'mdl');
     const { opened, mso, elements, chain } = readIssuerSigned(held.text, DOC_TYPE);
     expect(elements).to.deep.equal({ [NAMESPACE]: ELEMENTS });
@@ -96,7 +96,7 @@ describe('Issuing mdocs through HTTP', () => {
   }
 
   // issuance N143
-  it('contains the status list entry and makes the copies of a batch differ', async () => {
+  it('adds a status list entry and creates different copies in a batch', async () => {
     const offer = await call('POST', '/issuer/offer', offerBody('mdl'));
     const wallet = new RawWallet(service, tenant.id);
     const token = await wallet.accessToken(offer.body.uri);
@@ -167,7 +167,7 @@ describe('Issuing mdocs through HTTP', () => {
       .and.not.include('yesterday');
   });
 
-  it('issues no licence of another country than its signer, and says so early', async () => {
+  it('rejects a licence of another country than its signer, already in the offer', async () => {
     const chain = { id: 'ministry', usages: ['signing'], country: 'FR', subjectName: 'Ministry' };
     const made = await call('POST', '/key-chain', chain);
     expect(made.status, made.text).to.equal(201);
@@ -175,7 +175,7 @@ describe('Issuing mdocs through HTTP', () => {
     await write({ id: 'asked', config: CONFIG, keyChainId: 'ministry', claimsWebhook: { url: `${backend.url}/claims` } });
     const own = await call('POST', '/issuer/offer', offerBody('abroad'));
     expect([own.status, own.body.errors?.[0].path]).to.deep.equal([400, 'credentialConfigurationIds.0']);
-    expect(own.text).to.include('issuing_country is another than FR').and.not.include('"DE"');
+    expect(own.text).to.include('issuing_country differs from the country of the signer, FR').and.not.include('"DE"');
     const given = await call('POST', '/issuer/offer', { ...offerBody('abroad'), ...inline('abroad', ELEMENTS) });
     expect([given.status, given.body.errors?.[0].path]).to.deep.equal([400, 'credentialClaims.abroad.claims']);
 

@@ -120,10 +120,10 @@ describe('Verifying mdocs through HTTP', () => {
     ['by another device', 'plain', (request) => deviceResponse({ ...held, holder: newKey() }, transcriptOf(request))],
     ['without an element that was asked for', 'plain', (request) => deviceResponse(held, transcriptOf(request), ['family_name'])],
     ['of an issuer that is not trusted', 'others', (request) => deviceResponse(held, transcriptOf(request))],
-    ['that is none', 'plain', () => 'AAAA'],
+    ['that is invalid', 'plain', () => 'AAAA'],
   ];
   for (const [what, id, make] of refusals) {
-    it(`rejects one ${what}`, async () => {
+    it(`rejects an mdoc ${what}`, async () => {
       const { request, session: sessionId } = await ask(id);
       await send(request, make(request));
       const { status, credentials } = await session(sessionId);
@@ -132,7 +132,7 @@ describe('Verifying mdocs through HTTP', () => {
     });
   }
 
-  it('rejects a revoked one', async () => {
+  it('rejects a revoked mdoc', async () => {
     const other = await hold();
     const revoked = { sessionId: other.issuedIn, status: 1 };
     expect((await service.call('POST', '/session/revoke', { token: tenant.token, json: revoked })).status).to.equal(201);
@@ -142,7 +142,7 @@ describe('Verifying mdocs through HTTP', () => {
     expect(issuedIn).to.not.equal(other.issuedIn);
   });
 
-  it('serves the request to wallets that support the format, and to no others', async () => {
+  it('serves the request only to wallets that support the format', async () => {
     const json = { response_type: 'uri', requestId: 'plain' };
     const made = await service.call('POST', '/verifier/offer', { token: tenant.token, json });
     const url = new URL(made.body.uri).searchParams.get('request_uri') ?? '';
@@ -329,7 +329,7 @@ describe('Transaction data that an mdoc confirms', () => {
   }
 
   // N15
-  it('needs an element that the configuration names for the type', async () => {
+  it('requires an element that the configuration names for the type', async () => {
     for (const transactionDataElements of [undefined, null, { 'urn:other': { namespace: 'a', element: 'b' } }]) {
       const json = { ...base, id: 'bad', transactionDataElements };
       const answer = await shop.call('POST', '/verifier/config', json);
@@ -343,7 +343,7 @@ describe('Transaction data that an mdoc confirms', () => {
     expect([refused.status, refused.body.errors[0].path]).to.deep.equal([400, 'transaction_data.0.credential_ids.0']);
   });
 
-  it('has its check in the report, between the device and the query', async () => {
+  it('is checked in the report, between the device and the query', async () => {
     const asked = await shop.ask('payment');
     await answer(asked, { account: show(asked, hashOf(entryOf(asked))) });
     const { report } = await shop.session(asked.session);

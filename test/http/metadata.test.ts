@@ -106,7 +106,7 @@ describe('The metadata of an issuer', () => {
   });
 
   describe('in one language', () => {
-    it('contain the texts of it, without Content-Language as one list has only another language', async () => {
+    it('contain the texts of it, without Content-Language when one list has only another language', async () => {
       const answer = await read({ 'Accept-Language': 'de-CH, en;q=0.5' });
       expect(answer.headers.get('content-language')).to.equal(null);
       expect(answer.body.display).to.deep.equal([{ name: 'Acme GmbH', locale: 'de' }]);

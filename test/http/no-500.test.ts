@@ -22,7 +22,7 @@ const seenAnywhere = new Set<number>();
 for (const [turn, kind] of servedDatabases().entries()) {
   // Each database gets other requests: what was refused before a store was asked says nothing new on the next one.
   const seed = SEED + turn * 1_000;
-  describe(`Any request of a client, on ${kind.name} (seed ${seed})`, () => {
+  describe(`arbitrary client requests on ${kind.name} (seed ${seed})`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;
     let routes: readonly Route[];
@@ -91,7 +91,7 @@ for (const [turn, kind] of servedDatabases().entries()) {
     /** What removes things comes last. */
     const inOrder = () => routes.toSorted((one, two) => Number(one.method === 'delete') - Number(two.method === 'delete'));
 
-    it('is answered without a server error by every route and affects no other client', async () => {
+    it('get no server error on any route and affect no other client', async () => {
       const before = await readAll(witness);
       const seen = new Map<number, number>();
       const faults = new Map<string, string>();
@@ -139,8 +139,8 @@ for (const [turn, kind] of servedDatabases().entries()) {
   });
 }
 
-describe('The requests of all databases together', () => {
-  it('lead to every kind of answer', () => {
+describe('requests of the suites on all databases together', () => {
+  it('cause every kind of answer', () => {
     expect([...seenAnywhere]).to.include.members([200, 201, 400, 401, 403, 404, 413, 415]);
   });
 });

@@ -4,7 +4,7 @@ import { created, offerBody } from '../support/populated.ts';
 import { dpopProof, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-describe('the challenge endpoint', () => {
+describe('challenge endpoint', () => {
   let service: TestService;
 
   before(async () => {
@@ -22,7 +22,7 @@ describe('the challenge endpoint', () => {
     expect(body.attestation_challenge).to.match(/^[A-Za-z0-9_-]{16,512}$/);
   });
 
-  it('returns another one each time', async () => {
+  it('returns a different challenge each time', async () => {
     const challenges = await Promise.all(Array.from({ length: 5 }, async () => (await service.call('POST', '/acme/challenge')).body));
     expect(new Set(challenges.map((body) => body.attestation_challenge)).size).to.equal(5);
   });
@@ -106,7 +106,7 @@ describe('DPoP nonces in advance', () => {
     expect(again.status, again.text).to.equal(201);
   });
 
-  it('are omitted where the tenant uses none', async () => {
+  it('are omitted when the tenant uses none', async () => {
     await configure('off');
     const wallet = new RawWallet(world.service, 'acme');
     const pushed = await wallet.par(await offered(wallet));

@@ -103,7 +103,7 @@ describe('Notifications of wallets', () => {
     expect((await seen(issued)).notifications).to.have.length(1);
   });
 
-  it('are delivered with any success status, regardless of the answer', async () => {
+  it('are delivered with any 2xx status, regardless of the answer', async () => {
     backend.on('/configured', (response) => response.writeHead(201).end('Thank you.'));
     const issued = await issue('told');
     expect((await notify(issued)).status).to.equal(204);
@@ -112,7 +112,7 @@ describe('Notifications of wallets', () => {
     backend.on('/configured', { json: {} });
   });
 
-  it('are accepted although the backend fails, and the operator sees it', async () => {
+  it('are accepted although the backend fails, which the operator can see', async () => {
     backend.on('/configured', (response) => response.writeHead(500).end());
     const issued = await issue('told');
     expect((await notify(issued)).status).to.equal(204);

@@ -128,13 +128,13 @@ describe('Metrics', () => {
     }
   });
 
-  it('are unavailable without a setting', async () => {
+  it('are unavailable unless they are configured', async () => {
     const service = await startTestService();
     expect((await service.call('GET', '/metrics')).status).to.equal(404);
     await service.close();
   });
 
-  it('have their own address, which serves nothing else', async () => {
+  it('have a separate address, which serves nothing else', async () => {
     const port = await freePort(createServer);
     const service: TestService = await startTestService({ METRICS_ADDRESS: `127.0.0.1:${port}` });
     const own = `http://127.0.0.1:${port}`;
@@ -217,7 +217,7 @@ describe('The log', () => {
     expect(JSON.stringify(lines)).to.not.match(/Ada|eyJ/);
   });
 
-  it('warns of a wallet that gets nothing, with the reason and the session', async () => {
+  it('warns of a wallet that gets no credential, with the reason and the session', async () => {
     const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
     const { body } = await shop.call('POST', '/issuer/offer', json, shop.acme.token);
     const wallet = new RawWallet(shop.service, 'acme');
@@ -246,7 +246,7 @@ describe('The log', () => {
     expect(unknown).to.include({ sessionId: body.session });
   });
 
-  it('contains the client with a wrong secret, and no unknown names', async () => {
+  it('contains the client for a wrong secret, and no unknown names', async () => {
     const ask = async (client_id: string) => {
       const form = { grant_type: 'client_credentials', client_id, client_secret: 'not-the-secret' };
       const found = warnings(await linesOf(() => shop.service.call('POST', '/oauth2/token', { form })));
@@ -259,7 +259,7 @@ describe('The log', () => {
     expect(await ask('a-password-typed-here')).to.not.have.property('clientId');
   });
 
-  it('says that a user declined, and that an offer delivered everything', async () => {
+  it('contains the decline of a user, and the completion of an offer', async () => {
     const json = { response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['card'] };
     const { body } = await shop.call('POST', '/issuer/offer', json, shop.acme.token);
     const wallet = new RawWallet(shop.service, 'acme');
@@ -278,7 +278,7 @@ describe('The log', () => {
     expect(full).to.include({ sessionId: made.body.session, reason: 'maxIssuances of once (1) is used up' });
   });
 
-  it('says why a claims webhook delivered nothing, without claim names', async () => {
+  it('contains the reason why a claims webhook delivered no claims, without claim names', async () => {
     const claimsWebhook = { url: `${shop.backend.url}/claims` };
     const configuration = {
       ...{ id: 'asked', config: { format: 'dc+sd-jwt' }, claimsWebhook },
@@ -301,7 +301,7 @@ describe('The log', () => {
     expect(down[1]?.['reason']).to.include('503');
     shop.backend.on('/claims', (response) => response.end(JSON.stringify({ asked: { name: 'Ada' } })));
     const [unfit] = await ask();
-    expect(unfit?.['reason']).to.equal('the claims do not fit the schema; failure of the session says where');
+    expect(unfit?.['reason']).to.equal('the claims do not match the schema; the failure of the session names the path');
     expect(JSON.stringify(unfit)).to.not.match(/Ada|"name"/);
   });
 

@@ -6,7 +6,7 @@ import { addClient, created, offerBody, type Populated, populate } from '../supp
 import { newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-describe('An offer that is requested again with its Idempotency-Key', () => {
+describe('offer that is requested again with its Idempotency-Key', () => {
   let service: TestService;
   let world: Populated;
 
@@ -130,7 +130,7 @@ const LICENCE = {
 const NAMED = { type: 'inline', claims: { name: 'Ada' } };
 const WEBHOOK = { url: 'https://backend.example/claims' };
 
-describe('An offer of a credential that cannot be issued', () => {
+describe('offer of a credential that cannot be issued', () => {
   const CARD = {
     id: 'card',
     config: { format: 'dc+sd-jwt', display: DISPLAY, claims: [{ path: ['name'], mandatory: true }] },
@@ -171,7 +171,7 @@ describe('An offer of a credential that cannot be issued', () => {
       expect(await refused(['full', 'card'], { flow })).to.deep.equal({
         path: 'credentialConfigurationIds.1',
         message:
-          'card cannot be issued: claims.name is mandatory, but missing; claims come from credentialClaims.card of ' +
+          'card cannot be issued: claims.name is mandatory but missing; claims come from credentialClaims.card of ' +
           'the offer, or from claimsWebhook, claims of its configuration',
       });
     }
@@ -189,7 +189,7 @@ describe('An offer of a credential that cannot be issued', () => {
     await write({ ...LICENCE, keyChainId: 'licences' });
     const { path, message } = await refused(['mdl']);
     expect(path).to.equal('credentialConfigurationIds.0');
-    expect(message).to.include('mdl cannot be issued: an mdoc needs at least one element');
+    expect(message).to.include('mdl cannot be issued: an mdoc requires at least one element');
     expect(message).to.include('config.claimsByNamespace of its configuration');
   });
 
@@ -236,7 +236,7 @@ const question = (id: string, more: object = {}) => ({
   ...more,
 });
 
-describe('The page of an offer', () => {
+describe('offer page', () => {
   const CARD = {
     id: 'card',
     vct: 'urn:card:1',
@@ -334,7 +334,7 @@ describe('The page of an offer', () => {
     expect((await service.call('GET', `/nobody/offer/${pageId}`)).status).to.equal(404);
   });
 
-  it('is not a step: the session stays unchanged and is found by the address of its page', async () => {
+  it('does not change the session, which is found by the address of the page', async () => {
     const { session, pageUrl } = await offer();
     await open(pageUrl);
     const seen = await service.call('GET', `/session/${session}`, { token });
@@ -343,7 +343,7 @@ describe('The page of an offer', () => {
     expect(found.body.map(({ id }: { id: string }) => id)).to.deep.equal([session]);
   });
 
-  it('says that a transaction code is required, without the code', async () => {
+  it('states that a transaction code is required, without the code', async () => {
     const { pageUrl } = await offer({ tx_code: '493536' });
     const { text } = await open(pageUrl);
     expect(text).to.include('Your wallet will ask you for a code. <bdi>Ministry</bdi> gives it to you');
@@ -351,7 +351,7 @@ describe('The page of an offer', () => {
     expect((await open((await offer()).pageUrl)).text).to.not.include('ask you for a code');
   });
 
-  it('says when the offer was used, without data of the wallet', async () => {
+  it('states that the offer was used, without data of the wallet', async () => {
     const { uri, pageUrl } = await offer();
     const accessToken = await wallet.accessToken(uri);
     expect((await wallet.request(accessToken, 'card', { key: newKey() })).status).to.equal(200);
@@ -361,7 +361,7 @@ describe('The page of an offer', () => {
     expect(text).to.not.include('<svg').and.not.include('openid-credential-offer').and.not.include('Lovelace');
   });
 
-  it('says when the offer was withdrawn or expired', async () => {
+  it('states that the offer was withdrawn or expired', async () => {
     const [withdrawn, late] = [await offer(), await offer({ expiresIn: 60 })];
     await service.call('POST', `/session/${withdrawn.session}/cancel`, { token });
     const gone = await open(withdrawn.pageUrl, { 'Accept-Language': 'nl' });
@@ -372,7 +372,7 @@ describe('The page of an offer', () => {
     expect((await open(withdrawn.pageUrl)).status).to.equal(404);
   });
 
-  it('exists for a request, with the requested data and the purpose', async () => {
+  it('exists for a presentation request, with the requested data and the purpose', async () => {
     const { uri, pageUrl, session } = await request('asks');
     const { text, status } = await open(pageUrl);
     expect(status).to.equal(200);

@@ -17,7 +17,7 @@ import OPERATIONS from './contract-operations.json' with { type: 'json' };
 type Operation = (parameters?: object | null, body?: object) => Promise<AxiosResponse<any>>;
 type Client = AxiosInstance & Readonly<Record<string, Operation>>;
 
-describe('The OpenAPI document', () => {
+describe('OpenAPI document', () => {
   let service: TestService;
   // biome-ignore lint/suspicious/noExplicitAny: a document of every shape
   let document: any;
@@ -50,7 +50,7 @@ describe('The OpenAPI document', () => {
     expect(names).to.include.members(['createAccessToken', 'createOffer', 'listSessions', 'getSession']);
   });
 
-  it('begins with the most needed operations', () => {
+  it('begins with the most used operations', () => {
     const names = document.tags.map(({ name }: { name: string }) => name);
     expect(names.slice(0, 5)).to.deep.equal(['Authentication', 'Tenants', 'Issuer', 'Verifier', 'Sessions']);
     const wallets = names.findIndex((name: string) => name.startsWith('Wallet'));
@@ -61,7 +61,7 @@ describe('The OpenAPI document', () => {
     expect(clientCredentials.tokenUrl).to.equal(`${service.address}/oauth2/token`);
   });
 
-  it('has no properties that generators would reject, no platform numbers, and one schema for any JSON', () => {
+  it('has no properties that generators reject, no platform-dependent numbers, and one schema for any JSON', () => {
     const text = JSON.stringify(document);
     expect(text).to.not.include(String(Number.MAX_SAFE_INTEGER));
     expect(text).to.not.match(/__schema\d/);
@@ -92,7 +92,7 @@ describe('The OpenAPI document', () => {
     }
   });
 
-  describe('generates a client', () => {
+  describe('as the input of a client generator', () => {
     const clientOf = async (token?: string): Promise<Client> => {
       const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
       const axiosConfigDefaults = { headers, adapter: 'fetch', validateStatus: () => true } as const;
@@ -107,7 +107,7 @@ describe('The OpenAPI document', () => {
       return data;
     };
 
-    it('that works from the first tenant to the last revocation', async () => {
+    it('yields a client that works from the first tenant to the last revocation', async () => {
       const operator = await clientOf(await service.rootToken());
       const roles = ['clients:manage', 'issuance:manage', 'issuance:offer', 'presentation:manage', 'presentation:request'];
       const { clients } = await call(operator, 'createTenant', null, { id: 'made', name: 'Made', roles });
@@ -138,7 +138,7 @@ describe('The OpenAPI document', () => {
     });
   });
 
-  describe('contains examples', () => {
+  describe('with examples', () => {
     let world: Populated;
     /** Members of examples that name things of the example's author. */
     const own = (example: object, ids: Ids): object => {
@@ -166,7 +166,7 @@ describe('The OpenAPI document', () => {
     /** The registrar of these is made up, and the one that is there has another password. */
     const ELSEWHERE: Readonly<Record<string, number>> = { 'POST /registrar/config': 503, 'PATCH /registrar/config': 400 };
 
-    it('that the service accepts, all of them', async () => {
+    it('has only examples that the service accepts', async () => {
       const withExample = routes.filter((route) => route.example !== undefined && rolesOf(route) !== undefined);
       expect(withExample).to.have.length.greaterThan(25);
       for (const route of withExample) {
@@ -191,7 +191,7 @@ describe('The OpenAPI document', () => {
 /** What an operation answered, as far as the published table speaks of it. */
 type Told = { readonly status: number; readonly text: string; readonly location?: string | undefined };
 
-describe('Every published operation', () => {
+describe('published operations', () => {
   let service: TestService;
   let world: Populated;
   let chained: ChainedWorld;
@@ -270,12 +270,12 @@ describe('Every published operation', () => {
     return answer;
   }
 
-  it('is one of 63', () => {
+  it('are 63', () => {
     expect(new Set(OPERATIONS.map(({ operation }) => operation)).size).to.equal(63);
   });
 
   for (const { operation, status, answer: kind, members = [] } of OPERATIONS) {
-    it(`answers as documented: ${operation}`, async () => {
+    it(`return documented answers: ${operation}`, async () => {
       const route = routes.get(operation);
       if (route === undefined) throw new Error('no such route');
       const answer = told.get(operation) ?? (await callByRole(route));

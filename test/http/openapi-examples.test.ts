@@ -289,7 +289,7 @@ describe('The examples of the API document', () => {
     await open('deleteTenant', { token: await service.rootToken() });
   });
 
-  it('are complete', () => {
+  it('cover every operation', () => {
     expect(examples.names.filter((name) => !examples.executed.has(name))).to.deep.equal([]);
   });
 });

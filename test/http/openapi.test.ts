@@ -154,7 +154,7 @@ describe('The API document', () => {
 
 const CARD = { id: 'card', config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] }, vct: 'urn:card:1' };
 
-describe('The description of webhooks', () => {
+describe('webhook description', () => {
   let service: TestService;
   let backend: Backend;
   let tenant: { id: string; token: string };
@@ -191,14 +191,14 @@ describe('The description of webhooks', () => {
   const requestOf = (name: string) => operation(name).requestBody.content['application/json'].schema;
   const answerOf = (name: string) => operation(name).responses['2XX'].content['application/json'].schema;
 
-  it('contains all of them, with limits and headers', () => {
+  it('contains all webhooks, with limits and headers', () => {
     expect(Object.keys(document.webhooks)).to.deep.equal(['claims', 'notification', 'presentation', 'webStep']);
     for (const name of Object.keys(document.webhooks)) {
       const { description, parameters } = operation(name);
       expect(description, name)
         .to.match(/10 seconds/)
         .and.match(/1 MiB/)
-        .and.match(/never repeated/);
+        .and.match(/never retried/);
       expect(parameters[0], name).to.deep.include({ name: 'Idempotency-Key', in: 'header', required: true });
       const signature = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
       expect(parameters.slice(1).map((parameter: { name: string }) => parameter.name)).to.deep.equal(signature);
@@ -210,7 +210,7 @@ describe('The description of webhooks', () => {
     }
   });
 
-  it('matches the request of the claims webhook, and no more is sent', async () => {
+  it('matches the request of the claims webhook exactly', async () => {
     backend.on('/claims', { json: { card: { name: 'Ada' } } });
     await issue(service, tenant, 'card');
     const [asked] = backend.at('/claims');
@@ -392,7 +392,7 @@ describe('the API document for client generators', () => {
       expect(placesOf(isFault)).to.deep.equal([]);
     });
 
-    it(`would be found to violate: ${title}`, () => {
+    it(`is reported when it violates the rule: ${title}`, () => {
       const schemas = { Other: { type: 'object', properties: {} } };
       const planted = { components: { schemas: { ...schemas, ...violation } } };
       expect(placesIn(planted, isFault)).to.not.be.empty;

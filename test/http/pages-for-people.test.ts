@@ -34,7 +34,7 @@ const FOR_PEOPLE = ['page', 'document', 'vp', 'vci'];
 /** Pages in their own right, and what they are made of. */
 const ITS_OWN = /^\/docs|^\/console|^\/openapi\.json$/;
 
-describe('A user with a browser', () => {
+describe('browser requests', () => {
   let service: TestService;
   let token: string;
   let routes: readonly Route[];
@@ -69,7 +69,7 @@ describe('A user with a browser', () => {
     expect(headers['referrer-policy'], what).to.equal('no-referrer');
   };
 
-  it('gets an error as a page at every address that a user may open', async () => {
+  it('get an error page at every address that a user may open', async () => {
     expect(routes.length).to.be.greaterThan(20);
     for (const route of routes) {
       const headers = { accept: 'text/html', 'accept-language': 'et' };
@@ -79,7 +79,7 @@ describe('A user with a browser', () => {
     }
   });
 
-  it('is distinguished from a program, which gets the same answer as before', async () => {
+  it('are distinguished from programs, which get the same answer as before', async () => {
     for (const route of routes.filter(({ surface }) => surface !== 'page')) {
       const seen = new Set<string>();
       for (const program of PROGRAMS) {
@@ -94,7 +94,7 @@ describe('A user with a browser', () => {
     }
   });
 
-  it('gets a page for an unknown address of any form', async () => {
+  it('get a page for an unknown address of any form', async () => {
     for (const path of ['/nowhere', '/a/b/c/d/e', '/acme/nowhere', '/%', '/%00', '/session/../x', '//']) {
       const answer = await ask(path, { ...BROWSER, 'accept-language': 'fr-BE' });
       expect(answer.status, path).to.be.within(400, 404);
@@ -104,12 +104,12 @@ describe('A user with a browser', () => {
     }
   });
 
-  it('gets errors of the administrative interface as JSON, since those are for operators', async () => {
+  it('get errors of the administrative interface as JSON, since those are for operators', async () => {
     const { status, headers } = await ask('/session', BROWSER);
     expect([status, headers['content-type']]).to.deep.equal([401, 'application/problem+json']);
   });
 
-  it('is redirected to the wallet with an offer or a request, which stays unchanged', async () => {
+  it('are redirected to the wallet with an offer or a request, which stays unchanged', async () => {
     const { uri, session } = await created(service, token, '/issuer/offer', offerBody('card'));
     const address = new URL(new URL(uri).searchParams.get('credential_offer_uri') ?? '');
     const shown = await ask(address.pathname, { ...BROWSER, 'accept-language': 'da' });
@@ -129,20 +129,20 @@ describe('A user with a browser', () => {
     }
   });
 
-  it('is redirected to the wallet where only wallets post', async () => {
+  it('are redirected to the wallet where only wallets post', async () => {
     const answer = await ask('/acme/credential', { ...BROWSER, 'accept-language': 'ga' });
     expect(answer.status).to.equal(405);
     expectPage(answer, 'ga', 'a credential endpoint');
     expect(answer.headers['allow']).to.equal('POST');
   });
 
-  it('gets a page that lists have no form for browsers', async () => {
+  it('get a page for lists that have no form for browsers', async () => {
     const answer = await ask('/acme/status-list/x?time=1', { accept: 'text/html', 'accept-language': 'lt' });
     expect(answer.status).to.equal(501);
     expectPage(answer, 'lt', 'a status list of the past');
   });
 
-  it('is asked to wait after too many calls', async () => {
+  it('are asked to wait after too many calls', async () => {
     const headers = { ...BROWSER, 'accept-language': 'hr', 'x-forwarded-for': '9.9.9.9' };
     let answer = await ask('/acme/offer/x', headers);
     for (let calls = 0; answer.status !== 429 && calls < 400; calls++) {
@@ -154,7 +154,7 @@ describe('A user with a browser', () => {
     expect(Number(answer.headers['retry-after'])).to.be.within(1, 60);
   });
 
-  it('is asked to wait while the database is unavailable, and sees internal errors as a page', async () => {
+  it('are asked to wait while the database is unavailable, and get internal errors as a page', async () => {
     const store = service.service.container.get(Store);
     const failing = async (error: Error) => {
       const stub = sinon.stub(store, 'read').throws(error);
@@ -173,7 +173,7 @@ describe('A user with a browser', () => {
     for (const { text } of [away, fault]) expect(text).to.not.include('secret');
   });
 
-  it('sees at the root what the service is, and programs get the same answer as before', async () => {
+  it('get a description of the service at the root, and programs get the same answer as before', async () => {
     const page = await ask('/', { ...BROWSER, 'accept-language': 'el' });
     expect([page.status, page.headers['content-type']]).to.deep.equal([200, PAGE_TYPE]);
     expect(page.text)
@@ -187,7 +187,7 @@ describe('A user with a browser', () => {
     }
   });
 
-  it('gets errors in the design of the tenant unless it is suspended or unknown', async () => {
+  it('get errors in the design of the tenant unless it is suspended or unknown', async () => {
     const display = [{ name: 'Ministério', locale: 'pt' }];
     await created(service, token, '/issuer/config', { display, pages: { backgroundColor: '#440000' } });
     const refused = await ask('/acme/offer/x', { ...BROWSER, 'accept-language': 'ja' });
@@ -206,7 +206,7 @@ describe('A user with a browser', () => {
     expect((await suspend('active')).status).to.equal(200);
   });
 
-  it('may close the window after an answer, in the language of the browser', async () => {
+  it('get a page after an answer that may be closed, in the language of the browser', async () => {
     const { status, text } = await ask('/acme/presented', { ...BROWSER, 'accept-language': 'ro' });
     expect(status).to.equal(200);
     expect(text).to.include('<html lang="ro">').and.include('Puteți închide această fereastră.');
@@ -366,7 +366,7 @@ describe('The consent page', () => {
     await configure({});
   });
 
-  it('works without sight: one main heading, one main landmark and labels for each control', async () => {
+  it('works with screen readers: one main heading, one main landmark and labels for each control', async () => {
     const { text } = await open('en');
     for (const once of ['<main>', '<h1>', '<header>', '<footer>', '<title>']) {
       expect(text.split(once), once).to.have.length(2);

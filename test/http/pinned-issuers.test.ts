@@ -11,7 +11,7 @@ const FORMATS = [
   ['an mdoc', LICENCE_QUERY, 'licence'],
 ] as const;
 
-describe('A pinned issuer', () => {
+describe('pinned issuer certificate', () => {
   let world: World;
   /** A certificate that calls itself a CA, may not sign documents and is for something else. */
   let odd: Certified;

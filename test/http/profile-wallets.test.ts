@@ -19,7 +19,7 @@ type Change = {
 const CARD = { scope: 'card' };
 const NONCE = /^[A-Za-z0-9_-]{20,}$/;
 
-describe('A wallet of a tenant with the profile haip', () => {
+describe('wallet of a tenant with the profile haip', () => {
   let world: ChainedWorld;
   let provider: WalletProvider;
   let token: string;
@@ -191,7 +191,7 @@ describe('A wallet of a tenant with the profile haip', () => {
     expect((await collect(access_token, { nonce: nonceOf(bare) })).status).to.equal(200);
   });
 
-  it('learns all of that from the metadata of both servers', async () => {
+  it('gets these requirements from the metadata of both servers', async () => {
     for (const path of ['/acme', '/acme/chained-as']) {
       const { body } = await world.service.call('GET', `/.well-known/oauth-authorization-server${path}`);
       expect(body.token_endpoint_auth_methods_supported).to.include('attest_jwt_client_auth');

@@ -79,7 +79,7 @@ describe('The profile of a tenant', () => {
     const body = { id: 'own', usageType: 'access', key, certificates: [pem(own)] };
     const answer = await call('POST', '/key-chain/import', strict, body);
     expect(answer.status, answer.text).to.equal(400);
-    expect(answer.text).to.include('a self-signed certificate is accepted by no wallet');
+    expect(answer.text).to.include('no wallet accepts a self-signed certificate');
   });
 
   it('sets omitted values, in answers and for wallets', async () => {
@@ -174,7 +174,7 @@ describe('A verifier with the profile haip', () => {
   });
   after(() => shop.close());
 
-  it('sends requests in the ways of HAIP', async () => {
+  it('sends requests in the modes of HAIP', async () => {
     const { payload, link } = await shop.ask('back').then((asked) => ({ ...asked, link: new URL(asked.uri) }));
     expect([...link.searchParams.keys()].toSorted()).to.deep.equal(['client_id', 'request_uri']);
     expect(payload['client_id']).to.match(/^x509_hash:/);
@@ -184,7 +184,7 @@ describe('A verifier with the profile haip', () => {
     expect(jwks.keys[0]).to.include({ kty: 'EC', crv: 'P-256', alg: 'ECDH-ES', use: 'enc' });
   });
 
-  it('counts a result after the return of the browser, although its configuration does not require it', async () => {
+  it('completes a session after the return of the browser, although its configuration does not require it', async () => {
     const shown = (await shop.call('GET', '/verifier/config/back')).body;
     expect(shown.requireResponseCode, 'as it was written').to.equal(null);
     const asked = await shop.ask('back');
@@ -305,7 +305,7 @@ describe('The profile of the European wallet', () => {
     expect(paths).to.include('issuance-configuration/default.registrationCert');
   });
 
-  describe('lets a wallet unit', () => {
+  describe('for a wallet unit', () => {
     let provider: WalletProvider;
     let registrar: TestRegistrar;
     let euro: string;
@@ -369,7 +369,7 @@ describe('The profile of the European wallet', () => {
       return by.request(access, 'pid', { headers, body });
     };
 
-    it('read the requirements of an issuer', async () => {
+    it('publishes the requirements of the issuer', async () => {
       const { body } = await service.call('GET', '/.well-known/openid-credential-issuer/euro');
       expect(body.issuer_info[0].format).to.equal('registration_cert');
       const { pid } = body.credential_configurations_supported;
@@ -384,7 +384,7 @@ describe('The profile of the European wallet', () => {
       expect(credential_configurations_supported).to.deep.equal(body.credential_configurations_supported);
     });
 
-    it('get a batch for attested keys, and nothing for other keys', async () => {
+    it('issues a batch for attested keys, and nothing for other keys', async () => {
       const issued = await collect(2, true);
       expect(issued.status, issued.text).to.equal(200);
       expect(issued.body.credentials).to.have.length(2);

@@ -142,7 +142,7 @@ describe('proofs of holder keys', () => {
     });
   });
 
-  describe('the answer to a request', () => {
+  describe('the answer to a credential request', () => {
     type Case = [string, Id, () => Promise<unknown>, string];
     const both = (text: () => Promise<string>): (() => Promise<unknown>)[] => [
       async () => ({ attestation: [await text()] }),

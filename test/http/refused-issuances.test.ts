@@ -17,7 +17,7 @@ const REPEATS = 15;
 /** A wallet with an access token for an offer. */
 type Holder = { readonly wallet: RawWallet; readonly token: string; readonly session: string };
 
-describe('A rejected issuance', () => {
+describe('rejected issuance', () => {
   let service: TestService;
   let backend: Backend;
   let tenants = 0;
@@ -81,7 +81,7 @@ describe('A rejected issuance', () => {
   }
 
   for (const id of ['inline', 'hooked']) {
-    it(`takes no entry from the status list when its nonce was used (${id})`, async () => {
+    it(`allocates no status list entry when its nonce was used (${id})`, async () => {
       const holder = await offered(id);
       const body = await bodyOf(holder, id);
       const first = await holder.wallet.request(holder.token, id, { body });
@@ -95,7 +95,7 @@ describe('A rejected issuance', () => {
       await expectRoom(first, BATCH);
     });
 
-    it(`takes no entry from the status list in concurrent requests either (${id})`, async () => {
+    it(`allocates no status list entry for concurrent requests with a used nonce (${id})`, async () => {
       const holder = await offered(id);
       const body = await bodyOf(holder, id);
       const first = await holder.wallet.request(holder.token, id, { body });
@@ -104,7 +104,7 @@ describe('A rejected issuance', () => {
       await expectRoom(first, BATCH);
     });
 
-    it(`takes no entry from the status list once its session was revoked (${id})`, async () => {
+    it(`allocates no status list entry once its session was revoked (${id})`, async () => {
       const holder = await offered(id);
       const first = await ask(holder, id);
       await call('/session/revoke', { sessionId: holder.session, status: 1 });
@@ -119,7 +119,7 @@ describe('A rejected issuance', () => {
       await expectRoom(first, BATCH);
     });
 
-    it(`takes no entry from the status list past the last issuance of its session (${id})`, async () => {
+    it(`allocates no status list entry beyond the issuance limit of its session (${id})`, async () => {
       const holder = await offered(id);
       const first = await ask(holder, id, 1);
       for (let issued = 1; issued < MAX_ISSUANCES; issued++) {
@@ -158,7 +158,7 @@ const CARD = {
   claims: { name: 'Ada' },
 };
 
-describe('A wallet that is rejected during the issuance', () => {
+describe('error record of a wallet that is rejected during the issuance', () => {
   let service: TestService;
   let token: string;
   before(async () => {
@@ -178,7 +178,7 @@ describe('A wallet that is rejected during the issuance', () => {
   }
   const wrong = () => ({ credential_configuration_id: 'card', proofs: { jwt: [keyProof(newKey(), 'https://elsewhere.example', 'x')] } });
 
-  it('leaves the error, its reason, time and log id in the session, and still gets its credential', async () => {
+  it('contains the error, its reason, time and log id, and does not prevent the credential', async () => {
     const { wallet, accessToken, shown } = await collecting();
     expect((await shown()).attempts).to.equal(undefined);
     const refused = await wallet.request(accessToken, 'card', { body: wrong() });
@@ -197,7 +197,7 @@ describe('A wallet that is rejected during the issuance', () => {
     expect([after.status, after.attempts.length]).to.deep.equal(['completed', 1]);
   });
 
-  it('leaves at most twenty attempts, and none of a normal flow', async () => {
+  it('contains at most twenty attempts, and none of a normal flow', async () => {
     const { wallet, accessToken, shown } = await collecting();
     for (let i = 0; i < 22; i++) await wallet.request(accessToken, 'card', { body: wrong() });
     expect((await shown()).attempts).to.have.length(20);
@@ -215,7 +215,7 @@ describe('A wallet that is rejected during the issuance', () => {
       return { wallet, uri, attempts };
     };
 
-    it('leaves a wrong transaction code, then gets its token', async () => {
+    it('contains a wrong transaction code, and the wallet gets its token afterwards', async () => {
       const { wallet, uri, attempts } = await offered({ tx_code: '4711' });
       const code = await wallet.code(uri);
       for (const tx_code of ['0000', '']) {
@@ -230,7 +230,7 @@ describe('A wallet that is rejected during the issuance', () => {
       expect(await attempts()).to.have.length(2);
     });
 
-    it('leaves a missing DPoP proof, and not a used or unknown code', async () => {
+    it('contains a missing DPoP proof, and not a used or unknown code', async () => {
       const { wallet, uri, attempts } = await offered();
       const code = await wallet.code(uri);
       expect((await wallet.redeem('unknown')).status).to.equal(400);
@@ -241,7 +241,7 @@ describe('A wallet that is rejected during the issuance', () => {
       expect(await attempts()).to.have.length(1);
     });
 
-    it('leaves a wrong code verifier and a refresh without a proof', async () => {
+    it('contains a wrong code verifier and a refresh without a proof', async () => {
       const { wallet, uri, attempts } = await offered({ flow: 'authorization_code' });
       const code = await wallet.authorize(await wallet.push(uri, 'card'));
       expect((await wallet.redeemCode(code, { code_verifier: 'x'.repeat(43) })).status).to.equal(400);
@@ -252,7 +252,7 @@ describe('A wallet that is rejected during the issuance', () => {
       ]);
     });
 
-    it('leaves a missing wallet attestation, and no normal step', async () => {
+    it('contains a missing wallet attestation, and no normal step', async () => {
       await created(service, token, '/issuer/config', {
         ...{ display: [{ name: 'Acme', locale: 'en' }], walletAttestationRequired: true, dPopNonce: 'required' },
         walletClients: [{ client_id: 'https://other.example', jwks: { keys: [newKey().jwk] } }],
@@ -267,14 +267,14 @@ describe('A wallet that is rejected during the issuance', () => {
     });
   });
 
-  it('leaves nothing without a valid token', async () => {
+  it('contains nothing without a valid token', async () => {
     const { wallet, accessToken, shown } = await collecting();
     const forged = `${accessToken.slice(0, -4)}AAAA`;
     expect((await wallet.request(forged, 'card')).status).to.equal(401);
     expect((await shown()).attempts).to.equal(undefined);
   });
 
-  it('leaves that its token was revoked', async () => {
+  it('contains the use of a revoked token', async () => {
     const { wallet, accessToken, shown } = await collecting();
     const { grant_id: id } = decode(accessToken).payload as { grant_id: string };
     const store = service.service.container.get(Store);

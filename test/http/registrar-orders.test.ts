@@ -8,7 +8,7 @@ import { createTenant } from '../support/test-service.ts';
 
 const ISSUED = '/registration-certificates';
 
-describe('A registration certificate that is ordered by hand', () => {
+describe('registration certificate that is ordered manually', () => {
   let world: RegistrarWorld;
   let registrar: TestRegistrar;
 
@@ -35,12 +35,12 @@ describe('A registration certificate that is ordered by hand', () => {
     expect(saved.status, saved.text).to.equal(201);
   });
 
-  it('is a new one each time', async () => {
+  it('is newly issued each time', async () => {
     const bodies = await Promise.all([1, 2].map(() => order({ body: { credentials: REGISTERED } })));
     expect(bodies[0]?.body.id).to.be.a('string').and.not.equal(bodies[1]?.body.id);
   });
 
-  it('may be one of an issuer', async () => {
+  it('can be one of an issuer', async () => {
     const provided_attestations = [{ format: 'dc+sd-jwt', meta: { vct_values: ['urn:card:1'] } }];
     expect((await order({ body: { provided_attestations } })).status).to.equal(201);
     expect(registrar.at(ISSUED)[0]?.body).to.deep.include({ provided_attestations });
@@ -69,13 +69,13 @@ describe('A registration certificate that is ordered by hand', () => {
     expectInvalid(await order({}), '', 'exactly one');
     expectInvalid(await order({ id: 'x', body: {} }), '', 'exactly one');
     expectInvalid(await order({ body: { rpId: 'party-2' } }), 'body.rpId');
-    expectInvalid(await order({ body: {} }), 'body.credentials', 'needs credentials');
-    expectInvalid(await order({ id: 'nothing' }), 'id', 'of this id');
+    expectInvalid(await order({ body: {} }), 'body.credentials', 'requires credentials');
+    expectInvalid(await order({ id: 'nothing' }), 'id', 'with this id');
     const nowhere = { body: {}, presentationConfigurationId: 'nothing' };
     expectInvalid(await order(nowhere), 'presentationConfigurationId', 'There is no');
     const narrow = { jwt: registrar.certificate([]), presentationConfigurationId: 'check' };
     expectInvalid(await order(narrow), 'jwt', 'does not cover the query');
-    expectInvalid(await order({ jwt: 'a.b.c' }), 'jwt', 'no compact JWS');
+    expectInvalid(await order({ jwt: 'a.b.c' }), 'jwt', 'not a compact JWS');
     expect(registrar.at(ISSUED)).to.deep.equal([]);
     registrar.answers.set('/api', (response) => response.writeHead(200).end('[]'));
     expectUnavailable(await order({ id: 'x' }), 'no registrar says');
@@ -90,7 +90,7 @@ describe('A registration certificate that is ordered by hand', () => {
   });
 });
 
-describe('A presentation before an issuance', () => {
+describe('presentation before an issuance', () => {
   it('is requested with the registration certificate, and never without it', async () => {
     const issuer = await Issuer.open();
     const registrar = await TestRegistrar.start();
@@ -135,7 +135,7 @@ const credential = (id: string, vct: string) => ({
   claims: { name: 'Ada' },
 });
 
-describe('The registration certificate of an issuer', () => {
+describe('registration certificate of an issuer', () => {
   let world: RegistrarWorld;
 
   beforeEach(async () => {
@@ -168,7 +168,7 @@ describe('The registration certificate of an issuer', () => {
     expect(await info()).to.equal(undefined);
   });
 
-  it('is rejected where it does not cover the issued types, by any of its names', async () => {
+  it('is rejected if it does not cover the issued types, by any of their names', async () => {
     ok(await write('/issuer/credentials', credential('pid', 'urn:pid:1')));
     const wrong = [
       undefined,
@@ -228,7 +228,7 @@ describe('The registration certificate of an issuer', () => {
     ok(await write('/issuer/config', body, clerk));
   });
 
-  it('cannot be ordered without a configured registrar, and the write says so at once', async () => {
+  it('cannot be ordered without a configured registrar, which the write reports at once', async () => {
     const { token } = await createTenant(world.service, 'lonely', { profile: 'eu' });
     const order = { registrationCert: { body: {} } };
     expectInvalid(await write('/issuer/config', { display, ...order }, token), 'registrationCert', 'POST /registrar/config');

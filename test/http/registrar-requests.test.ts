@@ -16,7 +16,7 @@ const ISSUED = '/registration-certificates';
 const [PID] = REGISTERED;
 const wider = { credentials: [{ ...REGISTERED_QUERY.credentials[0], claims: [{ path: ['given_name'] }, { path: ['family_name'] }] }] };
 
-describe('The registration certificate of a request', () => {
+describe('registration certificate of a request', () => {
   let world: RegistrarWorld;
   let registrar: TestRegistrar;
   let count = 0;
@@ -95,7 +95,7 @@ describe('The registration certificate of a request', () => {
       expect(registrar.at(ISSUED)[2]?.body).to.deep.include({ purpose: own });
     });
 
-    it('has no other place in a request, and is rejected nowhere', async () => {
+    it('is accepted at one place of a request, and rejected at any other', async () => {
       const purpose = [{ lang: 'en', content: 'Opening an account' }];
       const certificate = registrar.certificate(REGISTERED);
       for (const registrationCert of [null, { jwt: certificate }]) {
@@ -111,16 +111,16 @@ describe('The registration certificate of a request', () => {
 
     it('needs a purpose, a privacy policy and a support contact', async () => {
       await world.configure({ registrationCertificateDefaults: undefined });
-      await refused({ body: {} }, 'registrationCert.body.privacy_policy', 'needs privacy_policy');
+      await refused({ body: {} }, 'registrationCert.body.privacy_policy', 'requires privacy_policy');
       await world.configure();
       expect(registrar.at(ISSUED)).to.deep.equal([]);
     });
 
     const less: [string, object[] | undefined, string][] = [
-      ['nothing', undefined, 'no dc+sd-jwt with this meta'],
-      ['another type', [{ ...PID, claims: undefined, meta: { vct_values: ['urn:other'] }, claim: PID?.claims }], 'no dc+sd-jwt'],
+      ['nothing', undefined, 'the format dc+sd-jwt with this meta'],
+      ['another type', [{ ...PID, claims: undefined, meta: { vct_values: ['urn:other'] }, claim: PID?.claims }], 'the format dc+sd-jwt'],
       ['another claim', [{ ...PID, claims: undefined, claim: [{ path: ['age'] }] }], '["given_name"]'],
-      ['no claim', [{ ...PID, claims: undefined, claim: [] }], 'no dc+sd-jwt'],
+      ['no claim', [{ ...PID, claims: undefined, claim: [] }], 'the format dc+sd-jwt'],
     ];
     for (const [what, credentials, message] of less) {
       it(`is rejected when it covers ${what}`, async () => {
@@ -159,7 +159,7 @@ describe('The registration certificate of a request', () => {
       }
     });
 
-    it('is never omitted: no registrar, no request', async () => {
+    it('is never omitted: without a registrar, no request is created', async () => {
       registrar.payload = { exp: now() + 2 };
       const { id } = await sent({ body: { intermediary: 'shorter' } });
       passTime(1_500);
@@ -266,7 +266,8 @@ describe('The registration certificate of a request', () => {
       }
     });
 
-    it('is rejected when it does not cover the query (V18)', async () => {
+    // V18
+    it('is rejected when it does not cover the query', async () => {
       const jwt = registrar.certificate(REGISTERED);
       await refused({ jwt }, 'registrationCert', '["family_name"]', { dcql_query: wider });
     });
@@ -294,7 +295,8 @@ describe('The registration certificate of a request', () => {
       await refused({ jwt: `${header}.${payload}.${signature}` }, 'registrationCert', 'its signature');
     });
 
-    it('is rejected once it has expired (V18)', async () => {
+    // V18
+    it('is rejected once it has expired', async () => {
       registrar.payload = { exp: now() - 57 };
       const { id } = await sent({ jwt: registrar.certificate(REGISTERED) });
       passTime(3_100);
@@ -352,7 +354,7 @@ describe('The registration certificate of a request', () => {
     it('is rejected when it is unknown, revoked or another one', async () => {
       // `.` and `..` would name the folder itself and the one above.
       for (const id of ['nothing', '.', '..']) {
-        await refused({ id }, 'registrationCert.id', 'no registration certificate of this id');
+        await refused({ id }, 'registrationCert.id', 'no registration certificate with this id');
       }
       const addresses = registrar.calls.map(({ path }) => path);
       expect(addresses).to.deep.equal(['/registration-certificates/nothing']);

@@ -18,7 +18,7 @@ const ORDER = { provided_attestations: [{ format: 'dc+sd-jwt', meta: {} }] };
 const obtain = (world: RegistrarWorld, token = world.token) =>
   world.call('POST', '/registrar/registration-certificate', { body: ORDER }, token);
 
-describe('The login at a registrar', () => {
+describe('registrar login', () => {
   let world: RegistrarWorld;
   let registrar: TestRegistrar;
 
@@ -69,7 +69,7 @@ describe('The login at a registrar', () => {
     }
   });
 
-  it('authenticates the client in the way of the provider', async () => {
+  it('authenticates the client by the method of the provider', async () => {
     await world.configure({ clientSecret: REGISTRAR_SECRET });
     expect(registrar.logins[0]?.authorization).to.match(/^Basic /);
     await world.configure();
@@ -93,7 +93,7 @@ describe('The login at a registrar', () => {
   it('sends its password only to the intended server', async () => {
     await world.configure();
     const other = await TestRegistrar.start();
-    expectInvalid(await world.call('PATCH', CONFIG, { oidcUrl: other.url }), 'password', 'again');
+    expectInvalid(await world.call('PATCH', CONFIG, { oidcUrl: other.url }), 'password', 'send the');
     expect(other.logins).to.deep.equal([]);
     const again = { oidcUrl: other.url, password: REGISTRAR_PASSWORD };
     expect((await world.call('PATCH', CONFIG, again)).status).to.equal(200);
@@ -101,7 +101,7 @@ describe('The login at a registrar', () => {
     await other.close();
   });
 
-  it('is rejected if it cannot be tried', async () => {
+  it('is rejected if it cannot be tested', async () => {
     const elsewhere = (changes: object) => world.call('POST', CONFIG, registrar.login({ ...changes }));
     expectUnavailable(await elsewhere({ oidcUrl: 'http://127.0.0.1:9' }), 'could not be reached');
     expectInvalid(await elsewhere({ oidcUrl: 'http://127.0.0.2' }), 'oidcUrl', 'OUTBOUND_ALLOW');
@@ -124,25 +124,25 @@ describe('The login at a registrar', () => {
       'with megabytes',
       '/.well-known',
       (response) => response.writeHead(200).end('x'.repeat(2 ** 21)),
-      (answer) => expectInvalid(answer, 'oidcUrl', 'too much'),
+      (answer) => expectInvalid(answer, 'oidcUrl', 'too large'),
     ],
     [
       'with garbage',
       '/token',
       (response) => response.writeHead(200).end('<html>'),
-      (answer) => expectInvalid(answer, 'oidcUrl', 'without a bearer token'),
+      (answer) => expectInvalid(answer, 'oidcUrl', 'returned no bearer token'),
     ],
     [
       'with a token of another kind',
       '/token',
       (response) => response.writeHead(200).end('{"access_token":"a","token_type":"DPoP"}'),
-      (answer) => expectInvalid(answer, 'oidcUrl', 'without a bearer token'),
+      (answer) => expectInvalid(answer, 'oidcUrl', 'returned no bearer token'),
     ],
     [
       'with a token that would be a header of its own',
       '/token',
       (response) => response.writeHead(200).end('{"access_token":"a\\r\\nX: y","token_type":"Bearer"}'),
-      (answer) => expectInvalid(answer, 'oidcUrl', 'without a bearer token'),
+      (answer) => expectInvalid(answer, 'oidcUrl', 'returned no bearer token'),
     ],
     ['that it is out of order', '/token', (response) => response.writeHead(503).end(), (answer) => expectUnavailable(answer, 'status 503')],
     [
@@ -168,7 +168,7 @@ describe('The login at a registrar', () => {
     expectUnavailable(await world.call('POST', CONFIG, registrar.login()), 'did not answer in time');
   });
 
-  it('is not tried for a PATCH that contains only defaults of certificates', async () => {
+  it('is not tested for a PATCH that contains only defaults of certificates', async () => {
     await world.configure();
     registrar.answers.set('/token', (response) => response.writeHead(500).end());
     const changed = await world.call('PATCH', CONFIG, { registrationCertificateDefaults: null });
@@ -176,7 +176,7 @@ describe('The login at a registrar', () => {
     expect((await world.call('PATCH', CONFIG, { password: REGISTRAR_PASSWORD })).status).to.not.equal(200);
   });
 
-  it('serves many calls, once for all concurrent requests', async () => {
+  it('is shared by many calls, once for all concurrent requests', async () => {
     await world.configure();
     await obtain(world);
     expect(registrar.logins).to.have.length(1);
@@ -240,7 +240,7 @@ describe('The login at a registrar', () => {
   });
 });
 
-describe('The password at a registrar', () => {
+describe('registrar password', () => {
   it('is in no database row, no answer and no log', async () => {
     const database = await databases()[0]?.open();
     if (database === undefined) throw new Error('SQLite is always there');
@@ -285,7 +285,7 @@ describe('The password at a registrar', () => {
 
 const PATH = '/registrar/access-certificate';
 
-describe('An access certificate', () => {
+describe('access certificate of the registrar', () => {
   let world: RegistrarWorld;
   let registrar: TestRegistrar;
 
@@ -344,7 +344,7 @@ describe('An access certificate', () => {
     expect(next.payload['client_id']).to.not.equal(asked.payload['client_id']);
   });
 
-  it('is for the named hosts and relying party', async () => {
+  it('is issued for the named hosts and relying party', async () => {
     registrar.parties.push({ id: 'party-2', name: 'Acme Shops' });
     const order = { keyChainId: undefined, certId: 'access', dns: ['a.example', 'b.example'], rpId: 'party-2' };
     const answer = await obtain(order);
@@ -382,14 +382,14 @@ describe('An access certificate', () => {
     ['no certificate', crt('none'), 'as PEM'],
     ['a list of something', crt(`-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----`), 'not a cert'],
     ['the certificate of its CA', (r) => crt(caPem())(r, r.req), 'not for this key'],
-    ['megabytes', (response) => response.writeHead(201).end(' '.repeat(2 ** 21)), 'too much'],
+    ['megabytes', (response) => response.writeHead(201).end(' '.repeat(2 ** 21)), 'too large'],
     ['a redirect', (response) => response.writeHead(307, { Location: '/api/x' }).end(), 'redirect'],
     ['that it is out of order', (response) => response.writeHead(502).end(), 'status 502'],
     ['never', (response) => response.destroy(), 'could not be reached'],
   ];
   const caPem = () => `-----BEGIN CERTIFICATE-----\n${registrar.ca.certificate}\n-----END CERTIFICATE-----`;
   for (const [what, answer, message] of answers) {
-    it(`is not obtained when the registrar answers ${what}`, async () => {
+    it(`is not issued when the registrar answers ${what}`, async () => {
       const before = await keyChain();
       registrar.answers.set('/api/access-certificates', answer);
       expectUnavailable(await obtain(), message);
@@ -397,7 +397,7 @@ describe('An access certificate', () => {
     });
   }
 
-  it('is not obtained when the registrar rejects the order', async () => {
+  it('is not issued when the registrar rejects the order', async () => {
     registrar.answers.set('/api/access-certificates', (response) => response.writeHead(403).end());
     expectInvalid(await obtain(), 'keyChainId', 'status 403');
   });

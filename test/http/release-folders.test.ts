@@ -17,7 +17,7 @@ const WITHHELD = [
   ...['trust-lists/notices.json', 'trust-lists/pid.json'],
 ].map((file) => `narrow/${file}`);
 
-describe('The configuration folder of an earlier release', function () {
+describe('configuration folder of an earlier release', function () {
   this.timeout(60_000);
   let service: TestService | undefined;
   afterEach(async () => {
@@ -96,7 +96,7 @@ describe('The configuration folder of an earlier release', function () {
     await service.close();
     service = undefined;
     const { stderr } = await checked(folder.path);
-    expect(stderr).to.match(/needs\.json: .*it needs a file that is not imported/);
+    expect(stderr).to.match(/needs\.json: .*it requires a file that is not imported/);
     folder.remove();
     database.remove();
   });

@@ -8,7 +8,7 @@ import { createTenant } from '../support/test-service.ts';
 // biome-ignore lint/suspicious/noExplicitAny: members of requests
 type Members = Record<string, any>;
 
-describe('A presentation request', () => {
+describe('presentation request', () => {
   let shop: Shop;
   let held: Held;
 
@@ -43,7 +43,7 @@ describe('A presentation request', () => {
     await refusedConfiguration({ logoUri: 'javascript:alert(1)' }, 'logoUri');
   });
 
-  describe('by x509_san_dns', () => {
+  describe('with x509_san_dns', () => {
     it('contains the host of the access certificate and of the response address', async () => {
       await shop.configure({ id: 'dns', clientIdPrefix: 'x509_san_dns' });
       const asked = await shop.ask('dns');
@@ -55,7 +55,7 @@ describe('A presentation request', () => {
       expect(new URL(asked.uri).searchParams.get('client_id')).to.equal(asked.payload['client_id']);
       expect((await shop.present(asked, held)).status).to.equal(200);
     });
-    it('is rejected in the offer if the access certificate has another host or none', async () => {
+    it('is rejected on creation if the access certificate has another host or none', async () => {
       const { token } = await createTenant(shop.service, 'elsewhere');
       const call = (method: string, path: string, json?: object) => shop.service.call(method, path, { token, ...(json && { json }) });
       const authority = await certify({ name: 'CA', ca: true });
@@ -89,7 +89,7 @@ describe('A presentation request', () => {
     });
   });
 
-  describe('by redirect_uri', () => {
+  describe('with redirect_uri', () => {
     before(() => shop.configure({ id: 'unsigned', clientIdPrefix: 'redirect_uri' }));
 
     it('is contained in the link, unsigned, with the response address as its client id', async () => {
@@ -114,7 +114,7 @@ describe('A presentation request', () => {
       expect(answer.status, answer.text).to.equal(200);
       expect((await shop.session(session))['status']).to.equal('completed');
     });
-    it('has nothing to fetch', async () => {
+    it('has no request object to fetch', async () => {
       const { session } = await offer('unsigned');
       const { requestUrl, requestObject } = await shop.session(session);
       expect(requestObject).to.equal(undefined);
@@ -125,17 +125,17 @@ describe('A presentation request', () => {
       refusedConfiguration({ clientIdPrefix: 'redirect_uri', requestUriMethod: 'post' }, 'requestUriMethod'));
   });
 
-  describe('starts', () => {
-    it('wallets of a scheme, or one wallet by its address', async () => {
+  describe('with an invocation URI', () => {
+    it('starts wallets of a scheme, or one wallet by its address', async () => {
       await shop.configure({ id: 'haip', invocationUri: 'haip-vp://' });
       expect((await offer('haip')).uri).to.match(/^haip-vp:\/\/\?client_id=x509_hash%3A/);
       await shop.configure({ id: 'link', invocationUri: 'https://wallet.example/start?v=1' });
       expect((await offer('link')).uri).to.match(/^https:\/\/wallet\.example\/start\?v=1&client_id=/);
     });
     for (const invocationUri of [...['http://wallet.example', 'javascript://x', 'openid4vp:', 'file:///etc', 'https://w.example/#x', '']]) {
-      it(`nothing by "${invocationUri}"`, () => refusedConfiguration({ invocationUri }, 'invocationUri'));
+      it(`is rejected for "${invocationUri}"`, () => refusedConfiguration({ invocationUri }, 'invocationUri'));
     }
-    it('a wallet by a private scheme, with a warning when the service does not know it', async () => {
+    it('starts a wallet by a private scheme, with a warning when the service does not know it', async () => {
       const warned = async (invocationUri: string) => {
         const body = { id: 'scheme', dcql_query: QUERY, invocationUri };
         const { warnings } = (await shop.call('POST', '/verifier/config', body)).body;
@@ -158,7 +158,7 @@ describe('A presentation request', () => {
       expect((await offered('swiyu://')).body).to.not.have.property('warnings');
       expect((await offered('ms-word://')).status).to.equal(400);
     });
-    it('a warning if the link is too long for a QR code, also on the page', async () => {
+    it('returns a warning if the link is too long for a QR code, also on the page', async () => {
       const claims = Array.from({ length: 40 }, (_, index) => ({ path: [`some_element_${index}`] }));
       const [credential] = QUERY.credentials;
       const query = { credentials: [{ ...credential, claims }] };
@@ -171,7 +171,7 @@ describe('A presentation request', () => {
       const short = await shop.call('POST', '/verifier/config', { id: 'long', dcql_query: query });
       expect(JSON.stringify(short.body.warnings)).to.not.match(/QR code/);
     });
-    it('wallets with the hint to fetch it by POST', async () => {
+    it('tells wallets to fetch it by POST', async () => {
       expect((await offer('check')).uri).to.not.include('request_uri_method');
       await shop.configure({ id: 'posting', requestUriMethod: 'post' });
       const { uri } = await offer('posting');
@@ -248,7 +248,7 @@ describe('A presentation request', () => {
 
     const unable: readonly [string, object][] = [
       ['other formats', { vp_formats_supported: { jwt_vc_json: {} } }],
-      ['formats that are none', { vp_formats_supported: 'dc+sd-jwt' }],
+      ['formats that are invalid', { vp_formats_supported: 'dc+sd-jwt' }],
       ['other algorithms', { vp_formats_supported: { 'dc+sd-jwt': { 'sd-jwt_alg_values': ['ES256K'] } } }],
       ['other algorithms of its own', { vp_formats_supported: { 'dc+sd-jwt': { 'kb-jwt_alg_values': ['RS256'] } } }],
       ['other ways to answer', { response_modes_supported: ['fragment', 'direct_post'] }],
@@ -263,7 +263,7 @@ describe('A presentation request', () => {
         'a key on another curve',
         { jwks: { keys: [{ kty: 'EC', crv: 'P-384', x: 'AA', y: 'AA' }] }, request_object_encryption_alg_values_supported: ['ECDH-ES'] },
       ],
-      ['keys that are no set', { jwks: [] }],
+      ['keys that are not a set', { jwks: [] }],
       [
         'other encryption of requests',
         { jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }] }, request_object_encryption_alg_values_supported: ['RSA-OAEP'] },
@@ -282,7 +282,7 @@ describe('A presentation request', () => {
     }
   });
 
-  it('contains the attachments of the operator, objects and texts', async () => {
+  it('contains the verifier attestations of the operator as objects and texts', async () => {
     const attached = [
       { format: 'statement', data: { purpose: 'age' } },
       { format: 'registration_cert', data: 'eyJhbGciOiJFUzI1NiJ9.e30.AAAA', credential_ids: ['card'] },
@@ -300,7 +300,7 @@ describe('A presentation request', () => {
   });
 });
 
-describe('A presentation configuration that changes while a request is open', () => {
+describe('presentation configuration that changes while a request is open', () => {
   let shop: Shop;
   let held: Held;
 
@@ -351,7 +351,7 @@ describe('A presentation configuration that changes while a request is open', ()
     expect((await shop.session(made.body.session))['status']).to.equal('completed');
   });
 
-  it('has no secret of the rules in the session as it is shown', async () => {
+  it('shows no secret of the former rules in the session', async () => {
     await shop.configure({ id: 'q' });
     const asked = await shop.ask('q');
     expect(await shop.session(asked.session)).to.not.have.property('policy');

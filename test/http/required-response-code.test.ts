@@ -7,7 +7,7 @@ import { type Asked, bind, encrypt, type Held, Shop } from '../support/present.t
 
 const REDIRECT = 'https://shop.example/done/{sessionId}';
 
-describe('A presentation whose result waits for the response code', () => {
+describe('presentation whose result waits for the response code', () => {
   let shop: Shop;
   let held: Held;
 
@@ -74,7 +74,7 @@ describe('A presentation whose result waits for the response code', () => {
     expect(shop.backend.calls[0]?.headers['idempotency-key']).to.equal(seen.body.deliveries[0].id);
   });
 
-  it('fails when the webhook does, and offers no second way', async () => {
+  it('fails when the webhook fails, and accepts no second code', async () => {
     const { asked, code } = await answered('down');
     const seen = await bring(asked.session, code);
     expect([seen.status, seen.body.status, seen.body.failure.code]).to.deep.equal([200, 'failed', 'webhook_failed']);
@@ -114,7 +114,7 @@ describe('A presentation whose result waits for the response code', () => {
     }
   });
 
-  it('needs an address for the code, in the configuration or the request', async () => {
+  it('requires an address for the code, in the configuration or the request', async () => {
     const json = { response_type: 'uri', requestId: 'nowhere' };
     const refused = await shop.call('POST', '/verifier/offer', json);
     expect(refused.status, refused.text).to.equal(400);

@@ -6,7 +6,7 @@ import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
 import { decode, issue } from '../support/present.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-describe('HEAD', () => {
+describe('HEAD requests', () => {
   let service: TestService;
   let token: string;
 
@@ -16,14 +16,14 @@ describe('HEAD', () => {
   });
   after(() => service.close());
 
-  it('is answered for routes where GET only reads public data', async () => {
+  it('are answered for routes whose GET only reads public data', async () => {
     for (const path of ['/', '/health', '/acme/.well-known/jwks.json']) {
       const answer = await service.call('HEAD', path);
       expect([answer.status, answer.text], path).to.deep.equal([200, '']);
     }
   });
 
-  it('never has the effect of GET', async () => {
+  it('never have the effect of GET', async () => {
     const made = await service.call('POST', '/client', { token, json: { clientId: 'once', roles: ['issuance:offer'] } });
     expect(made.status, made.text).to.equal(201);
     for (const path of ['/client/once/secret', '/session', '/client/once', '/acme/credential-offer/x']) {
@@ -129,7 +129,7 @@ const OPEN: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
   gzip: (bytes) => gunzipSync(bytes),
 };
 
-describe('Compressed answers', () => {
+describe('compressed answers', () => {
   let service: TestService;
   let token: string;
   let published: string[];
@@ -195,7 +195,7 @@ describe('Compressed answers', () => {
     };
   };
 
-  it('are returned for public data, by the weights of the client, and the same after decompression', async () => {
+  it('are returned for public data, by the weights of the client, and equal the original after decompression', async () => {
     for (const path of published) {
       const plain = await inEncoding(path, 'identity');
       expect([plain.status, plain.headers['content-encoding']], path).to.deep.equal([200, undefined]);
@@ -217,7 +217,7 @@ describe('Compressed answers', () => {
     }
   });
 
-  it('say that they depend on the encoding, besides the other headers', async () => {
+  it('have a Vary header for the encoding, besides the other headers', async () => {
     for (const path of published) {
       for (const encoding of ['br', 'identity']) {
         const vary = (await inEncoding(path, encoding)).headers.vary?.split(', ') ?? [];
@@ -238,7 +238,7 @@ describe('Compressed answers', () => {
     }
   });
 
-  it('have an ETag for each encoding, which confirms only this encoding', async () => {
+  it('have an ETag for each encoding, which is valid only for this encoding', async () => {
     for (const path of published.filter((path) => /status-list|trust-list/.test(path))) {
       const tags = new Map<string, string>();
       for (const encoding of ['br', 'gzip', 'identity']) tags.set(encoding, (await inEncoding(path, encoding)).headers.etag ?? '');

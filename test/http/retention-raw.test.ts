@@ -97,7 +97,7 @@ for (const kind of servedDatabases()) {
       });
     }
 
-    it('is no exact time, and of the credentials only the run of indices and its day', async () => {
+    it('contains no exact time, and of the credentials only the index range and its day', async () => {
       for (const [mode, { ids }] of worlds) {
         for (const id of [ids.issuance, ids.verification]) {
           const rows = await rowsOf(id);
@@ -123,7 +123,7 @@ for (const kind of servedDatabases()) {
       }
     });
 
-    it('is never the reason why a backend had no credential for somebody', async () => {
+    it('contains no reason for a backend that had no credential for a user', async () => {
       for (const left of [untilThen, await everything()]) {
         expect(left.includes((worlds.get('anonymize') as Populated).ids.issuance)).to.equal(true);
         expect(left.includes(NOT_FOUND)).to.equal(false);

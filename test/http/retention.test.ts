@@ -13,7 +13,7 @@ import { startTestService, type TestService } from '../support/test-service.ts';
 
 const DEFAULTS = { ttlSeconds: 86_400 };
 
-describe('Sessions past the retention of their tenant', () => {
+describe('sessions past the retention of their tenant', () => {
   let service: TestService;
   let world: Populated;
   let lateOffer: string;
@@ -76,7 +76,7 @@ describe('Sessions past the retention of their tenant', () => {
     }
   });
 
-  it('leave credentials that can be revoked, during the retention of the session and after it', async () => {
+  it('keep credentials that can be revoked, during the retention of the session and after it', async () => {
     expect((await revoke(1)).status).to.equal(201);
     expect((await call('PUT', '/session-config', { cleanupMode: 'full' })).status).to.equal(200);
     expect((await cleanUp(301)).removed).to.be.greaterThan(2);
@@ -151,11 +151,11 @@ describe('Sessions past the retention of their tenant', () => {
   });
 });
 
-describe('The data of sessions in the database', () => {
+describe('session data in the database', () => {
   let database: TestDatabase | undefined;
   after(() => database?.drop());
 
-  it('contain no readable personal data: claims, keys and codes are sealed', async () => {
+  it('contains no readable personal data: claims, keys and codes are sealed', async () => {
     database = await databases()[0]?.open();
     if (database === undefined) throw new Error('SQLite is always there');
     const { url } = database;

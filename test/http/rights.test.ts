@@ -14,7 +14,7 @@ import {
 import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
 import { type Answer, createTenant, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
 
-describe('A client that is restricted to some configurations', () => {
+describe('client that is restricted to some configurations', () => {
   let service: TestService;
   let world: Populated;
   let routes: readonly Route[];
@@ -46,7 +46,7 @@ describe('A client that is restricted to some configurations', () => {
   const expectRefusal = (answer: Answer, status: number, code: string, message: string) =>
     expect([answer.status, answer.body?.code], `${message}: ${answer.text}`).to.deep.equal([status, code]);
 
-  it('cannot create offers or requests for others', async () => {
+  it('cannot create offers or requests for other configurations', async () => {
     const { credential, presentation } = world.ids;
     const question = { response_type: 'uri', requestId: presentation };
     expectRefusal(await call('POST', '/verifier/offer', question), 403, 'forbidden', 'question');
@@ -57,7 +57,7 @@ describe('A client that is restricted to some configurations', () => {
     expectRefusal(unknown, 403, 'forbidden', 'one that does not exist');
   });
 
-  it('cannot write others', async () => {
+  it('cannot write other configurations', async () => {
     const { credential, presentation } = world.ids;
     const card = credentialBody(credential, 'signing');
     expectRefusal(await call('POST', '/issuer/credentials', card), 403, 'forbidden', 'credential');
@@ -65,7 +65,7 @@ describe('A client that is restricted to some configurations', () => {
     expectRefusal(await call('POST', '/verifier/config', question), 403, 'forbidden', 'presentation');
   });
 
-  it('finds neither others nor their sessions at any address', async () => {
+  it('finds neither other configurations nor their sessions at any address', async () => {
     let hidden = 0;
     for (const route of routes) {
       for (const role of ['issuance:manage', 'presentation:manage']) {
@@ -83,7 +83,7 @@ describe('A client that is restricted to some configurations', () => {
     expectRefusal(await call('POST', '/session/revoke', revocation), 404, 'not_found', 'revocation');
   });
 
-  it('cannot require others before an issuance, and does not learn which exist', async () => {
+  it('cannot require other configurations before an issuance, and does not learn which exist', async () => {
     const asking = (presentationConfigId: string) => ({ iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId }] });
     const change = (json: object) => call('PATCH', '/issuer/credentials/mine', json);
     const replace = (json: object) => call('POST', '/issuer/credentials', { ...credentialBody('mine', 'signing'), ...json });
@@ -104,7 +104,7 @@ describe('A client that is restricted to some configurations', () => {
     expect((await change(asking(hidden))).status).to.equal(400);
   });
 
-  it('does not learn the ids of others from conflicts with them', async () => {
+  it('does not learn the ids of other configurations from conflicts with them', async () => {
     const { credential } = world.ids;
     const scope = (id: string) => ({ config: { ...credentialBody(id, 'signing').config, scope: 'taken' } });
     const whole = (path: string, json: object) => service.call('PATCH', path, { token: world.token, json });
@@ -119,7 +119,7 @@ describe('A client that is restricted to some configurations', () => {
     expect((await whole(`/issuer/credentials/${credential}`, { iaeActions: null })).status).to.equal(200);
   });
 
-  it('sees only its own in lists', async () => {
+  it('sees only its own configurations in lists', async () => {
     const ids = async (path: string) => (await call('GET', path)).body.map((entry: { id: string }) => entry.id) as string[];
     expect(await ids('/issuer/credentials')).to.deep.equal(['mine']);
     expect(await ids('/verifier/config')).to.deep.equal(['my-question']);
@@ -127,7 +127,7 @@ describe('A client that is restricted to some configurations', () => {
     expect(await ids('/session?limit=1')).to.have.length(1);
   });
 
-  it('does not see a session that mixes its own with others', async () => {
+  it('does not see a session that mixes its own configurations with others', async () => {
     const mixed = { ...offerBody('mine'), credentialConfigurationIds: ['mine', world.ids.credential] };
     const { session, uri } = await created(service, world.token, '/issuer/offer', mixed);
     expect((await call('GET', `/session/${session}`)).status).to.equal(404);
@@ -146,7 +146,7 @@ describe('A client that is restricted to some configurations', () => {
     expect(other.status, `nothing was barred: ${other.text}`).to.equal(200);
   });
 
-  it('does not see status lists of others', async () => {
+  it('does not see status lists of other configurations', async () => {
     const list = (json: object) => created(service, world.token, '/status-lists', json);
     const hidden = await list({ credentialConfigurationId: world.ids.credential });
     const visible = [await list({ credentialConfigurationId: 'mine' }), await list({})];
@@ -182,7 +182,7 @@ describe('A client that is restricted to some configurations', () => {
 const SINGLE =
   /^\w+ \/(client|tenant|issuer\/(credentials|offer|deferred)|verifier|session|credentials|registrar\/registration-certificate)(\/|$)/;
 
-describe('Objects that all configurations depend on', () => {
+describe('objects that all configurations depend on', () => {
   let service: TestService;
   let world: Populated;
   let routes: readonly Route[];
@@ -223,14 +223,14 @@ describe('Objects that all configurations depend on', () => {
     });
   }
 
-  it('are written by clients with empty lists, which mean all', async () => {
+  it('are written by clients with empty lists, which mean all configurations', async () => {
     const all = { allowedIssuanceConfigs: [], allowedPresentationConfigs: [] };
     const token = await addClient(world, 'all', { roles: TENANT_ROLES, ...all });
     expect((await service.call('DELETE', '/cache', { token })).status).to.equal(204);
   });
 });
 
-describe('Changed rights', () => {
+describe('changed rights', () => {
   let service: TestService;
   let world: Populated;
 
@@ -246,7 +246,7 @@ describe('Changed rights', () => {
     expect(answer.status, answer.text).to.equal(200);
   };
 
-  it('invalidate rights of an issued token: a role that is removed', async () => {
+  it('apply to an issued token: a removed role', async () => {
     const token = await addClient(world, 'demoted', { roles: ['issuance:manage', 'clients:manage'] });
     expect(await get('/client', token)).to.equal(200);
     await change('demoted', { roles: ['issuance:manage'] });
@@ -299,7 +299,7 @@ describe('Changed rights', () => {
   });
 });
 
-describe('A client that administers clients', () => {
+describe('client that administers clients', () => {
   let service: TestService;
   let world: Populated;
 
@@ -333,7 +333,7 @@ describe('A client that administers clients', () => {
   });
 });
 
-describe('The rights that a client may grant', () => {
+describe('rights that a client may grant', () => {
   let service: TestService;
   let world: { service: TestService; token: string };
   let restricted: string;

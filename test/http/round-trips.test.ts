@@ -9,7 +9,7 @@ const postgres = databases().find(({ name }) => name === 'postgres');
 
 const TRIES = 20;
 
-describe('the round trips to PostgreSQL', () => {
+describe('round trips to PostgreSQL', () => {
   let database: TestDatabase | undefined;
   let proxy: CountingProxy;
   let shop: Shop;
@@ -50,7 +50,7 @@ describe('the round trips to PostgreSQL', () => {
   }
 
   for (const id of ['card', 'card-status']) {
-    it(`of an issuance are one for each step (${id})`, async () => {
+    it(`are one for each step of an issuance (${id})`, async () => {
       const { service, acme } = shop;
       const expected = { offer: 1, 'fetching the offer': 1, token: 1, nonce: 0, credential: 1 };
       await expectTrips(expected, async () => {
@@ -85,7 +85,7 @@ describe('the round trips to PostgreSQL', () => {
     });
   }
 
-  it('of a verification are one for each step', async () => {
+  it('are one for each step of a verification', async () => {
     const { service, token } = shop;
     const held = await issue(service, shop.acme, 'card');
     // The issuer is another tenant of the service, so whether its keys are compromised is read as well.

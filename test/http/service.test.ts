@@ -12,7 +12,7 @@ import { RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
-describe('The service itself', () => {
+describe('service', () => {
   let service: TestService;
 
   before(async () => {
@@ -20,7 +20,7 @@ describe('The service itself', () => {
   });
   after(() => service.close());
 
-  it('says what it is', async () => {
+  it('describes itself at the root', async () => {
     const { status, body } = await service.call('GET', '/');
     expect(status).to.equal(200);
     expect(body).to.have.all.keys('name', 'version', 'commit', 'documentation', 'issuerUrlTemplate');
@@ -37,7 +37,7 @@ describe('The service itself', () => {
     expect(currentRelease().commit ?? '0'.repeat(40)).to.match(/^[0-9a-f]{40}$/);
   });
 
-  it('reports its health to everyone', async () => {
+  it('reports its health without a login', async () => {
     const { status, body } = await service.call('GET', '/health');
     const up = {
       database: { status: 'up' },
@@ -50,7 +50,7 @@ describe('The service itself', () => {
   });
 
   for (const { name, open } of servedDatabases()) {
-    it(`reports failed parts in the same format when ${name} is unavailable, and keeps running`, async function () {
+    it(`reports failed components in the same format when ${name} is unavailable, and keeps running`, async function () {
       const database = await open();
       if (database === undefined) return this.skip();
       const other = await startTestService({ DATABASE_URL: database.url });
@@ -87,10 +87,10 @@ describe('The service itself', () => {
     });
   }
 
-  describe('Every answer', () => {
+  describe('every answer', () => {
     const root = () => service.rootToken();
 
-    it('has an id of its own, and that of the caller as well', async () => {
+    it('has its own id, and the id of the caller as well', async () => {
       const ask = async (id: string) => {
         const { headers } = await service.call('GET', '/', { headers: { 'X-Request-Id': id } });
         return { own: headers.get('x-request-id'), caller: headers.get('x-caller-request-id') };
@@ -157,7 +157,7 @@ describe('The service itself', () => {
       expect(wanted.body.error_description).to.include('application/json or application/x-www-form-urlencoded');
     });
 
-    it('to another method of a fixed address is not that of a resource of this name', async () => {
+    it('to another method of a fixed address is not that of a resource with this name', async () => {
       const token = await service.rootToken();
       for (const [method, path, allow] of [
         ['GET', '/key-chain/import', 'POST'],
@@ -272,7 +272,7 @@ describe('The service itself', () => {
       }
     });
 
-    it('is found there by a wallet with only the link', async () => {
+    it('is found by a wallet with only the link', async () => {
       const post = (path: string, json: object) => behind.call('POST', path, { token, json });
       await post('/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
       await post('/issuer/credentials', {
@@ -306,7 +306,7 @@ describe('The service itself', () => {
 
 const CANARY = 'Canary-of-the-settings-0123456789-abcdef';
 
-describe('The settings of a running service', () => {
+describe('settings of a running service', () => {
   let service: TestService;
   let root: string;
 

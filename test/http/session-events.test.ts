@@ -17,7 +17,7 @@ function resigned(claims: object): string {
   return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`;
 }
 
-describe('The event stream of a session', () => {
+describe('session event stream', () => {
   let shop: Shop;
   const streams: EventStream[] = [];
 
@@ -224,7 +224,7 @@ describe('The event stream of a session', () => {
   });
 });
 
-describe('A session of a client', () => {
+describe('client session', () => {
   let shop: Shop;
   let held: Held;
 
@@ -316,10 +316,10 @@ describe('A session of a client', () => {
     });
   });
 
-  describe('can be cancelled', () => {
+  describe('that is cancelled', () => {
     const cancel = (id: string, token = shop.acme.token) => shop.call('POST', `/session/${id}/cancel`, undefined, token);
 
-    it('before its code is redeemed, and the wallet gets nothing', async () => {
+    it('is cancelled before its code is redeemed, and the wallet gets nothing', async () => {
       const { uri, session } = await offer();
       const wallet = new RawWallet(shop.service, 'acme');
       const code = await wallet.code(uri);
@@ -336,7 +336,7 @@ describe('A session of a client', () => {
       expect([again.status, again.body.code]).to.deep.equal([409, 'conflict']);
     });
 
-    it('after its code was redeemed, and the token is useless', async () => {
+    it('is cancelled after its code was redeemed, and the token is useless', async () => {
       const { uri, session } = await offer();
       const wallet = new RawWallet(shop.service, 'acme');
       const token = await wallet.accessToken(uri);
@@ -346,7 +346,7 @@ describe('A session of a client', () => {
       expect(refused.body.error).to.be.oneOf(['credential_request_denied', 'invalid_token']);
     });
 
-    it('before it is answered, and the wallet is rejected', async () => {
+    it('is cancelled before it is answered, and the wallet is rejected', async () => {
       const asked = await shop.ask();
       expect((await cancel(asked.session, shop.token)).body.failure.code).to.equal('cancelled');
       const answer = await shop.present(asked, held);
@@ -355,7 +355,7 @@ describe('A session of a client', () => {
       expect(fetched.status).to.be.oneOf([400, 404, 410]);
     });
 
-    it('not after it ended, and not if it is unknown or belongs to another tenant', async () => {
+    it('is not cancelled after it ended, or if it is unknown or belongs to another tenant', async () => {
       const asked = await shop.ask();
       expect((await shop.present(asked, held)).status).to.equal(200);
       expect((await cancel(asked.session, shop.token)).status).to.equal(409);
@@ -364,7 +364,7 @@ describe('A session of a client', () => {
       expect((await cancel(asked.session)).status).to.equal(404);
     });
 
-    it('not during a call to its backend', async () => {
+    it('is not cancelled during a call to its backend', async () => {
       let told: (() => void) | undefined;
       const asking = new Promise<void>((resolve) => {
         shop.backend.on('/told', (response) => {
@@ -382,7 +382,7 @@ describe('A session of a client', () => {
     });
   });
 
-  describe('can have a delivery repeated', () => {
+  describe('with a repeated delivery', () => {
     const retry = (session: string, delivery: string, token = shop.token) =>
       shop.call('POST', `/session/${session}/deliveries/${delivery}/retry`, undefined, token);
     const failing = async (): Promise<{ asked: Asked; id: string }> => {
@@ -393,7 +393,7 @@ describe('A session of a client', () => {
       return { asked, id: deliveries[0].id };
     };
 
-    it('with the same id and body, and its backend gets what it missed', async () => {
+    it('repeats it with the same id and body, and its backend gets what it missed', async () => {
       const { asked, id } = await failing();
       shop.backend.on('/told', (response) => response.end('OK'));
       const answer = await retry(asked.session, id);
@@ -412,7 +412,7 @@ describe('A session of a client', () => {
       expect(shop.backend.calls).to.have.length(2);
     });
 
-    it('once for concurrent requests', async () => {
+    it('repeats it once for concurrent requests', async () => {
       const { asked, id } = await failing();
       shop.backend.on('/told', { json: {} });
       shop.backend.forget();
@@ -421,7 +421,7 @@ describe('A session of a client', () => {
       expect(shop.backend.calls).to.have.length(1);
     });
 
-    it('also if it fails again, and if it reported a rejection', async () => {
+    it('repeats it also if it fails again, and if it reported a rejection', async () => {
       const { asked, id } = await failing();
       const failed = await retry(asked.session, id);
       expect([failed.status, failed.body.result], failed.text).to.deep.equal([200, 'failed']);
@@ -437,7 +437,7 @@ describe('A session of a client', () => {
       expect(shop.backend.calls[0]?.body.credentials[0]).to.have.keys('id', 'error');
     });
 
-    it('of a notification', async () => {
+    it('repeats the delivery of a notification', async () => {
       shop.backend.on('/noted', (response) => response.writeHead(500).end());
       const { uri, session } = await offer({ notifyWebhook: { url: `${shop.backend.url}/noted` } });
       const wallet = new RawWallet(shop.service, 'acme');
@@ -456,7 +456,7 @@ describe('A session of a client', () => {
       expect(second?.body).to.deep.equal(first?.body);
     });
 
-    it('not if it is unknown or belongs to another tenant', async () => {
+    it('does not repeat it if it is unknown or belongs to another tenant', async () => {
       const { asked, id } = await failing();
       expect((await retry(asked.session, 'nothing')).status).to.equal(404);
       expect((await retry(asked.session, id, shop.acme.token)).status).to.equal(404);

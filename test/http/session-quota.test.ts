@@ -41,7 +41,7 @@ const expectRefusedWallet = ({ status, headers, body, text }: Answer) => {
 };
 
 for (const kind of servedDatabases()) {
-  describe(`The quota of open session bytes on ${kind.name}`, () => {
+  describe(`quota of open session bytes on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;
     let token: string;
@@ -610,7 +610,7 @@ for (const kind of servedDatabases()) {
   });
 }
 
-describe('The quota of open session bytes', () => {
+describe('quota of open session bytes', () => {
   it('lets wallets begin interactive authorization, which leaves the quota to the tenant', async () => {
     const issuer = await Issuer.open({ QUOTA_SESSION_BYTES: String(QUOTA) });
     try {

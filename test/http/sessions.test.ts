@@ -149,7 +149,7 @@ describe('Sessions through HTTP', () => {
       expect((await shop.service.call('GET', asked.url)).status).to.equal(404);
     });
 
-    it('also revoke what the wallet already has when deleted, as the page and the description say', async () => {
+    it('are deleted together with the revocation of their credentials, as the page and the description say', async () => {
       const wallet = new RawWallet(shop.service, 'acme');
       const [early, late] = [await offer(), await offer()];
       const code = await wallet.code(early.uri);
@@ -254,7 +254,7 @@ function unfolded(text: string, depth = 3): string {
   return [text, ...inner.map((part) => unfolded(part, depth - 1))].join('\n');
 }
 
-describe('A session without personal data', () => {
+describe('session without personal data', () => {
   let shop: Shop;
   let held: Held;
 
@@ -280,7 +280,7 @@ describe('A session without personal data', () => {
     return (body as { action: string; actor: string }[]).filter(({ action }) => action === 'shown');
   };
 
-  it('contains none of the claims of the offer, alone and in the list, but keeps their names', async () => {
+  it('contains none of the claims of the offer, in the session and in the list, but keeps their names', async () => {
     const id = await offer();
     expect((await asAcme('GET', `/session/${id}`)).text).to.include(PLANTED);
     for (const path of [`/session/${id}?values=masked`, '/session?values=masked&limit=5']) {
@@ -321,7 +321,7 @@ describe('A session without personal data', () => {
     expect(masked.body.report).to.deep.equal(whole.report);
   });
 
-  it('is returned whole to a recorded reader', async () => {
+  it('is returned whole to a client whose access is recorded', async () => {
     const id = await offer();
     const shown = await asAcme('POST', `/session/${id}/show`);
     expect(shown.status, shown.text).to.equal(200);
@@ -332,7 +332,7 @@ describe('A session without personal data', () => {
     expect(JSON.stringify(entry)).not.to.include(PLANTED);
   });
 
-  it('is returned to no one else: not to another tenant, nor to a client restricted to others', async () => {
+  it('is returned to no other tenant, and to no client restricted to other configurations', async () => {
     const id = await offer();
     const unknown = await asAcme('POST', '/session/nothing/show');
     const secret = 'a-secret-of-this-very-client';
@@ -352,7 +352,7 @@ describe('A session without personal data', () => {
     expect(await entries(id)).to.deep.equal([]);
   });
 
-  it('hides a value in every place where a session can have one', () => {
+  it('hides values at every place of a session', () => {
     const words = { planted: PLANTED, list: [{ deeper: PLANTED }] };
     const query = { credentials: [{ id: 'a', claims: [{ path: ['family_name'], values: [PLANTED] }] }] };
     const webhook = { url: `https://shop.example/hook?user=${PLANTED}` };

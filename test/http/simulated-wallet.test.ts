@@ -30,7 +30,7 @@ if (tries.length > 0) throw new Error('compiled: ' + tries);
 process.stdout.write(JSON.stringify({ formats: credentials.map(({ format }) => format), statuses }));
 `;
 
-describe('the simulated wallet', () => {
+describe('simulated wallet', () => {
   let world: SimulatedWorld;
 
   before(async () => {
@@ -54,7 +54,7 @@ describe('the simulated wallet', () => {
     expect(french.credentials[0]?.look.name).to.equal('Diplôme');
   });
 
-  it('reads its credentials, with the key only in WebCrypto', () => {
+  it('stores its credentials, with the key only in WebCrypto', () => {
     const [diploma, licence] = world.wallet.credentials;
     expect(diploma?.claims).to.deep.equal(CARDS.diploma.claims);
     expect(licence?.claims).to.deep.equal(CARDS.licence.config.claimsByNamespace);
@@ -76,7 +76,7 @@ describe('the simulated wallet', () => {
     expect(token?.milliseconds).to.be.a('number');
   });
 
-  it('accepts with a transaction code, and not with another', async () => {
+  it('accepts an offer with the correct transaction code, and not with another', async () => {
     const { uri } = await world.offer(['diploma'], { tx_code: '493536' });
     const other = new SimulatedWallet();
     const read = await other.readOffer(uri);
@@ -89,7 +89,7 @@ describe('the simulated wallet', () => {
     expect(credentials).to.have.length(1);
   });
 
-  it('passes the page of the issuer, and reports when a card is deleted', async () => {
+  it('follows the page of the issuer, and reports when a credential is deleted', async () => {
     const made = await world.offer(['diploma'], { flow: 'authorization_code' });
     const other = new SimulatedWallet();
     const read = await other.readOffer(made.uri);
@@ -122,14 +122,14 @@ describe('the simulated wallet', () => {
     });
   }
 
-  it('says that it has no matching card', async () => {
+  it('reports that it has no matching credential', async () => {
     const read = await new SimulatedWallet().readRequest((await world.ask('diploma')).uri);
     expect([read.canBeAnswered, read.queries[0]?.matches]).to.deep.equal([false, []]);
     const said = await new SimulatedWallet().present(read).catch(({ message }: Error) => message);
-    expect(said).to.equal('the wallet has no credential that answers "diploma": it requests urn:example:diploma');
+    expect(said).to.equal('the wallet has no credential for "diploma": it requests urn:example:diploma');
   });
 
-  it('finds a card that it received after it read the request', async () => {
+  it('finds a credential that it received after it read the request', async () => {
     const other = new SimulatedWallet();
     const read = await other.readRequest((await world.ask('licence')).uri);
     await other.accept(await other.readOffer((await world.offer(['licence'])).uri));
@@ -138,7 +138,7 @@ describe('the simulated wallet', () => {
     expect((await other.present(again)).status).to.equal(200);
   });
 
-  it('answers with what it has where the verifier accepts one of several', async () => {
+  it('presents an available credential when the verifier accepts one of several', async () => {
     await world.post('/verifier/config', {
       id: 'either',
       dcql_query: { credentials: [QUERIES.diploma, QUERIES.licence], credential_sets: [{ options: [['licence'], ['diploma']] }] },
@@ -174,7 +174,7 @@ describe('the simulated wallet', () => {
   });
 });
 
-describe('a simulated wallet that misbehaves', () => {
+describe('simulated wallet that misbehaves', () => {
   let world: SimulatedWorld;
 
   before(async () => {
@@ -213,11 +213,11 @@ describe('a simulated wallet that misbehaves', () => {
   };
 
   for (const name of NAMES) {
-    describe(`misbehaves with the ${name} and is rejected`, () => {
+    describe(`with the ${name} is rejected when it`, () => {
       for (const [misbehave, refusal] of Object.entries(REFUSALS[name]) as [Misbehaviour, Refusal][])
         it(misbehave, () => expectRefused(name, refusal, misbehave));
 
-      it('replay: the first answer counts, the repetition does not', async () => {
+      it('replay: the first answer is accepted and the repetition is rejected', async () => {
         const { uri, session: id } = await world.ask(name);
         const answer = await world.wallet.present(await world.wallet.readRequest(uri), { misbehave: 'replay' });
         expect(answer.status).to.equal(200);
@@ -226,7 +226,7 @@ describe('a simulated wallet that misbehaves', () => {
         expect(await world.session(id)).to.include({ status: 'completed' });
       });
 
-      it('decline: the verifier learns that the user declined', async () => {
+      it('decline: the verifier is notified that the user declined', async () => {
         const { uri, session: id } = await world.ask(name);
         const answer = await world.wallet.present(await world.wallet.readRequest(uri), { misbehave: 'decline' });
         expect(answer.status).to.equal(200);
@@ -236,20 +236,20 @@ describe('a simulated wallet that misbehaves', () => {
     });
   }
 
-  it('supports no other misbehaviour than the tested ones', () => {
+  it('supports only the tested misbehaviours', () => {
     const tested = new Set([...Object.values(REFUSALS).flatMap(Object.keys), 'replay', 'decline']);
     expect(Object.keys(MISBEHAVIOURS)).to.have.members([...tested]);
   });
 
-  it('rejects a misbehaviour that the format does not have instead of behaving correctly', async () => {
+  it('rejects a misbehaviour that the format does not support, instead of behaving correctly', async () => {
     const { uri, session: id } = await world.ask('licence');
     const read = await world.wallet.readRequest(uri);
     const said = await world.wallet.present(read, { misbehave: 'old-key-binding' }).catch(({ message }: Error) => message);
-    expect(said).to.equal('there is no "old-key-binding" for a card of the format mso_mdoc');
+    expect(said).to.equal('"old-key-binding" is not available for a credential of the format mso_mdoc');
     expect((await world.session(id)).status).to.equal('fetched');
   });
 
-  it('discloses more or less where its user wants that', async () => {
+  it('discloses more or fewer claims on request of its user', async () => {
     const [credential] = world.wallet.credentials;
     if (credential === undefined) throw new Error('no card');
     const shown = async (disclose: readonly Path[]) => {
@@ -263,16 +263,16 @@ describe('a simulated wallet that misbehaves', () => {
   });
 
   // The cards are of no use after this.
-  describe('after its card was revoked', () => {
+  describe('after its credential was revoked', () => {
     for (const name of NAMES)
-      it(`presents the ${name} in vain`, async () => {
+      it(`presents the ${name} and is rejected`, async () => {
         await world.post('/session/revoke', { sessionId: world.offers[name], status: 1 });
         await expectRefused(name, ['status', 'status_revoked']);
       });
   });
 });
 
-describe('A deceived simulated wallet', () => {
+describe('simulated wallet under attack', () => {
   let world: SimulatedWorld;
 
   before(async () => {
@@ -304,13 +304,13 @@ describe('A deceived simulated wallet', () => {
     Buffer.from(Buffer.from(text, 'base64url').toString('latin1').replace(from, to), 'latin1').toString('base64url');
   const salted = (value: string) => Buffer.from(JSON.stringify(['salt', 'degree', value])).toString('base64url');
   const FORGED: readonly [string, Name, (text: string) => string, RegExp][] = [
-    ['unsigned claims', 'diploma', (text) => `${text}${salted('Physics')}~`, /belongs to nothing that was signed/],
+    ['unsigned claims', 'diploma', (text) => `${text}${salted('Physics')}~`, /has no signed digest/],
     ['another signature', 'diploma', (text) => text.replace(/\.[^.~]{10}([^.~]+~)/, '.AAAAAAAAAA$1'), /signature/],
-    ['an unsigned element', 'licence', (text) => asBytes(text, 'Lovelace', 'Lovelady'), /family_name is not what the issuer signed/],
-    ['another document type', 'licence', (text) => asBytes(text, '5.1.mDL', '5.1.mDX'), /did not sign it/],
+    ['an unsigned element', 'licence', (text) => asBytes(text, 'Lovelace', 'Lovelady'), /family_name differs from the signed digest/],
+    ['another document type', 'licence', (text) => asBytes(text, '5.1.mDL', '5.1.mDX'), /does not belong to the certificate/],
   ];
   for (const [what, name, change, message] of FORGED)
-    it(`accepts no ${name} with ${what}`, async () => {
+    it(`rejects a ${name} with ${what}`, async () => {
       const { wallet: other } = deceived(/\/credential$/, inCredential(change));
       const read = await other.readOffer((await world.offer([name])).uri);
       expect(await saidOf(other.accept(read))).to.match(message);

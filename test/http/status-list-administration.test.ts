@@ -35,7 +35,7 @@ describe('Status lists of a tenant for its administrators', () => {
   /** Key chains under another CA than that of the tenant's credentials. */
   const foreign = (token: string, id: string) => created(service, token, '/key-chain', { id, usageType: 'statusList' });
 
-  it('are created with the current shape of the tenant, or one of their own', async () => {
+  it('are created with the current parameters of the tenant, or their own', async () => {
     const { make, call, lists } = await issuer('shapes', { bits: 2, capacity: 400, ttl: 900 });
     const list = await make();
     expect(list).to.include.all.keys(RECORD);
@@ -72,7 +72,7 @@ describe('Status lists of a tenant for its administrators', () => {
     expect((await call('GET', '/status-lists')).body).to.deep.equal([]);
   });
 
-  it('serve only the credentials that they are bound to', async () => {
+  it('contain only the credentials of their configuration', async () => {
     const { make, listOf, lists, call } = await issuer('bound');
     const [shared, own] = [await make(), await make({ credentialConfigurationId: 'card' })];
     expect(own.credentialConfigurationId).to.equal('card');
@@ -96,7 +96,7 @@ describe('Status lists of a tenant for its administrators', () => {
     expect((await call('PATCH', '/status-lists/nothing', {})).status).to.equal(404);
   });
 
-  it('report the number of entries that credentials have, without reserved ones', async () => {
+  it('report the number of allocated entries, without reserved ones', async () => {
     const { make, listOf, lists, call } = await issuer('counted');
     await make();
     for (const used of [1, 2, 3]) {
@@ -128,7 +128,7 @@ describe('Status lists of a tenant for its administrators', () => {
     });
   }
 
-  it('are signed by their key chain, and by another from the next token on', async () => {
+  it('are signed by their key chain, and by a new key chain from the next token on', async () => {
     const { make, call, token } = await issuer('signers', { immediateUpdate: true });
     await foreign(token, 'elsewhere');
     const list = await make({ certId: 'elsewhere' });
@@ -142,7 +142,7 @@ describe('Status lists of a tenant for its administrators', () => {
     expect((await call('DELETE', '/key-chain/elsewhere')).status).to.equal(200);
   });
 
-  it('assign no entry under a CA that readers of the credential do not trust', async () => {
+  it('allocate no entry under a CA that readers of the credential do not trust', async () => {
     const { make, listOf, call, token } = await issuer('trusted');
     await foreign(token, 'elsewhere');
     const strange = await make({ certId: 'elsewhere' });

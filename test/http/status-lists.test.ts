@@ -79,7 +79,7 @@ describe('Status lists through HTTP', () => {
       expect(payload['status_list'].aggregation_uri).to.equal(`${service.address}/plain/status-lists`);
     });
 
-    it('has room for 100,000, all valid, and assigns places in random order', async () => {
+    it('has 100,000 entries, all valid, and allocates entries in random order', async () => {
       const list = entriesOf(await fetchList(uri));
       expect([list.bits, list.size, list.set]).to.deep.equal([1, 100_000, 0]);
       const places: number[] = [];
@@ -135,7 +135,7 @@ describe('Status lists through HTTP', () => {
       expect((await fetchList('/plain/status-list/unknown', { Accept: CWT })).status).to.equal(404);
     });
 
-    it('is returned in the form with the greater weight', async () => {
+    it('is returned in the format with the greater weight', async () => {
       const typeFor = async (accept: string) => (await fetchList(uri, { Accept: accept })).headers.get('content-type');
       expect(await typeFor(`${CWT}, ${MEDIA_TYPE};q=0.1`)).to.equal(CWT);
       expect(await typeFor(`${CWT};q=0.1, ${MEDIA_TYPE};q=0.2`)).to.equal(MEDIA_TYPE);
@@ -143,7 +143,7 @@ describe('Status lists through HTTP', () => {
       expect(await typeFor(`${MEDIA_TYPE};q=0, */*`)).to.equal(CWT);
     });
 
-    it('has no history and is served nowhere else', async () => {
+    it('has no history and is served at no other address', async () => {
       expect((await fetchList(`${uri}?time=1700000000`)).status).to.equal(501);
       const id = uri.split('/').at(-1);
       await issuer('neighbour');
@@ -192,7 +192,7 @@ describe('Status lists through HTTP', () => {
     });
   });
 
-  it('show a change at once where the tenant wants it', async () => {
+  it('show a change at once where the tenant configures it', async () => {
     const tenant = await issuer('at-once', { immediateUpdate: true, bits: 2, ttl: 60 });
     const held = await issue(service, tenant, 'card');
     const { uri, idx } = referenceIn(held.text);
@@ -305,7 +305,7 @@ describe('Status lists through HTTP', () => {
     expect(aggregated.body.status_lists).to.have.members(uris);
   });
 
-  it('are excluded from aggregation where the tenant does not want it', async () => {
+  it('are excluded from aggregation where the tenant configures it', async () => {
     const tenant = await issuer('alone', { enableAggregation: false });
     const { uri } = referenceIn((await issue(service, tenant, 'card')).text);
     expect(decode((await fetchList(uri)).text).payload['status_list']).to.have.all.keys('bits', 'lst');
@@ -315,7 +315,7 @@ describe('Status lists through HTTP', () => {
     expect((await service.call('GET', '/fresh/status-lists')).body).to.deep.equal({ status_lists: [] });
   });
 
-  it('have the shape of the tenant settings, which is validated, and null resets it', async () => {
+  it('have the parameters of the tenant settings, which are validated, and null resets them', async () => {
     const { token } = await createTenant(service, 'shaped');
     const put = (json: object) => service.call('PUT', '/status-list-config', { token, json });
     const defaults = { capacity: 100_000, bits: 1, ttl: 3600, immediateUpdate: false, enableAggregation: true };

@@ -75,7 +75,7 @@ describe('strong customer authentication (TS12)', () => {
 
   const wrong: Record<string, object> = {
     'no code': { jti: undefined },
-    'a code that is no text': { jti: 7 },
+    'a code that is not a string': { jti: 7 },
     'a code that can be guessed': { jti: '123456' },
     'no factors': { amr: undefined },
     'one factor': { amr: AMR.slice(0, 1) },
@@ -117,7 +117,7 @@ describe('strong customer authentication (TS12)', () => {
     'a payload without a payee': [{ payload: { ...payload, payee: undefined } }, /payload\.payee/],
     'an amount that is a text': [{ payload: { ...payload, amount: '4.20' } }, /payload\.amount/],
     'a currency in small letters': [{ payload: { ...payload, currency: 'eur' } }, /payload\.currency/],
-    'a member that the schema does not have': [{ payload: { ...payload, tip: 1 } }, /payload\.tip.*no such property/],
+    'a property that the schema does not have': [{ payload: { ...payload, tip: 1 } }, /payload\.tip.*no such property/],
     'more digits than the currency has': [{ payload: { ...payload, amount: 4.205 } }, /payload\.amount.*digits/],
     'a fraction of a currency without one': [{ payload: { ...payload, currency: 'JPY', amount: 4.2 } }, /payload\.amount.*digits/],
     'an invalid time': [{ payload: { ...payload, date_time: 'today' } }, /payload\.date_time.*such as/],

@@ -87,7 +87,7 @@ for (const kind of servedDatabases()) {
       expect(tenants.map(({ id }: { id: string }) => id)).to.not.include(DOOMED);
     };
 
-    it('leaves nothing in any table after its mark was deleted', async () => {
+    it('leaves nothing in any table after its tombstone was deleted', async () => {
       expect(await traces()).to.include.members(['tenants', 'sessions', 'key_chains', 'status_lists', 'audit_entries']);
       expect((await remove()).status).to.equal(200);
       await expectGone();
@@ -97,7 +97,7 @@ for (const kind of servedDatabases()) {
       expect(await maintenance().removeRemainingRows(LATER(), 100)).to.equal(0);
     });
 
-    it('is unavailable at once and for good, wherever the process dies', async () => {
+    it('is unavailable at once and permanently, wherever the process is killed', async () => {
       // The process dies between the removal and what comes after it, and after each portion.
       const broken = maintenance();
       broken.removeRemainingRows = async () => {
@@ -150,7 +150,7 @@ for (const kind of servedDatabases()) {
       for await (const report of verify.execute()) expect(report.fault, report.scope).to.equal(undefined);
     });
 
-    it('keeps its name while much of it is left', async () => {
+    it('keeps its name reserved while its data are being deleted', async () => {
       const store = service.service.container.get(Store);
       const used = Array.from({ length: 600 }, (_, n) => ({
         kind: 'c_nonce' as const,
@@ -203,7 +203,7 @@ for (const kind of servedDatabases()) {
       expect((await shown()).body).to.deep.equal([]);
     });
 
-    it('is not written to by requests that were accepted before', async () => {
+    it('is not changed by requests that were accepted before', async () => {
       const store = service.service.container.get(Store);
       expect((await remove()).status).to.equal(200);
       const document = { id: 'late', createdAt: new Date(), updatedAt: new Date() } as never;

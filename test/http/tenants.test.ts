@@ -126,7 +126,7 @@ describe('Tenants through HTTP', () => {
     expect((await call('GET', '/tenant/later')).status, 'nothing remains of it').to.equal(404);
   });
 
-  it('change by properties: omitted ones stay, null resets, and invalid values change nothing', async () => {
+  it('are changed by property: omitted ones stay, null resets, and invalid values change nothing', async () => {
     const sessionConfig = { ttlSeconds: 3600, cleanupMode: 'anonymize' };
     const statusListConfig = { capacity: 200, bits: 2, ttl: 60 };
     await create({ id: 'patched', name: 'One', description: 'First', sessionConfig, statusListConfig });
@@ -168,7 +168,7 @@ describe('Tenants through HTTP', () => {
     expect([reset.status, reset.body]).to.deep.equal([200, defaults]);
   });
 
-  it('answer neither clients nor wallets while they are suspended', async () => {
+  it('return errors to clients and wallets while they are suspended', async () => {
     const { token } = await createTenant(service, 'paused');
     const suspend = await call('PATCH', '/tenant/paused', { status: 'suspended' });
     expect(suspend.body.status).to.equal('suspended');
@@ -288,7 +288,7 @@ for (const kind of servedDatabases()) {
       expect((await call('GET', '/tenant/other')).status).to.equal(404);
     });
 
-    it('is removed once, also when several processes find it, by the service', async () => {
+    it('is removed once, also when several processes find it', async () => {
       await call('POST', '/tenant', { id: 'trial', name: 'Trial', endsAt: inMs(DAY_MS / 2) });
       await call('POST', '/tenant', { id: 'stays', name: 'Stays', endsAt: inMs(DAY_MS) });
       expect((await remove()).removed).to.equal(0);

@@ -87,7 +87,7 @@ describe('Trust lists through HTTP', () => {
         (entity: any) => entity.TrustedEntityInformation.TEAddress.TEPostalAddress,
       );
 
-    it('has a street and a country: its own, otherwise that of the tenant, otherwise that of its certificate', async () => {
+    it('has a street and a country: its own, otherwise those of the tenant, otherwise those of its certificate', async () => {
       const own = await createTenant(service, 'addressed', {
         country: 'DE',
         address: { streetAddress: 'Hauptstraße 1', locality: 'Berlin', postalCode: '10115' },
@@ -226,7 +226,7 @@ describe('Trust lists through HTTP', () => {
       expect((await published('both')).text).to.equal(made.jwt);
     });
 
-    it('is accepted by our own reader under the CA of its signer and makes its entities trusted', async () => {
+    it('is accepted by the reader of this service under the CA of its signer and makes its entities trusted', async () => {
       const { jwt } = await ok('GET', '/trust-list/both');
       const header = headerOf(jwt);
       expect(header).to.include({ alg: 'ES256', typ: 'trustlist+jwt' });
@@ -302,7 +302,7 @@ describe('Trust lists through HTTP', () => {
       expect(nowhere.body.detail, 'the signer of a tenant that says no country').to.match(/names no country/);
     });
 
-    it('of a European type takes the data of the tenant', async () => {
+    it('of a European type contains the data of the tenant', async () => {
       const { token } = await createTenant(service, 'office', {
         organization: 'Office of Lists',
         country: 'DE',
@@ -478,7 +478,7 @@ describe('Trust lists through HTTP', () => {
       expect(all).to.deep.equal([...Array(11).fill('heavy'), '6', '5', '4', '3', '2', '1']);
     });
 
-    it('replaces members, resets them by null and signs again without any', async () => {
+    it('replaces properties, resets them by null and signs again without any property', async () => {
       const data = { LoTE: { ListAndSchemeInformation: { SchemeTerritory: 'DE' } } };
       const json = { id: 'patched', description: 'x', certId: 'lists-2', entities: [internal()], data };
       const made = await ok('POST', '/trust-list', json);
@@ -496,7 +496,7 @@ describe('Trust lists through HTTP', () => {
       await ok('DELETE', '/trust-list/patched');
     });
 
-    it('is rejected without a change for what cannot be listed or signed', async () => {
+    it('is rejected without a change when an entity cannot be listed or the list cannot be signed', async () => {
       const own = (changes: object) => ({ entities: [internal(changes)] });
       const other = (changes: object) => ({ entities: [external(changes)] });
       const scheme = (members: object) => ({ entities: [], data: { LoTE: { ListAndSchemeInformation: members } } });
@@ -563,7 +563,7 @@ describe('Trust lists through HTTP', () => {
       expect((await published('refused')).status).to.equal(404);
     });
 
-    it('accepts entities of one name that can be told apart or list the same', async () => {
+    it('accepts entities with the same name that can be distinguished or list the same certificates', async () => {
       const names = [{ country: 'BE' }, { lang: 'de' }, { name: 'Other' }].map((changes) =>
         external({ issuerCertPem: pem(registry), info: { ...external().info, ...changes } }),
       );
@@ -576,7 +576,7 @@ describe('Trust lists through HTTP', () => {
       await ok('DELETE', `/trust-list/${status.id}`);
     });
 
-    it('tells an operator without a key what to do', async () => {
+    it('returns a remedy to an operator without a key', async () => {
       const { token } = await createTenant(service, 'keyless');
       expect((await callAs(token, 'DELETE', '/key-chain/trust-list')).status).to.equal(200);
       const answer = await callAs(token, 'POST', '/trust-list', { entities: [] });
@@ -589,7 +589,7 @@ describe('Trust lists through HTTP', () => {
   });
 
   describe('an export', () => {
-    it('creates the same list again, here and elsewhere', async () => {
+    it('creates the same list again, on this service and on another one', async () => {
       const scheme = {
         LoTEType: 'urn:acme:list',
         SchemeOperatorAddress: {
@@ -670,7 +670,7 @@ describe('Trust lists through HTTP', () => {
     });
   });
 
-  describe('for everyone', () => {
+  describe('the published list', () => {
     it('is one signed text that may be cached for an hour', async () => {
       const answer = await published('both');
       expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/jwt']);
@@ -695,7 +695,7 @@ describe('Trust lists through HTTP', () => {
       expect(changed.headers.get('etag')).to.not.equal(etag);
     });
 
-    it('is served nowhere else', async () => {
+    it('is served at no other address', async () => {
       for (const [id, of] of [
         ['none', 'acme'],
         ['both', 'nobody'],
@@ -735,8 +735,8 @@ describe('Trust lists through HTTP', () => {
     });
   });
 
-  describe('automatically', () => {
-    it('is signed again before it expires, with the configured content, and not sooner', async () => {
+  describe('the scheduled renewal', () => {
+    it('signs the list again before it expires, with the configured content, and not sooner', async () => {
       const { token } = await createTenant(service, 'renewed');
       const made = await callAs(token, 'POST', '/trust-list', { id: 'list', entities: [internal()] });
       const number = async () => numberOf((await published('list', {}, 'renewed')).text);

@@ -11,7 +11,7 @@ const VCT = 'urn:example:card:1';
 const DOC_TYPE = 'org.example.card.1';
 const NAMESPACE = 'org.example.card';
 
-describe('A presentation configuration that is tried by its address', () => {
+describe('presentation configuration that is tried through the API', () => {
   let service: TestService;
   let log: KeptLog;
   let token: string;
@@ -54,7 +54,7 @@ describe('A presentation configuration that is tried by its address', () => {
       elements: { [NAMESPACE]: { name: SECRET } },
     });
 
-  it('evaluates a card and an mdoc without returning values, not even in the log', async () => {
+  it('evaluates an SD-JWT VC and an mdoc without returning values, and without logging them', async () => {
     const vp_token = { card: [card()], plastic: [plastic()] };
     const whole = await attempt(JSON.stringify({ vp_token }));
     expect(whole.status, whole.text).to.equal(200);

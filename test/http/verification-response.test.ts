@@ -145,7 +145,7 @@ describe('A response to a presentation request', () => {
     }
 
     // N47
-    it('when it is an error with a long text of markup, of which little is stored', async () => {
+    it('when it is an error with a long text with markup, of which only the beginning is stored', async () => {
       const asked = await shop.ask();
       const error_description = `<script>alert(1)</script>\u0007${'long '.repeat(20_000)}`;
       const { state } = asked.payload;
@@ -230,7 +230,7 @@ describe('An unreadable response to a presentation request', () => {
     ['check', 'has the kid of another key', (asked) => sealed(asked, { kid: 'x' }), /kid .* not that/],
     ['check', 'has an enc that was not offered', (asked) => sealed(asked, { enc: 'A128CBC-HS256' }), /enc/],
     ['check', 'is encrypted to another key', (asked) => sealed(asked, { other: true }), /another key/],
-    ['check', 'is no JWE', (asked) => shop.post(asked, { response: 'x.y.z' }), /five parts/],
+    ['check', 'is not a JWE', (asked) => shop.post(asked, { response: 'x.y.z' }), /five parts/],
     ['check', 'has no state inside', async (asked) => shop.post(asked, { response: await encrypt(asked, { vp_token: {} }) }), /state/],
     ['check', 'is larger than the limit', (asked) => send(asked, `response=${'A'.repeat(2_700_000)}`), /2621440/],
     ['plain', 'has another state', (asked) => shop.post(asked, { vp_token: '{}', state: 'x' }), /state/],
@@ -260,8 +260,8 @@ describe('An unreadable response to a presentation request', () => {
   const ofPages: readonly [string, object | string, RegExp][] = [
     ['page', { response: 'a.b.c.d.e' }, /header of the JWE/],
     ['page', {}, /vp_token, response or error/],
-    ['page', '{"secret-name": 1, "secret-name": 2}', /not a JSON object of the expected form/],
-    ['plain-page', '[', /not a JSON object of the expected form/],
+    ['page', '{"secret-name": 1, "secret-name": 2}', /not a JSON object of the expected structure/],
+    ['plain-page', '[', /not a JSON object of the expected structure/],
   ];
   for (const [configuration, body, reason] of ofPages) {
     it(`is recorded when a page passes ${JSON.stringify(body)} (${configuration})`, async () => {

@@ -91,7 +91,7 @@ describe('The return to the verifier after a presentation', () => {
     expect(await read(asked.session, 'invented'), 'after it').to.equal(403);
   });
 
-  it('leads to a page of the service without an address, and one link serves both devices', async () => {
+  it('redirects to a page of the service without an address, and one link serves both devices', async () => {
     const body = { response_type: 'uri', requestId: 'check' };
     const plain = (await shop.call('POST', '/verifier/offer', body)).body;
     expect(plain.crossDeviceUri).to.equal(plain.uri);
@@ -111,7 +111,7 @@ describe('The return to the verifier after a presentation', () => {
     expect((await shop.call('GET', `/session/${asked.session}`)).body.status).to.equal('completed');
   });
 
-  it('is chosen by the webhook if it returns an address', async () => {
+  it('uses the address that the webhook returns', async () => {
     const asked = await shop.ask('elsewhere');
     const { redirect_uri: chosen } = (await shop.present(asked, held)).body;
     expect(chosen).to.match(new RegExp(`^https://other\\.example/${asked.session}\\?response_code=`));
@@ -129,7 +129,7 @@ describe('The return to the verifier after a presentation', () => {
     expect([status, deliveries[0].result]).to.deep.equal(['completed', 'delivered']);
   });
 
-  it('does not exist when the webhook is unavailable: one attempt, failed, and the wallet learns nothing', async () => {
+  it('does not exist when the webhook is unavailable: one attempt, failed, and the wallet gets no details', async () => {
     const asked = await shop.ask('down');
     const answer = await shop.present(asked, held);
     expect([answer.status, answer.body.error]).to.deep.equal([400, 'invalid_request']);
@@ -146,7 +146,7 @@ describe('The return to the verifier after a presentation', () => {
     expect(shop.backend.calls, 'never again').to.have.length(1);
   });
 
-  it('never contains the key of the webhook', async () => {
+  it('never contains the API key of the webhook', async () => {
     const override = { url: `${shop.backend.url}/override`, auth: auth('another-secret-key') };
     const asked = await shop.ask('down', { webhook: override });
     expect((await shop.present(asked, held)).status).to.equal(200);
@@ -177,7 +177,7 @@ const NAMESPACE = 'org.iso.18013.5.1';
 
 type Link = 'uri' | 'crossDeviceUri';
 
-describe('a presentation request with a redirect, on two devices', () => {
+describe('presentation request with a redirect, on two devices', () => {
   let shop: Shop;
   let held: Held;
   let licence: Held;

@@ -166,7 +166,7 @@ describe('Verifying through HTTP', () => {
 
   describe('trust', () => {
     // N138
-    it('is missing by default, exists while an anchor is configured by PEM, and is missing again', async () => {
+    it('is missing by default, exists while an anchor is configured by PEM, and is missing again after its removal', async () => {
       await shop.configure({ id: 'trusting', trustAnchors: undefined });
       const attempt = async () => {
         const asked = await shop.ask('trusting');
@@ -184,7 +184,7 @@ describe('Verifying through HTTP', () => {
       expect(await attempt()).to.deep.equal([400, 'failed', true]);
     });
 
-    it('that is removed counts no longer for later requests, but still for open ones', async () => {
+    it('that is removed is invalid for later requests, but still valid for open ones', async () => {
       await shop.configure({ id: 'withdrawn' });
       const asked = await shop.ask('withdrawn');
       await shop.call('PATCH', '/verifier/config/withdrawn', { trustAnchors: null });
@@ -242,7 +242,7 @@ describe('the disclosed data of a wallet', () => {
   });
 });
 
-describe('the status of a presented credential', () => {
+describe('status of a presented credential', () => {
   describe('issued and verified by one service', () => {
     let shop: Shop;
 

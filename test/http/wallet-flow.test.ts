@@ -24,7 +24,7 @@ function example(file: string, backend: Backend): Record<string, unknown> {
 }
 
 for (const { name, open } of servedDatabases()) {
-  describe(`The whole flow with an independent wallet, on ${name}`, () => {
+  describe(`complete flow with an independent wallet, on ${name}`, () => {
     let database: TestDatabase | undefined;
     let backend: Backend;
     let service: TestService;

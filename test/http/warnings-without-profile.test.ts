@@ -66,7 +66,7 @@ const presentations = async (): Promise<readonly [string, object][]> => {
 
 type Warning = { readonly rule: string; readonly member: string };
 
-describe('Warnings of a tenant without a profile', () => {
+describe('warnings of a tenant without a profile', () => {
   let service: TestService;
   let token: string;
   before(async () => {
@@ -155,7 +155,7 @@ describe('Warnings of a tenant without a profile', () => {
   });
 });
 
-describe('Notes of config check', () => {
+describe('notes of config check', () => {
   let folder: ConfigFolder;
   beforeEach(async () => {
     folder = new ConfigFolder();
@@ -207,7 +207,7 @@ describe('Notes of config check', () => {
     }
   });
 
-  it('of a tenant with a profile of its own stay those of this profile', async () => {
+  it('of a tenant with its own profile match this profile', async () => {
     folder.write({ 'other/tenant.json': { name: 'Other', profile: 'haip' } });
     folder.write({ 'other/issuance/credentials/card.json': sdJwt({ keyBinding: true }) });
     const attested = /^note: other\/issuance\/credentials\/card\.json: keyAttestationsRequired: .*HAIP/m;

@@ -31,7 +31,7 @@ for (const kind of servedDatabases()) {
     const call = (method: string, path: string, json?: object) =>
       world.issuer.service.call(method, path, { token: world.issuer.token, ...(json && { json }) });
 
-    it('are signed from the beginning, although no client has read a secret', async () => {
+    it('are signed from the start, although no client has read a secret', async () => {
       const before = await call('GET', '/webhook-secret');
       expect(before.body).to.deep.equal({ signing: 'v1', createdAt: null, former: [] });
       const first = await world.claimsCall();
@@ -69,7 +69,7 @@ for (const kind of servedDatabases()) {
       expect(body).to.not.have.property('reference');
     });
 
-    it('have none of the three headers where that is configured, and only there', async () => {
+    it('have none of the three headers when the configuration disables them', async () => {
       const secret = await world.rotate();
       expect((await switchSigning(world.issuer, 'off')).body.signing).to.equal('off');
       for (const [name, make] of Object.entries(SignedWorld.CALLS)) {
@@ -85,7 +85,7 @@ for (const kind of servedDatabases()) {
       expect(isSignedWith(secret, await world.claimsCall())).to.equal(true);
     });
 
-    it('have no key in a signature header', async () => {
+    it('contain no API key under the name of a signature header', async () => {
       for (const headerName of ['Webhook-Signature', 'webhook-id', 'WEBHOOK-TIMESTAMP', 'Webhook-Token']) {
         const auth = { type: 'apiKey', config: { headerName, value: 'mine' } };
         const refused = await call('POST', '/verifier/config', { id: 'own', webhook: { url: world.issuer.backend.url, auth } });
@@ -183,7 +183,7 @@ for (const kind of servedDatabases()) {
       expect(await signedWith(second, third, fourth)).to.deep.equal([false, false, true]);
     });
 
-    it('is in no answer, export, log or audit entry', async () => {
+    it('appears in no answer, export, log or audit entry', async () => {
       await world.rotate();
       const paths = ['/webhook-secret', '/audit-log?limit=500', '/session?limit=100', '/issuer/credentials'];
       const seen = await Promise.all(paths.map((path) => call('GET', path)));

@@ -30,7 +30,7 @@ export const EXPECTED: readonly Expected[] = [
     flows: ['deferred'],
     says: /^Error retrieving deferred credentials from the service "\{\\"credentials\\":\[/,
     reason: 'it takes a `notification_id` beside deferred credentials for a fault, which is where OpenID4VCI 1.0 section 9.2 has it',
-    test: 'http/independent-wallets.test.ts: except for a known fault of the library, which still exists',
+    test: 'http/independent-wallets.test.ts: and show a known fault of the library, which still exists',
   },
   {
     tool: 'Credo',

@@ -127,7 +127,7 @@ export function payloadOf(jwt: string): any {
 }
 
 const format = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
-export const UNKNOWN_LOGIN = 'this login is unknown, over, or of another browser';
+export const UNKNOWN_LOGIN = 'this login is unknown, expired, or belongs to another browser';
 
 type Page = { readonly status: number; readonly location: URL | undefined; readonly text: string };
 

@@ -116,7 +116,7 @@ export type RacedSuite = readonly [subject: string, define: (racing: () => Racin
 export function describeRaces(kind: DatabaseKind, suites: readonly RacedSuite[]): void {
   const processes = kind.name === 'sqlite' ? 1 : 2;
   const where = `on ${kind.name} in ${processes === 1 ? 'one process' : 'two processes'}`;
-  describe(`Races ${where}`, () => {
+  describe(`races ${where}`, () => {
     let database: TestDatabase | undefined;
     let first: TestService | undefined;
     let second: SecondProcess | undefined;

@@ -6,9 +6,9 @@ type Locked = { readonly optional?: boolean; readonly engines?: { readonly node?
 /** The oldest Node that the README promises to begin with; the pinned one comes with the packages. */
 const OLDEST = 20;
 
-describe('Packages that are installed', () => {
+describe('installed packages', () => {
   /** npm leaves out an optional package, without a word, that asks for a newer Node than the one npm itself runs on. */
-  it('are the same whatever Node installs them', () => {
+  it('are the same for every Node version that installs them', () => {
     const lock = readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8');
     const { packages } = JSON.parse(lock) as { packages: Record<string, Locked> };
     const leftOut = Object.entries(packages).filter(([, { optional, engines }]) => optional && oldestOf(engines?.node ?? '*') > OLDEST);

@@ -18,7 +18,7 @@ const failed: Row = {
   detail: 'Error retrieving deferred credentials from the service "{\\"credentials\\":[{\\"credential\\":',
 };
 
-describe('Results of external tools', () => {
+describe('results of external tools', () => {
   it('have a sentence and an existing test for each reason', () => {
     expect(first).to.not.equal(undefined);
     for (const { tool, reason, test } of EXPECTED) {
@@ -36,14 +36,14 @@ describe('Results of external tools', () => {
     for (const change of others) expect(expectedOf({ ...failed, ...change })).to.equal(undefined);
   });
 
-  it('count against the service when they fail, and not when a tool lacks a feature or is missing', () => {
+  it('are faults of the service when they fail, and not when a tool lacks a feature or is missing', () => {
     const strange: Row = { ...failed, detail: 'something new' };
     expect(unexplained([failed, strange])).to.deep.equal([strange]);
     const harmless = (['works', 'lacking', 'forbidden', 'missing'] as const).map((result) => ({ ...strange, result }));
     expect(unexplained(harmless)).to.deep.equal([]);
   });
 
-  it('is in the document with every reason, and with no reason that is not listed', () => {
+  it('are documented with every reason, and with no unlisted reason', () => {
     const page = readFileSync(new URL(PAGE, ROOT), 'utf8');
     expect(page).to.match(/\nJudged on \d{4}-\d\d-\d\d: \d+ works, \d+ FAILS/);
     expect(page).to.not.include('Not explained');
@@ -106,7 +106,7 @@ describe('Results of external tools', () => {
       expect(() => readOptions(given, environment), given.join(' ')).to.throw(UsageFault, says);
   });
 
-  it('shows the message of a service, however much surrounds it', () => {
+  it('contain the message of a service, regardless of the surrounding output', () => {
     const path = 'claimsWebhook.url';
     const message = `${'is at an address that is called by nobody, '.repeat(5)}see OUTBOUND_ALLOW`;
     const problem = { type: 'https://x.example'.repeat(20), title: 'Bad', errors: [{ path, message }] };
@@ -131,7 +131,7 @@ describe('Results of external tools', () => {
   });
 });
 
-describe('A failed demo', () => {
+describe('failed demo', () => {
   it('names an unknown option, and prints the help on request', () => {
     expect(readDemoOptions(['--eux'])).to.deep.equal({ fault: '--eux is not known' });
     expect(readDemoOptions(['--help'])).to.equal('help');
@@ -139,7 +139,7 @@ describe('A failed demo', () => {
   });
 
   it('explains the remedy for every error', () => {
-    expect(explain(new Error('port 3000 is taken; set PORT to another one'))).to.include('or set PORT');
+    expect(explain(new Error('port 3000 is in use; set PORT to another one'))).to.include('or set PORT');
     expect(explain(new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') }))).to.include(
       'fetch failed (connect ECONNREFUSED)',
     );

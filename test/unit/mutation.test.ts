@@ -9,21 +9,21 @@ const report = (mutants: Report['files'][string]['mutants']): Report => ({ files
 const listed: Listed = { file: 'domain/a.ts', check: 'a && b', becomes: 'true', reason: 'nobody can tell' };
 const survivor = (replacement: string, location = whole) => ({ status: 'Survived', replacement, location });
 
-describe('Redundant checks', () => {
-  it('are named by their place and text', () => {
+describe('redundant checks in mutation results', () => {
+  it('are identified by their place and text', () => {
     const { lines, isGood } = judge(report([...killed(99), survivor('true')]), []);
     expect(lines).to.deep.equal(['domain/a.ts:1 a && b may be true', '99 of 100 checks noticed, 99.0 %; 0 listed survivors']);
     expect(isGood).to.equal(false);
   });
 
-  it('are allowed where a reason is listed', () => {
+  it('are allowed with a listed reason', () => {
     expect(judge(report([...killed(99), survivor('true')]), [listed]).isGood).to.equal(true);
     expect(judge(report([...killed(99), survivor('false')]), [listed]).isGood).to.equal(false);
     const both: Listed = { file: 'domain/a.ts', check: 'a && b', reason: 'nobody can tell' };
     expect(judge(report([...killed(99), survivor('false')]), [both]).isGood).to.equal(true);
   });
 
-  it('are too many beyond one in twenty, even if listed', () => {
+  it('fail the run beyond one in twenty, even if they are listed', () => {
     expect(judge(report([...killed(94), ...Array(6).fill(survivor('true'))]), [listed]).isGood).to.equal(false);
     const slow = { status: 'Timeout', replacement: 'true', location: last };
     const unseen = { status: 'NoCoverage', replacement: 'true', location: whole };
@@ -31,7 +31,7 @@ describe('Redundant checks', () => {
     expect(judge(report([slow, ...killed(18), unseen, ignored]), [listed]).lines.at(-1)).to.contain('19 of 20');
   });
 
-  it('are no longer listed once a test covers them', () => {
+  it('are removed from the list once a test covers them', () => {
     const { lines, isGood } = judge(report(killed(9)), [listed, { ...listed, file: 'domain/b.ts' }]);
     expect(lines[0]).to.equal('domain/a.ts a && b is noticed: no longer list it');
     expect(isGood).to.equal(true);

@@ -57,13 +57,13 @@ describe('SessionCache', () => {
 
   const find = (name: string, tenantId = ACME) => remembered.session(tenantId, name as PublicId);
 
-  it('finds a session by its public id, at its own tenant only', () => {
+  it('finds a session by its public id, only for its tenant', () => {
     const session = aSession('one');
     remembered.setSession(session);
     expect([find('one'), find('one', OTHER), find('two')]).to.deep.equal([session, undefined, undefined]);
   });
 
-  it('forgets a session that has ended', () => {
+  it('removes a session that has ended', () => {
     for (const [number, status] of (['completed', 'failed', 'expired'] as const).entries()) {
       remembered.setSession(aSession(`${number}`));
       remembered.updateStatus(ACME, `id of ${number}` as SessionId, status, 2);
@@ -103,7 +103,7 @@ describe('SessionCache', () => {
     expect(find('two')).to.equal(undefined);
   });
 
-  it('forgets a session of this tenant', () => {
+  it('removes a session of this tenant', () => {
     remembered.setSession(aSession('one'));
     remembered.forgetSession(OTHER, 'id of one' as SessionId);
     expect(find('one')).not.to.equal(undefined);
@@ -157,7 +157,7 @@ describe('SessionCache', () => {
     expect(find('small')).not.to.equal(undefined);
   });
 
-  it('forgets after five minutes', () => {
+  it('removes entries after five minutes', () => {
     const start = performance.now();
     const now = sinon.stub(performance, 'now').returns(start);
     remembered.setSession(aSession('one'));

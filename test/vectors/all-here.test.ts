@@ -39,9 +39,9 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'status-list.json': ['about', 'now', 'tokens'],
 };
 
-describe('The vectors', () => {
+describe('test vectors', () => {
   for (const name of globSync('*.json', { cwd: import.meta.dirname })) {
-    it(`of ${name} are all here`, () => {
+    it(`of ${name} are complete`, () => {
       const file = JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8')) as Record<string, unknown>;
       const others = OTHERS[name] ?? [];
       const sections = Object.entries(file).filter(([section]) => !others.includes(section));

@@ -78,38 +78,38 @@ function reasonOf(read: () => unknown): string {
 
 describe('CBOR vectors (RFC 8949 appendices A and F)', () => {
   for (const [hex, value] of BOTH_WAYS) {
-    it(`reads and writes ${hex}`, () => {
+    it(`decode and encode ${hex}`, () => {
       expect(decodeCbor(bytes(hex))).to.deep.equal(value);
       expect(encodeCbor(value).toString('hex')).to.equal(hex);
     });
   }
 
   for (const [hex, value] of READ_ONLY) {
-    it(`reads ${hex}`, () => {
+    it(`decode ${hex}`, () => {
       expect(decodeCbor(bytes(hex))).to.deep.equal(value);
     });
   }
 
-  it('writes bignums only where the integers end', () => {
+  it('encode bignums only for numbers beyond 64 bits', () => {
     expect(encodeCbor(2n ** 64n).toString('hex')).to.equal('c249010000000000000000');
     expect(encodeCbor(-(2n ** 64n) - 1n).toString('hex')).to.equal('c349010000000000000000');
     expect(encodeCbor(2 ** 60).toString('hex')).to.equal('1b1000000000000000');
   });
 
   for (const hex of REFUSED) {
-    it(`refuses ${hex.length > 60 ? `${hex.slice(0, 40)}… (${hex.length / 2} bytes)` : hex || 'nothing'}`, () => {
+    it(`reject ${hex.length > 60 ? `${hex.slice(0, 40)}… (${hex.length / 2} bytes)` : hex || 'nothing'}`, () => {
       expect(reasonOf(() => decodeCbor(bytes(hex)))).to.equal('malformed');
     });
   }
 
-  it('reads 32 levels, and heads that are longer than needed', () => {
+  it('decode 32 levels, and heads that are longer than needed', () => {
     expect(reasonOf(() => decodeCbor(bytes(`${'81'.repeat(32)}00`)))).to.equal('read');
     expect(decodeCbor(bytes('1b0000000000000001'))).to.equal(1);
     expect(decodeCbor(bytes('3b001fffffffffffff'))).to.equal(-9007199254740992n);
     expect(decodeCbor(bytes('1b001fffffffffffff'))).to.equal(Number.MAX_SAFE_INTEGER);
   });
 
-  it('preserves the bytes of an embedded item in any encoding', () => {
+  it('preserve the bytes of an embedded item in any encoding', () => {
     const item = decodeCbor(bytes('81da00000018580101'));
     const [embedded] = item as readonly Cbor[];
     expect(embedded).to.be.instanceOf(EncodedCbor);

@@ -52,7 +52,7 @@ function isUndisclosed(value: unknown): boolean {
 }
 
 describe('DCQL vectors', () => {
-  it('are all here', () => {
+  it('are complete', () => {
     expect([vectors.grammar.length, vectors.paths.length, vectors.responses.length]).to.deep.equal([59, 45, 85]);
   });
 

@@ -50,7 +50,7 @@ describe('Certificate derivation vectors', () => {
   const { access_certificate: access } = derivations;
   const certificate = parseCertificate(Buffer.from(access.der_b64, 'base64'));
 
-  it('hash, key and key identifiers of a certificate are the printed ones', () => {
+  it('yield the printed hash, key and key identifiers of a certificate', () => {
     expect(certificate?.hash).to.equal(access.sha256_b64url);
     expect(certificate?.subjectKeyId).to.equal(access.ski_b64url);
     expect(certificate?.authorityKeyId).to.equal(access.aki_b64url);
@@ -59,7 +59,7 @@ describe('Certificate derivation vectors', () => {
     expect(certificate?.subjectText).to.equal('CN=Vector Relying Party,O=Vector Authority,C=DE');
   });
 
-  it('a chain lists the authority key identifiers of its certificates, leaf first', () => {
+  it('yield the authority key identifiers of a chain, leaf first', () => {
     const valid = presentations.find(({ name }) => name === 'valid')?.presentation ?? '';
     const header = JSON.parse(Buffer.from(valid.split('.')[0] ?? '', 'base64url').toString('utf8'));
     const chain = header.x5c as string[];
@@ -76,27 +76,27 @@ describe('Transaction data vectors', () => {
   for (const one of derivations.transaction_data) {
     const claims = { transaction_data_hashes: [one.sha256_b64url] };
 
-    it(`reads ${one.encoded.slice(0, 30)}…`, () => {
+    it(`decode ${one.encoded.slice(0, 30)}…`, () => {
       expect(parseJsonObject(Buffer.from(one.encoded, 'base64url').toString())).to.deep.equal(one.decoded);
       expect(hash('sha384', one.encoded, 'base64url')).to.equal(one.sha384_b64url);
     });
 
-    it(`accepts the hash of ${one.encoded.slice(0, 30)}…`, () => {
+    it(`accept the hash of ${one.encoded.slice(0, 30)}…`, () => {
       expect(verifyTransactionData(claims, [one.encoded], [])).to.deep.equal([one.encoded]);
     });
 
-    it(`refuses a hash over the decoded JSON of ${one.encoded.slice(0, 30)}…`, () => {
+    it(`reject a hash over the decoded JSON of ${one.encoded.slice(0, 30)}…`, () => {
       const wrong = { transaction_data_hashes: [one.wrong_hash_over_decoded_json] };
       expect(() => verifyTransactionData(wrong, [one.encoded], [])).to.throw(Refusal, 'mismatch');
     });
 
-    it(`refuses an algorithm that was not requested: ${one.encoded.slice(0, 30)}…`, () => {
+    it(`reject an algorithm that was not requested: ${one.encoded.slice(0, 30)}…`, () => {
       const other = { transaction_data_hashes: [one.sha384_b64url], transaction_data_hashes_alg: 'sha-384' };
       expect(() => verifyTransactionData(other, [one.encoded], [])).to.throw(Refusal, 'transaction_data_alg');
     });
   }
 
-  it('a text that another credential may confirm is confirmed or left out', () => {
+  it('accept or omit a transaction that another credential may confirm', () => {
     const [first, second] = derivations.transaction_data;
     const alternatives = [second?.encoded ?? ''];
     const required = [first?.encoded ?? ''];
@@ -109,7 +109,7 @@ describe('Transaction data vectors', () => {
   });
 });
 
-describe('The status list token of the SD-JWT VC vectors', () => {
+describe('status list token of the SD-JWT VC vectors', () => {
   const { compact, status_signer_der_b64: signer } = derivations.status_list_token;
   const valid = presentations.find(({ name }) => name === 'valid')?.presentation ?? '';
   const reference = parseStatusReference(parseCompactJws(valid.split('~')[0] ?? '')?.payload ?? {});
@@ -125,7 +125,7 @@ describe('The status list token of the SD-JWT VC vectors', () => {
     expect(new NodeSignatures().verify(verdict.key, jws.signingInput, jws.signature)).to.equal(true);
   });
 
-  it('calls the credential valid, and another one revoked', () => {
+  it('marks the credential as valid, and another one as revoked', () => {
     const { uri = '', idx = -1 } = reference ?? {};
     const { bits, lst } = parseStatusListClaims(parseCompactJws(compact)?.payload, uri, now);
     const list = decompressList(lst, bits);

@@ -97,24 +97,24 @@ function named(name: string): Vector {
 describe('mdoc presentation vectors', () => {
   for (const one of vectors.vectors) {
     const expected = DECIDED[one.name] ?? one.expect;
-    it(`${expected === 'accept' ? 'accepts' : `refuses as ${expected}`}: ${one.name}`, () => {
+    it(`${expected === 'accept' ? 'accept' : `reject as ${expected}`}: ${one.name}`, () => {
       expect(outcomeOf(() => check(one))).to.equal(expected);
       if (one.elements !== undefined) expect(check(one).namespaces).to.deep.equal(one.elements);
     });
   }
 
-  it('accepts a signer without the usage if none is required', () => {
+  it('accept a signer without the usage if none is required', () => {
     const one = named('x5chain leaf without mdoc EKU');
     expect(outcomeOf(() => check(one, { mdlProfile: 'none' }))).to.equal('accept');
   });
 
-  it('accepts a document without deviceSigned where no holder binding is demanded', () => {
+  it('accept a document without deviceSigned when no holder binding is required', () => {
     const checked = check(named('deviceSigned missing'), { holderBinding: false });
     expect(checked.holderKey).to.equal(undefined);
     expect(checked.deviceSigned).to.deep.equal({});
   });
 
-  it('checks a device signature that was optional', () => {
+  it('check a device signature that was optional', () => {
     for (const [name, reason] of [
       ['device signature by another key', 'device_signature'],
       ['deviceAuth empty', 'device_auth_missing'],
@@ -123,13 +123,13 @@ describe('mdoc presentation vectors', () => {
     }
   });
 
-  it('separates elements that only the device signed', () => {
+  it('separate elements that only the device signed', () => {
     const checked = check(named('valid with device-signed elements'));
     expect(Object.keys(checked.namespaces)).to.deep.equal(['org.iso.18013.5.1']);
     expect(Object.keys(checked.deviceSigned)).to.deep.equal(['org.example.tx']);
   });
 
-  it('refuses another type and algorithms that were not offered', () => {
+  it('reject another type and algorithms that were not offered', () => {
     const one = named('valid direct_post.jwt');
     expect(outcomeOf(() => check(one, { docType: 'org.example.other' }))).to.equal('doctype_mismatch');
     expect(outcomeOf(() => check(one, { issuerAlgorithms: ['ES384'] }))).to.equal('issuer_alg');
@@ -156,7 +156,7 @@ describe('status list token in CWT form', () => {
   const uri = 'https://example.com/statuslists/1';
   const now = new Date(1_700_000_000_000);
 
-  it('reads the claims and verifies the signature of the example', () => {
+  it('contains the claims and a valid signature of the example', () => {
     const token = parseStatusListCwt(Buffer.from(tokens.cwt.hex, 'hex'));
     expect(token.algorithm).to.equal('ES256');
     expect(ports.signatures.verify(tokens.public_key_jwk, token.toVerify, token.signature)).to.equal(true);
@@ -169,7 +169,7 @@ describe('status list token in CWT form', () => {
     });
   });
 
-  it('rejects a token of another type, truncated or changed, and accepts one without its tag', () => {
+  it('is rejected with another type, truncated or changed, and accepted without its tag', () => {
     const bytes = Buffer.from(tokens.cwt.hex, 'hex');
     for (const other of [
       Buffer.from(tokens.referenced_cwt.hex, 'hex'),

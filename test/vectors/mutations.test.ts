@@ -143,7 +143,7 @@ function isPart(some: unknown, whole: unknown): boolean {
   return Object.entries(some).every(([name, value]) => isPart(value, (whole as Claims | undefined)?.[name]));
 }
 
-describe('Presentations that were changed', () => {
+describe('mutated presentations', () => {
   let sdJwts: readonly Judged[];
   let mdocs: readonly Judged[];
   const good = new Map<string, Claims>();
@@ -203,7 +203,7 @@ describe('Presentations that were changed', () => {
     expect(countOf(taken.map(({ kind }) => kind))).to.deep.equal(HARMLESS);
   });
 
-  it('are evaluated like by other implementations, or the difference is explained', async function () {
+  it('are evaluated like in other implementations, or the difference is explained', async function () {
     const oracles = loadOracles();
     if (oracles === undefined) return this.skip();
     const lists = { [STATUS_URI]: read('derivations.json').status_list_token.compact };

@@ -25,7 +25,7 @@ describe('RFC 7636 appendix B', () => {
 });
 
 describe('RFC 7638 by RFC 8037 appendix A.3 and RFC 9449 section 6.1', () => {
-  it('names keys by their required members', () => {
+  it('yields the thumbprints from the required properties', () => {
     expect(thumbprint({ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', kid: 'any' })).to.equal(
       'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
     );

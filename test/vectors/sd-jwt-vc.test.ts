@@ -71,7 +71,7 @@ function check(one: PresentationCase, haip = false) {
 
 describe('SD-JWT disclosure vectors', () => {
   for (const one of vectors.disclosures) {
-    it(`${one.error === undefined ? 'processes' : 'refuses'}: ${one.name}`, () => {
+    it(`${one.error === undefined ? 'are accepted' : 'are rejected'}: ${one.name}`, () => {
       const run = () => withoutTombstones(processDisclosures(one.payload, one.disclosures).claims);
       if (one.error === undefined) expect(run()).to.deep.equal(one.processed);
       else expect(outcomeOf(run)).to.equal(one.error);
@@ -82,7 +82,7 @@ describe('SD-JWT disclosure vectors', () => {
 describe('SD-JWT VC presentation vectors', () => {
   for (const one of vectors.presentations) {
     const expected = DECIDED[one.name] ?? one.expect;
-    it(`${expected === 'accept' ? 'accepts' : `refuses as ${expected}`}: ${one.name}`, () => {
+    it(`${expected === 'accept' ? 'are accepted' : `are rejected as ${expected}`}: ${one.name}`, () => {
       expect(outcomeOf(() => check(one))).to.equal(expected);
       if (one.processed === undefined) return;
       const claims = withoutTombstones(check(one).claims);
@@ -90,7 +90,7 @@ describe('SD-JWT VC presentation vectors', () => {
     });
   }
 
-  it('refuses an anchor inside the chain where HAIP is demanded', () => {
+  it('are rejected with an anchor inside the chain when HAIP is required', () => {
     const one = vectors.presentations.find(({ name }) => name === 'x5c includes trust anchor');
     expect(one).to.not.equal(undefined);
     if (one !== undefined) expect(outcomeOf(() => check(one, true))).to.equal('x5c_contains_anchor');

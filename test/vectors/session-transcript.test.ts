@@ -61,11 +61,11 @@ function named(name: string): Vector {
 
 describe('session transcript vectors', () => {
   for (const vector of vectors.vectors) {
-    it(`builds ${vector.name}`, () => {
+    it(`yield ${vector.name}`, () => {
       expect(build(vector).toString('hex')).to.equal(vector.session_transcript_hex);
     });
 
-    it(`names key, information and handover of ${vector.name}`, () => {
+    it(`yield key, information and handover of ${vector.name}`, () => {
       const key = vector.encryption_jwk;
       const digest = key === null ? null : Buffer.from(thumbprint(key), 'base64url').toString('hex');
       expect(vector.jwk_thumbprint_hex ?? null).to.equal(digest);
@@ -77,20 +77,20 @@ describe('session transcript vectors', () => {
     });
   }
 
-  it('has the thumbprint of a key over its required members', () => {
+  it('yield the thumbprint of a key over its required properties', () => {
     const { jwk, canonical_json, sha256_hex, sha256_b64url } = vectors.jwk_thumbprint;
     expect(thumbprint(jwk)).to.equal(sha256_b64url);
     expect(hash('sha256', canonical_json)).to.equal(sha256_hex);
   });
 
   for (const wrong of vectors.must_not_equal) {
-    it(`does not build ${wrong.name}`, () => {
+    it(`do not yield ${wrong.name}`, () => {
       expect(build(named(wrong.base)).toString('hex')).to.not.equal(wrong.session_transcript_hex);
     });
   }
 
   // Each wrong transcript is what its mistake gives, so the difference is the mistake and nothing else.
-  it('rejects known mistakes', () => {
+  it('reject known mistakes', () => {
     const post = named('spec-direct_post.jwt');
     const api = named('spec-dc_api.jwt');
     const mistakes: Readonly<Record<string, Buffer>> = {
@@ -105,7 +105,7 @@ describe('session transcript vectors', () => {
     }
   });
 
-  it('builds what a device signs', () => {
+  it('yield the bytes that a device signs', () => {
     const expected = vectors.device_authentication;
     const nameSpaces = decodeCbor(Buffer.from(expected.device_name_spaces_bytes_hex, 'hex'));
     expect(nameSpaces).to.be.instanceOf(EncodedCbor);

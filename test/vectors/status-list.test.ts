@@ -157,7 +157,7 @@ describe('status list vectors', () => {
       });
     });
 
-    it('a token of our own', () => {
+    it('a token of this service', () => {
       const claims = statusListClaims({ uri: URI, bits: 1, lst: 'x', issuedAt: NOW, ttlSeconds: 300 });
       expect(claims).to.deep.equal({ sub: URI, iat: vectors.now, exp: vectors.now + 300, ttl: 300, status_list: { bits: 1, lst: 'x' } });
     });
@@ -174,14 +174,14 @@ describe('status list vectors', () => {
       });
     }
 
-    it('clamps a ttl and applies the default to lists without limits', () => {
+    it('limits a ttl and applies the default to lists without limits', () => {
       const seconds = (token: { ttl?: number }) =>
         (cacheLifetime({ ...token, fetchedAt: NOW }).freshUntil.getTime() - NOW.getTime()) / 1000;
       const kept = [{ ttl: 1 }, { ttl: 10 }, { ttl: 59 }, { ttl: 1e9 }, {}].map(seconds);
       expect(kept).to.deep.equal([10, 10, 59, 86400, 300]);
     });
 
-    it('allows a stale copy until exp only', () => {
+    it('allows a stale copy only until exp', () => {
       const lifetime = cacheLifetime({ ttl: 300, exp: vectors.now + 1000, fetchedAt: NOW });
       const states = [299, 300, 999, 1000].map((s) => cacheState(lifetime, new Date(NOW.getTime() + s * 1000)));
       expect(states).to.deep.equal(['fresh', 'stale', 'stale', 'expired']);

@@ -31,7 +31,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new Error('AMQP_URL: special characters of name and password are percent-encoded');
+    throw new Error('AMQP_URL: percent-encode special characters of name and password');
   }
 }
 
@@ -67,7 +67,7 @@ export function explain(error: Error): string {
   if (/ConnectionOpenOk; got <ConnectionClose/.test(text))
     return 'there is no such virtual host, or the user has no rights in it: check the path of AMQP_URL';
   if (/ACCESS.REFUSED/i.test(text)) return `the user lacks a right, see docs/events.md: ${text}`;
-  if (/PRECONDITION.FAILED/i.test(text)) return `an exchange or a queue is there with other properties and has to be deleted: ${text}`;
+  if (/PRECONDITION.FAILED/i.test(text)) return `an exchange or queue exists with other properties and must be deleted: ${text}`;
   if (/certificate|\b(TLS|SSL)\b/i.test(text)) return text;
   return typeof code === 'string' ? `it does not answer (${code})` : text;
 }

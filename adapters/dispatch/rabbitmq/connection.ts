@@ -49,7 +49,7 @@ export class RabbitConnection {
   #recovering: Recovering | undefined;
   #isOpen = false;
   #isBlocked = false;
-  #fault = 'it was not called yet';
+  #fault = 'no connection attempt yet';
 
   constructor(settings: BrokerSettings, log: Log) {
     this.#settings = settings;
@@ -99,7 +99,7 @@ export class RabbitConnection {
   /** Resolves if the broker accepts messages. */
   async assertReachable(): Promise<void> {
     if (!this.#isOpen) throw new Error(`the broker is not connected: ${this.#fault}`);
-    if (this.#isBlocked) throw new Error('the broker takes no messages: see its alarms');
+    if (this.#isBlocked) throw new Error('the broker accepts no messages: see its alarms');
   }
 
   async close(): Promise<void> {
@@ -114,11 +114,11 @@ export class RabbitConnection {
     model.on('error', ignore);
     model.on('blocked', (reason) => {
       this.#isBlocked = true;
-      this.#log.warn('the broker takes no messages; they wait', { reason });
+      this.#log.warn('the broker accepts no messages; they wait', { reason });
     });
     model.on('unblocked', () => {
       this.#isBlocked = false;
-      this.#log.info('the broker takes messages again');
+      this.#log.info('the broker accepts messages again');
       this.#notify();
     });
     let isClosed = false;

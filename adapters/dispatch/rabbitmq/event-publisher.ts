@@ -95,7 +95,7 @@ export class RabbitEventPublisher extends EventPublisher {
   }
 
   #warn(): void {
-    this.#log.warn('the broker does not say that it has the events; a queue may have no majority, or there is an alarm');
+    this.#log.warn('the broker does not confirm the events; a queue may have no majority, or there is an alarm');
   }
 
   async #setUp(model: ChannelModel): Promise<void> {

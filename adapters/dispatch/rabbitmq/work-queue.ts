@@ -49,7 +49,7 @@ export class RabbitWorkQueue extends WorkQueue {
     this.#log = log;
     connection.add({
       setUp: (model) => this.#setUp(model),
-      fallbackMessage: 'the work queue cannot be used; each process does the background work that it finds',
+      fallbackMessage: 'the work queue cannot be used; each process does the background work itself',
     });
   }
 
@@ -124,20 +124,20 @@ export class RabbitWorkQueue extends WorkQueue {
   async #run(work: (task: BackgroundTask) => Promise<void>, message: ConsumeMessage): Promise<boolean> {
     const task = parseTask(message.content);
     if (task === undefined) {
-      this.#log.warn('a message of the work queue is no task and is dropped', { queue: WORK_QUEUE });
+      this.#log.warn('a message of the work queue is not a task and is dropped', { queue: WORK_QUEUE });
       return true;
     }
     const logFields = { task: task.type, tenantId: task.tenantId };
     const deliveries = Number(message.properties.headers?.['x-delivery-count'] ?? 0);
     if (deliveries >= MAX_DELIVERIES) {
-      this.#log.error('a task was begun too often and is dropped until its job offers it again', logFields);
+      this.#log.error('a task was started too often and is dropped until its job offers it again', logFields);
       return true;
     }
     try {
       await work(task);
       return true;
     } catch (error) {
-      this.#log.error('a task failed and is tried again', { ...logFields, attempt: deliveries + 1 }, error);
+      this.#log.error('a task failed and is retried', { ...logFields, attempt: deliveries + 1 }, error);
       return false;
     }
   }

@@ -16,18 +16,18 @@ export const AuditEntryView = object({
   actor: z
     .string()
     .describe(
-      'Client id, or `system` for the service itself. With an external OpenID provider the person who called follows in ' +
-        'parentheses, by the claim of `OIDC_ACTOR_CLAIM`: `console (3f9c…)`; a name that is too long or has control characters as `sha256:…`',
+      'Client id, or `system` for the service itself. With an external OpenID provider the user follows in ' +
+        'parentheses, by the claim of `OIDC_ACTOR_CLAIM`: `console (3f9c…)`; a name that is too long or has control characters is shown as `sha256:…`',
     ),
   action: z.enum(AUDIT_ACTIONS),
   kind: z.enum(AUDIT_KINDS),
-  target: z.string().describe('Id of the thing'),
+  target: z.string().describe('Id of the changed object'),
   changes: z.array(Change).describe('Properties that changed; values only of properties without secrets and personal data'),
   requestId: z.string().optional().describe('`X-Request-Id` of the call'),
   of: object({ tenantId: z.string(), sequence: z.number().int(), hash: z.string() })
     .optional()
-    .describe('In the log of the service: the entry of the tenant’s log that this one repeats'),
-  hash: z.string().describe('Covers the entry, its place and the hash before it, under a key of `MASTER_SECRET`'),
+    .describe('In the log of the service: the entry of the log of the tenant that this one repeats'),
+  hash: z.string().describe('MAC of the entry, its position and the previous hash, under a key of `MASTER_SECRET`'),
 }).meta({ id: 'AuditEntry', description: 'Actors, changes and times' });
 
 export function toAuditEntryView(entry: AuditEntry) {
@@ -36,10 +36,10 @@ export function toAuditEntryView(entry: AuditEntry) {
 
 const VerificationView = object({
   status: z.enum(['whole', 'broken', 'unfinished']).describe('`unfinished`: intact so far; continue with `next`'),
-  verified: z.number().int().describe('Number of the entry up to which the log is whole'),
+  verified: z.number().int().describe('Number of the entry up to which the log is intact'),
   length: z.number().int().describe('Number of the newest entry'),
   fault: object({
-    sequence: z.number().int().describe('The first entry that is wrong, or not there'),
+    sequence: z.number().int().describe('The first entry that is wrong or missing'),
     kind: z.enum(FAULT_KINDS),
     message: z.string(),
   }).optional(),
@@ -60,8 +60,8 @@ export const auditRoutes = family(
       exampleParameters: { kind: 'client', since: '2026-01-01T00:00:00Z', limit: 20, sort: 'desc' },
       summary: 'Read the audit log',
       description:
-        'Every administrative change, revocations among them, the newest first unless stated. `clients:manage` reads the log of its ' +
-        'tenant; `tenants:manage` that of the service, which repeats what accounts without tenant do to tenants, or ' +
+        'Every administrative change, including revocations. Default order: the newest first. `clients:manage` reads the log of its ' +
+        'tenant; `tenants:manage` that of the service, which repeats the changes of tenants by accounts without tenant, or ' +
         'with `tenant` that of a tenant. The `Link` header with `rel="next"` leads to the next page. ' +
         '`npm run audit:verify` finds what was altered or removed in the database.',
       query: AuditLogQuery,
@@ -81,9 +81,9 @@ export const auditRoutes = family(
       operationId: 'verifyAuditLog',
       summary: 'Verify the audit log',
       description:
-        'Up to 2,000 entries in one call, from the oldest that is kept, by whoever may read that log; call again with `next` as `cursor` ' +
-        'until `status` is `whole` or `broken`. What the database alone cannot show, such as a log that was put back as a whole, ' +
-        'is found by `npm run audit:verify` with `--expect`.',
+        'Up to 2,000 entries in one call, from the oldest stored one, for clients that may read the log; call again with `next` as `cursor` ' +
+        'until `status` is `whole` or `broken`. Manipulations that the database alone cannot show, such as a log that was restored as a whole, ' +
+        'are found by `npm run audit:verify` with `--expect`.',
       query: VerificationQuery,
       responses: { 200: VerificationView, 404: 'There is no such tenant' },
       handle: async ({ caller, query }) => reply(200, viewOf(VerificationView, await verifyChain.execute(caller, query))),

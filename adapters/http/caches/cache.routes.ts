@@ -9,9 +9,9 @@ import { family, type Route, reply, route } from '../route.ts';
 const common = { tag: 'Caches', surface: 'admin', access: { anyOf: ['issuance:manage', 'presentation:manage'] } } as const;
 
 const ListCacheView = object({
-  size: z.number().int().describe('Lists that are kept'),
-  hits: z.number().int().describe('Checks that a kept list answered, since the process began'),
-  misses: z.number().int().describe('Checks that had to fetch'),
+  size: z.number().int().describe('Cached lists'),
+  hits: z.number().int().describe('Checks that used a cached list, since the start of the process'),
+  misses: z.number().int().describe('Checks that fetched a list'),
   entries: z.array(object({ uri: z.string(), fetchedAt: z.iso.datetime(), expiresAt: z.iso.datetime() })),
   failing: z
     .array(
@@ -22,7 +22,7 @@ const ListCacheView = object({
         retriedAt: z.iso.datetime().describe('From then on the next check fetches it'),
       }),
     )
-    .describe('Lists whose last fetch failed; older copies of them may stand in'),
+    .describe('Lists whose last fetch failed; older copies of them may be in use'),
 });
 
 const FollowedListView = object({
@@ -30,7 +30,7 @@ const FollowedListView = object({
   checkedAt: z.iso.datetime().nullable().describe('Time of the last comparison with credentials'),
   failure: object({ since: z.iso.datetime(), count: z.number().int().describe('Attempts since then'), reason: z.string() })
     .nullable()
-    .describe('Reason why it cannot be fetched at present; nothing is revoked meanwhile'),
+    .describe('Reason why it cannot be fetched at present; until then nothing is revoked'),
 });
 
 const CacheStatsView = object({
@@ -39,7 +39,7 @@ const CacheStatsView = object({
   revocationListCache: ListCacheView.describe('Revocation lists of issuers of certificates'),
   followedStatusLists: z
     .array(FollowedListView)
-    .describe('Status lists of wallet providers that issued credentials follow, in all processes; failing lists first'),
+    .describe('Followed status lists of wallet providers, in all processes; failing lists first'),
 }).meta({ id: 'CacheStats' });
 
 type ClearQuery = z.ZodType<{ releases?: 'true' | 'false' | undefined }>;
@@ -48,8 +48,8 @@ const TrustListQuery: ClearQuery = object({
     .enum(['true', 'false'])
     .optional()
     .describe(
-      'True to forget the newest sequence numbers, too, for a list whose operator restarted its numbers. They stay ' +
-        'known otherwise, so that an older list is refused all the same.',
+      'True deletes the newest sequence numbers, too, for a list whose operator restarted its numbers. Otherwise they are ' +
+        'kept, so that an older list is rejected.',
     ),
 });
 const NoQuery: ClearQuery = object({});
@@ -61,20 +61,20 @@ const CLEARS: readonly (Pick<Route, 'path' | 'operationId' | 'exampleParameters'
     path: '/cache',
     operationId: 'clearCaches',
     exampleParameters: { releases: 'true' },
-    summary: 'Forget all lists of others',
+    summary: 'Clear the cache of external lists',
     lists: ['trust-lists', 'status-lists', 'revocation-lists'],
   },
   {
     path: '/cache/trust-list',
     operationId: 'clearTrustListCache',
     exampleParameters: { releases: 'true' },
-    summary: 'Forget the trust lists of others',
+    summary: 'Clear the cache of external trust lists',
     lists: ['trust-lists'],
   },
   {
     path: '/cache/status-list',
     operationId: 'clearStatusListCache',
-    summary: 'Forget the status lists of others',
+    summary: 'Clear the cache of external status lists',
     lists: ['status-lists'],
   },
 ];
@@ -86,7 +86,7 @@ export const cacheRoutes = family({ getCacheStats: GetCacheStats, clearCaches: C
     method: 'get',
     path: '/cache/stats',
     operationId: 'getCacheStatistics',
-    summary: 'See which lists of others are kept',
+    summary: 'Read statistics of the cache of external lists',
     description: 'Copies of the process that answers; each process has its own.',
     responses: { 200: CacheStatsView },
     async handle({ caller }) {

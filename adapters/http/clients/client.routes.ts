@@ -14,7 +14,7 @@ const GraceSeconds = z.coerce
   .min(0)
   .max(MAX_GRACE_SECONDS)
   .default(0)
-  .describe('For so long access tokens go on to count that are out already, in seconds');
+  .describe('Seconds for which issued access tokens remain valid');
 const common = { tag: 'Clients', surface: 'admin', access: { anyOf: ['clients:manage'] } } as const;
 const secretAccess = { either: ['clients:manage', 'tenants:manage'] } as const;
 
@@ -41,14 +41,14 @@ export const clientRoutes = families(
     description: 'The secret, given or generated, can be fetched once within ten minutes: `GET /client/{id}/secret`.',
     body: ClientCreation,
     example: { clientId: 'shop-backend', roles: ['presentation:request'], description: 'Web shop' },
-    responses: { 409: 'The id is taken, by this tenant or another' },
+    responses: { 409: 'The id is already used, by this tenant or another' },
     by: CreateClient,
   }),
   client.update({
     operationId: 'updateClient',
     summary: 'Change a client',
     description:
-      'Rights change at once, also those of tokens that are out already. Only clients whose roles and configurations lie ' +
+      'Rights change immediately, also those of issued tokens. Only clients whose roles and configurations are ' +
       'within those of the caller are changed, and deleted.',
     body: ClientUpdate,
     example: { roles: ['presentation:request', 'issuance:offer'] },
@@ -66,7 +66,7 @@ export const clientRoutes = families(
       summary: 'Fetch a new secret, once',
       description: 'Within ten minutes of the creation of the client, by the role that created it. Afterwards 410: rotate it.',
       params,
-      responses: { 200: SecretView, 410: 'Fetched already, or too late' },
+      responses: { 200: SecretView, 410: 'Already fetched or expired' },
       handle: async ({ caller, params: { id } }) => reply(200, { secret: await pickUpSecret.execute(caller, id) }),
     }),
     route({
@@ -78,8 +78,8 @@ export const clientRoutes = families(
       exampleParameters: { id: 'shop-backend', graceSeconds: 300 },
       summary: 'Replace the secret',
       description:
-        'The new secret is returned here, once. Access tokens that were had with the former one end at once, or with ' +
-        '`graceSeconds` so much later. `tenants:manage` may do this for any client.',
+        'The new secret is returned here, once. Access tokens of the former secret end immediately, or with ' +
+        '`graceSeconds` after that time. `tenants:manage` may do this for any client.',
       params,
       query: z.object({ graceSeconds: GraceSeconds }),
       responses: { 201: SecretView, 409: 'The client was changed concurrently' },

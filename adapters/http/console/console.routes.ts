@@ -14,19 +14,19 @@ const IMMUTABLE = { 'Cache-Control': 'public, max-age=31536000, immutable' } as 
 const NO_CACHE = { 'Cache-Control': 'no-cache' } as const;
 const page = { tag: 'Service', surface: 'document', access: 'public', method: 'get' } as const;
 
-const Ticket = object({ ticket: z.string().min(1).max(100).describe('From the link that the start printed') }).meta({
+const Ticket = object({ ticket: z.string().min(1).max(100).describe('Ticket of the link that the start printed') }).meta({
   id: 'ConsoleTicket',
 });
 
 const LoginView = object({
   provider: object({ issuer: z.string(), clientId: z.string() })
     .optional()
-    .describe('OpenID provider of the operator, where they log in with the code flow and PKCE; absent: with the credentials of a client'),
+    .describe('OpenID provider of the operator for the login with the code flow and PKCE; absent: login with the credentials of a client'),
 }).meta({ id: 'ConsoleLogin' });
 
 const IdentityView = object({
   clientId: z.string(),
-  tenantId: z.string().optional().describe('Absent for an account that manages tenants and belongs to none'),
+  tenantId: z.string().optional().describe('Absent for an account that manages tenants'),
   roles: z.array(Role),
 }).meta({ id: 'Identity', description: 'Client or user of an access token' });
 
@@ -82,7 +82,7 @@ export const consoleRoutes = family({ redeemTicket: RedeemConsoleTicket, setting
       method: 'get',
       path: '/console/identity',
       operationId: 'getIdentity',
-      summary: 'Read who calls: the client, its tenant and its roles at this moment',
+      summary: 'Read the calling client, its tenant and its present roles',
       responses: { 200: IdentityView },
       handle: ({ caller: { clientId, tenantId, roles } }) => reply(200, { clientId, ...(tenantId !== null && { tenantId }), roles }),
     }),
@@ -92,7 +92,7 @@ export const consoleRoutes = family({ redeemTicket: RedeemConsoleTicket, setting
       operationId: 'logInToConsole',
       summary: 'Get an access token for a console link',
       description:
-        'The start of a service that is not in production prints a link to the console with a ticket, which is good once and ' +
+        'The start of a service that is not in production prints a link to the console with a ticket, which is valid once and ' +
         'for half an hour. The token is that of the built-in client.',
       tag: 'Authentication',
       surface: 'admin',

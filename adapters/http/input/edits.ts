@@ -22,7 +22,7 @@ export function preconditionOf(
 ): Precondition | undefined {
   if (ifMatch === undefined) return undefined;
   const { edits, method } = route;
-  if (edits?.id === undefined) throw new Failure('invalid_input', 'If-Match is not for this; leave it out');
+  if (edits?.id === undefined) throw new Failure('invalid_input', 'If-Match is not supported here; remove it');
   const { kind } = edits;
   const tags = parseEntityTags(ifMatch);
   return {
@@ -49,7 +49,7 @@ function parseEntityTags(ifMatch: string): '*' | readonly string[] {
   if (ifMatch.trim() === '*') return '*';
   const entries = ifMatch.match(ENTITY_TAG) ?? [];
   if (!ENTITY_TAGS.test(ifMatch.trim()) || entries.length > MAX_TAGS) {
-    throw new Failure('invalid_input', 'If-Match takes the ETag of an earlier answer, in its quotes');
+    throw new Failure('invalid_input', 'If-Match must be the ETag of an earlier response, with its quotes');
   }
   return entries.filter((entry) => entry.startsWith('"')).map((entry) => entry.slice(1, -1));
 }

@@ -16,8 +16,8 @@ export const IDEMPOTENCY_KEY = z.object({
     .regex(/^("[\x20\x21\x23-\x5b\x5d-\x7e]{1,255}"|[\x21\x23-\x5b\x5d-\x7e]{1,255})$/)
     .optional()
     .describe(
-      'Names this request, 1 to 255 printable characters, with or without quotes. For 24 hours the same client gets the same ' +
-        'answer for the same body, without another session; another body under the key is refused with 409',
+      'Identifies this request, 1 to 255 printable characters, with or without quotes. For 24 hours the same client gets the same ' +
+        'response for the same body, without another session; another body with the key is rejected with 409',
     ),
 });
 

@@ -37,7 +37,7 @@ export async function assertReadOnlyUnchanged(
   const isKept = comparing(edits.kind);
   const errors = names
     .filter((name) => !isKept(sent[name], current[name], name))
-    .map((path) => ({ path, message: 'cannot be changed; leave it out, or send it as it was read' }));
+    .map((path) => ({ path, message: 'cannot be changed; remove it, or send it as it was read' }));
   if (errors.length > 0) throw invalidFields(errors);
 }
 

@@ -95,9 +95,9 @@ export const issuanceRoutes = families(
           dcApi: object({ protocol: z.string(), data: z.record(z.string(), z.unknown()) })
             .optional()
             .describe('Experimental: the offer for the Digital Credentials API'),
-          warnings: z.array(Warning).optional().describe('Absent where there is nothing to warn of'),
+          warnings: z.array(Warning).optional().describe('Absent without warnings'),
         }).meta({ id: 'Offer' }),
-        409: 'The `Idempotency-Key` was used for another request; or, with the code `session_quota_exceeded`, the open sessions of the tenant have as many bytes as the operator allows',
+        409: 'The `Idempotency-Key` was used for another request; or, with the code `session_quota_exceeded`, the open sessions of the tenant have reached the limit of bytes',
       },
       isRepeatable: true,
       async handle({ caller, body, request }) {
@@ -106,7 +106,7 @@ export const issuanceRoutes = families(
       },
     }),
   ]),
-  issuance.get({ operationId: 'getIssuanceConfiguration', summary: 'Read how the tenant issues' }),
+  issuance.get({ operationId: 'getIssuanceConfiguration', summary: 'Read the issuance configuration' }),
   issuance.create({
     operationId: 'replaceIssuanceConfiguration',
     summary: 'Set how the tenant issues',

@@ -32,9 +32,9 @@ export function toIssuanceConfigurationView(tenant: ReferredTenant, configuratio
 
 export const CredentialConfigurationView = object({
   ...CredentialConfigurationBody.shape,
-  certId: z.string().nullable().describe('The same, by its older name'),
+  certId: z.string().nullable().describe('Same value, under its former name'),
   keyChain: KeyChainView.nullable().describe('Null: the default of the tenant signs'),
-  cert: CertificateView.nullable().describe('The same, by its older name'),
+  cert: CertificateView.nullable().describe('Same value, under its former name'),
   tenant: TenantReference,
   ...Times,
 }).meta({ id: 'CredentialConfiguration' });

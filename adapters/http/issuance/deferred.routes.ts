@@ -46,7 +46,7 @@ function toDecisionView({ id, status }: DeferredTransaction) {
 
 const common = { tag: 'Issuer', surface: 'admin', access: { anyOf: ['issuance:offer', 'issuance:manage'] } } as const;
 const singleTransaction = { ...common, params: object({ transactionId: z.string().max(100) }) } as const;
-const decision = { ...singleTransaction, method: 'post', responses: { 200: DeferredDecisionView, 409: 'It is decided already' } } as const;
+const decision = { ...singleTransaction, method: 'post', responses: { 200: DeferredDecisionView, 409: 'It is already decided' } } as const;
 
 const USE_CASES = { deferred: DecideDeferred, settings: ServiceSettings };
 
@@ -59,8 +59,8 @@ export const deferredRoutes = family(USE_CASES, ({ deferred, settings }) => [
     operationId: 'listDeferredTransactions',
     exampleParameters: { session: '<session>', limit: 20, sort: 'desc' },
     summary: 'List deferred transactions, the newest first',
-    description: 'By the time of their beginning, of which the newest 500 are listed.',
-    query: ListQuery.extend({ session: z.string().max(100).optional().describe('Only those of this session') }),
+    description: 'By time of creation; the newest 500 are listed.',
+    query: ListQuery.extend({ session: z.string().max(100).optional().describe('Only transactions of this session') }),
     responses: { 200: z.array(DeferredView) },
     async handle({ caller, query }) {
       return pageOf({
@@ -88,12 +88,12 @@ export const deferredRoutes = family(USE_CASES, ({ deferred, settings }) => [
     operationId: 'completeDeferredTransaction',
     summary: 'Supply a deferred credential',
     description:
-      'Ready-made, or as claims that the service signs. The wallet gets it with its next request. Of what is ready-made ' +
-      'warnings tell what the wallet will refuse: another format, another number than that of its keys, another key.',
+      'As credentials of the backend, or as claims that the service signs. The wallet gets it with its next request. For credentials of the backend, ' +
+      'warnings list what the wallet will reject: another format, a number that differs from that of its keys, another key.',
     body: DeferredCompletion,
     responses: {
       200: withWarnings(DeferredDecisionView),
-      409: 'It is decided already; or, with the code `session_quota_exceeded`, the open sessions of the tenant have as many bytes as the operator allows, and the transaction stays pending',
+      409: 'It is already decided; or, with the code `session_quota_exceeded`, the open sessions of the tenant have reached the limit of bytes, and the transaction stays pending',
     },
     example: { claims: { given_name: 'Ada', family_name: 'Lovelace' } },
     bodyLimit: 1024 * 1024,
@@ -107,9 +107,9 @@ export const deferredRoutes = family(USE_CASES, ({ deferred, settings }) => [
     ...decision,
     path: '/issuer/deferred/:transactionId/fail',
     operationId: 'failDeferredTransaction',
-    summary: 'Say that a deferred credential will not come',
+    summary: 'Reject a deferred credential',
     body: DeferredFailure,
-    example: { errorMessage: 'The register knows no such person' },
+    example: { errorMessage: 'The register has no such person' },
     async handle({ caller, params: { transactionId }, body }) {
       return reply(200, toDecisionView(await deferred.fail(caller, transactionId, body.errorMessage)));
     },

@@ -57,7 +57,7 @@ export const issuanceWalletRoutes = family(USE_CASES, (useCases) => [
     ...authorized,
     path: '/:tenant/notification',
     operationId: 'notifyIssuer',
-    summary: 'Tell what became of a credential (OpenID4VCI 1.0 section 11)',
+    summary: 'Notify the issuer about a credential (OpenID4VCI 1.0 section 11)',
     described: { json: NOTIFICATION_JSON },
     example: { notification_id: '<notification>', event: 'credential_accepted' },
     bodyLimit: 16 * 1024,
@@ -115,10 +115,10 @@ function deferredRoutes({ retrieveDeferred }: PortsOf<typeof USE_CASES>): Route[
       path: '/deferred_credential',
       operationId: 'pollDeferredCredential',
       exampleParameters: { transaction_id: '<transaction>' },
-      summary: 'Fetch a deferred credential, as wallets did before OpenID4VCI 1.0',
+      summary: 'Fetch a deferred credential by the protocol before OpenID4VCI 1.0',
       description: 'Answers 400 `issuance_pending` with an `interval` until the credential is ready.',
       query: z.object({ transaction_id: z.string().max(100).optional() }),
-      responses: { 200: CredentialsView.extend({ credential: z.string() }), 404: 'The access token is of no tenant here' },
+      responses: { 200: CredentialsView.extend({ credential: z.string() }), 404: 'The access token belongs to no tenant of this service' },
       handle({ query, request }) {
         const wallet = walletRequest(request);
         const form = { form: 'get', transactionId: query.transaction_id } as const;

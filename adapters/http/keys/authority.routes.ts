@@ -21,7 +21,7 @@ export const authorityRoutes = family({ authorityPublisher: AuthorityPublisher }
     path: '/:tenant/crl/:id',
     operationId: 'fetchRevocationList',
     exampleParameters: { id: '<authority>' },
-    summary: 'Fetch what an authority of the tenant revoked (RFC 5280 section 5)',
+    summary: 'Fetch the revocation list of an authority of the tenant (RFC 5280 section 5)',
     responses: { 200: { description: 'The list, DER', contentType: CRL }, 304: 'Not modified' },
     handle: async ({ params: { tenant, id } }) => served(await authorityPublisher.revocationList(tenant, id), CRL),
   }),

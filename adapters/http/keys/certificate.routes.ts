@@ -100,14 +100,14 @@ function writeRoutes({ createCertificate, updateKeyChain, deleteKeyChain }: UseC
       summary: 'Give a key another certificate',
       description:
         'With `crt`: certificates obtained elsewhere for this key. Without: the internal authority of the key ' +
-        'makes one. It is never self-signed, since wallets refuse that. `certUsageTypes` may be others than those of the key; ' +
-        'a warning says so where access shares an authority with them, and the profile `eu` rejects it.',
+        'issues one. It is never self-signed, since wallets reject that. `certUsageTypes` may differ from those of the key; ' +
+        'if access shares an authority with them, the response has a warning, and the profile `eu` rejects it.',
       body: CertificateCreation,
       example: { keyId: 'signing', certUsageTypes: ['signing'], id: 'signing-2', subjectName: 'Acme PID' },
       responses: {
         201: withWarnings(CertificateView),
         404: 'There is no such key',
-        409: 'The id is taken, the key is compromised, or it was changed or rotated meanwhile',
+        409: 'The id is already used, the key is compromised, or it was changed or rotated concurrently',
       },
       async handle({ caller, body }) {
         const { chain, all: chains } = await createCertificate.execute(caller, body);
@@ -128,7 +128,7 @@ function writeRoutes({ createCertificate, updateKeyChain, deleteKeyChain }: UseC
       shows: showing(find),
       responses: {
         200: withWarnings(CertificateView),
-        409: 'Something needs a usage or an internal authority that would go, or the key was rotated meanwhile',
+        409: 'A removed usage or internal authority is in use, or the key was rotated concurrently',
       },
       async handle({ caller, params: { certId }, body }) {
         const { description, crt: certificates } = body;
@@ -147,9 +147,9 @@ function writeRoutes({ createCertificate, updateKeyChain, deleteKeyChain }: UseC
       operationId: 'deleteCertificate',
       edits,
       summary: 'Delete a certificate',
-      description: 'The key goes with its last certificate.',
+      description: 'The key is deleted with its last certificate.',
       params,
-      responses: { 200: DeletedView, 409: 'A configuration or a list names it' },
+      responses: { 200: DeletedView, 409: 'A configuration or a list uses it' },
       async handle({ caller, params: { certId } }) {
         await deleteKeyChain.execute(caller, certId);
         return reply(200, { id: certId });
@@ -165,7 +165,7 @@ function requestRoute({ requestCertificate }: UseCases): Route {
     path: '/certs/:certId/csr',
     operationId: 'createCertificateRequest',
     summary: 'Create a certificate signing request',
-    description: 'The key signs a request that an authority elsewhere answers with a certificate for it.',
+    description: 'The key signs a request for a certificate of an external authority.',
     params,
     body: CertificateSigningRequest,
     example: { subjectName: 'Acme', organization: 'Acme Ltd', country: 'DE' },

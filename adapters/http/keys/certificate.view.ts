@@ -9,7 +9,7 @@ const Usage = z.enum(KEY_USAGES);
 
 const PlainCertificate = object({
   id: z.string().describe('The id of the key chain'),
-  keyId: z.string().describe('Names the key: the id of the key chain that had it first'),
+  keyId: z.string().describe('Id of the key: the id of its first key chain'),
   tenantId: z.string(),
   description: z.string().nullable(),
   crt: z.array(z.string()).describe('PEM, leaf first, the internal authority last'),
@@ -22,7 +22,7 @@ export const CertificateView = object({
   ...PlainCertificate.shape,
   usages: z.array(object({ tenantId: z.string(), certId: z.string(), usage: Usage, cert: PlainCertificate })),
   key: KeyView,
-}).meta({ id: 'Certificate', description: 'A certificate chain and the key that it is for' });
+}).meta({ id: 'Certificate', description: 'A certificate chain and its key' });
 
 /** @param chains all key chains of the tenant, since several can share one key. */
 export function toCertificateView(chain: KeyChain, chains: readonly KeyChain[]) {

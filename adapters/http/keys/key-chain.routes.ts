@@ -82,7 +82,7 @@ export const keyChainRoutes = families(
       method: 'get',
       path: '/key-chain/providers',
       operationId: 'listKeyProviders',
-      summary: 'List where keys can be made',
+      summary: 'List the key providers',
       query: ListQuery,
       responses: { 200: z.array(KeyProviderView) },
       async handle({ caller, query }) {
@@ -100,10 +100,10 @@ export const keyChainRoutes = families(
   chain.create({
     operationId: 'createKeyChain',
     summary: 'Create a key chain',
-    description: 'Makes a key, an internal authority for it unless another one is named, and its certificate.',
+    description: 'Creates a key, an internal authority for it unless another one is named, and its certificate.',
     body: KeyChainCreation,
     example: { id: 'pid-signing', usageType: 'signing', description: 'Signs PID credentials' },
-    responses: { 409: 'The id is taken' },
+    responses: { 409: 'The id is already used' },
     by: CreateKeyChain,
   }),
   chain.update({
@@ -111,13 +111,13 @@ export const keyChainRoutes = families(
     summary: 'Change a key chain',
     body: KeyChainUpdate,
     example: { description: 'Signs diplomas' },
-    responses: { 409: 'Something needs a usage or an internal authority that would go, or the key was rotated meanwhile' },
+    responses: { 409: 'A removed usage or internal authority is in use, or the key was rotated concurrently' },
     by: UpdateKeyChain,
   }),
   chain.delete({
     operationId: 'deleteKeyChain',
     summary: 'Delete a key chain',
-    responses: { 409: 'A configuration or status list names it' },
+    responses: { 409: 'A configuration or status list uses it' },
     by: DeleteKeyChain,
   }),
   family(ON_KEYS, ({ createKeyChain, rotateKeyChain, requestCertificate, signTrustListsAnew }) => [
@@ -126,13 +126,13 @@ export const keyChainRoutes = families(
       method: 'post',
       path: '/key-chain/import',
       operationId: 'importKeyChain',
-      summary: 'Import a key that was made elsewhere',
+      summary: 'Import an external key',
       description:
         'With `certificates`: an external authority issued them for the key. Without: an internal authority certifies the key. ' +
         'The key is sealed and never shown again.',
       body: KeyChainImport,
       example: { id: 'imported', usageType: 'signing', key: EXAMPLE_KEY },
-      responses: { 201: withWarnings(KeyChainView), 409: 'The id is taken' },
+      responses: { 201: withWarnings(KeyChainView), 409: 'The id is already used' },
       handle: async ({ caller, body }) => reply(201, await writtenChain(await createKeyChain.execute(caller, body), caller)),
     }),
     route({
@@ -141,11 +141,11 @@ export const keyChainRoutes = families(
       path: '/key-chain/:id/rotate',
       operationId: 'rotateKeyChain',
       exampleParameters: { id: 'pid-signing' },
-      summary: 'Give a key chain another key now',
+      summary: 'Rotate the key of a key chain',
       description:
-        'The key before it is published until everything that it signed has ended. With `provider`, this and all later ' +
-        'keys are made there; the authority stays what it was. With `compromised`, the public key is taken out of use ' +
-        'in every key chain of the tenant that has or had it: `affectedKeyChains` names them.',
+        'The previous key is published until everything that it signed has expired. With `provider`, this and all later ' +
+        'keys are created there; the authority stays the same. With `compromised`, the public key is removed ' +
+        'from every key chain of the tenant that has or had it: `affectedKeyChains` lists them.',
       params,
       body: KeyChainRotation,
       example: {},
@@ -167,7 +167,7 @@ export const keyChainRoutes = families(
       operationId: 'createKeyChainRequest',
       exampleParameters: { id: 'pid-signing' },
       summary: 'Create a certificate signing request',
-      description: 'Upload the answer with PATCH /key-chain/{id}; it is for the key that is active now.',
+      description: 'Upload the certificate with PATCH /key-chain/{id}; it is for the presently active key.',
       params,
       body: CertificateSigningRequest,
       example: { subjectName: 'Acme', organization: 'Acme Ltd', country: 'DE' },

@@ -50,10 +50,10 @@ export const KeyChainView = object({
     .describe('Time at which everything that it signed has expired; it is published until then'),
   previousKeys: z
     .array(object({ key: PublicKeyView, certificate: Pem, expiry: z.iso.datetime() }))
-    .describe('All that count still, newest first'),
+    .describe('All valid former keys, newest first'),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
-}).meta({ id: 'KeyChain', description: 'A key with the certificates that prove whose it is' });
+}).meta({ id: 'KeyChain', description: 'A key with its certificates' });
 
 export const RotatedKeyChainView = KeyChainView.extend({
   affectedKeyChains: z
@@ -63,8 +63,8 @@ export const RotatedKeyChainView = KeyChainView.extend({
         outcome: z
           .enum(['rotated', 'blocked', 'former'])
           .describe(
-            '`rotated`: it signs with another key now. `blocked`: it signs nothing until it is rotated or replaced. ' +
-              '`former`: only a former key of it is concerned',
+            '`rotated`: it signs with another key. `blocked`: it signs nothing until it is rotated or replaced. ' +
+              '`former`: only a former key of it is affected',
           ),
         reason: z.string().nullable().describe('Reason why the key chain could not be rotated'),
       }),
@@ -85,7 +85,7 @@ export const KeyProviderView = object({
   name: z.string(),
   type: z.string().describe('`local`, `vault` or `pkcs11`'),
   default: z.boolean().describe('Default for tenants without their own provider'),
-  own: z.boolean().describe('The next keys of this tenant are made here unless `kmsProvider` says otherwise'),
+  own: z.boolean().describe('Default provider of new keys of this tenant'),
   algorithms: z.array(z.enum(SIGNING_ALGORITHMS)).describe('Algorithms of the keys that it can create'),
   status: z.enum(['up', 'down']).describe('True if the provider responds at present'),
 }).meta({ id: 'KeyProvider', description: 'Providers that can create keys' });

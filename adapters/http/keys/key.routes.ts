@@ -50,7 +50,7 @@ export const keyRoutes = family(
       async handle({ caller, params: { id } }) {
         const { all: chains } = await findCertificates.execute(caller);
         const chain = chains.find((candidate) => candidate.id === id && keyIdOf(candidate, chains) === id);
-        if (chain === undefined) throw new Failure('not_found', 'there is no key of this id');
+        if (chain === undefined) throw new Failure('not_found', 'there is no key with this id');
         return reply(200, toKeyView(chain, chains));
       },
     }),
@@ -59,11 +59,11 @@ export const keyRoutes = family(
       method: 'post',
       path: '/key',
       operationId: 'createKey',
-      summary: 'Make or import a key',
-      description: 'It signs nothing until POST /certs gives it certificates, unless `usages` says otherwise.',
+      summary: 'Create or import a key',
+      description: 'It signs nothing until POST /certs creates certificates for it, unless `usages` is set.',
       body: KeyCreation,
       example: { id: 'diplomas', description: 'Signs diplomas' },
-      responses: { 201: withWarnings(KeyView), 409: 'The id is taken' },
+      responses: { 201: withWarnings(KeyView), 409: 'The id is already used' },
       async handle({ caller, body: { key, usages = [], ...body } }) {
         const creation = { ...body, usages };
         const chain = await createKeyChain.execute(caller, key === undefined ? creation : { ...creation, key });
@@ -79,7 +79,7 @@ export const keyRoutes = family(
       exampleParameters: { id: 'diplomas' },
       summary: 'Delete a key and its certificates',
       params,
-      responses: { 200: DeletedView, 409: 'Something names one of its certificates; then all of them stay' },
+      responses: { 200: DeletedView, 409: 'One of its certificates is in use; then none is deleted' },
       async handle({ caller, params: { id } }) {
         await deleteKey.execute(caller, id);
         return reply(200, { id });

@@ -5,16 +5,16 @@ import { viewOf } from '../output/view-of.ts';
 import { PublicKeyView, toPublicKeyView } from './key-chain.view.ts';
 
 export const KeyView = object({
-  id: z.string().describe('The id of the key chain that had it first'),
+  id: z.string().describe('The id of its first key chain'),
   description: z.string().nullable(),
   tenantId: z.string(),
   key: PublicKeyView,
   usage: z.literal('sign'),
   kmsProvider: z.string(),
-  certificates: z.array(object({ id: z.string() })).describe('All that are for this key'),
+  certificates: z.array(object({ id: z.string() })).describe('All certificates of this key'),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
-}).meta({ id: 'Key', description: 'A key; its private half is never shown' });
+}).meta({ id: 'Key', description: 'A key; its private part is never shown' });
 
 /**
  * Converts the key of a key chain.

@@ -121,7 +121,7 @@ export class Admission extends RequestSlots {
   async #wait(queueKey: string, response: Response): Promise<void> {
     const ending = new AbortController();
     const waiting: WaitingRequest = { since: this.#now(), ending };
-    const close = () => ending.abort(new Failure('unavailable', 'the caller went away'));
+    const close = () => ending.abort(new Failure('unavailable', 'the caller disconnected'));
     response.once('close', close);
     this.#waiting.add(waiting);
     this.#startSweeping();

@@ -51,4 +51,4 @@ function tenantOf({ locals }: Response): string | undefined {
 }
 
 const tooMuchError = () =>
-  new Failure('unavailable', { message: 'too many large requests are under way; try again', retryAfterSeconds: 5 });
+  new Failure('unavailable', { message: 'too many large requests are in progress; try again', retryAfterSeconds: 5 });

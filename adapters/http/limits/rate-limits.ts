@@ -44,7 +44,7 @@ export class RateLimits {
     // A rounding error must not reject a call.
     if (waitMs > 0.5) {
       throw new Failure('too_many_requests', {
-        message: `at most ${perMinute} of these calls in a minute; try again later`,
+        message: `at most ${perMinute} of these calls per minute; try again later`,
         retryAfterSeconds: Math.ceil(waitMs / 1000),
       });
     }

@@ -72,10 +72,10 @@ export function parseClientCredentials(authorization: string | undefined, body: 
     return { clientId, secret };
   }
   const basic = parseBasic(authorization);
-  if (basic === undefined) throw invalidClientError('the Authorization header is not a Basic one');
+  if (basic === undefined) throw invalidClientError('the Authorization header must use the Basic scheme');
   // RFC 6749 section 2.3 allows one method per request; equal credentials in both are harmless.
   if ((clientId ?? basic.clientId) !== basic.clientId || (secret ?? basic.secret) !== basic.secret) {
-    throw new Failure('invalid_request', 'the header and the body carry different client credentials');
+    throw new Failure('invalid_request', 'the header and the body contain different client credentials');
   }
   return basic;
 }

@@ -58,7 +58,7 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
       described: { query: AUTHORIZE_QUERY },
       responses: {
         200: 'A page with a form to approve or deny',
-        302: "On to the customer's page, where an interactive authorization of a verified wallet has one",
+        302: 'Redirect to the page of the tenant, if an interactive authorization of a verified wallet has one',
       },
       async handle({ params: { tenant: tenantId }, query, request }) {
         const view = await showAuthorization.execute(tenantId, query);
@@ -75,7 +75,7 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
       path: '/:tenant/authorize',
       operationId: 'decideAuthorization',
       exampleParameters: { client_id: 'https://wallet.example', request_uri: EXAMPLE_REQUEST_URI },
-      summary: "Take the user's decision",
+      summary: 'Accept the decision of the user',
       body: Form,
       described: { form: DECISION_FORM },
       example: {
@@ -85,7 +85,7 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
         decision_token: '<decision token>',
       },
       bodyKind: 'form',
-      responses: { 303: "Back to the wallet, with a code or an error, or on to the customer's page" },
+      responses: { 303: 'Redirect to the wallet with a code or an error, or to the page of the tenant' },
       async handle({ params: { tenant: tenantId }, body, request }) {
         const context = { settings, tenantId, errand: CONSENT };
         const decision = await decideAuthorization.execute(tenantId, {

@@ -75,10 +75,10 @@ function browserRoutes(useCases: UseCases): Route[] {
       exampleParameters: { client_id: 'https://wallet.example', request_uri: EXAMPLE_REQUEST_URI },
       rateLimit: { group: 'login', perAddress: true },
       negotiatesErrorFormat: true,
-      summary: 'Send the user to the upstream provider (RFC 6749 section 4.1.1)',
+      summary: 'Redirect the user to the upstream provider (RFC 6749 section 4.1.1)',
       query: BrowserQuery,
       described: { query: AUTHORIZE_QUERY },
-      responses: { 302: 'To the upstream provider; to a verified wallet with an error when it cannot be reached' },
+      responses: { 302: 'Redirect to the upstream provider; to a verified wallet with an error if the provider is unavailable' },
       async handle({ params: { tenant: tenantId }, query }) {
         const { location, keep } = await startUpstreamLogin.execute(tenantId, query);
         return redirectTo(location, keep && browserCookie({ settings, tenantId, errand: LOGIN }, keep));
@@ -92,11 +92,11 @@ function browserRoutes(useCases: UseCases): Route[] {
       exampleParameters: { code: '<code of the provider>', state: '<state>', iss: '<issuer of the provider>' },
       rateLimit: { group: 'login', perAddress: true },
       negotiatesErrorFormat: true,
-      summary: 'Take the answer of the upstream provider (OpenID Connect Core 1.0 section 3.1.2.5)',
+      summary: 'Accept the response of the upstream provider (OpenID Connect Core 1.0 section 3.1.2.5)',
       query: CallbackQuery,
       responses: {
-        200: 'A page with a form to approve or deny a wallet that did not authenticate',
-        302: 'Back to the wallet, with a code or an error',
+        200: 'A page with a form to approve or deny an unauthenticated wallet',
+        302: 'Redirect to the wallet with a code or an error',
       },
       async handle({ params: { tenant: tenantId }, query: { code, state, error, iss }, request }) {
         const context = { settings, tenantId, errand: LOGIN };
@@ -112,12 +112,12 @@ function browserRoutes(useCases: UseCases): Route[] {
       method: 'post',
       path: `${base}/confirm`,
       operationId: 'confirmChainedWallet',
-      summary: "Take the user's decision about a wallet that did not authenticate",
+      summary: 'Accept the decision of the user about an unauthenticated wallet',
       body: Form,
       described: { form: CONFIRMATION_FORM },
       example: { confirmation: EXAMPLE_HANDLE, decision: 'approve' },
       bodyKind: 'form',
-      responses: { 303: 'Back to the wallet, with a code or an error' },
+      responses: { 303: 'Redirect to the wallet with a code or an error' },
       async handle({ params: { tenant: tenantId }, body, request }) {
         const context = { settings, tenantId, errand: LOGIN };
         const { location, authorizationId } = await confirmWallet.execute(tenantId, {

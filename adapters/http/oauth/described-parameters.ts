@@ -16,14 +16,14 @@ const requestUri = z
   .string()
   .max(512)
   .regex(/^urn:ietf:params:oauth:request_uri:[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{20,100}$/)
-  .describe('As the pushed request was answered with, within its time');
+  .describe('From the response to the pushed request, before its expiry');
 
 /** RFC 9126 section 4 */
 export const AUTHORIZE_QUERY = object({ client_id: text.max(2048), request_uri: requestUri });
 
 /** OpenID Connect Core 1.0 section 3.1.2.5 */
 export const RETURN_QUERY = object({
-  auth_session: handle.describe('as it stood in the address of the page'),
+  auth_session: handle.describe('value of the address of the page'),
   error: text.max(512).optional().describe('set when the user gave up'),
 });
 
@@ -39,9 +39,9 @@ const request = {
   redirect_uri: text.min(1).max(2048),
   code_challenge: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
   code_challenge_method: z.literal('S256'),
-  scope: text.max(4096).optional().describe('Names credentials, as `authorization_details` do'),
+  scope: text.max(4096).optional().describe('Requested credentials, as in `authorization_details`'),
   state: text.max(1024).optional(),
-  issuer_state: text.max(4096).optional().describe('Of the offer'),
+  issuer_state: text.max(4096).optional().describe('Value of the offer'),
   resource: text.optional(),
   dpop_jkt: text.optional(),
 };
@@ -73,7 +73,7 @@ const redemption = {
   grant_type: z.enum([AUTHORIZATION_CODE_GRANT, REFRESH_TOKEN_GRANT, PRE_AUTHORIZED_CODE_GRANT]),
   code: text.optional(),
   client_id: text.optional(),
-  redirect_uri: text.optional().describe('That of the authorization request'),
+  redirect_uri: text.optional().describe('Value of the authorization request'),
   code_verifier: text.optional(),
   'pre-authorized_code': text.optional(),
   tx_code: text.optional(),
@@ -94,28 +94,25 @@ export const TOKEN_FORMS = {
 };
 
 const encryption = {
-  credential_response_encryption: z
-    .record(z.string(), z.json())
-    .optional()
-    .describe('`jwk`, `enc` and, where the answer is to be compressed, `zip`'),
+  credential_response_encryption: z.record(z.string(), z.json()).optional().describe('`jwk`, `enc` and, for a compressed response, `zip`'),
 };
 /** OpenID4VCI 1.0 section 8.2 */
 export const CREDENTIAL_JSON = object({
-  credential_configuration_id: text.optional().describe('Of an offer or of `scope`'),
+  credential_configuration_id: text.optional().describe('Id of an offer or of `scope`'),
   credential_identifier: text
     .optional()
-    .describe('Of `authorization_details` in the token response, in place of `credential_configuration_id`'),
+    .describe('Identifier in `authorization_details` of the token response, instead of `credential_configuration_id`'),
   proofs: z
     .record(z.string(), z.array(text))
     .optional()
-    .describe('`jwt` or `attestation`, and an array of proofs; one credential comes for each key'),
+    .describe('`jwt` or `attestation`, and an array of proofs; one credential is issued for each key'),
   ...encryption,
 }).catchall(z.json());
 /** OpenID4VCI 1.0 section 9.1 */
 export const DEFERRED_JSON = object({ transaction_id: text.optional().describe('Needed'), ...encryption }).catchall(z.json());
 /** OpenID4VCI 1.0 section 11.1 */
 export const NOTIFICATION_JSON = object({
-  notification_id: text.optional().describe('Needed; of the credential response'),
+  notification_id: text.optional().describe('Required; value of the credential response'),
   event: z.enum(NOTIFICATION_EVENTS).optional().describe('Needed'),
   event_description: text.optional(),
 }).catchall(z.json());
@@ -126,7 +123,7 @@ export const CONFIRMATION_FORM = object({ confirmation: handle, decision }).catc
 
 /** RFC 9449 section 4.1, attestation-based client authentication section 6.1 */
 export const CLIENT_HEADERS = object({
-  DPoP: text.optional().describe('A proof of the key that tokens are bound to'),
+  DPoP: text.optional().describe('DPoP proof of the key that tokens are bound to'),
   'OAuth-Client-Attestation': text.optional(),
   'OAuth-Client-Attestation-PoP': text.optional(),
 });

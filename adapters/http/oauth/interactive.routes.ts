@@ -33,7 +33,7 @@ const RequiredInteraction = object({
 }).meta({ id: 'RequiredInteraction', description: 'Interaction that the user has to complete first' });
 
 const Returned = object({
-  auth_session: z.string().max(512).optional().describe('as it stood in the address of the page'),
+  auth_session: z.string().max(512).optional().describe('value of the address of the page'),
   error: z.string().max(512).optional().describe('set when the user gave up'),
 });
 
@@ -44,17 +44,17 @@ export const interactiveRoutes = family(USE_CASES, ({ interactiveAuthorization, 
     method: 'post',
     path: '/:tenant/interactive-authorization',
     operationId: 'authorizeInteractively',
-    summary: 'Get an authorization code by answering what the issuer asks (OpenID4VCI 1.1 section 6)',
+    summary: 'Get an authorization code by interactions with the issuer (OpenID4VCI 1.1 section 6)',
     description:
-      'Begins with an authorization request and `interaction_types_supported`; goes on with `auth_session` and `openid4vp_response` or ' +
-      '`code_verifier`. The names in `interaction_types_supported`, separated by commas, decide in which of its forms the draft is ' +
-      'spoken, the newest that fits first:\n\n- `urn:openid:dcp:ia:openid4vp_presentation`, `urn:openid:dcp:ia:auth_via_web`\n- ' +
+      'Begins with an authorization request and `interaction_types_supported`; continues with `auth_session` and `openid4vp_response` or ' +
+      '`code_verifier`. The names in `interaction_types_supported`, separated by commas, select the version of the draft, ' +
+      'the newest matching one first:\n\n- `urn:openid:dcp:ia:openid4vp_presentation`, `urn:openid:dcp:ia:auth_via_web`\n- ' +
       '`urn:openid:dcp:iae:openid4vp_presentation`, `urn:openid:dcp:iae:redirect_to_web`\n- `openid4vp_presentation`, ' +
-      '`redirect_to_web`\n\nOther names are passed over. What is presented is bound to this endpoint: `aud` of an SD-JWT VC is `ia:` and ' +
-      'its address in the newest form, `iae:` and its origin in the others; an mdoc has the handover `OpenID4VCIIAEHandover`. Each answer ' +
-      'has an `auth_session` of its own, and the last one counts; after a page it is that of the redirect, which brings the code instead ' +
-      'when the page was the last step. Configurations without `iaeActions` ask for nothing, so that the code comes at once; a wallet ' +
-      'that lists no types is told `redirect_to_web` there, and continues with a pushed request.',
+      '`redirect_to_web`\n\nOther names are ignored. A presentation is bound to this endpoint: `aud` of an SD-JWT VC is `ia:` and ' +
+      'its address in the newest version, `iae:` and its origin in the others; an mdoc has the handover `OpenID4VCIIAEHandover`. Each response ' +
+      'has its own `auth_session`, and only the last one is valid; after a page it is that of the redirect, which contains the code instead ' +
+      'if the page was the last step. Configurations without `iaeActions` have no interaction, so the code is returned immediately; a wallet ' +
+      'that lists no types gets `redirect_to_web` there, and continues with a pushed request.',
     surface: 'oauth',
     body: z.record(z.string(), z.string()),
     example: { ...EXAMPLE_REQUEST, interaction_types_supported: 'urn:openid:dcp:ia:openid4vp_presentation' },
@@ -74,14 +74,14 @@ export const interactiveRoutes = family(USE_CASES, ({ interactiveAuthorization, 
     path: '/:tenant/interactive-authorization/return',
     operationId: 'returnFromWebStep',
     exampleParameters: { auth_session: EXAMPLE_HANDLE },
-    summary: 'Address to which a page of the customer redirects the browser at the end',
+    summary: 'Return address for the page of the tenant at the end',
     description:
-      'Only the browser that was sent to the page is sent on, which a cookie tells: with the code after the last step, with ' +
+      'Only the browser that was redirected to the page is redirected further, by a cookie: with the code after the last step, with ' +
       '`auth_session` before that.',
     surface: 'page',
     query: Returned,
     described: { query: RETURN_QUERY },
-    responses: { 302: 'On to the wallet' },
+    responses: { 302: 'Redirect to the wallet' },
     async handle({ params: { tenant: tenantId }, query, request }) {
       const context = { settings, tenantId, errand: VISIT };
       const { location, authorizationId } = await returnToInteraction.execute(tenantId, {

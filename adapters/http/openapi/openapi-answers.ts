@@ -24,25 +24,25 @@ const MEANINGS: Readonly<Record<number, string>> = {
   401: 'No valid access token',
   403: 'The role or a restriction does not allow it',
   404: 'Not found',
-  406: 'No acceptable form',
-  409: 'Conflict, also with what `If-Match` expects',
+  406: 'No acceptable media type',
+  409: 'Conflict, also with `If-Match`',
   410: 'No longer available',
   413: 'The body is too large',
   415: 'The body is of another media type, or of another encoding',
-  429: 'Too many calls; `Retry-After` says when to come back',
+  429: 'Too many calls; retry after the time in `Retry-After`',
   431: 'The address and the headers are longer than 32 KiB',
-  500: 'Something failed here; nothing has changed',
+  500: 'Internal error; nothing has changed',
   501: 'Not offered',
-  503: 'Temporarily unavailable; `Retry-After` may say when to come back',
+  503: 'Temporarily unavailable; `Retry-After` may contain the time for a retry',
 };
 
 export const COMPACT = { type: 'string' as const, description: 'A JWS or JWE in compact form' };
 
 const HEADERS = {
-  ETag: 'Tells this state of the thing from others, for `If-Match`',
+  ETag: 'Version of the object, for `If-Match`',
   Link: 'With `rel="next"` the address of the next page; absent on the last one',
   Location: 'Redirect address',
-  'Retry-After': 'Seconds after which to come back, where that is known',
+  'Retry-After': 'Seconds until a retry, if known',
   'WWW-Authenticate': 'What is wrong with the access token, or how to get one (RFC 6750 section 3, RFC 9449 section 7.1)',
 } as const;
 

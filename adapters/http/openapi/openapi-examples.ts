@@ -6,8 +6,8 @@ import type { Route } from '../route.ts';
  * the response of a previous call, or for a proof of a wallet. The tests fill these in and execute every operation.
  */
 export const ABOUT_EXAMPLES =
-  'Examples of all operations fit together. Text in angle brackets, such as `<session>`, stands for what a call before ' +
-  `answered, or for a proof that a wallet makes; so does \`${EXAMPLE_HANDLE}\`.`;
+  'Examples of all operations fit together. Text in angle brackets, such as `<session>`, is a placeholder for a value that an earlier call ' +
+  `returned, or for a proof that a wallet creates; so is \`${EXAMPLE_HANDLE}\`.`;
 
 /** Examples of path parameters that mean the same in every route. */
 const IN_PATH: Readonly<Record<string, string>> = {

@@ -155,7 +155,7 @@ function addOlderNames(schema: Schema): void {
     if (older === undefined || Object.hasOwn(properties, older)) continue;
     properties[older] = {
       ...properties[name],
-      description: `The older name of \`${name}\`. A request that has both with different values is rejected with 400`,
+      description: `The former name of \`${name}\`. A request that has both with different values is rejected with 400`,
     };
     if (!required.includes(name)) continue;
     schema.required = (schema.required ?? []).filter((requiredName) => requiredName !== name);

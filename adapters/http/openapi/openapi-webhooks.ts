@@ -4,7 +4,7 @@ import { NOTIFICATION_EVENTS } from '../../../domain/issuance/notification.ts';
 import { Presented } from '../sessions/presented.view.ts';
 
 const sessionShape = {
-  session: z.string().describe('The session, as `POST /issuer/offer` or `/verifier/offer` named it'),
+  session: z.string().describe('The session id in the response of `POST /issuer/offer` or `/verifier/offer`'),
   reference: z
     .string()
     .optional()
@@ -14,12 +14,12 @@ const Values = z.record(z.string(), z.unknown());
 
 const Identity = object({
   iss: z.string().optional().describe('Issuer of the identity: the login provider, or the server of the token'),
-  sub: z.string().optional().describe('The user at `iss`; without a login, a name of this offer'),
+  sub: z.string().optional().describe('The user at `iss`; without a login, an identifier of this offer'),
   token_claims: Values.optional().describe('All claims of the verified tokens'),
 }).describe(
-  'Who authorized it. Empty for a pre-authorized code. With the chained server the user at its upstream and the ' +
-    'claims of the login; with an external server `sub` and claims of its access token. With the built-in one ' +
-    'the claims of its own access token, which identify no user: its page authenticates none.',
+  'Identity of the user. Empty for a pre-authorized code. With the chained server, the user at its upstream provider and the ' +
+    'claims of the login; with an external server, `sub` and claims of its access token. With the built-in server, ' +
+    'the claims of its own access token, which identify no user, since its page has no login.',
 );
 
 const ClaimsRequest = object({
@@ -34,10 +34,10 @@ const ClaimsAnswer = z
     z.record(z.string(), Values).describe('Claims by configuration id. Only the requested configuration is read; it is required.'),
     looseObject({
       deferred: z.literal(true),
-      interval: z.number().min(1).max(86_400).nullish().describe('Seconds that the wallet waits between two polls; 5 unless stated'),
+      interval: z.number().min(1).max(86_400).nullish().describe('Seconds that the wallet waits between two polls. Default: 5'),
     }).describe(
-      'Not yet. Ends with `POST /issuer/deferred/{transactionId}/complete` or `/fail`; ' +
-        '`GET /issuer/deferred?session=…` lists the transaction. Nothing for 24 hours ends it as well.',
+      'The claims are not available yet. Ends with `POST /issuer/deferred/{transactionId}/complete` or `/fail`; ' +
+        '`GET /issuer/deferred?session=…` lists the transaction. It expires after 24 hours.',
     ),
   ])
   .meta({ id: 'ClaimsAnswer' });
@@ -50,7 +50,7 @@ const NotificationDelivery = object({
       .enum([...NOTIFICATION_EVENTS, 'credential_revoked'])
       .describe('`credential_revoked` comes from the service and not from the wallet: the credentials were revoked with their wallet'),
     credentialConfigurationId: z.string(),
-    eventDescription: z.string().optional().describe('In the words of the wallet, or of the service'),
+    eventDescription: z.string().optional().describe('Text of the wallet or of the service'),
   }),
 }).meta({ id: 'NotificationDelivery' });
 
@@ -65,17 +65,17 @@ const PresentationAnswer = looseObject({
 
 const WebStepQuestion = object({
   ...sessionShape,
-  auth_session: z.string().describe('The visit, as `{auth_session}` named it in the address of the page'),
+  auth_session: z.string().describe('The visit, by `{auth_session}` in the address of the page'),
 }).meta({ id: 'WebStepQuestion' });
 
 const HEADERS = object({
-  'Idempotency-Key': z.string().describe('Names this delivery; except for web steps also `deliveries[].id` of the session'),
-  'webhook-id': z.string().optional().describe('The same, as the Standard Webhooks call it'),
+  'Idempotency-Key': z.string().describe('Id of this delivery; except for web steps also `deliveries[].id` of the session'),
+  'webhook-id': z.string().optional().describe('Same value, as the header of Standard Webhooks'),
   'webhook-timestamp': z
     .string()
     .regex(/^\d+$/)
     .optional()
-    .describe('Seconds since 1970, of this call. Take none that is more than five minutes away'),
+    .describe('Time of this call in seconds since 1970. Reject calls that differ by more than five minutes'),
   'webhook-signature': z
     .string()
     .optional()
@@ -86,12 +86,12 @@ const HEADERS = object({
 });
 
 const DELIVERY =
-  'One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, ' +
-  'at most 1 MiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. ' +
-  'Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.';
+  'One `POST` of JSON, never retried automatically. The response must be a 2xx, complete within 10 seconds, ' +
+  'at most 1 MiB; redirects are not followed. The address is public https or allowed by `OUTBOUND_ALLOW`. ' +
+  'Anything else is a failure, and so is a body that is not JSON when it is required: for claims, and in interactive authorizations.';
 const SIGNED =
-  'It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has ' +
-  'switched that off; then the three headers are absent.';
+  'It is signed (Standard Webhooks) with the secret of `POST /webhook-secret/rotate`, unless the tenant has ' +
+  'disabled signatures; then the three headers are absent.';
 const KEYED = 'With `auth` the header that it names carries its value; without, the signature alone says who calls.';
 
 type Webhook = {
@@ -105,7 +105,7 @@ type Webhook = {
 function webhook({ id, summary, description, body, answer }: Webhook): { post: ZodOpenApiOperationObject } {
   const accepted =
     answer === undefined
-      ? { description: 'Taken; what the body says is not read' }
+      ? { description: 'Accepted; the body is ignored' }
       : { description: 'Taken', content: { 'application/json': { schema: answer } } };
   return {
     post: {
@@ -128,9 +128,9 @@ export const WEBHOOKS: ZodOpenApiPathsObject = {
     summary: 'Claims for a credential that a wallet requests',
     description: [
       '`claimsWebhook` of a credential configuration, or a source of type `webhook` in `credentialClaims` of an offer.',
-      'A failure, and claims that do not fit schema and format, fail the session with `claims_unavailable` and a ' +
-        'reason; the wallet gets `credential_request_denied` without one, and the backend is not asked again. ' +
-        'In an SD-JWT VC the claims that the issuer sets itself (`iss`, `iat`, `exp`, `cnf`, `vct`, `status`, …) do not fit.',
+      'A failure, and claims that do not match schema and format, fail the session with `claims_unavailable` and a ' +
+        'reason; the wallet gets `credential_request_denied` without a reason, and the backend is not called again. ' +
+        'In an SD-JWT VC the claims that the issuer sets itself (`iss`, `iat`, `exp`, `cnf`, `vct`, `status`, …) are rejected.',
       KEYED,
     ],
     body: ClaimsRequest,
@@ -138,12 +138,12 @@ export const WEBHOOKS: ZodOpenApiPathsObject = {
   }),
   notification: webhook({
     id: 'notificationWebhook',
-    summary: 'Fate of a credential in the wallet',
+    summary: 'Notification about a credential in the wallet',
     description: [
-      '`notifyWebhook` of an offer, else `notificationWebhook` of the credential configuration. What a wallet tells ' +
-        'twice is delivered once. An offer that is burnt before anything was collected is a `credential_failure` of each of its ' +
+      '`notifyWebhook` of an offer, otherwise `notificationWebhook` of the credential configuration. A repeated notification ' +
+        'is delivered once. An offer that becomes invalid before any credential was issued is a `credential_failure` of each of its ' +
         'credentials, under the id of the delivery.',
-      'A failure is noted in `deliveries` of the session and changes nothing else; the wallet hears of none.',
+      'A failure is recorded in `deliveries` of the session and changes nothing else; the wallet is not notified.',
       KEYED,
     ],
     body: NotificationDelivery,
@@ -153,9 +153,9 @@ export const WEBHOOKS: ZodOpenApiPathsObject = {
     summary: 'Presentation of a wallet',
     description: [
       '`webhook` of a presentation configuration or of a request. Called with `error` and without any `values` for a ' +
-        'response that was refused.',
-      'A failure fails the session with `webhook_failed`, and the wallet is told that its response was refused. In an interactive ' +
-        'authorization the wallet gets `access_denied` and has to begin again. A failure to take a refusal changes nothing.',
+        'rejected response.',
+      'A failure fails the session with `webhook_failed`, and the response of the wallet is rejected. In an interactive ' +
+        'authorization the wallet gets `access_denied` and must begin again. A failed delivery of a rejection changes nothing.',
       KEYED,
     ],
     body: PresentationDelivery,
@@ -163,11 +163,12 @@ export const WEBHOOKS: ZodOpenApiPathsObject = {
   }),
   webStep: webhook({
     id: 'webStepWebhook',
-    summary: 'Query if the user has completed a page before an issuance',
+    summary: 'Confirmation that the user has completed a page before an issuance',
     description: [
-      '`callbackUrl` of an interactive action of type `redirect_to_web`. Any 2xx means yes.',
-      'A failure means no: the wallet gets `access_denied` and has to begin again; the session stays open and its ' + 'report says why.',
-      'The call bears no key; `auth_session` is known only to the service, the page and its visitor.',
+      '`callbackUrl` of an interactive action of type `redirect_to_web`. Any 2xx confirms it.',
+      'After a failure the wallet gets `access_denied` and must begin again; the session stays open and its ' +
+        'report contains the reason.',
+      'The call contains no API key; `auth_session` is known only to the service, the page and its visitor.',
     ],
     body: WebStepQuestion,
   }),

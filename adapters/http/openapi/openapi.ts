@@ -47,7 +47,7 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
           type: 'http' as const,
           scheme: 'bearer',
           bearerFormat: 'JWT',
-          description: 'From `POST /oauth2/token`, or from the provider that `OIDC` names',
+          description: 'Token of `POST /oauth2/token`, or of the provider in `OIDC`',
         },
         wallet: { type: 'http' as const, scheme: 'dpop', description: "A wallet's access token (RFC 9449)" },
         streamToken: { type: 'apiKey' as const, in: 'query' as const, name: 'token', description: 'The same token' },
@@ -64,14 +64,14 @@ const CONDITION = z.object({
     .string()
     .regex(ENTITY_TAGS)
     .optional()
-    .describe('The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now'),
+    .describe('The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409'),
 });
 function operation(route: Route): ZodOpenApiOperationObject {
   const roles = rolesOf(route.access);
   const query = asObject(route.described?.query ?? route.query);
   const paragraphs = [
     ...(route.description === undefined ? [] : [route.description]),
-    ...(roles.length === 0 ? [] : [`Needs one of the roles: ${roles.map((role) => `\`${role}\``).join(', ')}.`]),
+    ...(roles.length === 0 ? [] : [`Requires one of the roles: ${roles.map((role) => `\`${role}\``).join(', ')}.`]),
     ...(typeof route.access === 'object' && 'unrestricted' in route.access
       ? ['Not for clients that are restricted to some configurations.']
       : []),
@@ -133,20 +133,20 @@ function requestBody(route: Route, schema: z.ZodType): NonNullable<ZodOpenApiOpe
 
 /** Tags in reading order: access first, then the subjects of the interface. */
 const TAGS: Readonly<Record<string, string>> = {
-  Authentication: 'Access tokens for everything that administrators and backends call',
+  Authentication: 'Access tokens for administrators and backends',
   Tenants: 'Issuers and verifiers; each has its own keys, configurations and sessions',
   Issuer: 'Credential configurations and offers',
   Verifier: 'Presentation configurations, and requests',
-  Sessions: 'One for each offer and each presentation request: its status and its result',
-  Clients: 'Programs and people that call this interface, with their roles',
-  Keys: 'Key chains: keys with the certificates that say whose they are',
-  'Status lists': 'Lists in which credentials are revoked and suspended',
-  'Trust lists': 'Whom a tenant vouches for',
+  Sessions: 'Sessions of offers and presentation requests, with status and result',
+  Clients: 'Clients of this API, with their roles',
+  Keys: 'Key chains: keys with their certificates',
+  'Status lists': 'Status lists for revoked and suspended credentials',
+  'Trust lists': 'Published trust lists',
   Registrar: 'Certificates that a registrar gives to relying parties',
   Webhooks: 'Calls of this service to backends, and their signatures',
   'Webhook calls': 'Requests that this service sends to a backend',
   Caches: 'Cached lists of other operators',
-  'Audit log': 'Log of all changes',
+  'Audit log': 'Audit log of all changes',
   'Pages for users': 'Pages for users, besides the pages of wallet flows',
   Service: 'The service itself, and this description',
 };

@@ -32,7 +32,7 @@ const RENDERINGS = {
     status: 409,
     title: 'Too many open sessions',
     wallet: 'temporarily_unavailable',
-    forWallets: { status: 503, message: 'too many requests are open here at present; try again later' },
+    forWallets: { status: 503, message: 'too many requests are in progress; try again later' },
   },
   gone: { status: 410, title: 'No longer available', vp: 'invalid_request' },
   too_large: { status: 413, title: 'Request too large', ...UNREADABLE },
@@ -49,7 +49,7 @@ const RENDERINGS = {
   invalid_target: { status: 400, title: 'Unknown resource' },
   invalid_client_attestation: { status: 400, title: 'Invalid client attestation' },
   use_attestation_challenge: { status: 400, title: 'Use the attestation challenge' },
-  use_fresh_attestation: { status: 400, title: 'Use a fresh attestation' },
+  use_fresh_attestation: { status: 400, title: 'Use a new attestation' },
   invalid_scope: { status: 400, title: 'Invalid scope' },
   invalid_authorization_details: { status: 400, title: 'Invalid authorization details' },
   invalid_dpop_proof: { status: 400, title: 'Invalid DPoP proof' },
@@ -118,7 +118,7 @@ function headersOf(failure: Failure, surface: Surface): Record<string, string> {
 
 /** Renders a fault of the service: the caller learns nothing but the id of the request. */
 export function renderUnexpected({ surface, reader }: Audience, requestId: string): Rendered {
-  const detail = `An unexpected error occurred${reader !== undefined ? '' : '; the log names it under this request id'}.`;
+  const detail = `An unexpected error occurred${reader !== undefined ? '' : '; see the log for this request id'}.`;
   const problem = { status: 500, title: 'Internal error', detail, code: INTERNAL_ERROR };
   return render({ ...problem, wallet: { error: 'server_error' } }, surface, requestId, reader);
 }

@@ -5,9 +5,9 @@ import { nextPage } from './next-page.ts';
 
 /** Requested part of a list; all of it by default. */
 export const ListQuery = z.object({
-  limit: z.coerce.number().int().min(1).max(MAX_PAGE_ENTRIES).optional().describe('Entries of a page; all unless stated'),
+  limit: z.coerce.number().int().min(1).max(MAX_PAGE_ENTRIES).optional().describe('Entries of a page. Default: all'),
   cursor: textCursor(/^[A-Za-z0-9_-]+$/, z.string().max(1_000)),
-  sort: z.enum(['asc', 'desc']).optional().describe('By id; as the list says unless stated'),
+  sort: z.enum(['asc', 'desc']).optional().describe('Sort order by id. Default: that of the list'),
 });
 export type ListQuery = z.infer<typeof ListQuery>;
 

@@ -3,7 +3,7 @@ import type { TenantCaller } from '../../../application/caller.ts';
 import { type EditedKind, resourceOf } from '../../../domain/resources.ts';
 import { type Profile, Warning, warningsOf } from '../../../domain/shared/finding.ts';
 
-export const Warnings = z.array(Warning).describe('Problems that a wallet, a verifier or a law will have with the stored object');
+export const Warnings = z.array(Warning).describe('Rules of wallets, verifiers or laws that the stored object violates');
 
 const VIEWS_WITH_WARNINGS = new Map<z.ZodObject, z.ZodObject>();
 

@@ -51,7 +51,7 @@ export const registrarRoutes = families(
     operationId: 'replaceRegistrarConfiguration',
     summary: 'Create or replace the login at the registrar',
     description:
-      'The login is tried before it is stored. It is a password grant (RFC 6749 section 4.3) at the OpenID provider of ' +
+      'The login is tested before it is stored. It is a password grant (RFC 6749 section 4.3) at the OpenID provider of ' +
       'the registrar. Below `registrarUrl` the service calls `GET /relying-parties`, `POST /access-certificates` (`rpId`, `dns`, ' +
       '`publicKey`; answered by `id` and `crt`), `POST /registration-certificates` and `GET /registration-certificates/{id}` (answered by ' +
       '`id` and `jwt`, an `rc-wrp+jwt` of ETSI TS 119 475).',
@@ -77,8 +77,8 @@ export const registrarRoutes = families(
     operationId: 'updateRegistrarConfiguration',
     summary: 'Change the login at the registrar',
     description:
-      'Null resets an optional property. Omitted secrets stay, unless an address or the account changes: ' +
-      'then they are given again. The result is tried before it is stored.',
+      'Null resets an optional property. Omitted secrets are kept, unless an address or the account changes: ' +
+      'then they are required. The result is tested before it is stored.',
     body: RegistrarConfigurationUpdate,
     bodyLimit: BODY_LIMIT,
     example: { password: 'the new password of the account' },
@@ -98,12 +98,12 @@ export const registrarRoutes = families(
       path: '/registrar/access-certificate',
       operationId: 'orderAccessCertificate',
       summary: 'Obtain an access certificate for a key chain',
-      description: 'New requests to wallets are signed under it; pending requests are answered under the previous one.',
+      description: 'New requests to wallets are signed with it; open requests keep the previous one.',
       body: AccessCertificateOrder,
       example: { keyChainId: 'access', dns: ['verifier.acme.example'] },
       responses: {
         201: AccessCertificateView,
-        409: 'No registrar is configured, or something trusts the CA of the key chain',
+        409: 'No registrar is configured, or a configuration trusts the CA of the key chain',
         503: 'The registrar does not answer, or with a certificate that cannot be used',
       },
       handle: async ({ caller, body }) => reply(201, toAccessCertificateView(await obtainAccessCertificate.execute(caller, body))),
@@ -115,14 +115,14 @@ export const registrarRoutes = families(
       operationId: 'orderRegistrationCertificate',
       summary: 'Obtain a registration certificate',
       description:
-        'Presentation configurations obtain theirs by themselves (`registrationCert`). This issues one by hand, looks ' +
-        'one up, or checks one that was obtained elsewhere.',
+        'Presentation configurations obtain their certificates automatically (`registrationCert`). This call issues one manually, looks ' +
+        'one up, or checks one of another source.',
       body: RegistrationCertificateOrder,
       bodyLimit: BODY_LIMIT,
       example: { body: { purpose: [{ lang: 'en', content: 'Opening an account' }] }, presentationConfigurationId: 'name-check' },
       responses: {
         201: RegistrationCertificateView,
-        404: 'There is no such presentation configuration, or no such certificate at the registrar',
+        404: 'The presentation configuration, or the certificate at the registrar, does not exist',
         409: 'No registrar is configured',
         503: 'The registrar does not answer',
       },

@@ -40,7 +40,7 @@ export const AccessCertificateView = object({
   id: z.string().describe('Id of the certificate at the registrar'),
   relyingPartyId: z.string(),
   keyChainId: z.string(),
-  certId: z.string().describe('The same, by its older name'),
+  certId: z.string().describe('Same value, under its former name'),
   crt: z.array(z.string()).describe('PEM, leaf first'),
   expiresAt: z.iso.datetime(),
   keyChain: KeyChainView,

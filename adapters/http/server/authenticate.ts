@@ -25,14 +25,14 @@ export async function authenticate(
 function assertAccess(access: Exclude<Access, string>, caller: Caller): void {
   const roles = rolesOf(access);
   if (!roles.some((role) => (caller.roles as readonly string[]).includes(role))) {
-    throw new Failure('forbidden', `this needs one of the roles ${roles.join(', ')}`);
+    throw new Failure('forbidden', `this call requires one of the roles ${roles.join(', ')}`);
   }
   if (caller.tenantId === null && ('anyOf' in access || 'stream' in access)) {
-    throw new Failure('forbidden', 'this belongs to a tenant; use a client of that tenant');
+    throw new Failure('forbidden', 'this call is for a tenant; use a client of that tenant');
   }
-  if (caller.tenantId !== null && 'service' in access) throw new Failure('forbidden', 'this is for accounts that manage tenants');
+  if (caller.tenantId !== null && 'service' in access) throw new Failure('forbidden', 'this call is for accounts that manage tenants');
   if (caller.tenantId !== null && 'unrestricted' in access && isRestricted(caller)) {
-    throw new Failure('forbidden', 'all configurations rest on this; clients that are restricted to some may not write it');
+    throw new Failure('forbidden', 'all configurations depend on this object; clients that are restricted to some must not write it');
   }
 }
 

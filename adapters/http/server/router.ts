@@ -93,7 +93,7 @@ export function buildRouter(routes: readonly Route[], ports: Ports, settings: Ht
     app,
     reject(request, response) {
       startRequest(request, response, ports, isHttps);
-      const unreadable = new Failure('invalid_input', 'the address of the request cannot be read');
+      const unreadable = new Failure('invalid_input', 'the address of the request is malformed');
       fail(response, unreadable, audienceOf(errorForm([]), request), ports.log);
     },
     find(request) {
@@ -157,7 +157,7 @@ function bodyFailure(error: unknown): unknown {
   const { type, limit, status } = error as { type?: unknown; limit?: unknown; status?: unknown };
   if (type === 'entity.too.large') return new Failure('too_large', `this address takes at most ${limit} bytes`);
   if (type === 'encoding.unsupported') return new Failure('unsupported_media_type', 'send the body uncompressed');
-  if (type === 'request.aborted' || type === 'request.size.invalid') return new Failure('invalid_request', 'the body did not arrive whole');
+  if (type === 'request.aborted' || type === 'request.size.invalid') return new Failure('invalid_request', 'the body is incomplete');
   return error instanceof URIError || status === 400 ? new Failure('not_found', 'unknown address') : error;
 }
 

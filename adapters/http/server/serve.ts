@@ -141,7 +141,7 @@ async function readOrReport(route: Route, request: Request, response: Response) 
 }
 
 /** Property names of a body come from the sender, so they are not reported. */
-const UNREADABLE_JSON = 'the body is not a JSON object of the expected form';
+const UNREADABLE_JSON = 'the body is not a JSON object of the expected structure';
 
 /** @param error as the caller gets it. */
 export async function reportUnreadBody({ onUnreadBody }: Route, { params }: Request, response: Response, error: unknown): Promise<void> {

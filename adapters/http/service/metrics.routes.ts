@@ -24,7 +24,7 @@ export function metricsRoutes({ token, read }: Metrics): readonly Route[] {
       responses: { 200: { description: 'Text format of Prometheus', contentType: CONTENT_TYPE } },
       async handle({ request }) {
         if (!timingSafeEqual(hashOf(request.headers.authorization ?? ''), expectedHash))
-          throw new Failure('unauthenticated', 'the token of METRICS_TOKEN is needed');
+          throw new Failure('unauthenticated', 'the token of METRICS_TOKEN is required');
         return { status: 200, text: await read(), contentType: CONTENT_TYPE };
       },
     }),

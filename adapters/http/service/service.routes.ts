@@ -17,9 +17,9 @@ const releaseShape = {
 
 export const HealthView = object({
   ...releaseShape,
-  status: z.enum(['ok', 'degraded', 'error']).describe('`degraded`: works, but for those who need what is down'),
+  status: z.enum(['ok', 'degraded', 'error']).describe('`degraded`: works, except for requests that depend on a failed component'),
   info: Dependencies.nullable().describe('What works'),
-  error: Dependencies.nullable().describe('What does not'),
+  error: Dependencies.nullable().describe('Failed components'),
   details: Dependencies.describe('Both'),
 }).meta({ id: 'Health' });
 

@@ -12,7 +12,7 @@ export const SettingView = object({
   value: z
     .string()
     .nullable()
-    .describe('As it was written, without user, password and parameters of an address; null for a secret, and if there is none'),
+    .describe('Configured value, without user, password and parameters of an address; null for a secret, and without a value'),
   isSet: z.boolean().describe('True if it was configured, or set by the first start'),
   isSecret: z.boolean().describe('The value is never shown'),
   source: z
@@ -36,8 +36,8 @@ export const serviceSettingRoutes = family({ listSettings: ListSettings, setting
     exampleParameters: { q: 'database', source: 'environment', limit: 20, sort: 'asc' },
     summary: 'Read the settings of the service',
     description:
-      'All that docs/settings.md names and in its order, unless `sort` says otherwise, as this process was started; of secrets only whether they are set. Settings are changed ' +
-      'in the environment, and count from the next start on.',
+      'All settings of docs/settings.md, by default in its order, with the values of the start of this process; for secrets only whether they are set. Settings are changed ' +
+      'in the environment, and apply from the next start on.',
     query: ListQuery.extend(SettingsQuery.shape),
     responses: { 200: z.array(SettingView) },
     async handle({ caller, query }) {

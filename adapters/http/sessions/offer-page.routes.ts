@@ -11,8 +11,8 @@ export const PageUrl = z
   .string()
   .optional()
   .describe(
-    'A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it ' +
-      'can take what it offers, like the link itself. Absent with dc-api, and with `requireResponseCode: true`',
+    'A page for the user, with the QR code, the link and the offered or requested data; see docs/pages-for-users.md. Like the link, it lets any holder ' +
+      'accept the offer. Absent with dc-api, and with `requireResponseCode: true`',
   );
 
 export const offerPageRoutes = family({ showOfferPage: ShowOfferPage }, ({ showOfferPage }) => [
@@ -25,10 +25,10 @@ export const offerPageRoutes = family({ showOfferPage: ShowOfferPage }, ({ showO
     path: '/:tenant/offer/:pageId',
     operationId: 'showOfferPage',
     exampleParameters: { lang: 'de' },
-    summary: 'Show an offer or a request to the user, who takes it with a wallet',
+    summary: 'Show an offer or a request to the user, who opens it with a wallet',
     description:
-      'What `pageUrl` names in the answers of `POST /issuer/offer` and `POST /verifier/offer`. In the language of the browser, or ' +
-      'that of the parameter `lang`. Looking at it changes nothing, and the session does not count as fetched.',
+      'The page of `pageUrl` in the responses of `POST /issuer/offer` and `POST /verifier/offer`. In the language of the browser, or ' +
+      'that of the parameter `lang`. A visit changes nothing, and does not mark the session as fetched.',
     params: TenantPath.extend({ pageId: z.string().max(128) }),
     query: z.object({ lang: z.string().max(64).optional().describe('A language tag, such as de') }),
     responses: { 200: 'A page', 404: 'No such page', 410: 'A page that says that it was used, has expired or was cancelled' },

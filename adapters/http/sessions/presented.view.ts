@@ -6,11 +6,11 @@ const Values = z.record(z.string(), z.unknown());
 const Issuer = object({
   subject: z.string().describe('Name in the certificate of the signer (RFC 4514)'),
   fingerprint: z.string().describe('SHA-256 of that certificate, base64url'),
-  anchor: z.string().describe('SHA-256 of the anchor that vouches for it, base64url'),
+  anchor: z.string().describe('SHA-256 of its trust anchor, base64url'),
   listed: z
     .array(object({ entity: z.string(), list: z.string(), sequenceNumber: z.number() }))
     .optional()
-    .describe('Places of the anchor on trust lists; absent for a configured anchor'),
+    .describe('Addresses of trust lists with the anchor; absent for a configured anchor'),
 }).meta({ id: 'PresentedIssuer', description: 'Signer of a credential' });
 
 export const Presented = object({
@@ -22,7 +22,7 @@ export const Presented = object({
   issuer: z
     .union([Issuer, z.array(Issuer)])
     .optional()
-    .describe('Signer; an array beside an array of `values`'),
+    .describe('Signer; an array for an array of `values`'),
   authentication: object({
     jti: z.string().describe('The authentication code'),
     amr: z.array(z.record(z.string(), z.string())).describe('Factors by category'),
@@ -33,7 +33,7 @@ export const Presented = object({
     .enum([...REFUSAL_REASONS, 'missing', 'response_refused'])
     .optional()
     .describe(
-      'Why nothing was taken, in place of `values`: see docs/troubleshooting.md. `missing`: it did not come; `response_refused`: ' +
-        'it was good, and something else of the response was not',
+      'Reason for absent `values`, see docs/troubleshooting.md. `missing`: no presentation; `response_refused`: ' +
+        'it was valid, but another part of the response was not',
     ),
 }).meta({ id: 'PresentedCredential', description: 'Result of one credential query' });

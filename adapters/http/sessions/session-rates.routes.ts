@@ -9,31 +9,29 @@ import { family, reply, route } from '../route.ts';
 const count = z.number().int();
 const SampleView = object({
   sessions: count,
-  isComplete: z.boolean().describe('True if these are all sessions of the period; otherwise they are the most recent ones'),
+  isComplete: z.boolean().describe('True for all sessions of the period; otherwise only the most recent ones are counted'),
   from: z.iso.datetime().optional().describe('Creation time of the oldest of them'),
 });
 
 const SessionRatesView = object({
   since: z.iso.datetime(),
   until: z.iso.datetime(),
-  counted: SampleView.describe(`Sessions that \`outcomes\` is about: those among the newest ${MAX_COUNTED} of the tenant`),
+  counted: SampleView.describe(`Number of sessions in \`outcomes\`: those among the newest ${MAX_COUNTED} of the tenant`),
   outcomes: z.array(object({ kind: z.enum(['issuance', 'verification']), status: z.enum(SESSION_STATUSES), count })),
-  failed: SampleView.describe('Sessions that `failures` is about: the newest 1,000 that failed, at most'),
+  failed: SampleView.describe('Number of sessions in `failures`: at most the newest 1,000 failed ones'),
   failures: z
     .array(
       object({
         code: z.enum(SESSION_FAILURE_CODES),
-        reason: z.string().optional().describe('Reason of the first failed check of a refused presentation'),
+        reason: z.string().optional().describe('Reason of the first failed check of a rejected presentation'),
         count,
       }),
     )
     .describe('The five most frequent causes, the most frequent first'),
-  lookedAt: SampleView.describe(
-    'Sessions that `refusals` and `deliveries` are about: the newest 2,000 of which something is on record, at most',
-  ),
+  lookedAt: SampleView.describe('Number of sessions in `refusals` and `deliveries`: at most the newest 2,000 with a record'),
   refusals: z
-    .array(object({ code: z.string().describe('Errors that wallets were told'), count }))
-    .describe('The five most frequent refusals of wallets that came to collect'),
+    .array(object({ code: z.string().describe('Errors that were returned to wallets'), count }))
+    .describe('The five most frequent rejections of credential requests'),
   deliveries: z.array(
     object({ webhook: z.enum(['claims', 'presentation', 'notification']), delivered: count, pending: count, failed: count }),
   ),
@@ -48,10 +46,10 @@ export const sessionRateRoutes = family({ countSessions: CountSessions }, ({ cou
     path: '/session/rates',
     operationId: 'countSessions',
     exampleParameters: { period: '7d' },
-    summary: 'Count sessions by what came of them',
+    summary: 'Count sessions by outcome',
     description:
-      'Of the kinds that the roles of the caller are about, without a word of what is in them. Each part says how many sessions it is ' +
-      'about, and whether those are all of the period: a busy tenant is told of its newest.',
+      'Only kinds of the roles of the caller, without session contents. Each part contains its number of sessions, ' +
+      'and whether it covers the whole period: for a busy tenant only the newest are counted.',
     query: SessionRatesQuery,
     responses: { 200: SessionRatesView },
     async handle({ caller, query }) {

@@ -53,8 +53,8 @@ function readRoutes({ listSessions, getSession, showSession, spendResponseCode, 
       exampleParameters: { status: 'active', since: '2026-01-01T00:00:00Z', limit: 20, sort: 'desc' },
       summary: 'List sessions',
       description:
-        'The newest first unless stated. The `Link` header with `rel="next"` leads to the next page. A page may hold fewer than ' +
-        '`limit` sessions, or none: long ones, or those of a filter that few sessions match. The list ends where there is no link.',
+        'Default order: the newest first. The `Link` header with `rel="next"` is the address of the next page. A page may contain fewer than ' +
+        '`limit` sessions, or none: for large sessions, or a filter that few sessions match. The last page has no link.',
       query: SessionListQuery.extend({ values: Values }),
       responses: { 200: z.array(SessionView) },
       async handle({ caller, query }) {
@@ -80,8 +80,8 @@ function readRoutes({ listSessions, getSession, showSession, spendResponseCode, 
           .max(500)
           .optional()
           .describe(
-            'What the browser brought back; good once, for five minutes, and for its own session only. Where the ' +
-              'configuration has requireResponseCode, this completes the session',
+            'Code that the browser returned; valid once, for five minutes, and only for its session. If the ' +
+              'configuration has requireResponseCode, it completes the session',
           ),
       }),
       responses: { 200: SessionView },
@@ -98,10 +98,10 @@ function readRoutes({ listSessions, getSession, showSession, spendResponseCode, 
       operationId: 'showSession',
       exampleParameters: { id: '<session>' },
       access: { anyOf: SESSION_ROLES, remembered: true },
-      summary: 'Read the values of persons in a session',
+      summary: 'Read a session with personal data',
       description:
-        'The whole session, once the audit log has an entry that says who looked. For people who work with ' +
-        '`values=masked` otherwise; where there can be no entry nothing is shown.',
+        'The whole session, after an audit log entry with the caller was written. For clients that use ' +
+        '`values=masked` otherwise; if the entry cannot be written, nothing is returned.',
       params,
       responses: { 200: SessionView },
       handle: async ({ caller, params: { id } }) => reply(200, toSessionView(await showSession.execute(caller, id))),
@@ -120,11 +120,11 @@ function changeRoutes({ cancelSession, retryDelivery, deleteSession }: UseCases)
       access: { anyOf: SESSION_ROLES, remembered: true },
       summary: 'Cancel a session',
       description:
-        'Ends an offer or a request before its wallet does: nothing of it is redeemed, issued or answered any more, and ' +
-        'the session is `failed` with the code `cancelled`. Of a wallet and this exactly one comes first. What was issued ' +
-        'before stays; `POST /session/revoke` takes it back.',
+        'Cancels an offer or a request: afterwards it can no longer be redeemed, issued or answered, and ' +
+        'the session is `failed` with the code `cancelled`. Exactly one of the wallet and this call succeeds. Credentials that were issued ' +
+        'before stay valid; `POST /session/revoke` revokes them.',
       params,
-      responses: { 200: SessionView, 409: 'It has ended, or its response is being taken in' },
+      responses: { 200: SessionView, 409: 'It has ended, or its response is being processed' },
       handle: async ({ caller, params: { id } }) => reply(200, toSessionView(await cancelSession.execute(caller, id))),
     }),
     route({
@@ -133,14 +133,14 @@ function changeRoutes({ cancelSession, retryDelivery, deleteSession }: UseCases)
       path: '/session/:id/deliveries/:deliveryId/retry',
       operationId: 'retryDelivery',
       exampleParameters: { id: '<session>' },
-      summary: 'Make a delivery to a webhook again',
+      summary: 'Repeat a delivery to a webhook',
       description:
-        'The same delivery with the same `Idempotency-Key`, once: one that failed, or that has been pending for a minute. The answer says ' +
-        'what came of it; the session stays as it ended. Claims are not requested again, because the wallet no longer waits for them.',
+        'The same delivery with the same `Idempotency-Key`, once: one that failed, or that has been pending for a minute. The response contains ' +
+        'its result; the session is unchanged. Claims are not requested again, because the wallet no longer waits for them.',
       params: params.extend({ deliveryId: z.string().max(200).describe('`deliveries[].id` of the session') }),
       responses: {
         200: DeliveryView,
-        409: 'It was delivered, is under way, or was about claims',
+        409: 'It was delivered, is in progress, or was a request for claims',
         410: 'Its result is no longer stored, or its webhook is not configured',
       },
       async handle({ caller, params: { id, deliveryId } }) {
@@ -155,9 +155,9 @@ function changeRoutes({ cancelSession, retryDelivery, deleteSession }: UseCases)
       exampleParameters: { id: '<session>', response_code: '<response code>' },
       summary: 'Delete a session',
       description:
-        'Removes it with all it holds, and with the right to renew what it gave out. `GET` then answers 404, and its ' +
-        'offer or request ends for the wallet, too: 404 at its link and for a response, `invalid_grant` for the code. What ' +
-        'was issued stays; `POST /session/revoke` takes the id of the session also afterwards.',
+        'Deletes the session with all its data, and the right to renew its credentials. `GET` then returns 404, and its ' +
+        'offer or request ends for the wallet, too: 404 at its link and for a response, `invalid_grant` for the code. Credentials that ' +
+        'were issued stay valid; `POST /session/revoke` accepts the id of the session also afterwards.',
       params,
       responses: { 200: DeletedView },
       async handle({ caller, params: { id } }) {
@@ -182,8 +182,8 @@ function streamRoute({ watchSession }: UseCases): Route {
     exampleParameters: { id: '<session>', token: '<access token>' },
     summary: 'Follow the status of a session',
     description:
-      'Server-sent events. The present status comes at once, then every change; the stream ends with the session, ' +
-      'and when the access token expires: come back with a new one. `Last-Event-ID` brings the changes that were missed.',
+      'Server-sent events. The present status is sent immediately, then every change; the stream ends with the session, ' +
+      'and when the access token expires: reconnect with a new one. `Last-Event-ID` returns the missed changes.',
     params,
     query: z.object({ token: z.string().optional().describe('Access token, for clients that cannot send headers') }),
     responses: {

@@ -30,7 +30,7 @@ const NotificationView = object({
   id: z.string().describe('The `notification_id`, one for all credentials of one response'),
   event: z.enum(NOTIFICATION_EVENTS),
   credentialConfigurationId: z.string(),
-  eventDescription: z.string().optional().describe('In the words of the wallet'),
+  eventDescription: z.string().optional().describe('Text of the wallet'),
   at: z.iso.datetime(),
 }).meta({ id: 'Notification', description: 'Notification of a wallet about its credentials' });
 
@@ -40,9 +40,9 @@ export const DeliveryView = object({
   at: z.iso.datetime(),
   result: z.enum(['pending', 'delivered', 'failed']),
   detail: z.string().optional().describe('Reason of the failure'),
-  status: z.number().int().optional().describe('HTTP status of the answer, where there was one'),
+  status: z.number().int().optional().describe('HTTP status of the response, if there was one'),
   durationMs: z.number().int().optional().describe('Duration of the call'),
-}).meta({ id: 'Delivery', description: 'One delivery to a webhook and what came of it' });
+}).meta({ id: 'Delivery', description: 'One delivery to a webhook and its result' });
 
 const SessionState = z.enum(SESSION_STATUSES).meta({ id: 'SessionState', description: 'State of a session' });
 
@@ -74,35 +74,35 @@ export const SessionView = object({
     .enum(WALLET_AUTHENTICATIONS)
     .optional()
     .describe(
-      'How that wallet proved which product it is: by a wallet attestation, by a key that is registered, or not at all. All three ' +
-        'are shown where one session is read, of authorization servers of ours, and are gone with what is anonymised',
+      'Client authentication of that wallet: by a wallet attestation, by a registered key, or none. All three ' +
+        'are returned for a single session with an authorization server of this service, and are removed by anonymization',
     ),
-  reference: z.string().optional().describe('Reference given by the caller'),
+  reference: z.string().optional().describe('Reference of the caller'),
   authorization_code: z
     .string()
     .optional()
-    .describe('Of the wallet that came last to an authorization server of ours; shown once it is spent'),
+    .describe('Code of the last wallet at an authorization server of this service; shown once it is consumed'),
   request_uri: z.string().optional(),
   auth_queries: AnyObject.optional().describe(
-    'The parameters of its authorization request, from its code to the end of its last token. Both are shown where one ' +
-      'session is read, not in lists, and are gone with what is anonymised',
+    'The parameters of its authorization request, from its code to the end of its last token. Both are returned for a single ' +
+      'session, not in lists, and are removed by anonymization',
   ),
   offer: AnyObject.optional(),
   offerUrl: z.string().optional(),
-  credentialPayload: AnyObject.optional().describe('The request that made the session'),
+  credentialPayload: AnyObject.optional().describe('The request that created the session'),
   notifyWebhook: Webhook.optional(),
   notifications: z.array(NotificationView),
   revokedWithWallet: z
     .array(FallenView)
     .optional()
-    .describe('Credentials that were revoked since the provider of their wallet revoked it or its key store'),
+    .describe('Credentials that were revoked because the wallet provider revoked the wallet or its key storage'),
   requestId: z.string().optional(),
   requestUrl: z.string().optional(),
   requestObject: z.string().optional().describe('Signed request object, compact; absent when unsigned'),
   isoMdocRequest: object({ deviceRequest: z.string(), encryptionInfo: z.string() })
     .optional()
     .describe(
-      'What a page was given to ask for an mdoc by the protocol of ISO/IEC TS 18013-7 Annex C: CBOR, base64url. It names elements and has no values',
+      'Request of a page for an mdoc by the protocol of ISO/IEC TS 18013-7 Annex C: CBOR, base64url. It contains element names and no values',
     ),
   credentials: z.array(Presented).optional().describe('Verified claims'),
   vp_nonce: z.string().optional(),
@@ -116,10 +116,10 @@ export const SessionView = object({
     .array(AttemptView)
     .optional()
     .describe(
-      'Requests of wallets for a token or a credential of this session that were rejected, and responses to a presentation request that could not be read, decrypted or parsed and left the session open: the first 20. Token requests count if their code or refresh token is valid',
+      'Rejected token and credential requests of wallets in this session, and responses to a presentation request that could not be read, decrypted or parsed and left the session open: the first 20. Token requests are included if their code or refresh token is valid',
     ),
-  report: z.array(CheckView).optional().describe('The checks of each presentation, in their order'),
-  deliveries: z.array(DeliveryView).optional().describe('Webhook calls and what came of them'),
+  report: z.array(CheckView).optional().describe('The checks of each presentation, in order'),
+  deliveries: z.array(DeliveryView).optional().describe('Webhook calls and their results'),
   externalIssuer: z.string().optional().describe('The external authorization server of the user'),
   externalSubject: z.string().optional().describe('`sub` of its access token'),
 }).meta({ id: 'Session', description: 'One offer or presentation request, from its creation to its end' });

@@ -20,25 +20,25 @@ const StatusListView = object({
   id: z.string(),
   tenantId: z.string(),
   credentialConfigurationId: z.string().nullable().describe('Null: shared'),
-  keyChainId: z.string().nullable().describe("Null: the tenant's default signs"),
-  certId: z.string().nullable().describe('The older name of `keyChainId`'),
+  keyChainId: z.string().nullable().describe('Null: the default of the tenant signs'),
+  certId: z.string().nullable().describe('Former name of `keyChainId`'),
   bits: z.union([z.literal(1), z.literal(2), z.literal(4), z.literal(8)]),
   capacity: z.number().int(),
   usedEntries: z
     .number()
     .int()
     .describe(
-      'Entries that credentials got. Processes take entries in advance: those that another process has taken and not yet ' +
-        'given to a credential count as used here',
+      'Entries of credentials. Processes reserve entries in advance: those that another process has reserved and not yet ' +
+        'allocated to a credential are counted as used',
     ),
   availableEntries: z.number().int(),
   uri: z.string(),
-  ttl: z.number().int().describe('Seconds that a token of the list is valid'),
+  ttl: z.number().int().describe('Validity of a token of the list in seconds'),
   immediateUpdate: z.boolean(),
   enableAggregation: z.boolean(),
   createdAt: z.iso.datetime(),
-  expiresAt: z.iso.datetime().nullable().describe('End of the token made last; null before the first'),
-}).meta({ id: 'StatusList', description: 'A status list as its tenant administers it' });
+  expiresAt: z.iso.datetime().nullable().describe('Expiry of the last token; null before the first'),
+}).meta({ id: 'StatusList', description: 'A status list with its administrative properties' });
 
 function toStatusListView(settings: ServiceSettings, tenantId: TenantId, list: StatusList) {
   return withKeyReferences(
@@ -75,24 +75,24 @@ export const statusListAdministrationRoutes = families(
   list.get({ operationId: 'getStatusList', summary: 'Read a status list' }),
   list.create({
     operationId: 'createStatusList',
-    summary: 'Make a status list',
+    summary: 'Create a status list',
     description:
-      'Of the shape that `GET /status-list-config` shows, unless stated here. With `credentialConfigurationId` only ' +
-      'credentials of that configuration get entries, and they get them there first. There may be 100 lists that no credential uses.',
+      'Default parameters: those of `GET /status-list-config`. With `credentialConfigurationId` only ' +
+      'credentials of that configuration get entries, and they use this list first. There may be 100 unused lists.',
     body: StatusListCreation,
     example: { bits: 2, capacity: 10000 },
-    responses: { 409: 'There are 100 lists that no credential uses' },
+    responses: { 409: 'There are 100 unused lists' },
     by: CreateStatusList,
   }),
   list.update({
     operationId: 'updateStatusList',
-    summary: 'Change whose credentials a status list serves, and who signs it',
+    summary: 'Change the configuration and the signer of a status list',
     description:
-      'Credentials that use the list keep their entries. What is left out stays; null shares the list, or has the ' +
-      "tenant's default sign it.",
+      'Credentials that use the list keep their entries. Omitted properties are unchanged; null shares the list, or lets the ' +
+      'default of the tenant sign it.',
     body: StatusListUpdate,
     example: { credentialConfigurationId: null },
-    responses: { 409: 'Readers of its credentials do not trust this key chain' },
+    responses: { 409: 'Verifiers of its credentials do not trust this key chain' },
     by: UpdateStatusList,
   }),
   family({ deleteStatusList: DeleteStatusList }, ({ deleteStatusList }) => [

@@ -17,12 +17,12 @@ const USE_CASES = {
 
 const CredentialStatusView = object({
   statusListId: z.string(),
-  uri: z.string().describe('Of the list, as the credential names it'),
+  uri: z.string().describe('Address of the list in the credential'),
   index: z.number().int().describe('`idx` of the credential'),
   bits: z
     .union([z.literal(1), z.literal(2), z.literal(4), z.literal(8)])
-    .describe('Of an entry of the list: one bit tells valid from revoked, more have room for suspended'),
-  status: z.number().int().describe('0 valid, 1 revoked, 2 suspended, as recorded; verifiers see it when the list is signed again'),
+    .describe('Bits per entry of the list: 1 for valid and revoked, 2 or more also for suspended'),
+  status: z.number().int().describe('0 valid, 1 revoked, 2 suspended, as stored; verifiers see it when the list is signed again'),
   credentialConfigurationId: z.string(),
   issuedAt: z.iso.datetime(),
 }).meta({ id: 'CredentialStatus', description: 'Place of the status of one credential' });
@@ -42,7 +42,7 @@ export const revocationRoutes = family(USE_CASES, ({ revokeSession, revokeBySubj
     responses: {
       201: object({ sessionId: z.string(), status: z.number(), changed: z.number() }).meta({ id: 'Revoked' }),
       404: 'There is no such session',
-      409: 'The session issued no credential with a status, a credential is revoked already, or the status was changed concurrently',
+      409: 'The session issued no credential with a status, a credential is already revoked, or the status was changed concurrently',
     },
     async handle({ caller, body }) {
       const changed = await revokeSession.execute(caller, body);
@@ -56,8 +56,8 @@ export const revocationRoutes = family(USE_CASES, ({ revokeSession, revokeBySubj
     exampleParameters: { id: '<session>', limit: 20, sort: 'asc' },
     summary: 'Status list of the credentials of a session',
     description:
-      'An entry for each credential with a status, the oldest first unless stated, also of a session that is gone. Lists that do not exist any more are ' +
-      'left out. The `Link` header with `rel="next"` leads to the next page.',
+      'An entry for each credential with a status, by default the oldest first, also of a deleted session. Lists that no longer exist are ' +
+      'omitted. The `Link` header with `rel="next"` is the address of the next page.',
     tag: 'Sessions',
     surface: 'admin',
     access: { anyOf: ['issuance:manage', 'issuance:offer'] },
@@ -78,11 +78,11 @@ export const revocationRoutes = family(USE_CASES, ({ revokeSession, revokeBySubj
     method: 'post',
     path: '/credentials/revoke-by-subject',
     operationId: 'revokeCredentialsBySubject',
-    summary: 'Revoke all credentials of one person',
+    summary: 'Revoke all credentials of one subject',
     description:
-      'Those of configurations with `subjectClaims`, whichever sessions issued them; suspended ones, too. The claims that identify the ' +
-      'person are compared by a keyed hash and kept nowhere. A call revokes what 50 sessions issued; a job does the rest within a minute, ' +
-      'and `pending` says for how many sessions. What was issued before the configuration had `subjectClaims` is not found.',
+      'Credentials of configurations with `subjectClaims`, of all sessions; suspended ones, too. The claims that identify the ' +
+      'subject are compared by a keyed hash and not stored. A call revokes the credentials of 50 sessions; a job revokes the rest within a minute, ' +
+      'and `pending` is the number of remaining sessions. Credentials that were issued before the configuration had `subjectClaims` are not found.',
     tag: 'Sessions',
     surface: 'admin',
     access: { anyOf: ['issuance:manage', 'issuance:offer'] },
@@ -90,10 +90,10 @@ export const revocationRoutes = family(USE_CASES, ({ revokeSession, revokeBySubj
     example: { claims: { personal_administrative_number: '1815-12-10' }, subjectClaims: [['personal_administrative_number']] },
     responses: {
       201: object({
-        revoked: z.number().describe('Credentials; those whose lists are gone are not counted'),
+        revoked: z.number().describe('Revoked credentials, without those of deleted lists'),
         pending: z.number().describe('Sessions whose credentials the job revokes'),
       }).meta({ id: 'RevokedBySubject' }),
-      409: 'The claims fit more than one person could have',
+      409: 'The claims match more credentials than one subject could have',
     },
     handle: async ({ caller, body }) => reply(201, await revokeBySubject.execute(caller, body)),
   }),

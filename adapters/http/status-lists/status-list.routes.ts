@@ -32,9 +32,9 @@ export const statusListRoutes = family(USE_CASES, ({ statusPublisher, statusCwtP
     surface: 'document',
     access: 'public',
     params: TenantPath.extend({ listId: z.string().max(128) }),
-    query: z.object({ time: z.unknown().optional().describe('Statuses of the past are not available: the answer is 501') }),
+    query: z.object({ time: z.unknown().optional().describe('Historical statuses are not available: the response is 501') }),
     responses: {
-      200: { description: `The token, ${JWT.type}, or ${CWT.type} for who would rather have it`, contentType: [JWT.type, CWT.type] },
+      200: { description: `The token as ${JWT.type}, or as ${CWT.type} by the Accept header`, contentType: [JWT.type, CWT.type] },
       304: 'Not modified',
       406: z.object({ error: z.string() }),
       501: z.object({ error: z.string() }),

@@ -47,7 +47,7 @@ const removalRoutes = family({ listRemovals: ListTenantRemovals, settings: Servi
     path: '/tenant-removal',
     operationId: 'listTenantRemovals',
     summary: 'List removed tenants whose data is still being removed',
-    description: 'A tenant is in this list until nothing of it is left. `GET /tenant` lists none of them.',
+    description: 'A tenant is in this list until all its data is deleted. `GET /tenant` does not list it.',
     query: ListQuery,
     responses: { 200: z.array(TenantRemovalView) },
     async handle({ query }) {
@@ -67,7 +67,7 @@ export const tenantRoutes = families(
   tenant.list({
     operationId: 'listTenants',
     summary: 'List all tenants',
-    description: 'Without removed tenants, which `GET /tenant-removal` lists until nothing of them is left.',
+    description: 'Without removed tenants, which `GET /tenant-removal` lists until their data is deleted.',
     by: ListTenants,
   }),
   tenant.get({ operationId: 'getTenant', summary: 'Read a tenant' }),
@@ -75,25 +75,25 @@ export const tenantRoutes = families(
     operationId: 'createTenant',
     summary: 'Create a tenant with its keys',
     description:
-      'Makes one key chain per usage. With `roles` it also makes the client `<id>-admin`, whose secret is ' +
-      'returned once here and can be fetched once within ten minutes. With `endsAt` the service removes the tenant by ' +
-      'itself, as DELETE does: for trials and demonstrations.',
+      'Creates one key chain per usage. With `roles` it also creates the client `<id>-admin`, whose secret is ' +
+      'returned once here and can be fetched once within ten minutes. With `endsAt` the service removes the tenant ' +
+      'automatically, like DELETE: for trials and demonstrations.',
     body: TenantCreation,
     example: {
       id: 'acme',
       name: 'Acme',
       roles: ['clients:manage', 'issuance:manage', 'issuance:offer', 'presentation:manage', 'presentation:request', 'registrar:manage'],
     },
-    responses: { 201: WrittenTenantView, 409: 'The id, or that of its administrator, is taken' },
+    responses: { 201: WrittenTenantView, 409: 'The id of the tenant or of its administrator is already used' },
     by: CreateTenant,
   }),
   tenant.update({
     operationId: 'updateTenant',
     summary: 'Change a tenant',
     description:
-      'What is left out stays; null for `sessionConfig` or `statusListConfig`, or for a field of them, brings ' +
-      'the global default back. `roles` replaces the roles of the client `<id>-admin`. A suspended tenant ' +
-      'answers neither clients nor wallets; its status lists stay published. With `endsAt` the service removes it by itself.',
+      'Omitted properties are unchanged; null for `sessionConfig` or `statusListConfig`, or for a property of them, restores ' +
+      'the global default. `roles` replaces the roles of the client `<id>-admin`. A suspended tenant ' +
+      'rejects requests of clients and wallets; its status lists stay published. With `endsAt` the service removes it automatically.',
     body: TenantUpdate,
     example: { description: 'Rockets and anvils', sessionConfig: { ttlSeconds: 3600 } },
     responses: { 200: WrittenTenantView },
@@ -103,8 +103,8 @@ export const tenantRoutes = families(
     operationId: 'deleteTenant',
     summary: 'Delete a tenant and everything that is its own',
     description:
-      'Nothing of it is served any more. What there may be much of is removed in portions, also after this answer, ' +
-      'as `GET /tenant-removal` shows; its id is free when little is left.',
+      'The tenant is no longer served. Large amounts of data are removed in batches, also after this response, ' +
+      'as `GET /tenant-removal` shows; its id can be used again when most data is removed.',
     by: DeleteTenant,
   }),
   removalRoutes,

@@ -20,9 +20,9 @@ const fields = {
   status: z.enum(['active', 'suspended']),
   sessionConfig: SessionSettings.nullable().describe('Null: the global defaults'),
   statusListConfig: StatusListConfig.nullable().describe('Null: the global defaults'),
-  kms: z.string().nullable().describe('Where its next keys are made; null: as `KMS_CONFIG` says'),
-  profile: Profile.nullable().describe('Rules that the tenant bound itself to'),
-  endsAt: z.iso.datetime().nullable().describe('When it is removed with everything that is its own; null: never'),
+  kms: z.string().nullable().describe('Provider of its next keys; null: the one of `KMS_CONFIG`'),
+  profile: Profile.nullable().describe('Profile of the tenant'),
+  endsAt: z.iso.datetime().nullable().describe('Time of its automatic removal with all its data; null: never'),
   organization: z.string().nullable().describe('Its legal name; null: `name`'),
   organizationIdentifier: z.string().nullable(),
   country: z.string().nullable(),
@@ -39,7 +39,7 @@ export const TenantConfiguration = object({ ...fields, clients: z.array(ClientVi
 
 export const WrittenTenantView = object({
   ...fields,
-  clients: z.array(ClientView.extend({ secret: z.string().optional().describe('Shown once, when new') })),
+  clients: z.array(ClientView.extend({ secret: z.string().optional().describe('Shown once, after its creation') })),
   warnings: Warnings,
 }).meta({ id: 'WrittenTenant', description: 'A tenant; the secret of a new administrator is shown once' });
 

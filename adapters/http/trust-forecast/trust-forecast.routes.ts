@@ -5,11 +5,11 @@ import { FORECAST_KINDS, type ForecastItem } from '../../../domain/trust-lists/f
 import { nextPage } from '../output/next-page.ts';
 import { family, reply, route } from '../route.ts';
 
-const Ids = z.array(z.string()).describe('The first hundred of them');
+const Ids = z.array(z.string()).describe('The first hundred ids');
 
 const ForecastItemView = object({
   kind: z.enum(FORECAST_KINDS),
-  id: z.string().describe('Of the key chain or the list, or the fingerprint (SHA-256, base64url) of a certificate'),
+  id: z.string().describe('Id of the key chain or the list, or fingerprint (SHA-256, base64url) of a certificate'),
   name: z.string(),
   endsAt: z.iso.datetime(),
   renews: z.boolean().describe('The service renews it without an operator'),
@@ -18,7 +18,7 @@ const ForecastItemView = object({
     presentation: Ids.describe('Presentation configurations that fail then, or trust fewer issuers'),
   }),
   advice: z.string().describe('Action of the operator before that date'),
-}).meta({ id: 'TrustForecastItem', description: 'Something that the trust of a tenant rests on, and that ends' });
+}).meta({ id: 'TrustForecastItem', description: 'An object of the trust of a tenant that expires' });
 
 export const trustForecastRoutes = family({ forecastTrust: ForecastTrust, settings: ServiceSettings }, ({ forecastTrust, settings }) => [
   route({
@@ -29,11 +29,11 @@ export const trustForecastRoutes = family({ forecastTrust: ForecastTrust, settin
     path: '/trust/forecast',
     operationId: 'forecastTrust',
     exampleParameters: { until: '2027-01-01T00:00:00Z', limit: 20 },
-    summary: 'See what ends when, and what fails then',
+    summary: 'List expiry dates and their consequences',
     description:
-      'Own certificates and authorities, lists that are followed and published, their signers, anchors and registration ' +
-      'certificates, the soonest first. Each role sees what its configurations rest on. The `Link` header with `rel="next"` leads ' +
-      'to the next page, and `X-Total-Count` says how many there are on all pages.',
+      'Certificates and authorities of the tenant, followed and published trust lists, their signers, anchors and registration ' +
+      'certificates, the earliest expiry first. Each role sees the objects of its configurations. The `Link` header with `rel="next"` is the address ' +
+      'of the next page, and `X-Total-Count` is the number on all pages.',
     query: TrustForecastQuery,
     responses: { 200: z.array(ForecastItemView) },
     async handle({ caller, query }) {

@@ -14,7 +14,7 @@ const MANAGERS = ['issuance:manage', 'presentation:manage'] as const;
 const FollowedListView = object({
   id: z.string(),
   uri: z.string().describe('Without its query'),
-  via: z.string().nullable().describe('The list of lists that points to it, and says who signs it'),
+  via: z.string().nullable().describe('The list of lists that points to it and defines its signer'),
   sequenceNumber: z.number().int().nullable().describe('Sequence number of the last valid version'),
   nextUpdate: z.iso.datetime().nullable().describe('End of the validity of that version'),
   checkedAt: z.iso.datetime().nullable().describe('Time of the last successful download; null if copies were removed since'),
@@ -40,8 +40,8 @@ export const followedListRoutes = family(
       method: 'get',
       path: '/trust/lists',
       operationId: 'listFollowedTrustLists',
-      summary: 'See which trust lists of others are followed, and what is held against them',
-      description: 'Lists that need an operator first. At most 500, in all processes.',
+      summary: 'List followed trust lists and their problems',
+      description: 'Lists that require an operator first. At most 500, in all processes.',
       query: ListQuery,
       responses: { 200: z.array(FollowedListView) },
       async handle({ caller, query }) {
@@ -56,14 +56,14 @@ export const followedListRoutes = family(
       path: '/trust/lists/:id/confirm-signer',
       operationId: 'confirmTrustListSigner',
       exampleParameters: { id: '<followed list>' },
-      summary: 'Confirm who signs a trust list from now on',
+      summary: 'Confirm the new signer of a trust list',
       description:
-        'The certificate that waits is added to the signers wherever a configuration names the list under those that it has now. ' +
-        'It takes the roles that writing these configurations takes.',
+        'The waiting certificate is added to the signers in every configuration that uses the list with its present signers. ' +
+        'It requires the roles for writing these configurations.',
       params: object({ id: z.string().max(100) }),
       body: SignerConfirmation,
       example: { fingerprint: '<fingerprint>' },
-      responses: { 204: 'Done', 404: 'There is no such list', 409: 'No signer waits, or the list of lists says who it is' },
+      responses: { 204: 'Done', 404: 'There is no such list', 409: 'No signer waits, or the list of lists defines it' },
       async handle({ caller, params, body }) {
         await confirmSigner.execute(caller, params.id, body);
         return { status: 204, empty: true };

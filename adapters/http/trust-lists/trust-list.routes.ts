@@ -70,7 +70,7 @@ export const trustListRoutes = families(
       path: '/trust-list/:id/export',
       operationId: 'exportTrustList',
       exampleParameters: { id: 'universities' },
-      summary: 'Read a trust list in the form in which it is written',
+      summary: 'Read a trust list in the format of a write',
       params,
       responses: { 200: TrustListExportView },
       handle: async ({ caller, params: { id } }) => reply(200, toExportView(await getTrustList.execute(caller, id))),
@@ -83,10 +83,10 @@ export const trustListRoutes = families(
       path: '/trust-list/:id/versions',
       operationId: 'listTrustListVersions',
       exampleParameters: { id: 'universities' },
-      summary: 'List what a trust list was before',
+      summary: 'List the former versions of a trust list',
       description:
-        'The newest first unless stated, without the list as it is now; the latest 50 are kept. The `Link` header with ' +
-        '`rel="next"` leads to the next page; a page of long lists holds fewer than `limit`.',
+        'Default order: the newest first, without the present version; the latest 50 are kept. The `Link` header with ' +
+        '`rel="next"` is the address of the next page; a page of large lists contains fewer than `limit`.',
       params,
       query: VersionListQuery,
       responses: { 200: z.array(TrustListVersionView) },
@@ -103,7 +103,7 @@ export const trustListRoutes = families(
       path: '/trust-list/:id/versions/:versionId',
       operationId: 'getTrustListVersion',
       exampleParameters: { id: 'universities' },
-      summary: 'Read what a trust list was before',
+      summary: 'Read a former version of a trust list',
       params: params.extend({ versionId: z.string().max(128) }),
       responses: { 200: TrustListVersionView },
       async handle({ caller, params: { id, versionId } }) {
@@ -117,11 +117,11 @@ export const trustListRoutes = families(
     summary: 'Publish a trust list',
     description:
       'The list is composed of the entities, signed and published at `/{tenant}/trust-list/{id}`. An internal entity is listed with the ' +
-      'CA of its key chains, an external one with the certificates that are given. `data` says more about the scheme, in the shape of the ' +
-      'document; numbers, times and entities in it are written by the service and refused.',
+      'CA of its key chains, an external one with the certificates of the request. `data` contains scheme information in the structure of the ' +
+      'document; its numbers, times and entities are written by the service and rejected in the request.',
     body: TrustListReplacement,
     example: EXAMPLE,
-    responses: { 409: 'There is a list of this id, or there are 50 already' },
+    responses: { 409: 'A list with this id exists, or there are already 50' },
     by: CreateTrustList,
   }),
   list.replace({
@@ -141,8 +141,8 @@ export const trustListRoutes = families(
   }),
   list.delete({
     operationId: 'deleteTrustList',
-    summary: 'Take a trust list out of publication',
-    description: 'A later list of this id continues from its last sequence number.',
+    summary: 'Delete a published trust list',
+    description: 'A later list with this id continues from its last sequence number.',
     by: DeleteTrustList,
   }),
 );

@@ -10,7 +10,7 @@ import { TenantReference, toTenantReference } from '../shapes.ts';
 
 const Entities = z
   .array(looseObject({ type: z.enum(['internal', 'external']), info: looseObject({ name: z.string() }) }))
-  .describe('As they were written; key chains by both of their names');
+  .describe('As they were written; key chains under both property names');
 const Document = looseObject({
   LoTE: looseObject({ ListAndSchemeInformation: looseObject({ LoTESequenceNumber: z.number().int() }) }),
 }).meta({ id: 'TrustListDocument', description: 'The document that is signed (ETSI TS 119 602)' });
@@ -21,11 +21,11 @@ export const TrustListView = object({
   tenantId: z.string(),
   tenant: TenantReference,
   keyChainId: z.string().describe('The key chain that signed'),
-  certId: z.string().describe('The same, by its older name'),
-  cert: CertificateView.nullable().describe('Null: the key chain that signed is gone since'),
+  certId: z.string().describe('Same value, under its former name'),
+  cert: CertificateView.nullable().describe('Null: the signing key chain was deleted'),
   data: Document,
   entityConfig: Entities,
-  sequenceNumber: z.number().int().describe('Grows with every write and every signature'),
+  sequenceNumber: z.number().int().describe('Increases with every write and every signature'),
   jwt: z.string().describe('The signed list as it is published'),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime().describe('Time of the last signature'),

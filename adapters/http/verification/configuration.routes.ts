@@ -51,9 +51,9 @@ export const presentationConfigurationRoutes = families(
     operationId: 'replacePresentationConfiguration',
     summary: 'Create or replace a presentation configuration',
     description:
-      'Credentials are accepted under `trustAnchors` only, and without one none is; `{"keyChainId":"signing"}` is the certificate under ' +
-      'which this tenant issues. Trust lists among them are fetched: `warnings` names each that cannot be used now and why, and an ' +
-      'address of something else is a 400. A webhook key given as `***` stays the stored one while address and header are unchanged.',
+      'Credentials are only accepted under `trustAnchors`; without an anchor none is; `{"keyChainId":"signing"}` is the certificate under ' +
+      'which this tenant issues. Trust lists among them are fetched: `warnings` lists each unusable one with the reason, and an ' +
+      'address of another document is rejected with 400. An API key `***` of a webhook keeps the stored key while address and header are unchanged.',
     body: PresentationConfigurationBody,
     bodyLimit: BODY_LIMIT,
     example: EXAMPLE,

@@ -16,7 +16,7 @@ const KeyReference = z.string().nullable();
 const TrustAnchorView = z
   .union([
     ...TrustAnchorConfig.options.filter((option) => !('keyChainId' in option.shape)),
-    object({ keyChainId: z.string(), certId: z.string().describe('The same, by its older name') }),
+    object({ keyChainId: z.string(), certId: z.string().describe('Same value, under its former name') }),
   ])
   .meta({ id: 'TrustAnchorView' });
 
@@ -45,7 +45,7 @@ export const PresentationConfigurationView = object({
   attached: z.array(z.looseObject({ format: z.string() })).nullable(),
   redirectUri: z.string().nullable(),
   accessKeyChainId: KeyReference.describe('Null: the default of the tenant'),
-  accessCertId: KeyReference.describe('The same, by its older name'),
+  accessCertId: KeyReference.describe('Same value, under its former name'),
   trustAnchors: z.array(TrustAnchorView).describe('Trusted issuers'),
   mdlProfile: z.enum(MDL_PROFILES).nullable().describe('Null: iso-18013-5'),
   typeMetadata: z.enum(['off', 'enforced']).nullable().describe('Null: off'),
@@ -54,7 +54,7 @@ export const PresentationConfigurationView = object({
     .boolean()
     .nullable()
     .describe(
-      'As it was written. Null: true for responses on the same device under a profile, false without one. With true there is no crossDeviceUri',
+      'Stored value. Null: true for responses on the same device under a profile, false without one. With true there is no crossDeviceUri',
     ),
   values: z.enum(['disclosed', 'requested']).nullable().describe('Null: disclosed'),
   createdAt: z.iso.datetime(),

@@ -10,8 +10,8 @@ const OfferView = object({
   uri: z
     .string()
     .describe(
-      'Starts the wallet on the device of the browser; for a QR code use `crossDeviceUri`. With dc-api: where the page fetches the request and posts `data` ' +
-        'of the credential that it got',
+      'Starts the wallet on the device of the browser; for a QR code use `crossDeviceUri`. With dc-api: address from which the page fetches the request and to which it posts `data` ' +
+        'of the returned credential',
     ),
   session: z.string().describe('For polling and events; never shown to a wallet'),
   crossDeviceUri: z
@@ -19,8 +19,8 @@ const OfferView = object({
     .optional()
     .describe(
       'For a QR code. Belongs to the same session as `uri`; the wallet that uses it is not redirected to `redirectUri` and gets no ' +
-        'response_code, so follow the session by its events. Absent with dc-api, and with `requireResponseCode: true` in the configuration: no ' +
-        'result counts there without the response_code, which another device cannot bring back',
+        'response_code, so follow the session by its events. Absent with dc-api, and with `requireResponseCode: true` in the configuration, since no ' +
+        'result is accepted without the response_code, which another device cannot return',
     ),
   pageUrl: PageUrl,
   dcApi: DcApiRequestsView.optional(),
@@ -41,7 +41,7 @@ export const presentationOfferRoutes = family({ createPresentationRequest: Creat
     responses: {
       201: OfferView,
       404: 'There is no such configuration',
-      409: 'The `Idempotency-Key` was used for another request; or, with the code `session_quota_exceeded`, the open sessions of the tenant have as many bytes as the operator allows',
+      409: 'The `Idempotency-Key` was used for another request; or, with the code `session_quota_exceeded`, the open sessions of the tenant have reached the limit of bytes',
     },
     isRepeatable: true,
     async handle({ caller, body, request }) {

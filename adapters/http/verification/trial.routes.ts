@@ -16,7 +16,7 @@ const PresentationToTry = object({
     .max(MAX_PASTED_LENGTH)
     .describe(
       'An SD-JWT VC with or without key binding; a DeviceResponse, a document of one or an IssuerSigned (ISO/IEC 18013-5) in base64url, ' +
-        'base64 or hexadecimal; or a vp_token in JSON, also within what the Digital Credentials API returns',
+        'base64 or hexadecimal; or a vp_token in JSON, also within a response of the Digital Credentials API',
     ),
 }).meta({ id: 'PresentationToTry' });
 
@@ -26,10 +26,8 @@ const TrialView = object({
   presentations: z.array(
     object({
       format: z.enum(SUPPORTED_FORMATS),
-      types: z.array(z.string()).describe('As it says itself, verified or not'),
-      shown: Paths.optional().describe(
-        'Where its claims stand, without their values, verified or not; absent where it cannot be taken apart',
-      ),
+      types: z.array(z.string()).describe('As stated in the presentation, verified or not'),
+      shown: Paths.optional().describe('Paths of its claims, without their values, verified or not; absent if it cannot be parsed'),
       queries: z
         .array(
           object({
@@ -37,16 +35,16 @@ const TrialView = object({
             result: z.enum(['passed', 'failed']),
             reason: z.enum(REFUSAL_REASONS).optional(),
             missing: Paths.describe('Requested claims that are missing, verified or not'),
-            report: z.array(CheckView).describe('Checks in their order, up to the one that failed'),
+            report: z.array(CheckView).describe('Checks in order, up to the failed one'),
           }),
         )
-        .describe('Credential queries of its format, or the one that it answers'),
+        .describe('Credential queries of its format, or the one that it satisfies'),
     }),
   ),
   missing: z
     .array(z.string())
-    .describe('What the question would still lack: ids of credential queries, or credential_sets with their position'),
-  untried: z.array(z.string()).describe('Checks that need a request and the wallet that answers it: they were not made'),
+    .describe('Missing parts of the presentation request: ids of credential queries, or credential_sets with their position'),
+  untried: z.array(z.string()).describe('Skipped checks: they require a request and the wallet that answers it'),
 }).meta({ id: 'PresentationTrial', description: 'Result of a presentation for a query' });
 
 /** Tries a presentation configuration before it is used with a wallet. */
@@ -59,9 +57,9 @@ export const presentationTrialRoutes = family({ tryPresentation: TryPresentation
     rateLimit: { group: 'offer', perClient: true },
     summary: 'Try a presentation configuration with a presentation',
     description:
-      'Says which credential queries a pasted presentation answers: signature and trust in its issuer, status, validity and claims are ' +
-      'checked as for an answer. What ties an answer to a request and to its holder is not (`untried`), so it never counts as one. ' +
-      'Nothing is stored; claims come back as paths.',
+      'Returns which credential queries a pasted presentation satisfies: signature and trust in its issuer, status, validity and claims are ' +
+      'checked as for a response. The binding to a request and to its holder is not checked (`untried`), so it is never accepted as a response. ' +
+      'Nothing is stored; claims are returned as paths.',
     tag: 'Verifier',
     surface: 'admin',
     access: { anyOf: ['presentation:manage'] },

@@ -24,7 +24,7 @@ const requestRoute = {
   responses: {
     200: { description: 'The signed request', contentType: MEDIA_TYPE },
     404: 'No such request',
-    410: 'Expired, or answered already',
+    410: 'Expired or already answered',
   },
 } as const;
 
@@ -110,7 +110,7 @@ export const presentationWalletRoutes = family(
       method: 'post',
       path: '/:tenant/response/:requestId',
       operationId: 'respondToPresentationRequest',
-      summary: 'Answer a presentation request',
+      summary: 'Send the response to a presentation request',
       params,
       body: ResponseForm,
       described: { form: ResponseForm.catchall(z.string()) },
@@ -120,9 +120,9 @@ export const presentationWalletRoutes = family(
       responses: {
         200: object({ redirect_uri: z.string() }).meta({
           id: 'PresentationReply',
-          description: 'Where the wallet sends the browser: the address of the request, else a page that tells the user to go back',
+          description: 'Redirect target for the browser: the address of the request, otherwise a page that asks the user to return',
         }),
-        400: 'Not accepted, or answered already',
+        400: 'Not accepted or already answered',
         404: 'No such request',
         410: 'Expired',
         413: 'Larger than 2.5 MiB',
@@ -147,8 +147,8 @@ export const presentedRoutes = family({ showPresented: ShowPresented }, ({ showP
     method: 'get',
     path: '/:tenant/presented',
     operationId: 'showPresentedPage',
-    summary: 'Tell the user to go back to where they came from',
-    description: 'What `redirect_uri` of an answer names for requests without an address of their own.',
+    summary: 'Ask the user to return to the previous page',
+    description: 'The `redirect_uri` of a response for requests without their own address.',
     params: TenantPath,
     responses: { 200: 'A page', 404: 'No such tenant' },
     async handle({ params: { tenant }, request }) {
@@ -168,14 +168,14 @@ export const DcApiRequestsView = object({
 }).meta({ id: 'DigitalCredentialRequests', description: 'The property `digital` of navigator.credentials.get' });
 
 const ResponseData = looseObject({
-  vp_token: z.unknown().optional().describe('In the clear'),
+  vp_token: z.unknown().optional().describe('Unencrypted'),
   response: z.unknown().optional().describe('Compact JWE'),
   error: z.unknown().optional(),
 }).meta({ id: 'DigitalCredentialResponse', description: 'The property `data` of the credential' });
 
 /** Documentation of the body in the API document; other properties are ignored. */
 const DescribedResponse = object({
-  vp_token: z.record(z.string(), z.array(z.string())).optional().describe('In the clear'),
+  vp_token: z.record(z.string(), z.array(z.string())).optional().describe('Unencrypted'),
   response: z.string().optional().describe('Compact JWE'),
   error: z.string().optional(),
 }).catchall(z.string());
@@ -191,21 +191,21 @@ export const dcApiRoutes = family(
       method: 'get',
       operationId: 'fetchDigitalCredentialRequests',
       summary: 'Fetch a request for the Digital Credentials API',
-      responses: { 200: DcApiRequestsView, 404: 'No such request', 410: 'Expired, or answered already' },
+      responses: { 200: DcApiRequestsView, 404: 'No such request', 410: 'Expired or already answered' },
       handle: async ({ params: { tenant, requestId } }) => reply(200, await serveDcApiRequest.execute(tenant, requestId)),
     }),
     route({
       ...ofPages,
       method: 'post',
       operationId: 'respondToDigitalCredentialRequest',
-      summary: 'Hand over what the Digital Credentials API answered',
+      summary: 'Send the response of the Digital Credentials API',
       body: ResponseData,
       described: { json: DescribedResponse },
       bodyLimit: MAX_RESPONSE_BYTES,
       example: { error: 'access_denied' },
       responses: {
-        200: object({}).meta({ description: 'Taken in; the result is in the session' }),
-        400: 'Not accepted, or answered already',
+        200: object({}).meta({ description: 'Accepted; the result is in the session' }),
+        400: 'Not accepted or already answered',
         404: 'No such request',
         410: 'Expired',
         413: 'Larger than 2.5 MiB',

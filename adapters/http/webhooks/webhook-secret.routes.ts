@@ -12,7 +12,7 @@ import { families, family, route, show } from '../route.ts';
 
 const FormerSecretView = object({
   createdAt: z.iso.datetime(),
-  signsUntil: z.iso.datetime().describe('Until then calls bear a signature of it, too'),
+  signsUntil: z.iso.datetime().describe('Until then calls are also signed with it'),
 });
 
 const WebhookSecretView = object({
@@ -20,8 +20,8 @@ const WebhookSecretView = object({
   createdAt: z.iso
     .datetime()
     .nullable()
-    .describe('Time when the present secret was created; null if none was shown yet, so that no backend can verify signatures'),
-  former: z.array(FormerSecretView).describe('Former secrets that sign still, the newest first; at most 3'),
+    .describe('Time of creation of the present secret; null if none was returned yet, so that no backend can verify signatures'),
+  former: z.array(FormerSecretView).describe('Former secrets that still sign, the newest first; at most 3'),
 }).meta({ id: 'WebhookSecret', description: 'Secrets that sign calls to backends. Secrets are never shown.' });
 
 const NewWebhookSecretView = object({
@@ -56,15 +56,15 @@ const secret = resourceRoutes({
 export const webhookSecretRoutes = families(
   secret.get({
     operationId: 'getWebhookSecret',
-    summary: 'Read how calls of backends are signed',
-    description: 'Secrets are never shown; one who lost the secret rotates it.',
+    summary: 'Read the signature settings of webhooks',
+    description: 'Secrets are never shown; rotate a lost secret.',
   }),
   secret.update({
     operationId: 'updateWebhookSecret',
-    summary: 'Switch the signatures of calls of backends on or off',
+    summary: 'Enable or disable the signatures of webhooks',
     description:
-      'Needs both roles. Every call is signed unless this says otherwise. Without signatures backends have the key of a webhook alone, ' +
-      'and for the `callbackUrl` of a web step nothing at all.',
+      'Requires both roles. By default every call is signed. Without signatures, backends can only check the API key of a webhook, ' +
+      'and nothing for the `callbackUrl` of a web step.',
     body: WebhookSecretUpdate,
     example: { signing: 'v1' },
     by: UpdateWebhookSecret,
@@ -75,10 +75,10 @@ export const webhookSecretRoutes = families(
       method: 'post',
       path: '/webhook-secret/rotate',
       operationId: 'rotateWebhookSecret',
-      summary: 'Make a new secret for calls of backends',
+      summary: 'Rotate the webhook secret',
       description:
-        'Needs both roles. The new secret is returned here, once. Until the end of the overlap calls bear a signature of each secret; ' +
-        'there are at most 3 former ones, and the oldest ends early. This does not switch signing on.',
+        'Requires both roles. The new secret is returned here, once. Until the end of the overlap calls have a signature of each secret; ' +
+        'there are at most 3 former ones, and the oldest ends early. This does not enable signatures.',
       body: WebhookSecretRotation,
       edits: { kind: 'webhook-secret', id: () => 'default' },
       example: { overlapSeconds: 86_400 },

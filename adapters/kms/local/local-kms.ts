@@ -76,7 +76,7 @@ export class LocalKms extends KmsProvider {
     const context = localKeySealContext(tenantId, handle.keyId);
     const cached = this.#open.get(context);
     if (cached !== undefined && cached.sealedKey === sealedKey && cached.algorithm === handle.algorithm) return cached;
-    if (sealedKey === undefined) throw new Error(`The local key ${handle.keyId} has no stored private half.`);
+    if (sealedKey === undefined) throw new Error(`The local key ${handle.keyId} has no stored private key.`);
 
     const der = this.#ports.cipher.open(sealedKey, context);
     const { key, algorithm } = parsePrivateKey(der);

@@ -89,7 +89,7 @@ export async function loadCryptoki(library: string): Promise<Cryptoki> {
     cryptoki.load(library);
   } catch (error) {
     throw new Error(
-      `the PKCS#11 library ${library} cannot be loaded (${messageOf(error)}); name the library of the vendor for this machine`,
+      `the PKCS#11 library ${library} cannot be loaded (${messageOf(error)}); set the library of the vendor for this machine`,
     );
   }
   return cryptoki;
@@ -101,8 +101,8 @@ async function createCryptoki(): Promise<Cryptoki> {
     return new pkcs11js.PKCS11();
   } catch (error) {
     throw new Error(
-      'an HSM needs the package pkcs11js, which is not installed or was not compiled: run "npm i --no-save pkcs11js" ' +
-        'and "npm rebuild --ignore-scripts=false pkcs11js"; it needs a C++ compiler, make, Python and the headers of ' +
+      'an HSM requires the package pkcs11js, which is not installed or not compiled: run "npm i --no-save pkcs11js" ' +
+        'and "npm rebuild --ignore-scripts=false pkcs11js"; it requires a C++ compiler, make, Python and the headers of ' +
         `Node (${messageOf(error)})`,
     );
   }

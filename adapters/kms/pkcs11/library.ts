@@ -169,7 +169,7 @@ export class Pkcs11Library {
       await thread.call('login', pin);
     } catch (error) {
       if (!(error instanceof TokenFault) || error.kind !== 'pin') throw error;
-      const reason = `the PIN was refused (${error.message}) and is not tried again; correct it and restart`;
+      const reason = `the PIN was rejected (${error.message}) and is not retried; correct it and restart`;
       this.#refused.set(pinKey, reason);
       throw new TokenFault('pin', reason);
     }

@@ -163,7 +163,7 @@ export class Pkcs11Kms extends KmsProvider {
         try {
           const created = await create(thread, key);
           if (created === undefined || !(await isHalfOf(created, thread, key)))
-            throw new TokenFault('other', 'the token made a key whose public half does not belong to it');
+            throw new TokenFault('other', 'the token created a key with a wrong public key');
           signal.throwIfAborted();
           return created;
         } catch (error) {
@@ -178,9 +178,9 @@ export class Pkcs11Kms extends KmsProvider {
 
   #asFailure(error: unknown, algorithm: SigningAlgorithm): unknown {
     if (!(error instanceof TokenFault)) return error;
-    if (error.kind === 'foreign') return this.#invalidInputError(`takes no private keys from outside (${error.message})`);
+    if (error.kind === 'foreign') return this.#invalidInputError(`does not import private keys (${error.message})`);
     this.#pool.withdraw(algorithm);
-    return this.#invalidInputError(`makes no keys for ${algorithm} (${error.message})`);
+    return this.#invalidInputError(`does not create keys for ${algorithm} (${error.message})`);
   }
 
   #invalidInputError(what: string): Failure {

@@ -110,7 +110,7 @@ const NO_OTHER_USES: readonly Attribute[] = [CKA.decrypt, CKA.unwrap, CKA.derive
 function assertNotExtractable(cryptoki: Cryptoki, session: Handle, key: Handle): void {
   const [sensitive, extractable] = cryptoki.C_GetAttributeValue(session, key, [{ type: CKA.sensitive }, { type: CKA.extractable }]);
   if (sensitive?.value[0] === 1 && extractable?.value[0] === 0) return;
-  throw new TokenFault('other', 'the token made a key that could leave it');
+  throw new TokenFault('other', 'the token created an exportable key');
 }
 
 /** Tries templates from the strictest to the plainest, until the token accepts one. */

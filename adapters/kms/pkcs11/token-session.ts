@@ -150,10 +150,10 @@ export class TokenSession {
       .filter(({ label }) => label !== undefined);
     const [match, ...more] = tokens.filter(({ label }) => label === requestedLabel);
     if (match === undefined) {
-      const message = `no token is labelled "${requestedLabel}"; the library shows ${tokens.length} initialized ones`;
+      const message = `no token has the label "${requestedLabel}"; the library shows ${tokens.length} initialized tokens`;
       throw new TokenFault('token', message);
     }
-    if (more.length > 0) throw new TokenFault('token', `more than one token is labelled "${requestedLabel}"`);
+    if (more.length > 0) throw new TokenFault('token', `more than one token has the label "${requestedLabel}"`);
     return match.slot;
   }
 

@@ -43,8 +43,8 @@ function readSecret({ data }: Awaited<ReturnType<VaultSession['call']>>, version
 
 function remedy(error: unknown, mount: string, key: string): string {
   if (!(error instanceof VaultError) || isMissingPlace(error)) return '';
-  if (error.status === 403) return `; its policy has to allow "update" on ${mount}/hmac/${key}/sha2-512`;
+  if (error.status === 403) return `; its policy must allow "update" on ${mount}/hmac/${key}/sha2-512`;
   if (error.status !== 400 && error.status !== 404) return '';
   if (/version/.test(error.text)) return '; check the version of the key in MASTER_SECRET';
-  return `; make the key with \`bao write -f ${mount}/keys/${key}\`, unless it is another one that sealed what there is`;
+  return `; create the key with \`bao write -f ${mount}/keys/${key}\`, unless another key sealed the existing data`;
 }

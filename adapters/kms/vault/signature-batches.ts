@@ -50,7 +50,7 @@ export class SignatureBatches<Key> {
    */
   sign(name: string, key: Key, text: string): Promise<Uint8Array> {
     if (this.#texts >= MAX_TEXTS || this.#characters + text.length > MAX_CHARACTERS) {
-      return Promise.reject(this.#settings.toError(new Error('too much waits to be signed')));
+      return Promise.reject(this.#settings.toError(new Error('too many signatures are pending')));
     }
     this.#texts++;
     this.#characters += text.length;

@@ -33,7 +33,7 @@ const RAW_ED25519 = /^[A-Za-z0-9+/]{43}=$/;
  * length: with the algorithm in the name, an altered handle names no key.
  */
 export function newKeyName(tenantId: string, algorithm: SigningAlgorithm, random: Random): string {
-  if (!TENANT.test(tenantId)) throw new Error('The name of the tenant cannot be part of the name of a key.');
+  if (!TENANT.test(tenantId)) throw new Error('The tenant id cannot be part of a key name.');
   return `${tenantId}.${random.token()}.${algorithm.toLowerCase()}`;
 }
 
@@ -46,7 +46,7 @@ export function keyIdOf(name: string, version: number): string {
 export function parseHandle({ tenantId, handle: { keyId, algorithm } }: SigningKey): TransitKey {
   const { name, type, version } = HANDLE.exec(keyId)?.groups ?? {};
   if (name === undefined || !name.startsWith(`${tenantId}.`)) {
-    throw new Error(`${keyId} is no key in Vault that was made for the tenant ${tenantId}.`);
+    throw new Error(`${keyId} is not a Vault key of the tenant ${tenantId}.`);
   }
   if (type !== algorithm.toLowerCase() || !SIGNING_ALGORITHMS.includes(algorithm)) {
     throw new Error(`The key ${keyId} is not for ${algorithm}.`);
@@ -70,7 +70,7 @@ export function parseTransitKey(
   }
   const entry = keys[version];
   const publicJwk = isJsonObject(entry) ? parsePublicKey(entry['public_key'], algorithm) : undefined;
-  if (publicJwk === undefined) throw new VaultError('the public half of the key that it made cannot be read');
+  if (publicJwk === undefined) throw new VaultError('the public key of the created key cannot be parsed');
   return { version, publicJwk };
 }
 

@@ -106,14 +106,14 @@ function unreachable(error: unknown, address: string): VaultError {
   if (error instanceof VaultError) return error;
   const code = codeOf(error);
   if (UNTRUSTED.has(code)) {
-    return new VaultError(`its certificate is not trusted (${code}); name a file with its authority in "ca" of the provider`);
+    return new VaultError(`its certificate is not trusted (${code}); set "ca" of the provider to a file with its authority`);
   }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return new VaultError(`its certificate is not for the name in ${address} (${code})`);
   if (code.startsWith('CERT_')) return new VaultError(`its certificate is not valid (${code})`);
   if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return new VaultError(`TLS fails (${code}); is ${address} served by https?`);
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return new VaultError(`its answer has more than ${MAX_ANSWER_BYTES} bytes`);
   if (code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE') return new VaultError(`the connection was cut (${code})`);
-  return new VaultError(`no connection (${code}); is the address right, and does the server run?`);
+  return new VaultError(`no connection (${code}); check the address and that the server is running`);
 }
 
 /** Codes name a fault without revealing the request. */

@@ -26,9 +26,7 @@ export class VaultError extends Error {
  */
 export function toVaultError(status: number, body: unknown, secrets: readonly string[]): VaultError {
   if (status >= 300 && status < 400) {
-    return new VaultError(
-      `it answered with a redirect (${status}), which is not followed; "address" has to name a server that serves calls itself`,
-    );
+    return new VaultError(`it answered with a redirect (${status}), which is not followed; "address" must be the final address`);
   }
   // A proxy before Vault has a limit of its own, which only large texts exceed.
   if (status === 413) return new VaultError('the data to be signed is too large for it (413)', status);

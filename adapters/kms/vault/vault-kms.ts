@@ -201,7 +201,7 @@ export class VaultKms extends KmsProvider {
       await this.#isThere(this.#callWith(signal), NO_KEY);
     } catch (error) {
       const isForbidden = error instanceof VaultError && error.status === 403;
-      const rights = `; its policy has to allow "create", "read", "update" and "delete" on ${mount}/keys/*`;
+      const rights = `; its policy must allow "create", "read", "update" and "delete" on ${mount}/keys/*`;
       const reason = signal.aborted ? `no answer within ${timeoutSeconds} s` : messageOf(error);
       throw new Error(`Vault at ${address}: ${reason}${isForbidden ? rights : ''}`);
     }
@@ -224,7 +224,7 @@ export class VaultKms extends KmsProvider {
 
 function outcomeOf({ signature, error }: JsonObject, key: TransitKey): Outcome {
   if (typeof error === 'string' && error !== '') return new KeyRejectedError(quotable([error]));
-  return parseSignature(signature, key) ?? new KeyRejectedError('it signed with another key or algorithm than asked');
+  return parseSignature(signature, key) ?? new KeyRejectedError('it signed with another key or algorithm than requested');
 }
 
 function messageOf(error: unknown): string {
@@ -316,7 +316,7 @@ function readWrappingKey(pem: unknown): KeyObject {
   const key = typeof pem === 'string' ? parsed(pem) : undefined;
   const bits = key?.asymmetricKeyDetails?.modulusLength ?? 0;
   if (key?.asymmetricKeyType !== 'rsa' || bits < MIN_RSA_BITS) {
-    throw new VaultError('its wrapping key is no RSA key of at least 3072 bits');
+    throw new VaultError('its wrapping key is not an RSA key of at least 3072 bits');
   }
   return key;
 }

@@ -26,7 +26,7 @@ export async function logIn(client: VaultClient, auth: VaultAuth, signal: AbortS
     return readLogin((await client.call({ method: 'POST', path, body: credentials, secrets, signal }))['auth']);
   } catch (error) {
     if (!(error instanceof VaultError) || error.status === undefined || error.status >= 500) throw error;
-    throw new VaultError(`the login by ${auth.method} was refused (${error.message}); ${remedy(auth)}`);
+    throw new VaultError(`the login by ${auth.method} was rejected (${error.message}); ${remedy(auth)}`);
   }
 }
 
@@ -56,7 +56,7 @@ async function lookUpToken(client: VaultClient, token: string, signal: AbortSign
 
 function readLogin(auth: Json | undefined): Login {
   const { client_token: token, lease_duration: ttl, renewable } = isJsonObject(auth) ? auth : ({} as JsonObject);
-  if (typeof token !== 'string' || token === '') throw new VaultError('it answered a login without a token');
+  if (typeof token !== 'string' || token === '') throw new VaultError('its login response has no token');
   return { token, ttlMs: milliseconds(ttl), isRenewable: renewable === true };
 }
 
@@ -74,7 +74,7 @@ async function serviceAccount(file: string): Promise<string> {
   const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
     throw new VaultError(`the token of the service account cannot be read from ${file} (${error.code})`);
   });
-  if (bytes.length > MAX_FILE_BYTES) throw new VaultError(`${file} is no token of a service account`);
+  if (bytes.length > MAX_FILE_BYTES) throw new VaultError(`${file} is not a service account token`);
   return bytes.toString('utf8').trim();
 }
 

@@ -8,11 +8,11 @@ import { clientColumns, readClient } from '../rows/tenant-columns.ts';
 import { insertUnique } from './not-found.ts';
 
 export function staleWriteError(resource: string): Failure {
-  return new Failure('conflict', `the ${resource} was changed meanwhile; read it again and repeat the change`);
+  return new Failure('conflict', `the ${resource} was changed concurrently; read it again and repeat the change`);
 }
 
 export async function addClient(em: EntityManager, macs: ClientMacs, client: Client): Promise<void> {
-  await insertUnique('a client of this id exists already', () =>
+  await insertUnique('a client with this id already exists', () =>
     em.insert(ClientRow, { ...clientColumns(client), mac: macs.make(client) }),
   );
   const { tenantId, clientId } = client;

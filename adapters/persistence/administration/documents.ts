@@ -49,7 +49,7 @@ export function documentsOf<T extends { readonly id: string }>(
       updatedAt: updatedAt.getTime(),
     };
   };
-  const unknownId = () => new Failure('not_found', `there is no ${table.slice(0, -1).replaceAll('_', ' ')} of this id`);
+  const unknownId = () => new Failure('not_found', `there is no ${table.slice(0, -1).replaceAll('_', ' ')} with this id`);
   /** Reads the documents that match `where` and adds the unchanged ones of the previous listing. */
   const listing = async (where: AnyRow, previousListing: Listing<T>, unchanged: ReadonlySet<string> = new Set()): Promise<Listing<T>> => {
     const rows = (await em.find(entity, where, FRESH)) as AnyRow[];
@@ -88,7 +88,7 @@ export function documentsOf<T extends { readonly id: string }>(
       await touch();
       await profiles.assertFits(kind, document);
       const data = columns(document);
-      await insertUnique('this id exists already', () => em.insert(entity, data as AnyRow));
+      await insertUnique('this id already exists', () => em.insert(entity, data as AnyRow));
       await quotas.assertBytesFit(kind, data.body.length, undefined);
     },
     async put(document) {

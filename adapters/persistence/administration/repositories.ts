@@ -90,7 +90,7 @@ export function tenantRepositories(
           createdAt: createdAt.getTime(),
           token: null,
         };
-        await insertUnique('this id exists already', () => em.insert(StatusListRow, row));
+        await insertUnique('this id already exists', () => em.insert(StatusListRow, row));
       },
       async rebind(id, { credentialConfigurationId, keyChainId }, { unused }) {
         await touch('statusLists');

@@ -40,7 +40,7 @@ export function serviceRepositories(
       list: async () => (await em.find(TenantRow, {}, FRESH)).map(readTenant).sort(byId),
       async add(tenant, belongings) {
         await endRemoval(em, tenant.id);
-        await insertUnique('a tenant of this id exists already', () =>
+        await insertUnique('a tenant with this id already exists', () =>
           em.insert(TenantRow, { ...tenantColumns(tenant), revisions: firstRevisions(tenant.createdAt) }),
         );
         const quotas = new QuotaGuard(em, tenant.id, limits);

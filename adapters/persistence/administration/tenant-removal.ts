@@ -92,7 +92,7 @@ export async function endRemoval(em: EntityManager, id: TenantId): Promise<void>
     const options = { ...UNSCOPED, limit: MAX_REMAINING_ROWS + 1, fields: ['tenantId'] } as never;
     const rows = await em.find(anyRow(row), { tenantId: id }, options);
     if (rows.length > MAX_REMAINING_ROWS) {
-      throw new Failure('conflict', 'an older tenant of this id is still being removed; try again in a minute');
+      throw new Failure('conflict', 'a removed tenant with this id is still being deleted; try again in a minute');
     }
     if (rows.length > 0) await em.nativeDelete(anyRow(row), { tenantId: id }, UNSCOPED);
   }

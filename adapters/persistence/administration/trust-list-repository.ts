@@ -56,7 +56,7 @@ export function trustListRepository(
       await touch();
       const { id, createdAt } = list;
       const row = { tenantId, id, createdAt: createdAt.getTime(), ...listCodec.listColumns(list) };
-      await insertUnique('this id exists already', () => em.insert(TrustListRow, row));
+      await insertUnique('this id already exists', () => em.insert(TrustListRow, row));
     },
     async replace(list, replacedVersion) {
       await touch();

@@ -84,7 +84,7 @@ export class UnitsOfWork {
   seldomRead(tenantId: TenantId): SeldomRead {
     const em = this.#dependencies.orm.em.fork({ clear: true });
     em.setFilterParams('tenant', { tenantId });
-    const neverWrites = () => Promise.reject(new Error('Who only reads does not write.'));
+    const neverWrites = () => Promise.reject(new Error('A read-only unit of work must not write.'));
     return { trustLists: trustListRepository(em, this.#dependencies.cipher, tenantId, neverWrites), audit: auditLog(em, tenantId) };
   }
 
@@ -146,7 +146,7 @@ function assertConditionHolds({ holds }: Precondition, resource: object | undefi
   throw new Failure(
     'conflict',
     resource === undefined
-      ? 'there is nothing here that If-Match could mean; leave it out to make something'
+      ? 'there is no object for If-Match; remove the header to create the object'
       : 'this was changed since you read it; read it again and repeat the change',
   );
 }

@@ -28,7 +28,7 @@ const ENDINGS: readonly Ending[] = [
     where: 'revoked_at is null or consumed_at is null',
   },
   { name: 'authorizations ended', table: 'authorizations', set: `expires_at = ${NOW}`, where: `expires_at > ${NOW}` },
-  { name: 'kept answers forgotten', table: 'kept_answers', set: `expires_at = ${NOW}`, where: `expires_at > ${NOW}` },
+  { name: 'stored responses deleted', table: 'kept_answers', set: `expires_at = ${NOW}`, where: `expires_at > ${NOW}` },
   {
     name: 'deferred transactions ended',
     table: 'deferred_transactions',
@@ -66,7 +66,7 @@ export function fencing(sql: JobSql): Fencing {
     steps: [
       // Sessions with a pending delivery do not expire.
       {
-        name: 'unfinished deliveries given up',
+        name: 'unfinished deliveries abandoned',
         run: async (now) => ({ done: await sql.change(DELIVERIES, now.getTime()), nextCursor: undefined }),
       },
       ...ENDINGS.map((ending) => stepOf(sql, ending)),

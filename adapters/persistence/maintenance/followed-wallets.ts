@@ -10,7 +10,7 @@ import { namedStatement, type Row } from '../statement.ts';
 /** A list that is unused for this long is deleted; a running transaction may be about to follow it. */
 const IDLE_MS = 86_400_000;
 /** Failure that `/health` and the cache statistics show for a list whose row cannot be opened. It is retried after the pause below. */
-const UNREADABLE = 'its row in the database does not open';
+const UNREADABLE = 'its row in the database cannot be decrypted';
 const UNREADABLE_REST_MS = 900_000;
 
 /** SQL in which the dialects differ: membership in an array, and the columns of an array of objects at `$1`. */

@@ -132,7 +132,7 @@ export function issuedSubjects(sql: JobSql, cipher: Cipher, words: SubjectSql): 
       const fields = SUBJECT_KEYS.write(cipher, tenantId, { id: FINGERPRINTS, secret: fresh });
       await sql.change(NEW_KEY, tenantId, ...fields);
       const createdKey = await readKey();
-      if (createdKey === undefined) throw new Error('the tenant is gone');
+      if (createdKey === undefined) throw new Error('the tenant was removed');
       return createdKey;
     },
     countBatches: async (tenantId, fingerprints, limit) => Number((await sql.all(COUNT, tenantId, fingerprints, limit))[0]?.['batches']),

@@ -40,8 +40,8 @@ async function assertOpensOldest(sql: JobSql, cipher: Cipher): Promise<void> {
 
 function foreignSecret(cause?: unknown): Error {
   return new Error(
-    `${FOREIGN_SECRET}, or not all of those that did. Start with that one; after a change of the secret, list every ` +
-      'former one behind it, separated by commas',
+    `${FOREIGN_SECRET}, or not all of them are set. Start with that secret; after a change of the secret, list every ` +
+      'former secret after it, separated by commas',
     { cause },
   );
 }

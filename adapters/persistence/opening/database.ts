@@ -60,10 +60,10 @@ function describeFault(url: string, error: unknown): string | undefined {
     return isOfFile ? `DATABASE_URL: ${urlWithoutCredentials(url)} cannot be opened: ${message}` : undefined;
   }
   if (error instanceof SharedSessionError)
-    return `DATABASE_URL: ${urlWithoutCredentials(url)} leads to a connection pooler in transaction or statement mode, which does not keep prepared statements and locks. Set pool_mode=session for this database, or name the PostgreSQL server itself; see docs/poolers.md`;
+    return `DATABASE_URL: ${urlWithoutCredentials(url)} is a connection pooler in transaction or statement mode, which does not keep prepared statements and locks. Set pool_mode=session for this database, or use the PostgreSQL server itself; see docs/poolers.md`;
   if (code === '42501')
-    return `DATABASE_URL: ${urlWithoutCredentials(url)}: ${message}. The user may not create the tables of the service; as an administrator run "grant create on schema public to <user>" in this database, or make the user its owner`;
-  if (code === '3D000') return `DATABASE_URL: there is no ${urlWithoutCredentials(url)}; make it, or correct its name`;
+    return `DATABASE_URL: ${urlWithoutCredentials(url)}: ${message}. The user must not create the tables of the service; as an administrator run "grant create on schema public to <user>" in this database, or make the user its owner`;
+  if (code === '3D000') return `DATABASE_URL: ${urlWithoutCredentials(url)} does not exist; create it, or correct its name`;
   if (code?.startsWith('28')) return `DATABASE_URL: ${urlWithoutCredentials(url)} rejects this user; check name and password`;
   if (UNREACHABLE.includes(code ?? '') || /Connection terminated|timeout/.test(message)) {
     return `DATABASE_URL: ${urlWithoutCredentials(url)} does not answer (${code ?? 'no connection'})`;
@@ -78,8 +78,8 @@ export class DatabaseNotReady extends Error {
   constructor(state: 'empty' | 'behind') {
     super(
       state === 'empty'
-        ? 'the database is empty: no service has been started on it. See that DATABASE_URL names the right one, and run "npx vidimus migrate" to create the tables; with MIGRATE=on the first start creates them'
-        : 'the database is of an older release; start the service of this one once with MIGRATE=on, or run "npx vidimus migrate", then try again',
+        ? 'the database is empty: no service has been started on it. Check DATABASE_URL, and run "npx vidimus migrate" to create the tables; with MIGRATE=on the first start creates them'
+        : 'the database has the tables of an older release; start the service of this release once with MIGRATE=on, or run "npx vidimus migrate", then try again',
     );
     this.state = state;
   }

@@ -139,7 +139,7 @@ export class PostgresChains {
   /** Each earlier change may have waited for a database that does not respond; their total waiting time is bounded. */
   #isInTime({ requestedAt, reject }: WaitingAddition): boolean {
     if (performance.now() - requestedAt <= this.#sql.patienceMs) return true;
-    reject(new StoreUnavailableError('too many wait to change the tenant'));
+    reject(new StoreUnavailableError('too many changes of the tenant wait'));
     return false;
   }
 
@@ -218,7 +218,7 @@ export class PostgresChains {
 const lockKeyOf = (tenantId: TenantId) => `audit log of ${tenantId}`;
 
 function tooMany(): Failure {
-  const message = 'too many are changing the same at this moment; try again';
+  const message = 'too many concurrent changes of the same object; try again';
   return new Failure('unavailable', { message, retryAfterSeconds: 1 });
 }
 

@@ -44,7 +44,7 @@ export class ChainEnds {
       if ((await sql.query(READ_CHAIN, [tenantId])).length === 0) return undefined;
       await this.#settle(tenantId);
     }
-    throw new Error('The head of the audit log does not stay as it is written.');
+    throw new Error('The head of the audit log was changed after it was written.');
   }
 
   remember(tenantId: TenantId, head: AuditHead): void {

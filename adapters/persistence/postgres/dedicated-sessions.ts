@@ -33,7 +33,7 @@ export async function assertDedicatedSessions(pool: Pool): Promise<void> {
     firstClient.release(!isDedicated);
     secondClient.release(!isDedicated);
   }
-  if (!isDedicated) throw new SharedSessionError('connections share sessions of PostgreSQL');
+  if (!isDedicated) throw new SharedSessionError('connections share PostgreSQL sessions');
 }
 
 async function haveDedicatedSessions(firstClient: Client, secondClient: Client): Promise<boolean> {

@@ -25,7 +25,7 @@ export function endSilentConnections(pool: Pool, milliseconds: number): void {
       // If this process itself was stalled, the answer has arrived and is read before this runs.
       setImmediate(() => {
         if (stream.bytesRead !== bytesRead || stream.bytesWritten !== bytesWritten) return;
-        const error = new Error(`the database has said nothing for ${milliseconds / 1000} s`);
+        const error = new Error(`the database has not answered for ${milliseconds / 1000} s`);
         stream.destroy(Object.assign(error, { code: 'ETIMEDOUT' }));
       });
     });

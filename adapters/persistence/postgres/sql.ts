@@ -123,8 +123,7 @@ async function retryOnDeadlock<T>(work: () => Promise<T>): Promise<T> {
       return await work();
     } catch (error) {
       if (!isConcurrencyFailure(error)) throw error;
-      if (attempt === MAX_DEADLOCK_ATTEMPTS)
-        throw new StoreUnavailableError('changes wait for each other in the database', { cause: error });
+      if (attempt === MAX_DEADLOCK_ATTEMPTS) throw new StoreUnavailableError('changes block each other in the database', { cause: error });
     }
   }
 }

@@ -51,7 +51,7 @@ class StoredDate {
 function withDate(holder: object, key: string, value: unknown): unknown {
   const original = (holder as Record<string, unknown>)[key];
   if (!(original instanceof Date)) return value;
-  if (Number.isNaN(original.getTime())) throw new Error(`"${key}" is no time and cannot be stored.`);
+  if (Number.isNaN(original.getTime())) throw new Error(`"${key}" is not a valid time and cannot be stored.`);
   return new StoredDate(original.getTime());
 }
 

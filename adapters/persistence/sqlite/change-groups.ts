@@ -52,7 +52,7 @@ export class ChangeGroups {
   /** Runs `work` synchronously in a transaction that other changes may share; it leaves nothing when it throws. */
   async join<T>(work: () => T): Promise<T> {
     this.#gate.assertNotNested();
-    if (this.#waiting.length >= MAX_WAITING) throw new StoreUnavailableError('too much waits for the database');
+    if (this.#waiting.length >= MAX_WAITING) throw new StoreUnavailableError('too many changes wait for the database');
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ work, done: (value) => resolve(value as T), fail: reject });
       this.#schedule();

@@ -28,7 +28,7 @@ export function lockSqlite(file: string, native: object): () => void {
   } catch (error) {
     lock.close();
     if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error;
-    throw new Error(`another service has ${file}; several at once need PostgreSQL (DATABASE_URL)`, { cause: error });
+    throw new Error(`another service uses ${file}; several processes require PostgreSQL (DATABASE_URL)`, { cause: error });
   }
 }
 

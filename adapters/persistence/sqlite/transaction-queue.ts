@@ -9,7 +9,10 @@ const QUEUE_KEY = 'database';
 
 /** Admits one transaction at a time on the only connection. A step passes at once while no transaction runs and nothing waits. */
 export class TransactionQueue {
-  readonly #queue = new FairQueue({ slots: 1, waiting: MAX_WAITING }, () => new StoreUnavailableError('too much waits for the database'));
+  readonly #queue = new FairQueue(
+    { slots: 1, waiting: MAX_WAITING },
+    () => new StoreUnavailableError('too many changes wait for the database'),
+  );
   readonly #inside = new AsyncLocalStorage<{ ended: boolean }>();
 
   /** Runs `step` without yielding the thread. */

@@ -18,7 +18,7 @@ export class EndingDays {
     this.#tenants = tenants;
     const gauge = new Gauge({
       name,
-      help: 'Days until the first certificate, authority, list or registration of its kind ends; negative after that',
+      help: 'Days until the first certificate, authority, list or registration of its kind expires; negative after that',
       labelNames: tenants.areTold ? ['kind', 'tenant', 'id'] : ['kind'],
       aggregator: 'min',
       registers: [registry],

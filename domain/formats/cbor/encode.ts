@@ -40,7 +40,7 @@ function write(writer: Writer, value: Cbor, depth: number): void {
 }
 
 function writeContainer(writer: Writer, value: Tagged | readonly Cbor[] | CborMap | CborObject, depth: number): void {
-  if (depth > MAX_DEPTH) throw new RangeError('CBOR nests too deep.');
+  if (depth > MAX_DEPTH) throw new RangeError('CBOR is nested too deeply.');
   if (value instanceof Tagged) {
     writeHead(writer, 6, value.tag);
     write(writer, value.value, depth);

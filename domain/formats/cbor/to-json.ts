@@ -48,7 +48,7 @@ function objectToJson(value: Cbor, encoding: Encoding, parent: string | undefine
   const object: Record<string, Json> = {};
   for (const [key, member] of value) {
     const name = parsePropertyName(key.toString(), parent);
-    if (Object.hasOwn(object, name)) throw malformed('two keys of a map are one as text');
+    if (Object.hasOwn(object, name)) throw malformed('two keys of a map are equal as text');
     object[name] = toJson(member, encoding, name);
   }
   return object;
@@ -63,7 +63,7 @@ function encoded(bytes: Buffer, encoding: Encoding): string {
 /** The name of an object property. @throws Refusal `malformed` */
 export function parsePropertyName(key: unknown, parent?: string): string {
   if (typeof key !== 'string') throw malformed('a map has keys that are not text');
-  if (!isMemberName(key, parent)) throw malformed('a map has a key of a prototype');
+  if (!isMemberName(key, parent)) throw malformed('a map has a key that reaches a prototype');
   if (key.length > MAX_NAME_LENGTH) throw malformed('a map has a name that is too long');
   return parseText(key);
 }
@@ -93,7 +93,7 @@ function taggedToJson({ tag, value }: Tagged, encoding: Encoding): Json {
 }
 
 function parseBignum(value: Cbor): Buffer {
-  if (!isBytes(value) || value.length > MAX_BIGNUM_BYTES) throw malformed('a bignum has no such form');
+  if (!isBytes(value) || value.length > MAX_BIGNUM_BYTES) throw malformed('the bignum cannot be represented');
   return value;
 }
 

@@ -28,7 +28,7 @@ export function parseCoseSign1(value: Cbor): CoseSign1 {
   const parts = value instanceof Tagged && value.tag === COSE_SIGN1 ? value.value : value;
   if (!isArray(parts) || parts.length !== 4) throw malformed('not an array of four');
   const [protectedBytes, unprotectedHeader, payload, signature] = parts;
-  if (!isBytes(protectedBytes) || !isMap(unprotectedHeader) || !isBytes(signature)) throw malformed('a part has another type');
+  if (!isBytes(protectedBytes) || !isMap(unprotectedHeader) || !isBytes(signature)) throw malformed('an element has the wrong type');
   if (payload !== null && !isBytes(payload)) throw malformed('payload');
   const protectedHeader = protectedBytes.length === 0 ? new Map() : decodeCbor(protectedBytes);
   if (!isMap(protectedHeader)) throw malformed('protected header');

@@ -46,7 +46,7 @@ const EXTENSIONS = 0xa0;
 export function parseCrl(der: Buffer): CertificateList {
   const [toBeSigned, algorithm, signature, ...more] = parseSequence(der, MAX_PARTS);
   if (toBeSigned?.tag !== TAG.sequence || algorithm === undefined || signature === undefined || more.length > 0) {
-    throw new DerError('no certificate revocation list');
+    throw new DerError('not a certificate revocation list');
   }
   const fields = parseElements(toBeSigned.content, MAX_PARTS);
   // RFC 5280 section 5.1.2.1: version 1 is omitted, and its lists have no extensions.
@@ -107,9 +107,9 @@ function parseScope(value: Buffer): ListScope {
   for (const field of parseSequence(value)) {
     const isSet = field.content[0] !== 0;
     if (field.tag === 0xa0) scope.points = parsePointNames(field);
-    else if (field.tag === 0x83) throw new DerError('a list of some reasons only');
+    else if (field.tag === 0x83) throw new DerError('the list covers only some reasons');
     else if (!isSet) continue;
-    else if (field.tag === 0x84) throw new DerError('an indirect list');
+    else if (field.tag === 0x84) throw new DerError('the list is indirect');
     else if (scope.only === undefined && field.tag === 0x81) scope.only = 'users';
     else if (scope.only === undefined && field.tag === 0x82) scope.only = 'authorities';
     else throw new DerError('scope');

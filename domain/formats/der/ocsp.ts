@@ -45,10 +45,11 @@ export function buildOcspRequest(issuer: Certificate, subject: OcspSubject): Buf
  */
 export function parseOcspResponse(der: Buffer, issuer: Certificate, subject: OcspSubject): OcspResponse | undefined {
   const [state, wrapped] = parseSequence(der, MAX_PARTS);
-  if (state?.tag !== ENUMERATED || !state.content.equals(SUCCESSFUL)) throw new DerError('the responder refused');
+  if (state?.tag !== ENUMERATED || !state.content.equals(SUCCESSFUL)) throw new DerError('the responder returned an error');
   if (wrapped?.tag !== 0xa0) throw new DerError('no response');
   const [type, body] = parseSequence(wrapped.content, MAX_PARTS);
-  if (type?.tag !== TAG.oid || parseOid(type.content) !== BASIC || body?.tag !== TAG.octetString) throw new DerError('no basic response');
+  if (type?.tag !== TAG.oid || parseOid(type.content) !== BASIC || body?.tag !== TAG.octetString)
+    throw new DerError('not a basic OCSP response');
   const [toBeSigned, algorithm, signature, certificates] = parseSequence(body.content, MAX_PARTS);
   if (toBeSigned?.tag !== TAG.sequence || algorithm?.tag !== TAG.sequence) throw new DerError('nothing is signed');
   if (signature?.tag !== TAG.bitString || signature.content[0] !== 0) throw new DerError('signature');

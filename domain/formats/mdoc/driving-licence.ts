@@ -25,10 +25,14 @@ export function assertIssuingLocation({ certificate, authority }: Signer, elemen
   const signerLocation = subjectLocation(certificate);
   const authorityLocation = authority === undefined ? undefined : subjectLocation(authority);
   if (authorityLocation !== undefined && signerLocation.countries.join() !== authorityLocation.countries.join()) {
-    throw mismatch(`the signer is of ${joinNames(signerLocation.countries)}, its authority of ${joinNames(authorityLocation.countries)}`);
+    throw mismatch(
+      `the country of the signer is ${joinNames(signerLocation.countries)}, that of its authority ${joinNames(authorityLocation.countries)}`,
+    );
   }
   if (authorityLocation !== undefined && isDifferent(signerLocation.states, authorityLocation.states)) {
-    throw mismatch(`the signer is of ${joinNames(signerLocation.states)}, its authority of ${joinNames(authorityLocation.states)}`);
+    throw mismatch(
+      `the state of the signer is ${joinNames(signerLocation.states)}, that of its authority ${joinNames(authorityLocation.states)}`,
+    );
   }
   const states = signerLocation.states.length > 0 ? signerLocation.states : (authorityLocation?.states ?? []);
   const fault = findIssuingLocationProblem({ countries: signerLocation.countries, states }, elements);
@@ -41,14 +45,14 @@ export function assertIssuingLocation({ certificate, authority }: Signer, elemen
  */
 export function findIssuingLocationProblem({ countries, states }: SubjectLocation, elements: LicenceElements): string | undefined {
   const { issuing_country: country, issuing_jurisdiction: jurisdiction } = elements[NAMESPACE] ?? {};
-  if (countries.length > 1) return `the signer is of ${joinNames(countries)}`;
+  if (countries.length > 1) return `the country of the signer is ${joinNames(countries)}`;
   if (country !== undefined && countries.length > 0 && !isOneOf(country, countries)) {
-    return `issuing_country is another than ${joinNames(countries)} of the signer`;
+    return `issuing_country differs from the country of the signer, ${joinNames(countries)}`;
   }
   // Certificates contain the ISO 3166-2 code with or without the country prefix.
   const codes = states.flatMap((state) => [state, ...countries.map((code) => `${code}-${state}`)]);
   if (jurisdiction !== undefined && states.length > 0 && !isOneOf(jurisdiction, codes)) {
-    return `issuing_jurisdiction is another than ${joinNames(states)} of the signer`;
+    return `issuing_jurisdiction differs from the state of the signer, ${joinNames(states)}`;
   }
   return undefined;
 }

@@ -55,7 +55,7 @@ function parseProperty(name: string, json: Json, path: string, depth: number): C
 function parseValue(json: Json, path: string, depth: number): Cbor {
   if (typeof json === 'string') return parseText(json, path);
   if (typeof json !== 'object' || json === null) return json;
-  if (depth > MAX_DEPTH) throw invalidInput(path, `Claims nest at most ${MAX_DEPTH} levels.`);
+  if (depth > MAX_DEPTH) throw invalidInput(path, `Claims may be nested at most ${MAX_DEPTH} levels.`);
   if (!isJsonObject(json)) return json.map((member, index) => parseValue(member, `${path}.${index}`, depth + 1));
   if (Object.hasOwn(json, '$type')) return parseTyped(json, path);
   return new Map(Object.entries(json).map(([name, member]) => [name, parseProperty(name, member, `${path}.${name}`, depth + 1)]));
@@ -72,7 +72,7 @@ function parseTyped(json: JsonObject, path: string): Cbor {
 
 /** ISO/IEC 18013-5 section 7.2.1: text is UTF-8; NFC keeps values comparable. */
 function parseText(value: Json, path: string): Cbor {
-  if (typeof value !== 'string') throw invalidInput(path, 'A text is written as a string.');
+  if (typeof value !== 'string') throw invalidInput(path, 'A text must be a string.');
   return value.normalize('NFC');
 }
 

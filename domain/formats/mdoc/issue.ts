@@ -47,7 +47,7 @@ const SHUFFLE_BYTES = 4;
 export function prepareMdoc(contents: MdocContents): PreparedMdoc {
   const { docType, claimsByNamespace, holderKey, signer, validity, status, random } = contents;
   const deviceKey = coseKeyOf(holderKey);
-  if (deviceKey === undefined) throw invalidInput('holderKey', 'The key is of no kind that an mdoc can hold.');
+  if (deviceKey === undefined) throw invalidInput('holderKey', 'An mdoc cannot contain a key of this type.');
 
   const nameSpaces = new Map<string, readonly EncodedCbor[]>();
   const valueDigests = new Map<string, CborMap>();
@@ -105,7 +105,7 @@ export function assertMdocWithinLimits(claimsByNamespace: MdocContents['claimsBy
       elements++;
     }
   }
-  if (elements > MAX_ELEMENTS) throw invalidInput('claims', `An mdoc has at most ${MAX_ELEMENTS} elements; these are ${elements}.`);
+  if (elements > MAX_ELEMENTS) throw invalidInput('claims', `An mdoc has at most ${MAX_ELEMENTS} elements; this one has ${elements}.`);
   const length = Math.ceil((bytes * 4) / 3);
   if (length > MAX_CLAIMS_LENGTH) throw invalidInput('claims', claimsTooLarge(length));
 }
@@ -184,7 +184,7 @@ function validityInfo({ signed, validFrom, validUntil }: MdocContents['validity'
   const [signedAt = Number.NaN, validFromSeconds = Number.NaN, validUntilSeconds = Number.NaN] = seconds;
   // ISO/IEC 18013-5 section 9.1.2.4
   if (!(signedAt <= validFromSeconds && validFromSeconds < validUntilSeconds)) {
-    throw invalidInput('validity', 'An mdoc is signed before it is valid, and valid before it expires.');
+    throw invalidInput('validity', 'The signing time of an mdoc must not be after validFrom, and validFrom not after validUntil.');
   }
   return { signed: tdate(signed), validFrom: tdate(validFrom), validUntil: tdate(validUntil) };
 }

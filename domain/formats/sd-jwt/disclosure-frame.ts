@@ -26,7 +26,7 @@ const MAX_DECOYS = 100;
  */
 export function parseDisclosureFrame(value: unknown, path = 'disclosureFrame', depth = 1): Frame {
   if (!isJsonObject(value)) throw invalidInput(path, 'A disclosure frame is an object.');
-  if (depth > MAX_FRAME_DEPTH) throw invalidInput(path, `A frame nests at most ${MAX_FRAME_DEPTH} levels.`);
+  if (depth > MAX_FRAME_DEPTH) throw invalidInput(path, `A frame may be nested at most ${MAX_FRAME_DEPTH} levels.`);
 
   const children = new Map<string, Frame>();
   for (const [name, child] of Object.entries(value)) {

@@ -86,7 +86,7 @@ function assertWithinLimits(claims: JsonObject, frame: Frame | undefined, saltCo
   const length = disclosures.reduce((sum, text) => sum + text.length + 1, payloadLength);
   if (length > MAX_CLAIMS_LENGTH) throw invalidInput('claims', claimsTooLarge(length));
   if (disclosures.length > MAX_DISCLOSURES) {
-    const message = `The frame makes ${disclosures.length} disclosures; at most ${MAX_DISCLOSURES} are possible.`;
+    const message = `The frame creates ${disclosures.length} disclosures; the maximum is ${MAX_DISCLOSURES}.`;
     throw invalidInput('claims', message);
   }
   const isReadable =
@@ -124,7 +124,7 @@ export function sealSdJwt(prepared: PreparedSdJwt, signature: Uint8Array): strin
 
 function assertNames(value: Json, path: string, depth: number, parent?: string): void {
   if (typeof value !== 'object' || value === null) return;
-  if (depth > MAX_CLAIM_DEPTH) throw invalidInput(path, `Claims nest at most ${MAX_CLAIM_DEPTH} levels.`);
+  if (depth > MAX_CLAIM_DEPTH) throw invalidInput(path, `Claims may be nested at most ${MAX_CLAIM_DEPTH} levels.`);
   if (Array.isArray(value)) {
     for (const member of value) assertNames(member, path, depth + 1);
     return;

@@ -49,6 +49,6 @@ export function parseSdJwt(text: string): ParsedSdJwt {
 
 function parsePart(text: string, what: string): CompactJws {
   const jws = parseCompactJws(text, { length: MAX_PRESENTATION_LENGTH, headerBytes: HEADER_BYTES, members: MAX_ISSUER_MEMBERS });
-  if (jws === undefined) throw new Refusal('malformed', `${what} does not have its form, or has more than ${MAX_ISSUER_MEMBERS} members`);
+  if (jws === undefined) throw new Refusal('malformed', `${what} is malformed, or has more than ${MAX_ISSUER_MEMBERS} properties`);
   return jws;
 }

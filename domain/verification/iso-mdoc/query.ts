@@ -42,7 +42,7 @@ function selectQueryIds(query: DcqlQuery, faults: IsoMdocFault[]): ReadonlySet<s
     sets.flatMap(({ options, required }, index) => {
       const option = options.find((ids) => ids.every((id) => mdocs.has(id)));
       if (option === undefined && required !== false) {
-        const message = 'org-iso-mdoc presents mdocs alone, and no option of this set has nothing else';
+        const message = 'org-iso-mdoc only supports mdocs, and no option of this set contains only mdocs';
         faults.push({ path: ['credential_sets', index], message });
       }
       return option ?? [];
@@ -54,9 +54,9 @@ function selectQueryIds(query: DcqlQuery, faults: IsoMdocFault[]): ReadonlySet<s
 function isoMdocQueryOf({ id, format, meta, claims, claim_sets: sets }: CredentialQuery): IsoMdocQuery | string {
   const docType = meta['doctype_value'];
   if (format !== 'mso_mdoc' || typeof docType !== 'string') {
-    return 'org-iso-mdoc presents mdocs alone; offer an mso_mdoc in an option of credential_sets';
+    return 'org-iso-mdoc only supports mdocs; add an mso_mdoc to an option of credential_sets';
   }
-  if (claims === undefined) return 'org-iso-mdoc requests elements by name; give claims';
+  if (claims === undefined) return 'org-iso-mdoc requests elements by name; set claims';
   const firstSet = sets?.[0];
   const requestedClaims = firstSet === undefined ? claims : claims.filter((claim) => firstSet.includes(claim.id ?? ''));
   return { id, docType, nameSpaces: nameSpacesOf(requestedClaims) };

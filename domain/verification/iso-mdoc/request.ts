@@ -18,7 +18,7 @@ export const DC_API = 'dcapi';
  */
 export function encryptionInfo(nonce: Buffer, recipient: PublicJwk): string {
   const recipientPublicKey = coseKeyOf(recipient);
-  if (recipientPublicKey === undefined) throw new Error('the key has no form in COSE');
+  if (recipientPublicKey === undefined) throw new Error('the key cannot be encoded in COSE');
   return encodeBase64url(encodeCbor([DC_API, { nonce, recipientPublicKey }]));
 }
 

@@ -53,7 +53,7 @@ const Payment = strictInput({
   })
   .refine((payment) => payment.execution_date === undefined || payment.recurrence === undefined, {
     path: ['execution_date'],
-    message: 'a recurring payment has its dates in recurrence',
+    message: 'the dates of a recurring payment belong in recurrence',
   });
 
 /** TS12 1.0 section 4.3.2 */
@@ -73,7 +73,7 @@ const Mandate = strictInput({
   payment_payload: Payment.optional(),
 }).refine((mandate) => mandate.purpose !== undefined || mandate.payment_payload !== undefined, {
   path: ['purpose'],
-  message: 'say what for, or give payment_payload',
+  message: 'set the purpose, or payment_payload',
 });
 
 /** Payloads that users of a European wallet confirm in a strong customer authentication (TS12 1.0 section 4.3). */
@@ -102,12 +102,12 @@ type Fault = { path: (string | number)[]; message: string };
 export function findScaProblems(entry: Entry, schemas: ScaSchemas): readonly Fault[] {
   const schema = scaSchemaOf(entry.type, schemas);
   if (schema === undefined) {
-    const message = `TS12 1.0 has no such type, but ${SCA_SCHEMAS.join(', ')}`;
+    const message = `TS12 1.0 does not define this type; use one of ${SCA_SCHEMAS.join(', ')}`;
     return entry.type.startsWith(PREFIX) ? [{ path: ['type'], message }] : [];
   }
   const faults: Fault[] = [];
   if (entry.transaction_data_hashes_alg === undefined) {
-    faults.push({ path: ['transaction_data_hashes_alg'], message: 'TS12 1.0 section 4.2 demands it' });
+    faults.push({ path: ['transaction_data_hashes_alg'], message: 'TS12 1.0 section 4.2 requires it' });
   }
   const { error } = PAYLOADS[schema].safeParse(entry.payload, PARSE_OPTIONS);
   for (const { path, message } of fieldErrors(error?.issues ?? [], entry.payload)) {

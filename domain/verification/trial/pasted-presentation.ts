@@ -21,7 +21,7 @@ export type PastedPresentation = {
 /** Limit of the presentations in one text, because each needs signature verifications. */
 const MAX_PRESENTATIONS = 10;
 const VERSION = '1.0';
-const ENCRYPTED = 'it is an encrypted answer, which only the request that it is for can be decrypted with';
+const ENCRYPTED = 'it is an encrypted response, which only the key of its request can decrypt';
 
 /**
  * Parses a pasted text for a trial of a presentation request: an SD-JWT VC with or without key binding; a DeviceResponse, one of its
@@ -38,11 +38,11 @@ export function parsePasted(text: string): readonly PastedPresentation[] {
 
 function parseAnswer(text: string): readonly PastedPresentation[] {
   const answer = parseJsonObject(text);
-  if (answer === undefined) throw malformedRefusal('it begins like JSON and is invalid');
+  if (answer === undefined) throw malformedRefusal('it is invalid JSON');
   const data = isJsonObject(answer['data']) ? answer['data'] : answer;
   const token = Object.hasOwn(data, 'vp_token') ? data['vp_token'] : data;
   const byQuery = typeof token === 'string' ? parseJsonObject(token) : token;
-  if (!isJsonObject(byQuery)) throw malformedRefusal('its vp_token is no object of presentations by credential query');
+  if (!isJsonObject(byQuery)) throw malformedRefusal('its vp_token is not an object of presentations by credential query');
   if (typeof byQuery['response'] === 'string') return parseOne(byQuery['response']);
   return Object.entries(byQuery).flatMap(([queryId, list]) => textsOf(list, queryId));
 }
@@ -51,7 +51,7 @@ function textsOf(list: Json, queryId: string): readonly PastedPresentation[] {
   const texts = Array.isArray(list) ? (list as readonly Json[]) : [list];
   // Presentations beyond the limit are not parsed.
   return texts.slice(0, MAX_PRESENTATIONS + 1).flatMap((text) => {
-    if (typeof text !== 'string') throw malformedRefusal('a presentation in its vp_token is no text');
+    if (typeof text !== 'string') throw malformedRefusal('a presentation in its vp_token is not a string');
     return parseOne(text).map((presentation) => ({ ...presentation, queryId }));
   });
 }
@@ -63,7 +63,7 @@ function parseOne(text: string): readonly PastedPresentation[] {
   if (dots === 4) throw malformedRefusal(ENCRYPTED);
   if (dots === 2) throw malformedRefusal('it is a JWT; an SD-JWT VC has a ~ after it, and after each of its disclosures');
   const bytes = bytesOf(compact);
-  if (bytes === undefined) throw malformedRefusal('it is neither an SD-JWT VC nor an mdoc nor an answer in JSON');
+  if (bytes === undefined) throw malformedRefusal('it is neither an SD-JWT VC nor an mdoc nor a response in JSON');
   return mdocsOf(bytes).map((mdoc) => ({ format: 'mso_mdoc', text: mdoc }));
 }
 
@@ -77,11 +77,11 @@ function mdocsOf(bytes: Buffer): readonly string[] {
   const item = cborOf(bytes);
   // ISO/IEC TS 18013-7 section C.3
   if (isArray(item) && item[0] === DC_API) throw malformedRefusal(ENCRYPTED);
-  if (!isMap(item)) throw malformedRefusal('it is CBOR, and no mdoc');
+  if (!isMap(item)) throw malformedRefusal('it is CBOR, but not an mdoc');
   if (item.has('issuerAuth')) return [encodeSingleDocument({ docType: docTypeOf(item), issuerSigned: item })];
   if (item.has('issuerSigned')) return [encodeSingleDocument(item)];
   const documents = item.get('documents');
-  if (!isArray(documents)) throw malformedRefusal('it is CBOR, and no mdoc');
+  if (!isArray(documents)) throw malformedRefusal('it is CBOR, but not an mdoc');
   if (documents.length < 2) return [encodeBase64url(bytes)];
   const [version, status] = [item.get('version'), item.get('status')];
   return documents
@@ -94,7 +94,7 @@ function cborOf(bytes: Buffer): Cbor {
     return decodeCbor(bytes);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    throw malformedRefusal(`it is neither an SD-JWT VC nor an mdoc: as CBOR it is broken (${error.message})`);
+    throw malformedRefusal(`it is neither an SD-JWT VC nor an mdoc: it is malformed CBOR (${error.message})`);
   }
 }
 

@@ -56,7 +56,7 @@ export class ClientCredentialsToken implements TokenSource {
     const { response, text } = await send({ fetch, address: `${url}/oauth2/token`, init, timeoutMs });
     const { access_token: token, expires_in: seconds } = read(text);
     if (typeof token !== 'string' || typeof seconds !== 'number') {
-      throw new VidimusError('unexpected_answer', 'the answer has no access token', { status: response.status });
+      throw new VidimusError('unexpected_answer', 'the response has no access token', { status: response.status });
     }
     // A short-lived token is used for most of its life.
     return { token, until: began + seconds * 1000 - Math.min(EARLY_MS, seconds * 200) };

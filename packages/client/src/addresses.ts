@@ -14,7 +14,7 @@ export function addressOf(url: string, path: string, { path: values, query }: { 
 /** `../../..` is not changed by encoding and would lead to another address. */
 function segment(name: string, value: unknown): string {
   const text = typeof value === 'number' ? String(value) : value;
-  if (typeof text !== 'string' || /^\.{0,2}$/.test(text)) throw new TypeError(`path.${name} is no id`);
+  if (typeof text !== 'string' || /^\.{0,2}$/.test(text)) throw new TypeError(`path.${name} is not a valid id`);
   return encodeURIComponent(text);
 }
 

@@ -32,7 +32,7 @@ export interface paths {
     put?: never;
     /**
      * Get an access token for a console link
-     * @description The start of a service that is not in production prints a link to the console with a ticket, which is good once and for half an hour. The token is that of the built-in client.
+     * @description The start of a service that is not in production prints a link to the console with a ticket, which is valid once and for half an hour. The token is that of the built-in client.
      */
     post: operations["logInToConsole"];
     delete?: never;
@@ -49,8 +49,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Read who calls: the client, its tenant and its roles at this moment
-     * @description Needs one of the roles: `presentation:manage`, `presentation:request`, `issuance:manage`, `issuance:offer`, `clients:manage`, `tenants:manage`, `registrar:manage`.
+     * Read the calling client, its tenant and its present roles
+     * @description Requires one of the roles: `presentation:manage`, `presentation:request`, `issuance:manage`, `issuance:offer`, `clients:manage`, `tenants:manage`, `registrar:manage`.
      */
     get: operations["getIdentity"];
     put?: never;
@@ -70,17 +70,17 @@ export interface paths {
     };
     /**
      * List all tenants
-     * @description Without removed tenants, which `GET /tenant-removal` lists until nothing of them is left.
+     * @description Without removed tenants, which `GET /tenant-removal` lists until their data is deleted.
      *
-     *     Needs one of the roles: `tenants:manage`.
+     *     Requires one of the roles: `tenants:manage`.
      */
     get: operations["listTenants"];
     put?: never;
     /**
      * Create a tenant with its keys
-     * @description Makes one key chain per usage. With `roles` it also makes the client `<id>-admin`, whose secret is returned once here and can be fetched once within ten minutes. With `endsAt` the service removes the tenant by itself, as DELETE does: for trials and demonstrations.
+     * @description Creates one key chain per usage. With `roles` it also creates the client `<id>-admin`, whose secret is returned once here and can be fetched once within ten minutes. With `endsAt` the service removes the tenant automatically, like DELETE: for trials and demonstrations.
      *
-     *     Needs one of the roles: `tenants:manage`.
+     *     Requires one of the roles: `tenants:manage`.
      */
     post: operations["createTenant"];
     delete?: never;
@@ -98,25 +98,25 @@ export interface paths {
     };
     /**
      * Read a tenant
-     * @description Needs one of the roles: `tenants:manage`.
+     * @description Requires one of the roles: `tenants:manage`.
      */
     get: operations["getTenant"];
     put?: never;
     post?: never;
     /**
      * Delete a tenant and everything that is its own
-     * @description Nothing of it is served any more. What there may be much of is removed in portions, also after this answer, as `GET /tenant-removal` shows; its id is free when little is left.
+     * @description The tenant is no longer served. Large amounts of data are removed in batches, also after this response, as `GET /tenant-removal` shows; its id can be used again when most data is removed.
      *
-     *     Needs one of the roles: `tenants:manage`.
+     *     Requires one of the roles: `tenants:manage`.
      */
     delete: operations["deleteTenant"];
     options?: never;
     head?: never;
     /**
      * Change a tenant
-     * @description What is left out stays; null for `sessionConfig` or `statusListConfig`, or for a field of them, brings the global default back. `roles` replaces the roles of the client `<id>-admin`. A suspended tenant answers neither clients nor wallets; its status lists stay published. With `endsAt` the service removes it by itself.
+     * @description Omitted properties are unchanged; null for `sessionConfig` or `statusListConfig`, or for a property of them, restores the global default. `roles` replaces the roles of the client `<id>-admin`. A suspended tenant rejects requests of clients and wallets; its status lists stay published. With `endsAt` the service removes it automatically.
      *
-     *     Needs one of the roles: `tenants:manage`.
+     *     Requires one of the roles: `tenants:manage`.
      */
     patch: operations["updateTenant"];
     trace?: never;
@@ -130,9 +130,9 @@ export interface paths {
     };
     /**
      * List removed tenants whose data is still being removed
-     * @description A tenant is in this list until nothing of it is left. `GET /tenant` lists none of them.
+     * @description A tenant is in this list until all its data is deleted. `GET /tenant` does not list it.
      *
-     *     Needs one of the roles: `tenants:manage`.
+     *     Requires one of the roles: `tenants:manage`.
      */
     get: operations["listTenantRemovals"];
     put?: never;
@@ -154,7 +154,7 @@ export interface paths {
     put?: never;
     /**
      * Offer credentials to a wallet
-     * @description Needs one of the roles: `issuance:offer`, `issuance:manage`.
+     * @description Requires one of the roles: `issuance:offer`, `issuance:manage`.
      */
     post: operations["createOffer"];
     delete?: never;
@@ -171,14 +171,14 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Read how the tenant issues
-     * @description Needs one of the roles: `issuance:manage`.
+     * Read the issuance configuration
+     * @description Requires one of the roles: `issuance:manage`.
      */
     get: operations["getIssuanceConfiguration"];
     put?: never;
     /**
      * Set how the tenant issues
-     * @description Needs one of the roles: `issuance:manage`.
+     * @description Requires one of the roles: `issuance:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -198,13 +198,13 @@ export interface paths {
     };
     /**
      * List credential configurations
-     * @description Needs one of the roles: `issuance:manage`.
+     * @description Requires one of the roles: `issuance:manage`.
      */
     get: operations["listCredentialConfigurations"];
     put?: never;
     /**
      * Create or replace a credential configuration
-     * @description Needs one of the roles: `issuance:manage`.
+     * @description Requires one of the roles: `issuance:manage`.
      */
     post: operations["replaceCredentialConfiguration"];
     delete?: never;
@@ -222,14 +222,14 @@ export interface paths {
     };
     /**
      * Read a credential configuration
-     * @description Needs one of the roles: `issuance:manage`.
+     * @description Requires one of the roles: `issuance:manage`.
      */
     get: operations["getCredentialConfiguration"];
     put?: never;
     post?: never;
     /**
      * Delete a credential configuration
-     * @description Needs one of the roles: `issuance:manage`.
+     * @description Requires one of the roles: `issuance:manage`.
      */
     delete: operations["deleteCredentialConfiguration"];
     options?: never;
@@ -238,7 +238,7 @@ export interface paths {
      * Change a credential configuration
      * @description Properties in the body replace the stored ones; null resets an optional property.
      *
-     *     Needs one of the roles: `issuance:manage`.
+     *     Requires one of the roles: `issuance:manage`.
      */
     patch: operations["updateCredentialConfiguration"];
     trace?: never;
@@ -252,9 +252,9 @@ export interface paths {
     };
     /**
      * List deferred transactions, the newest first
-     * @description By the time of their beginning, of which the newest 500 are listed.
+     * @description By time of creation; the newest 500 are listed.
      *
-     *     Needs one of the roles: `issuance:offer`, `issuance:manage`.
+     *     Requires one of the roles: `issuance:offer`, `issuance:manage`.
      */
     get: operations["listDeferredTransactions"];
     put?: never;
@@ -274,7 +274,7 @@ export interface paths {
     };
     /**
      * Read a deferred transaction
-     * @description Needs one of the roles: `issuance:offer`, `issuance:manage`.
+     * @description Requires one of the roles: `issuance:offer`, `issuance:manage`.
      */
     get: operations["getDeferredTransaction"];
     put?: never;
@@ -296,9 +296,9 @@ export interface paths {
     put?: never;
     /**
      * Supply a deferred credential
-     * @description Ready-made, or as claims that the service signs. The wallet gets it with its next request. Of what is ready-made warnings tell what the wallet will refuse: another format, another number than that of its keys, another key.
+     * @description As credentials of the backend, or as claims that the service signs. The wallet gets it with its next request. For credentials of the backend, warnings list what the wallet will reject: another format, a number that differs from that of its keys, another key.
      *
-     *     Needs one of the roles: `issuance:offer`, `issuance:manage`.
+     *     Requires one of the roles: `issuance:offer`, `issuance:manage`.
      */
     post: operations["completeDeferredTransaction"];
     delete?: never;
@@ -317,8 +317,8 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Say that a deferred credential will not come
-     * @description Needs one of the roles: `issuance:offer`, `issuance:manage`.
+     * Reject a deferred credential
+     * @description Requires one of the roles: `issuance:offer`, `issuance:manage`.
      */
     post: operations["failDeferredTransaction"];
     delete?: never;
@@ -338,7 +338,7 @@ export interface paths {
     put?: never;
     /**
      * Request a presentation from a wallet
-     * @description Needs one of the roles: `presentation:request`, `presentation:manage`.
+     * @description Requires one of the roles: `presentation:request`, `presentation:manage`.
      */
     post: operations["createPresentationRequest"];
     delete?: never;
@@ -358,15 +358,15 @@ export interface paths {
      * List the presentation configurations
      * @description A restricted client sees the configurations that it may use.
      *
-     *     Needs one of the roles: `presentation:manage`, `presentation:request`.
+     *     Requires one of the roles: `presentation:manage`, `presentation:request`.
      */
     get: operations["listPresentationConfigurations"];
     put?: never;
     /**
      * Create or replace a presentation configuration
-     * @description Credentials are accepted under `trustAnchors` only, and without one none is; `{"keyChainId":"signing"}` is the certificate under which this tenant issues. Trust lists among them are fetched: `warnings` names each that cannot be used now and why, and an address of something else is a 400. A webhook key given as `***` stays the stored one while address and header are unchanged.
+     * @description Credentials are only accepted under `trustAnchors`; without an anchor none is; `{"keyChainId":"signing"}` is the certificate under which this tenant issues. Trust lists among them are fetched: `warnings` lists each unusable one with the reason, and an address of another document is rejected with 400. An API key `***` of a webhook keeps the stored key while address and header are unchanged.
      *
-     *     Needs one of the roles: `presentation:manage`.
+     *     Requires one of the roles: `presentation:manage`.
      */
     post: operations["replacePresentationConfiguration"];
     delete?: never;
@@ -384,14 +384,14 @@ export interface paths {
     };
     /**
      * Read a presentation configuration
-     * @description Needs one of the roles: `presentation:manage`, `presentation:request`.
+     * @description Requires one of the roles: `presentation:manage`, `presentation:request`.
      */
     get: operations["getPresentationConfiguration"];
     put?: never;
     post?: never;
     /**
      * Remove a presentation configuration
-     * @description Needs one of the roles: `presentation:manage`.
+     * @description Requires one of the roles: `presentation:manage`.
      */
     delete: operations["deletePresentationConfiguration"];
     options?: never;
@@ -400,7 +400,7 @@ export interface paths {
      * Change a presentation configuration
      * @description Properties are replaced as a whole; null resets a property to its default.
      *
-     *     Needs one of the roles: `presentation:manage`.
+     *     Requires one of the roles: `presentation:manage`.
      */
     patch: operations["updatePresentationConfiguration"];
     trace?: never;
@@ -416,9 +416,9 @@ export interface paths {
     put?: never;
     /**
      * Try a presentation configuration with a presentation
-     * @description Says which credential queries a pasted presentation answers: signature and trust in its issuer, status, validity and claims are checked as for an answer. What ties an answer to a request and to its holder is not (`untried`), so it never counts as one. Nothing is stored; claims come back as paths.
+     * @description Returns which credential queries a pasted presentation satisfies: signature and trust in its issuer, status, validity and claims are checked as for a response. The binding to a request and to its holder is not checked (`untried`), so it is never accepted as a response. Nothing is stored; claims are returned as paths.
      *
-     *     Needs one of the roles: `presentation:manage`.
+     *     Requires one of the roles: `presentation:manage`.
      */
     post: operations["tryPresentation"];
     delete?: never;
@@ -438,7 +438,7 @@ export interface paths {
     put?: never;
     /**
      * Revoke, suspend or reinstate the credentials of a session
-     * @description Needs one of the roles: `issuance:manage`, `issuance:offer`.
+     * @description Requires one of the roles: `issuance:manage`, `issuance:offer`.
      */
     post: operations["revokeCredentials"];
     delete?: never;
@@ -456,9 +456,9 @@ export interface paths {
     };
     /**
      * Status list of the credentials of a session
-     * @description An entry for each credential with a status, the oldest first unless stated, also of a session that is gone. Lists that do not exist any more are left out. The `Link` header with `rel="next"` leads to the next page.
+     * @description An entry for each credential with a status, by default the oldest first, also of a deleted session. Lists that no longer exist are omitted. The `Link` header with `rel="next"` is the address of the next page.
      *
-     *     Needs one of the roles: `issuance:manage`, `issuance:offer`.
+     *     Requires one of the roles: `issuance:manage`, `issuance:offer`.
      */
     get: operations["listSessionStatuses"];
     put?: never;
@@ -479,10 +479,10 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Revoke all credentials of one person
-     * @description Those of configurations with `subjectClaims`, whichever sessions issued them; suspended ones, too. The claims that identify the person are compared by a keyed hash and kept nowhere. A call revokes what 50 sessions issued; a job does the rest within a minute, and `pending` says for how many sessions. What was issued before the configuration had `subjectClaims` is not found.
+     * Revoke all credentials of one subject
+     * @description Credentials of configurations with `subjectClaims`, of all sessions; suspended ones, too. The claims that identify the subject are compared by a keyed hash and not stored. A call revokes the credentials of 50 sessions; a job revokes the rest within a minute, and `pending` is the number of remaining sessions. Credentials that were issued before the configuration had `subjectClaims` are not found.
      *
-     *     Needs one of the roles: `issuance:manage`, `issuance:offer`.
+     *     Requires one of the roles: `issuance:manage`, `issuance:offer`.
      */
     post: operations["revokeCredentialsBySubject"];
     delete?: never;
@@ -499,10 +499,10 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Count sessions by what came of them
-     * @description Of the kinds that the roles of the caller are about, without a word of what is in them. Each part says how many sessions it is about, and whether those are all of the period: a busy tenant is told of its newest.
+     * Count sessions by outcome
+     * @description Only kinds of the roles of the caller, without session contents. Each part contains its number of sessions, and whether it covers the whole period: for a busy tenant only the newest are counted.
      *
-     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     *     Requires one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
      */
     get: operations["countSessions"];
     put?: never;
@@ -522,9 +522,9 @@ export interface paths {
     };
     /**
      * List sessions
-     * @description The newest first unless stated. The `Link` header with `rel="next"` leads to the next page. A page may hold fewer than `limit` sessions, or none: long ones, or those of a filter that few sessions match. The list ends where there is no link.
+     * @description Default order: the newest first. The `Link` header with `rel="next"` is the address of the next page. A page may contain fewer than `limit` sessions, or none: for large sessions, or a filter that few sessions match. The last page has no link.
      *
-     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     *     Requires one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
      */
     get: operations["listSessions"];
     put?: never;
@@ -544,16 +544,16 @@ export interface paths {
     };
     /**
      * Read a session
-     * @description Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     * @description Requires one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
      */
     get: operations["getSession"];
     put?: never;
     post?: never;
     /**
      * Delete a session
-     * @description Removes it with all it holds, and with the right to renew what it gave out. `GET` then answers 404, and its offer or request ends for the wallet, too: 404 at its link and for a response, `invalid_grant` for the code. What was issued stays; `POST /session/revoke` takes the id of the session also afterwards.
+     * @description Deletes the session with all its data, and the right to renew its credentials. `GET` then returns 404, and its offer or request ends for the wallet, too: 404 at its link and for a response, `invalid_grant` for the code. Credentials that were issued stay valid; `POST /session/revoke` accepts the id of the session also afterwards.
      *
-     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     *     Requires one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
      */
     delete: operations["deleteSession"];
     options?: never;
@@ -571,10 +571,10 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Read the values of persons in a session
-     * @description The whole session, once the audit log has an entry that says who looked. For people who work with `values=masked` otherwise; where there can be no entry nothing is shown.
+     * Read a session with personal data
+     * @description The whole session, after an audit log entry with the caller was written. For clients that use `values=masked` otherwise; if the entry cannot be written, nothing is returned.
      *
-     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     *     Requires one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
      */
     post: operations["showSession"];
     delete?: never;
@@ -594,9 +594,9 @@ export interface paths {
     put?: never;
     /**
      * Cancel a session
-     * @description Ends an offer or a request before its wallet does: nothing of it is redeemed, issued or answered any more, and the session is `failed` with the code `cancelled`. Of a wallet and this exactly one comes first. What was issued before stays; `POST /session/revoke` takes it back.
+     * @description Cancels an offer or a request: afterwards it can no longer be redeemed, issued or answered, and the session is `failed` with the code `cancelled`. Exactly one of the wallet and this call succeeds. Credentials that were issued before stay valid; `POST /session/revoke` revokes them.
      *
-     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     *     Requires one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
      */
     post: operations["cancelSession"];
     delete?: never;
@@ -615,10 +615,10 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Make a delivery to a webhook again
-     * @description The same delivery with the same `Idempotency-Key`, once: one that failed, or that has been pending for a minute. The answer says what came of it; the session stays as it ended. Claims are not requested again, because the wallet no longer waits for them.
+     * Repeat a delivery to a webhook
+     * @description The same delivery with the same `Idempotency-Key`, once: one that failed, or that has been pending for a minute. The response contains its result; the session is unchanged. Claims are not requested again, because the wallet no longer waits for them.
      *
-     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     *     Requires one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
      */
     post: operations["retryDelivery"];
     delete?: never;
@@ -636,9 +636,9 @@ export interface paths {
     };
     /**
      * Follow the status of a session
-     * @description Server-sent events. The present status comes at once, then every change; the stream ends with the session, and when the access token expires: come back with a new one. `Last-Event-ID` brings the changes that were missed.
+     * @description Server-sent events. The present status is sent immediately, then every change; the stream ends with the session, and when the access token expires: reconnect with a new one. `Last-Event-ID` returns the missed changes.
      *
-     *     Needs one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
+     *     Requires one of the roles: `issuance:manage`, `issuance:offer`, `presentation:manage`, `presentation:request`.
      */
     get: operations["watchSession"];
     put?: never;
@@ -657,23 +657,23 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Read how long sessions are kept
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * Read the session retention
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      */
     get: operations["getSessionStorage"];
     /**
      * Set how long sessions are kept
-     * @description A field that is left out stays; `ttlSeconds: null` brings the global default back.
+     * @description Omitted properties are unchanged; `ttlSeconds: null` restores the global default.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
     put: operations["replaceSessionStorage"];
     post?: never;
     /**
-     * Go back to the global defaults
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * Reset to the global defaults
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -692,7 +692,7 @@ export interface paths {
     };
     /**
      * List the clients of the tenant
-     * @description Needs one of the roles: `clients:manage`.
+     * @description Requires one of the roles: `clients:manage`.
      */
     get: operations["listClients"];
     put?: never;
@@ -700,7 +700,7 @@ export interface paths {
      * Create a client
      * @description The secret, given or generated, can be fetched once within ten minutes: `GET /client/{id}/secret`.
      *
-     *     Needs one of the roles: `clients:manage`.
+     *     Requires one of the roles: `clients:manage`.
      */
     post: operations["createClient"];
     delete?: never;
@@ -718,23 +718,23 @@ export interface paths {
     };
     /**
      * Read a client
-     * @description Needs one of the roles: `clients:manage`.
+     * @description Requires one of the roles: `clients:manage`.
      */
     get: operations["getClient"];
     put?: never;
     post?: never;
     /**
      * Delete a client
-     * @description Needs one of the roles: `clients:manage`.
+     * @description Requires one of the roles: `clients:manage`.
      */
     delete: operations["deleteClient"];
     options?: never;
     head?: never;
     /**
      * Change a client
-     * @description Rights change at once, also those of tokens that are out already. Only clients whose roles and configurations lie within those of the caller are changed, and deleted.
+     * @description Rights change immediately, also those of issued tokens. Only clients whose roles and configurations are within those of the caller are changed, and deleted.
      *
-     *     Needs one of the roles: `clients:manage`.
+     *     Requires one of the roles: `clients:manage`.
      */
     patch: operations["updateClient"];
     trace?: never;
@@ -750,7 +750,7 @@ export interface paths {
      * Fetch a new secret, once
      * @description Within ten minutes of the creation of the client, by the role that created it. Afterwards 410: rotate it.
      *
-     *     Needs one of the roles: `clients:manage`, `tenants:manage`.
+     *     Requires one of the roles: `clients:manage`, `tenants:manage`.
      */
     get: operations["getClientSecret"];
     put?: never;
@@ -772,9 +772,9 @@ export interface paths {
     put?: never;
     /**
      * Replace the secret
-     * @description The new secret is returned here, once. Access tokens that were had with the former one end at once, or with `graceSeconds` so much later. `tenants:manage` may do this for any client.
+     * @description The new secret is returned here, once. Access tokens of the former secret end immediately, or with `graceSeconds` after that time. `tenants:manage` may do this for any client.
      *
-     *     Needs one of the roles: `clients:manage`, `tenants:manage`.
+     *     Requires one of the roles: `clients:manage`, `tenants:manage`.
      */
     post: operations["rotateClientSecret"];
     delete?: never;
@@ -792,15 +792,15 @@ export interface paths {
     };
     /**
      * List the key chains of the tenant
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      */
     get: operations["listKeyChains"];
     put?: never;
     /**
      * Create a key chain
-     * @description Makes a key, an internal authority for it unless another one is named, and its certificate.
+     * @description Creates a key, an internal authority for it unless another one is named, and its certificate.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -819,8 +819,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * List where keys can be made
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * List the key providers
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      */
     get: operations["listKeyProviders"];
     put?: never;
@@ -840,14 +840,14 @@ export interface paths {
     };
     /**
      * Read a key chain
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      */
     get: operations["getKeyChain"];
     put?: never;
     post?: never;
     /**
      * Delete a key chain
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -856,7 +856,7 @@ export interface paths {
     head?: never;
     /**
      * Change a key chain
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -873,10 +873,10 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Import a key that was made elsewhere
+     * Import an external key
      * @description With `certificates`: an external authority issued them for the key. Without: an internal authority certifies the key. The key is sealed and never shown again.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -897,10 +897,10 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Give a key chain another key now
-     * @description The key before it is published until everything that it signed has ended. With `provider`, this and all later keys are made there; the authority stays what it was. With `compromised`, the public key is taken out of use in every key chain of the tenant that has or had it: `affectedKeyChains` names them.
+     * Rotate the key of a key chain
+     * @description The previous key is published until everything that it signed has expired. With `provider`, this and all later keys are created there; the authority stays the same. With `compromised`, the public key is removed from every key chain of the tenant that has or had it: `affectedKeyChains` lists them.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -922,9 +922,9 @@ export interface paths {
     put?: never;
     /**
      * Create a certificate signing request
-     * @description Upload the answer with PATCH /key-chain/{id}; it is for the key that is active now.
+     * @description Upload the certificate with PATCH /key-chain/{id}; it is for the presently active key.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -944,15 +944,15 @@ export interface paths {
     };
     /**
      * List the certificates of the tenant
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      */
     get: operations["listCertificates"];
     put?: never;
     /**
      * Give a key another certificate
-     * @description With `crt`: certificates obtained elsewhere for this key. Without: the internal authority of the key makes one. It is never self-signed, since wallets refuse that. `certUsageTypes` may be others than those of the key; a warning says so where access shares an authority with them, and the profile `eu` rejects it.
+     * @description With `crt`: certificates obtained elsewhere for this key. Without: the internal authority of the key issues one. It is never self-signed, since wallets reject that. `certUsageTypes` may differ from those of the key; if access shares an authority with them, the response has a warning, and the profile `eu` rejects it.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -972,16 +972,16 @@ export interface paths {
     };
     /**
      * Read a certificate
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      */
     get: operations["getCertificate"];
     put?: never;
     post?: never;
     /**
      * Delete a certificate
-     * @description The key goes with its last certificate.
+     * @description The key is deleted with its last certificate.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -992,7 +992,7 @@ export interface paths {
      * Change a certificate
      * @description With `crt`: certificates of an external authority replace the present ones. The key stays.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1010,9 +1010,9 @@ export interface paths {
     put?: never;
     /**
      * Create a certificate signing request
-     * @description The key signs a request that an authority elsewhere answers with a certificate for it.
+     * @description The key signs a request for a certificate of an external authority.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1032,15 +1032,15 @@ export interface paths {
     };
     /**
      * List the keys of the tenant
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      */
     get: operations["listKeys"];
     put?: never;
     /**
-     * Make or import a key
-     * @description It signs nothing until POST /certs gives it certificates, unless `usages` says otherwise.
+     * Create or import a key
+     * @description It signs nothing until POST /certs creates certificates for it, unless `usages` is set.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1060,14 +1060,14 @@ export interface paths {
     };
     /**
      * Read a key
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      */
     get: operations["getKey"];
     put?: never;
     post?: never;
     /**
      * Delete a key and its certificates
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1086,15 +1086,15 @@ export interface paths {
     };
     /**
      * List the status lists
-     * @description Needs one of the roles: `issuance:manage`.
+     * @description Requires one of the roles: `issuance:manage`.
      */
     get: operations["listStatusLists"];
     put?: never;
     /**
-     * Make a status list
-     * @description Of the shape that `GET /status-list-config` shows, unless stated here. With `credentialConfigurationId` only credentials of that configuration get entries, and they get them there first. There may be 100 lists that no credential uses.
+     * Create a status list
+     * @description Default parameters: those of `GET /status-list-config`. With `credentialConfigurationId` only credentials of that configuration get entries, and they use this list first. There may be 100 unused lists.
      *
-     *     Needs one of the roles: `issuance:manage`.
+     *     Requires one of the roles: `issuance:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1114,14 +1114,14 @@ export interface paths {
     };
     /**
      * Read a status list
-     * @description Needs one of the roles: `issuance:manage`.
+     * @description Requires one of the roles: `issuance:manage`.
      */
     get: operations["getStatusList"];
     put?: never;
     post?: never;
     /**
      * Delete a status list that no credential uses
-     * @description Needs one of the roles: `issuance:manage`.
+     * @description Requires one of the roles: `issuance:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1129,10 +1129,10 @@ export interface paths {
     options?: never;
     head?: never;
     /**
-     * Change whose credentials a status list serves, and who signs it
-     * @description Credentials that use the list keep their entries. What is left out stays; null shares the list, or has the tenant's default sign it.
+     * Change the configuration and the signer of a status list
+     * @description Credentials that use the list keep their entries. Omitted properties are unchanged; null shares the list, or lets the default of the tenant sign it.
      *
-     *     Needs one of the roles: `issuance:manage`.
+     *     Requires one of the roles: `issuance:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1147,15 +1147,15 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Read the shape of new status lists
-     * @description Needs one of the roles: `issuance:manage`.
+     * Read the parameters of new status lists
+     * @description Requires one of the roles: `issuance:manage`.
      */
     get: operations["getStatusListDefaults"];
     /**
      * Set the shape of new status lists
-     * @description A field that is left out stays; null brings the global default back. Existing lists keep their shape.
+     * @description Omitted properties are unchanged; null restores the global default. Existing lists keep their parameters.
      *
-     *     Needs one of the roles: `issuance:manage`.
+     *     Requires one of the roles: `issuance:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1176,15 +1176,15 @@ export interface paths {
     };
     /**
      * List the trust lists
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      */
     get: operations["listTrustLists"];
     put?: never;
     /**
      * Publish a trust list
-     * @description The list is composed of the entities, signed and published at `/{tenant}/trust-list/{id}`. An internal entity is listed with the CA of its key chains, an external one with the certificates that are given. `data` says more about the scheme, in the shape of the document; numbers, times and entities in it are written by the service and refused.
+     * @description The list is composed of the entities, signed and published at `/{tenant}/trust-list/{id}`. An internal entity is listed with the CA of its key chains, an external one with the certificates of the request. `data` contains scheme information in the structure of the document; its numbers, times and entities are written by the service and rejected in the request.
      *
-     *     Needs one of the roles: `issuance:manage`.
+     *     Requires one of the roles: `issuance:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1204,22 +1204,22 @@ export interface paths {
     };
     /**
      * Read a trust list
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      */
     get: operations["getTrustList"];
     /**
      * Replace a trust list
-     * @description Needs one of the roles: `issuance:manage`.
+     * @description Requires one of the roles: `issuance:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
     put: operations["replaceTrustList"];
     post?: never;
     /**
-     * Take a trust list out of publication
-     * @description A later list of this id continues from its last sequence number.
+     * Delete a published trust list
+     * @description A later list with this id continues from its last sequence number.
      *
-     *     Needs one of the roles: `issuance:manage`.
+     *     Requires one of the roles: `issuance:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1230,7 +1230,7 @@ export interface paths {
      * Change a trust list
      * @description Properties are replaced as a whole; null resets a property to its default. An empty change signs the list again.
      *
-     *     Needs one of the roles: `issuance:manage`.
+     *     Requires one of the roles: `issuance:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1245,8 +1245,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Read a trust list in the form in which it is written
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * Read a trust list in the format of a write
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      */
     get: operations["exportTrustList"];
     put?: never;
@@ -1265,10 +1265,10 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * List what a trust list was before
-     * @description The newest first unless stated, without the list as it is now; the latest 50 are kept. The `Link` header with `rel="next"` leads to the next page; a page of long lists holds fewer than `limit`.
+     * List the former versions of a trust list
+     * @description Default order: the newest first, without the present version; the latest 50 are kept. The `Link` header with `rel="next"` is the address of the next page; a page of large lists contains fewer than `limit`.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      */
     get: operations["listTrustListVersions"];
     put?: never;
@@ -1287,8 +1287,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Read what a trust list was before
-     * @description Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     * Read a former version of a trust list
+     * @description Requires one of the roles: `issuance:manage`, `presentation:manage`.
      */
     get: operations["getTrustListVersion"];
     put?: never;
@@ -1307,10 +1307,10 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * See which trust lists of others are followed, and what is held against them
-     * @description Lists that need an operator first. At most 500, in all processes.
+     * List followed trust lists and their problems
+     * @description Lists that require an operator first. At most 500, in all processes.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1333,10 +1333,10 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Confirm who signs a trust list from now on
-     * @description The certificate that waits is added to the signers wherever a configuration names the list under those that it has now. It takes the roles that writing these configurations takes.
+     * Confirm the new signer of a trust list
+     * @description The waiting certificate is added to the signers in every configuration that uses the list with its present signers. It requires the roles for writing these configurations.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1355,10 +1355,10 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * See what ends when, and what fails then
-     * @description Own certificates and authorities, lists that are followed and published, their signers, anchors and registration certificates, the soonest first. Each role sees what its configurations rest on. The `Link` header with `rel="next"` leads to the next page, and `X-Total-Count` says how many there are on all pages.
+     * List expiry dates and their consequences
+     * @description Certificates and authorities of the tenant, followed and published trust lists, their signers, anchors and registration certificates, the earliest expiry first. Each role sees the objects of its configurations. The `Link` header with `rel="next"` is the address of the next page, and `X-Total-Count` is the number on all pages.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1382,22 +1382,22 @@ export interface paths {
      * Read the login at the registrar
      * @description Secrets are never shown.
      *
-     *     Needs one of the roles: `registrar:manage`.
+     *     Requires one of the roles: `registrar:manage`.
      */
     get: operations["getRegistrarConfiguration"];
     put?: never;
     /**
      * Create or replace the login at the registrar
-     * @description The login is tried before it is stored. It is a password grant (RFC 6749 section 4.3) at the OpenID provider of the registrar. Below `registrarUrl` the service calls `GET /relying-parties`, `POST /access-certificates` (`rpId`, `dns`, `publicKey`; answered by `id` and `crt`), `POST /registration-certificates` and `GET /registration-certificates/{id}` (answered by `id` and `jwt`, an `rc-wrp+jwt` of ETSI TS 119 475).
+     * @description The login is tested before it is stored. It is a password grant (RFC 6749 section 4.3) at the OpenID provider of the registrar. Below `registrarUrl` the service calls `GET /relying-parties`, `POST /access-certificates` (`rpId`, `dns`, `publicKey`; answered by `id` and `crt`), `POST /registration-certificates` and `GET /registration-certificates/{id}` (answered by `id` and `jwt`, an `rc-wrp+jwt` of ETSI TS 119 475).
      *
-     *     Needs one of the roles: `registrar:manage`.
+     *     Requires one of the roles: `registrar:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
     post: operations["replaceRegistrarConfiguration"];
     /**
      * Remove the login at the registrar
-     * @description Needs one of the roles: `registrar:manage`.
+     * @description Requires one of the roles: `registrar:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1406,9 +1406,9 @@ export interface paths {
     head?: never;
     /**
      * Change the login at the registrar
-     * @description Null resets an optional property. Omitted secrets stay, unless an address or the account changes: then they are given again. The result is tried before it is stored.
+     * @description Null resets an optional property. Omitted secrets are kept, unless an address or the account changes: then they are required. The result is tested before it is stored.
      *
-     *     Needs one of the roles: `registrar:manage`.
+     *     Requires one of the roles: `registrar:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1426,9 +1426,9 @@ export interface paths {
     put?: never;
     /**
      * Obtain an access certificate for a key chain
-     * @description New requests to wallets are signed under it; pending requests are answered under the previous one.
+     * @description New requests to wallets are signed with it; open requests keep the previous one.
      *
-     *     Needs one of the roles: `registrar:manage`.
+     *     Requires one of the roles: `registrar:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1450,9 +1450,9 @@ export interface paths {
     put?: never;
     /**
      * Obtain a registration certificate
-     * @description Presentation configurations obtain theirs by themselves (`registrationCert`). This issues one by hand, looks one up, or checks one that was obtained elsewhere.
+     * @description Presentation configurations obtain their certificates automatically (`registrationCert`). This call issues one manually, looks one up, or checks one of another source.
      *
-     *     Needs one of the roles: `registrar:manage`.
+     *     Requires one of the roles: `registrar:manage`.
      */
     post: operations["orderRegistrationCertificate"];
     delete?: never;
@@ -1469,10 +1469,10 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Read how calls of backends are signed
-     * @description Secrets are never shown; one who lost the secret rotates it.
+     * Read the signature settings of webhooks
+     * @description Secrets are never shown; rotate a lost secret.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      */
     get: operations["getWebhookSecret"];
     put?: never;
@@ -1481,10 +1481,10 @@ export interface paths {
     options?: never;
     head?: never;
     /**
-     * Switch the signatures of calls of backends on or off
-     * @description Needs both roles. Every call is signed unless this says otherwise. Without signatures backends have the key of a webhook alone, and for the `callbackUrl` of a web step nothing at all.
+     * Enable or disable the signatures of webhooks
+     * @description Requires both roles. By default every call is signed. Without signatures, backends can only check the API key of a webhook, and nothing for the `callbackUrl` of a web step.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1501,10 +1501,10 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Make a new secret for calls of backends
-     * @description Needs both roles. The new secret is returned here, once. Until the end of the overlap calls bear a signature of each secret; there are at most 3 former ones, and the oldest ends early. This does not switch signing on.
+     * Rotate the webhook secret
+     * @description Requires both roles. The new secret is returned here, once. Until the end of the overlap calls have a signature of each secret; there are at most 3 former ones, and the oldest ends early. This does not enable signatures.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1523,10 +1523,10 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * See which lists of others are kept
+     * Read statistics of the cache of external lists
      * @description Copies of the process that answers; each process has its own.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      */
     get: operations["getCacheStatistics"];
     put?: never;
@@ -1548,10 +1548,10 @@ export interface paths {
     put?: never;
     post?: never;
     /**
-     * Forget all lists of others
+     * Clear the cache of external lists
      * @description The next check fetches them.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1572,10 +1572,10 @@ export interface paths {
     put?: never;
     post?: never;
     /**
-     * Forget the trust lists of others
+     * Clear the cache of external trust lists
      * @description The next check fetches them.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1596,10 +1596,10 @@ export interface paths {
     put?: never;
     post?: never;
     /**
-     * Forget the status lists of others
+     * Clear the cache of external status lists
      * @description The next check fetches them.
      *
-     *     Needs one of the roles: `issuance:manage`, `presentation:manage`.
+     *     Requires one of the roles: `issuance:manage`, `presentation:manage`.
      *
      *     Not for clients that are restricted to some configurations.
      */
@@ -1618,9 +1618,9 @@ export interface paths {
     };
     /**
      * Read the audit log
-     * @description Every administrative change, revocations among them, the newest first unless stated. `clients:manage` reads the log of its tenant; `tenants:manage` that of the service, which repeats what accounts without tenant do to tenants, or with `tenant` that of a tenant. The `Link` header with `rel="next"` leads to the next page. `npm run audit:verify` finds what was altered or removed in the database.
+     * @description Every administrative change, including revocations. Default order: the newest first. `clients:manage` reads the log of its tenant; `tenants:manage` that of the service, which repeats the changes of tenants by accounts without tenant, or with `tenant` that of a tenant. The `Link` header with `rel="next"` leads to the next page. `npm run audit:verify` finds what was altered or removed in the database.
      *
-     *     Needs one of the roles: `clients:manage`, `tenants:manage`.
+     *     Requires one of the roles: `clients:manage`, `tenants:manage`.
      */
     get: operations["listAuditEntries"];
     put?: never;
@@ -1640,9 +1640,9 @@ export interface paths {
     };
     /**
      * Verify the audit log
-     * @description Up to 2,000 entries in one call, from the oldest that is kept, by whoever may read that log; call again with `next` as `cursor` until `status` is `whole` or `broken`. What the database alone cannot show, such as a log that was put back as a whole, is found by `npm run audit:verify` with `--expect`.
+     * @description Up to 2,000 entries in one call, from the oldest stored one, for clients that may read the log; call again with `next` as `cursor` until `status` is `whole` or `broken`. Manipulations that the database alone cannot show, such as a log that was restored as a whole, are found by `npm run audit:verify` with `--expect`.
      *
-     *     Needs one of the roles: `clients:manage`, `tenants:manage`.
+     *     Requires one of the roles: `clients:manage`, `tenants:manage`.
      */
     get: operations["verifyAuditLog"];
     put?: never;
@@ -1733,9 +1733,9 @@ export interface paths {
     };
     /**
      * Read the settings of the service
-     * @description All that docs/settings.md names and in its order, unless `sort` says otherwise, as this process was started; of secrets only whether they are set. Settings are changed in the environment, and count from the next start on.
+     * @description All settings of docs/settings.md, by default in its order, with the values of the start of this process; for secrets only whether they are set. Settings are changed in the environment, and apply from the next start on.
      *
-     *     Needs one of the roles: `tenants:manage`.
+     *     Requires one of the roles: `tenants:manage`.
      */
     get: operations["listSettings"];
     put?: never;
@@ -1839,7 +1839,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Fetch a deferred credential, as wallets did before OpenID4VCI 1.0
+     * Fetch a deferred credential by the protocol before OpenID4VCI 1.0
      * @description Answers 400 `issuance_pending` with an `interval` until the credential is ready.
      */
     get: operations["pollDeferredCredential"];
@@ -1866,13 +1866,13 @@ export interface webhooks {
      * Claims for a credential that a wallet requests
      * @description `claimsWebhook` of a credential configuration, or a source of type `webhook` in `credentialClaims` of an offer.
      *
-     *     A failure, and claims that do not fit schema and format, fail the session with `claims_unavailable` and a reason; the wallet gets `credential_request_denied` without one, and the backend is not asked again. In an SD-JWT VC the claims that the issuer sets itself (`iss`, `iat`, `exp`, `cnf`, `vct`, `status`, …) do not fit.
+     *     A failure, and claims that do not match schema and format, fail the session with `claims_unavailable` and a reason; the wallet gets `credential_request_denied` without a reason, and the backend is not called again. In an SD-JWT VC the claims that the issuer sets itself (`iss`, `iat`, `exp`, `cnf`, `vct`, `status`, …) are rejected.
      *
      *     With `auth` the header that it names carries its value; without, the signature alone says who calls.
      *
-     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *     One `POST` of JSON, never retried automatically. The response must be a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or allowed by `OUTBOUND_ALLOW`. Anything else is a failure, and so is a body that is not JSON when it is required: for claims, and in interactive authorizations.
      *
-     *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
+     *     It is signed (Standard Webhooks) with the secret of `POST /webhook-secret/rotate`, unless the tenant has disabled signatures; then the three headers are absent.
      */
     post: operations["claimsWebhook"];
     delete?: never;
@@ -1891,16 +1891,16 @@ export interface webhooks {
     get?: never;
     put?: never;
     /**
-     * Fate of a credential in the wallet
-     * @description `notifyWebhook` of an offer, else `notificationWebhook` of the credential configuration. What a wallet tells twice is delivered once. An offer that is burnt before anything was collected is a `credential_failure` of each of its credentials, under the id of the delivery.
+     * Notification about a credential in the wallet
+     * @description `notifyWebhook` of an offer, otherwise `notificationWebhook` of the credential configuration. A repeated notification is delivered once. An offer that becomes invalid before any credential was issued is a `credential_failure` of each of its credentials, under the id of the delivery.
      *
-     *     A failure is noted in `deliveries` of the session and changes nothing else; the wallet hears of none.
+     *     A failure is recorded in `deliveries` of the session and changes nothing else; the wallet is not notified.
      *
      *     With `auth` the header that it names carries its value; without, the signature alone says who calls.
      *
-     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *     One `POST` of JSON, never retried automatically. The response must be a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or allowed by `OUTBOUND_ALLOW`. Anything else is a failure, and so is a body that is not JSON when it is required: for claims, and in interactive authorizations.
      *
-     *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
+     *     It is signed (Standard Webhooks) with the secret of `POST /webhook-secret/rotate`, unless the tenant has disabled signatures; then the three headers are absent.
      */
     post: operations["notificationWebhook"];
     delete?: never;
@@ -1920,15 +1920,15 @@ export interface webhooks {
     put?: never;
     /**
      * Presentation of a wallet
-     * @description `webhook` of a presentation configuration or of a request. Called with `error` and without any `values` for a response that was refused.
+     * @description `webhook` of a presentation configuration or of a request. Called with `error` and without any `values` for a rejected response.
      *
-     *     A failure fails the session with `webhook_failed`, and the wallet is told that its response was refused. In an interactive authorization the wallet gets `access_denied` and has to begin again. A failure to take a refusal changes nothing.
+     *     A failure fails the session with `webhook_failed`, and the response of the wallet is rejected. In an interactive authorization the wallet gets `access_denied` and must begin again. A failed delivery of a rejection changes nothing.
      *
      *     With `auth` the header that it names carries its value; without, the signature alone says who calls.
      *
-     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *     One `POST` of JSON, never retried automatically. The response must be a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or allowed by `OUTBOUND_ALLOW`. Anything else is a failure, and so is a body that is not JSON when it is required: for claims, and in interactive authorizations.
      *
-     *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
+     *     It is signed (Standard Webhooks) with the secret of `POST /webhook-secret/rotate`, unless the tenant has disabled signatures; then the three headers are absent.
      */
     post: operations["presentationWebhook"];
     delete?: never;
@@ -1947,16 +1947,16 @@ export interface webhooks {
     get?: never;
     put?: never;
     /**
-     * Query if the user has completed a page before an issuance
-     * @description `callbackUrl` of an interactive action of type `redirect_to_web`. Any 2xx means yes.
+     * Confirmation that the user has completed a page before an issuance
+     * @description `callbackUrl` of an interactive action of type `redirect_to_web`. Any 2xx confirms it.
      *
-     *     A failure means no: the wallet gets `access_denied` and has to begin again; the session stays open and its report says why.
+     *     After a failure the wallet gets `access_denied` and must begin again; the session stays open and its report contains the reason.
      *
-     *     The call bears no key; `auth_session` is known only to the service, the page and its visitor.
+     *     The call contains no API key; `auth_session` is known only to the service, the page and its visitor.
      *
-     *     One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.
+     *     One `POST` of JSON, never retried automatically. The response must be a 2xx, complete within 10 seconds, at most 1 MiB; redirects are not followed. The address is public https or allowed by `OUTBOUND_ALLOW`. Anything else is a failure, and so is a body that is not JSON when it is required: for claims, and in interactive authorizations.
      *
-     *     It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has switched that off; then the three headers are absent.
+     *     It is signed (Standard Webhooks) with the secret of `POST /webhook-secret/rotate`, unless the tenant has disabled signatures; then the three headers are absent.
      */
     post: operations["webStepWebhook"];
     delete?: never;
@@ -1975,67 +1975,67 @@ export interface components {
       client_secret?: string;
     };
     ConsoleTicket: {
-      /** @description From the link that the start printed */
+      /** @description Ticket of the link that the start printed */
       ticket: string;
     };
     TenantCreation: {
       /** @description First segment of all its addresses for wallets; never changes */
       id: string;
-      /** @description For people; wallets see `display` of the issuer */
+      /** @description For administrators; wallets show `display` of the issuer */
       name: string;
       /** @description For administrators */
       description?: string | null;
-      /** @description Roles of the client `<tenant>-admin`, which is made with them; its secret is shown once */
+      /** @description Roles of the client `<tenant>-admin`, which is created with them; its secret is shown once */
       roles?: components["schemas"]["Role"][];
-      /** @description How long sessions are kept */
+      /** @description Retention of sessions */
       sessionConfig?: components["schemas"]["SessionStorageConfig"] | null;
-      /** @description Shape of status lists that are made from now on */
+      /** @description Parameters of new status lists */
       statusListConfig?: components["schemas"]["StatusListConfig"] | null;
-      /** @description Where its next keys are made, of `GET /key-chain/providers`; null: as `KMS_CONFIG` says. Keys that it has stay where they are */
+      /** @description Provider of its next keys, one of `GET /key-chain/providers`; null: the one of `KMS_CONFIG`. Existing keys stay at their provider */
       kms?: string | null;
-      /** @description Rules that the tenant binds itself to. `haip`: OpenID4VC High Assurance Interoperability Profile 1.0 and the FAPI 2.0 rules behind it. `eu`: these, and what the European Digital Identity Wallet demands (ARF 3.0). What they demand holds whatever else is configured, and what contradicts them is refused when it is written */
+      /** @description Profile whose rules apply to the tenant. `haip`: OpenID4VC High Assurance Interoperability Profile 1.0 and the FAPI 2.0 rules that it references. `eu`: these, and the rules of the European Digital Identity Wallet (ARF 3.0). The rules override the configuration, and a configuration that violates them is rejected */
       profile?: ("haip" | "eu") | null;
-      /** @description When the tenant is removed with everything that is its own, as by DELETE; from then on it serves nobody. At most ten years from now; null: never */
+      /** @description Time at which the tenant is removed with all its data, as by DELETE; from then on all its requests are rejected. At most ten years from now; null: never */
       endsAt?: string | null;
-      /** @description Its legal name, in certificates made from now on and in trust lists; `name` unless stated */
+      /** @description Its legal name, in certificates that are issued from now on and in trust lists. Default: `name` */
       organization?: string | null;
-      /** @description Under which it is registered (ETSI EN 319 412-1 section 5.1.4), such as `VATDE-123456789`, in access certificates made from now on */
+      /** @description Its registered identifier (ETSI EN 319 412-1 section 5.1.4), such as `VATDE-123456789`, in access certificates that are issued from now on */
       organizationIdentifier?: string | null;
-      /** @description Where it is at home (ISO 3166-1), in certificates made from now on; readers of driving licences demand it */
+      /** @description Its country (ISO 3166-1), in certificates that are issued from now on; readers of driving licences require it */
       country?: string | null;
-      /** @description A page, mail address (`mailto:`) or telephone (`tel:`) at which it is reached, in certificates made from now on and in trust lists */
+      /** @description Contact: a page, mail address (`mailto:`) or telephone number (`tel:`), in certificates that are issued from now on and in trust lists */
       contact?: string | null;
-      /** @description Where it is found, for trust lists */
+      /** @description Postal address, for trust lists */
       address?: components["schemas"]["TenantAddress"] | null;
     };
     /**
-     * @description What a client may do; `presentation:offer` is taken for `presentation:request`
+     * @description Rights of the client; `presentation:offer` is a former name of `presentation:request`
      * @enum {string}
      */
     Role: "presentation:manage" | "presentation:request" | "issuance:manage" | "issuance:offer" | "clients:manage" | "tenants:manage" | "registrar:manage";
     SessionStorageConfig: {
-      /** @description Seconds that a session lives; `SESSION_TTL` unless stated */
+      /** @description Lifetime of a session in seconds. Default: `SESSION_TTL` */
       ttlSeconds?: number | null;
       /**
        * @description Treatment of ended sessions: removed, or stored without their requests and results
        * @enum {string}
        */
       cleanupMode?: "full" | "anonymize";
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     StatusListConfig: {
-      /** @description Entries of a list; `STATUS_CAPACITY` unless stated */
+      /** @description Entries of a list. Default: `STATUS_CAPACITY` */
       capacity?: number | null;
-      /** @description Bits per entry: 1 tells valid from revoked, more have room for suspended; `STATUS_BITS` unless stated */
+      /** @description Bits per entry: 1 for valid and revoked, 2 or more also for suspended. Default: `STATUS_BITS` */
       bits?: (1 | 2 | 4 | 8) | null;
-      /** @description Seconds that a list token is valid; `STATUS_TTL` unless stated */
+      /** @description Validity of a list token in seconds. Default: `STATUS_TTL` */
       ttl?: number | null;
-      /** @description Publishes changes at once; otherwise when the published token ends */
+      /** @description Publishes changes immediately; otherwise when the published token expires */
       immediateUpdate?: boolean | null;
-      /** @description Names the lists in one document; true unless stated */
+      /** @description Lists the addresses in one document. Default: true */
       enableAggregation?: boolean | null;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     TenantAddress: {
@@ -2043,40 +2043,40 @@ export interface components {
       locality?: string | null;
       stateOrProvince?: string | null;
       postalCode?: string | null;
-      /** @description That of the tenant unless stated */
+      /** @description Default: that of the tenant */
       country?: string | null;
     };
     TenantUpdate: {
-      /** @description For people; wallets see `display` of the issuer */
+      /** @description For administrators; wallets show `display` of the issuer */
       name?: string;
       /** @description For administrators */
       description?: string | null;
       /**
-       * @description A suspended tenant is refused to its clients and to wallets; its status lists are still served
+       * @description Requests of clients and wallets of a suspended tenant are rejected; its status lists are still served
        * @enum {string}
        */
       status?: "active" | "suspended";
-      /** @description Roles of the client `<tenant>-admin`, which is made with them; its secret is shown once */
+      /** @description Roles of the client `<tenant>-admin`, which is created with them; its secret is shown once */
       roles?: components["schemas"]["Role"][];
-      /** @description How long sessions are kept */
+      /** @description Retention of sessions */
       sessionConfig?: components["schemas"]["SessionStorageConfig"] | null;
-      /** @description Shape of status lists that are made from now on */
+      /** @description Parameters of new status lists */
       statusListConfig?: components["schemas"]["StatusListConfig"] | null;
-      /** @description Where its next keys are made, of `GET /key-chain/providers`; null: as `KMS_CONFIG` says. Keys that it has stay where they are */
+      /** @description Provider of its next keys, one of `GET /key-chain/providers`; null: the one of `KMS_CONFIG`. Existing keys stay at their provider */
       kms?: string | null;
-      /** @description Rules that the tenant binds itself to. `haip`: OpenID4VC High Assurance Interoperability Profile 1.0 and the FAPI 2.0 rules behind it. `eu`: these, and what the European Digital Identity Wallet demands (ARF 3.0). What they demand holds whatever else is configured, and what contradicts them is refused when it is written */
+      /** @description Profile whose rules apply to the tenant. `haip`: OpenID4VC High Assurance Interoperability Profile 1.0 and the FAPI 2.0 rules that it references. `eu`: these, and the rules of the European Digital Identity Wallet (ARF 3.0). The rules override the configuration, and a configuration that violates them is rejected */
       profile?: ("haip" | "eu") | null;
-      /** @description When the tenant is removed with everything that is its own, as by DELETE; from then on it serves nobody. At most ten years from now; null: never */
+      /** @description Time at which the tenant is removed with all its data, as by DELETE; from then on all its requests are rejected. At most ten years from now; null: never */
       endsAt?: string | null;
-      /** @description Its legal name, in certificates made from now on and in trust lists; `name` unless stated */
+      /** @description Its legal name, in certificates that are issued from now on and in trust lists. Default: `name` */
       organization?: string | null;
-      /** @description Under which it is registered (ETSI EN 319 412-1 section 5.1.4), such as `VATDE-123456789`, in access certificates made from now on */
+      /** @description Its registered identifier (ETSI EN 319 412-1 section 5.1.4), such as `VATDE-123456789`, in access certificates that are issued from now on */
       organizationIdentifier?: string | null;
-      /** @description Where it is at home (ISO 3166-1), in certificates made from now on; readers of driving licences demand it */
+      /** @description Its country (ISO 3166-1), in certificates that are issued from now on; readers of driving licences require it */
       country?: string | null;
-      /** @description A page, mail address (`mailto:`) or telephone (`tel:`) at which it is reached, in certificates made from now on and in trust lists */
+      /** @description Contact: a page, mail address (`mailto:`) or telephone number (`tel:`), in certificates that are issued from now on and in trust lists */
       contact?: string | null;
-      /** @description Where it is found, for trust lists */
+      /** @description Postal address, for trust lists */
       address?: components["schemas"]["TenantAddress"] | null;
       readonly id?: string;
       /** Format: date-time */
@@ -2097,26 +2097,26 @@ export interface components {
         createdAt: string;
         /** Format: date-time */
         updatedAt: string;
-        /** @description Shown once, when new */
+        /** @description Shown once, after its creation */
         secret?: string;
       }[];
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     OfferRequest: {
       /**
-       * @description `dc-api` adds the offer for the Digital Credentials API to the answer
+       * @description `dc-api` adds the offer for the Digital Credentials API to the response
        * @enum {string}
        */
       response_type: "uri" | "dc-api";
       /**
-       * @description `pre_authorized_code`: whoever opens the offer, with the transaction code if there is one, gets the credential. `authorization_code`: an authorization server comes first; the page of the built-in one asks for approval and authenticates nobody
+       * @description `pre_authorized_code`: any holder of the offer, and of the transaction code if there is one, gets the credential. `authorization_code`: the wallet uses an authorization server first; the page of the built-in server asks for approval and authenticates no user
        * @enum {string}
        */
       flow: "authorization_code" | "pre_authorized_code";
-      /** @description What is offered: ids of credential configurations, each once; at least one (OpenID4VCI 1.0 section 4.1.1) */
+      /** @description Ids of the offered credential configurations, each once; at least one (OpenID4VCI 1.0 section 4.1.1) */
       credentialConfigurationIds: string[];
-      /** @description Where claims come from, by configuration id. The first that exists counts, whole, nothing is merged: inline claims or webhook here, `claimsWebhook` of the configuration, its static claims */
+      /** @description Source of the claims, by configuration id. The first existing source is used, without merging: inline claims or webhook here, `claimsWebhook` of the configuration, its static claims */
       credentialClaims?: {
         [key: string]: {
           /**
@@ -2124,7 +2124,7 @@ export interface components {
            * @constant
            */
           type: "inline";
-          /** @description The claims; checked against schema and format at once */
+          /** @description The claims; validated immediately against schema and format */
           claims: {
             [key: string]: components["schemas"]["Json"];
           };
@@ -2138,96 +2138,96 @@ export interface components {
           webhook: {
             /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
             url: string;
-            /** @description A header that the call bears; without it none */
+            /** @description Header with an API key; optional */
             auth?: {
               /** @constant */
               type: "apiKey";
               config: {
-                /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+                /** @description Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-` */
                 headerName: string;
-                /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+                /** @description The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address and header, that keeps the stored value */
                 value: string;
               };
             };
           };
         };
       };
-      /** @description Transaction code that the user enters, for pre_authorized_code only: 1 to 256 characters, without control characters and without a space at either end, which wallets drop. Send it on another way than the offer; the wallet learns its length and whether it is digits. After 5 wrong ones the offer is of no use any more, so four digits or more keep out who guesses */
+      /** @description Transaction code that the user enters, for pre_authorized_code only: 1 to 256 characters, without control characters and without a space at either end, which wallets remove. Send it by another channel than the offer; the wallet gets its length and whether it consists of digits. After 5 wrong codes the offer becomes invalid, so four or more digits prevent guessing */
       tx_code?: string;
-      /** @description What the wallet tells its user about the code, such as where it was sent */
+      /** @description Text for the user about the code, such as where it was sent */
       tx_code_description?: string;
-      /** @description Issuer of the server that the wallet shall use: `<PUBLIC_URL>/<tenant>`, `<PUBLIC_URL>/<tenant>/chained-as` or one of `authServers`; with pre_authorized_code only the first. Unless stated the one that the tenant prefers, and for configurations with `iaeActions` the first */
+      /** @description Issuer of the authorization server for the wallet: `<PUBLIC_URL>/<tenant>`, `<PUBLIC_URL>/<tenant>/chained-as` or one of `authServers`; with pre_authorized_code only the first. Default: the server that the tenant prefers, and for configurations with `iaeActions` the first */
       authorization_server?: string;
-      /** @description Notified of the fate of the credentials of this offer, instead of `notificationWebhook` of their configurations */
+      /** @description Called for notifications about the credentials of this offer, instead of `notificationWebhook` of their configurations */
       notifyWebhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
-        /** @description A header that the call bears; without it none */
+        /** @description Header with an API key; optional */
         auth?: {
           /** @constant */
           type: "apiKey";
           config: {
-            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            /** @description Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-` */
             headerName: string;
-            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            /** @description The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address and header, that keeps the stored value */
             value: string;
           };
         };
       };
-      /** @description what starts the wallet: openid-credential-offer:// unless stated, haip-vci://, or the address of a wallet of yours */
+      /** @description URI that starts the wallet: openid-credential-offer:// (default), haip-vci://, or the address of your wallet */
       invocationUri?: string;
-      /** @description The name that you have for it, such as the number of an order: `GET /session?q=` finds it. It need not be unique, and wallets never see it */
+      /** @description Your reference for the session, such as an order number: `GET /session?q=` finds it. It need not be unique, and wallets never see it */
       reference?: string;
-      /** @description seconds until the offer ends; never longer than a session of the tenant lives */
+      /** @description Seconds until the offer expires; at most the lifetime of sessions of the tenant */
       expiresIn?: number;
     };
     IssuanceConfigurationInput: {
-      /** @description How wallets show the issuer, by language; an empty list says nothing of it */
+      /** @description Display of the issuer in wallets, by language; an empty list omits it */
       display: components["schemas"]["DisplayInfo"][];
-      /** @description How pages for users look beside that; see docs/pages-for-users.md */
+      /** @description Further design of end-user pages; see docs/pages-for-users.md */
       pages?: components["schemas"]["PageSettings"] | null;
-      /** @description Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials are signed by `keyChainId` of their configuration */
+      /** @description Key chain with the usage `signing` for access tokens of wallets. Default: the oldest one with this usage. Credentials are signed by `keyChainId` of their configuration */
       signingKeyId?: string | null;
-      /** @description Most keys, and so credentials, in one credential request; 0 and 1 allow one. Unless stated: `1` */
+      /** @description Maximum number of keys, and thus credentials, in one credential request; 0 and 1 allow one. Unless stated: `1` */
       batchSize?: number;
-      /** @description Refuses access tokens that are not bound to a key (RFC 9449). Unless stated: `true` */
+      /** @description Rejects access tokens that are not bound to a key (RFC 9449). Unless stated: `true` */
       dPopRequired?: boolean;
-      /** @description Server nonces in DPoP proofs (RFC 9449 section 8); `optional` unless stated, `required` under a profile */
+      /** @description Server nonces in DPoP proofs (RFC 9449 section 8). Default: `optional`, under a profile `required` */
       dPopNonce?: ("off" | "optional" | "required") | null;
-      /** @description Refuses wallets without an attestation of a provider on `walletProviderTrustLists`, except `walletClients`. Without lists no attestation is accepted. False unless stated, true under a profile */
+      /** @description Rejects wallets without an attestation of a provider on `walletProviderTrustLists`, except `walletClients`. Without lists no attestation is accepted. Default: false, under a profile true */
       walletAttestationRequired?: boolean | null;
-      /** @description Addresses of lists of trusted entities (ETSI TS 119 602) as compact JWS with `x5c` (JAdES baseline B-B), at most 2 MiB, used for an hour at most and never past `NextUpdate`. Certificates of services of the types `http://uri.etsi.org/19602/SvcType/WalletSolution/Issuance` and `…/WalletProvider` vouch for wallet and key attestations, those of `…/WalletSolution/Revocation` of the same entity for their status; a service with a `ServiceStatus` does not count. Unless stated: `[]` */
+      /** @description Addresses of lists of trusted entities (ETSI TS 119 602) as compact JWS with `x5c` (JAdES baseline B-B), at most 2 MiB, used for an hour at most and never past `NextUpdate`. Certificates of services of the types `http://uri.etsi.org/19602/SvcType/WalletSolution/Issuance` and `…/WalletProvider` are trusted for wallet and key attestations, those of `…/WalletSolution/Revocation` of the same entity for their status; a service with a `ServiceStatus` is ignored. Unless stated: `[]` */
       walletProviderTrustLists?: string[];
-      /** @description who may sign these lists: the certificate of a signer or of its CA, one PEM each; a list that none of them vouches for is not used. Left out, the lists are fetched when they are written, and their signers stand here from then on; lists of this service are signed by its own keys. Unless stated: `[]` */
+      /** @description Allowed signers of these lists: the certificate of a signer or of its CA, one PEM each; a list that none of them certifies is not used. If it is absent, the lists are fetched when they are written, and their signers are stored here from then on. Lists of this service are signed by its own keys. Unless stated: `[]` */
       walletProviderTrustListCertificates?: string[];
-      /** @description Signature algorithms that count where wallets, their providers and registered clients sign: proofs and the keys that credentials are bound to, attestations, DPoP proofs and client assertions. Metadata name them. All of them unless stated, under the profile `eu` all but `EdDSA`, which the ECCG has not agreed to. The keys of the tenant itself are not concerned */
+      /** @description Accepted signature algorithms of wallets, their providers and registered clients: proofs and the keys that credentials are bound to, attestations, DPoP proofs and client assertions. Metadata list them. Default: all of them, under the profile `eu` all except `EdDSA`, which is not an agreed algorithm of the ECCG. The keys of the tenant are not affected */
       algorithms?: ("ES256" | "ES384" | "ES512" | "EdDSA")[] | null;
-      /** @description Oldest wallet attestation by its `iat`, which it then needs; until it expires unless stated */
+      /** @description Maximum age of a wallet attestation by its `iat`, which is then required. Default: until it expires */
       attestationMaxAgeSeconds?: number | null;
-      /** @description Challenges of the challenge endpoint in proofs of possession of wallet attestations. `required` unless stated, and always under a profile. `optional` accepts a proof without a challenge: its `iat` has to be at most five minutes old, and its `jti` counts once. A challenge that is sent is verified in both cases */
+      /** @description Challenges of the challenge endpoint in proofs of possession of wallet attestations. Default: `required`, and always so under a profile. `optional` accepts a proof without a challenge: its `iat` must be at most five minutes old, and its `jti` is accepted once. A challenge in a proof is always verified */
       attestationChallenge?: ("required" | "optional") | null;
-      /** @description Seconds for which wallet providers shall still keep the status of the wallet attestations that wallets send (`preferred_client_status_period` of the metadata, TS3 1.5 section 2.4); for credentials that follow that status, as long as they are to live. Whatever wallets like unless stated */
+      /** @description Seconds for which wallet providers have to maintain the status of the wallet attestations that wallets send (`preferred_client_status_period` of the metadata, TS3 1.5 section 2.4); for credentials that follow that status, at least their lifetime. Default: the choice of the wallet */
       preferredClientStatusPeriod?: number | null;
-      /** @description Wallets that authenticate by `private_key_jwt`, and in no other way */
+      /** @description Wallets that authenticate only by `private_key_jwt` */
       walletClients?: components["schemas"]["WalletClient"][];
-      /** @description What is known of single providers of attested wallets, beyond that the lists name them. Unless stated: `[]` */
+      /** @description Settings for single wallet providers on the lists. Unless stated: `[]` */
       walletProviders?: components["schemas"]["WalletProvider"][];
-      /** @description The server that is part of the issuer */
+      /** @description The built-in authorization server */
       builtInAs?: {
-        /** @description false: it is no server of this issuer. Metadata do not name it, its endpoints are not found, and its access tokens end. Offers by pre-authorized code and configurations with `iaeActions` need it. Unless stated: `true` */
+        /** @description false: it is disabled. Metadata do not contain it, its endpoints return 404, and its access tokens become invalid. Offers by pre-authorized code and configurations with `iaeActions` require it. Unless stated: `true` */
         enabled?: boolean;
-        /** @description Lets wallets begin without an offer. The page asks for approval and knows no user, so anybody gets what has no `iaeActions`. At the chained and external servers wallets may always begin so. Unless stated: `false` */
+        /** @description Lets wallets begin without an offer. The page asks for approval without a login, so any user gets the credentials that have no `iaeActions`. At the chained and external servers wallets may always begin without an offer. Unless stated: `false` */
         walletInitiated?: boolean;
       } | null;
-      /** @description Issuers of external authorization servers, letter by letter as their metadata and tokens name them. Their access tokens are JWTs signed with a key that the server publishes, `typ` `at+jwt`, `JWT` or none, with `iss`, `exp`, `sub`, `aud` containing `<PUBLIC_URL>/<tenant>`, and `authorization_details` of type `openid_credential` or, without any, `scope`, which say what they cover; `cnf.jkt` binds them by DPoP; `issuer_state` leads to the offer. Symmetric algorithms and ID tokens are refused. Unless stated: `[]` */
+      /** @description Issuers of external authorization servers, exactly as in their metadata and tokens. Their access tokens are JWTs signed with a key that the server publishes, `typ` `at+jwt`, `JWT` or none, with `iss`, `exp`, `sub`, `aud` containing `<PUBLIC_URL>/<tenant>`, and `authorization_details` of type `openid_credential` or, without any, `scope`, which list the credentials that they cover; `cnf.jkt` binds them by DPoP; `issuer_state` identifies the offer. Symmetric algorithms and ID tokens are rejected. Unless stated: `[]` */
       authServers?: string[];
-      /** @description A server that has users log in at your OpenID provider; register `<PUBLIC_URL>/<tenant>/chained-as/callback` there. Claims of the login reach the claims webhook as `identity` */
+      /** @description A server where users log in at your OpenID provider; register `<PUBLIC_URL>/<tenant>/chained-as/callback` there. The claims webhook gets the claims of the login as `identity` */
       chainedAs?: components["schemas"]["ChainedAsConfig"] | null;
-      /** @description Stands first in the metadata, where many wallets take it, and offers that name no server are for it. `built-in`, one of `authServers`, or the enabled chained server as `<PUBLIC_URL>/<tenant>/chained-as`; unless stated external servers come first, then the chained one, then the built-in one */
+      /** @description Listed first in the metadata, since many wallets use the first one, and used by offers without a server. `built-in`, one of `authServers`, or the enabled chained server as `<PUBLIC_URL>/<tenant>/chained-as`. Default: external servers first, then the chained one, then the built-in one */
       preferredAuthServer?: string | null;
-      /** @description The registration certificate of the issuer, by value in `issuer_info` of the metadata (ETSI TS 119 472-3 section 4.2.3): brought along as jwt, or issued by the registrar of the tenant, with the role `registrar:manage`. It has to cover every type that is issued, and `provided_attestations` of body follow from these unless given. Demanded under the profile `eu` */
+      /** @description The registration certificate of the issuer, by value in `issuer_info` of the metadata (ETSI TS 119 472-3 section 4.2.3): sent as jwt, or issued by the registrar of the tenant, with the role `registrar:manage`. It must cover every type that is issued; `provided_attestations` of body are derived from these by default. Required under the profile `eu` */
       registrationCert?: components["schemas"]["RegistrationCertificateRequest"] | null;
-      /** @description lifetime of refresh tokens, also beyond the session of the offer; claims that came with the offer end with that session. 0 issues and takes none. Unless stated: `2592000` */
+      /** @description Lifetime of refresh tokens, also beyond the session of the offer; claims of the offer are removed with that session. 0: no refresh tokens. Unless stated: `2592000` */
       refreshTokenSeconds?: number;
       /**
        * @description encrypted credential requests. Unless stated: `"optional"`
@@ -2244,7 +2244,7 @@ export interface components {
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     DisplayInfo: {
@@ -2252,26 +2252,26 @@ export interface components {
       name: string;
       /** @description BCP 47, such as en or de-AT; each language at most once */
       locale?: string;
-      /** @description Of the issuer */
+      /** @description Logo of the issuer */
       logo?: {
         /** @description https or data URL of an image */
         uri: string;
-        /** @description For those who do not see it */
+        /** @description Text alternative for screen readers */
         alt_text?: string;
       };
     };
     PageSettings: {
-      /** @description Of the header and of buttons, such as #12355b */
+      /** @description Background of the header and of buttons, such as #12355b */
       backgroundColor?: string;
-      /** @description On it; black or white unless stated. With a contrast below 4.5 to 1 pages take their own colours */
+      /** @description Text colour on that background. Default: black or white. With a contrast below 4.5 to 1 pages use the default colours */
       textColor?: string;
-      /** @description Of your privacy notice; `privacy_policy` of the registration certificate unless stated */
+      /** @description Address of your privacy notice. Default: `privacy_policy` of the registration certificate */
       privacyUri?: string;
-      /** @description Where users get help; `support_uri` of the registration certificate unless stated */
+      /** @description Address of your support. Default: `support_uri` of the registration certificate */
       supportUri?: string;
     };
     WalletClient: {
-      /** @description Name of the wallet; `iss` and `sub` of its assertions. Requests in this name need one */
+      /** @description Name of the wallet; `iss` and `sub` of its assertions. Requests with this name require an assertion */
       client_id: string;
       /** @description Its public keys: ES256, ES384, ES512 or EdDSA */
       jwks?: {
@@ -2279,58 +2279,58 @@ export interface components {
           [key: string]: components["schemas"]["Json"];
         }[];
       };
-      /** @description Where they are found, in place of `jwks` */
+      /** @description URL of its key set, instead of `jwks` */
       jwks_uri?: string;
-      /** @description The only `redirect_uri` values that it may use, compared letter by letter. Unless stated it may use any, and the user is shown where the browser goes */
+      /** @description The only `redirect_uri` values that it may use, compared exactly. Default: any, and the user is shown the target of the redirect */
       redirect_uris?: string[];
     } & (unknown | unknown);
     WalletProvider: {
-      /** @description Who it is, one PEM each: the certificate that the trust list names, or the one that signs its attestations */
+      /** @description Certificates of the provider, one PEM each: the one on the trust list, or the one that signs its attestations */
       certificates: string[];
-      /** @description Names of its wallets, `sub` of their attestations. An attestation of another provider in such a name is refused */
+      /** @description Names of its wallets, `sub` of their attestations. An attestation of another provider with such a name is rejected */
       client_ids: string[];
-      /** @description Addresses of these wallets, compared letter by letter. The chained server sends a browser to one of these without asking the user; for every other address the user is shown where it goes. The page of the built-in server asks always */
+      /** @description Redirect addresses of these wallets, compared exactly. The chained server redirects a browser to one of these without consent; for every other address the user is shown the target. The page of the built-in server always asks */
       redirect_uris?: string[];
     };
     ChainedAsConfig: {
-      /** @description false: its addresses answer 404 and its tokens are refused. Unless stated: `true` */
+      /** @description false: its addresses return 404 and its tokens are rejected. Unless stated: `true` */
       enabled?: boolean;
       /** @description the OpenID provider where users log in; register {PUBLIC_URL}/{tenant}/chained-as/callback there. The claims of its ID token, of its userinfo endpoint, and of its access token where that is a JWT of its own, reach the claims webhook as `identity.token_claims` */
       upstream: {
         /** @description found by OpenID Connect Discovery */
         issuer: string;
-        /** @description our client there */
+        /** @description client of this service at the provider */
         clientId: string;
-        /** @description none for a public client; PKCE is used always */
+        /** @description absent for a public client; PKCE is always used */
         clientSecret?: string;
         /** @description Unless stated: `["openid","profile"]` */
         scopes?: string[];
-        /** @description false: its userinfo endpoint is not asked; unless stated it is, where it has one, and a login fails when that gives no claims of the same user, for example since access tokens are for another API */
+        /** @description false: its userinfo endpoint is not called. Default: it is called if it exists, and a login fails if it returns no claims of the same user, for example because access tokens are for another API */
         userinfo?: boolean;
       };
       /** @description Unless stated: `{"lifetimeSeconds":3600}` */
       token?: {
-        /** @description of access tokens; those that no key is bound to live 300 seconds at most. Unless stated: `3600` */
+        /** @description of access tokens; tokens without key binding are valid for at most 300 seconds. Unless stated: `3600` */
         lifetimeSeconds?: number;
-        /** @description key chain that signs access tokens; the default of the tenant unless given */
+        /** @description key chain that signs access tokens. Default: that of the tenant */
         signingKeyId?: string | null;
       };
-      /** @description false: access tokens without a key are issued, too. Unless stated: `true` */
+      /** @description false: access tokens without key binding are issued, too. Unless stated: `true` */
       requireDPoP?: boolean;
-      /** @description ask users, after their login, before a browser goes to an address that is not registered for a wallet that authenticated (`walletClients`, `walletProviders`); switched off, anybody who sends a link to a user with a session at the upstream gets the credentials of that user unseen. Unless stated: `true` */
+      /** @description asks users for consent after their login before a redirect to an address that is not registered for a wallet that authenticated (`walletClients`, `walletProviders`). If it is disabled, an attacker who sends a link to a user with a session at the upstream provider gets the credentials of that user without consent. Unless stated: `true` */
       confirmUnverifiedWallets?: boolean;
     };
     RegistrationCertificateRequest: {
-      /** @description A certificate that was obtained elsewhere */
+      /** @description A certificate of another source */
       jwt?: string;
-      /** @description One that the registrar has issued */
+      /** @description A certificate that the registrar has issued */
       id?: string;
-      /** @description One to be obtained, in a configuration with the role `registrar:manage`. `credentials` is derived from the query unless given; `privacy_policy`, `support_uri` and `purpose` come from the defaults of the registrar configuration unless given, `purpose` first of all from `purpose` of the configuration */
+      /** @description A certificate to be issued, in a configuration with the role `registrar:manage`. `credentials` is derived from the query by default; `privacy_policy`, `support_uri` and `purpose` default to those of the registrar configuration, `purpose` primarily to `purpose` of the configuration */
       body?: {
-        /** @description Where users read it */
+        /** @description Address of the policy for users */
         privacy_policy?: string;
         support_uri?: string;
-        /** @description Who asks on behalf of the relying party, as the registrar names them */
+        /** @description Intermediary of the relying party, by its name at the registrar */
         intermediary?: string | {
           sub: string;
           sname?: string;
@@ -2360,15 +2360,15 @@ export interface components {
     CredentialConfigurationInput: {
       /** @description `credential_configuration_id` of wallets and offers */
       id: string;
-      /** @description What wallets are told, and the format */
+      /** @description Published metadata of the credential, and its format */
       config: components["schemas"]["CredentialConfig"];
       /** @description For administrators, and in the metadata of a hosted type */
       description?: string | null;
-      /** @description dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. What the metadata say of claims (`mandatory`, `sd`) holds for every credential */
+      /** @description dc+sd-jwt: the type, or its metadata, which the service hosts if they name no type. The rules of the metadata for claims (`mandatory`, `sd`) apply to every credential */
       vct?: (string | components["schemas"]["TypeMetadata"]) | null;
-      /** @description Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: what it is made of (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the configuration deleted, until this is set to false; leaving it out keeps it. Then wallets refuse a changed document for the credentials that are out */
+      /** @description Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: its sources (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the configuration deleted, until this is set to false; leaving it out keeps it. After that, wallets reject a changed document for issued credentials */
       vctIntegrity?: boolean | null;
-      /** @description Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. mso_mdoc: elements, flat or keyed by namespace */
+      /** @description Static claims, the same for every holder; used if neither the offer nor `claimsWebhook` provides claims. mso_mdoc: elements, flat or keyed by namespace */
       claims?: {
         [key: string]: components["schemas"]["Json"];
       } | null;
@@ -2376,39 +2376,39 @@ export interface components {
       claimsWebhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
-        /** @description A header that the call bears; without it none */
+        /** @description Header with an API key; optional */
         auth?: {
           /** @constant */
           type: "apiKey";
           config: {
-            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            /** @description Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-` */
             headerName: string;
-            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            /** @description The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address and header, that keeps the stored value */
             value: string;
           };
         };
       } | null;
-      /** @description Notified of the fate of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` among the webhooks */
+      /** @description Called for notifications of the wallet about a credential, unless the offer has a `notifyWebhook`; see `notification` among the webhooks */
       notificationWebhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
-        /** @description A header that the call bears; without it none */
+        /** @description Header with an API key; optional */
         auth?: {
           /** @constant */
           type: "apiKey";
           config: {
-            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            /** @description Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-` */
             headerName: string;
-            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            /** @description The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address and header, that keeps the stored value */
             value: string;
           };
         };
       } | null;
-      /** @description What the user does before, in this order, in an interactive authorization. Naming a presentation takes the role `presentation:manage` or `presentation:request`. With any, the credential is issued in no other way: not by pre-authorized code, pushed request or external server */
+      /** @description Steps of the user before the issuance, in this order, in an interactive authorization. A presentation requires the role `presentation:manage` or `presentation:request`. With any step, the credential is issued only in this way: not by pre-authorized code, pushed request or external server */
       iaeActions?: components["schemas"]["InteractiveAction"][] | null;
-      /** @description Tells wallets, as `disclosure_policy` of the metadata, whom to show it to; not enforced here */
+      /** @description `disclosure_policy` of the metadata: the relying parties that wallets may present it to; not enforced by the service */
       embeddedDisclosurePolicy?: components["schemas"]["DisclosurePolicy"] | null;
-      /** @description dc+sd-jwt: claims that holders may withhold. `_sd` lists properties of an object or positions of an array; other names and positions lead to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}` */
+      /** @description dc+sd-jwt: claims that holders may withhold. `_sd` lists properties of an object or positions of an array; other names and positions contain to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}` */
       disclosureFrame?: {
         [key: string]: components["schemas"]["Json"];
       } | null;
@@ -2416,47 +2416,47 @@ export interface components {
       keyBinding?: boolean;
       /** @description at least one; default jwt, with keyAttestationsRequired both */
       proofTypes?: ("jwt" | "attestation")[];
-      /** @description Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted. Under the profile `eu` any attestation unless stated */
+      /** @description Keys require an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted. Default under the profile `eu`: any attestation */
       keyAttestationsRequired?: {
-        /** @description Accepted attack resistance of the key store, such as `iso_18045_high`, at least one; any unless stated */
+        /** @description Accepted attack resistance of the key storage, such as `iso_18045_high`, at least one. Default: any */
         key_storage?: string[];
-        /** @description Accepted resistance of the user authentication that opens the key, at least one; any unless stated */
+        /** @description Accepted attack resistance of the user authentication for the key, at least one. Default: any */
         user_authentication?: string[];
-        /** @description Seconds for which wallet providers shall still keep the status of the attestation (TS3 1.5 section 2.4); for credentials that follow it, as long as they are to live. Whatever wallets like unless stated */
+        /** @description Seconds for which wallet providers have to maintain the status of the attestation (TS3 1.5 section 2.4); for credentials that follow it, at least their lifetime. Default: the choice of the wallet */
         preferred_key_storage_status_period?: number;
       } | null;
-      /** @description How often wallets present one copy, and how many they hold (ETSI TS 119 472-3 section 4.2.4.2); `credential_reuse_policy` of the metadata. Its batch sizes count in place of `batchSize` of the issuer. Demanded under the profile `eu` */
+      /** @description How often wallets present one copy, and how many copies they store (ETSI TS 119 472-3 section 4.2.4.2); `credential_reuse_policy` of the metadata. Its batch sizes replace `batchSize` of the issuer. Required under the profile `eu` */
       credentialReusePolicy?: components["schemas"]["CredentialReusePolicy"] | null;
-      /** @description Key chain with the usage `signing` that signs it; the oldest such one unless stated */
+      /** @description Key chain with the usage `signing` that signs it. Default: the oldest one with this usage */
       keyChainId?: string | null;
-      /** @description Gives each credential an entry in a status list; without it none can be revoked. Unless stated: `false` */
+      /** @description Gives each credential an entry in a status list; credentials without an entry cannot be revoked. Unless stated: `false` */
       statusManagement?: boolean;
-      /** @description Credentials end with their wallet: they expire before the time until which its provider keeps the status of the wallet and of its keys, and with statusManagement they are revoked when it revokes one of them. True unless stated where attestations of wallets or of keys are required; see docs/wallet-attestations.md */
+      /** @description Credentials follow their wallet: they expire before the time until which its provider maintains the status of the wallet and of its keys, and with statusManagement they are revoked when it revokes one of them. Default: true if attestations of wallets or keys are required; see docs/wallet-attestations.md */
       followWalletStatus?: boolean | null;
-      /** @description How many credential requests one session (offer) answers with it at most, renewals included, whichever wallet asks; 100 unless stated. Later ones are denied */
+      /** @description Maximum number of credential requests that one session (offer) answers with it, renewals included, for all wallets together. Default: 100. Further requests are denied */
       maxIssuances?: number | null;
-      /** @description Claims that say whom a credential is about, for `POST /credentials/revoke-by-subject`: paths such as `[["personal_administrative_number"]]`, of an mdoc namespace and element. A keyed hash of their values is kept while the credential lives; claims without them are not issued. Needs statusManagement */
+      /** @description Claims that identify the subject of a credential, for `POST /credentials/revoke-by-subject`: paths such as `[["personal_administrative_number"]]`, for an mdoc namespace and element. A keyed hash of their values is stored while the credential is valid; credentials without these claims are not issued. Requires statusManagement */
       subjectClaims?: string[][] | null;
-      /** @description Credentials of a new request of a session revoke those that it answered with before, so that a holder has one active set. Needs statusManagement, and an offer for each holder: wallets that share one take each other their credentials */
+      /** @description The credentials of a new request revoke those of earlier requests of the session, so that a holder has one active set. Requires statusManagement, and a separate offer for each holder: wallets that share an offer revoke the credentials of each other */
       oneActiveSet?: boolean | null;
-      /** @description seconds from 60 to 100 years; without it an SD-JWT VC does not expire and an mdoc lives 90 days. It is never exceeded: the end is rounded down, to the day above two days and to the hour from two hours on; below, each copy loses a random part of up to a tenth */
+      /** @description seconds, from 60 to 100 years; without it an SD-JWT VC does not expire and an mdoc is valid for 90 days. It is never exceeded: the expiry is rounded down, to the day above two days and to the hour from two hours on; below, each copy expires earlier by a random part of up to a tenth */
       lifeTime?: number | null;
-      /** @description JSON Schema 2020-12 that claims of every source have to fit. dc+sd-jwt: a text with `contentEncoding` `base64` is issued as a data URI of its `contentMediaType`; claims that it and the frame know leave a decoy where they are absent. References to other documents are refused, and so are more than 500 subschemas, 2,000 keywords, 64 levels, or 100 patterns of 10,000 characters together */
+      /** @description JSON Schema 2020-12 that validates claims of every source. dc+sd-jwt: a text with `contentEncoding` `base64` is issued as a data URI of its `contentMediaType`; absent claims of the schema and the frame are replaced by decoys. References to other documents are rejected, as are more than 500 subschemas, 2,000 keywords, 64 levels, or 100 patterns of 10,000 characters together */
       schema?: {
         [key: string]: components["schemas"]["Json"];
       } | null;
-      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
+      /** @description The former name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string | null;
       /** @description Null: the default of the tenant signs */
       readonly keyChain?: components["schemas"]["KeyChain"] | null;
-      /** @description The same, by its older name */
+      /** @description Same value, under its former name */
       readonly cert?: components["schemas"]["Certificate"] | null;
       readonly tenant?: components["schemas"]["TenantReference"];
       /** Format: date-time */
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     } & unknown;
     CredentialConfig: {
@@ -2465,7 +2465,7 @@ export interface components {
        * @enum {string}
        */
       format: "dc+sd-jwt" | "mso_mdoc";
-      /** @description How wallets show it, by language; most show the id of the configuration where there is none */
+      /** @description Display in wallets, by language; most wallets show the id of the configuration without one */
       display?: {
         /** @description Name of the credential as wallets show it */
         name: string;
@@ -2477,28 +2477,28 @@ export interface components {
         background_color?: string;
         /** @description Such as #ffffff */
         text_color?: string;
-        /** @description Behind the card */
+        /** @description Background colour of the card */
         background_image?: {
           /** @description https or data URL of an image */
           uri: string;
         };
-        /** @description On the card */
+        /** @description Text colour of the card */
         logo?: {
           /** @description https or data URL of an image */
           uri: string;
-          /** @description For those who do not see it */
+          /** @description Text alternative for screen readers */
           alt_text?: string;
         };
       }[];
-      /** @description What wallets ask for by `scope`; the id of the configuration unless stated. Configurations of one type may share it */
+      /** @description Value of `scope` in requests of wallets. Default: the id of the configuration. Configurations of one type may share it */
       scope?: string;
-      /** @description what wallets are told of the claims; mso_mdoc: paths begin with namespace and element */
+      /** @description claims in the metadata for wallets; mso_mdoc: paths begin with namespace and element */
       claims?: {
-        /** @description Property names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows the element may also be a negative integer, which is a key of a map */
+        /** @description Property names, positions, or null for all entries of an array; such as `["address", "street"]`. In an mdoc, an element after the element name may also be a negative integer, which is a key of a map */
         path: (string | number | null)[];
-        /** @description Every credential has it; claims without it are not issued */
+        /** @description Every credential contains it; credentials without it are not issued */
         mandatory?: boolean;
-        /** @description How wallets call it, by language */
+        /** @description Name in wallets, by language */
         display?: {
           /** @description Label of the claim */
           name: string;
@@ -2508,35 +2508,35 @@ export interface components {
       }[];
       /** @description mso_mdoc: the document type */
       docType?: string;
-      /** @description mso_mdoc: where claims without a namespace belong */
+      /** @description mso_mdoc: the namespace of claims without one */
       namespace?: string;
-      /** @description mso_mdoc: the elements of every document without claims of its own, by namespace */
+      /** @description mso_mdoc: static elements of documents without other claims, by namespace */
       claimsByNamespace?: {
         [key: string]: {
           [key: string]: components["schemas"]["Json"];
         };
       };
-      /** @description Need not be stated. dc+sd-jwt: `jwk`, mso_mdoc: `cose_key`, none without keyBinding; another one is refused */
+      /** @description Optional. dc+sd-jwt: `jwk`, mso_mdoc: `cose_key`, none without keyBinding; any other value is rejected */
       cryptographic_binding_methods_supported?: string[];
-      /** @description Need not be stated. The algorithm of the key that signs, such as `ES256`, for mso_mdoc also by its COSE numbers; another one is refused */
+      /** @description Optional. The algorithm of the signing key, such as `ES256`, for mso_mdoc also as COSE number; any other value is rejected */
       credential_signing_alg_values_supported?: (string | number)[];
     } & unknown;
     TypeMetadata: {
-      /** @description The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>` */
+      /** @description The type. Default: a type that the service hosts, `<PUBLIC_URL>/<tenant>/vct/<id>` */
       vct?: string;
-      /** @description For developers; the first display name unless stated */
+      /** @description For developers. Default: the first display name */
       name?: string;
-      /** @description For developers; that of the configuration unless stated */
+      /** @description For developers. Default: that of the configuration */
       description?: string;
-      /** @description The type that this one specializes */
+      /** @description The type that this one extends */
       extends?: string;
       /** @description Hash of its document, such as sha256-… */
       "extends#integrity"?: string;
-      /** @description A JSON Schema for readers; not applied here */
+      /** @description A JSON Schema for verifiers; not applied by the service */
       schema_uri?: string;
       /** @description Its hash, such as sha256-… */
       "schema_uri#integrity"?: string;
-      /** @description SD-JWT VC section 5.5; made of `config.display` unless stated */
+      /** @description SD-JWT VC section 5.5. Default: derived from `config.display` */
       display?: (({
         /** @description BCP 47, such as en or de-AT; each language at most once */
         locale?: string;
@@ -2590,7 +2590,7 @@ export interface components {
       } & {
         [key: string]: unknown;
       }) & (unknown | unknown))[];
-      /** @description SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated */
+      /** @description SD-JWT VC section 5.6. Default: derived from `config.claims` and the frame */
       claims?: ({
         /** @description Property names, positions, or null for all entries of an array */
         path: (string | number | null)[];
@@ -2605,10 +2605,10 @@ export interface components {
         } & {
           [key: string]: unknown;
         }) & (unknown | unknown))[];
-        /** @description Credentials without it are not issued */
+        /** @description Required in every credential */
         mandatory?: boolean;
         /**
-         * @description Whether holders can withhold it; the frame of the configuration has to say the same
+         * @description Selective disclosure of the claim; the frame of the configuration must match
          * @enum {string}
          */
         sd?: "always" | "allowed" | "never";
@@ -2625,21 +2625,21 @@ export interface components {
        * @constant
        */
       type: "openid4vp_presentation";
-      /** @description A name for the administrator; wallets never see it */
+      /** @description Label for the administrator; not visible to wallets */
       label?: string;
-      /** @description Id of a presentation configuration. What it verifies goes to its `webhook`, and to the claims webhook as `credentials` */
+      /** @description Id of a presentation configuration. The verified claims are sent to its `webhook`, and to the claims webhook as `credentials` */
       presentationConfigId: string;
     } | {
       /**
-       * @description The user visits a page of yours first
+       * @description The user visits your page first
        * @constant
        */
       type: "redirect_to_web";
-      /** @description A name for the administrator; wallets never see it */
+      /** @description Label for the administrator; not visible to wallets */
       label?: string;
-      /** @description The page that the user visits. {auth_session} is replaced by the name of this visit. The query parameter return_to is appended: where the page sends the browser when the user is done, with &error=access_denied when the user gave up. */
+      /** @description The page that the user visits. {auth_session} is replaced by the id of this visit. The query parameter return_to is appended: the address to which the page redirects the browser at the end, with &error=access_denied if the user cancelled. */
       url: string;
-      /** @description Is asked, by POST of {session, auth_session}, whether the user of this visit is done with the page, before anything is issued. Any 2xx with JSON or without a body means yes; otherwise the wallet is denied. Without it the return of the browser is believed, which every user can bring about, so the page then informs only. */
+      /** @description Called with POST of {session, auth_session} to confirm that the user of this visit has completed the page, before anything is issued. Any 2xx with JSON or without a body confirms it; otherwise the wallet is denied. Without it the return of the browser is trusted, which every user can forge, so the page is then only informative. */
       callbackUrl?: string;
       /** @description For the administrator */
       description?: string;
@@ -2652,15 +2652,15 @@ export interface components {
       policy: "none";
     } | {
       /**
-       * @description To the relying parties that are named
+       * @description Allows the named relying parties
        * @constant
        */
       policy: "allowList";
-      /** @description Relying parties, by the names that wallets find in their access certificates; at least one */
+      /** @description Relying parties, by their names in access certificates; at least one */
       values: string[];
     } | {
       /**
-       * @description To relying parties whose certificates one of these vouches for
+       * @description Allows relying parties with a certificate of one of these authorities
        * @constant
        */
       policy: "rootOfTrust";
@@ -2668,17 +2668,17 @@ export interface components {
       values: string | string[];
     } | {
       /**
-       * @description To relying parties that present an attestation
+       * @description Allows relying parties that present an attestation
        * @constant
        */
       policy: "attestationBased";
-      /** @description Any of these is enough */
+      /** @description Alternatives; one is enough */
       values: components["schemas"]["AttestationOfRelyingParty"][];
     };
     AttestationOfRelyingParty: {
       /** @description DCQL claims queries */
       claims?: components["schemas"]["DcqlObject"][];
-      /** @description DCQL credential queries for what the relying party presents */
+      /** @description DCQL credential queries for the credentials of the relying party */
       credentials: components["schemas"]["DcqlObject"][];
       /** @description DCQL credential sets over these */
       credential_sets?: components["schemas"]["DcqlObject"][];
@@ -2692,22 +2692,22 @@ export interface components {
        * @constant
        */
       id: "arf_annex_ii";
-      /** @description What is preferred comes first */
+      /** @description The preferred one is first */
       options: {
-        /** @description `once_only` (method A) or `limited_time` (B), one of both and never both together; `rotating-batch` (C) and `per-relying-party` (D) besides, for wallets that know them. What is preferred comes first */
+        /** @description Either `once_only` (method A) or `limited_time` (B), not both; additionally `rotating-batch` (C) and `per-relying-party` (D) for wallets that support them. The preferred one is first */
         details: ("once_only" | "limited_time" | "rotating-batch" | "per-relying-party")[];
-        /** @description Copies of one request, for all methods but `limited_time`; more are refused */
+        /** @description Copies of one request, for all methods except `limited_time`; more are rejected */
         batch_size?: number;
-        /** @description `once_only`, `per-relying-party`: wallets ask for another batch when so few are left unused; below batch_size */
+        /** @description `once_only`, `per-relying-party`: number of unused copies at which wallets request another batch; below batch_size */
         reissue_trigger_unused?: number;
-        /** @description All methods but `once_only`: seconds before the end at which wallets ask for new ones; below lifeTime */
+        /** @description All methods except `once_only`: seconds before the expiry at which wallets request new copies; below lifeTime */
         reissue_trigger_lifetime_left?: number;
       }[];
     };
     DeferredCompletion: {
-      /** @description ready-made, for a request with one key */
+      /** @description credential of the backend, for a request with one key */
       credential?: string;
-      /** @description ready-made, at most one per key */
+      /** @description credentials of the backend, at most one per key */
       credentials?: string[];
       /** @description signed by the service, one credential per key */
       claims?: {
@@ -2720,7 +2720,7 @@ export interface components {
     };
     PresentationRequest: {
       /**
-       * @description uri: an address that starts a wallet; dc-api: a request for navigator.credentials.get
+       * @description uri: a link that starts a wallet; dc-api: a request for navigator.credentials.get
        * @enum {string}
        */
       response_type: "uri" | "dc-api";
@@ -2730,14 +2730,14 @@ export interface components {
       webhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
-        /** @description A header that the call bears; without it none */
+        /** @description Header with an API key; optional */
         auth?: {
           /** @constant */
           type: "apiKey";
           config: {
-            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            /** @description Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-` */
             headerName: string;
-            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            /** @description The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address and header, that keeps the stored value */
             value: string;
           };
         };
@@ -2746,7 +2746,7 @@ export interface components {
       redirectUri?: string;
       /** @description instead of the configured; empty: none */
       transaction_data?: components["schemas"]["TransactionData"][];
-      /** @description The name that you have for it, such as the number of an order: `GET /session?q=` finds it. It need not be unique, and wallets never see it */
+      /** @description Your reference for the session, such as an order number: `GET /session?q=` finds it. It need not be unique, and wallets never see it */
       reference?: string;
       /** @description With dc-api: the expectedOrigin whose page sends the request */
       origin?: string;
@@ -2771,14 +2771,14 @@ export interface components {
           multiple?: boolean;
           claims?: {
             id?: string;
-            /** @description Property names, positions, or null for all entries of an array; it begins with a name */
+            /** @description Property names, positions, or null for all entries of an array; the first element is a name */
             path: (string | null | number)[] & unknown;
             values?: (string | number | boolean)[];
-            /** @description mso_mdoc alone: whether the element will be stored */
+            /** @description mso_mdoc only: true if the verifier stores the element */
             intent_to_retain?: boolean;
           }[];
           claim_sets?: string[][];
-          /** @description Whose credentials will do. aki: the key identifier, base64url, of an anchor of this configuration that vouches for the credential itself, or the SHA-1 hash of its key where its certificate has none; what the chain of a credential says of itself does not count. etsi_tl: the address of a trust list among the anchors */
+          /** @description Accepted issuers. aki: the key identifier, base64url, of an anchor of this configuration that certifies the credential, or the SHA-1 hash of its key if its certificate has none; key identifiers in the chain of a credential are ignored. etsi_tl: the address of a trust list among the anchors */
           trusted_authorities?: {
             type: string;
             values: string[];
@@ -2791,22 +2791,22 @@ export interface components {
         }[];
       };
       description?: string | null;
-      /** @description seconds for which a request can be answered; the session of a request lives as long, also where sessions of the tenant are kept for less. Bounded to a year, since the access certificate that signs it ends. Unless stated: `300` */
+      /** @description Seconds for which a request can be answered; its session has the same lifetime, also if sessions of the tenant have a shorter retention. At most a year, since the signing access certificate expires. Unless stated: `300` */
       lifeTime?: number;
       transaction_data?: components["schemas"]["TransactionData"][] | null;
-      /** @description For transaction data that an mso_mdoc is to confirm: by type, the device-signed element that holds the hash of the entry, a byte string or a text with its base64url, or several of them in an array. The issuer has to let the device sign it */
+      /** @description For transaction data that an mso_mdoc confirms: by type, the device-signed element with the hash of the entry, a byte string or its base64url text, or several of them in an array. The issuer must authorize the device to sign the element */
       transactionDataElements?: {
         [key: string]: {
           namespace: string;
           element: string;
         };
       } | null;
-      /** @description For transaction data of a strong customer authentication whose type is one of a rulebook: by type, the schema of TS12 that its payload has. Types that TS12 itself defines need no entry. Payloads are checked when they are written, and a key binding that confirms one says how the user was authenticated */
+      /** @description For transaction data of a strong customer authentication with a type of a rulebook: by type, the schema of TS12 of its payload. Types that TS12 defines need no entry. Payloads are validated when they are written, and a key binding that confirms one contains how the user was authenticated */
       transactionDataSchemas?: {
         [key: string]: "urn:eudi:sca:payment:1" | "urn:eudi:sca:login_risk_transaction:1" | "urn:eudi:sca:account_access:1" | "urn:eudi:sca:emandate:1";
       } | null;
       registrationCert?: components["schemas"]["RegistrationCertificateRequest"] | null;
-      /** @description Purpose of the request, by language (OpenID4VP 1.0 section 15.3). Wallets see it in the registration certificate that registrationCert orders with body, unless that has a purpose of its own. A request has no other place for it; without such a certificate users see it on the page of the request (pageUrl) alone */
+      /** @description Purpose of the request, by language (OpenID4VP 1.0 section 15.3). Wallets show it from the registration certificate that registrationCert orders with body, unless that has its own purpose. A request has no other place for it; without such a certificate users see it only on the page of the request (pageUrl) */
       purpose?: {
         lang: string;
         content: string;
@@ -2814,14 +2814,14 @@ export interface components {
       webhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
-        /** @description A header that the call bears; without it none */
+        /** @description Header with an API key; optional */
         auth?: {
           /** @constant */
           type: "apiKey";
           config: {
-            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            /** @description Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-` */
             headerName: string;
-            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            /** @description The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address and header, that keeps the stored value */
             value: string;
           };
         };
@@ -2834,94 +2834,94 @@ export interface components {
         credential_ids?: string[];
       }[] | null;
       redirectUri?: string | null;
-      /** @description What sessions and backends get of a credential: unless stated disclosed, all that the wallet showed, without what binds it to its holder and its status; with requested the claims that were asked for */
+      /** @description Claims for sessions and backends. disclosed (default): all that the wallet disclosed, without what binds it to its holder and its status. requested: only the requested claims */
       values?: ("disclosed" | "requested") | null;
-      /** @description Whether the result waits until the browser brings the response_code of the redirect: GET /session/{id} with it completes the session and has the webhook called. A request needs a redirectUri then, here or its own. Not through the Digital Credentials API, which redirects nobody. With true there is no crossDeviceUri. Under a profile, what leaves it out waits for the response_code on the same device, and has a crossDeviceUri */
+      /** @description True: the result waits until the browser returns the response_code of the redirect. GET /session/{id} with it completes the session and calls the webhook. A request then requires a redirectUri, here or its own. Not through the Digital Credentials API, which has no redirect. With true there is no crossDeviceUri. Under a profile, a configuration without this property waits for the response_code on the same device, and has a crossDeviceUri */
       requireResponseCode?: boolean | null;
       accessKeyChainId?: string | null;
-      /** @description Whose credentials are accepted; unless stated those of the authorities of the tenant; an empty array accepts none. Trust lists that the query names (etsi_tl) are added with the certificate of their signer when they are written */
+      /** @description Accepted issuers. Default: the authorities of the tenant; an empty array accepts none. Trust lists that the query names (etsi_tl) are added with the certificate of their signer when they are written. Unless stated: `[{"ownAuthorities":true}]` */
       trustAnchors?: components["schemas"]["TrustAnchor"][];
-      /** @description What is demanded of those who sign an org.iso.18013.5.1.mDL: unless stated iso-18013-5, a certificate for document signers (extended key usage 1.0.18013.5.1.2, critical) of the country of its authority and of the licence. With none they are judged like signers of other mdocs */
+      /** @description Requirements for signers of an org.iso.18013.5.1.mDL. iso-18013-5 (default): a certificate for document signers (extended key usage 1.0.18013.5.1.2, critical) of the country of its authority and of the licence. none: the same requirements as for signers of other mdocs */
       mdlProfile?: ("iso-18013-5" | "none") | null;
-      /** @description Whether each SD-JWT VC is held against the metadata of its type: claims that must, or must not, be selectively disclosable (sd), and mandatory ones that nobody may withhold. Metadata of types that this tenant hosts are at hand; others are fetched from the type, an https address, by the hash in the credential (vct#integrity). What cannot be had refuses. Unless stated off */
+      /** @description Validation of each SD-JWT VC against the metadata of its type: claims that must, or must not, be selectively disclosable (sd), and mandatory claims. Metadata of types that this tenant hosts are read locally; others are fetched from the type, an https address, by the hash in the credential (vct#integrity). Unavailable metadata reject the credential. Default: off */
       typeMetadata?: ("off" | "enforced") | null;
-      /** @description Whether the certificates of issuers, below the trusted one, are looked up on the revocation lists (CRLs) that they name, or with the responder (OCSP) where they name that alone: off, unless stated, does not ask; if-available refuses what is on a list and lets pass what cannot be told, which the report says; required refuses both */
+      /** @description Revocation check of issuer certificates below the trusted one, by the revocation lists (CRLs) that they name, or by the responder (OCSP) if they name only that: off (default) does not check; if-available rejects revoked certificates and accepts those that cannot be checked, which the report states; required rejects both */
       certificateRevocation?: ("off" | "if-available" | "required") | null;
       /**
-       * @description direct_post.jwt has answers encrypted, direct_post has not; also through the Digital Credentials API. Unless stated: `"direct_post.jwt"`
+       * @description direct_post.jwt encrypts responses, direct_post does not; also through the Digital Credentials API. Unless stated: `"direct_post.jwt"`
        * @enum {string}
        */
       responseMode?: "direct_post.jwt" | "direct_post";
       /**
-       * @description How the request says who asks: by the hash of the access certificate, by a DNS name of it, which is then the host of PUBLIC_URL, or unsigned by the address of the answer. Unless stated: `"x509_hash"`
+       * @description Client identifier of the request: the hash of the access certificate, a DNS name of it, which is then the host of PUBLIC_URL, or unsigned the response address. Unless stated: `"x509_hash"`
        * @enum {string}
        */
       clientIdPrefix?: "x509_hash" | "x509_san_dns" | "redirect_uri";
       /**
-       * @description post invites wallets to say what they support, and to bring a nonce. Unless stated: `"get"`
+       * @description post lets wallets send their metadata and a nonce. Unless stated: `"get"`
        * @enum {string}
        */
       requestUriMethod?: "get" | "post";
-      /** @description what starts the wallet: openid4vp://, haip-vp://, or the https address of one. Unless stated: `"openid4vp://"` */
+      /** @description URI that starts the wallet: openid4vp://, haip-vp://, or the https address of a wallet. Unless stated: `"openid4vp://"` */
       invocationUri?: string;
-      /** @description Sent as client_name of client_metadata: who asks, as wallets may show it. OpenID4VP 1.0 does not define it: most wallets pass it over, none has a reason to believe it, and some suites warn of it, so it is sent only where it stands here */
+      /** @description Sent as client_name of client_metadata: the name of the verifier that wallets may show. OpenID4VP 1.0 does not define it: most wallets ignore it, none has a reason to trust it, and some test suites warn of it, so it is sent only if it is set here */
       clientName?: string | null;
       /** @description Sent as logo_uri of client_metadata, like clientName */
       logoUri?: string | null;
-      /** @description whose pages may send requests through the Digital Credentials API; unless stated those of the origin of PUBLIC_URL */
+      /** @description Origins whose pages may send requests through the Digital Credentials API. Default: the origin of PUBLIC_URL */
       expectedOrigins?: string[] | null;
       /**
-       * @description requests through the Digital Credentials API: signed by the access key, unsigned, or signed by several keys (OpenID4VP 1.0 appendix A.3.2), those of furtherAccessKeyChainIds besides. Unless stated: `"signed"`
+       * @description requests through the Digital Credentials API: signed by the access key, unsigned, or signed by several keys (OpenID4VP 1.0 appendix A.3.2), additionally those of furtherAccessKeyChainIds. Unless stated: `"signed"`
        * @enum {string}
        */
       dcApiRequest?: "signed" | "unsigned" | "multisigned";
-      /** @description With dcApiRequest multisigned: further key chains that sign the same request, for wallets that know the verifier by another certificate. A registration certificate has to be of all their subjects */
+      /** @description With dcApiRequest multisigned: further key chains that sign the same request, for wallets that know the verifier by another certificate. A registration certificate must be issued for all their subjects */
       furtherAccessKeyChainIds?: string[] | null;
-      /** @description What the browser is offered: openid4vp, org-iso-mdoc (ISO/IEC TS 18013-7 Annex C, for mdocs alone, as some platforms know nothing else), or both in one request. org-iso-mdoc is made for one page: a request names its origin where there are several expectedOrigins. Unless stated: `["openid4vp"]` */
+      /** @description Protocols for the browser: openid4vp, org-iso-mdoc (ISO/IEC TS 18013-7 Annex C, only for mdocs, since some platforms support nothing else), or both in one request. org-iso-mdoc is for one page: a request names its origin if there are several expectedOrigins. Unless stated: `["openid4vp"]` */
       dcApiProtocols?: ("openid4vp" | "org-iso-mdoc")[];
-      /** @description The older name of `accessKeyChainId`. A request that has both with different values is rejected with 400 */
+      /** @description The former name of `accessKeyChainId`. A request that has both with different values is rejected with 400 */
       accessCertId?: string | null;
       readonly tenant?: components["schemas"]["TenantReference"];
       /** Format: date-time */
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     TrustAnchor: {
-      /** @description PEM; a CA certificate, or the own certificate of an issuer. Certificates of different keys have different key identifiers */
+      /** @description PEM; a CA certificate, or the certificate of an issuer. Certificates of different keys have different key identifiers */
       certificate: string;
-      /** @description true: what is signed by this very certificate is accepted, whatever it calls itself and is for, and nothing that it certified. Its times and its key are judged. For an issuer whose own certificate says that it is a CA; no profile allows it */
+      /** @description true: signatures by this certificate are accepted, regardless of its name and usage, and nothing that it certified. Its validity and its key are checked. For an issuer whose certificate is marked as a CA; no profile allows it */
       pin?: boolean;
     } | {
       /**
-       * @description every own key chain that issues, as they are at each moment
+       * @description all key chains of the tenant that issue credentials, at the time of the check
        * @constant
        */
       ownAuthorities: true;
     } | ({
-      /** @description the CA of an own key chain that issues */
+      /** @description the CA of a key chain of the tenant that issues credentials */
       keyChainId?: string;
-      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
+      /** @description The former name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string;
     } & (unknown | unknown)) | {
       /** @description address of a signed list of trusted entities (ETSI TS 119 602), or of a trusted list in XML (ETSI TS 119 612), whose signer `signedBy` names by its own certificate */
       trustList: string;
-      /** @description PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service */
+      /** @description PEM; allowed signers of the list: a certificate, or a CA. Optional only for a list of this service */
       signedBy?: string[];
-      /** @description Services whose certificates are accepted; unless stated http://uri.etsi.org/19602/SvcType/PID/Issuance, http://uri.etsi.org/19602/SvcType/PubEAA/Issuance, http://uri.etsi.org/19602/SvcType/EAA/Issuance, http://trust.ec.europa.eu/lists/mDL/SvcType/Issuance, http://uri.etsi.org/TrstSvc/Svctype/EAA/Q, http://uri.etsi.org/TrstSvc/Svctype/EAA/Pub-EAA, http://uri.etsi.org/TrstSvc/Svctype/EAA */
+      /** @description Services whose certificates are accepted. Default: http://uri.etsi.org/19602/SvcType/PID/Issuance, http://uri.etsi.org/19602/SvcType/PubEAA/Issuance, http://uri.etsi.org/19602/SvcType/EAA/Issuance, http://trust.ec.europa.eu/lists/mDL/SvcType/Issuance, http://uri.etsi.org/TrstSvc/Svctype/EAA/Q, http://uri.etsi.org/TrstSvc/Svctype/EAA/Pub-EAA, http://uri.etsi.org/TrstSvc/Svctype/EAA */
       serviceTypes?: string[];
       /**
-       * @description Whether the status of a service counts at the time of the check, which is the default, or at the time at which its issuer says that the credential was issued, by the history of the service. An issuer that lost its key, or its standing, can say any time
+       * @description Time at which the status of a service is evaluated: the time of the check (default), or the time at which its issuer states that the credential was issued, by the history of the service. An issuer with a compromised key, or without approval, can state any time
        * @enum {string}
        */
       serviceStatusAt?: "check" | "issuance";
-      /** @description The list is a list of lists: those that it points to count, each under the signer that it names, one step far and at most 64 */
+      /** @description The list is a list of lists: the lists that it points to are trusted, each with the signer that it names, one level deep and at most 64 */
       follow?: components["schemas"]["ListOfLists"];
     };
     ListOfLists: {
-      /** @description only lists of these territories, as the list of lists names them; all unless given */
+      /** @description only lists of these territories of the list of lists. Default: all */
       territories?: string[];
     };
     PresentationConfigurationUpdate: {
@@ -2937,14 +2937,14 @@ export interface components {
           multiple?: boolean;
           claims?: {
             id?: string;
-            /** @description Property names, positions, or null for all entries of an array; it begins with a name */
+            /** @description Property names, positions, or null for all entries of an array; the first element is a name */
             path: (string | null | number)[] & unknown;
             values?: (string | number | boolean)[];
-            /** @description mso_mdoc alone: whether the element will be stored */
+            /** @description mso_mdoc only: true if the verifier stores the element */
             intent_to_retain?: boolean;
           }[];
           claim_sets?: string[][];
-          /** @description Whose credentials will do. aki: the key identifier, base64url, of an anchor of this configuration that vouches for the credential itself, or the SHA-1 hash of its key where its certificate has none; what the chain of a credential says of itself does not count. etsi_tl: the address of a trust list among the anchors */
+          /** @description Accepted issuers. aki: the key identifier, base64url, of an anchor of this configuration that certifies the credential, or the SHA-1 hash of its key if its certificate has none; key identifiers in the chain of a credential are ignored. etsi_tl: the address of a trust list among the anchors */
           trusted_authorities?: {
             type: string;
             values: string[];
@@ -2976,14 +2976,14 @@ export interface components {
       webhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
-        /** @description A header that the call bears; without it none */
+        /** @description Header with an API key; optional */
         auth?: {
           /** @constant */
           type: "apiKey";
           config: {
-            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            /** @description Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-` */
             headerName: string;
-            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            /** @description The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address and header, that keeps the stored value */
             value: string;
           };
         };
@@ -3013,63 +3013,63 @@ export interface components {
       dcApiRequest?: ("signed" | "unsigned" | "multisigned") | null;
       furtherAccessKeyChainIds?: string[] | null;
       dcApiProtocols?: ("openid4vp" | "org-iso-mdoc")[] | null;
-      /** @description The older name of `accessKeyChainId`. A request that has both with different values is rejected with 400 */
+      /** @description The former name of `accessKeyChainId`. A request that has both with different values is rejected with 400 */
       accessCertId?: string | null;
       readonly tenant?: components["schemas"]["TenantReference"];
       /** Format: date-time */
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     PresentationToTry: {
-      /** @description An SD-JWT VC with or without key binding; a DeviceResponse, a document of one or an IssuerSigned (ISO/IEC 18013-5) in base64url, base64 or hexadecimal; or a vp_token in JSON, also within what the Digital Credentials API returns */
+      /** @description An SD-JWT VC with or without key binding; a DeviceResponse, a document of one or an IssuerSigned (ISO/IEC 18013-5) in base64url, base64 or hexadecimal; or a vp_token in JSON, also within a response of the Digital Credentials API */
       presentation: string;
     };
     Revocation: {
       sessionId: string;
       /**
-       * @description 0 valid, 1 revoked, 2 suspended. Revoked is final; valid and suspended change freely
+       * @description 0 valid, 1 revoked, 2 suspended. Revoked is final; valid and suspended can be changed
        * @enum {number}
        */
       status: 0 | 1 | 2;
       credentialConfigurationId?: string;
-      /** @description Why, for who reads the audit log; wallets and verifiers never see it. The log is kept longer than the session: no names or other data of persons */
+      /** @description Reason for the audit log; wallets and verifiers never see it. The log is kept longer than the session: no names or other personal data */
       reason?: string;
     };
     SubjectRevocation: {
-      /** @description Of the person, as they were issued; what does not identify anybody is passed over */
+      /** @description Claims of the subject, as they were issued; claims that do not identify the subject are ignored */
       claims: {
         [key: string]: components["schemas"]["Json"];
       };
-      /** @description Which of the claims identify the person; unless stated, what each credential configuration says. For credentials of a configuration that said something else, or is gone */
+      /** @description Claims that identify the subject. Default: those of each credential configuration. For credentials of a configuration that was changed or deleted */
       subjectClaims?: string[][];
-      /** @description Only credentials of this configuration; of all that the client may use unless stated */
+      /** @description Only credentials of this configuration. Default: all that the client may use */
       credentialConfigurationId?: string;
     };
     ClientCreation: {
       /** @description `client_id` at `POST /oauth2/token`; unique in the whole service */
       clientId: string;
-      /** @description Only roles that you have yourself can be granted */
+      /** @description Only roles of the caller can be granted */
       roles: components["schemas"]["Role"][];
-      /** @description Generated, and shown once, unless stated */
+      /** @description Default: generated, and shown once */
       secret?: string;
       /** @description For administrators */
       description?: string | null;
-      /** @description ids of presentation configurations that the client may use; empty or null for all. A client with such a list writes nothing that all configurations rest on, such as keys and trust lists */
+      /** @description Ids of presentation configurations that the client may use; empty or null for all. A client with such a list cannot write objects that all configurations depend on, such as keys and trust lists */
       allowedPresentationConfigs?: string[] | null;
-      /** @description ids of credential configurations that the client may use; empty or null for all. A client with such a list writes nothing that all configurations rest on, such as keys and trust lists */
+      /** @description Ids of credential configurations that the client may use; empty or null for all. A client with such a list cannot write objects that all configurations depend on, such as keys and trust lists */
       allowedIssuanceConfigs?: string[] | null;
     };
     ClientUpdate: {
-      /** @description Only roles that you have yourself can be granted */
+      /** @description Only roles of the caller can be granted */
       roles: components["schemas"]["Role"][];
       /** @description For administrators */
       description?: string | null;
-      /** @description ids of presentation configurations that the client may use; empty or null for all. A client with such a list writes nothing that all configurations rest on, such as keys and trust lists */
+      /** @description Ids of presentation configurations that the client may use; empty or null for all. A client with such a list cannot write objects that all configurations depend on, such as keys and trust lists */
       allowedPresentationConfigs?: string[] | null;
-      /** @description ids of credential configurations that the client may use; empty or null for all. A client with such a list writes nothing that all configurations rest on, such as keys and trust lists */
+      /** @description Ids of credential configurations that the client may use; empty or null for all. A client with such a list cannot write objects that all configurations depend on, such as keys and trust lists */
       allowedIssuanceConfigs?: string[] | null;
       readonly clientId?: string;
       readonly tenantId?: string | null;
@@ -3078,53 +3078,53 @@ export interface components {
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     KeyChainCreation: {
       id?: string;
       description?: string | null;
-      /** @description Where its key is made, of `GET /key-chain/providers`; that of the tenant unless stated */
+      /** @description Provider that creates its key, one of `GET /key-chain/providers`. Default: that of the tenant */
       kmsProvider?: string;
       /**
-       * @description One usage; `usages` takes several. `access` takes the role `presentation:manage`, all others `issuance:manage`
+       * @description One usage; `usages` accepts several. `access` requires the role `presentation:manage`, all others `issuance:manage`
        * @enum {string}
        */
       usageType?: "access" | "signing" | "trustList" | "statusList";
       usages?: ("access" | "signing" | "trustList" | "statusList")[];
       /**
-       * @description ES256 unless stated
+       * @description Default: ES256
        * @enum {string}
        */
       algorithm?: "ES256" | "ES384" | "ES512" | "EdDSA";
-      /** @description Common name; the name of the tenant unless stated */
+      /** @description Common name. Default: the name of the tenant */
       subjectName?: string;
-      /** @description Of the issuer, in its certificates; readers of driving licences demand it. That of the tenant unless stated */
+      /** @description Country of the issuer in its certificates; readers of driving licences require it. Default: that of the tenant */
       country?: string;
-      /** @description Of the issuer, in its certificates; that of the tenant, else its name, unless stated */
+      /** @description Organization of the issuer in its certificates. Default: that of the tenant, otherwise its name */
       organization?: string;
-      /** @description Whether the key is rotated by interval */
+      /** @description True if the key is rotated by interval */
       rotationEnabled?: boolean;
-      /** @description 90 unless stated. Of former keys 24 are kept, so certValidityDays are at most 24 intervals: with 365 of them 16 days are the shortest */
+      /** @description Default: 90. 24 former keys are kept, so certValidityDays are at most 24 intervals: with 365 days the shortest interval is 16 days */
       rotationIntervalDays?: number;
-      /** @description Of certificates by the internal authority; 365 unless stated */
+      /** @description Validity of certificates of the internal authority. Default: 365 */
       certValidityDays?: number;
-      /** @description A key chain whose internal authority certifies this one, too: for `access` one that is for `access`, for others one that is for others. Otherwise it gets its own */
+      /** @description A key chain whose internal authority certifies this one, too: for `access` one for `access`, for other usages one for other usages. Default: its own authority */
       rootKeyChainId?: string;
-      /** @description Certified by itself: for trust lists alone, as wallets refuse everything else under such a key */
+      /** @description Self-signed: only for trust lists, since wallets reject everything else under such a key */
       selfSigned?: boolean;
     } & (unknown | unknown);
     KeyChainUpdate: {
       description?: string | null;
-      /** @description At least one, unless the key has none anyway */
+      /** @description At least one, unless the key has no usage */
       usages?: ("access" | "signing" | "trustList" | "statusList")[];
-      /** @description Issued by an external authority for the active key; they replace the present ones */
+      /** @description Certificates of an external authority for the active key; they replace the present ones */
       certificates?: string | string[];
-      /** @description Whether the key is rotated by interval */
+      /** @description True if the key is rotated by interval */
       rotationEnabled?: boolean;
-      /** @description 90 unless stated. Of former keys 24 are kept, so certValidityDays are at most 24 intervals: with 365 of them 16 days are the shortest */
+      /** @description Default: 90. 24 former keys are kept, so certValidityDays are at most 24 intervals: with 365 days the shortest interval is 16 days */
       rotationIntervalDays?: number;
-      /** @description Of certificates by the internal authority; 365 unless stated */
+      /** @description Validity of certificates of the internal authority. Default: 365 */
       certValidityDays?: number;
       readonly id?: string;
       readonly tenantId?: string;
@@ -3150,7 +3150,7 @@ export interface components {
       readonly previousCertificate?: string | null;
       /** @description Time at which everything that it signed has expired; it is published until then */
       readonly previousKeyExpiry?: string | null;
-      /** @description All that count still, newest first */
+      /** @description All valid former keys, newest first */
       readonly previousKeys?: {
         key: components["schemas"]["PublicKey"];
         /** @description PEM, leaf first */
@@ -3162,16 +3162,16 @@ export interface components {
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     KeyChainImport: {
       id?: string;
       description?: string | null;
-      /** @description Where its key is made, of `GET /key-chain/providers`; that of the tenant unless stated */
+      /** @description Provider that creates its key, one of `GET /key-chain/providers`. Default: that of the tenant */
       kmsProvider?: string;
       /**
-       * @description One usage; `usages` takes several. `access` takes the role `presentation:manage`, all others `issuance:manage`
+       * @description One usage; `usages` accepts several. `access` requires the role `presentation:manage`, all others `issuance:manage`
        * @enum {string}
        */
       usageType?: "access" | "signing" | "trustList" | "statusList";
@@ -3182,54 +3182,54 @@ export interface components {
       };
       /** @description PEM, leaf first. Absent: an internal authority certifies the key */
       certificates?: string | string[];
-      /** @description Common name; the name of the tenant unless stated */
+      /** @description Common name. Default: the name of the tenant */
       subjectName?: string;
-      /** @description Of the issuer, in its certificates; readers of driving licences demand it. That of the tenant unless stated */
+      /** @description Country of the issuer in its certificates; readers of driving licences require it. Default: that of the tenant */
       country?: string;
-      /** @description Of the issuer, in its certificates; that of the tenant, else its name, unless stated */
+      /** @description Organization of the issuer in its certificates. Default: that of the tenant, otherwise its name */
       organization?: string;
-      /** @description Whether the key is rotated by interval */
+      /** @description True if the key is rotated by interval */
       rotationEnabled?: boolean;
-      /** @description 90 unless stated. Of former keys 24 are kept, so certValidityDays are at most 24 intervals: with 365 of them 16 days are the shortest */
+      /** @description Default: 90. 24 former keys are kept, so certValidityDays are at most 24 intervals: with 365 days the shortest interval is 16 days */
       rotationIntervalDays?: number;
-      /** @description Of certificates by the internal authority; 365 unless stated */
+      /** @description Validity of certificates of the internal authority. Default: 365 */
       certValidityDays?: number;
-      /** @description A key chain whose internal authority certifies this one, too: for `access` one that is for `access`, for others one that is for others. Otherwise it gets its own */
+      /** @description A key chain whose internal authority certifies this one, too: for `access` one for `access`, for other usages one for other usages. Default: its own authority */
       rootKeyChainId?: string;
     } & (unknown | unknown);
     KeyChainRotation: {
-      /** @description Where this and all later keys are made, of `GET /key-chain/providers`; where they were unless stated */
+      /** @description Provider of this and all later keys, one of `GET /key-chain/providers`. Default: the present provider */
       provider?: string;
-      /** @description Another name of `provider` */
+      /** @description Alias of `provider` */
       kmsProvider?: string;
-      /** @description An attacker may have the present key: the public key is taken out of use in all key chains of the tenant, and certificates for it that internal authorities issued are revoked, so that nothing signed with it counts. A key chain that cannot be rotated signs nothing until it is replaced */
+      /** @description An attacker may have the present key: the public key is removed from all key chains of the tenant, and its certificates of internal authorities are revoked, so that nothing signed with it is valid. A key chain that cannot be rotated signs nothing until it is replaced */
       compromised?: boolean;
     };
     CertificateSigningRequest: {
-      /** @description Common name; that of the present certificate unless stated */
+      /** @description Common name. Default: that of the present certificate */
       subjectName?: string;
-      /** @description Of the issuer, in its certificates; readers of driving licences demand it. That of the tenant unless stated */
+      /** @description Country of the issuer in its certificates; readers of driving licences require it. Default: that of the tenant */
       country?: string;
-      /** @description Of the issuer, in its certificates; that of the tenant, else its name, unless stated */
+      /** @description Organization of the issuer in its certificates. Default: that of the tenant, otherwise its name */
       organization?: string;
-      /** @description Host names; that of `PUBLIC_URL` unless stated */
+      /** @description Host names. Default: that of `PUBLIC_URL` */
       dnsNames?: string[];
     };
     CertificateCreation: {
       id?: string;
-      /** @description The key: id of any certificate or key chain that has it */
+      /** @description Id of any certificate or key chain of the key */
       keyId: string;
       certUsageTypes: ("access" | "signing" | "trustList" | "statusList")[];
-      /** @description PEM, leaf first. Absent: the internal CA of the key makes a certificate */
+      /** @description PEM, leaf first. Absent: the internal CA of the key issues a certificate */
       crt?: string | string[];
-      /** @description Common name; the name of the tenant unless stated */
+      /** @description Common name. Default: the name of the tenant */
       subjectName?: string;
       description?: string | null;
     };
     CertificateUpdate: {
       description?: string | null;
       certUsageTypes?: ("access" | "signing" | "trustList" | "statusList")[];
-      /** @description Another name of `certUsageTypes`, also as answers show them. At least one, unless the key has none anyway */
+      /** @description Another name of `certUsageTypes`, also as answers show them. At least one, unless the key has no usage */
       usages?: (("access" | "signing" | "trustList" | "statusList") | {
         /** @enum {string} */
         usage: "access" | "signing" | "trustList" | "statusList";
@@ -3241,11 +3241,11 @@ export interface components {
           [key: string]: unknown;
         };
       })[];
-      /** @description Issued by an external authority for the key; they replace the present ones */
+      /** @description Certificates of an external authority for the key; they replace the present ones */
       crt?: string | string[];
       /** @description The id of the key chain */
       readonly id?: string;
-      /** @description Names the key: the id of the key chain that had it first */
+      /** @description Id of the key: the id of its first key chain */
       readonly keyId?: string;
       readonly tenantId?: string;
       /** Format: date-time */
@@ -3253,13 +3253,13 @@ export interface components {
       /** Format: date-time */
       readonly updatedAt?: string;
       readonly key?: components["schemas"]["Key"];
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     } & unknown;
     KeyCreation: {
       id?: string;
       description?: string | null;
-      /** @description Where its key is made, of `GET /key-chain/providers`; that of the tenant unless stated */
+      /** @description Provider that creates its key, one of `GET /key-chain/providers`. Default: that of the tenant */
       kmsProvider?: string;
       /** @description Private key on P-256, P-384, P-521 or Ed25519: PEM (PKCS#8 or SEC1) or JWK. It is never shown again */
       key?: string | {
@@ -3267,81 +3267,81 @@ export interface components {
       };
       /** @constant */
       usage?: "sign";
-      /** @description Nothing unless stated: POST /certs gives the key certificates for usages */
+      /** @description Default: none; POST /certs issues certificates for usages */
       usages?: ("access" | "signing" | "trustList" | "statusList")[];
       /**
-       * @description ES256 unless stated
+       * @description Default: ES256
        * @enum {string}
        */
       algorithm?: "ES256" | "ES384" | "ES512" | "EdDSA";
-      /** @description Common name; the name of the tenant unless stated */
+      /** @description Common name. Default: the name of the tenant */
       subjectName?: string;
-      /** @description Of the issuer, in its certificates; readers of driving licences demand it. That of the tenant unless stated */
+      /** @description Country of the issuer in its certificates; readers of driving licences require it. Default: that of the tenant */
       country?: string;
-      /** @description Of the issuer, in its certificates; that of the tenant, else its name, unless stated */
+      /** @description Organization of the issuer in its certificates. Default: that of the tenant, otherwise its name */
       organization?: string;
     } & unknown;
     StatusListCreation: {
-      /** @description Only credentials of this configuration get entries; null: all may */
+      /** @description Only credentials of this configuration get entries; null: credentials of any configuration */
       credentialConfigurationId?: string | null;
-      /** @description Signs the list; null: the tenant's default for status lists */
+      /** @description Key chain that signs the list; null: the default of the tenant for status lists */
       keyChainId?: string | null;
-      /** @description Entries of a list; `STATUS_CAPACITY` unless stated */
+      /** @description Entries of a list. Default: `STATUS_CAPACITY` */
       capacity?: number | null;
-      /** @description Bits per entry: 1 tells valid from revoked, more have room for suspended; `STATUS_BITS` unless stated */
+      /** @description Bits per entry: 1 for valid and revoked, 2 or more also for suspended. Default: `STATUS_BITS` */
       bits?: (1 | 2 | 4 | 8) | null;
-      /** @description Seconds that a list token is valid; `STATUS_TTL` unless stated */
+      /** @description Validity of a list token in seconds. Default: `STATUS_TTL` */
       ttl?: number | null;
-      /** @description Publishes changes at once; otherwise when the published token ends */
+      /** @description Publishes changes immediately; otherwise when the published token expires */
       immediateUpdate?: boolean | null;
-      /** @description Names the lists in one document; true unless stated */
+      /** @description Lists the addresses in one document. Default: true */
       enableAggregation?: boolean | null;
-      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
+      /** @description The former name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string | null;
     };
     StatusListUpdate: {
-      /** @description Only credentials of this configuration get entries; null: all may */
+      /** @description Only credentials of this configuration get entries; null: credentials of any configuration */
       credentialConfigurationId?: string | null;
-      /** @description Signs the list; null: the tenant's default for status lists */
+      /** @description Key chain that signs the list; null: the default of the tenant for status lists */
       keyChainId?: string | null;
-      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
+      /** @description The former name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string | null;
       readonly id?: string;
       readonly tenantId?: string;
       readonly bits?: 1 | 2 | 4 | 8;
       readonly capacity?: number;
-      /** @description Entries that credentials got. Processes take entries in advance: those that another process has taken and not yet given to a credential count as used here */
+      /** @description Entries of credentials. Processes reserve entries in advance: those that another process has reserved and not yet allocated to a credential are counted as used */
       readonly usedEntries?: number;
       readonly availableEntries?: number;
       readonly uri?: string;
-      /** @description Seconds that a token of the list is valid */
+      /** @description Validity of a token of the list in seconds */
       readonly ttl?: number;
       readonly immediateUpdate?: boolean;
       readonly enableAggregation?: boolean;
       /** Format: date-time */
       readonly createdAt?: string;
-      /** @description End of the token made last; null before the first */
+      /** @description Expiry of the last token; null before the first */
       readonly expiresAt?: string | null;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     TrustListInput: {
       id?: string;
       description?: string | null;
-      /** @description Signs the list; the first usable key chain for `trustList` unless stated */
+      /** @description Key chain that signs the list. Default: the first usable one for `trustList` */
       keyChainId?: string | null;
       entities: components["schemas"]["TrustListEntity"][];
-      /** @description In answers only; write `entities` */
+      /** @description Only in responses; write `entities` */
       entityConfig?: unknown;
-      /** @description What the list says about its scheme, in the shape of the document */
+      /** @description Scheme information of the list, in the structure of the document */
       data?: components["schemas"]["TrustListData"] | null;
-      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
+      /** @description The former name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string | null;
       readonly tenantId?: string;
       readonly tenant?: components["schemas"]["TenantReference"];
-      /** @description Null: the key chain that signed is gone since */
+      /** @description Null: the signing key chain was deleted */
       readonly cert?: components["schemas"]["Certificate"] | null;
-      /** @description Grows with every write and every signature */
+      /** @description Increases with every write and every signature */
       readonly sequenceNumber?: number;
       /** @description The signed list as it is published */
       readonly jwt?: string;
@@ -3352,7 +3352,7 @@ export interface components {
        * @description Time of the last signature
        */
       readonly updatedAt?: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     TrustListEntity: ({
@@ -3363,18 +3363,18 @@ export interface components {
       revocationKeyChainId?: string;
       info: components["schemas"]["TrustedEntityInfo"];
       /**
-       * @description In a list of public bodies (`EUPubEAAProvidersList`) alone; `notified` unless stated
+       * @description Only in a list of public bodies (`EUPubEAAProvidersList`). Default: `notified`
        * @enum {string}
        */
       status?: "notified" | "withdrawn";
       /**
        * Format: date-time
-       * @description Since when the status holds; since it was written unless stated
+       * @description Start of the status. Default: the time of the write
        */
       statusStartingTime?: string;
-      /** @description The older name of `issuerKeyChainId`. A request that has both with different values is rejected with 400 */
+      /** @description The former name of `issuerKeyChainId`. A request that has both with different values is rejected with 400 */
       issuerCertId?: string;
-      /** @description The older name of `revocationKeyChainId`. A request that has both with different values is rejected with 400 */
+      /** @description The former name of `revocationKeyChainId`. A request that has both with different values is rejected with 400 */
       revocationCertId?: string;
     } & (unknown | unknown)) | {
       /** @constant */
@@ -3384,23 +3384,23 @@ export interface components {
       revocationCertPem?: string;
       info: components["schemas"]["TrustedEntityInfo"];
       /**
-       * @description In a list of public bodies (`EUPubEAAProvidersList`) alone; `notified` unless stated
+       * @description Only in a list of public bodies (`EUPubEAAProvidersList`). Default: `notified`
        * @enum {string}
        */
       status?: "notified" | "withdrawn";
       /**
        * Format: date-time
-       * @description Since when the status holds; since it was written unless stated
+       * @description Start of the status. Default: the time of the write
        */
       statusStartingTime?: string;
     };
     TrustedEntityInfo: {
       name: string;
-      /** @description Of the texts here; `en` unless stated */
+      /** @description Language of these texts. Default: `en` */
       lang?: string;
-      /** @description A page about the entity; that of the tenant unless stated */
+      /** @description A page about the entity. Default: that of the tenant */
       uri?: string;
-      /** @description That of the tenant, for its own entities, or of the certificate unless stated */
+      /** @description Default: that of the tenant for its own entities, otherwise that of the certificate */
       country?: string;
       locality?: string;
       postalCode?: string;
@@ -3414,9 +3414,9 @@ export interface components {
       };
     };
     SchemeInformation: {
-      /** @description What the entities are, which says the types of their services: http://uri.etsi.org/19602/LoTEType/EUPIDProvidersList, http://uri.etsi.org/19602/LoTEType/EUWalletProvidersList, http://uri.etsi.org/19602/LoTEType/EUWRPACProvidersList, http://uri.etsi.org/19602/LoTEType/EUWRPRCProvidersList, http://uri.etsi.org/19602/LoTEType/EUPubEAAProvidersList, http://trust.ec.europa.eu/lists/mDL/mDLProvidersListType; without one of these, issuers of attestations of any kind */
+      /** @description Type of the list, which determines the types of its services: http://uri.etsi.org/19602/LoTEType/EUPIDProvidersList, http://uri.etsi.org/19602/LoTEType/EUWalletProvidersList, http://uri.etsi.org/19602/LoTEType/EUWRPACProvidersList, http://uri.etsi.org/19602/LoTEType/EUWRPRCProvidersList, http://uri.etsi.org/19602/LoTEType/EUPubEAAProvidersList, http://trust.ec.europa.eu/lists/mDL/mDLProvidersListType; without one of these, issuers of any attestations */
       LoTEType?: string;
-      /** @description The name of the tenant unless stated */
+      /** @description Default: the name of the tenant */
       SchemeOperatorName?: {
         lang: string;
         value: string;
@@ -3464,20 +3464,20 @@ export interface components {
     TrustListUpdate: {
       id?: string;
       description?: string | null;
-      /** @description Signs the list; the first usable key chain for `trustList` unless stated */
+      /** @description Key chain that signs the list. Default: the first usable one for `trustList` */
       keyChainId?: string | null;
       entities?: components["schemas"]["TrustListEntity"][];
-      /** @description In answers only; write `entities` */
+      /** @description Only in responses; write `entities` */
       entityConfig?: unknown;
-      /** @description What the list says about its scheme, in the shape of the document */
+      /** @description Scheme information of the list, in the structure of the document */
       data?: components["schemas"]["TrustListData"] | null;
-      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
+      /** @description The former name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string | null;
       readonly tenantId?: string;
       readonly tenant?: components["schemas"]["TenantReference"];
-      /** @description Null: the key chain that signed is gone since */
+      /** @description Null: the signing key chain was deleted */
       readonly cert?: components["schemas"]["Certificate"] | null;
-      /** @description Grows with every write and every signature */
+      /** @description Increases with every write and every signature */
       readonly sequenceNumber?: number;
       /** @description The signed list as it is published */
       readonly jwt?: string;
@@ -3488,11 +3488,11 @@ export interface components {
        * @description Time of the last signature
        */
       readonly updatedAt?: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     SignerConfirmation: {
-      /** @description Of the certificate that is confirmed, compared with what its operator published: SHA-256, base64url, or hex with or without colons */
+      /** @description Fingerprint of the confirmed certificate, compared with the one that its operator published: SHA-256, base64url, or hex with or without colons */
       fingerprint: string;
     };
     RegistrarConfigurationInput: {
@@ -3500,16 +3500,16 @@ export interface components {
       registrarUrl: string;
       /** @description OpenID provider of the registrar, found by OpenID Connect Discovery */
       oidcUrl: string;
-      /** @description Our client at the OpenID provider */
+      /** @description Client of the service at the OpenID provider */
       clientId: string;
       clientSecret?: string | null;
       /** @description Account at the registrar */
       username: string;
-      /** @description Of the account; sealed at rest and never shown again */
+      /** @description Password of the account; sealed at rest and never shown again */
       password: string;
       registrationCertificateAnchors?: string[] | null;
       registrationCertificateDefaults?: {
-        /** @description Where users read it */
+        /** @description Address of the policy for users */
         privacy_policy?: string;
         support_uri?: string;
         /** @description Purpose of the request, by language */
@@ -3517,7 +3517,7 @@ export interface components {
           lang: string;
           content: string;
         }[];
-        /** @description Who asks on behalf of the relying party, as the registrar names them */
+        /** @description Intermediary of the relying party, by its name at the registrar */
         intermediary?: string | {
           sub: string;
           sname?: string;
@@ -3531,7 +3531,7 @@ export interface components {
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     RegistrarConfigurationUpdate: {
@@ -3539,16 +3539,16 @@ export interface components {
       registrarUrl?: string;
       /** @description OpenID provider of the registrar, found by OpenID Connect Discovery */
       oidcUrl?: string;
-      /** @description Our client at the OpenID provider */
+      /** @description Client of the service at the OpenID provider */
       clientId?: string;
       clientSecret?: string | null;
       /** @description Account at the registrar */
       username?: string;
-      /** @description Of the account; sealed at rest and never shown again */
+      /** @description Password of the account; sealed at rest and never shown again */
       password?: string;
       registrationCertificateAnchors?: string[] | null;
       registrationCertificateDefaults?: {
-        /** @description Where users read it */
+        /** @description Address of the policy for users */
         privacy_policy?: string;
         support_uri?: string;
         /** @description Purpose of the request, by language */
@@ -3556,7 +3556,7 @@ export interface components {
           lang: string;
           content: string;
         }[];
-        /** @description Who asks on behalf of the relying party, as the registrar names them */
+        /** @description Intermediary of the relying party, by its name at the registrar */
         intermediary?: string | {
           sub: string;
           sname?: string;
@@ -3570,30 +3570,30 @@ export interface components {
       readonly createdAt?: string;
       /** Format: date-time */
       readonly updatedAt?: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     AccessCertificateOrder: {
-      /** @description A key chain that is for `access` and nothing else */
+      /** @description A key chain with only the usage `access` */
       keyChainId?: string;
-      /** @description Host names for the certificate; that of `PUBLIC_URL` unless stated */
+      /** @description Host names for the certificate. Default: that of `PUBLIC_URL` */
       dns?: string[];
-      /** @description Which relying party of the account; the first unless stated */
+      /** @description Relying party of the account. Default: the first */
       rpId?: string;
-      /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
+      /** @description The former name of `keyChainId`. A request that has both with different values is rejected with 400 */
       certId?: string;
     } & (unknown | unknown);
     RegistrationCertificateOrder: {
-      /** @description A certificate that was obtained elsewhere */
+      /** @description A certificate of another source */
       jwt?: string;
-      /** @description One that the registrar has issued */
+      /** @description A certificate that the registrar has issued */
       id?: string;
-      /** @description One to be obtained, in a configuration with the role `registrar:manage`. `credentials` is derived from the query unless given; `privacy_policy`, `support_uri` and `purpose` come from the defaults of the registrar configuration unless given, `purpose` first of all from `purpose` of the configuration */
+      /** @description A certificate to be issued, in a configuration with the role `registrar:manage`. `credentials` is derived from the query by default; `privacy_policy`, `support_uri` and `purpose` default to those of the registrar configuration, `purpose` primarily to `purpose` of the configuration */
       body?: {
-        /** @description Where users read it */
+        /** @description Address of the policy for users */
         privacy_policy?: string;
         support_uri?: string;
-        /** @description Who asks on behalf of the relying party, as the registrar names them */
+        /** @description Intermediary of the relying party, by its name at the registrar */
         intermediary?: string | {
           sub: string;
           sname?: string;
@@ -3619,47 +3619,47 @@ export interface components {
           };
         }[];
       };
-      /** @description What it is for: `credentials` follow from its query, which the certificate has to cover */
+      /** @description Its presentation configuration: `credentials` are derived from its query, which the certificate must cover */
       presentationConfigurationId?: string;
     } & (unknown | unknown | unknown);
     WebhookSecretUpdate: {
       /**
-       * @description `v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none
+       * @description `v1`: calls are signed (Standard Webhooks); `off`: they are not signed
        * @enum {string}
        */
       signing: "v1" | "off";
-      /** @description Time when the present secret was created; null if none was shown yet, so that no backend can verify signatures */
+      /** @description Time of creation of the present secret; null if none was returned yet, so that no backend can verify signatures */
       readonly createdAt?: string | null;
-      /** @description Former secrets that sign still, the newest first; at most 3 */
+      /** @description Former secrets that still sign, the newest first; at most 3 */
       readonly former?: {
         /** Format: date-time */
         createdAt: string;
         /**
          * Format: date-time
-         * @description Until then calls bear a signature of it, too
+         * @description Until then calls are also signed with it
          */
         signsUntil: string;
       }[];
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       readonly warnings?: components["schemas"]["Warning"][];
     };
     WebhookSecretRotation: {
-      /** @description Seconds that the secret so far goes on signing beside the new one; 86400 unless stated. With 0 nothing but the new one signs from now on */
+      /** @description Seconds that the present secret continues to sign together with the new one. Default: 86400. With 0 nothing but the new one signs from now on */
       overlapSeconds?: number | null;
       /**
-       * @description `v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none
+       * @description `v1`: calls are signed (Standard Webhooks); `off`: they are not signed
        * @enum {string}
        */
       readonly signing?: "v1" | "off";
-      /** @description Time when the present secret was created; null if none was shown yet, so that no backend can verify signatures */
+      /** @description Time of creation of the present secret; null if none was returned yet, so that no backend can verify signatures */
       readonly createdAt?: string | null;
-      /** @description Former secrets that sign still, the newest first; at most 3 */
+      /** @description Former secrets that still sign, the newest first; at most 3 */
       readonly former?: {
         /** Format: date-time */
         createdAt: string;
         /**
          * Format: date-time
-         * @description Until then calls bear a signature of it, too
+         * @description Until then calls are also signed with it
          */
         signsUntil: string;
       }[];
@@ -3667,17 +3667,17 @@ export interface components {
       readonly secret?: string;
     };
     ClaimsRequest: {
-      /** @description The session, as `POST /issuer/offer` or `/verifier/offer` named it */
+      /** @description The session id in the response of `POST /issuer/offer` or `/verifier/offer` */
       session: string;
       /** @description `reference` of that offer or presentation request; absent if it had none or if the session was erased */
       reference?: string;
       /** @description Credential to be issued */
       credential_configuration_id: string;
-      /** @description Who authorized it. Empty for a pre-authorized code. With the chained server the user at its upstream and the claims of the login; with an external server `sub` and claims of its access token. With the built-in one the claims of its own access token, which identify no user: its page authenticates none. */
+      /** @description Identity of the user. Empty for a pre-authorized code. With the chained server, the user at its upstream provider and the claims of the login; with an external server, `sub` and claims of its access token. With the built-in server, the claims of its own access token, which identify no user, since its page has no login. */
       identity: {
         /** @description Issuer of the identity: the login provider, or the server of the token */
         iss?: string;
-        /** @description The user at `iss`; without a login, a name of this offer */
+        /** @description The user at `iss`; without a login, an identifier of this offer */
         sub?: string;
         /** @description All claims of the verified tokens */
         token_claims?: {
@@ -3697,7 +3697,7 @@ export interface components {
       } | {
         [key: string]: unknown;
       }[];
-      /** @description Signer; an array beside an array of `values` */
+      /** @description Signer; an array for an array of `values` */
       issuer?: components["schemas"]["PresentedIssuer"] | components["schemas"]["PresentedIssuer"][];
       /** @description User authentication by the wallet, beside a confirmed transaction of TS12 (docs/verifying.md) */
       authentication?: {
@@ -3709,7 +3709,7 @@ export interface components {
         }[];
       };
       /**
-       * @description Why nothing was taken, in place of `values`: see docs/troubleshooting.md. `missing`: it did not come; `response_refused`: it was good, and something else of the response was not
+       * @description Reason for absent `values`, see docs/troubleshooting.md. `missing`: no presentation; `response_refused`: it was valid, but another part of the response was not
        * @enum {string}
        */
       error?: "malformed" | "issuer_typ" | "issuer_alg" | "issuer_key_unresolved" | "issuer_signature" | "untrusted_chain" | "certificate_expired" | "certificate_profile" | "x5c_contains_anchor" | "certificate_revoked" | "revocation_unavailable" | "unsupported_crit" | "unsupported_hash" | "duplicate_digest" | "duplicate_disclosure" | "unreferenced_disclosure" | "wrong_disclosure_length" | "malformed_disclosure" | "reserved_claim_name" | "claim_exists" | "forbidden_disclosure" | "malformed_sd" | "malformed_array_digest" | "nested_sd_alg" | "reserved_key" | "too_deep" | "credential_expired" | "credential_not_yet_valid" | "holder_binding_missing" | "holder_key_missing" | "kb_typ" | "kb_alg" | "kb_signature" | "kb_iat_window" | "kb_claim_missing" | "kb_claim_type" | "credential_audience" | "aud_mismatch" | "aud_not_string" | "nonce_mismatch" | "sd_hash_mismatch" | "transaction_data_missing" | "transaction_data_mismatch" | "transaction_data_alg" | "strong_authentication" | "digest_mismatch" | "duplicate_element" | "doctype_mismatch" | "signed_outside_certificate" | "issuer_country_mismatch" | "repeated_credential" | "unsupported_version" | "device_auth_missing" | "device_alg" | "device_signature" | "key_authorization" | "response_status" | "multiple_documents" | "format_mismatch" | "type_mismatch" | "missing_claim" | "value_mismatch" | "claim_set_unsatisfied" | "untrusted_authority" | "type_metadata_unavailable" | "type_metadata_invalid" | "type_metadata_broken" | "status_revoked" | "status_suspended" | "status_unknown" | "status_unavailable" | "status_invalid" | "missing" | "response_refused";
@@ -3720,9 +3720,9 @@ export interface components {
       subject: string;
       /** @description SHA-256 of that certificate, base64url */
       fingerprint: string;
-      /** @description SHA-256 of the anchor that vouches for it, base64url */
+      /** @description SHA-256 of its trust anchor, base64url */
       anchor: string;
-      /** @description Places of the anchor on trust lists; absent for a configured anchor */
+      /** @description Addresses of trust lists with the anchor; absent for a configured anchor */
       listed?: {
         entity: string;
         list: string;
@@ -3730,7 +3730,7 @@ export interface components {
       }[];
     };
     NotificationDelivery: {
-      /** @description The session, as `POST /issuer/offer` or `/verifier/offer` named it */
+      /** @description The session id in the response of `POST /issuer/offer` or `/verifier/offer` */
       session: string;
       /** @description `reference` of that offer or presentation request; absent if it had none or if the session was erased */
       reference?: string;
@@ -3743,12 +3743,12 @@ export interface components {
          */
         event: "credential_accepted" | "credential_failure" | "credential_deleted" | "credential_revoked";
         credentialConfigurationId: string;
-        /** @description In the words of the wallet, or of the service */
+        /** @description Text of the wallet or of the service */
         eventDescription?: string;
       };
     };
     PresentationDelivery: {
-      /** @description The session, as `POST /issuer/offer` or `/verifier/offer` named it */
+      /** @description The session id in the response of `POST /issuer/offer` or `/verifier/offer` */
       session: string;
       /** @description `reference` of that offer or presentation request; absent if it had none or if the session was erased */
       reference?: string;
@@ -3756,11 +3756,11 @@ export interface components {
       credentials: components["schemas"]["PresentedCredential"][];
     };
     WebStepQuestion: {
-      /** @description The session, as `POST /issuer/offer` or `/verifier/offer` named it */
+      /** @description The session id in the response of `POST /issuer/offer` or `/verifier/offer` */
       session: string;
       /** @description `reference` of that offer or presentation request; absent if it had none or if the session was erased */
       reference?: string;
-      /** @description The visit, as `{auth_session}` named it in the address of the page */
+      /** @description The visit, by `{auth_session}` in the address of the page */
       auth_session: string;
     };
     AccessToken: {
@@ -3777,7 +3777,7 @@ export interface components {
       [key: string]: unknown;
     };
     ConsoleLogin: {
-      /** @description OpenID provider of the operator, where they log in with the code flow and PKCE; absent: with the credentials of a client */
+      /** @description OpenID provider of the operator for the login with the code flow and PKCE; absent: login with the credentials of a client */
       provider?: {
         issuer: string;
         clientId: string;
@@ -3802,7 +3802,7 @@ export interface components {
     /** @description Client or user of an access token */
     Identity: {
       clientId: string;
-      /** @description Absent for an account that manages tenants and belongs to none */
+      /** @description Absent for an account that manages tenants */
       tenantId?: string;
       roles: components["schemas"]["Role"][];
     };
@@ -3822,11 +3822,11 @@ export interface components {
       } | null;
       /** @description Null: the global defaults */
       statusListConfig: components["schemas"]["StatusListConfig"] | null;
-      /** @description Where its next keys are made; null: as `KMS_CONFIG` says */
+      /** @description Provider of its next keys; null: the one of `KMS_CONFIG` */
       kms: string | null;
-      /** @description Rules that the tenant bound itself to */
+      /** @description Profile of the tenant */
       profile: ("haip" | "eu") | null;
-      /** @description When it is removed with everything that is its own; null: never */
+      /** @description Time of its automatic removal with all its data; null: never */
       endsAt: string | null;
       /** @description Its legal name; null: `name` */
       organization: string | null;
@@ -3882,11 +3882,11 @@ export interface components {
       } | null;
       /** @description Null: the global defaults */
       statusListConfig: components["schemas"]["StatusListConfig"] | null;
-      /** @description Where its next keys are made; null: as `KMS_CONFIG` says */
+      /** @description Provider of its next keys; null: the one of `KMS_CONFIG` */
       kms: string | null;
-      /** @description Rules that the tenant bound itself to */
+      /** @description Profile of the tenant */
       profile: ("haip" | "eu") | null;
-      /** @description When it is removed with everything that is its own; null: never */
+      /** @description Time of its automatic removal with all its data; null: never */
       endsAt: string | null;
       /** @description Its legal name; null: `name` */
       organization: string | null;
@@ -3912,26 +3912,26 @@ export interface components {
         createdAt: string;
         /** Format: date-time */
         updatedAt: string;
-        /** @description Shown once, when new */
+        /** @description Shown once, after its creation */
         secret?: string;
       }[];
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description Allowed, but some wallets or readers will reject it */
     Warning: {
-      /** @description What says so, such as `RFC 9901 section 9.5`, or `HAIP 1.0 section 5.1` under a profile */
+      /** @description Source of the rule, such as `RFC 9901 section 9.5`, or `HAIP 1.0 section 5.1` under a profile */
       rule: string;
       /** @description Path of the property, dotted; empty for the whole document */
       member: string;
-      /** @description Who refuses, or is harmed */
+      /** @description Party that rejects it, or is harmed */
       concerns: string;
-      /** @description What happens as it is */
+      /** @description Effect of the present value */
       message: string;
       /** @description What to change */
       change: string;
     };
-    /** @description The id of what was deleted */
+    /** @description The id of the deleted object */
     Deleted: {
       id: string;
     };
@@ -3950,7 +3950,7 @@ export interface components {
       uri: string;
       session: string;
       crossDeviceUri?: string;
-      /** @description A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it can take what it offers, like the link itself. Absent with dc-api, and with `requireResponseCode: true` */
+      /** @description A page for the user, with the QR code, the link and the offered or requested data; see docs/pages-for-users.md. Like the link, it lets any holder accept the offer. Absent with dc-api, and with `requireResponseCode: true` */
       pageUrl?: string;
       /** @description Experimental: the offer for the Digital Credentials API */
       dcApi?: {
@@ -3959,55 +3959,55 @@ export interface components {
           [key: string]: unknown;
         };
       };
-      /** @description Absent where there is nothing to warn of */
+      /** @description Absent without warnings */
       warnings?: components["schemas"]["Warning"][];
     };
     IssuanceConfiguration: {
-      /** @description How wallets show the issuer, by language; an empty list says nothing of it */
+      /** @description Display of the issuer in wallets, by language; an empty list omits it */
       display: components["schemas"]["DisplayInfoOutput"][];
-      /** @description How pages for users look beside that; see docs/pages-for-users.md */
+      /** @description Further design of end-user pages; see docs/pages-for-users.md */
       pages?: components["schemas"]["PageSettings"] | null;
-      /** @description Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials are signed by `keyChainId` of their configuration */
+      /** @description Key chain with the usage `signing` for access tokens of wallets. Default: the oldest one with this usage. Credentials are signed by `keyChainId` of their configuration */
       signingKeyId?: string | null;
-      /** @description Most keys, and so credentials, in one credential request; 0 and 1 allow one */
+      /** @description Maximum number of keys, and thus credentials, in one credential request; 0 and 1 allow one */
       batchSize: number;
-      /** @description Refuses access tokens that are not bound to a key (RFC 9449) */
+      /** @description Rejects access tokens that are not bound to a key (RFC 9449) */
       dPopRequired: boolean;
       /** @enum {string} */
       dPopNonce: "off" | "optional" | "required";
       walletAttestationRequired: boolean;
-      /** @description Addresses of lists of trusted entities (ETSI TS 119 602) as compact JWS with `x5c` (JAdES baseline B-B), at most 2 MiB, used for an hour at most and never past `NextUpdate`. Certificates of services of the types `http://uri.etsi.org/19602/SvcType/WalletSolution/Issuance` and `…/WalletProvider` vouch for wallet and key attestations, those of `…/WalletSolution/Revocation` of the same entity for their status; a service with a `ServiceStatus` does not count */
+      /** @description Addresses of lists of trusted entities (ETSI TS 119 602) as compact JWS with `x5c` (JAdES baseline B-B), at most 2 MiB, used for an hour at most and never past `NextUpdate`. Certificates of services of the types `http://uri.etsi.org/19602/SvcType/WalletSolution/Issuance` and `…/WalletProvider` are trusted for wallet and key attestations, those of `…/WalletSolution/Revocation` of the same entity for their status; a service with a `ServiceStatus` is ignored */
       walletProviderTrustLists: string[];
-      /** @description who may sign these lists: the certificate of a signer or of its CA, one PEM each; a list that none of them vouches for is not used. Left out, the lists are fetched when they are written, and their signers stand here from then on; lists of this service are signed by its own keys */
+      /** @description Allowed signers of these lists: the certificate of a signer or of its CA, one PEM each; a list that none of them certifies is not used. If it is absent, the lists are fetched when they are written, and their signers are stored here from then on. Lists of this service are signed by its own keys */
       walletProviderTrustListCertificates: string[];
-      /** @description Signature algorithms that count where wallets, their providers and registered clients sign: proofs and the keys that credentials are bound to, attestations, DPoP proofs and client assertions. Metadata name them. All of them unless stated, under the profile `eu` all but `EdDSA`, which the ECCG has not agreed to. The keys of the tenant itself are not concerned */
+      /** @description Accepted signature algorithms of wallets, their providers and registered clients: proofs and the keys that credentials are bound to, attestations, DPoP proofs and client assertions. Metadata list them. Default: all of them, under the profile `eu` all except `EdDSA`, which is not an agreed algorithm of the ECCG. The keys of the tenant are not affected */
       algorithms?: ("ES256" | "ES384" | "ES512" | "EdDSA")[] | null;
-      /** @description Oldest wallet attestation by its `iat`, which it then needs; until it expires unless stated */
+      /** @description Maximum age of a wallet attestation by its `iat`, which is then required. Default: until it expires */
       attestationMaxAgeSeconds?: number | null;
       /** @enum {string} */
       attestationChallenge: "required" | "optional";
-      /** @description Seconds for which wallet providers shall still keep the status of the wallet attestations that wallets send (`preferred_client_status_period` of the metadata, TS3 1.5 section 2.4); for credentials that follow that status, as long as they are to live. Whatever wallets like unless stated */
+      /** @description Seconds for which wallet providers have to maintain the status of the wallet attestations that wallets send (`preferred_client_status_period` of the metadata, TS3 1.5 section 2.4); for credentials that follow that status, at least their lifetime. Default: the choice of the wallet */
       preferredClientStatusPeriod?: number | null;
-      /** @description Wallets that authenticate by `private_key_jwt`, and in no other way */
+      /** @description Wallets that authenticate only by `private_key_jwt` */
       walletClients: components["schemas"]["WalletClientOutput"][];
-      /** @description What is known of single providers of attested wallets, beyond that the lists name them */
+      /** @description Settings for single wallet providers on the lists */
       walletProviders: components["schemas"]["WalletProviderOutput"][];
-      /** @description The server that is part of the issuer */
+      /** @description The built-in authorization server */
       builtInAs?: {
-        /** @description false: it is no server of this issuer. Metadata do not name it, its endpoints are not found, and its access tokens end. Offers by pre-authorized code and configurations with `iaeActions` need it */
+        /** @description false: it is disabled. Metadata do not contain it, its endpoints return 404, and its access tokens become invalid. Offers by pre-authorized code and configurations with `iaeActions` require it */
         enabled: boolean;
-        /** @description Lets wallets begin without an offer. The page asks for approval and knows no user, so anybody gets what has no `iaeActions`. At the chained and external servers wallets may always begin so */
+        /** @description Lets wallets begin without an offer. The page asks for approval without a login, so any user gets the credentials that have no `iaeActions`. At the chained and external servers wallets may always begin without an offer */
         walletInitiated: boolean;
       } | null;
-      /** @description Issuers of external authorization servers, letter by letter as their metadata and tokens name them. Their access tokens are JWTs signed with a key that the server publishes, `typ` `at+jwt`, `JWT` or none, with `iss`, `exp`, `sub`, `aud` containing `<PUBLIC_URL>/<tenant>`, and `authorization_details` of type `openid_credential` or, without any, `scope`, which say what they cover; `cnf.jkt` binds them by DPoP; `issuer_state` leads to the offer. Symmetric algorithms and ID tokens are refused */
+      /** @description Issuers of external authorization servers, exactly as in their metadata and tokens. Their access tokens are JWTs signed with a key that the server publishes, `typ` `at+jwt`, `JWT` or none, with `iss`, `exp`, `sub`, `aud` containing `<PUBLIC_URL>/<tenant>`, and `authorization_details` of type `openid_credential` or, without any, `scope`, which list the credentials that they cover; `cnf.jkt` binds them by DPoP; `issuer_state` identifies the offer. Symmetric algorithms and ID tokens are rejected */
       authServers: string[];
-      /** @description A server that has users log in at your OpenID provider; register `<PUBLIC_URL>/<tenant>/chained-as/callback` there. Claims of the login reach the claims webhook as `identity` */
+      /** @description A server where users log in at your OpenID provider; register `<PUBLIC_URL>/<tenant>/chained-as/callback` there. The claims webhook gets the claims of the login as `identity` */
       chainedAs?: components["schemas"]["ChainedAsConfigOutput"] | null;
-      /** @description Stands first in the metadata, where many wallets take it, and offers that name no server are for it. `built-in`, one of `authServers`, or the enabled chained server as `<PUBLIC_URL>/<tenant>/chained-as`; unless stated external servers come first, then the chained one, then the built-in one */
+      /** @description Listed first in the metadata, since many wallets use the first one, and used by offers without a server. `built-in`, one of `authServers`, or the enabled chained server as `<PUBLIC_URL>/<tenant>/chained-as`. Default: external servers first, then the chained one, then the built-in one */
       preferredAuthServer?: string | null;
-      /** @description The registration certificate of the issuer, by value in `issuer_info` of the metadata (ETSI TS 119 472-3 section 4.2.3): brought along as jwt, or issued by the registrar of the tenant, with the role `registrar:manage`. It has to cover every type that is issued, and `provided_attestations` of body follow from these unless given. Demanded under the profile `eu` */
+      /** @description The registration certificate of the issuer, by value in `issuer_info` of the metadata (ETSI TS 119 472-3 section 4.2.3): sent as jwt, or issued by the registrar of the tenant, with the role `registrar:manage`. It must cover every type that is issued; `provided_attestations` of body are derived from these by default. Required under the profile `eu` */
       registrationCert?: components["schemas"]["RegistrationCertificateRequestOutput"] | null;
-      /** @description lifetime of refresh tokens, also beyond the session of the offer; claims that came with the offer end with that session. 0 issues and takes none */
+      /** @description Lifetime of refresh tokens, also beyond the session of the offer; claims of the offer are removed with that session. 0: no refresh tokens */
       refreshTokenSeconds: number;
       /**
        * @description encrypted credential requests
@@ -4026,51 +4026,51 @@ export interface components {
       updatedAt: string;
     };
     WrittenIssuanceConfiguration: {
-      /** @description How wallets show the issuer, by language; an empty list says nothing of it */
+      /** @description Display of the issuer in wallets, by language; an empty list omits it */
       display: components["schemas"]["DisplayInfoOutput"][];
-      /** @description How pages for users look beside that; see docs/pages-for-users.md */
+      /** @description Further design of end-user pages; see docs/pages-for-users.md */
       pages?: components["schemas"]["PageSettings"] | null;
-      /** @description Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials are signed by `keyChainId` of their configuration */
+      /** @description Key chain with the usage `signing` for access tokens of wallets. Default: the oldest one with this usage. Credentials are signed by `keyChainId` of their configuration */
       signingKeyId?: string | null;
-      /** @description Most keys, and so credentials, in one credential request; 0 and 1 allow one */
+      /** @description Maximum number of keys, and thus credentials, in one credential request; 0 and 1 allow one */
       batchSize: number;
-      /** @description Refuses access tokens that are not bound to a key (RFC 9449) */
+      /** @description Rejects access tokens that are not bound to a key (RFC 9449) */
       dPopRequired: boolean;
       /** @enum {string} */
       dPopNonce: "off" | "optional" | "required";
       walletAttestationRequired: boolean;
-      /** @description Addresses of lists of trusted entities (ETSI TS 119 602) as compact JWS with `x5c` (JAdES baseline B-B), at most 2 MiB, used for an hour at most and never past `NextUpdate`. Certificates of services of the types `http://uri.etsi.org/19602/SvcType/WalletSolution/Issuance` and `…/WalletProvider` vouch for wallet and key attestations, those of `…/WalletSolution/Revocation` of the same entity for their status; a service with a `ServiceStatus` does not count */
+      /** @description Addresses of lists of trusted entities (ETSI TS 119 602) as compact JWS with `x5c` (JAdES baseline B-B), at most 2 MiB, used for an hour at most and never past `NextUpdate`. Certificates of services of the types `http://uri.etsi.org/19602/SvcType/WalletSolution/Issuance` and `…/WalletProvider` are trusted for wallet and key attestations, those of `…/WalletSolution/Revocation` of the same entity for their status; a service with a `ServiceStatus` is ignored */
       walletProviderTrustLists: string[];
-      /** @description who may sign these lists: the certificate of a signer or of its CA, one PEM each; a list that none of them vouches for is not used. Left out, the lists are fetched when they are written, and their signers stand here from then on; lists of this service are signed by its own keys */
+      /** @description Allowed signers of these lists: the certificate of a signer or of its CA, one PEM each; a list that none of them certifies is not used. If it is absent, the lists are fetched when they are written, and their signers are stored here from then on. Lists of this service are signed by its own keys */
       walletProviderTrustListCertificates: string[];
-      /** @description Signature algorithms that count where wallets, their providers and registered clients sign: proofs and the keys that credentials are bound to, attestations, DPoP proofs and client assertions. Metadata name them. All of them unless stated, under the profile `eu` all but `EdDSA`, which the ECCG has not agreed to. The keys of the tenant itself are not concerned */
+      /** @description Accepted signature algorithms of wallets, their providers and registered clients: proofs and the keys that credentials are bound to, attestations, DPoP proofs and client assertions. Metadata list them. Default: all of them, under the profile `eu` all except `EdDSA`, which is not an agreed algorithm of the ECCG. The keys of the tenant are not affected */
       algorithms?: ("ES256" | "ES384" | "ES512" | "EdDSA")[] | null;
-      /** @description Oldest wallet attestation by its `iat`, which it then needs; until it expires unless stated */
+      /** @description Maximum age of a wallet attestation by its `iat`, which is then required. Default: until it expires */
       attestationMaxAgeSeconds?: number | null;
       /** @enum {string} */
       attestationChallenge: "required" | "optional";
-      /** @description Seconds for which wallet providers shall still keep the status of the wallet attestations that wallets send (`preferred_client_status_period` of the metadata, TS3 1.5 section 2.4); for credentials that follow that status, as long as they are to live. Whatever wallets like unless stated */
+      /** @description Seconds for which wallet providers have to maintain the status of the wallet attestations that wallets send (`preferred_client_status_period` of the metadata, TS3 1.5 section 2.4); for credentials that follow that status, at least their lifetime. Default: the choice of the wallet */
       preferredClientStatusPeriod?: number | null;
-      /** @description Wallets that authenticate by `private_key_jwt`, and in no other way */
+      /** @description Wallets that authenticate only by `private_key_jwt` */
       walletClients: components["schemas"]["WalletClientOutput"][];
-      /** @description What is known of single providers of attested wallets, beyond that the lists name them */
+      /** @description Settings for single wallet providers on the lists */
       walletProviders: components["schemas"]["WalletProviderOutput"][];
-      /** @description The server that is part of the issuer */
+      /** @description The built-in authorization server */
       builtInAs?: {
-        /** @description false: it is no server of this issuer. Metadata do not name it, its endpoints are not found, and its access tokens end. Offers by pre-authorized code and configurations with `iaeActions` need it */
+        /** @description false: it is disabled. Metadata do not contain it, its endpoints return 404, and its access tokens become invalid. Offers by pre-authorized code and configurations with `iaeActions` require it */
         enabled: boolean;
-        /** @description Lets wallets begin without an offer. The page asks for approval and knows no user, so anybody gets what has no `iaeActions`. At the chained and external servers wallets may always begin so */
+        /** @description Lets wallets begin without an offer. The page asks for approval without a login, so any user gets the credentials that have no `iaeActions`. At the chained and external servers wallets may always begin without an offer */
         walletInitiated: boolean;
       } | null;
-      /** @description Issuers of external authorization servers, letter by letter as their metadata and tokens name them. Their access tokens are JWTs signed with a key that the server publishes, `typ` `at+jwt`, `JWT` or none, with `iss`, `exp`, `sub`, `aud` containing `<PUBLIC_URL>/<tenant>`, and `authorization_details` of type `openid_credential` or, without any, `scope`, which say what they cover; `cnf.jkt` binds them by DPoP; `issuer_state` leads to the offer. Symmetric algorithms and ID tokens are refused */
+      /** @description Issuers of external authorization servers, exactly as in their metadata and tokens. Their access tokens are JWTs signed with a key that the server publishes, `typ` `at+jwt`, `JWT` or none, with `iss`, `exp`, `sub`, `aud` containing `<PUBLIC_URL>/<tenant>`, and `authorization_details` of type `openid_credential` or, without any, `scope`, which list the credentials that they cover; `cnf.jkt` binds them by DPoP; `issuer_state` identifies the offer. Symmetric algorithms and ID tokens are rejected */
       authServers: string[];
-      /** @description A server that has users log in at your OpenID provider; register `<PUBLIC_URL>/<tenant>/chained-as/callback` there. Claims of the login reach the claims webhook as `identity` */
+      /** @description A server where users log in at your OpenID provider; register `<PUBLIC_URL>/<tenant>/chained-as/callback` there. The claims webhook gets the claims of the login as `identity` */
       chainedAs?: components["schemas"]["ChainedAsConfigOutput"] | null;
-      /** @description Stands first in the metadata, where many wallets take it, and offers that name no server are for it. `built-in`, one of `authServers`, or the enabled chained server as `<PUBLIC_URL>/<tenant>/chained-as`; unless stated external servers come first, then the chained one, then the built-in one */
+      /** @description Listed first in the metadata, since many wallets use the first one, and used by offers without a server. `built-in`, one of `authServers`, or the enabled chained server as `<PUBLIC_URL>/<tenant>/chained-as`. Default: external servers first, then the chained one, then the built-in one */
       preferredAuthServer?: string | null;
-      /** @description The registration certificate of the issuer, by value in `issuer_info` of the metadata (ETSI TS 119 472-3 section 4.2.3): brought along as jwt, or issued by the registrar of the tenant, with the role `registrar:manage`. It has to cover every type that is issued, and `provided_attestations` of body follow from these unless given. Demanded under the profile `eu` */
+      /** @description The registration certificate of the issuer, by value in `issuer_info` of the metadata (ETSI TS 119 472-3 section 4.2.3): sent as jwt, or issued by the registrar of the tenant, with the role `registrar:manage`. It must cover every type that is issued; `provided_attestations` of body are derived from these by default. Required under the profile `eu` */
       registrationCert?: components["schemas"]["RegistrationCertificateRequestOutput"] | null;
-      /** @description lifetime of refresh tokens, also beyond the session of the offer; claims that came with the offer end with that session. 0 issues and takes none */
+      /** @description Lifetime of refresh tokens, also beyond the session of the offer; claims of the offer are removed with that session. 0: no refresh tokens */
       refreshTokenSeconds: number;
       /**
        * @description encrypted credential requests
@@ -4087,96 +4087,96 @@ export interface components {
       createdAt: string;
       /** Format: date-time */
       updatedAt: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
     CredentialConfiguration: {
       /** @description `credential_configuration_id` of wallets and offers */
       id: string;
-      /** @description What wallets are told, and the format */
+      /** @description Published metadata of the credential, and its format */
       config: components["schemas"]["CredentialConfigOutput"];
       /** @description For administrators, and in the metadata of a hosted type */
       description?: string | null;
-      /** @description dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. What the metadata say of claims (`mandatory`, `sd`) holds for every credential */
+      /** @description dc+sd-jwt: the type, or its metadata, which the service hosts if they name no type. The rules of the metadata for claims (`mandatory`, `sd`) apply to every credential */
       vct?: (string | components["schemas"]["TypeMetadataOutput"]) | null;
-      /** @description Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: what it is made of (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the configuration deleted, until this is set to false; leaving it out keeps it. Then wallets refuse a changed document for the credentials that are out */
+      /** @description Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: its sources (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the configuration deleted, until this is set to false; leaving it out keeps it. After that, wallets reject a changed document for issued credentials */
       vctIntegrity?: boolean | null;
-      /** @description Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. mso_mdoc: elements, flat or keyed by namespace */
+      /** @description Static claims, the same for every holder; used if neither the offer nor `claimsWebhook` provides claims. mso_mdoc: elements, flat or keyed by namespace */
       claims?: Record<string, never> | null;
       /** @description Called for the claims when a wallet requests the credential; see `claims` among the webhooks */
       claimsWebhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
-        /** @description A header that the call bears; without it none */
+        /** @description Header with an API key; optional */
         auth?: {
           /** @constant */
           type: "apiKey";
           config: {
-            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            /** @description Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-` */
             headerName: string;
-            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            /** @description The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address and header, that keeps the stored value */
             value: string;
           };
         };
       } | null;
-      /** @description Notified of the fate of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` among the webhooks */
+      /** @description Called for notifications of the wallet about a credential, unless the offer has a `notifyWebhook`; see `notification` among the webhooks */
       notificationWebhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
-        /** @description A header that the call bears; without it none */
+        /** @description Header with an API key; optional */
         auth?: {
           /** @constant */
           type: "apiKey";
           config: {
-            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            /** @description Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-` */
             headerName: string;
-            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            /** @description The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address and header, that keeps the stored value */
             value: string;
           };
         };
       } | null;
-      /** @description What the user does before, in this order, in an interactive authorization. Naming a presentation takes the role `presentation:manage` or `presentation:request`. With any, the credential is issued in no other way: not by pre-authorized code, pushed request or external server */
+      /** @description Steps of the user before the issuance, in this order, in an interactive authorization. A presentation requires the role `presentation:manage` or `presentation:request`. With any step, the credential is issued only in this way: not by pre-authorized code, pushed request or external server */
       iaeActions?: components["schemas"]["InteractiveActionOutput"][] | null;
-      /** @description Tells wallets, as `disclosure_policy` of the metadata, whom to show it to; not enforced here */
+      /** @description `disclosure_policy` of the metadata: the relying parties that wallets may present it to; not enforced by the service */
       embeddedDisclosurePolicy?: components["schemas"]["DisclosurePolicyOutput"] | null;
-      /** @description dc+sd-jwt: claims that holders may withhold. `_sd` lists properties of an object or positions of an array; other names and positions lead to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}` */
+      /** @description dc+sd-jwt: claims that holders may withhold. `_sd` lists properties of an object or positions of an array; other names and positions contain to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}` */
       disclosureFrame?: Record<string, never> | null;
       /** @description Binds each credential to a key that the wallet proves; an mdoc is always bound */
       keyBinding: boolean;
       /** @description at least one; default jwt, with keyAttestationsRequired both */
       proofTypes?: ("jwt" | "attestation")[];
-      /** @description Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted. Under the profile `eu` any attestation unless stated */
+      /** @description Keys require an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted. Default under the profile `eu`: any attestation */
       keyAttestationsRequired?: {
-        /** @description Accepted attack resistance of the key store, such as `iso_18045_high`, at least one; any unless stated */
+        /** @description Accepted attack resistance of the key storage, such as `iso_18045_high`, at least one. Default: any */
         key_storage?: string[];
-        /** @description Accepted resistance of the user authentication that opens the key, at least one; any unless stated */
+        /** @description Accepted attack resistance of the user authentication for the key, at least one. Default: any */
         user_authentication?: string[];
-        /** @description Seconds for which wallet providers shall still keep the status of the attestation (TS3 1.5 section 2.4); for credentials that follow it, as long as they are to live. Whatever wallets like unless stated */
+        /** @description Seconds for which wallet providers have to maintain the status of the attestation (TS3 1.5 section 2.4); for credentials that follow it, at least their lifetime. Default: the choice of the wallet */
         preferred_key_storage_status_period?: number;
       } | null;
-      /** @description How often wallets present one copy, and how many they hold (ETSI TS 119 472-3 section 4.2.4.2); `credential_reuse_policy` of the metadata. Its batch sizes count in place of `batchSize` of the issuer. Demanded under the profile `eu` */
+      /** @description How often wallets present one copy, and how many copies they store (ETSI TS 119 472-3 section 4.2.4.2); `credential_reuse_policy` of the metadata. Its batch sizes replace `batchSize` of the issuer. Required under the profile `eu` */
       credentialReusePolicy?: components["schemas"]["CredentialReusePolicy"] | null;
-      /** @description Key chain with the usage `signing` that signs it; the oldest such one unless stated */
+      /** @description Key chain with the usage `signing` that signs it. Default: the oldest one with this usage */
       keyChainId?: string | null;
-      /** @description Gives each credential an entry in a status list; without it none can be revoked */
+      /** @description Gives each credential an entry in a status list; credentials without an entry cannot be revoked */
       statusManagement: boolean;
-      /** @description Credentials end with their wallet: they expire before the time until which its provider keeps the status of the wallet and of its keys, and with statusManagement they are revoked when it revokes one of them. True unless stated where attestations of wallets or of keys are required; see docs/wallet-attestations.md */
+      /** @description Credentials follow their wallet: they expire before the time until which its provider maintains the status of the wallet and of its keys, and with statusManagement they are revoked when it revokes one of them. Default: true if attestations of wallets or keys are required; see docs/wallet-attestations.md */
       followWalletStatus?: boolean | null;
-      /** @description How many credential requests one session (offer) answers with it at most, renewals included, whichever wallet asks; 100 unless stated. Later ones are denied */
+      /** @description Maximum number of credential requests that one session (offer) answers with it, renewals included, for all wallets together. Default: 100. Further requests are denied */
       maxIssuances?: number | null;
-      /** @description Claims that say whom a credential is about, for `POST /credentials/revoke-by-subject`: paths such as `[["personal_administrative_number"]]`, of an mdoc namespace and element. A keyed hash of their values is kept while the credential lives; claims without them are not issued. Needs statusManagement */
+      /** @description Claims that identify the subject of a credential, for `POST /credentials/revoke-by-subject`: paths such as `[["personal_administrative_number"]]`, for an mdoc namespace and element. A keyed hash of their values is stored while the credential is valid; credentials without these claims are not issued. Requires statusManagement */
       subjectClaims?: string[][] | null;
-      /** @description Credentials of a new request of a session revoke those that it answered with before, so that a holder has one active set. Needs statusManagement, and an offer for each holder: wallets that share one take each other their credentials */
+      /** @description The credentials of a new request revoke those of earlier requests of the session, so that a holder has one active set. Requires statusManagement, and a separate offer for each holder: wallets that share an offer revoke the credentials of each other */
       oneActiveSet?: boolean | null;
-      /** @description seconds from 60 to 100 years; without it an SD-JWT VC does not expire and an mdoc lives 90 days. It is never exceeded: the end is rounded down, to the day above two days and to the hour from two hours on; below, each copy loses a random part of up to a tenth */
+      /** @description seconds, from 60 to 100 years; without it an SD-JWT VC does not expire and an mdoc is valid for 90 days. It is never exceeded: the expiry is rounded down, to the day above two days and to the hour from two hours on; below, each copy expires earlier by a random part of up to a tenth */
       lifeTime?: number | null;
-      /** @description JSON Schema 2020-12 that claims of every source have to fit. dc+sd-jwt: a text with `contentEncoding` `base64` is issued as a data URI of its `contentMediaType`; claims that it and the frame know leave a decoy where they are absent. References to other documents are refused, and so are more than 500 subschemas, 2,000 keywords, 64 levels, or 100 patterns of 10,000 characters together */
+      /** @description JSON Schema 2020-12 that validates claims of every source. dc+sd-jwt: a text with `contentEncoding` `base64` is issued as a data URI of its `contentMediaType`; absent claims of the schema and the frame are replaced by decoys. References to other documents are rejected, as are more than 500 subschemas, 2,000 keywords, 64 levels, or 100 patterns of 10,000 characters together */
       schema?: Record<string, never> | null;
-      /** @description The same, by its older name */
+      /** @description Same value, under its former name */
       certId: string | null;
       /** @description Null: the default of the tenant signs */
       keyChain: components["schemas"]["KeyChain"] | null;
-      /** @description The same, by its older name */
+      /** @description Same value, under its former name */
       cert: components["schemas"]["Certificate"] | null;
       tenant: components["schemas"]["TenantReference"];
       /** Format: date-time */
@@ -4184,7 +4184,7 @@ export interface components {
       /** Format: date-time */
       updatedAt: string;
     };
-    /** @description A key with the certificates that prove whose it is */
+    /** @description A key with its certificates */
     KeyChain: {
       id: string;
       tenantId: string;
@@ -4215,7 +4215,7 @@ export interface components {
       previousCertificate: string | null;
       /** @description Time at which everything that it signed has expired; it is published until then */
       previousKeyExpiry: string | null;
-      /** @description All that count still, newest first */
+      /** @description All valid former keys, newest first */
       previousKeys: {
         key: components["schemas"]["PublicKey"];
         /** @description PEM, leaf first */
@@ -4238,11 +4238,11 @@ export interface components {
       alg: string;
       use: string;
     };
-    /** @description A certificate chain and the key that it is for */
+    /** @description A certificate chain and its key */
     Certificate: {
       /** @description The id of the key chain */
       id: string;
-      /** @description Names the key: the id of the key chain that had it first */
+      /** @description Id of the key: the id of its first key chain */
       keyId: string;
       tenantId: string;
       description: string | null;
@@ -4260,7 +4260,7 @@ export interface components {
         cert: {
           /** @description The id of the key chain */
           id: string;
-          /** @description Names the key: the id of the key chain that had it first */
+          /** @description Id of the key: the id of its first key chain */
           keyId: string;
           tenantId: string;
           description: string | null;
@@ -4274,9 +4274,9 @@ export interface components {
       }[];
       key: components["schemas"]["Key"];
     };
-    /** @description A key; its private half is never shown */
+    /** @description A key; its private part is never shown */
     Key: {
-      /** @description The id of the key chain that had it first */
+      /** @description The id of its first key chain */
       id: string;
       description: string | null;
       tenantId: string;
@@ -4284,7 +4284,7 @@ export interface components {
       /** @constant */
       usage: "sign";
       kmsProvider: string;
-      /** @description All that are for this key */
+      /** @description All certificates of this key */
       certificates: {
         id: string;
       }[];
@@ -4296,97 +4296,97 @@ export interface components {
     WrittenCredentialConfiguration: {
       /** @description `credential_configuration_id` of wallets and offers */
       id: string;
-      /** @description What wallets are told, and the format */
+      /** @description Published metadata of the credential, and its format */
       config: components["schemas"]["CredentialConfigOutput"];
       /** @description For administrators, and in the metadata of a hosted type */
       description?: string | null;
-      /** @description dc+sd-jwt: the type, or its metadata, which the service hosts when they name no type. What the metadata say of claims (`mandatory`, `sd`) holds for every credential */
+      /** @description dc+sd-jwt: the type, or its metadata, which the service hosts if they name no type. The rules of the metadata for claims (`mandatory`, `sd`) apply to every credential */
       vct?: (string | components["schemas"]["TypeMetadataOutput"]) | null;
-      /** @description Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: what it is made of (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the configuration deleted, until this is set to false; leaving it out keeps it. Then wallets refuse a changed document for the credentials that are out */
+      /** @description Writes the hash of the hosted metadata into credentials (`vct#integrity`). The document is kept as it is at that moment: its sources (vct, config.display, config.claims, frame, description, names of claims and schema) cannot be changed, nor the configuration deleted, until this is set to false; leaving it out keeps it. After that, wallets reject a changed document for issued credentials */
       vctIntegrity?: boolean | null;
-      /** @description Static claims, the same for everybody; used where neither the offer nor `claimsWebhook` says any. mso_mdoc: elements, flat or keyed by namespace */
+      /** @description Static claims, the same for every holder; used if neither the offer nor `claimsWebhook` provides claims. mso_mdoc: elements, flat or keyed by namespace */
       claims?: Record<string, never> | null;
       /** @description Called for the claims when a wallet requests the credential; see `claims` among the webhooks */
       claimsWebhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
-        /** @description A header that the call bears; without it none */
+        /** @description Header with an API key; optional */
         auth?: {
           /** @constant */
           type: "apiKey";
           config: {
-            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            /** @description Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-` */
             headerName: string;
-            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            /** @description The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address and header, that keeps the stored value */
             value: string;
           };
         };
       } | null;
-      /** @description Notified of the fate of a credential in the wallet, unless the offer has a `notifyWebhook`; see `notification` among the webhooks */
+      /** @description Called for notifications of the wallet about a credential, unless the offer has a `notifyWebhook`; see `notification` among the webhooks */
       notificationWebhook?: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
-        /** @description A header that the call bears; without it none */
+        /** @description Header with an API key; optional */
         auth?: {
           /** @constant */
           type: "apiKey";
           config: {
-            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            /** @description Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-` */
             headerName: string;
-            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            /** @description The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address and header, that keeps the stored value */
             value: string;
           };
         };
       } | null;
-      /** @description What the user does before, in this order, in an interactive authorization. Naming a presentation takes the role `presentation:manage` or `presentation:request`. With any, the credential is issued in no other way: not by pre-authorized code, pushed request or external server */
+      /** @description Steps of the user before the issuance, in this order, in an interactive authorization. A presentation requires the role `presentation:manage` or `presentation:request`. With any step, the credential is issued only in this way: not by pre-authorized code, pushed request or external server */
       iaeActions?: components["schemas"]["InteractiveActionOutput"][] | null;
-      /** @description Tells wallets, as `disclosure_policy` of the metadata, whom to show it to; not enforced here */
+      /** @description `disclosure_policy` of the metadata: the relying parties that wallets may present it to; not enforced by the service */
       embeddedDisclosurePolicy?: components["schemas"]["DisclosurePolicyOutput"] | null;
-      /** @description dc+sd-jwt: claims that holders may withhold. `_sd` lists properties of an object or positions of an array; other names and positions lead to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}` */
+      /** @description dc+sd-jwt: claims that holders may withhold. `_sd` lists properties of an object or positions of an array; other names and positions contain to frames below; `_sd_decoy` is a number of decoy digests. Without a frame all claims are always visible. For example `{"_sd": ["name", "address"], "address": {"_sd": ["street"]}, "degrees": {"_sd": [0, 1], "0": {"_sd": ["year"]}}}` */
       disclosureFrame?: Record<string, never> | null;
       /** @description Binds each credential to a key that the wallet proves; an mdoc is always bound */
       keyBinding: boolean;
       /** @description at least one; default jwt, with keyAttestationsRequired both */
       proofTypes?: ("jwt" | "attestation")[];
-      /** @description Keys need an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted. Under the profile `eu` any attestation unless stated */
+      /** @description Keys require an attestation of a provider on `walletProviderTrustLists`; without lists none is accepted. Default under the profile `eu`: any attestation */
       keyAttestationsRequired?: {
-        /** @description Accepted attack resistance of the key store, such as `iso_18045_high`, at least one; any unless stated */
+        /** @description Accepted attack resistance of the key storage, such as `iso_18045_high`, at least one. Default: any */
         key_storage?: string[];
-        /** @description Accepted resistance of the user authentication that opens the key, at least one; any unless stated */
+        /** @description Accepted attack resistance of the user authentication for the key, at least one. Default: any */
         user_authentication?: string[];
-        /** @description Seconds for which wallet providers shall still keep the status of the attestation (TS3 1.5 section 2.4); for credentials that follow it, as long as they are to live. Whatever wallets like unless stated */
+        /** @description Seconds for which wallet providers have to maintain the status of the attestation (TS3 1.5 section 2.4); for credentials that follow it, at least their lifetime. Default: the choice of the wallet */
         preferred_key_storage_status_period?: number;
       } | null;
-      /** @description How often wallets present one copy, and how many they hold (ETSI TS 119 472-3 section 4.2.4.2); `credential_reuse_policy` of the metadata. Its batch sizes count in place of `batchSize` of the issuer. Demanded under the profile `eu` */
+      /** @description How often wallets present one copy, and how many copies they store (ETSI TS 119 472-3 section 4.2.4.2); `credential_reuse_policy` of the metadata. Its batch sizes replace `batchSize` of the issuer. Required under the profile `eu` */
       credentialReusePolicy?: components["schemas"]["CredentialReusePolicy"] | null;
-      /** @description Key chain with the usage `signing` that signs it; the oldest such one unless stated */
+      /** @description Key chain with the usage `signing` that signs it. Default: the oldest one with this usage */
       keyChainId?: string | null;
-      /** @description Gives each credential an entry in a status list; without it none can be revoked */
+      /** @description Gives each credential an entry in a status list; credentials without an entry cannot be revoked */
       statusManagement: boolean;
-      /** @description Credentials end with their wallet: they expire before the time until which its provider keeps the status of the wallet and of its keys, and with statusManagement they are revoked when it revokes one of them. True unless stated where attestations of wallets or of keys are required; see docs/wallet-attestations.md */
+      /** @description Credentials follow their wallet: they expire before the time until which its provider maintains the status of the wallet and of its keys, and with statusManagement they are revoked when it revokes one of them. Default: true if attestations of wallets or keys are required; see docs/wallet-attestations.md */
       followWalletStatus?: boolean | null;
-      /** @description How many credential requests one session (offer) answers with it at most, renewals included, whichever wallet asks; 100 unless stated. Later ones are denied */
+      /** @description Maximum number of credential requests that one session (offer) answers with it, renewals included, for all wallets together. Default: 100. Further requests are denied */
       maxIssuances?: number | null;
-      /** @description Claims that say whom a credential is about, for `POST /credentials/revoke-by-subject`: paths such as `[["personal_administrative_number"]]`, of an mdoc namespace and element. A keyed hash of their values is kept while the credential lives; claims without them are not issued. Needs statusManagement */
+      /** @description Claims that identify the subject of a credential, for `POST /credentials/revoke-by-subject`: paths such as `[["personal_administrative_number"]]`, for an mdoc namespace and element. A keyed hash of their values is stored while the credential is valid; credentials without these claims are not issued. Requires statusManagement */
       subjectClaims?: string[][] | null;
-      /** @description Credentials of a new request of a session revoke those that it answered with before, so that a holder has one active set. Needs statusManagement, and an offer for each holder: wallets that share one take each other their credentials */
+      /** @description The credentials of a new request revoke those of earlier requests of the session, so that a holder has one active set. Requires statusManagement, and a separate offer for each holder: wallets that share an offer revoke the credentials of each other */
       oneActiveSet?: boolean | null;
-      /** @description seconds from 60 to 100 years; without it an SD-JWT VC does not expire and an mdoc lives 90 days. It is never exceeded: the end is rounded down, to the day above two days and to the hour from two hours on; below, each copy loses a random part of up to a tenth */
+      /** @description seconds, from 60 to 100 years; without it an SD-JWT VC does not expire and an mdoc is valid for 90 days. It is never exceeded: the expiry is rounded down, to the day above two days and to the hour from two hours on; below, each copy expires earlier by a random part of up to a tenth */
       lifeTime?: number | null;
-      /** @description JSON Schema 2020-12 that claims of every source have to fit. dc+sd-jwt: a text with `contentEncoding` `base64` is issued as a data URI of its `contentMediaType`; claims that it and the frame know leave a decoy where they are absent. References to other documents are refused, and so are more than 500 subschemas, 2,000 keywords, 64 levels, or 100 patterns of 10,000 characters together */
+      /** @description JSON Schema 2020-12 that validates claims of every source. dc+sd-jwt: a text with `contentEncoding` `base64` is issued as a data URI of its `contentMediaType`; absent claims of the schema and the frame are replaced by decoys. References to other documents are rejected, as are more than 500 subschemas, 2,000 keywords, 64 levels, or 100 patterns of 10,000 characters together */
       schema?: Record<string, never> | null;
-      /** @description The same, by its older name */
+      /** @description Same value, under its former name */
       certId: string | null;
       /** @description Null: the default of the tenant signs */
       keyChain: components["schemas"]["KeyChain"] | null;
-      /** @description The same, by its older name */
+      /** @description Same value, under its former name */
       cert: components["schemas"]["Certificate"] | null;
       tenant: components["schemas"]["TenantReference"];
       /** Format: date-time */
       createdAt: string;
       /** Format: date-time */
       updatedAt: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
     DeferredTransaction: {
@@ -4417,7 +4417,7 @@ export interface components {
       /** @enum {string} */
       status: "pending" | "ready" | "retrieved" | "failed" | "expired";
       message: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
     DeferredDecision: {
@@ -4427,13 +4427,13 @@ export interface components {
       message: string;
     };
     PresentationOffer: {
-      /** @description Starts the wallet on the device of the browser; for a QR code use `crossDeviceUri`. With dc-api: where the page fetches the request and posts `data` of the credential that it got */
+      /** @description Starts the wallet on the device of the browser; for a QR code use `crossDeviceUri`. With dc-api: address from which the page fetches the request and to which it posts `data` of the returned credential */
       uri: string;
       /** @description For polling and events; never shown to a wallet */
       session: string;
-      /** @description For a QR code. Belongs to the same session as `uri`; the wallet that uses it is not redirected to `redirectUri` and gets no response_code, so follow the session by its events. Absent with dc-api, and with `requireResponseCode: true` in the configuration: no result counts there without the response_code, which another device cannot bring back */
+      /** @description For a QR code. Belongs to the same session as `uri`; the wallet that uses it is not redirected to `redirectUri` and gets no response_code, so follow the session by its events. Absent with dc-api, and with `requireResponseCode: true` in the configuration, since no result is accepted without the response_code, which another device cannot return */
       crossDeviceUri?: string;
-      /** @description A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it can take what it offers, like the link itself. Absent with dc-api, and with `requireResponseCode: true` */
+      /** @description A page for the user, with the QR code, the link and the offered or requested data; see docs/pages-for-users.md. Like the link, it lets any holder accept the offer. Absent with dc-api, and with `requireResponseCode: true` */
       pageUrl?: string;
       dcApi?: components["schemas"]["DigitalCredentialRequests"];
     };
@@ -4490,14 +4490,14 @@ export interface components {
       webhook: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
-        /** @description A header that the call bears; without it none */
+        /** @description Header with an API key; optional */
         auth?: {
           /** @constant */
           type: "apiKey";
           config: {
-            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            /** @description Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-` */
             headerName: string;
-            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            /** @description The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address and header, that keeps the stored value */
             value: string;
           };
         };
@@ -4510,7 +4510,7 @@ export interface components {
       redirectUri: string | null;
       /** @description Null: the default of the tenant */
       accessKeyChainId: string | null;
-      /** @description The same, by its older name */
+      /** @description Same value, under its former name */
       accessCertId: string | null;
       /** @description Trusted issuers */
       trustAnchors: components["schemas"]["TrustAnchorView"][];
@@ -4520,7 +4520,7 @@ export interface components {
       typeMetadata: ("off" | "enforced") | null;
       /** @description Null: off */
       certificateRevocation: ("off" | "if-available" | "required") | null;
-      /** @description As it was written. Null: true for responses on the same device under a profile, false without one. With true there is no crossDeviceUri */
+      /** @description Stored value. Null: true for responses on the same device under a profile, false without one. With true there is no crossDeviceUri */
       requireResponseCode: boolean | null;
       /** @description Null: disclosed */
       values: ("disclosed" | "requested") | null;
@@ -4530,33 +4530,33 @@ export interface components {
       updatedAt: string;
     };
     TrustAnchorView: {
-      /** @description PEM; a CA certificate, or the own certificate of an issuer. Certificates of different keys have different key identifiers */
+      /** @description PEM; a CA certificate, or the certificate of an issuer. Certificates of different keys have different key identifiers */
       certificate: string;
-      /** @description true: what is signed by this very certificate is accepted, whatever it calls itself and is for, and nothing that it certified. Its times and its key are judged. For an issuer whose own certificate says that it is a CA; no profile allows it */
+      /** @description true: signatures by this certificate are accepted, regardless of its name and usage, and nothing that it certified. Its validity and its key are checked. For an issuer whose certificate is marked as a CA; no profile allows it */
       pin?: boolean;
     } | {
       /**
-       * @description every own key chain that issues, as they are at each moment
+       * @description all key chains of the tenant that issue credentials, at the time of the check
        * @constant
        */
       ownAuthorities: true;
     } | {
       /** @description address of a signed list of trusted entities (ETSI TS 119 602), or of a trusted list in XML (ETSI TS 119 612), whose signer `signedBy` names by its own certificate */
       trustList: string;
-      /** @description PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service */
+      /** @description PEM; allowed signers of the list: a certificate, or a CA. Optional only for a list of this service */
       signedBy?: string[];
-      /** @description Services whose certificates are accepted; unless stated http://uri.etsi.org/19602/SvcType/PID/Issuance, http://uri.etsi.org/19602/SvcType/PubEAA/Issuance, http://uri.etsi.org/19602/SvcType/EAA/Issuance, http://trust.ec.europa.eu/lists/mDL/SvcType/Issuance, http://uri.etsi.org/TrstSvc/Svctype/EAA/Q, http://uri.etsi.org/TrstSvc/Svctype/EAA/Pub-EAA, http://uri.etsi.org/TrstSvc/Svctype/EAA */
+      /** @description Services whose certificates are accepted. Default: http://uri.etsi.org/19602/SvcType/PID/Issuance, http://uri.etsi.org/19602/SvcType/PubEAA/Issuance, http://uri.etsi.org/19602/SvcType/EAA/Issuance, http://trust.ec.europa.eu/lists/mDL/SvcType/Issuance, http://uri.etsi.org/TrstSvc/Svctype/EAA/Q, http://uri.etsi.org/TrstSvc/Svctype/EAA/Pub-EAA, http://uri.etsi.org/TrstSvc/Svctype/EAA */
       serviceTypes?: string[];
       /**
-       * @description Whether the status of a service counts at the time of the check, which is the default, or at the time at which its issuer says that the credential was issued, by the history of the service. An issuer that lost its key, or its standing, can say any time
+       * @description Time at which the status of a service is evaluated: the time of the check (default), or the time at which its issuer states that the credential was issued, by the history of the service. An issuer with a compromised key, or without approval, can state any time
        * @enum {string}
        */
       serviceStatusAt?: "check" | "issuance";
-      /** @description The list is a list of lists: those that it points to count, each under the signer that it names, one step far and at most 64 */
+      /** @description The list is a list of lists: the lists that it points to are trusted, each with the signer that it names, one level deep and at most 64 */
       follow?: components["schemas"]["ListOfLists"];
     } | {
       keyChainId: string;
-      /** @description The same, by its older name */
+      /** @description Same value, under its former name */
       certId: string;
     };
     WrittenPresentationConfiguration: {
@@ -4603,14 +4603,14 @@ export interface components {
       webhook: {
         /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
         url: string;
-        /** @description A header that the call bears; without it none */
+        /** @description Header with an API key; optional */
         auth?: {
           /** @constant */
           type: "apiKey";
           config: {
-            /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+            /** @description Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-` */
             headerName: string;
-            /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+            /** @description The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address and header, that keeps the stored value */
             value: string;
           };
         };
@@ -4623,7 +4623,7 @@ export interface components {
       redirectUri: string | null;
       /** @description Null: the default of the tenant */
       accessKeyChainId: string | null;
-      /** @description The same, by its older name */
+      /** @description Same value, under its former name */
       accessCertId: string | null;
       /** @description Trusted issuers */
       trustAnchors: components["schemas"]["TrustAnchorView"][];
@@ -4633,7 +4633,7 @@ export interface components {
       typeMetadata: ("off" | "enforced") | null;
       /** @description Null: off */
       certificateRevocation: ("off" | "if-available" | "required") | null;
-      /** @description As it was written. Null: true for responses on the same device under a profile, false without one. With true there is no crossDeviceUri */
+      /** @description Stored value. Null: true for responses on the same device under a profile, false without one. With true there is no crossDeviceUri */
       requireResponseCode: boolean | null;
       /** @description Null: disclosed */
       values: ("disclosed" | "requested") | null;
@@ -4641,7 +4641,7 @@ export interface components {
       createdAt: string;
       /** Format: date-time */
       updatedAt: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description Result of a presentation for a query */
@@ -4649,11 +4649,11 @@ export interface components {
       presentations: {
         /** @enum {string} */
         format: "dc+sd-jwt" | "mso_mdoc";
-        /** @description As it says itself, verified or not */
+        /** @description As stated in the presentation, verified or not */
         types: string[];
-        /** @description Where its claims stand, without their values, verified or not; absent where it cannot be taken apart */
+        /** @description Paths of its claims, without their values, verified or not; absent if it cannot be parsed */
         shown?: (string | number | null)[][];
-        /** @description Credential queries of its format, or the one that it answers */
+        /** @description Credential queries of its format, or the one that it satisfies */
         queries: {
           /** @description Id of the credential query */
           id: string;
@@ -4663,20 +4663,20 @@ export interface components {
           reason?: "malformed" | "issuer_typ" | "issuer_alg" | "issuer_key_unresolved" | "issuer_signature" | "untrusted_chain" | "certificate_expired" | "certificate_profile" | "x5c_contains_anchor" | "certificate_revoked" | "revocation_unavailable" | "unsupported_crit" | "unsupported_hash" | "duplicate_digest" | "duplicate_disclosure" | "unreferenced_disclosure" | "wrong_disclosure_length" | "malformed_disclosure" | "reserved_claim_name" | "claim_exists" | "forbidden_disclosure" | "malformed_sd" | "malformed_array_digest" | "nested_sd_alg" | "reserved_key" | "too_deep" | "credential_expired" | "credential_not_yet_valid" | "holder_binding_missing" | "holder_key_missing" | "kb_typ" | "kb_alg" | "kb_signature" | "kb_iat_window" | "kb_claim_missing" | "kb_claim_type" | "credential_audience" | "aud_mismatch" | "aud_not_string" | "nonce_mismatch" | "sd_hash_mismatch" | "transaction_data_missing" | "transaction_data_mismatch" | "transaction_data_alg" | "strong_authentication" | "digest_mismatch" | "duplicate_element" | "doctype_mismatch" | "signed_outside_certificate" | "issuer_country_mismatch" | "repeated_credential" | "unsupported_version" | "device_auth_missing" | "device_alg" | "device_signature" | "key_authorization" | "response_status" | "multiple_documents" | "format_mismatch" | "type_mismatch" | "missing_claim" | "value_mismatch" | "claim_set_unsatisfied" | "untrusted_authority" | "type_metadata_unavailable" | "type_metadata_invalid" | "type_metadata_broken" | "status_revoked" | "status_suspended" | "status_unknown" | "status_unavailable" | "status_invalid";
           /** @description Requested claims that are missing, verified or not */
           missing: (string | number | null)[][];
-          /** @description Checks in their order, up to the one that failed */
+          /** @description Checks in order, up to the failed one */
           report: components["schemas"]["Check"][];
         }[];
       }[];
-      /** @description What the question would still lack: ids of credential queries, or credential_sets with their position */
+      /** @description Missing parts of the presentation request: ids of credential queries, or credential_sets with their position */
       missing: string[];
-      /** @description Checks that need a request and the wallet that answers it: they were not made */
+      /** @description Skipped checks: they require a request and the wallet that answers it */
       untried: string[];
     };
-    /** @description One check of what was presented */
+    /** @description One check of a presentation */
     Check: {
       /** @description Id of the credential query; absent for the response as a whole */
       id?: string;
-      /** @description Which of the presentations of the query */
+      /** @description Index of the presentation of the query */
       index?: number;
       check: string;
       /** @enum {string} */
@@ -4697,20 +4697,20 @@ export interface components {
     /** @description Place of the status of one credential */
     CredentialStatus: {
       statusListId: string;
-      /** @description Of the list, as the credential names it */
+      /** @description Address of the list in the credential */
       uri: string;
       /** @description `idx` of the credential */
       index: number;
-      /** @description Of an entry of the list: one bit tells valid from revoked, more have room for suspended */
+      /** @description Bits per entry of the list: 1 for valid and revoked, 2 or more also for suspended */
       bits: 1 | 2 | 4 | 8;
-      /** @description 0 valid, 1 revoked, 2 suspended, as recorded; verifiers see it when the list is signed again */
+      /** @description 0 valid, 1 revoked, 2 suspended, as stored; verifiers see it when the list is signed again */
       status: number;
       credentialConfigurationId: string;
       /** Format: date-time */
       issuedAt: string;
     };
     RevokedBySubject: {
-      /** @description Credentials; those whose lists are gone are not counted */
+      /** @description Revoked credentials, without those of deleted lists */
       revoked: number;
       /** @description Sessions whose credentials the job revokes */
       pending: number;
@@ -4721,10 +4721,10 @@ export interface components {
       since: string;
       /** Format: date-time */
       until: string;
-      /** @description Sessions that `outcomes` is about: those among the newest 20000 of the tenant */
+      /** @description Number of sessions in `outcomes`: those among the newest 20000 of the tenant */
       counted: {
         sessions: number;
-        /** @description True if these are all sessions of the period; otherwise they are the most recent ones */
+        /** @description True for all sessions of the period; otherwise only the most recent ones are counted */
         isComplete: boolean;
         /**
          * Format: date-time
@@ -4739,10 +4739,10 @@ export interface components {
         status: "active" | "fetched" | "completed" | "expired" | "failed";
         count: number;
       }[];
-      /** @description Sessions that `failures` is about: the newest 1,000 that failed, at most */
+      /** @description Number of sessions in `failures`: at most the newest 1,000 failed ones */
       failed: {
         sessions: number;
-        /** @description True if these are all sessions of the period; otherwise they are the most recent ones */
+        /** @description True for all sessions of the period; otherwise only the most recent ones are counted */
         isComplete: boolean;
         /**
          * Format: date-time
@@ -4754,14 +4754,14 @@ export interface components {
       failures: {
         /** @enum {string} */
         code: "code_replayed" | "refresh_token_replayed" | "tx_code_attempts" | "claims_unavailable" | "deferred_failed" | "decryption_failed" | "malformed" | "presentation_refused" | "response_code_missing" | "response_mode" | "webhook_failed" | "cancelled" | "internal_error" | "access_denied" | "invalid_client" | "invalid_request" | "invalid_request_uri_method" | "invalid_scope" | "invalid_transaction_data" | "server_error" | "temporarily_unavailable" | "unauthorized_client" | "unsupported_response_type" | "vp_formats_not_supported" | "wallet_unavailable" | "wallet_error";
-        /** @description Reason of the first failed check of a refused presentation */
+        /** @description Reason of the first failed check of a rejected presentation */
         reason?: string;
         count: number;
       }[];
-      /** @description Sessions that `refusals` and `deliveries` are about: the newest 2,000 of which something is on record, at most */
+      /** @description Number of sessions in `refusals` and `deliveries`: at most the newest 2,000 with a record */
       lookedAt: {
         sessions: number;
-        /** @description True if these are all sessions of the period; otherwise they are the most recent ones */
+        /** @description True for all sessions of the period; otherwise only the most recent ones are counted */
         isComplete: boolean;
         /**
          * Format: date-time
@@ -4769,9 +4769,9 @@ export interface components {
          */
         from?: string;
       };
-      /** @description The five most frequent refusals of wallets that came to collect */
+      /** @description The five most frequent rejections of credential requests */
       refusals: {
-        /** @description Errors that wallets were told */
+        /** @description Errors that were returned to wallets */
         code: string;
         count: number;
       }[];
@@ -4810,16 +4810,16 @@ export interface components {
        */
       tokenAt?: string;
       /**
-       * @description How that wallet proved which product it is: by a wallet attestation, by a key that is registered, or not at all. All three are shown where one session is read, of authorization servers of ours, and are gone with what is anonymised
+       * @description Client authentication of that wallet: by a wallet attestation, by a registered key, or none. All three are returned for a single session with an authorization server of this service, and are removed by anonymization
        * @enum {string}
        */
       walletAuthentication?: "attestation" | "key" | "none";
-      /** @description Reference given by the caller */
+      /** @description Reference of the caller */
       reference?: string;
-      /** @description Of the wallet that came last to an authorization server of ours; shown once it is spent */
+      /** @description Code of the last wallet at an authorization server of this service; shown once it is consumed */
       authorization_code?: string;
       request_uri?: string;
-      /** @description The parameters of its authorization request, from its code to the end of its last token. Both are shown where one session is read, not in lists, and are gone with what is anonymised */
+      /** @description The parameters of its authorization request, from its code to the end of its last token. Both are returned for a single session, not in lists, and are removed by anonymization */
       auth_queries?: {
         [key: string]: unknown;
       };
@@ -4827,13 +4827,13 @@ export interface components {
         [key: string]: unknown;
       };
       offerUrl?: string;
-      /** @description The request that made the session */
+      /** @description The request that created the session */
       credentialPayload?: {
         [key: string]: unknown;
       };
       notifyWebhook?: components["schemas"]["MaskedWebhook"];
       notifications: components["schemas"]["Notification"][];
-      /** @description Credentials that were revoked since the provider of their wallet revoked it or its key store */
+      /** @description Credentials that were revoked because the wallet provider revoked the wallet or its key storage */
       revokedWithWallet?: {
         /** @description The `notification_id` with which they were issued */
         id: string;
@@ -4845,7 +4845,7 @@ export interface components {
       requestUrl?: string;
       /** @description Signed request object, compact; absent when unsigned */
       requestObject?: string;
-      /** @description What a page was given to ask for an mdoc by the protocol of ISO/IEC TS 18013-7 Annex C: CBOR, base64url. It names elements and has no values */
+      /** @description Request of a page for an mdoc by the protocol of ISO/IEC TS 18013-7 Annex C: CBOR, base64url. It contains element names and no values */
       isoMdocRequest?: {
         deviceRequest: string;
         encryptionInfo: string;
@@ -4861,11 +4861,11 @@ export interface components {
         [key: string]: unknown;
       }[];
       failure?: components["schemas"]["SessionFailure"];
-      /** @description Requests of wallets for a token or a credential of this session that were rejected, and responses to a presentation request that could not be read, decrypted or parsed and left the session open: the first 20. Token requests count if their code or refresh token is valid */
+      /** @description Rejected token and credential requests of wallets in this session, and responses to a presentation request that could not be read, decrypted or parsed and left the session open: the first 20. Token requests are included if their code or refresh token is valid */
       attempts?: components["schemas"]["RefusedAttempt"][];
-      /** @description The checks of each presentation, in their order */
+      /** @description The checks of each presentation, in order */
       report?: components["schemas"]["Check"][];
-      /** @description Webhook calls and what came of them */
+      /** @description Webhook calls and their results */
       deliveries?: components["schemas"]["Delivery"][];
       /** @description The external authorization server of the user */
       externalIssuer?: string;
@@ -4896,7 +4896,7 @@ export interface components {
       /** @enum {string} */
       event: "credential_accepted" | "credential_failure" | "credential_deleted";
       credentialConfigurationId: string;
-      /** @description In the words of the wallet */
+      /** @description Text of the wallet */
       eventDescription?: string;
       /** Format: date-time */
       at: string;
@@ -4919,10 +4919,10 @@ export interface components {
       code: string;
       /** @description For the operator */
       reason: string;
-      /** @description As the log names the request */
+      /** @description Request id in the log */
       requestId?: string;
     };
-    /** @description One delivery to a webhook and what came of it */
+    /** @description One delivery to a webhook and its result */
     Delivery: {
       /** @description The `Idempotency-Key` of its calls */
       id: string;
@@ -4934,7 +4934,7 @@ export interface components {
       result: "pending" | "delivered" | "failed";
       /** @description Reason of the failure */
       detail?: string;
-      /** @description HTTP status of the answer, where there was one */
+      /** @description HTTP status of the response, if there was one */
       status?: number;
       /** @description Duration of the call */
       durationMs?: number;
@@ -4957,7 +4957,7 @@ export interface components {
       ttlSeconds: number;
       /** @enum {string} */
       cleanupMode: "full" | "anonymize";
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description A client. Its secret is stored hashed and never shown here. */
@@ -4975,14 +4975,14 @@ export interface components {
       createdAt: string;
       /** Format: date-time */
       updatedAt: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description Shown once. Save it now. */
     ClientSecret: {
       secret: string;
     };
-    /** @description A key with the certificates that prove whose it is */
+    /** @description A key with its certificates */
     WrittenKeyChain: {
       id: string;
       tenantId: string;
@@ -5013,7 +5013,7 @@ export interface components {
       previousCertificate: string | null;
       /** @description Time at which everything that it signed has expired; it is published until then */
       previousKeyExpiry: string | null;
-      /** @description All that count still, newest first */
+      /** @description All valid former keys, newest first */
       previousKeys: {
         key: components["schemas"]["PublicKey"];
         /** @description PEM, leaf first */
@@ -5025,7 +5025,7 @@ export interface components {
       createdAt: string;
       /** Format: date-time */
       updatedAt: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description Providers that can create keys */
@@ -5035,7 +5035,7 @@ export interface components {
       type: string;
       /** @description Default for tenants without their own provider */
       default: boolean;
-      /** @description The next keys of this tenant are made here unless `kmsProvider` says otherwise */
+      /** @description Default provider of new keys of this tenant */
       own: boolean;
       /** @description Algorithms of the keys that it can create */
       algorithms: ("ES256" | "ES384" | "ES512" | "EdDSA")[];
@@ -5076,7 +5076,7 @@ export interface components {
       previousCertificate: string | null;
       /** @description Time at which everything that it signed has expired; it is published until then */
       previousKeyExpiry: string | null;
-      /** @description All that count still, newest first */
+      /** @description All valid former keys, newest first */
       previousKeys: {
         key: components["schemas"]["PublicKey"];
         /** @description PEM, leaf first */
@@ -5092,14 +5092,14 @@ export interface components {
       affectedKeyChains: {
         id: string;
         /**
-         * @description `rotated`: it signs with another key now. `blocked`: it signs nothing until it is rotated or replaced. `former`: only a former key of it is concerned
+         * @description `rotated`: it signs with another key. `blocked`: it signs nothing until it is rotated or replaced. `former`: only a former key of it is affected
          * @enum {string}
          */
         outcome: "rotated" | "blocked" | "former";
         /** @description Reason why the key chain could not be rotated */
         reason: string | null;
       }[];
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description Certificate signing request for the authority that certifies the key */
@@ -5107,11 +5107,11 @@ export interface components {
       /** @description PKCS#10 (RFC 2986) as PEM */
       csr: string;
     };
-    /** @description A certificate chain and the key that it is for */
+    /** @description A certificate chain and its key */
     WrittenCertificate: {
       /** @description The id of the key chain */
       id: string;
-      /** @description Names the key: the id of the key chain that had it first */
+      /** @description Id of the key: the id of its first key chain */
       keyId: string;
       tenantId: string;
       description: string | null;
@@ -5129,7 +5129,7 @@ export interface components {
         cert: {
           /** @description The id of the key chain */
           id: string;
-          /** @description Names the key: the id of the key chain that had it first */
+          /** @description Id of the key: the id of its first key chain */
           keyId: string;
           tenantId: string;
           description: string | null;
@@ -5142,12 +5142,12 @@ export interface components {
         };
       }[];
       key: components["schemas"]["Key"];
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
-    /** @description A key; its private half is never shown */
+    /** @description A key; its private part is never shown */
     WrittenKey: {
-      /** @description The id of the key chain that had it first */
+      /** @description The id of its first key chain */
       id: string;
       description: string | null;
       tenantId: string;
@@ -5155,7 +5155,7 @@ export interface components {
       /** @constant */
       usage: "sign";
       kmsProvider: string;
-      /** @description All that are for this key */
+      /** @description All certificates of this key */
       certificates: {
         id: string;
       }[];
@@ -5163,59 +5163,59 @@ export interface components {
       createdAt: string;
       /** Format: date-time */
       updatedAt: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
-    /** @description A status list as its tenant administers it */
+    /** @description A status list with its administrative properties */
     StatusList: {
       id: string;
       tenantId: string;
       /** @description Null: shared */
       credentialConfigurationId: string | null;
-      /** @description Null: the tenant's default signs */
+      /** @description Null: the default of the tenant signs */
       keyChainId: string | null;
-      /** @description The older name of `keyChainId` */
+      /** @description Former name of `keyChainId` */
       certId: string | null;
       bits: 1 | 2 | 4 | 8;
       capacity: number;
-      /** @description Entries that credentials got. Processes take entries in advance: those that another process has taken and not yet given to a credential count as used here */
+      /** @description Entries of credentials. Processes reserve entries in advance: those that another process has reserved and not yet allocated to a credential are counted as used */
       usedEntries: number;
       availableEntries: number;
       uri: string;
-      /** @description Seconds that a token of the list is valid */
+      /** @description Validity of a token of the list in seconds */
       ttl: number;
       immediateUpdate: boolean;
       enableAggregation: boolean;
       /** Format: date-time */
       createdAt: string;
-      /** @description End of the token made last; null before the first */
+      /** @description Expiry of the last token; null before the first */
       expiresAt: string | null;
     };
-    /** @description A status list as its tenant administers it */
+    /** @description A status list with its administrative properties */
     WrittenStatusList: {
       id: string;
       tenantId: string;
       /** @description Null: shared */
       credentialConfigurationId: string | null;
-      /** @description Null: the tenant's default signs */
+      /** @description Null: the default of the tenant signs */
       keyChainId: string | null;
-      /** @description The older name of `keyChainId` */
+      /** @description Former name of `keyChainId` */
       certId: string | null;
       bits: 1 | 2 | 4 | 8;
       capacity: number;
-      /** @description Entries that credentials got. Processes take entries in advance: those that another process has taken and not yet given to a credential count as used here */
+      /** @description Entries of credentials. Processes reserve entries in advance: those that another process has reserved and not yet allocated to a credential are counted as used */
       usedEntries: number;
       availableEntries: number;
       uri: string;
-      /** @description Seconds that a token of the list is valid */
+      /** @description Validity of a token of the list in seconds */
       ttl: number;
       immediateUpdate: boolean;
       enableAggregation: boolean;
       /** Format: date-time */
       createdAt: string;
-      /** @description End of the token made last; null before the first */
+      /** @description Expiry of the last token; null before the first */
       expiresAt: string | null;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description Settings of future status lists */
@@ -5233,7 +5233,7 @@ export interface components {
       ttl: number;
       immediateUpdate: boolean;
       enableAggregation: boolean;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
     TrustList: {
@@ -5243,12 +5243,12 @@ export interface components {
       tenant: components["schemas"]["TenantReference"];
       /** @description The key chain that signed */
       keyChainId: string;
-      /** @description The same, by its older name */
+      /** @description Same value, under its former name */
       certId: string;
-      /** @description Null: the key chain that signed is gone since */
+      /** @description Null: the signing key chain was deleted */
       cert: components["schemas"]["Certificate"] | null;
       data: components["schemas"]["TrustListDocument"];
-      /** @description As they were written; key chains by both of their names */
+      /** @description As they were written; key chains under both property names */
       entityConfig: ({
         /** @enum {string} */
         type: "internal" | "external";
@@ -5260,7 +5260,7 @@ export interface components {
       } & {
         [key: string]: unknown;
       })[];
-      /** @description Grows with every write and every signature */
+      /** @description Increases with every write and every signature */
       sequenceNumber: number;
       /** @description The signed list as it is published */
       jwt: string;
@@ -5293,12 +5293,12 @@ export interface components {
       tenant: components["schemas"]["TenantReference"];
       /** @description The key chain that signed */
       keyChainId: string;
-      /** @description The same, by its older name */
+      /** @description Same value, under its former name */
       certId: string;
-      /** @description Null: the key chain that signed is gone since */
+      /** @description Null: the signing key chain was deleted */
       cert: components["schemas"]["Certificate"] | null;
       data: components["schemas"]["TrustListDocument"];
-      /** @description As they were written; key chains by both of their names */
+      /** @description As they were written; key chains under both property names */
       entityConfig: ({
         /** @enum {string} */
         type: "internal" | "external";
@@ -5310,7 +5310,7 @@ export interface components {
       } & {
         [key: string]: unknown;
       })[];
-      /** @description Grows with every write and every signature */
+      /** @description Increases with every write and every signature */
       sequenceNumber: number;
       /** @description The signed list as it is published */
       jwt: string;
@@ -5321,7 +5321,7 @@ export interface components {
        * @description Time of the last signature
        */
       updatedAt: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description Body of POST and PUT that creates this list */
@@ -5330,7 +5330,7 @@ export interface components {
       keyChainId: string | null;
       certId: string | null;
       description?: string;
-      /** @description As they were written; key chains by both of their names */
+      /** @description As they were written; key chains under both property names */
       entities: ({
         /** @enum {string} */
         type: "internal" | "external";
@@ -5355,7 +5355,7 @@ export interface components {
       tenantId: string;
       sequenceNumber: number;
       data: components["schemas"]["TrustListDocument"];
-      /** @description As they were written; key chains by both of their names */
+      /** @description As they were written; key chains under both property names */
       entityConfig: ({
         /** @enum {string} */
         type: "internal" | "external";
@@ -5379,7 +5379,7 @@ export interface components {
       id: string;
       /** @description Without its query */
       uri: string;
-      /** @description The list of lists that points to it, and says who signs it */
+      /** @description The list of lists that points to it and defines its signer */
       via: string | null;
       /** @description Sequence number of the last valid version */
       sequenceNumber: number | null;
@@ -5402,11 +5402,11 @@ export interface components {
         } | null;
       } | null;
     };
-    /** @description Something that the trust of a tenant rests on, and that ends */
+    /** @description An object of the trust of a tenant that expires */
     TrustForecastItem: {
       /** @enum {string} */
       kind: "key-chain" | "authority" | "anchor" | "list-signer" | "followed-list" | "published-list" | "registration-certificate";
-      /** @description Of the key chain or the list, or the fingerprint (SHA-256, base64url) of a certificate */
+      /** @description Id of the key chain or the list, or fingerprint (SHA-256, base64url) of a certificate */
       id: string;
       name: string;
       /** Format: date-time */
@@ -5428,7 +5428,7 @@ export interface components {
       registrarUrl: string;
       /** @description OpenID provider of the registrar, found by OpenID Connect Discovery */
       oidcUrl: string;
-      /** @description Our client at the OpenID provider */
+      /** @description Client of the service at the OpenID provider */
       clientId: string;
       hasClientSecret: boolean;
       /** @description Account at the registrar */
@@ -5436,7 +5436,7 @@ export interface components {
       hasPassword: boolean;
       registrationCertificateAnchors?: string[] | null;
       registrationCertificateDefaults?: {
-        /** @description Where users read it */
+        /** @description Address of the policy for users */
         privacy_policy?: string;
         support_uri?: string;
         /** @description Purpose of the request, by language */
@@ -5444,7 +5444,7 @@ export interface components {
           lang: string;
           content: string;
         }[];
-        /** @description Who asks on behalf of the relying party, as the registrar names them */
+        /** @description Intermediary of the relying party, by its name at the registrar */
         intermediary?: string | {
           sub: string;
           sname?: string;
@@ -5463,7 +5463,7 @@ export interface components {
       registrarUrl: string;
       /** @description OpenID provider of the registrar, found by OpenID Connect Discovery */
       oidcUrl: string;
-      /** @description Our client at the OpenID provider */
+      /** @description Client of the service at the OpenID provider */
       clientId: string;
       hasClientSecret: boolean;
       /** @description Account at the registrar */
@@ -5471,7 +5471,7 @@ export interface components {
       hasPassword: boolean;
       registrationCertificateAnchors?: string[] | null;
       registrationCertificateDefaults?: {
-        /** @description Where users read it */
+        /** @description Address of the policy for users */
         privacy_policy?: string;
         support_uri?: string;
         /** @description Purpose of the request, by language */
@@ -5479,7 +5479,7 @@ export interface components {
           lang: string;
           content: string;
         }[];
-        /** @description Who asks on behalf of the relying party, as the registrar names them */
+        /** @description Intermediary of the relying party, by its name at the registrar */
         intermediary?: string | {
           sub: string;
           sname?: string;
@@ -5491,7 +5491,7 @@ export interface components {
       createdAt: string;
       /** Format: date-time */
       updatedAt: string;
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description Signs requests to wallets from now on */
@@ -5500,7 +5500,7 @@ export interface components {
       id: string;
       relyingPartyId: string;
       keyChainId: string;
-      /** @description The same, by its older name */
+      /** @description Same value, under its former name */
       certId: string;
       /** @description PEM, leaf first */
       crt: string[];
@@ -5535,19 +5535,19 @@ export interface components {
     /** @description Secrets that sign calls to backends. Secrets are never shown. */
     WebhookSecret: {
       /**
-       * @description `v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none
+       * @description `v1`: calls are signed (Standard Webhooks); `off`: they are not signed
        * @enum {string}
        */
       signing: "v1" | "off";
-      /** @description Time when the present secret was created; null if none was shown yet, so that no backend can verify signatures */
+      /** @description Time of creation of the present secret; null if none was returned yet, so that no backend can verify signatures */
       createdAt: string | null;
-      /** @description Former secrets that sign still, the newest first; at most 3 */
+      /** @description Former secrets that still sign, the newest first; at most 3 */
       former: {
         /** Format: date-time */
         createdAt: string;
         /**
          * Format: date-time
-         * @description Until then calls bear a signature of it, too
+         * @description Until then calls are also signed with it
          */
         signsUntil: string;
       }[];
@@ -5555,41 +5555,41 @@ export interface components {
     /** @description Secrets that sign calls to backends. Secrets are never shown. */
     WrittenWebhookSecret: {
       /**
-       * @description `v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none
+       * @description `v1`: calls are signed (Standard Webhooks); `off`: they are not signed
        * @enum {string}
        */
       signing: "v1" | "off";
-      /** @description Time when the present secret was created; null if none was shown yet, so that no backend can verify signatures */
+      /** @description Time of creation of the present secret; null if none was returned yet, so that no backend can verify signatures */
       createdAt: string | null;
-      /** @description Former secrets that sign still, the newest first; at most 3 */
+      /** @description Former secrets that still sign, the newest first; at most 3 */
       former: {
         /** Format: date-time */
         createdAt: string;
         /**
          * Format: date-time
-         * @description Until then calls bear a signature of it, too
+         * @description Until then calls are also signed with it
          */
         signsUntil: string;
       }[];
-      /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+      /** @description Rules of wallets, verifiers or laws that the stored object violates */
       warnings: components["schemas"]["Warning"][];
     };
     /** @description A new secret, which signs from now on */
     CreatedWebhookSecret: {
       /**
-       * @description `v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none
+       * @description `v1`: calls are signed (Standard Webhooks); `off`: they are not signed
        * @enum {string}
        */
       signing: "v1" | "off";
-      /** @description Time when the present secret was created; null if none was shown yet, so that no backend can verify signatures */
+      /** @description Time of creation of the present secret; null if none was returned yet, so that no backend can verify signatures */
       createdAt: string | null;
-      /** @description Former secrets that sign still, the newest first; at most 3 */
+      /** @description Former secrets that still sign, the newest first; at most 3 */
       former: {
         /** Format: date-time */
         createdAt: string;
         /**
          * Format: date-time
-         * @description Until then calls bear a signature of it, too
+         * @description Until then calls are also signed with it
          */
         signsUntil: string;
       }[];
@@ -5598,11 +5598,11 @@ export interface components {
     };
     CacheStats: {
       trustListCache: {
-        /** @description Lists that are kept */
+        /** @description Cached lists */
         size: number;
-        /** @description Checks that a kept list answered, since the process began */
+        /** @description Checks that used a cached list, since the start of the process */
         hits: number;
-        /** @description Checks that had to fetch */
+        /** @description Checks that fetched a list */
         misses: number;
         entries: {
           uri: string;
@@ -5611,7 +5611,7 @@ export interface components {
           /** Format: date-time */
           expiresAt: string;
         }[];
-        /** @description Lists whose last fetch failed; older copies of them may stand in */
+        /** @description Lists whose last fetch failed; older copies of them may be in use */
         failing: {
           uri: string;
           /** @description Reason why it could not be fetched or was rejected */
@@ -5626,11 +5626,11 @@ export interface components {
         }[];
       };
       statusListCache: {
-        /** @description Lists that are kept */
+        /** @description Cached lists */
         size: number;
-        /** @description Checks that a kept list answered, since the process began */
+        /** @description Checks that used a cached list, since the start of the process */
         hits: number;
-        /** @description Checks that had to fetch */
+        /** @description Checks that fetched a list */
         misses: number;
         entries: {
           uri: string;
@@ -5639,7 +5639,7 @@ export interface components {
           /** Format: date-time */
           expiresAt: string;
         }[];
-        /** @description Lists whose last fetch failed; older copies of them may stand in */
+        /** @description Lists whose last fetch failed; older copies of them may be in use */
         failing: {
           uri: string;
           /** @description Reason why it could not be fetched or was rejected */
@@ -5655,11 +5655,11 @@ export interface components {
       };
       /** @description Revocation lists of issuers of certificates */
       revocationListCache: {
-        /** @description Lists that are kept */
+        /** @description Cached lists */
         size: number;
-        /** @description Checks that a kept list answered, since the process began */
+        /** @description Checks that used a cached list, since the start of the process */
         hits: number;
-        /** @description Checks that had to fetch */
+        /** @description Checks that fetched a list */
         misses: number;
         entries: {
           uri: string;
@@ -5668,7 +5668,7 @@ export interface components {
           /** Format: date-time */
           expiresAt: string;
         }[];
-        /** @description Lists whose last fetch failed; older copies of them may stand in */
+        /** @description Lists whose last fetch failed; older copies of them may be in use */
         failing: {
           uri: string;
           /** @description Reason why it could not be fetched or was rejected */
@@ -5682,12 +5682,12 @@ export interface components {
           retriedAt: string;
         }[];
       };
-      /** @description Status lists of wallet providers that issued credentials follow, in all processes; failing lists first */
+      /** @description Followed status lists of wallet providers, in all processes; failing lists first */
       followedStatusLists: {
         uri: string;
         /** @description Time of the last comparison with credentials */
         checkedAt: string | null;
-        /** @description Reason why it cannot be fetched at present; nothing is revoked meanwhile */
+        /** @description Reason why it cannot be fetched at present; until then nothing is revoked */
         failure: {
           /** Format: date-time */
           since: string;
@@ -5703,13 +5703,13 @@ export interface components {
       sequence: number;
       /** Format: date-time */
       at: string;
-      /** @description Client id, or `system` for the service itself. With an external OpenID provider the person who called follows in parentheses, by the claim of `OIDC_ACTOR_CLAIM`: `console (3f9c…)`; a name that is too long or has control characters as `sha256:…` */
+      /** @description Client id, or `system` for the service itself. With an external OpenID provider the user follows in parentheses, by the claim of `OIDC_ACTOR_CLAIM`: `console (3f9c…)`; a name that is too long or has control characters is shown as `sha256:…` */
       actor: string;
       /** @enum {string} */
       action: "created" | "changed" | "removed" | "rotated" | "requested" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "shown" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
       /** @enum {string} */
       kind: "tenant" | "client" | "key-chain" | "issuance-configuration" | "credential-configuration" | "presentation-configuration" | "registrar-configuration" | "registration-certificate" | "status-list" | "trust-list" | "webhook-secret" | "session" | "deferred-transaction" | "wallet-status-list" | "followed-trust-list" | "cache" | "audit-log";
-      /** @description Id of the thing */
+      /** @description Id of the changed object */
       target: string;
       /** @description Properties that changed; values only of properties without secrets and personal data */
       changes: {
@@ -5719,13 +5719,13 @@ export interface components {
       }[];
       /** @description `X-Request-Id` of the call */
       requestId?: string;
-      /** @description In the log of the service: the entry of the tenant’s log that this one repeats */
+      /** @description In the log of the service: the entry of the log of the tenant that this one repeats */
       of?: {
         tenantId: string;
         sequence: number;
         hash: string;
       };
-      /** @description Covers the entry, its place and the hash before it, under a key of `MASTER_SECRET` */
+      /** @description MAC of the entry, its position and the previous hash, under a key of `MASTER_SECRET` */
       hash: string;
     };
     /** @description Result of verifying the chain of the audit log */
@@ -5735,12 +5735,12 @@ export interface components {
        * @enum {string}
        */
       status: "whole" | "broken" | "unfinished";
-      /** @description Number of the entry up to which the log is whole */
+      /** @description Number of the entry up to which the log is intact */
       verified: number;
       /** @description Number of the newest entry */
       length: number;
       fault?: {
-        /** @description The first entry that is wrong, or not there */
+        /** @description The first entry that is wrong or missing */
         sequence: number;
         /** @enum {string} */
         kind: "altered" | "reordered" | "removed" | "truncated" | "head_altered" | "head_outdated" | "unknown_key" | "noted" | "unexpected";
@@ -5767,7 +5767,7 @@ export interface components {
       /** @description Git commit that was built; null if it is unknown */
       commit: string | null;
       /**
-       * @description `degraded`: works, but for those who need what is down
+       * @description `degraded`: works, except for requests that depend on a failed component
        * @enum {string}
        */
       status: "ok" | "degraded" | "error";
@@ -5778,7 +5778,7 @@ export interface components {
           status: "up" | "down";
         };
       } | null;
-      /** @description What does not */
+      /** @description Failed components */
       error: {
         [key: string]: {
           /** @enum {string} */
@@ -5801,7 +5801,7 @@ export interface components {
     Setting: {
       /** @description Name of the environment variable */
       name: string;
-      /** @description As it was written, without user, password and parameters of an address; null for a secret, and if there is none */
+      /** @description Configured value, without user, password and parameters of an address; null for a secret, and without a value */
       value: string | null;
       /** @description True if it was configured, or set by the first start */
       isSet: boolean;
@@ -5821,7 +5821,7 @@ export interface components {
     } | ({
       /** @constant */
       deferred: true;
-      /** @description Seconds that the wallet waits between two polls; 5 unless stated */
+      /** @description Seconds that the wallet waits between two polls. Default: 5 */
       interval?: number | null;
     } & {
       [key: string]: unknown;
@@ -5837,69 +5837,69 @@ export interface components {
       name: string;
       /** @description BCP 47, such as en or de-AT; each language at most once */
       locale?: string;
-      /** @description Of the issuer */
+      /** @description Logo of the issuer */
       logo?: {
         /** @description https or data URL of an image */
         uri: string;
-        /** @description For those who do not see it */
+        /** @description Text alternative for screen readers */
         alt_text?: string;
       };
     };
     WalletClientOutput: {
-      /** @description Name of the wallet; `iss` and `sub` of its assertions. Requests in this name need one */
+      /** @description Name of the wallet; `iss` and `sub` of its assertions. Requests with this name require an assertion */
       client_id: string;
       /** @description Its public keys: ES256, ES384, ES512 or EdDSA */
       jwks?: Record<string, never>;
-      /** @description Where they are found, in place of `jwks` */
+      /** @description URL of its key set, instead of `jwks` */
       jwks_uri?: string;
-      /** @description The only `redirect_uri` values that it may use, compared letter by letter. Unless stated it may use any, and the user is shown where the browser goes */
+      /** @description The only `redirect_uri` values that it may use, compared exactly. Default: any, and the user is shown the target of the redirect */
       redirect_uris?: string[];
     } & (unknown | unknown);
     WalletProviderOutput: {
-      /** @description Who it is, one PEM each: the certificate that the trust list names, or the one that signs its attestations */
+      /** @description Certificates of the provider, one PEM each: the one on the trust list, or the one that signs its attestations */
       certificates: string[];
-      /** @description Names of its wallets, `sub` of their attestations. An attestation of another provider in such a name is refused */
+      /** @description Names of its wallets, `sub` of their attestations. An attestation of another provider with such a name is rejected */
       client_ids: string[];
-      /** @description Addresses of these wallets, compared letter by letter. The chained server sends a browser to one of these without asking the user; for every other address the user is shown where it goes. The page of the built-in server asks always */
+      /** @description Redirect addresses of these wallets, compared exactly. The chained server redirects a browser to one of these without consent; for every other address the user is shown the target. The page of the built-in server always asks */
       redirect_uris?: string[];
     };
     ChainedAsConfigOutput: {
-      /** @description false: its addresses answer 404 and its tokens are refused */
+      /** @description false: its addresses return 404 and its tokens are rejected */
       enabled: boolean;
       /** @description the OpenID provider where users log in; register {PUBLIC_URL}/{tenant}/chained-as/callback there. The claims of its ID token, of its userinfo endpoint, and of its access token where that is a JWT of its own, reach the claims webhook as `identity.token_claims` */
       upstream: {
         /** @description found by OpenID Connect Discovery */
         issuer: string;
-        /** @description our client there */
+        /** @description client of this service at the provider */
         clientId: string;
-        /** @description none for a public client; PKCE is used always */
+        /** @description absent for a public client; PKCE is always used */
         clientSecret?: string;
         scopes: string[];
-        /** @description false: its userinfo endpoint is not asked; unless stated it is, where it has one, and a login fails when that gives no claims of the same user, for example since access tokens are for another API */
+        /** @description false: its userinfo endpoint is not called. Default: it is called if it exists, and a login fails if it returns no claims of the same user, for example because access tokens are for another API */
         userinfo?: boolean;
       };
       token: {
-        /** @description of access tokens; those that no key is bound to live 300 seconds at most */
+        /** @description of access tokens; tokens without key binding are valid for at most 300 seconds */
         lifetimeSeconds: number;
-        /** @description key chain that signs access tokens; the default of the tenant unless given */
+        /** @description key chain that signs access tokens. Default: that of the tenant */
         signingKeyId?: string | null;
       };
-      /** @description false: access tokens without a key are issued, too */
+      /** @description false: access tokens without key binding are issued, too */
       requireDPoP: boolean;
-      /** @description ask users, after their login, before a browser goes to an address that is not registered for a wallet that authenticated (`walletClients`, `walletProviders`); switched off, anybody who sends a link to a user with a session at the upstream gets the credentials of that user unseen */
+      /** @description asks users for consent after their login before a redirect to an address that is not registered for a wallet that authenticated (`walletClients`, `walletProviders`). If it is disabled, an attacker who sends a link to a user with a session at the upstream provider gets the credentials of that user without consent */
       confirmUnverifiedWallets: boolean;
     };
     RegistrationCertificateRequestOutput: {
-      /** @description A certificate that was obtained elsewhere */
+      /** @description A certificate of another source */
       jwt?: string;
-      /** @description One that the registrar has issued */
+      /** @description A certificate that the registrar has issued */
       id?: string;
-      /** @description One to be obtained, in a configuration with the role `registrar:manage`. `credentials` is derived from the query unless given; `privacy_policy`, `support_uri` and `purpose` come from the defaults of the registrar configuration unless given, `purpose` first of all from `purpose` of the configuration */
+      /** @description A certificate to be issued, in a configuration with the role `registrar:manage`. `credentials` is derived from the query by default; `privacy_policy`, `support_uri` and `purpose` default to those of the registrar configuration, `purpose` primarily to `purpose` of the configuration */
       body?: {
-        /** @description Where users read it */
+        /** @description Address of the policy for users */
         privacy_policy?: string;
         support_uri?: string;
-        /** @description Who asks on behalf of the relying party, as the registrar names them */
+        /** @description Intermediary of the relying party, by its name at the registrar */
         intermediary?: string | {
           sub: string;
           sname?: string;
@@ -5928,7 +5928,7 @@ export interface components {
        * @enum {string}
        */
       format: "dc+sd-jwt" | "mso_mdoc";
-      /** @description How wallets show it, by language; most show the id of the configuration where there is none */
+      /** @description Display in wallets, by language; most wallets show the id of the configuration without one */
       display?: {
         /** @description Name of the credential as wallets show it */
         name: string;
@@ -5940,28 +5940,28 @@ export interface components {
         background_color?: string;
         /** @description Such as #ffffff */
         text_color?: string;
-        /** @description Behind the card */
+        /** @description Background colour of the card */
         background_image?: {
           /** @description https or data URL of an image */
           uri: string;
         };
-        /** @description On the card */
+        /** @description Text colour of the card */
         logo?: {
           /** @description https or data URL of an image */
           uri: string;
-          /** @description For those who do not see it */
+          /** @description Text alternative for screen readers */
           alt_text?: string;
         };
       }[];
-      /** @description What wallets ask for by `scope`; the id of the configuration unless stated. Configurations of one type may share it */
+      /** @description Value of `scope` in requests of wallets. Default: the id of the configuration. Configurations of one type may share it */
       scope?: string;
-      /** @description what wallets are told of the claims; mso_mdoc: paths begin with namespace and element */
+      /** @description claims in the metadata for wallets; mso_mdoc: paths begin with namespace and element */
       claims?: {
-        /** @description Property names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows the element may also be a negative integer, which is a key of a map */
+        /** @description Property names, positions, or null for all entries of an array; such as `["address", "street"]`. In an mdoc, an element after the element name may also be a negative integer, which is a key of a map */
         path: (string | number | null)[];
-        /** @description Every credential has it; claims without it are not issued */
+        /** @description Every credential contains it; credentials without it are not issued */
         mandatory?: boolean;
-        /** @description How wallets call it, by language */
+        /** @description Name in wallets, by language */
         display?: {
           /** @description Label of the claim */
           name: string;
@@ -5971,35 +5971,35 @@ export interface components {
       }[];
       /** @description mso_mdoc: the document type */
       docType?: string;
-      /** @description mso_mdoc: where claims without a namespace belong */
+      /** @description mso_mdoc: the namespace of claims without one */
       namespace?: string;
-      /** @description mso_mdoc: the elements of every document without claims of its own, by namespace */
+      /** @description mso_mdoc: static elements of documents without other claims, by namespace */
       claimsByNamespace?: {
         [key: string]: {
           [key: string]: components["schemas"]["Json"];
         };
       };
-      /** @description Need not be stated. dc+sd-jwt: `jwk`, mso_mdoc: `cose_key`, none without keyBinding; another one is refused */
+      /** @description Optional. dc+sd-jwt: `jwk`, mso_mdoc: `cose_key`, none without keyBinding; any other value is rejected */
       cryptographic_binding_methods_supported?: string[];
-      /** @description Need not be stated. The algorithm of the key that signs, such as `ES256`, for mso_mdoc also by its COSE numbers; another one is refused */
+      /** @description Optional. The algorithm of the signing key, such as `ES256`, for mso_mdoc also as COSE number; any other value is rejected */
       credential_signing_alg_values_supported?: (string | number)[];
     } & unknown;
     TypeMetadataOutput: {
-      /** @description The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>` */
+      /** @description The type. Default: a type that the service hosts, `<PUBLIC_URL>/<tenant>/vct/<id>` */
       vct?: string;
-      /** @description For developers; the first display name unless stated */
+      /** @description For developers. Default: the first display name */
       name?: string;
-      /** @description For developers; that of the configuration unless stated */
+      /** @description For developers. Default: that of the configuration */
       description?: string;
-      /** @description The type that this one specializes */
+      /** @description The type that this one extends */
       extends?: string;
       /** @description Hash of its document, such as sha256-… */
       "extends#integrity"?: string;
-      /** @description A JSON Schema for readers; not applied here */
+      /** @description A JSON Schema for verifiers; not applied by the service */
       schema_uri?: string;
       /** @description Its hash, such as sha256-… */
       "schema_uri#integrity"?: string;
-      /** @description SD-JWT VC section 5.5; made of `config.display` unless stated */
+      /** @description SD-JWT VC section 5.5. Default: derived from `config.display` */
       display?: (({
         /** @description BCP 47, such as en or de-AT; each language at most once */
         locale?: string;
@@ -6053,7 +6053,7 @@ export interface components {
       } & {
         [key: string]: unknown;
       }) & (unknown | unknown))[];
-      /** @description SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated */
+      /** @description SD-JWT VC section 5.6. Default: derived from `config.claims` and the frame */
       claims?: ({
         /** @description Property names, positions, or null for all entries of an array */
         path: (string | number | null)[];
@@ -6068,10 +6068,10 @@ export interface components {
         } & {
           [key: string]: unknown;
         }) & (unknown | unknown))[];
-        /** @description Credentials without it are not issued */
+        /** @description Required in every credential */
         mandatory?: boolean;
         /**
-         * @description Whether holders can withhold it; the frame of the configuration has to say the same
+         * @description Selective disclosure of the claim; the frame of the configuration must match
          * @enum {string}
          */
         sd?: "always" | "allowed" | "never";
@@ -6088,21 +6088,21 @@ export interface components {
        * @constant
        */
       type: "openid4vp_presentation";
-      /** @description A name for the administrator; wallets never see it */
+      /** @description Label for the administrator; not visible to wallets */
       label?: string;
-      /** @description Id of a presentation configuration. What it verifies goes to its `webhook`, and to the claims webhook as `credentials` */
+      /** @description Id of a presentation configuration. The verified claims are sent to its `webhook`, and to the claims webhook as `credentials` */
       presentationConfigId: string;
     } | {
       /**
-       * @description The user visits a page of yours first
+       * @description The user visits your page first
        * @constant
        */
       type: "redirect_to_web";
-      /** @description A name for the administrator; wallets never see it */
+      /** @description Label for the administrator; not visible to wallets */
       label?: string;
-      /** @description The page that the user visits. {auth_session} is replaced by the name of this visit. The query parameter return_to is appended: where the page sends the browser when the user is done, with &error=access_denied when the user gave up. */
+      /** @description The page that the user visits. {auth_session} is replaced by the id of this visit. The query parameter return_to is appended: the address to which the page redirects the browser at the end, with &error=access_denied if the user cancelled. */
       url: string;
-      /** @description Is asked, by POST of {session, auth_session}, whether the user of this visit is done with the page, before anything is issued. Any 2xx with JSON or without a body means yes; otherwise the wallet is denied. Without it the return of the browser is believed, which every user can bring about, so the page then informs only. */
+      /** @description Called with POST of {session, auth_session} to confirm that the user of this visit has completed the page, before anything is issued. Any 2xx with JSON or without a body confirms it; otherwise the wallet is denied. Without it the return of the browser is trusted, which every user can forge, so the page is then only informative. */
       callbackUrl?: string;
       /** @description For the administrator */
       description?: string;
@@ -6115,15 +6115,15 @@ export interface components {
       policy: "none";
     } | {
       /**
-       * @description To the relying parties that are named
+       * @description Allows the named relying parties
        * @constant
        */
       policy: "allowList";
-      /** @description Relying parties, by the names that wallets find in their access certificates; at least one */
+      /** @description Relying parties, by their names in access certificates; at least one */
       values: string[];
     } | {
       /**
-       * @description To relying parties whose certificates one of these vouches for
+       * @description Allows relying parties with a certificate of one of these authorities
        * @constant
        */
       policy: "rootOfTrust";
@@ -6131,17 +6131,17 @@ export interface components {
       values: string | string[];
     } | {
       /**
-       * @description To relying parties that present an attestation
+       * @description Allows relying parties that present an attestation
        * @constant
        */
       policy: "attestationBased";
-      /** @description Any of these is enough */
+      /** @description Alternatives; one is enough */
       values: components["schemas"]["AttestationOfRelyingPartyOutput"][];
     };
     AttestationOfRelyingPartyOutput: {
       /** @description DCQL claims queries */
       claims?: components["schemas"]["DcqlObjectOutput"][];
-      /** @description DCQL credential queries for what the relying party presents */
+      /** @description DCQL credential queries for the credentials of the relying party */
       credentials: components["schemas"]["DcqlObjectOutput"][];
       /** @description DCQL credential sets over these */
       credential_sets?: components["schemas"]["DcqlObjectOutput"][];
@@ -6166,7 +6166,7 @@ export interface components {
       } | {
         [key: string]: unknown;
       }[];
-      /** @description Signer; an array beside an array of `values` */
+      /** @description Signer; an array for an array of `values` */
       issuer?: components["schemas"]["PresentedIssuerOutput"] | components["schemas"]["PresentedIssuerOutput"][];
       /** @description User authentication by the wallet, beside a confirmed transaction of TS12 (docs/verifying.md) */
       authentication?: {
@@ -6178,7 +6178,7 @@ export interface components {
         }[];
       };
       /**
-       * @description Why nothing was taken, in place of `values`: see docs/troubleshooting.md. `missing`: it did not come; `response_refused`: it was good, and something else of the response was not
+       * @description Reason for absent `values`, see docs/troubleshooting.md. `missing`: no presentation; `response_refused`: it was valid, but another part of the response was not
        * @enum {string}
        */
       error?: "malformed" | "issuer_typ" | "issuer_alg" | "issuer_key_unresolved" | "issuer_signature" | "untrusted_chain" | "certificate_expired" | "certificate_profile" | "x5c_contains_anchor" | "certificate_revoked" | "revocation_unavailable" | "unsupported_crit" | "unsupported_hash" | "duplicate_digest" | "duplicate_disclosure" | "unreferenced_disclosure" | "wrong_disclosure_length" | "malformed_disclosure" | "reserved_claim_name" | "claim_exists" | "forbidden_disclosure" | "malformed_sd" | "malformed_array_digest" | "nested_sd_alg" | "reserved_key" | "too_deep" | "credential_expired" | "credential_not_yet_valid" | "holder_binding_missing" | "holder_key_missing" | "kb_typ" | "kb_alg" | "kb_signature" | "kb_iat_window" | "kb_claim_missing" | "kb_claim_type" | "credential_audience" | "aud_mismatch" | "aud_not_string" | "nonce_mismatch" | "sd_hash_mismatch" | "transaction_data_missing" | "transaction_data_mismatch" | "transaction_data_alg" | "strong_authentication" | "digest_mismatch" | "duplicate_element" | "doctype_mismatch" | "signed_outside_certificate" | "issuer_country_mismatch" | "repeated_credential" | "unsupported_version" | "device_auth_missing" | "device_alg" | "device_signature" | "key_authorization" | "response_status" | "multiple_documents" | "format_mismatch" | "type_mismatch" | "missing_claim" | "value_mismatch" | "claim_set_unsatisfied" | "untrusted_authority" | "type_metadata_unavailable" | "type_metadata_invalid" | "type_metadata_broken" | "status_revoked" | "status_suspended" | "status_unknown" | "status_unavailable" | "status_invalid" | "missing" | "response_refused";
@@ -6189,9 +6189,9 @@ export interface components {
       subject: string;
       /** @description SHA-256 of that certificate, base64url */
       fingerprint: string;
-      /** @description SHA-256 of the anchor that vouches for it, base64url */
+      /** @description SHA-256 of its trust anchor, base64url */
       anchor: string;
-      /** @description Places of the anchor on trust lists; absent for a configured anchor */
+      /** @description Addresses of trust lists with the anchor; absent for a configured anchor */
       listed?: {
         entity: string;
         list: string;
@@ -6321,14 +6321,14 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Entries of a page; all unless stated
+         * @description Entries of a page. Default: all
          * @example 20
          */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
-         * @description By id; as the list says unless stated
+         * @description Sort order by id. Default: that of the list
          * @example asc
          */
         sort?: "asc" | "desc";
@@ -6382,7 +6382,7 @@ export interface operations {
       /** @description A tenant; the secret of a new administrator is shown once */
       201: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -6410,7 +6410,7 @@ export interface operations {
       /** @description A tenant with its clients */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -6425,7 +6425,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -6441,7 +6441,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The id of what was deleted */
+      /** @description The id of the deleted object */
       200: {
         headers: {
           [name: string]: unknown;
@@ -6457,7 +6457,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -6488,7 +6488,7 @@ export interface operations {
       /** @description A tenant; the secret of a new administrator is shown once */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -6502,14 +6502,14 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Entries of a page; all unless stated
+         * @description Entries of a page. Default: all
          * @example 20
          */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
-         * @description By id; as the list says unless stated
+         * @description Sort order by id. Default: that of the list
          * @example asc
          */
         sort?: "asc" | "desc";
@@ -6538,7 +6538,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description Names this request, 1 to 255 printable characters, with or without quotes. For 24 hours the same client gets the same answer for the same body, without another session; another body under the key is refused with 409
+         * @description Identifies this request, 1 to 255 printable characters, with or without quotes. For 24 hours the same client gets the same response for the same body, without another session; another body with the key is rejected with 409
          * @example order-4711
          */
         "Idempotency-Key"?: string;
@@ -6593,7 +6593,7 @@ export interface operations {
       /** @description Done */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -6608,7 +6608,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -6637,7 +6637,7 @@ export interface operations {
       /** @description Created */
       201: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -6651,14 +6651,14 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Entries of a page; all unless stated
+         * @description Entries of a page. Default: all
          * @example 20
          */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
-         * @description By id; as the list says unless stated
+         * @description Sort order by id. Default: that of the list
          * @example asc
          */
         sort?: "asc" | "desc";
@@ -6687,7 +6687,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -6732,7 +6732,7 @@ export interface operations {
       /** @description Created */
       201: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -6757,7 +6757,7 @@ export interface operations {
       /** @description Done */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -6772,7 +6772,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -6785,7 +6785,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The id of what was deleted */
+      /** @description The id of the deleted object */
       200: {
         headers: {
           [name: string]: unknown;
@@ -6801,7 +6801,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -6822,7 +6822,7 @@ export interface operations {
         "application/json": {
           /** @description `credential_configuration_id` of wallets and offers */
           id?: string;
-          /** @description What wallets are told, and the format */
+          /** @description Published metadata of the credential, and its format */
           config?: components["schemas"]["CredentialConfig"];
           description?: string | null;
           vct?: (string | components["schemas"]["TypeMetadata"]) | null;
@@ -6833,14 +6833,14 @@ export interface operations {
           claimsWebhook?: {
             /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
             url: string;
-            /** @description A header that the call bears; without it none */
+            /** @description Header with an API key; optional */
             auth?: {
               /** @constant */
               type: "apiKey";
               config: {
-                /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+                /** @description Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-` */
                 headerName: string;
-                /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+                /** @description The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address and header, that keeps the stored value */
                 value: string;
               };
             };
@@ -6848,14 +6848,14 @@ export interface operations {
           notificationWebhook?: {
             /** @description Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed */
             url: string;
-            /** @description A header that the call bears; without it none */
+            /** @description Header with an API key; optional */
             auth?: {
               /** @constant */
               type: "apiKey";
               config: {
-                /** @description Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-` */
+                /** @description Such as `Authorization`; no connection header, none that begins with `content-` or `webhook-` */
                 headerName: string;
-                /** @description The whole value of the header, such as `Bearer …`. Answers show `***`; written back for the same address and header, that keeps the stored value */
+                /** @description The whole value of the header, such as `Bearer …`. Responses show `***`; written back for the same address and header, that keeps the stored value */
                 value: string;
               };
             };
@@ -6868,11 +6868,11 @@ export interface operations {
           keyBinding?: boolean | null;
           proofTypes?: ("jwt" | "attestation")[] | null;
           keyAttestationsRequired?: {
-            /** @description Accepted attack resistance of the key store, such as `iso_18045_high`, at least one; any unless stated */
+            /** @description Accepted attack resistance of the key storage, such as `iso_18045_high`, at least one. Default: any */
             key_storage?: string[];
-            /** @description Accepted resistance of the user authentication that opens the key, at least one; any unless stated */
+            /** @description Accepted attack resistance of the user authentication for the key, at least one. Default: any */
             user_authentication?: string[];
-            /** @description Seconds for which wallet providers shall still keep the status of the attestation (TS3 1.5 section 2.4); for credentials that follow it, as long as they are to live. Whatever wallets like unless stated */
+            /** @description Seconds for which wallet providers have to maintain the status of the attestation (TS3 1.5 section 2.4); for credentials that follow it, at least their lifetime. Default: the choice of the wallet */
             preferred_key_storage_status_period?: number;
           } | null;
           credentialReusePolicy?: components["schemas"]["CredentialReusePolicy"] | null;
@@ -6886,18 +6886,18 @@ export interface operations {
           schema?: {
             [key: string]: components["schemas"]["Json"];
           } | null;
-          /** @description The older name of `keyChainId`. A request that has both with different values is rejected with 400 */
+          /** @description The former name of `keyChainId`. A request that has both with different values is rejected with 400 */
           certId?: string | null;
           /** @description Null: the default of the tenant signs */
           readonly keyChain?: components["schemas"]["KeyChain"] | null;
-          /** @description The same, by its older name */
+          /** @description Same value, under its former name */
           readonly cert?: components["schemas"]["Certificate"] | null;
           readonly tenant?: components["schemas"]["TenantReference"];
           /** Format: date-time */
           readonly createdAt?: string;
           /** Format: date-time */
           readonly updatedAt?: string;
-          /** @description Problems that a wallet, a verifier or a law will have with the stored object */
+          /** @description Rules of wallets, verifiers or laws that the stored object violates */
           readonly warnings?: components["schemas"]["Warning"][];
         };
       };
@@ -6906,7 +6906,7 @@ export interface operations {
       /** @description Done */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -6920,19 +6920,19 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Entries of a page; all unless stated
+         * @description Entries of a page. Default: all
          * @example 20
          */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
-         * @description By id; as the list says unless stated
+         * @description Sort order by id. Default: that of the list
          * @example desc
          */
         sort?: "asc" | "desc";
         /**
-         * @description Only those of this session
+         * @description Only transactions of this session
          * @example <session>
          */
         session?: string;
@@ -7028,7 +7028,7 @@ export interface operations {
       content: {
         /**
          * @example {
-         *       "errorMessage": "The register knows no such person"
+         *       "errorMessage": "The register has no such person"
          *     }
          */
         "application/json": components["schemas"]["DeferredFailure"];
@@ -7051,7 +7051,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description Names this request, 1 to 255 printable characters, with or without quotes. For 24 hours the same client gets the same answer for the same body, without another session; another body under the key is refused with 409
+         * @description Identifies this request, 1 to 255 printable characters, with or without quotes. For 24 hours the same client gets the same response for the same body, without another session; another body with the key is rejected with 409
          * @example order-4711
          */
         "Idempotency-Key"?: string;
@@ -7086,14 +7086,14 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Entries of a page; all unless stated
+         * @description Entries of a page. Default: all
          * @example 20
          */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
-         * @description By id; as the list says unless stated
+         * @description Sort order by id. Default: that of the list
          * @example asc
          */
         sort?: "asc" | "desc";
@@ -7122,7 +7122,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -7175,7 +7175,7 @@ export interface operations {
       /** @description Created */
       201: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -7200,7 +7200,7 @@ export interface operations {
       /** @description Done */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -7215,7 +7215,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -7228,7 +7228,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The id of what was deleted */
+      /** @description The id of the deleted object */
       200: {
         headers: {
           [name: string]: unknown;
@@ -7244,7 +7244,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -7270,7 +7270,7 @@ export interface operations {
       /** @description Done */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -7348,7 +7348,7 @@ export interface operations {
       query?: {
         /** @example 20 */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
          * @description By time of issuance
@@ -7421,7 +7421,7 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Sessions that were made in it, until now
+         * @description Period of creation of the sessions, until now
          * @example 7d
          */
         period?: "24h" | "7d";
@@ -7453,11 +7453,11 @@ export interface operations {
          * @example 2026-01-01T00:00:00Z
          */
         since?: string;
-        /** @description Only sessions of this name, exactly: the id, your `reference`, the link or an address in it, a code, the nonce of a request */
+        /** @description Only sessions with exactly this id, `reference`, link or address in it, code, or nonce of a request */
         q?: string;
         /** @example 20 */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
          * @description By time of creation
@@ -7492,7 +7492,7 @@ export interface operations {
         /** @description With `masked` every value of a person is replaced; names of claims stay */
         values?: "masked";
         /**
-         * @description What the browser brought back; good once, for five minutes, and for its own session only. Where the configuration has requireResponseCode, this completes the session
+         * @description Code that the browser returned; valid once, for five minutes, and only for its session. If the configuration has requireResponseCode, it completes the session
          * @example <response code>
          */
         response_code?: string;
@@ -7535,7 +7535,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The id of what was deleted */
+      /** @description The id of the deleted object */
       200: {
         headers: {
           [name: string]: unknown;
@@ -7618,7 +7618,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description One delivery to a webhook and what came of it */
+      /** @description One delivery to a webhook and its result */
       200: {
         headers: {
           [name: string]: unknown;
@@ -7673,7 +7673,7 @@ export interface operations {
       /** @description Settings of new sessions of the tenant */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -7688,7 +7688,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -7711,7 +7711,7 @@ export interface operations {
       /** @description Settings of new sessions of the tenant */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -7726,7 +7726,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -7739,7 +7739,7 @@ export interface operations {
       /** @description Settings of new sessions of the tenant */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -7753,14 +7753,14 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Entries of a page; all unless stated
+         * @description Entries of a page. Default: all
          * @example 20
          */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
-         * @description By id; as the list says unless stated
+         * @description Sort order by id. Default: that of the list
          * @example asc
          */
         sort?: "asc" | "desc";
@@ -7809,7 +7809,7 @@ export interface operations {
       /** @description A client. Its secret is stored hashed and never shown here. */
       201: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -7837,7 +7837,7 @@ export interface operations {
       /** @description A client. Its secret is stored hashed and never shown here. */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -7852,7 +7852,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -7868,7 +7868,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The id of what was deleted */
+      /** @description The id of the deleted object */
       200: {
         headers: {
           [name: string]: unknown;
@@ -7884,7 +7884,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -7915,7 +7915,7 @@ export interface operations {
       /** @description A client. Its secret is stored hashed and never shown here. */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -7955,7 +7955,7 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description For so long access tokens go on to count that are out already, in seconds
+         * @description Seconds for which issued access tokens remain valid
          * @example 300
          */
         graceSeconds?: number;
@@ -7987,14 +7987,14 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Entries of a page; all unless stated
+         * @description Entries of a page. Default: all
          * @example 20
          */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
-         * @description By id; as the list says unless stated
+         * @description Sort order by id. Default: that of the list
          * @example asc
          */
         sort?: "asc" | "desc";
@@ -8038,10 +8038,10 @@ export interface operations {
       };
     };
     responses: {
-      /** @description A key with the certificates that prove whose it is */
+      /** @description A key with its certificates */
       201: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -8055,14 +8055,14 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Entries of a page; all unless stated
+         * @description Entries of a page. Default: all
          * @example 20
          */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
-         * @description By id; as the list says unless stated
+         * @description Sort order by id. Default: that of the list
          * @example asc
          */
         sort?: "asc" | "desc";
@@ -8101,10 +8101,10 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description A key with the certificates that prove whose it is */
+      /** @description A key with its certificates */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -8119,7 +8119,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -8135,7 +8135,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The id of what was deleted */
+      /** @description The id of the deleted object */
       200: {
         headers: {
           [name: string]: unknown;
@@ -8151,7 +8151,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -8176,10 +8176,10 @@ export interface operations {
       };
     };
     responses: {
-      /** @description A key with the certificates that prove whose it is */
+      /** @description A key with its certificates */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -8215,7 +8215,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description A key with the certificates that prove whose it is */
+      /** @description A key with its certificates */
       201: {
         headers: {
           [name: string]: unknown;
@@ -8298,14 +8298,14 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Entries of a page; all unless stated
+         * @description Entries of a page. Default: all
          * @example 20
          */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
-         * @description By id; as the list says unless stated
+         * @description Sort order by id. Default: that of the list
          * @example asc
          */
         sort?: "asc" | "desc";
@@ -8357,7 +8357,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description A certificate chain and the key that it is for */
+      /** @description A certificate chain and its key */
       201: {
         headers: {
           [name: string]: unknown;
@@ -8383,10 +8383,10 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description A certificate chain and the key that it is for */
+      /** @description A certificate chain and its key */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -8401,7 +8401,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -8417,7 +8417,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The id of what was deleted */
+      /** @description The id of the deleted object */
       200: {
         headers: {
           [name: string]: unknown;
@@ -8433,7 +8433,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -8458,10 +8458,10 @@ export interface operations {
       };
     };
     responses: {
-      /** @description A certificate chain and the key that it is for */
+      /** @description A certificate chain and its key */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -8512,14 +8512,14 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Entries of a page; all unless stated
+         * @description Entries of a page. Default: all
          * @example 20
          */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
-         * @description By id; as the list says unless stated
+         * @description Sort order by id. Default: that of the list
          * @example asc
          */
         sort?: "asc" | "desc";
@@ -8562,7 +8562,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description A key; its private half is never shown */
+      /** @description A key; its private part is never shown */
       201: {
         headers: {
           [name: string]: unknown;
@@ -8588,7 +8588,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description A key; its private half is never shown */
+      /** @description A key; its private part is never shown */
       200: {
         headers: {
           [name: string]: unknown;
@@ -8614,7 +8614,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The id of what was deleted */
+      /** @description The id of the deleted object */
       200: {
         headers: {
           [name: string]: unknown;
@@ -8629,14 +8629,14 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Entries of a page; all unless stated
+         * @description Entries of a page. Default: all
          * @example 20
          */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
-         * @description By id; as the list says unless stated
+         * @description Sort order by id. Default: that of the list
          * @example asc
          */
         sort?: "asc" | "desc";
@@ -8679,10 +8679,10 @@ export interface operations {
       };
     };
     responses: {
-      /** @description A status list as its tenant administers it */
+      /** @description A status list with its administrative properties */
       201: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -8704,10 +8704,10 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description A status list as its tenant administers it */
+      /** @description A status list with its administrative properties */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -8722,7 +8722,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -8738,7 +8738,7 @@ export interface operations {
       /** @description Done */
       204: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -8751,7 +8751,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -8773,10 +8773,10 @@ export interface operations {
       };
     };
     responses: {
-      /** @description A status list as its tenant administers it */
+      /** @description A status list with its administrative properties */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -8798,7 +8798,7 @@ export interface operations {
       /** @description Settings of future status lists */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -8813,7 +8813,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -8837,7 +8837,7 @@ export interface operations {
       /** @description Settings of future status lists */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -8851,14 +8851,14 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Entries of a page; all unless stated
+         * @description Entries of a page. Default: all
          * @example 20
          */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
-         * @description By id; as the list says unless stated
+         * @description Sort order by id. Default: that of the list
          * @example asc
          */
         sort?: "asc" | "desc";
@@ -8929,7 +8929,7 @@ export interface operations {
       /** @description Created */
       201: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -8954,7 +8954,7 @@ export interface operations {
       /** @description Done */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -8969,7 +8969,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -8995,7 +8995,7 @@ export interface operations {
       /** @description Done */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -9010,7 +9010,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -9023,7 +9023,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The id of what was deleted */
+      /** @description The id of the deleted object */
       200: {
         headers: {
           [name: string]: unknown;
@@ -9039,7 +9039,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -9076,7 +9076,7 @@ export interface operations {
       /** @description Done */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -9114,7 +9114,7 @@ export interface operations {
       query?: {
         /** @example 20 */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
          * @description By number
@@ -9173,14 +9173,14 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Entries of a page; all unless stated
+         * @description Entries of a page. Default: all
          * @example 20
          */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
-         * @description By id; as the list says unless stated
+         * @description Sort order by id. Default: that of the list
          * @example asc
          */
         sort?: "asc" | "desc";
@@ -9238,19 +9238,19 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Only what ends by then; of a date alone the end of that day (UTC)
+         * @description Only objects that expire by this time; for a date, the end of that day (UTC)
          * @example 2027-01-01T00:00:00Z
          */
         until?: string;
-        /** @description Only what is of this kind */
+        /** @description Only objects of this kind */
         kind?: "key-chain" | "authority" | "anchor" | "list-signer" | "followed-list" | "published-list" | "registration-certificate";
-        /** @description Only what has this in its id or name, or in the id of a configuration that fails then */
+        /** @description Only objects with this text in their id or name, or in the id of a configuration that fails then */
         q?: string;
         /** @example 20 */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
-        /** @description By the time at which it ends */
+        /** @description By expiry */
         sort?: "asc" | "desc";
       };
       header?: never;
@@ -9284,7 +9284,7 @@ export interface operations {
       /** @description The login of the tenant at its registrar, without secrets */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -9299,7 +9299,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -9335,7 +9335,7 @@ export interface operations {
       /** @description The login of the tenant at its registrar, without secrets */
       201: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -9350,7 +9350,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -9360,7 +9360,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The id of what was deleted */
+      /** @description The id of the deleted object */
       200: {
         headers: {
           [name: string]: unknown;
@@ -9376,7 +9376,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -9398,7 +9398,7 @@ export interface operations {
       /** @description The login of the tenant at its registrar, without secrets */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -9489,7 +9489,7 @@ export interface operations {
       /** @description Secrets that sign calls to backends. Secrets are never shown. */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -9504,7 +9504,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -9526,7 +9526,7 @@ export interface operations {
       /** @description Secrets that sign calls to backends. Secrets are never shown. */
       200: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -9541,7 +9541,7 @@ export interface operations {
       query?: never;
       header?: {
         /**
-         * @description The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now
+         * @description The `ETag` of the edited object: if it has changed, the call changes nothing and returns 409
          * @example "the-etag-of-the-answer-before"
          */
         "If-Match"?: string;
@@ -9563,7 +9563,7 @@ export interface operations {
       /** @description A new secret, which signs from now on */
       201: {
         headers: {
-          /** @description Tells this state of the thing from others, for `If-Match` */
+          /** @description Version of the object, for `If-Match` */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -9597,7 +9597,7 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description True to forget the newest sequence numbers, too, for a list whose operator restarted its numbers. They stay known otherwise, so that an older list is refused all the same.
+         * @description True deletes the newest sequence numbers, too, for a list whose operator restarted its numbers. Otherwise they are kept, so that an older list is rejected.
          * @example true
          */
         releases?: "true" | "false";
@@ -9621,7 +9621,7 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description True to forget the newest sequence numbers, too, for a list whose operator restarted its numbers. They stay known otherwise, so that an older list is refused all the same.
+         * @description True deletes the newest sequence numbers, too, for a list whose operator restarted its numbers. Otherwise they are kept, so that an older list is rejected.
          * @example true
          */
         releases?: "true" | "false";
@@ -9662,7 +9662,7 @@ export interface operations {
   listAuditEntries: {
     parameters: {
       query?: {
-        /** @description Whose log; for `tenants:manage`, which otherwise reads that of the service */
+        /** @description Tenant of the log, for `tenants:manage`. Default: the log of the service */
         tenant?: string;
         /** @description Client id, or `system` for the service itself */
         actor?: string;
@@ -9671,7 +9671,7 @@ export interface operations {
          * @example client
          */
         kind?: "tenant" | "client" | "key-chain" | "issuance-configuration" | "credential-configuration" | "presentation-configuration" | "registrar-configuration" | "registration-certificate" | "status-list" | "trust-list" | "webhook-secret" | "session" | "deferred-transaction" | "wallet-status-list" | "followed-trust-list" | "cache" | "audit-log";
-        /** @description Id of the thing */
+        /** @description Id of the changed object */
         target?: string;
         action?: "created" | "changed" | "removed" | "rotated" | "requested" | "renewed" | "fetched" | "expired" | "revoked" | "suspended" | "restored" | "cancelled" | "retried" | "shown" | "completed" | "failed" | "held" | "confirmed" | "cleared" | "begun" | "fenced" | "pruned" | "broken";
         /**
@@ -9683,7 +9683,7 @@ export interface operations {
         until?: string;
         /** @example 20 */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
          * @description By number
@@ -9713,9 +9713,9 @@ export interface operations {
   verifyAuditLog: {
     parameters: {
       query?: {
-        /** @description Whose log; for `tenants:manage`, which otherwise verifies that of the service */
+        /** @description Tenant of the log, for `tenants:manage`. Default: the log of the service */
         tenant?: string;
-        /** @description `next` of the answer before; without it verification begins with the first entry that is kept */
+        /** @description `next` of the previous response; without it verification begins with the first stored entry */
         cursor?: string;
       };
       header?: never;
@@ -9822,24 +9822,24 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Entries of a page; all unless stated
+         * @description Entries of a page. Default: all
          * @example 20
          */
         limit?: number;
-        /** @description From the `next` link of the page before */
+        /** @description From the `next` link of the previous page */
         cursor?: string;
         /**
-         * @description By id; as the list says unless stated
+         * @description Sort order by id. Default: that of the list
          * @example asc
          */
         sort?: "asc" | "desc";
         /**
-         * @description Only settings with this in their name, value or description, in capitals or not
+         * @description Only settings with this text in their name, value or description, case-insensitive
          * @example database
          */
         q?: string;
         /**
-         * @description Only settings whose value comes from there
+         * @description Only settings with this source
          * @example environment
          */
         source?: "environment" | "file" | "default";
@@ -10000,11 +10000,11 @@ export interface operations {
     parameters: {
       query?: never;
       header: {
-        /** @description Names this delivery; except for web steps also `deliveries[].id` of the session */
+        /** @description Id of this delivery; except for web steps also `deliveries[].id` of the session */
         "Idempotency-Key": string;
-        /** @description The same, as the Standard Webhooks call it */
+        /** @description Same value, as the header of Standard Webhooks */
         "webhook-id"?: string;
-        /** @description Seconds since 1970, of this call. Take none that is more than five minutes away */
+        /** @description Time of this call in seconds since 1970. Reject calls that differ by more than five minutes */
         "webhook-timestamp"?: string;
         /** @description `v1,` and the base64 of HMAC-SHA-256 over `<webhook-id>.<webhook-timestamp>.<body>`, the body byte for byte; one for each secret that signs, separated by spaces */
         "webhook-signature"?: string;
@@ -10033,11 +10033,11 @@ export interface operations {
     parameters: {
       query?: never;
       header: {
-        /** @description Names this delivery; except for web steps also `deliveries[].id` of the session */
+        /** @description Id of this delivery; except for web steps also `deliveries[].id` of the session */
         "Idempotency-Key": string;
-        /** @description The same, as the Standard Webhooks call it */
+        /** @description Same value, as the header of Standard Webhooks */
         "webhook-id"?: string;
-        /** @description Seconds since 1970, of this call. Take none that is more than five minutes away */
+        /** @description Time of this call in seconds since 1970. Reject calls that differ by more than five minutes */
         "webhook-timestamp"?: string;
         /** @description `v1,` and the base64 of HMAC-SHA-256 over `<webhook-id>.<webhook-timestamp>.<body>`, the body byte for byte; one for each secret that signs, separated by spaces */
         "webhook-signature"?: string;
@@ -10051,7 +10051,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description Taken; what the body says is not read */
+      /** @description Accepted; the body is ignored */
       "2XX": {
         headers: {
           [name: string]: unknown;
@@ -10064,11 +10064,11 @@ export interface operations {
     parameters: {
       query?: never;
       header: {
-        /** @description Names this delivery; except for web steps also `deliveries[].id` of the session */
+        /** @description Id of this delivery; except for web steps also `deliveries[].id` of the session */
         "Idempotency-Key": string;
-        /** @description The same, as the Standard Webhooks call it */
+        /** @description Same value, as the header of Standard Webhooks */
         "webhook-id"?: string;
-        /** @description Seconds since 1970, of this call. Take none that is more than five minutes away */
+        /** @description Time of this call in seconds since 1970. Reject calls that differ by more than five minutes */
         "webhook-timestamp"?: string;
         /** @description `v1,` and the base64 of HMAC-SHA-256 over `<webhook-id>.<webhook-timestamp>.<body>`, the body byte for byte; one for each secret that signs, separated by spaces */
         "webhook-signature"?: string;
@@ -10097,11 +10097,11 @@ export interface operations {
     parameters: {
       query?: never;
       header: {
-        /** @description Names this delivery; except for web steps also `deliveries[].id` of the session */
+        /** @description Id of this delivery; except for web steps also `deliveries[].id` of the session */
         "Idempotency-Key": string;
-        /** @description The same, as the Standard Webhooks call it */
+        /** @description Same value, as the header of Standard Webhooks */
         "webhook-id"?: string;
-        /** @description Seconds since 1970, of this call. Take none that is more than five minutes away */
+        /** @description Time of this call in seconds since 1970. Reject calls that differ by more than five minutes */
         "webhook-timestamp"?: string;
         /** @description `v1,` and the base64 of HMAC-SHA-256 over `<webhook-id>.<webhook-timestamp>.<body>`, the body byte for byte; one for each secret that signs, separated by spaces */
         "webhook-signature"?: string;
@@ -10115,7 +10115,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description Taken; what the body says is not read */
+      /** @description Accepted; the body is ignored */
       "2XX": {
         headers: {
           [name: string]: unknown;

@@ -25,7 +25,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>, idleMs: numb
         event = line === '' ? {} : withLine(event, line);
       }
       if (buffer.length + (event.data?.length ?? 0) > MAX_EVENT_CHARACTERS) {
-        throw new VidimusError('unexpected_answer', 'an event that is too long');
+        throw new VidimusError('unexpected_answer', 'the event is too long');
       }
     }
   } finally {
@@ -44,7 +44,7 @@ function withLine(event: Partial<StreamEvent>, line: string): Partial<StreamEven
 function within<T>(promise: Promise<T>, ms: number): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new VidimusError('timeout', 'the stream of events is silent')), ms);
+    timer = setTimeout(() => reject(new VidimusError('timeout', 'the event stream sends no data')), ms);
   });
   return Promise.race([promise, timeout]).finally(() => clearTimeout(timer));
 }

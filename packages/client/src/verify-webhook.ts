@@ -56,14 +56,14 @@ export async function verifyWebhook<N extends WebhookName = WebhookName>(
   const keys = await Promise.all([secrets].flat().map(keyOf));
   const id = headerOf(headers, 'webhook-id');
   const timestamp = headerOf(headers, 'webhook-timestamp');
-  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('webhook-timestamp is no time');
+  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('webhook-timestamp is not a valid time');
   if (!(Math.abs(now.getTime() / 1000 - Number(timestamp)) <= toleranceSeconds)) {
-    throw new WebhookVerificationError('the call was made too long ago, or a clock is wrong');
+    throw new WebhookVerificationError('the call is too old, or a clock is wrong');
   }
   const body = typeof rawBody === 'string' ? new TextEncoder().encode(rawBody) : rawBody;
   const signedContent = concatenate(new TextEncoder().encode(`${id}.${timestamp}.`), body);
   const signatures = signaturesOf(headerOf(headers, 'webhook-signature'));
-  if (!(await isGenuine(keys, signatures, signedContent))) throw new WebhookVerificationError('no signature fits');
+  if (!(await isGenuine(keys, signatures, signedContent))) throw new WebhookVerificationError('no signature matches');
   return { id, sentAt: new Date(Number(timestamp) * 1000), body: parse(body) };
 }
 
@@ -101,7 +101,7 @@ async function keyOf(secret: string): Promise<Key> {
   const text = String(secret ?? '').replace(/^whsec_/, '');
   const key = BASE64.test(text) ? bytesOf(text) : new Uint8Array();
   if (key.length < 24 || key.length > 64) {
-    throw new TypeError('a secret is whsec_ and 24 to 64 bytes in base64');
+    throw new TypeError('a secret must be whsec_ and 24 to 64 bytes in base64');
   }
   return crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
 }
@@ -121,6 +121,6 @@ function parse<Body>(body: Uint8Array): Body {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
-    throw new WebhookVerificationError('the body is no JSON');
+    throw new WebhookVerificationError('the body is not JSON');
   }
 }

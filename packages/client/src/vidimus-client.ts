@@ -165,7 +165,7 @@ function tokensOf(
 ): TokenSource {
   if (accessToken !== undefined) return new ExternalTokenSource(accessToken);
   if (clientId === undefined || clientSecret === undefined) {
-    throw new TypeError('give clientId and clientSecret, or accessToken');
+    throw new TypeError('set clientId and clientSecret, or accessToken');
   }
   return new ClientCredentialsToken({ ...way, clientId, clientSecret });
 }
@@ -183,6 +183,6 @@ function parseResponse<T>({ response, text }: TextResponse): Answered<T> {
   try {
     return { data: JSON.parse(text), status, headers };
   } catch (cause) {
-    throw new VidimusError('unexpected_answer', 'the answer is no JSON', { status, cause });
+    throw new VidimusError('unexpected_answer', 'the response is not JSON', { status, cause });
   }
 }

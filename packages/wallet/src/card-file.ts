@@ -22,7 +22,7 @@ export async function readCards(file: string): Promise<readonly StoredCredential
     if (version !== VERSION) throw new Error('another version');
     return await Promise.all(cards.map(async (card) => ({ ...card, holder: await keyOf(card.holder) })));
   } catch {
-    throw new UsageError(`${file} holds no cards of this wallet`);
+    throw new UsageError(`${file} contains no credentials of this wallet`);
   }
 }
 

@@ -11,7 +11,7 @@ export async function approveOnPage(authorizationUrl: string, fetch: Fetch): Pro
   const html = await page.text();
   const action = /<form [^>]*action="([^"]+)"/.exec(html)?.[1];
   if (page.status !== 200 || action === undefined || !html.includes('value="approve"'))
-    throw new Error('the page of the issuer is not one that --yes can agree on; run this again without it');
+    throw new Error('--yes cannot approve the page of this issuer; run this again without it');
   const form = new URLSearchParams({ decision: 'approve' });
   for (const [, name = '', value = ''] of html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g))
     form.set(decodeEntities(name), decodeEntities(value));

@@ -11,7 +11,7 @@ const IN_PAGES = /(?:openid-credential-offer|haip-vci|openid4vp|haip-vp|haip|mdo
 /** @throws UsageError unless it is an offer, a request, or a page that contains one. */
 export async function readLink(text: string, fetch: Fetch): Promise<Link> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined) throw new UsageError(`"${text.slice(0, 80)}" is no link`);
+  if (url === undefined) throw new UsageError(`"${text.slice(0, 80)}" is not a link`);
   const link = linkOf(url, text);
   if (link !== undefined) return link;
   if (!/^https?:$/.test(url.protocol)) throw new UsageError(`links that begin with ${url.protocol} are neither offers nor requests`);
@@ -26,12 +26,12 @@ function linkOf({ protocol, searchParams }: URL, uri: string): Link | undefined 
   const isOffer = searchParams.has('credential_offer') || searchParams.has('credential_offer_uri');
   if (OFFER_SCHEMES.includes(protocol) || isOffer) {
     if (isOffer) return { kind: 'offer', uri };
-    throw new UsageError('the link says by no credential_offer and no credential_offer_uri what is offered');
+    throw new UsageError('the link has neither credential_offer nor credential_offer_uri');
   }
   const isRequest = searchParams.has('request_uri') || searchParams.has('request') || searchParams.has('dcql_query');
   if (!REQUEST_SCHEMES.includes(protocol) && !isRequest) return undefined;
   if (isRequest) return { kind: 'request', uri };
-  throw new UsageError('the link says by no request_uri and no request what is asked');
+  throw new UsageError('the link has neither request_uri nor request');
 }
 
 async function pageAt(url: URL, fetch: Fetch): Promise<string> {

@@ -48,7 +48,7 @@ async function collect(wallet: SimulatedWallet, uri: string, options: Options, b
   console.log(offerInWords(offer));
   const txCode = options.txCode ?? (await promptForCode(offer));
   if (!(await confirm('Collect it?', options))) {
-    console.log('Nothing was collected. The issuer is not notified; its offer expires.');
+    console.log('Nothing was accepted. The issuer is not notified; its offer expires.');
     return 0;
   }
   const received = await accept(wallet, offer, options, browse, txCode);
@@ -62,7 +62,7 @@ async function keep(received: readonly StoredCredential[], { cards }: Options): 
   // The newest credential comes first, so that it is selected; the file is read again, because another wallet may have written meanwhile.
   await writeCards(cards, [...received.toReversed(), ...(await readCards(cards))]);
   for (const card of received) console.log(`\n${cardInWords(card)}`);
-  console.log(`\nKept with its key in ${cards}`);
+  console.log(`\nStored with its key in ${cards}`);
 }
 
 async function accept(
@@ -93,7 +93,7 @@ async function fetchDeferred(
   options: Options,
 ): Promise<readonly StoredCredential[]> {
   const seconds = Math.min(Math.max(...deferred.map(({ interval }) => interval), 1), MOST_SECONDS_BETWEEN);
-  console.log(`The issuer makes it later; asking every ${seconds} seconds, for five minutes at most …`);
+  console.log(`The credential is deferred; polling every ${seconds} seconds, for at most five minutes …`);
   const end = Date.now() + PATIENCE_MS;
   const received: StoredCredential[] = [];
   while (wallet.promised.length > 0 && Date.now() < end) {
@@ -102,7 +102,7 @@ async function fetchDeferred(
     await keep(newCredentials, options);
     received.push(...newCredentials);
   }
-  if (wallet.promised.length > 0) console.error('It is still not ready. Ask the issuer for a new offer.');
+  if (wallet.promised.length > 0) console.error('It is not ready yet. Request a new offer from the issuer.');
   return received;
 }
 
@@ -111,13 +111,13 @@ async function answer(wallet: SimulatedWallet, uri: string, options: Options): P
   console.log(requestInWords(request));
   const { misbehave } = options;
   if (!request.canBeAnswered && misbehave !== 'decline') {
-    console.error(`No card in ${options.cards} answers it: collect one by an offer first.`);
+    console.error(`No credential in ${options.cards} matches: accept an offer first.`);
     return 1;
   }
   if (misbehave !== undefined) console.log(`Misbehaving: ${MISBEHAVIOURS[misbehave].about}`);
   if (!(await confirm('Answer it?', options))) {
     const { status } = await wallet.decline(request);
-    console.log(`Declined; the verifier was notified, and answered ${status}.`);
+    console.log(`Declined; the verifier was notified and answered ${status}.`);
     return status < 400 ? 0 : 1;
   }
   const presented = await wallet.present(request, misbehave === undefined ? {} : { misbehave });
@@ -130,23 +130,23 @@ function outcomeOf(presented: Presented, misbehave: Options['misbehave']): numbe
   const summary = `${result.status} ${plain(JSON.stringify(result.body))}`;
   if (misbehave === undefined || misbehave === 'decline') {
     console.log(isTaken ? `Taken: ${summary}` : `Refused: ${summary}`);
-    if (presented.redirectUri !== undefined) console.log(`The browser goes to ${plain(presented.redirectUri)}`);
+    if (presented.redirectUri !== undefined) console.log(`The browser is redirected to ${plain(presented.redirectUri)}`);
     return isTaken ? 0 : 1;
   }
-  if (presented.repeated !== undefined) console.log(`The first answer was answered by ${presented.status}.`);
-  console.log(isTaken ? `Taken, which it should not be: ${summary}` : `Refused, as it should be: ${summary}`);
+  if (presented.repeated !== undefined) console.log(`The verifier answered the first response with ${presented.status}.`);
+  console.log(isTaken ? `Accepted, which is wrong: ${summary}` : `Rejected, as expected: ${summary}`);
   return isTaken ? 1 : 0;
 }
 
 async function promptForCode({ txCode }: ReadOffer): Promise<string | undefined> {
   if (txCode === undefined) return undefined;
-  if (!process.stdin.isTTY) throw new UsageError('the offer requires a transaction code: give it by --tx-code');
+  if (!process.stdin.isTTY) throw new UsageError('the offer requires a transaction code: pass it by --tx-code');
   return (await promptUser('Transaction code: ')).trim();
 }
 
 async function confirm(what: string, { isAgreed }: Options): Promise<boolean> {
   if (isAgreed) return true;
-  if (!process.stdin.isTTY) throw new UsageError('there is no terminal for the question: agree by --yes');
+  if (!process.stdin.isTTY) throw new UsageError('there is no terminal for the consent prompt: use --yes');
   return /^y(es)?$/i.test((await promptUser(`${what} [y/N] `)).trim());
 }
 

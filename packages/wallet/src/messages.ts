@@ -29,7 +29,7 @@ export function requestInWords({ verifier, queries, sets, transactionData }: Rea
   const lines = [
     `${plain(name ?? new URL(responseUri).host)} asks.`,
     `  ${signer === undefined ? 'The request is not signed' : `Signed by ${plain(signer.subject)}`}; it is ${plain(clientId)}`,
-    `  The answer goes to ${plain(responseUri)}`,
+    `  The response is sent to ${plain(responseUri)}`,
   ];
   for (const { purpose } of sets) if (purpose !== undefined) lines.push(`  Purpose: ${plain(purpose)}`);
   for (const data of transactionData) lines.push(`  You would agree to: ${plain(JSON.stringify(data))}`);
@@ -37,7 +37,7 @@ export function requestInWords({ verifier, queries, sets, transactionData }: Rea
     const requested = requestedClaims.map(({ path }) => path.join('.')).join(', ') || 'no claim';
     lines.push(`It requests ${plain(requested)} of ${plain(types.join(' or ') || format)} ("${plain(id)}").`);
     const [match] = matches;
-    if (match === undefined) lines.push('  No card of this wallet answers that.');
+    if (match === undefined) lines.push('  No credential of this wallet matches.');
     else {
       lines.push(`  ${plain(match.credential.look.name)} would tell:`);
       for (const { path, value } of match.claims) lines.push(`    ${nameOf(path, match.credential.labels)}: ${displayValue(value)}`);

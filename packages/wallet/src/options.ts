@@ -17,23 +17,23 @@ const CALL = process.env['VIDIMUS_USAGE'] ?? 'npm run wallet -- <link> [options]
 const DEFAULT_CARDS = join(process.env['XDG_DATA_HOME'] ?? join(homedir(), '.local', 'share'), 'vidimus', 'wallet.json');
 
 export const USAGE = `usage: ${CALL}
-A wallet for trying things out: collects what is offered, and answers what is asked.
+A test wallet: accepts offers, and answers presentation requests.
 
   <link>                   an offer or a request: openid-credential-offer:, openid4vp:, haip-vci:, haip-vp:, or the address
                            of a page that has one
-  --tx-code <code>         the transaction code that the issuer sent by another way
-  --yes                    agrees to everything without asking, also on the page of an issuer of this service
-  --misbehave <how>        answers a request wrongly, to see that it is refused (below)
-  --cards <file>           keeps cards, with their keys, in this file; ${DEFAULT_CARDS} otherwise
-  --trace                  shows each call as it was sent and answered, with all that is secret in it
-  --help                   says this
+  --tx-code <code>         the transaction code that the issuer sent by another channel
+  --yes                    consents to everything without a prompt, also on the page of an issuer of this service
+  --misbehave <how>        sends an invalid response, which must be rejected (below)
+  --cards <file>           stores credentials with their keys in this file; default: ${DEFAULT_CARDS}
+  --trace                  prints each call with its response, including secrets
+  --help                   prints this help
 
 ways to misbehave:
 ${Object.entries(MISBEHAVIOURS)
   .map(([name, { about: description }]) => `  ${name.padEnd(24)} ${description}`)
   .join('\n')}
 
-It ends with 0 when all went well (of a misbehaviour: when it was refused), with 1 when not, and with 2 when it was called wrongly.`;
+Exits with 0 on success (of a misbehaviour: when it was rejected), 1 on failure, and 2 for invalid arguments.`;
 
 /** The error for invalid arguments; its message is one sentence. */
 export class UsageError extends Error {}
@@ -43,8 +43,8 @@ export function readOptions(args: readonly string[]): Options | 'help' {
   const { values, positionals } = parseArguments(args);
   if (values.help) return 'help';
   const [link, ...more] = positionals;
-  if (link === undefined) throw new UsageError('give the link of an offer or of a request');
-  if (more.length > 0) throw new UsageError('give one link; put it in quotes, since it has characters that shells take away');
+  if (link === undefined) throw new UsageError('pass the link of an offer or of a request');
+  if (more.length > 0) throw new UsageError('pass one link; quote it, since it contains characters that shells interpret');
   const { misbehave } = values;
   if (misbehave !== undefined && !isMisbehaviour(misbehave))
     throw new UsageError(`--misbehave is one of ${Object.keys(MISBEHAVIOURS).join(', ')}`);

@@ -30,10 +30,10 @@ export function describeAdministration(open: () => Store): void {
       other = await addTenant(store);
     });
 
-    describe('a client that is removed', () => {
+    describe('a removed client', () => {
       const removed = (tenant: TenantId, clientId: string) => store.forService(({ clients }) => clients.isRemoved(tenant, clientId));
 
-      it('is cached by its tenant until it is created again', async () => {
+      it('stays cached by its tenant until it is created again', async () => {
         const client = aClient(tenantId);
         const write = (work: (own: TenantRepositories) => Promise<void>) => store.forTenant(tenantId, work, { by: 'system' });
         await write(({ clients }) => clients.add(client));
@@ -69,7 +69,7 @@ export function describeAdministration(open: () => Store): void {
     });
 
     describe('documents', () => {
-      it('come back as they were put, dates included', async () => {
+      it('are returned as they were stored, dates included', async () => {
         const chain = aKeyChain(tenantId, 'one');
         const configuration = aConfiguration('diploma', { claims: { '': [null, { a: 1 }], date: 'x' } });
         await store.forTenant(
@@ -127,7 +127,7 @@ export function describeAdministration(open: () => Store): void {
         expect(third.marks.get('c')).to.not.equal(first.marks.get('c'));
       });
 
-      it('are read again all together when many were written', async () => {
+      it('are read again all together after many writes', async () => {
         const write = (keyBinding: boolean) =>
           store.forTenant(
             tenantId,
@@ -148,7 +148,7 @@ export function describeAdministration(open: () => Store): void {
         expect(documents.every(({ keyBinding }) => !keyBinding)).to.equal(true);
       });
 
-      it('are read as they were written within the same transaction', async () => {
+      it('are returned in their new state within the same transaction', async () => {
         await store.forTenant(
           tenantId,
           async ({ credentialConfigurations: documents }) => {
@@ -164,7 +164,7 @@ export function describeAdministration(open: () => Store): void {
         );
       });
 
-      it('conflict when the id is taken, and the first stays', async () => {
+      it('cause a conflict for an existing id, and the first document stays', async () => {
         await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), { by: 'system' });
         const again = store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one', { keyBinding: false })), {
           by: 'system',
@@ -174,7 +174,7 @@ export function describeAdministration(open: () => Store): void {
         expect(kept.keyBinding).to.equal(true);
       });
 
-      it('that do not exist are not found', async () => {
+      it('with an unknown id are not found', async () => {
         const missing = (work: (own: TenantRepositories) => Promise<unknown>) =>
           failureOf(store.forTenant(tenantId, work, { by: 'system' }));
         expect(await missing((own) => own.keyChains.get('none'))).to.equal('not_found');
@@ -182,7 +182,7 @@ export function describeAdministration(open: () => Store): void {
         expect(await store.forTenant(tenantId, (own) => own.issuanceConfiguration.find('default'))).to.equal(undefined);
       });
 
-      it('keep the tables of their kinds apart', async () => {
+      it('of different kinds are kept in separate tables', async () => {
         await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), { by: 'system' });
         await store.forTenant(tenantId, async (own) => {
           expect(await own.presentationConfigurations.list()).to.deep.equal([]);
@@ -190,7 +190,7 @@ export function describeAdministration(open: () => Store): void {
         });
       });
 
-      it('of the registrar are kept, replaced and removed like the others', async () => {
+      it('of the registrar are stored, replaced and removed like the others', async () => {
         const before = await revision();
         const configuration = aRegistrarConfiguration({ clientSecret: 'secret of the client' });
         const certificates = ['one', 'two'].map(aRegistrationCertificate);
@@ -221,7 +221,7 @@ export function describeAdministration(open: () => Store): void {
         expect(await failureOf(missing)).to.equal('not_found');
       });
 
-      it('do not change when the caller changes what it gave or got', async () => {
+      it('do not change when the caller changes its input or the result', async () => {
         const given = aConfiguration('one', { claims: { name: 'first' } });
         await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(given), { by: 'system' });
         (given.claims as Record<string, string>)['name'] = 'second';
@@ -233,8 +233,8 @@ export function describeAdministration(open: () => Store): void {
       });
     });
 
-    describe('the revision', () => {
-      it('grows once per transaction that wrote', async () => {
+    describe('the configuration revision', () => {
+      it('is incremented once per transaction with a write', async () => {
         const before = await revision();
         await store.forTenant(
           tenantId,
@@ -255,7 +255,7 @@ export function describeAdministration(open: () => Store): void {
         expect(await revision()).to.equal(before + 7);
       });
 
-      it('stays when a transaction only read, or failed', async () => {
+      it('is unchanged when a transaction only read, or failed', async () => {
         const before = await revision();
         await store.forTenant(tenantId, async (own) => {
           await own.tenant.get();
@@ -265,13 +265,13 @@ export function describeAdministration(open: () => Store): void {
         expect(await revision()).to.equal(before);
       });
 
-      it('of another tenant stays', async () => {
+      it('of another tenant is unchanged', async () => {
         const before = (await stepsOf(store, other).state())?.revision;
         await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), { by: 'system' });
         expect((await stepsOf(store, other).state())?.revision).to.equal(before);
       });
 
-      it('grows when the service changes a client of the tenant', async () => {
+      it('is incremented when the service changes a client of the tenant', async () => {
         const before = await revision();
         const client = aClient(tenantId);
         await store.forService((service) => service.clients.add(client), { by: 'system' });
@@ -281,7 +281,7 @@ export function describeAdministration(open: () => Store): void {
     });
 
     describe('a transaction', () => {
-      it('leaves nothing behind when it throws', async () => {
+      it('is rolled back completely when it throws', async () => {
         const client = aClient(tenantId);
         const before = await revision();
         const broken = store.forTenant(
@@ -305,7 +305,7 @@ export function describeAdministration(open: () => Store): void {
         expect(await revision()).to.equal(before);
       });
 
-      it('over the service leaves nothing behind when it throws', async () => {
+      it('over the service is rolled back completely when it throws', async () => {
         const tenant = aTenant();
         const broken = store.forService(
           async ({ tenants, clients }) => {
@@ -324,7 +324,7 @@ export function describeAdministration(open: () => Store): void {
         });
       });
 
-      it('returns the result of its work', async () => {
+      it('returns the result of its callback', async () => {
         expect(await store.forTenant(tenantId, async () => 7)).to.equal(7);
         expect(await store.forService(async () => 'done')).to.equal('done');
       });

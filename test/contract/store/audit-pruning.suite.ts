@@ -152,7 +152,7 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
       return fault && [fault.kind, fault.sequence];
     };
 
-    it('is whole before that', async () => {
+    it('is intact before the change', async () => {
       const { end, fault } = await verify();
       expect(fault).to.equal(undefined);
       expect(end.sequence).to.equal(10);
@@ -164,7 +164,7 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
         expect(await found()).to.deep.equal(finds);
       });
 
-      it(`does not let the service cover up ${name}, nor keeps it from working`, async () => {
+      it(`does not let the service hide ${name}, and does not stop the service`, async () => {
         await tamper(sql);
         const { session } = await openOffer(store, tenantId);
         const { id: listId } = await addList(store, tenantId);
@@ -175,7 +175,7 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
       });
     }
 
-    it('reveals a removal of the newest entries with a reset head when an anchor was stored elsewhere', async () => {
+    it('reveals the removal of the newest entries with a reset head when an anchor was stored elsewhere', async () => {
       const kept = (await verify()).end;
       const select = (table: string) => rawSql(url, (run) => run(`select * from ${table} where tenant_id = '${tenantId}'`));
       const [head] = await select('audit_heads');
@@ -214,7 +214,7 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
       expect(await found(), 'the former secret alone').to.deep.equal(['unknown_key', 11]);
     });
 
-    it('is written by several processes at once, which change many things each', async () => {
+    it('is written by several processes concurrently, with many changes each', async () => {
       const second = await OrmStore.open({ url, poolSize: 4 }, afterRenewal());
       try {
         const offers = await Promise.all(Array.from({ length: 40 }, () => openOffer(store, tenantId)));
@@ -256,7 +256,7 @@ export function describeTampering(open: () => { store: Store; url: string; ciphe
       expect([fault, end.sequence - before]).to.deep.equal([undefined, MANY]);
     });
 
-    it('takes a change back when its entry cannot be written', async () => {
+    it('rolls a change back when its entry cannot be written', async () => {
       const cipher = afterRenewal();
       cipher.macs = () => ({
         ...macs,
@@ -286,7 +286,7 @@ const DAY_MS = 86_400_000;
 
 /** What is left of an audit log whose oldest entries are kept no longer, and that it can be verified all the same. */
 export function describePruning(open: () => { store: Store; url: string; macs: Macs }): void {
-  describe('an audit log that is kept for some days', () => {
+  describe('an audit log with a retention period', () => {
     const by = { clientId: 'root', tenantId: null };
     let store: Store;
     let url: string;
@@ -338,12 +338,12 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       (await store.forTenant(tenantId, ({ audit }) => audit.list({ ascending: true, limit: 100 }))).map(({ sequence }) => sequence);
     const tamper = (text: string) => rawSql(url, (run) => run(text.replaceAll("'T'", `'${tenantId}'`)));
 
-    it('stays whole for ever where nothing else is configured', async () => {
+    it('is never pruned without a configured retention', async () => {
       await prune(40_000, null);
       expect(await sequences()).to.have.length(10);
     });
 
-    it('loses its oldest entries with a record, and the rest is whole', async () => {
+    it('loses its oldest entries with a record, and the rest is intact', async () => {
       const before = (await verify()).end;
       await prune(29);
       await prune(30.5);
@@ -362,7 +362,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       expect((await verify()).fault).to.equal(undefined);
     });
 
-    it('is not lost to one clock that is years ahead, be it the database’s or the process’s', async () => {
+    it('is not pruned by a database clock or a process clock that is years ahead', async () => {
       await prune(4_000, 30, 0);
       await prune(0, 30, 4_000);
       expect(await sequences()).to.have.length(10);
@@ -374,7 +374,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       await prune(32);
       const report = await verify(kept);
       expect(report.fault).to.equal(undefined);
-      expect(report.warning).to.match(/^entry 10 is kept no longer.* from entry 12 on/);
+      expect(report.warning).to.match(/^entry 10 was pruned.* from entry 12 on/);
       const last = { sequence: 11, hash: 'another' };
       expect((await verify(last)).fault?.kind, 'known by the log of the service').to.equal('unexpected');
     });
@@ -397,7 +397,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       });
     });
 
-    it('continues where a run was interrupted after its progress was stored', async () => {
+    it('continues after a run that was interrupted after its progress was stored', async () => {
       const broken = {
         forService: store.forService.bind(store),
         forTenant: store.forTenant.bind(store),
@@ -432,7 +432,7 @@ export function describePruning(open: () => { store: Store; url: string; macs: M
       expect([end.sequence, fault]).to.deep.equal([1, undefined]);
     });
 
-    it('is a new chain for a tenant that was created again', async () => {
+    it('begins a new chain for a tenant that was created again', async () => {
       await prune(32);
       await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
       await store.maintenance.removeRemainingRows(new Date(Date.now() + DAY_MS), 10_000);

@@ -127,7 +127,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       expect(JSON.stringify(entries)).to.not.match(/sealed secret|hash of|another hash/);
     });
 
-    it('has revocations, decisions on deferred credentials and removed sessions', async () => {
+    it('records revocations, decisions on deferred credentials and removed sessions', async () => {
       const { id: listId } = await addList(store, tenantId);
       const { session } = await openOffer(store, tenantId);
       const steps = stepsOf(store, tenantId);
@@ -178,7 +178,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       expect(await faults()).to.deep.equal([]);
     });
 
-    it('forgets what was rolled back, and takes no write without an actor', async () => {
+    it('has no entry for a rolled back change, and rejects a write without an actor', async () => {
       const broken = write(async (own) => {
         await own.credentialConfigurations.put(aConfiguration('pid'));
         throw new Error('broken');
@@ -190,7 +190,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       expect(await store.forTenant(tenantId, (own) => own.credentialConfigurations.list())).to.deep.equal([]);
     });
 
-    it('of the service keeps what an account without tenant did, also when the tenant is gone', async () => {
+    it('of the service keeps the entries of an account without tenant, also after the tenant is removed', async () => {
       const root = { clientId: `root of ${tenantId}`, tenantId: null };
       const all = async () => {
         const entries = await store.forService(({ audit }) => audit.list({ ...ALL, actor: root.clientId }));

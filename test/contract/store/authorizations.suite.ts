@@ -8,7 +8,7 @@ import { authorizationGrant, grantRedemption, sessionRemoval, stepsOf } from './
 const nobody = 'nobody' as TenantId;
 
 export function describeAuthorizations(open: () => Store): void {
-  describe('an authorization', () => {
+  describe('an authorization session', () => {
     let store: Store;
     let tenantId: TenantId;
     beforeEach(async () => {
@@ -21,7 +21,7 @@ export function describeAuthorizations(open: () => Store): void {
         authorization: { holder: { clientId: 'w' }, byDetails: true, codeChallenge: 'c', redirectUri: 'r' },
       });
 
-    it('is found with the tenant, and by this tenant only', async () => {
+    it('is found with its tenant, and only by this tenant', async () => {
       const authorization = anAuthorization();
       const steps = stepsOf(store, tenantId);
       expect(await steps.commit({ serving: true, opens: { authorization }, uses: [] })).to.include({ done: true });
@@ -51,7 +51,7 @@ export function describeAuthorizations(open: () => Store): void {
       });
     });
 
-    it('is opened by an active tenant only', async () => {
+    it('is opened only for an active tenant', async () => {
       const suspended = await addTenant(store, { status: 'suspended' });
       expect(
         await stepsOf(store, suspended).commit({ serving: true, opens: { authorization: anAuthorization() }, uses: [aUse()] }),
@@ -183,7 +183,7 @@ export function describeAuthorizations(open: () => Store): void {
       expect(await steps.commit({ grant: { id: grant.id, act: 'refresh', generation: 1 }, uses: [] })).to.include({ done: true });
     });
 
-    it('is not refreshed by a replayed proof, after its end, before its redemption or once revoked', async () => {
+    it('is not refreshed by a replayed proof, after its expiry, before its redemption or after its revocation', async () => {
       const steps = stepsOf(store, tenantId);
       const { grant } = await redeemed();
       const known = aUse();
@@ -202,7 +202,7 @@ export function describeAuthorizations(open: () => Store): void {
       expect(await steps.commit({ grant: { id: grant.id, act: 'refresh', generation: 0 }, uses: [] })).to.include({ done: false });
     });
 
-    it('counts no more once it is revoked', async () => {
+    it('is not counted after its revocation', async () => {
       const { session, grant } = await redeemed();
       const steps = stepsOf(store, tenantId);
       const before = await steps.claimCredentialRequest(session.publicId, [], grant.id);
@@ -230,8 +230,8 @@ export function describeAuthorizations(open: () => Store): void {
     });
   });
 
-  describe('a user of a foreign authorization server', () => {
-    it('is led to the own sessions, the newest first, and loses them with them', async () => {
+  describe('a user of an external authorization server', () => {
+    it('is linked to the sessions of the same user, the newest first, and unlinked when they are removed', async () => {
       const store = open();
       const tenantId = await addTenant(store);
       const steps = stepsOf(store, tenantId);

@@ -15,7 +15,7 @@ const TABLES = ['credential_configurations', 'key_chains', 'sessions', 'status_l
 
 /** What only a real database can show. */
 export function describeDatabase(kind: DatabaseKind, open: () => { store: Store; url: string; cipher: MasterCipher }): void {
-  describe('at rest', () => {
+  describe('data at rest', () => {
     let store: Store;
     let url: string;
     let tenantId: TenantId;
@@ -63,7 +63,7 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
     });
 
     if (kind.name === 'postgres') {
-      it('a session that moves stays on its page, so that no index gets an entry more', async () => {
+      it('an updated session stays on its page, so that no index gets an additional entry', async () => {
         const sessions = Array.from({ length: 60 }, () => aSession(tenantId));
         for (const session of sessions) await stepsOf(store, tenantId).commit(sessionOpening(session));
         const pages = () =>
@@ -77,7 +77,7 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
       });
     }
 
-    it('a session moved to another place does not open', async () => {
+    it('a session that was copied to another row cannot be decrypted', async () => {
       const steps = stepsOf(store, tenantId);
       const [one, two] = [aSession(tenantId), aSession(tenantId)];
       await steps.commit(sessionOpening(one));
@@ -93,7 +93,7 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
       expect(await failed(steps.session(two.id))).to.equal(true);
     });
 
-    it('a document moved to another id, table or tenant does not open', async () => {
+    it('a document that was copied to another id, table or tenant cannot be decrypted', async () => {
       const other = await addTenant(store);
       for (const owner of [tenantId, other]) {
         await store.forTenant(
@@ -146,7 +146,7 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
       });
     }
 
-    it('a tenant leaves no row in any table', async () => {
+    it('a removed tenant leaves no row in any table', async () => {
       await stepsOf(store, tenantId).commit(sessionOpening(aSession(tenantId)));
       await addList(store, tenantId);
       await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
@@ -160,7 +160,7 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
     });
   });
 
-  it('a kind that came later can be written for a tenant from before', async () => {
+  it('a kind of resource of a later release can be written for an earlier tenant', async () => {
     const { store, url } = open();
     const tenantId = await addTenant(store);
     await rawSql(url, (run) => run(`update tenants set revisions = '{"all":7}' where id = '${tenantId}'`));
@@ -172,8 +172,8 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
     }
   });
 
-  describe('opening', () => {
-    it('an up-to-date database again keeps its rows', async () => {
+  describe('opening the database', () => {
+    it('keeps the rows of an up-to-date database', async () => {
       const { store, url, cipher } = open();
       const tenantId = await addTenant(store);
       const second = await OrmStore.open({ url, poolSize: 2 }, cipher);
@@ -183,7 +183,7 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
 
     // SQLite belongs to one process.
     if (kind.name === 'postgres') {
-      it('an empty database several times at once migrates it once', async function () {
+      it('migrates an empty database once when several processes open it at once', async function () {
         const database = await kind.openEmpty();
         if (database === undefined) return this.skip();
         const { cipher } = open();
@@ -200,7 +200,7 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
     }
 
     if (kind.name === 'postgres') {
-      it('takes no new connection for a change that is refused', async () => {
+      it('opens no new connection for a rejected change', async () => {
         const { cipher } = open();
         // One of its own, where nothing else connects.
         const database = await kind.open();
@@ -227,7 +227,7 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
       });
     }
 
-    it('a database that cannot be reached fails', async () => {
+    it('fails when the database cannot be reached', async () => {
       const { cipher } = open();
       const url = kind.name === 'sqlite' ? 'sqlite:/dev/null/x' : 'postgres://postgres@127.0.0.1:1/none';
       expect(await failureOf(OrmStore.open({ url, poolSize: 2 }, cipher))).to.not.equal('nothing failed');

@@ -40,7 +40,7 @@ export function describeDeferred(open: () => Store): void {
       expect((await steps.session(session.id))?.session?.expiresAt).to.deep.equal(transaction.expiresAt);
     });
 
-    it('is not opened for a session that is over', async () => {
+    it('is not opened for a terminal session', async () => {
       const steps = stepsOf(store, tenantId);
       const over = (await openOffer(store, tenantId, { session: { status: 'failed' } })).session;
       const late = aDeferred(over);
@@ -48,7 +48,7 @@ export function describeDeferred(open: () => Store): void {
       expect(await steps.deferred(late.id)).to.equal(undefined);
     });
 
-    it('is opened a bounded number of times, and not for what was barred', async () => {
+    it('is opened a bounded number of times, and not for a barred configuration', async () => {
       const steps = stepsOf(store, tenantId);
       const bar = { by: 'system', sessionId: session.id, mask: 2, barred: true, issuedCount: 0 } as const;
       await steps.commit(credentialRevocation([{ listId: 'none', index: 0, status: 1 }], bar));
@@ -69,7 +69,7 @@ export function describeDeferred(open: () => Store): void {
       expect(await ids({ sessionId: 'other' })).to.deep.equal([]);
     });
 
-    it('is completed once, with its batch on record', async () => {
+    it('is completed once, and its batch is recorded', async () => {
       const steps = stepsOf(store, tenantId);
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, index) =>
@@ -92,7 +92,7 @@ export function describeDeferred(open: () => Store): void {
       expect(batches?.map(({ id }) => id)).to.deep.equal([`batch-${winner}`]);
     });
 
-    it('is not completed after its end, for a barred configuration or when it failed', async () => {
+    it('is not completed after its expiry, for a barred configuration or after a failure', async () => {
       const steps = stepsOf(store, tenantId);
       expect(await complete(transaction.id, transaction.expiresAt)).to.include({ done: false });
       expect(await complete('none')).to.include({ done: false });
@@ -113,7 +113,7 @@ export function describeDeferred(open: () => Store): void {
       expect((await steps.issued(session.id))?.batches).to.deep.equal([]);
     });
 
-    it('keeps the keys of the wallet until it is over, however it ends', async () => {
+    it('keeps the keys of the wallet until it ends in any way', async () => {
       const steps = stepsOf(store, tenantId);
       const keysOf = async (id: string) => (await steps.deferred(id))?.holderKeys.length;
       const [fetched, failed, expired] = [transaction, aDeferred(session), aDeferred(session)];
@@ -131,7 +131,7 @@ export function describeDeferred(open: () => Store): void {
       expect(await keysOf(expired.id), 'expired').to.equal(0);
     });
 
-    it('is handed out once, and that may complete the session', async () => {
+    it('is retrieved once, which may complete the session', async () => {
       const steps = stepsOf(store, tenantId);
       expect(await retrieve(), 'not yet').to.equal(undefined);
       await complete();
@@ -148,7 +148,7 @@ export function describeDeferred(open: () => Store): void {
       expect(events.map(({ status }) => status)).to.deep.equal(['active', 'completed']);
     });
 
-    it('ends without being handed out when its session failed or was revoked for it', async () => {
+    it('ends without a retrieval when its session failed or was revoked for it', async () => {
       const steps = stepsOf(store, tenantId);
       const revoke = (mask: number) =>
         steps.commit(
@@ -180,7 +180,7 @@ export function describeDeferred(open: () => Store): void {
       }
     });
 
-    it('is handed out when another credential of its session was revoked, or all others are out', async () => {
+    it('is retrieved when another credential of its session was revoked, or all others are issued', async () => {
       const steps = stepsOf(store, tenantId);
       await complete();
       const bar = { by: 'system', sessionId: session.id, mask: 2, barred: true, issuedCount: 1 } as const;
@@ -189,7 +189,7 @@ export function describeDeferred(open: () => Store): void {
       expect(await retrieve()).to.deep.include({ completed: false });
     });
 
-    it('is either handed out or revoked first, when both come at once', async () => {
+    it('is either retrieved or revoked when both happen simultaneously', async () => {
       const steps = stepsOf(store, tenantId);
       for (let round = 0; round < 20; round++) {
         ({ session } = await openOffer(store, tenantId));
@@ -207,12 +207,12 @@ export function describeDeferred(open: () => Store): void {
       }
     });
 
-    it('is not handed out after its end', async () => {
+    it('is not retrieved after its expiry', async () => {
       await complete();
       expect(await retrieve(transaction.expiresAt)).to.equal(undefined);
     });
 
-    it('ends by the clock without its credentials, and goes with its session', async () => {
+    it('expires without its credentials, and is removed with its session', async () => {
       const steps = stepsOf(store, tenantId);
       await complete();
       await store.maintenance.expireDeferred(seconds(86_399), 1000);
@@ -243,8 +243,8 @@ export function describeOutcomes(open: () => Store): void {
     };
     const events = async (id: SessionId) => (await stepsOf(store, tenantId).sessionEvents(id, 0, 100)).map(({ status }) => status);
 
-    describe('a response', () => {
-      it('is taken in once', async () => {
+    describe('a presentation response', () => {
+      it('is accepted once', async () => {
         const session = await start();
         const steps = stepsOf(store, tenantId);
         expect(await steps.commit(responseDelivery(session.id), seconds(3))).to.include({ done: true });
@@ -252,7 +252,7 @@ export function describeOutcomes(open: () => Store): void {
         expect((await steps.session(session.id))?.session?.claimedAt).to.deep.equal(seconds(3));
       });
 
-      it('ends the session at once, once, for a tenant that is as the caller saw it', async () => {
+      it('ends the session once, for an unchanged tenant', async () => {
         const session = await start();
         const steps = stepsOf(store, tenantId);
         const revision = (await steps.state())?.revision ?? -1;
@@ -284,7 +284,7 @@ export function describeOutcomes(open: () => Store): void {
         expect(await steps.answerAtOnce({ ...answer, event: 'fail' }, NOW)).to.equal(false);
       });
 
-      it('is not taken in by a session that ended or is unknown', async () => {
+      it('is not accepted by a terminal or unknown session', async () => {
         const steps = stepsOf(store, tenantId);
         const over = await start({ expiresAt: seconds(10) });
         expect(await steps.commit(responseDelivery(over.id), seconds(10))).to.include({ done: false });
@@ -295,7 +295,7 @@ export function describeOutcomes(open: () => Store): void {
       });
     });
 
-    describe('an outcome', () => {
+    describe('a verification outcome', () => {
       const outcome = { credentials: [{ family_name: 'Mustermann' }], redirectUri: 'https://shop.example' };
 
       it('ends the session and is logged', async () => {
@@ -314,7 +314,7 @@ export function describeOutcomes(open: () => Store): void {
         ]);
       });
 
-      it('does not apply to an outdated version', async () => {
+      it('is not applied to an outdated version', async () => {
         const session = await start();
         const steps = stepsOf(store, tenantId);
         await steps.fetchSession(session.publicId, NOW);

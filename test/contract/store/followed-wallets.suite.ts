@@ -13,7 +13,7 @@ const URI = 'https://provider.example/status/1';
 const FOREVER = 100_000;
 
 export function describeFollowedWallets(open: () => Store): void {
-  describe('credentials that follow their wallet', () => {
+  describe('credentials with a followed wallet status', () => {
     let store: Store;
     let tenantId: TenantId;
     let session: Session;
@@ -39,7 +39,7 @@ export function describeFollowedWallets(open: () => Store): void {
     const followers = async (indices: number[], limit = 10) =>
       (await store.maintenance.followers(list(), indices, limit)).map(({ batchId }) => batchId).sort();
 
-    it('are found by the entry, and by no other', async () => {
+    it('are found by the status entry of their wallet, and by no other', async () => {
       expect((await issue('one', [3, 9])).done).to.equal(true);
       await issue('two', [9]);
       await issue('three', [100_000_000]);
@@ -54,7 +54,7 @@ export function describeFollowedWallets(open: () => Store): void {
       expect(await store.maintenance.followers(other, [3, 9], 10)).to.deep.equal([]);
     });
 
-    it('make their list due, once for all of them', async () => {
+    it('make the wallet status list due, once for all credentials', async () => {
       await issue('one', [3]);
       await issue('two', [4]);
       expect(await due()).to.deep.equal({ ...{ tenantId, id: listId, uri: URI, anchor: 'anchor' }, ...{ checkedAt: null, failure: null } });
@@ -65,7 +65,7 @@ export function describeFollowedWallets(open: () => Store): void {
       expect((await due(seconds(60)))?.checkedAt).to.deep.equal(NOW);
     });
 
-    it('say since when their list cannot be had, until it can', async () => {
+    it('record since when the list cannot be fetched, until a fetch succeeds', async () => {
       await issue('one', [3]);
       const { maintenance } = store;
       const before = await maintenance.failingLists(seconds(5));
@@ -81,7 +81,7 @@ export function describeFollowedWallets(open: () => Store): void {
       expect(await maintenance.failingLists(seconds(5))).to.equal(before);
     });
 
-    it('are on record with their issuance, or not at all', async () => {
+    it('are recorded with their issuance, or not at all', async () => {
       const follows = following('gone', [3]);
       const change = { issued: aBatch(session, { id: 'gone' }), follows, unrevoked: 'grant' };
       const never = { id: session.id, running: ['failed'], issuedBelow: 1 } as const;
@@ -96,7 +96,7 @@ export function describeFollowedWallets(open: () => Store): void {
       expect(listId).to.not.include('provider');
     });
 
-    it('are revoked, follow no wallet any more and wait until their backend is notified', async () => {
+    it('are revoked, unfollow the wallet and wait for the notification of their backend', async () => {
       await issue('one', [3]);
       await issue('two', [3]);
       const found = await store.maintenance.followers(list(), [3], 10);
@@ -116,7 +116,7 @@ export function describeFollowedWallets(open: () => Store): void {
       await store.maintenance.forgetWalletRevoked({ tenantId, batchId: 'two' });
     });
 
-    it('are revoked once when several processes visit them at the same time, in any order', async () => {
+    it('are revoked once when several processes visit them simultaneously, in any order', async () => {
       for (let count = 0; count < 300; count++) await commit({ follows: following(`b${count}`, [count % 7], { endsAt: null }) });
       const found = await store.maintenance.followers(list(), [0, 1, 2, 3, 4, 5, 6], 1_000);
       expect(found).to.have.length(300);
@@ -129,7 +129,7 @@ export function describeFollowedWallets(open: () => Store): void {
       await Promise.all(waiting.map((each) => store.maintenance.forgetWalletRevoked(each)));
     });
 
-    it('let go when they have ended, a few at a time', async () => {
+    it('are unfollowed after their expiry, a few at a time', async () => {
       for (const [id, end] of [
         ['a', 10],
         ['b', 20],
@@ -152,7 +152,7 @@ export function describeFollowedWallets(open: () => Store): void {
       expect(await followers([1, 2], 100)).to.deep.equal(['endless']);
     });
 
-    it('leave a list that goes a day after the last of them, unless another one comes', async () => {
+    it('leave a list that is removed a day after the last credential, unless another credential follows it', async () => {
       await issue('one', [3], { endsAt: seconds(1) });
       const forget = (now: Date) => store.maintenance.forgetIdleLists(now, 1_000);
       const lists = async () => (await store.maintenance.followedLists(tenantId, 10)).length;
@@ -171,7 +171,7 @@ export function describeFollowedWallets(open: () => Store): void {
       expect(await lists()).to.equal(0);
     });
 
-    it('wait with a deferred transaction, sealed, until they are made', async () => {
+    it('of a deferred transaction are sealed until the credential is created', async () => {
       const steps = stepsOf(store, tenantId);
       const transaction = aDeferred(session);
       await steps.commit(issuanceDeferral(transaction, 1));

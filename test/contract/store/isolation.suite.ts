@@ -134,7 +134,7 @@ export function describeIsolation(open: () => Store): void {
       two = await addTenant(store);
     });
 
-    it('see nothing of each other', async () => {
+    it('read no data of each other', async () => {
       await fill(store, one, 'mark-one');
       const bare = await picture(store, two);
       expect(bare).to.deep.include(EMPTY);
@@ -150,7 +150,7 @@ export function describeIsolation(open: () => Store): void {
         .and.not.contain('mark-one');
     });
 
-    it('change nothing of each other', async () => {
+    it('change no data of each other', async () => {
       const { session } = await fill(store, one, 'mark-one');
       await fill(store, two, 'mark-two');
       const before = await picture(store, two);
@@ -196,7 +196,7 @@ export function describeIsolation(open: () => Store): void {
 }
 
 export function describeConcurrency(open: () => Store): void {
-  describe('at the same time', () => {
+  describe('concurrent changes', () => {
     let store: Store;
     let tenantId: TenantId;
     beforeEach(async () => {
@@ -204,7 +204,7 @@ export function describeConcurrency(open: () => Store): void {
       tenantId = await addTenant(store);
     });
 
-    it('a step survives a transaction that was open around it and rolled back', async () => {
+    it('keep a step that committed during a transaction that was rolled back', async () => {
       const session = aSession(tenantId);
       let step: Promise<unknown> = Promise.resolve();
       let inside = () => {};
@@ -231,7 +231,7 @@ export function describeConcurrency(open: () => Store): void {
       expect(documents).to.deep.equal([]);
     });
 
-    it('changes are stored completely or not at all when concurrent changes fail', async () => {
+    it('are stored completely or not at all when some of them fail', async () => {
       const sessions = Array.from({ length: 60 }, () => aSession(tenantId));
       const values = Array.from({ length: 20 }, () => aUse('c_nonce'));
       const answers = await Promise.all(
@@ -251,7 +251,7 @@ export function describeConcurrency(open: () => Store): void {
         expect((await steps.session(id))?.session !== undefined).to.equal(answers[index]?.done);
     });
 
-    it('many steps and transactions end when some of them fail', async () => {
+    it('all end when some of many steps and transactions fail', async () => {
       const list = await addList(store, tenantId);
       const work = Array.from({ length: 150 }, async (_, index) => {
         if (index % 3 === 0) {
@@ -275,7 +275,7 @@ export function describeConcurrency(open: () => Store): void {
       expect(documents).to.have.length(25);
     });
 
-    it('two transactions that read the same version do not both save', async () => {
+    it('reject one of two transactions that read the same version and save', async () => {
       const save = (name: string) =>
         failureOf(
           store.forTenant(

@@ -12,7 +12,7 @@ import { aBatch, aDeferred, addTenant, aGrant, NOW, openOffer, REDEMPTION, secon
 const FOREVER = 100_000;
 
 export function describeIssuedSubjects(open: () => Store): void {
-  describe('credentials by the persons whom they are about', () => {
+  describe('credentials by subject', () => {
     let store: Store;
     let tenantId: TenantId;
     let session: Session;
@@ -43,17 +43,17 @@ export function describeIssuedSubjects(open: () => Store): void {
       ...{ tenantId, fingerprint, sessionId: session.id, credentialConfigurationId: of },
     });
 
-    it('have one key for each tenant, which is created once', async () => {
+    it('have one subject key for each tenant, which is created once', async () => {
       const { maintenance } = store;
       const keys = await Promise.all(Array.from({ length: 5 }, () => maintenance.subjectKey(tenantId, randomBytes(32))));
       expect(new Set(keys.map((key) => key.toString('hex'))).size).to.equal(1);
       const other = await maintenance.subjectKey(await addTenant(store), randomBytes(32));
       expect(other).to.not.deep.equal(keys[0]);
       const nobody = maintenance.subjectKey('nobody' as TenantId, randomBytes(32));
-      expect(await nobody.catch((error: Error) => error.message)).to.equal('the tenant is gone');
+      expect(await nobody.catch((error: Error) => error.message)).to.equal('the tenant was removed');
     });
 
-    it('are on record with their issuance, or not at all, also beside what follows a wallet', async () => {
+    it('are recorded with their issuance or not at all, also together with a followed wallet', async () => {
       const statuses = [{ uri: 'https://provider.example/1', anchor: 'anchor', idx: 3, listId: randomUUID() }];
       const follows = { batchId: 'two', sessionId: session.id, endsAt: null, statuses };
       expect((await issue('one')).done).to.equal(true);
@@ -74,7 +74,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect(await store.maintenance.countBatches(tenantId, ['another'], 10)).to.equal(0);
     });
 
-    it('are ordered to be revoked for each session and configuration, once', async () => {
+    it('are scheduled for revocation once for each session and configuration', async () => {
       await issue('one');
       await issue('two');
       await issue('three', { of: 'other' });
@@ -89,7 +89,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect(await store.maintenance.dueRevocationOrders(seconds(-1), 1_000)).to.deep.equal([]);
     });
 
-    it('are ordered to be revoked of some configurations, and of no other tenant', async () => {
+    it('are scheduled for revocation of some configurations, and of no other tenant', async () => {
       await issue('one');
       await issue('two', { of: 'other' });
       await order(['other', 'none']);
@@ -98,7 +98,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect(await ordered()).to.have.length(1);
     });
 
-    it('are let go when they were revoked, and wait when they could not be', async () => {
+    it('are removed from the schedule after their revocation, and stay when it failed', async () => {
       await issue('one');
       await issue('two');
       await order();
@@ -111,7 +111,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect([await ordered(), await maintenance.batchesOf(about())]).to.deep.equal([[], ['two']]);
     });
 
-    it('are released once, with all related changes, or not at all', async () => {
+    it('are released once with all related changes, or not at all', async () => {
       await issue('one');
       await issue('two');
       const both = await Promise.all(Array.from({ length: 8 }, () => release(['one', 'two'])));
@@ -138,7 +138,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect(told.filter(({ target }) => target === session.id)).to.have.length(1);
     });
 
-    it('remain scheduled for revocation when it was requested again during the revocation', async () => {
+    it('stay scheduled when their revocation was requested again during the revocation', async () => {
       await issue('one');
       await order();
       const [first] = await ordered();
@@ -165,7 +165,7 @@ export function describeIssuedSubjects(open: () => Store): void {
     const revokedAt = async (grantId: string) => (await store.read(tenantId).grant(grantId))?.grant?.revokedAt ?? null;
     const REFUSED = { done: false, part: 'identifies' } as const;
 
-    it('are not recorded for a wallet that was authorized before a revocation, and for a later one', async () => {
+    it('are not recorded for a wallet that was authorized before a revocation, but for a later one', async () => {
       // The processes whose clocks are ahead and behind recorded these grants before and after the revocation.
       const before = await redeemed(seconds(40));
       const { maintenance } = store;
@@ -190,7 +190,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect(await identify('third', {}, 'third')).to.deep.equal({ done: true });
     });
 
-    it('name the grant, which is revoked where all of its configurations are', async () => {
+    it('record the grant, which is revoked when all of its configurations are revoked', async () => {
       const { maintenance } = store;
       const one = await redeemed(NOW);
       const two = await redeemed(NOW, ['card', 'other']);
@@ -216,7 +216,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect(await revokedAt(one), 'the first revocation counts').to.deep.equal(seconds(10));
     });
 
-    it('revoke a grant that issued nothing of them, unless it covers more than was revoked', async () => {
+    it('revoke a grant that issued none of them, unless it covers more than was revoked', async () => {
       const { maintenance } = store;
       const [one, two] = [await redeemed(NOW), await redeemed(NOW, ['card', 'other'])];
       const revoke = (grantId: string) => maintenance.revokeGrant(tenantId, fingerprint, grantId, seconds(20));
@@ -226,7 +226,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect(await revoke(one), 'it stays so').to.equal(true);
     });
 
-    it('wait in a deferred transaction beside the time when its wallet was authorized', async () => {
+    it('of a deferred transaction keep the time of the authorization of their wallet', async () => {
       const grantId = await redeemed(seconds(-30));
       const statuses = [{ uri: 'https://provider.example/1', anchor: 'anchor', idx: 3, keptUntil: 1_900_000_000 }];
       for (const [of, authorizedAt] of [
@@ -245,7 +245,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       }
     });
 
-    it('are not recorded for a grant that is redeemed after the revocation and was recorded before it', async () => {
+    it('are not recorded for a grant that was recorded before the revocation and redeemed after it', async () => {
       const grants = [aGrant(session), aGrant(session)] as const;
       const [before, after] = grants;
       await store.commit(tenantId, { opens: { grant: before } }, seconds(30));
@@ -259,7 +259,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect(await identify('two', { grantId: after.id, authorizedAt: NOW })).to.deep.equal({ done: true });
     });
 
-    it('keep the order of revocations when all notes of the tenant are old', async () => {
+    it('keep the order of revocations when all records of the tenant are old', async () => {
       const { maintenance } = store;
       for (const _ of [1, 2]) await maintenance.noteRevoked(tenantId, [fingerprint, randomUUID()], undefined, NOW);
       const grantId = await redeemed(NOW);
@@ -269,7 +269,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect(await identify('one', { grantId, authorizedAt: yearsLater })).to.deep.equal(REFUSED);
     });
 
-    it('leave a grant that also serves another person, until that one is revoked, too', async () => {
+    it('keep a grant that also serves another subject, until that subject is revoked, too', async () => {
       const { maintenance } = store;
       const [shared, own] = [await redeemed(NOW), await redeemed(NOW)];
       const another = randomUUID();
@@ -291,7 +291,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect(await revokedAt(shared)).to.deep.equal(seconds(1));
     });
 
-    it('are found by a revocation, or not recorded, when both happen at the same moment', async () => {
+    it('are found by a simultaneous revocation, or not recorded', async () => {
       const { maintenance } = store;
       const issuances = Array.from({ length: 24 }, (_, index) => identify(`batch-${index}`, {}));
       const revocation = (async () => {
@@ -304,7 +304,7 @@ export function describeIssuedSubjects(open: () => Store): void {
       expect((await revocation).toSorted()).to.deep.equal(recorded.toSorted());
     });
 
-    it('are forgotten when they have ended', async () => {
+    it('are removed after their expiry', async () => {
       await issue('short', { endsAt: seconds(5) });
       await issue('long', { endsAt: seconds(FOREVER) });
       await issue('endless');

@@ -193,7 +193,7 @@ export function describeMaintenance(open: () => Store): void {
       expect((await stepsOf(store, one).issued(kept.id))?.batches, 'nothing to revoke').to.deep.equal([]);
     });
 
-    it('anonymizes them once when the tenant configures it', async () => {
+    it('anonymizes ended sessions once when the tenant configures it', async () => {
       const quiet = await addTenant(store, { sessionConfig: { ttlSeconds: null, cleanupMode: 'anonymize' } });
       const steps = stepsOf(store, quiet);
       const { session, grant } = await openOffer(store, quiet, { session: { createdAt: past(0), status: 'fetched' } });
@@ -214,7 +214,7 @@ export function describeMaintenance(open: () => Store): void {
       expect(await steps.recordOutcome(late, undefined, { redirectUri: 'x' }, past(1001))).to.equal(undefined);
     });
 
-    it('anonymizes a session whose large request was erased when it expired', async () => {
+    it('anonymizes a session whose large request was erased at its expiry', async () => {
       const quiet = await addTenant(store, { sessionConfig: { ttlSeconds: null, cleanupMode: 'anonymize' } });
       const steps = stepsOf(store, quiet);
       const { session, grant } = await openOffer(store, quiet, {
@@ -366,7 +366,7 @@ export function describeMaintenance(open: () => Store): void {
         ['all that was collected came with the offer', ['a'], [0]],
         ['nothing was collected in time', [], []],
       ] as const) {
-        it(`but not when ${what}`, async () => {
+        it(`but not for ${what}`, async () => {
           const { found, grantNow } = await renewable(FULL, ofOffer, [...issued]);
           while ((await clean(1000)).removed > 0);
           await clean(1000);
@@ -423,7 +423,7 @@ export function describeMaintenance(open: () => Store): void {
       expect((await read(2)).pickUp).to.deep.equal(clients[2].pickUp);
     });
 
-    it('leases a job to one instance until the lease ends or is renewed', async () => {
+    it('leases a job to one process until the lease ends or is renewed', async () => {
       const { maintenance } = store;
       const job = randomUUID();
       expect(await maintenance.tryLease(job, 'a', past(0), 10)).to.equal(true);

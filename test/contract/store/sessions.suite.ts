@@ -24,7 +24,7 @@ export function describeSessions(open: () => Store): void {
     };
     const events = async (id: SessionId) => (await stepsOf(store, tenantId).sessionEvents(id, 0, 100)).map(({ status }) => status);
 
-    describe('that are noted', () => {
+    describe('with recorded steps', () => {
       const note = (sessions: readonly Session[], at = NOW) =>
         store.note(
           tenantId,
@@ -33,7 +33,7 @@ export function describeSessions(open: () => Store): void {
           at,
         );
 
-      it('change their status when allowed, with their events and new versions', async () => {
+      it('change their status when allowed, with events and new versions', async () => {
         const [one, other] = [await start(), await start({ version: 7 })];
         const moved = [...(await note([one, other]))].sort((a, b) => a.version - b.version);
         expect(moved).to.deep.equal([
@@ -45,7 +45,7 @@ export function describeSessions(open: () => Store): void {
         expect(await events(one.id)).to.deep.equal(['active', 'fetched']);
       });
 
-      it('stay as they are when they moved on, ended, or are nowhere', async () => {
+      it('are unchanged when they have a newer version, are terminal or do not exist', async () => {
         const done = await start({ status: 'completed' });
         const over = await start({ expiresAt: NOW });
         const fetched = await start();
@@ -56,7 +56,7 @@ export function describeSessions(open: () => Store): void {
         expect(await events(fetched.id)).to.deep.equal(['active', 'fetched']);
       });
 
-      it('are those of the tenant and of no other tenant', async () => {
+      it('are changed for their tenant only', async () => {
         const session = await start();
         const other = await addTenant(store);
         expect(await store.note(other, [session.id], MOVES.fetch, NOW)).to.deep.equal([]);
@@ -64,7 +64,7 @@ export function describeSessions(open: () => Store): void {
         expect((await stepsOf(store, tenantId).session(session.id))?.session).to.deep.equal(session);
       });
 
-      it('by many at once move once', async () => {
+      it('change once for many simultaneous callers', async () => {
         const sessions = await Promise.all(Array.from({ length: 20 }, () => start()));
         const told = await Promise.all(Array.from({ length: 8 }, (_, turn) => note(turn % 2 === 0 ? sessions : sessions.toReversed())));
         const ids = told.flat().map(({ id }) => id);
@@ -75,7 +75,7 @@ export function describeSessions(open: () => Store): void {
       });
     });
 
-    it('have a standing that is read without their contents', async () => {
+    it('have a state that is read without their contents', async () => {
       const session = await start({ claimedAt: seconds(1), outcome: { credentials: [] } });
       const { status, version, updatedAt, expiresAt, claimedAt } = session;
       const reads = store.read(tenantId);
@@ -90,7 +90,7 @@ export function describeSessions(open: () => Store): void {
       expect(await store.read(nobody).sessionState(session.publicId)).to.equal(undefined);
     });
 
-    it('are read completely with a cached request, too', async () => {
+    it('are read completely together with a cached request', async () => {
       const steps = stepsOf(store, tenantId);
       const offered = aSession(tenantId, { outcome: { failure: { code: 'internal_error', message: 'y' } } });
       const grant = aGrant(offered);
@@ -123,7 +123,7 @@ export function describeSessions(open: () => Store): void {
       expect(await seen(tenantId, session.id)).to.equal(undefined);
     });
 
-    it('come back as they were opened', async () => {
+    it('are returned as they were opened', async () => {
       const bare = await start({ request: null });
       const full = await start({
         kind: 'verification',
@@ -140,7 +140,7 @@ export function describeSessions(open: () => Store): void {
       expect(await steps.sessionByPublicId(full.publicId)).to.deep.equal({ tenant: head, session: full });
     });
 
-    it('that do not exist are not there, and a tenant that does not exist has none', async () => {
+    it('with an unknown id or tenant are not found', async () => {
       const session = await start();
       const steps = stepsOf(store, tenantId);
       const head = await steps.state();
@@ -164,14 +164,14 @@ export function describeSessions(open: () => Store): void {
       expect((await steps.session(session.id))?.session).to.deep.equal(session);
     });
 
-    it('log their beginning', async () => {
+    it('log their creation', async () => {
       const session = await start();
       expect(await stepsOf(store, tenantId).sessionEvents(session.id, 0, 10)).to.deep.equal([
         { sequence: 1, version: 1, status: 'active', at: NOW },
       ]);
     });
 
-    it('do not change when the caller changes what it gave or got', async () => {
+    it('do not change when the caller changes its input or the result', async () => {
       const session = await start();
       const got = (await stepsOf(store, tenantId).session(session.id))?.session;
       (got?.configurationIds as string[] | undefined)?.push('more');
@@ -179,7 +179,7 @@ export function describeSessions(open: () => Store): void {
       expect((await stepsOf(store, tenantId).session(session.id))?.session).to.deep.equal(session);
     });
 
-    it('is opened only for a tenant that is there, active and as the caller saw it', async () => {
+    it('are opened only for an existing, active and unchanged tenant', async () => {
       const steps = stepsOf(store, tenantId);
       const revision = (await steps.state())?.revision ?? -1;
       const session = aSession(tenantId);
@@ -192,7 +192,7 @@ export function describeSessions(open: () => Store): void {
       expect(await steps.session('none' as SessionId)).to.deep.include({ session: undefined });
     });
 
-    describe('when a wallet fetches', () => {
+    describe('when a wallet fetches the request or offer', () => {
       it('become fetched once, and later fetches change nothing', async () => {
         const session = await start();
         const steps = stepsOf(store, tenantId);
@@ -206,14 +206,14 @@ export function describeSessions(open: () => Store): void {
         expect(await events(session.id)).to.deep.equal(['active', 'fetched']);
       });
 
-      it('stay as they are once their time is over', async () => {
+      it('are unchanged after their expiry', async () => {
         const session = await start({ expiresAt: seconds(10) });
         const late = await stepsOf(store, tenantId).fetchSession(session.publicId, seconds(10));
         expect(late).to.deep.include({ session, changed: false });
         expect(await events(session.id)).to.deep.equal(['active']);
       });
 
-      it('stay as they are while the tenant is suspended', async () => {
+      it('are unchanged while the tenant is suspended', async () => {
         const session = await start();
         await store.forTenant(tenantId, async (own) => own.tenant.save({ ...(await own.tenant.get()), status: 'suspended' }), {
           by: 'system',
@@ -225,7 +225,7 @@ export function describeSessions(open: () => Store): void {
       });
     });
 
-    describe('a list', () => {
+    describe('in a list', () => {
       const query: SessionQuery = { kinds: [], ascending: true, limit: 100 };
       const ids = async (changes: Partial<SessionQuery>) =>
         (await stepsOf(store, tenantId).sessions({ ...query, ...changes })).map(({ id }) => id as string);
@@ -242,12 +242,12 @@ export function describeSessions(open: () => Store): void {
         }
       });
 
-      it('is in the order of creation, then of ids', async () => {
+      it('are in the order of creation, then of ids', async () => {
         expect(await ids({})).to.deep.equal(['z', 'a', 'b', 'c', 'y']);
         expect(await ids({ ascending: false })).to.deep.equal(['y', 'c', 'b', 'a', 'z']);
       });
 
-      it('continues after the last session of the page before, also among equals', async () => {
+      it('continue after the last session of the previous page, also with equal times', async () => {
         for (const ascending of [true, false]) {
           const whole = await ids({ ascending });
           const paged: string[] = [];
@@ -262,7 +262,7 @@ export function describeSessions(open: () => Store): void {
         }
       });
 
-      it('can be narrowed by kind, status and time, each and together', async () => {
+      it('can be filtered by kind, status and time, separately and together', async () => {
         expect(await ids({ kinds: ['verification'] })).to.deep.equal(['a', 'y']);
         expect(await ids({ kinds: ['issuance', 'verification'] })).to.have.length(5);
         expect(await ids({ status: 'completed' })).to.deep.equal(['a', 'b']);
@@ -271,7 +271,7 @@ export function describeSessions(open: () => Store): void {
         expect(await ids({ kinds: ['issuance'], status: 'completed', since: seconds(6), after, limit: 1 })).to.deep.equal(['b']);
       });
 
-      it('returns the versions of existing sessions', async () => {
+      it('have the versions of existing sessions', async () => {
         const steps = stepsOf(store, tenantId);
         const versions = await steps.sessionVersions(['a', 'none', 'z'] as SessionId[]);
         expect(versions).to.have.deep.members([
@@ -282,7 +282,7 @@ export function describeSessions(open: () => Store): void {
       });
     });
 
-    it('take their grants and events with them, but not the record of what was issued', async () => {
+    it('are removed with their grants and events, but without the record of issued credentials', async () => {
       const { session, grant } = await openOffer(store, tenantId);
       const stays = await openOffer(store, tenantId);
       const steps = stepsOf(store, tenantId);
@@ -298,7 +298,7 @@ export function describeSessions(open: () => Store): void {
       expect(await events(stays.session.id)).to.deep.equal(['active']);
     });
 
-    it('have a log that is read on from where one stopped', async () => {
+    it('have a log that is read from a cursor', async () => {
       const session = await start();
       const steps = stepsOf(store, tenantId);
       await steps.fetchSession(session.publicId, NOW);
@@ -313,7 +313,7 @@ export function describeSessions(open: () => Store): void {
 }
 
 export function describeSessionRates(open: () => Store): void {
-  describe('how sessions went', () => {
+  describe('session statistics', () => {
     let store: Store;
     let tenantId: TenantId;
     beforeEach(async () => {
@@ -337,7 +337,7 @@ export function describeSessionRates(open: () => Store): void {
     const outcomes = async (changes: Partial<OutcomeQuery> = {}, of = tenantId) =>
       store.read(of).sessionOutcomes({ kinds, since: NOW, failed: false, limit: 100, ...changes });
 
-    it('is counted by kind and status, with the age of the oldest', async () => {
+    it('are counted by kind and status, with the age of the oldest', async () => {
       await start(1, { kind: 'issuance', status: 'completed' });
       await start(2, { kind: 'issuance', status: 'completed' });
       await start(3, { kind: 'verification', ...failed('x') });
@@ -351,14 +351,14 @@ export function describeSessionRates(open: () => Store): void {
       expect(await count({ since: seconds(2) })).to.include('1 issuance completed since 2');
     });
 
-    it('is counted as expired after its end, also before the change is stored', async () => {
+    it('count a session as expired after its expiry, also before the change is stored', async () => {
       await start(1, { kind: 'issuance', status: 'fetched' });
       await start(2, { kind: 'issuance', status: 'expired' });
       await start(3, { kind: 'issuance', status: 'completed' });
       expect(await count({ now: seconds(601) })).to.have.members(['2 issuance expired since 1', '1 issuance completed since 3']);
     });
 
-    it('is counted among as many as may be read, however rare a kind is among them', async () => {
+    it('count at most the allowed number of sessions, however rare a kind is among them', async () => {
       await start(1, { kind: 'verification', status: 'completed' });
       for (const at of [2, 3, 4]) await start(at, { kind: 'issuance', status: 'completed' });
       await start(5, { kind: 'verification', status: 'completed' });
@@ -368,13 +368,13 @@ export function describeSessionRates(open: () => Store): void {
       expect(await rare(6)).to.deep.equal({ counts: [{ ...completed, count: 2, oldest: seconds(1) }] });
     });
 
-    it('is counted of the newest alone, and of one tenant', async () => {
+    it('count the newest sessions only, and those of one tenant', async () => {
       for (const at of [1, 2, 3, 4, 5]) await start(at, { kind: 'issuance', status: 'completed' });
       expect(await count({ limit: 3 })).to.deep.equal(['3 issuance completed since 3']);
       expect(await count({}, await addTenant(store))).to.deep.equal([]);
     });
 
-    it('is read of those of which something is on record, the newest first, page by page', async () => {
+    it('are read from sessions with a record, the newest first, page by page', async () => {
       const one = await start(1, failed('one'));
       await start(2);
       const three = await start(3, { status: 'completed', outcome: { notifications: [] } });

@@ -15,7 +15,7 @@ export function describeStatusLists(open: () => Store): void {
     const sorted = async (listId: string, after: number) =>
       (await stepsOf(store, tenantId).statusEntries(listId, after)).sort((a, b) => a.index - b.index);
 
-    it('come back as they were added', async () => {
+    it('are returned as they were added', async () => {
       const list = await addList(store, tenantId, {
         credentialConfigurationId: 'diploma',
         keyChainId: 'chain',
@@ -32,7 +32,7 @@ export function describeStatusLists(open: () => Store): void {
       expect(await failureOf(missing)).to.equal('not_found');
     });
 
-    it('are listed by age and conflict when the id is taken', async () => {
+    it('are listed by age, and cause a conflict for an existing id', async () => {
       await addList(store, tenantId, { id: 'b', createdAt: seconds(1) });
       await addList(store, tenantId, { id: 'c' });
       await addList(store, tenantId, { id: 'a', createdAt: seconds(1) });
@@ -42,7 +42,7 @@ export function describeStatusLists(open: () => Store): void {
       expect(await failureOf(again)).to.equal('conflict');
     });
 
-    it('hand out runs one after the other and never beyond their capacity', async () => {
+    it('allocate ranges one after the other and never beyond their capacity', async () => {
       const list = await addList(store, tenantId, { capacity: 10 });
       const steps = stepsOf(store, tenantId);
       expect(await steps.allocateStatusRun(list, 4)).to.equal(0);
@@ -54,7 +54,7 @@ export function describeStatusLists(open: () => Store): void {
       expect(await steps.allocateStatusRun({ ...list, id: 'none' }, 1)).to.equal(undefined);
     });
 
-    it('allocate no entry that is known to be used, independent of their counter', async () => {
+    it('allocate no entry that is recorded as used, independent of their counter', async () => {
       const list = await addList(store, tenantId, { capacity: 10 });
       const steps = stepsOf(store, tenantId);
       expect(await steps.allocateStatusRun(list, 2, 5)).to.equal(5);
@@ -64,7 +64,7 @@ export function describeStatusLists(open: () => Store): void {
       expect((await steps.statusList(list.id))?.usedEntries).to.equal(9);
     });
 
-    it('change hands, with a version of their own each time', async () => {
+    it('change their signer, with a new version each time', async () => {
       const list = await addList(store, tenantId);
       const binding = { credentialConfigurationId: 'diploma', keyChainId: 'chain' };
       const rebind = (id: string, unused = false) =>
@@ -96,7 +96,7 @@ export function describeStatusLists(open: () => Store): void {
       expect(await at(stranger, [3, 7])).to.deep.equal([]);
     });
 
-    it('do not change hands as unused once an entry was handed out', async () => {
+    it('do not change their signer as unused once an entry was allocated', async () => {
       const binding = { credentialConfigurationId: null, keyChainId: 'chain' };
       const rebind = (id: string) =>
         store.forTenant(tenantId, ({ statusLists }) => statusLists.rebind(id, binding, { unused: true }), { by: 'system' });
@@ -160,7 +160,7 @@ export function describeStatusLists(open: () => Store): void {
       }
     });
 
-    it('raise their version once per change and return later changes', async () => {
+    it('increment their version once per change and return later changes', async () => {
       const one = await addList(store, tenantId);
       const two = await addList(store, tenantId, { version: 5 });
       const steps = stepsOf(store, tenantId);
@@ -186,7 +186,7 @@ export function describeStatusLists(open: () => Store): void {
       expect(await sorted(two.id, 5)).to.deep.equal([{ index: 3, status: 1 }]);
     });
 
-    it('take the last of several changes of one entry, and none of an unknown list', async () => {
+    it('apply the last of several changes of one entry, and reject changes of an unknown list', async () => {
       const { id } = await addList(store, tenantId);
       const steps = stepsOf(store, tenantId);
       await steps.commit({
@@ -223,7 +223,7 @@ export function describeStatusLists(open: () => Store): void {
       expect((await token())?.jwt).to.equal('newer version');
     });
 
-    it('keep when a token ends that is not kept itself', async () => {
+    it('keep the expiry of a token that is not stored itself', async () => {
       const { id } = await addList(store, tenantId, { version: 2 });
       const steps = stepsOf(store, tenantId);
       const kept = async () => {
@@ -239,7 +239,7 @@ export function describeStatusLists(open: () => Store): void {
       expect(await kept()).to.deep.equal({ token: null, tokenExpiresAt: seconds(70) });
     });
 
-    it('of others replace an older release, and no other', async () => {
+    it('of external issuers replace an older release, and no newer one', async () => {
       const steps = stepsOf(store, tenantId);
       const note = (sequenceNumber: number, contentHash: string, id = 'list') =>
         steps.recordListVersion(id, { sequenceNumber, contentHash }, NOW);
@@ -256,7 +256,7 @@ export function describeStatusLists(open: () => Store): void {
       });
     });
 
-    it('of others are forgotten for their tenant', async () => {
+    it('of external issuers are removed with their tenant', async () => {
       const release = { sequenceNumber: 2, contentHash: 'b' };
       const stranger = await addTenant(store);
       for (const tenant of [tenantId, stranger]) await stepsOf(store, tenant).recordListVersion('list', release, NOW);
@@ -266,7 +266,7 @@ export function describeStatusLists(open: () => Store): void {
       expect(await stepsOf(store, stranger).recordListVersion('list', older, NOW)).to.deep.equal(release);
     });
 
-    it('of others let the newest of many parallel releases win', async () => {
+    it('of external issuers keep the newest of many parallel releases', async () => {
       const steps = stepsOf(store, tenantId);
       const numbers = Array.from({ length: 40 }, (_, index) => ((index * 7) % 40) + 1);
       await Promise.all(

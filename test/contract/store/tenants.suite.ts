@@ -17,8 +17,8 @@ export function describeTenants(open: () => Store): void {
       other = await addTenant(store);
     });
 
-    describe('the tenant', () => {
-      it('comes back as it was added', async () => {
+    describe('a tenant', () => {
+      it('is returned as it was added', async () => {
         const full = aTenant({
           description: 'Ministry of Magic',
           status: 'suspended',
@@ -52,7 +52,7 @@ export function describeTenants(open: () => Store): void {
         expect(stored).to.include({ name: 'New', version: read.version + 1 });
       });
 
-      it('has a version that changes with its configuration, and all of them a state that changes with any', async () => {
+      it('has a version that changes with its configuration, and all tenants have a state that changes with any tenant', async () => {
         const { maintenance } = store;
         const first = await maintenance.tenantVersions();
         if (first === undefined) throw new Error('there are tenants');
@@ -97,7 +97,7 @@ export function describeTenants(open: () => Store): void {
         );
       });
 
-      it('begins with what belongs to it, or not at all', async () => {
+      it('is created with its initial resources, or not at all', async () => {
         const tenant = aTenant();
         const belongings = { keyChains: [aKeyChain(tenant.id, 'one'), aKeyChain(tenant.id, 'two')], clients: [aClient(tenant.id)] };
         await store.forService(({ tenants }) => tenants.add(tenant, belongings), { by: 'system' });
@@ -122,7 +122,7 @@ export function describeTenants(open: () => Store): void {
         expect((await store.forTenant(tenant.id, (own) => own.tenant.get())).sessionConfig).to.equal(null);
       });
 
-      it('conflicts when its id is taken, and is not found when it does not exist', async () => {
+      it('conflicts with an existing id, and is not found when it does not exist', async () => {
         const twice = store.forService(({ tenants }) => tenants.add(aTenant({ id: tenantId })), { by: 'system' });
         expect(await failureOf(twice)).to.equal('conflict');
         const none = 'nobody' as TenantId;
@@ -141,7 +141,7 @@ export function describeTenants(open: () => Store): void {
     });
 
     describe('clients', () => {
-      it('come back as they were added', async () => {
+      it('are returned as they were added', async () => {
         const full = aClient(tenantId, {
           roles: ['issuance:offer', 'clients:manage'],
           description: 'backend',
@@ -159,7 +159,7 @@ export function describeTenants(open: () => Store): void {
         expect(saved).to.deep.equal({ ...full, pickUp: null, allowedIssuanceConfigs: null, version: 2 });
       });
 
-      it('are unique over all tenants', async () => {
+      it('have ids that are unique over all tenants', async () => {
         const client = aClient(tenantId);
         await store.forTenant(tenantId, (own) => own.clients.add(client), { by: 'system' });
         const taken = { ...client, tenantId: other };

@@ -44,7 +44,7 @@ export function describeTrustLists(open: () => Store): void {
       store.forTenant(of, ({ trustLists }) => work(trustLists), { by: 'system', exclusive: true });
     const add = (list: PublishedList, of = tenantId) => alone((lists) => lists.add(list), of);
 
-    it('come back as they were written, in the order of their ids', async () => {
+    it('are returned as they were written, in the order of their ids', async () => {
       const [full, bare] = [aTrustList({ id: 'b' }), aTrustList({ id: 'C', entities: [] })];
       await add(full);
       await add(bare);
@@ -58,7 +58,7 @@ export function describeTrustLists(open: () => Store): void {
       expect(await alone((lists) => lists.get('b'))).to.deep.equal(full);
     });
 
-    it('are published with their end', async () => {
+    it('are published with their expiry', async () => {
       await add(aTrustList());
       const published = { jwt: 'one.two.three', nextUpdate: seconds(1000) };
       expect(await stepsOf(store, tenantId).trustList('list')).to.deep.equal(published);
@@ -66,7 +66,7 @@ export function describeTrustLists(open: () => Store): void {
       expect(await stepsOf(store, other).trustList('list')).to.equal(undefined);
     });
 
-    it('keep every release that another one replaced, newest first', async () => {
+    it('keep every replaced release, the newest first', async () => {
       const releases = [aTrustList()];
       await add(aTrustList());
       for (const jwt of ['b', 'c']) {
@@ -102,7 +102,7 @@ export function describeTrustLists(open: () => Store): void {
       });
     });
 
-    it('let one of many replace a release', async () => {
+    it('are replaced once by many simultaneous callers', async () => {
       const first = aTrustList();
       await add(first);
       const replaced = await Promise.all(
@@ -114,7 +114,7 @@ export function describeTrustLists(open: () => Store): void {
       expect(await alone((lists) => lists.versions('list'))).to.have.length(1);
     });
 
-    it('leave their last number behind when they go', async () => {
+    it('keep their last sequence number after their removal', async () => {
       const first = aTrustList();
       const second = next(first, { jwt: 'b' });
       expect(await alone((lists) => lists.lastNumber('list'))).to.equal(0);
@@ -136,7 +136,7 @@ export function describeTrustLists(open: () => Store): void {
       expect(versions.map(({ list }) => list)).to.deep.equal([third]);
     });
 
-    it('leave nothing but their last number', async () => {
+    it('keep only their last sequence number', async () => {
       const first = aTrustList();
       const former = versionOf(next(first));
       await add(first);
@@ -148,7 +148,7 @@ export function describeTrustLists(open: () => Store): void {
       expect(await alone((lists) => lists.lastNumber('list'))).to.equal(3);
     });
 
-    it('show what they were in portions', async () => {
+    it('return their former releases page by page', async () => {
       const releases = [aTrustList()];
       await add(aTrustList());
       for (let i = 0; i < 5; i++) {
@@ -167,7 +167,7 @@ export function describeTrustLists(open: () => Store): void {
       expect(await numbers(2, 5, true)).to.deep.equal([]);
     });
 
-    it('forget the oldest releases', async () => {
+    it('remove the oldest releases', async () => {
       let list = aTrustList();
       await add(list);
       await alone(async (lists) => {
@@ -183,7 +183,7 @@ export function describeTrustLists(open: () => Store): void {
       expect(versions.at(-1)?.list.sequenceNumber).to.equal(4);
     });
 
-    it('of another tenant are nothing to this one, and go with it', async () => {
+    it('of another tenant are not found, and are removed with that tenant', async () => {
       const theirs = aTrustList({ jwt: 'theirs' });
       await add(aTrustList());
       await add(theirs, other);
@@ -200,7 +200,7 @@ export function describeTrustLists(open: () => Store): void {
       expect(await alone((lists) => lists.lastNumber('list'), other)).to.equal(1);
     });
 
-    it('raise the revision of their tenant with every write, and leave nothing behind when it fails', async () => {
+    it('increment the revision of their tenant with every write, and change nothing when a write fails', async () => {
       const revision = async () => (await stepsOf(store, tenantId).state())?.revision ?? Number.NaN;
       const before = await revision();
       await add(aTrustList());
@@ -216,7 +216,7 @@ export function describeTrustLists(open: () => Store): void {
       expect(await revision()).to.equal(before + 3);
     });
 
-    it('are found by their end, of all tenants, page by page', async () => {
+    it('are found by their expiry, of all tenants, page by page', async () => {
       // Long before everything else in this store
       const past = (second: number) => new Date(Date.UTC(2019, 0, 1, 0, 0, second));
       await add(aTrustList({ id: 'late', nextUpdate: past(3) }));
@@ -241,7 +241,7 @@ export function describeTrustLists(open: () => Store): void {
 const DAY = 86_400;
 
 export function describeKeptTrustLists(open: () => Store): void {
-  describe('good copies of lists of others', () => {
+  describe('stored copies of followed trust lists', () => {
     let store: Store;
     let tenantId: TenantId;
     let id: string;
@@ -262,7 +262,7 @@ export function describeKeptTrustLists(open: () => Store): void {
     const finding: ListProblem = { fault: 'untrusted_signer', reason: 'who is that', signer: 'MIIB' };
     const lists = (of = tenantId) => store.lists(of);
 
-    it('are read as they were kept, with their times, by their tenant alone', async () => {
+    it('are read as they were stored, with their times, and only by their tenant', async () => {
       await lists().keepCopy(id, place, aCopy(5));
       expect(await lists().goodCopy(id)).to.deep.equal(aCopy(5));
       const stranger = await addTenant(store);
@@ -282,7 +282,7 @@ export function describeKeptTrustLists(open: () => Store): void {
       expect((await lists().goodCopy(id))?.list.sequenceNumber).to.equal(6);
     });
 
-    it('are found once more, which is no new copy', async () => {
+    it('are confirmed by an unchanged list, which is no new copy', async () => {
       await lists().keepCopy(id, place, aCopy(5));
       expect(await lists().confirmCopy(id, 'd4', seconds(60))).to.equal(false);
       expect(await lists().confirmCopy(id, 'd5', seconds(60))).to.equal(true);
@@ -291,7 +291,7 @@ export function describeKeptTrustLists(open: () => Store): void {
       expect((await lists().goodCopy(id))?.checkedAt).to.deep.equal(new Date(0));
     });
 
-    it('stay while something is held against a later one, of which one process hears first', async () => {
+    it('are kept while a later list has a problem, which one process reports first', async () => {
       await lists().keepCopy(id, place, aCopy(5));
       const before = await store.maintenance.countHeldTrustLists(seconds(50));
       const all = await Promise.all(Array.from({ length: 5 }, () => lists().recordProblem(id, place, finding, seconds(60))));
@@ -329,7 +329,7 @@ export function describeKeptTrustLists(open: () => Store): void {
       expect(await untold()).to.have.length(1);
     });
 
-    it('need not be there for something to be held against a list', async () => {
+    it('need not exist for a problem of the list to be recorded', async () => {
       await lists().recordProblem(id, place, finding, NOW);
       expect(await lists().goodCopy(id)).to.equal(undefined);
       const [kept] = await lists().storedLists(10);
@@ -338,7 +338,7 @@ export function describeKeptTrustLists(open: () => Store): void {
       expect((await lists().storedLists(10))[0]?.held).to.equal(null);
     });
 
-    it('are removed when they have ended and are no longer used', async () => {
+    it('are removed when they have expired and are no longer used', async () => {
       await lists().keepCopy(id, place, aCopy(5));
       const forget = (days: number) => store.maintenance.forgetStoredTrustLists(seconds(days * DAY), 1_000);
       await forget(29);
@@ -347,7 +347,7 @@ export function describeKeptTrustLists(open: () => Store): void {
       expect(await lists().goodCopy(id)).to.equal(undefined);
     });
 
-    it('are at most 128 of a tenant', async () => {
+    it('are limited to 128 for each tenant', async () => {
       for (let index = 0; index < 129; index++) await lists().recordProblem(`${id}-${index}`, place, finding, NOW);
       expect(await lists().storedLists(1_000)).to.have.length(128);
     });

@@ -9,7 +9,7 @@ import { batchIssuance, credentialRevocation, grantRedemption, issuanceDeferral,
 const nobody = 'nobody' as TenantId;
 
 export function describeWalletSteps(open: () => Store): void {
-  describe('the steps of a wallet', () => {
+  describe('wallet steps', () => {
     let store: Store;
     let tenantId: TenantId;
     beforeEach(async () => {
@@ -36,12 +36,12 @@ export function describeWalletSteps(open: () => Store): void {
         expect((await steps.grantByCode(grant.codeHash))?.grant?.consumedAt).to.deep.equal(seconds(1));
       });
 
-      it('can be consumed without a value to remember', async () => {
+      it('can be consumed without a single-use value', async () => {
         const { grant } = await openOffer(store, tenantId);
         expect(await stepsOf(store, tenantId).commit(grantRedemption(grant, REDEMPTION, []))).to.include({ done: true });
       });
 
-      it('is spent when it expired, its session ended or it never was', async () => {
+      it('is not consumed when it expired, its session ended or it does not exist', async () => {
         const steps = stepsOf(store, tenantId);
         const late = await openOffer(store, tenantId, { grant: { expiresAt: seconds(10) } });
         expect(await steps.commit(grantRedemption(late.grant, REDEMPTION, []), seconds(10))).to.include({ done: false });
@@ -55,7 +55,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await steps.commit(grantRedemption(none, REDEMPTION, []))).to.include({ done: false });
       });
 
-      it('is not consumed by a replay, and the replay leaves nothing behind', async () => {
+      it('is not consumed by a replay, which changes nothing', async () => {
         const { grant } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
         const [known, fresh, sibling] = [aUse(), aUse(), aUse('c_nonce')];
@@ -70,7 +70,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await steps.commit({ uses: [fresh] })).to.include({ done: false });
       });
 
-      it('is rejected for the client proof before the key proof, when both were used', async () => {
+      it('is rejected for the client proof before the key proof when both were used', async () => {
         const { session, grant } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
         for (let round = 0; round < 5; round++) {
@@ -103,7 +103,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect(answers.filter((answer) => answer !== undefined)).to.have.length(1);
       });
 
-      it('is not redeemed by a replay, nor when a step more is needed, and nothing happens then', async () => {
+      it('is not redeemed by a replay or when a further step is required, and nothing changes', async () => {
         const steps = stepsOf(store, tenantId);
         const [known, fresh] = [aUse(), aUse()];
         await steps.commit({ uses: [known] });
@@ -132,7 +132,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await stored()).to.deep.include({ attempts: 3, consumedAt: null });
       });
 
-      it('allows simultaneous callers no additional attempts', async () => {
+      it('has no additional attempts for simultaneous callers', async () => {
         const { grant } = await openOffer(store, tenantId);
         const taken = await Promise.all(
           Array.from({ length: 50 }, () => stepsOf(store, tenantId).commit({ grant: { id: grant.id, act: 'attempt', attemptsBelow: 5 } })),
@@ -148,8 +148,8 @@ export function describeWalletSteps(open: () => Store): void {
       });
     });
 
-    describe('a value that may be used once', () => {
-      it('is new once', async () => {
+    describe('a single-use value', () => {
+      it('is accepted once', async () => {
         const steps = stepsOf(store, tenantId);
         const value = aUse();
         expect(await steps.commit({ uses: [value] })).to.include({ done: true });
@@ -157,14 +157,14 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await steps.commit({ uses: [] })).to.include({ done: true });
       });
 
-      it('of another kind is another value', async () => {
+      it('of another kind is a different value', async () => {
         const steps = stepsOf(store, tenantId);
         const value = aUse('dpop_jti');
         expect(await steps.commit({ uses: [value, { ...value, kind: 'c_nonce' }] })).to.include({ done: true });
         expect(await steps.commit({ uses: [{ ...value, kind: 'c_nonce' }] })).to.include({ done: false });
       });
 
-      it('is not remembered beside one that is known, whichever comes first', async () => {
+      it('is not stored together with a used value, in either order', async () => {
         const steps = stepsOf(store, tenantId);
         const [known, one, two] = [aUse(), aUse(), aUse()];
         await steps.commit({ uses: [known] });
@@ -173,7 +173,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await steps.commit({ uses: [two, one] })).to.include({ done: true });
       });
 
-      it('is a replay of itself when it is given twice', async () => {
+      it('is a replay when it occurs twice in one request', async () => {
         const steps = stepsOf(store, tenantId);
         const value = aUse();
         const { session, grant } = await openOffer(store, tenantId);
@@ -187,7 +187,7 @@ export function describeWalletSteps(open: () => Store): void {
     });
 
     describe('a credential request', () => {
-      it('spends its values and reads the session', async () => {
+      it('consumes its values and reads the session', async () => {
         const { session } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
         const [jti, nonce] = [aUse('dpop_jti'), aUse('c_nonce')];
@@ -197,7 +197,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await steps.commit({ uses: [nonce] })).to.include({ done: false });
       });
 
-      it('is spent only while the session has not used up what it may issue', async () => {
+      it('is consumed only while the session has not reached its issuance limit', async () => {
         const { session } = await openOffer(store, tenantId);
         const other = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
@@ -219,7 +219,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await may(other.session.id, { issuedBelow: 1, deferredBelow: 1, unbarred: 3 })).to.equal(true);
       });
 
-      it('names the value that was replayed and leaves nothing behind', async () => {
+      it('names the value that was replayed and changes nothing', async () => {
         const { session } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
         const head = await steps.state();
@@ -243,7 +243,7 @@ export function describeWalletSteps(open: () => Store): void {
         }
       });
 
-      it('finds no session of an unknown address and nothing at all of an unknown tenant', async () => {
+      it('finds no session of an unknown address and nothing for an unknown tenant', async () => {
         const steps = stepsOf(store, tenantId);
         const head = await steps.state();
         const value = aUse();
@@ -260,7 +260,7 @@ export function describeWalletSteps(open: () => Store): void {
     });
 
     describe('an issuance', () => {
-      it('sets its bit and completes the session when all are set', async () => {
+      it('sets its bit and completes the session when all bits are set', async () => {
         const { session } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
         const [one, two] = [
@@ -284,7 +284,7 @@ export function describeWalletSteps(open: () => Store): void {
         ]);
       });
 
-      it('of the same credential again does not complete what is missing', async () => {
+      it('of the same credential again does not complete a session with missing credentials', async () => {
         const { session } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
         await steps.commit(batchIssuance(session.id, aBatch(session), 1, 3));
@@ -294,7 +294,7 @@ export function describeWalletSteps(open: () => Store): void {
         });
       });
 
-      it('on a completed session is recorded and changes nothing else, annotated or not', async () => {
+      it('on a completed session is recorded and changes nothing else, with or without an annotation', async () => {
         const { session } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
         await steps.commit(batchIssuance(session.id, aBatch(session), 1, 1));
@@ -311,7 +311,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await steps.sessionEvents(session.id, 0, 10)).to.have.length(2);
       });
 
-      it('happens at once with what it spends, for a tenant that is as the caller saw it', async () => {
+      it('is committed together with the consumed values, for an unchanged tenant', async () => {
         const steps = stepsOf(store, tenantId);
         const { session } = await openOffer(store, tenantId);
         const revision = (await steps.state())?.revision ?? -1;
@@ -340,7 +340,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect((await steps.issued(session.id))?.batches).to.have.length(2);
       });
 
-      it('is barred with a change of statuses that knows all that was issued', async () => {
+      it('is barred together with a status change that covers all issued credentials', async () => {
         const steps = stepsOf(store, tenantId);
         const { session } = await openOffer(store, tenantId);
         const { id: listId } = await addList(store, tenantId);
@@ -372,7 +372,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await issue(1)).to.include({ done: true });
       });
 
-      it('is bounded in number', async () => {
+      it('is limited in number', async () => {
         const steps = stepsOf(store, tenantId);
         const { session } = await openOffer(store, tenantId);
         for (let i = 0; i < MAX_ISSUANCES; i++) {
@@ -382,7 +382,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect((await steps.issued(session.id))?.batches).to.have.length(MAX_ISSUANCES);
       });
 
-      it('is refused when the session failed, expired or is gone', async () => {
+      it('is rejected when the session failed, expired or was removed', async () => {
         const steps = stepsOf(store, tenantId);
         for (const status of ['failed', 'expired'] as const) {
           const { session } = await openOffer(store, tenantId, { session: { status } });

@@ -11,9 +11,9 @@ import { sharedRegistrar } from '../../support/registrar.ts';
 import { type Answer, createTenant } from '../../support/test-service.ts';
 
 export const administration: RacedSuite = [
-  'Administrators at the same time',
+  'concurrent administrators',
   (racing) => {
-    it('leave one secret valid after many rotations', async () => {
+    it('keep one valid secret after many rotations', async () => {
       const { service, token } = racing();
       await created(service, token, '/client', { clientId: 'rotated', roles: ['issuance:offer'] });
       const answers = await times(10, () => service.call('POST', '/client/rotated/rotate-secret', { token }));
@@ -31,7 +31,7 @@ export const administration: RacedSuite = [
       expect([good, bad]).to.deep.equal([1, made - 1]);
     });
 
-    it('create a tenant once', async () => {
+    it('create one tenant from simultaneous requests', async () => {
       const { service } = racing();
       const token = await service.rootToken();
       const json = { id: 'wanted', name: 'Wanted', roles: ['clients:manage'] };
@@ -43,14 +43,14 @@ export const administration: RacedSuite = [
       expect(winner?.body.id).to.equal('wanted');
     });
 
-    it('create a client once', async () => {
+    it('create one client from simultaneous requests', async () => {
       const { service, token } = racing();
       const json = { clientId: 'wanted', roles: ['issuance:offer'] };
       const answers = await times(10, () => service.call('POST', '/client', { token, json }));
       expect(tally(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
     });
 
-    it('write one configuration as if they came one after the other', async () => {
+    it('write one configuration as if the requests came one after the other', async () => {
       const { service, token } = racing();
       const body = (lifeTime: number) => ({
         id: 'contested',
@@ -72,7 +72,7 @@ export const administration: RacedSuite = [
       expect(tally(answers)).to.deep.equal({ 200: 1, '404 not_found': 9 });
     });
 
-    it('change rights that no process misses afterwards', async () => {
+    it('change rights that apply in every process at once', async () => {
       const { service, token } = racing();
       const client = await addClient({ service, token }, 'demoted', { roles: ['issuance:manage', 'clients:manage'] });
       for (let round = 0; round < 10; round++) {
@@ -84,7 +84,7 @@ export const administration: RacedSuite = [
       }
     });
 
-    it('leave one key chain of a usage that something needs', async () => {
+    it('keep the last key chain of a usage that a configuration needs', async () => {
       const { service } = racing();
       const { token } = await createTenant(service, 'keepers');
       const badge = { id: 'badge', config: { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] }, vct: 'urn:badge:1' };
@@ -100,7 +100,7 @@ export const administration: RacedSuite = [
       }
     });
 
-    it('name no key chain in a configuration that goes at the same time', async () => {
+    it('reference no key chain in a configuration that is deleted simultaneously', async () => {
       const { service } = racing();
       const { token } = await createTenant(service, 'namers');
       const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
@@ -124,7 +124,7 @@ export const administration: RacedSuite = [
 const registrar = await sharedRegistrar();
 
 export const editsWithOneTag: RacedSuite = [
-  'Edits with one tag',
+  'concurrent edits with one tag',
   (racing) => {
     it('succeed once for any edited resource and any concurrent edits', async () => {
       const { service } = racing();
@@ -144,7 +144,7 @@ export const editsWithOneTag: RacedSuite = [
       }
     });
 
-    it('never overwrite one that came without', async () => {
+    it('are not overwritten by an edit without a tag', async () => {
       const { service } = racing();
       const world = await populate(service, 'mixed');
       const path = `/client/${world.ids.client}`;
@@ -167,7 +167,7 @@ export const editsWithOneTag: RacedSuite = [
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 export const keys: RacedSuite = [
-  'Keys',
+  'key chains',
   (racing) => {
     const call = (method: string, path: string, json?: object): Promise<Answer> =>
       racing().service.call(method, path, { token: racing().token, ...(json === undefined ? {} : { json }) });
@@ -177,7 +177,7 @@ export const keys: RacedSuite = [
     };
     const kid = ({ key }: { key: { kid: string } }): string => key.kid;
 
-    it('are rotated one after the other, and none is lost that signed', async () => {
+    it('are rotated one after the other, and every key that signed stays published', async () => {
       const made = await create('contested');
       const answers = await times(20, () => call('POST', '/key-chain/contested/rotate'));
       const { 200: done = 0, '409 conflict': refused = 0 } = tally(answers);
@@ -192,7 +192,7 @@ export const keys: RacedSuite = [
       expect(keys.map((key: { kid: string }) => key.kid)).to.include.members(known);
       const leaf = new X509Certificate(chain.activeCertificate);
       const { x } = leaf.publicKey.export({ format: 'jwk' });
-      expect(x, 'key and certificate belong together').to.equal(chain.activeKey.x);
+      expect(x, 'key and certificate must be sent together').to.equal(chain.activeKey.x);
     });
 
     it('sign concurrent credentials, each under its own certificate', async () => {
@@ -210,7 +210,7 @@ export const keys: RacedSuite = [
       }
     });
 
-    it('are gone or rotated when both are asked for at once', async () => {
+    it('are either deleted or rotated when both are requested at once', async () => {
       for (let round = 0; round < 5; round++) {
         await create(`fickle-${round}`);
         const [removed, rotated] = await Promise.all([
@@ -225,7 +225,7 @@ export const keys: RacedSuite = [
 
     const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-    it('stay deleted when a certificate is created for them at the same time', async () => {
+    it('stay deleted when a certificate is created for them simultaneously', async () => {
       for (let round = 0; round < 24; round++) {
         const id = `going-${round}`;
         const { key } = await created(racing().service, racing().token, '/key', { id });
@@ -241,13 +241,13 @@ export const keys: RacedSuite = [
       }
     });
 
-    it('are brought once under one id', async () => {
+    it('are imported once under one id', async () => {
       const key = newKey().privateKey.export({ format: 'jwk' });
       const answers = await times(10, () => call('POST', '/key-chain/import', { id: 'wanted', usageType: 'signing', key }));
       expect(tally(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
     });
 
-    it('are rotated once by many maintenance at the same time', async () => {
+    it('are rotated once by many simultaneous maintenance runs', async () => {
       await create('due', { rotationEnabled: true, rotationIntervalDays: 20 });
       const chore = racing().service.service.container.get(RenewKeyChains);
       const clock = sinon.useFakeTimers({ now: Date.now() + 21 * DAY_MS, toFake: ['Date'] });

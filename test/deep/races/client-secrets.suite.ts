@@ -43,7 +43,7 @@ function raceClientSecrets(racing: () => Racing): void {
     return answer.body.secret as string;
   };
 
-  it('tokens of a former secret end at once in every process, also where they were used before', async () => {
+  it('end the tokens of a former secret at once in every process, also where they were used before', async () => {
     const { addresses } = racing();
     await client('turning');
     const tokens = await Promise.all(addresses.map((address) => login(address, 'turning', SECRET)));
@@ -59,7 +59,7 @@ function raceClientSecrets(racing: () => Racing): void {
     }
   });
 
-  it('they count for the time that was asked for, and not through a second rotation', async () => {
+  it('stay valid for the requested overlap, and end with a second rotation', async () => {
     const { addresses, service, token } = racing();
     await client('graceful');
     const former = (await login(addresses[0] ?? '', 'graceful', SECRET)) ?? '';
@@ -76,7 +76,7 @@ function raceClientSecrets(racing: () => Racing): void {
     }
   });
 
-  it('a login that races the rotation leaves no token of the former secret', async () => {
+  it('leave no token of the former secret when a login races the rotation', async () => {
     const { addresses } = racing();
     await client('raced');
     const [tokens] = await Promise.all([
@@ -89,12 +89,12 @@ function raceClientSecrets(racing: () => Racing): void {
   });
 }
 
-export const clientSecrets: RacedSuite = ['Secrets of clients that are replaced', raceClientSecrets];
+export const clientSecrets: RacedSuite = ['concurrent rotations of client secrets', raceClientSecrets];
 
 const WEBHOOK_CALLERS = 24;
 
 export const webhookSecrets: RacedSuite = [
-  'The secret of webhooks',
+  'concurrent webhook secrets',
   (racing) => {
     let backend: Backend;
 
@@ -124,7 +124,7 @@ export const webhookSecrets: RacedSuite = [
       return backend.calls[0] as BackendCall;
     };
 
-    it('is the last of many that are created at once; only the three before it still sign', async () => {
+    it('keep the last of many that are created simultaneously; only the three before it still sign', async () => {
       const { service, token, addresses } = racing();
       const secrets = await times(WEBHOOK_CALLERS, () => rotateWebhookSecret(racing()));
       expect(new Set(secrets).size).to.equal(WEBHOOK_CALLERS);
@@ -143,7 +143,7 @@ export const webhookSecrets: RacedSuite = [
       expect(isSignedWith(last, alone)).to.equal(true);
     });
 
-    it('is the new one in the next call, whichever process makes it', async () => {
+    it('are used by the next call of any process', async () => {
       let before = '';
       for (let round = 0; round < 6; round++) {
         const accessToken = await readyToken();
@@ -157,7 +157,7 @@ export const webhookSecrets: RacedSuite = [
       }
     });
 
-    it('signs all calls while it is being replaced', async () => {
+    it('sign all calls while they are being replaced', async () => {
       const known = await rotateWebhookSecret(racing(), { overlapSeconds: 0 });
       const tokens = await times(WEBHOOK_CALLERS, readyToken);
       backend.forget();
@@ -175,7 +175,7 @@ export const webhookSecrets: RacedSuite = [
 const ATTESTED_CALLERS = 20;
 
 export const attestedClients: RacedSuite = [
-  'Proofs of possession without a challenge',
+  'concurrent proofs of possession without a challenge',
   (racing) => {
     let provider: WalletProvider;
     before(async () => {
@@ -191,7 +191,7 @@ export const attestedClients: RacedSuite = [
 
     const headers = (key = newKey()) => provider.headers(key, racing().wallet.issuer, undefined);
 
-    it('are accepted once by pushed requests', async () => {
+    it('are accepted once by pushed authorization requests', async () => {
       const { service, token, wallet } = racing();
       const body = { ...offerBody('pid'), flow: 'authorization_code' };
       const { uri } = await created(service, token, '/issuer/offer', body);

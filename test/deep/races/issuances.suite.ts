@@ -11,14 +11,14 @@ import type { Answer } from '../../support/test-service.ts';
 const ISSUANCE_CALLERS = 30;
 
 export const issuances: RacedSuite = [
-  'What one session issues of a configuration',
+  'concurrent issuance by one session',
   (racing) => {
     const configured = async (id: string, changes: object) => {
       const { service, token } = racing();
       await created(service, token, '/issuer/credentials', { ...credentialBody(id, 'signing'), ...changes });
     };
 
-    it('is limited, however many ask at the same time', async () => {
+    it('is limited for any number of simultaneous requests', async () => {
       const { service, token, wallet } = racing();
       await configured('few', { maxIssuances: 3 });
       await configured('other', {});
@@ -32,7 +32,7 @@ export const issuances: RacedSuite = [
       expect((await wallet.request(accessToken, 'other')).status).to.equal(200);
     });
 
-    it('is one active set: all but the last are revoked', async () => {
+    it('has one active set: all but the last set are revoked', async () => {
       const { service, token, wallet } = racing();
       await configured('single', { oneActiveSet: true });
       const { uri, session } = await created(service, token, '/issuer/offer', offerBody('single'));
@@ -61,9 +61,9 @@ export const issuances: RacedSuite = [
 const APPROVAL_CALLERS = 50;
 
 export const approvals: RacedSuite = [
-  'An approval of an unverified wallet',
+  'concurrent approval of an unauthenticated wallet',
   (racing) => {
-    it('issues one code for 50 equal requests, and none besides a denial', async () => {
+    it('issues one code for 50 equal requests, and none in addition to a denial', async () => {
       const { service, token, wallet } = racing();
       const upstream = { issuer: 'http://127.0.0.1:9', clientId: 'client' };
       const json = { display: [{ name: 'Acme', locale: 'en' }], chainedAs: { upstream } };
@@ -85,14 +85,14 @@ export const approvals: RacedSuite = [
 const OFFER_CALLERS = 40;
 
 export const repeatedOffers: RacedSuite = [
-  'A request that is repeated under one Idempotency-Key',
+  'request that is repeated with one Idempotency-Key',
   (racing) => {
     const ask = ({ service, token }: Racing, path: string, key: string, json: object) =>
       service.call('POST', path, { token, json, headers: { 'Idempotency-Key': key } });
     const sessions = async ({ service, token }: Racing) =>
       (await service.call('GET', '/session?limit=500', { token })).body.length as number;
 
-    it('makes one offer', async () => {
+    it('creates one offer', async () => {
       for (let round = 0; round < 3; round++) {
         const [key, before] = [randomUUID(), await sessions(racing())];
         const answers = await times(OFFER_CALLERS, () => ask(racing(), '/issuer/offer', key, offerBody('pid')));
@@ -102,7 +102,7 @@ export const repeatedOffers: RacedSuite = [
       }
     });
 
-    it('makes one presentation request', async () => {
+    it('creates one presentation request', async () => {
       const { service, token } = racing();
       const { webhook: _webhook, ...question } = presentationBody('repeated', 'signing');
       expect((await service.call('POST', '/verifier/config', { token, json: question })).status).to.equal(201);
@@ -114,7 +114,7 @@ export const repeatedOffers: RacedSuite = [
       expect(await sessions(racing())).to.equal(before + 1);
     });
 
-    it('is for one of two bodies, and for no other', async () => {
+    it('accepts one of two bodies with the same key, and no other', async () => {
       const key = randomUUID();
       const bodies = [offerBody('pid'), { ...offerBody('pid'), expiresIn: 60 }];
       const answers = await times(OFFER_CALLERS, (index) => ask(racing(), '/issuer/offer', key, bodies[index % 2] ?? {}));
@@ -152,16 +152,16 @@ function expectOne(outcome: Awaited<ReturnType<typeof against>>, late: RegExp): 
 }
 
 export const cancellations: RacedSuite = [
-  'A cancellation',
+  'concurrent cancellation',
   (racing) => {
-    it('is issued once, with any concurrent requests', async () => {
+    it('succeeds once with any concurrent requests', async () => {
       const { service, token } = racing();
       const { session } = await created(service, token, '/issuer/offer', offerBody('pid'));
       const answers = await times(CANCELLATION_CALLERS, () => service.call('POST', `/session/${session}/cancel`, { token }));
       expect(tally(answers)).to.deep.equal({ 200: 1, '409 conflict': CANCELLATION_CALLERS - 1 });
     });
 
-    it('or the redemption of a code: no token is had afterwards', async () => {
+    it('or the redemption of a code succeeds: no token is valid afterwards', async () => {
       const { service, token, wallet } = racing();
       for (let round = 0; round < ROUNDS; round++) {
         const { uri, session } = await created(service, token, '/issuer/offer', offerBody('pid'));
@@ -174,7 +174,7 @@ export const cancellations: RacedSuite = [
       }
     });
 
-    it('or a credential: exactly one of both', async () => {
+    it('or a credential request succeeds, exactly one of both', async () => {
       const { wallet } = racing();
       for (let round = 0; round < ROUNDS; round++) {
         const [ready] = await readySessions(racing(), 1);
@@ -190,7 +190,7 @@ export const cancellations: RacedSuite = [
       }
     });
 
-    it('or a response: exactly one of both', async () => {
+    it('or a presentation response succeeds, exactly one of both', async () => {
       const { service, token, wallet } = racing();
       const holder = newKey();
       const [session] = await readySessions(racing(), 1);
@@ -225,9 +225,9 @@ function grantOf(accessToken: string): string {
 }
 
 export const usedOnce: RacedSuite = [
-  'What can be used once',
+  'concurrent use of a single-use value',
   (racing) => {
-    it('is redeemed once: a pre-authorized code', async () => {
+    it('redeems a pre-authorized code once', async () => {
       const { service, token, wallet } = racing();
       for (let round = 0; round < 3; round++) {
         const { uri } = await created(service, token, '/issuer/offer', offerBody('pid'));
@@ -241,7 +241,7 @@ export const usedOnce: RacedSuite = [
       }
     });
 
-    it('is one grant for one wallet, however often it asks: a pre-authorized code', async () => {
+    it('creates one grant for one wallet from any number of requests with a pre-authorized code', async () => {
       const { service, token, wallet } = racing();
       const { uri } = await created(service, token, '/issuer/offer', offerBody('pid'));
       const code = await wallet.code(uri);
@@ -254,7 +254,7 @@ export const usedOnce: RacedSuite = [
       expect(tally(await times(CALLERS, () => wallet.redeem(code)))).to.deep.equal({ '400 invalid_grant': CALLERS });
     });
 
-    it('is used once by 50 sessions: a nonce', async () => {
+    it('accepts a nonce once from 50 sessions', async () => {
       const { wallet } = racing();
       const sessions = await readySessions(racing(), CALLERS);
       const nonce = await wallet.nonce();
@@ -265,7 +265,7 @@ export const usedOnce: RacedSuite = [
       expect(tally(again)).to.deep.equal({ 200: CALLERS });
     });
 
-    it('is used once with 50 nonces: a DPoP proof', async () => {
+    it('accepts a DPoP proof once with 50 nonces', async () => {
       const { wallet } = racing();
       const [session] = await readySessions(racing(), 1);
       const headers = wallet.authorization(session?.accessToken ?? '');
@@ -274,7 +274,7 @@ export const usedOnce: RacedSuite = [
       expect(tally(answers)).to.deep.equal({ 200: 1, '401 invalid_dpop_proof': CALLERS - 1 });
     });
 
-    it('is answered once: a presentation request', async () => {
+    it('accepts one response to a presentation request', async () => {
       const { service, token, wallet } = racing();
       const holder = newKey();
       const [session] = await readySessions(racing(), 1);
@@ -296,7 +296,7 @@ export const usedOnce: RacedSuite = [
       }
     });
 
-    it('is handed over once: the secret of a client', async () => {
+    it('returns the secret of a client once', async () => {
       const { service, token } = racing();
       await created(service, token, '/client', { clientId: 'picked', roles: ['issuance:offer'] });
       const answers = await times(20, () => service.call('GET', '/client/picked/secret', { token }));

@@ -8,7 +8,7 @@ import { newKey } from '../../support/raw-wallet.ts';
 const CALLERS = 40;
 
 export const responseCodes: RacedSuite = [
-  'The response code that a result waits for',
+  'response code of a waiting result',
   (racing) => {
     let backend: Backend;
     before(async () => {
@@ -16,7 +16,7 @@ export const responseCodes: RacedSuite = [
     });
     after(() => backend.close());
 
-    it('is spent once, and the backend hears of the result once', async () => {
+    it('is consumed once, and the backend is notified of the result once', async () => {
       const { service, token, wallet } = racing();
       const holder = newKey();
       const [ready] = await readySessions(racing(), 1);

@@ -50,7 +50,7 @@ async function issue(racing: Racing, count: number, batch = 1) {
 }
 
 export const statuses: RacedSuite = [
-  'Status lists',
+  'concurrent use of status lists',
   (racing) => {
     it('assign no index to two of 200 credentials', async () => {
       const { entries } = await issue(racing(), 200);
@@ -66,7 +66,7 @@ export const statuses: RacedSuite = [
       await expectOwnEntries(small, entries);
     });
 
-    it('lose none of 100 revocations at once', async () => {
+    it('keep all of 100 simultaneous revocations', async () => {
       const revoking = await another(racing(), 'revoking', { immediateUpdate: true });
       const { service, token, addresses } = revoking;
       const { sessions, entries } = await issue(revoking, 110);
@@ -89,7 +89,7 @@ export const statuses: RacedSuite = [
       }
     });
 
-    it('stay revoked when they are reinstated at the same moment', async () => {
+    it('stay revoked when they are reinstated simultaneously', async () => {
       const final = await another(racing(), 'final', { immediateUpdate: true, bits: 2 });
       const { service, token } = final;
       const { sessions, entries } = await issue(final, 10);
@@ -109,7 +109,7 @@ export const statuses: RacedSuite = [
       }
     });
 
-    it('end up right when sessions are suspended and reinstated at once', async () => {
+    it('are correct after simultaneous suspensions and reinstatements of sessions', async () => {
       const flipping = await another(racing(), 'flipping', { immediateUpdate: true, bits: 2 });
       const { service, token } = flipping;
       const { sessions, entries } = await issue(flipping, 20);
@@ -133,9 +133,9 @@ export const statuses: RacedSuite = [
 ];
 
 export const removedStatusLists: RacedSuite = [
-  'Status lists that administrators remove',
+  'status lists that administrators remove',
   (racing) => {
-    it('are removed or serve their entries, with many credentials at once', async () => {
+    it('are either removed or serve their entries when many credentials are issued at once', async () => {
       const { service, token, wallet } = racing();
       const made: { id: string; uri: string }[] = [];
       for (let i = 0; i < 12; i++) made.push(await created(service, token, '/status-lists', { capacity: 100 }));
@@ -181,7 +181,7 @@ const credentialsOf = (answers: readonly Answer[]): readonly string[] =>
   );
 
 export const subjects: RacedSuite = [
-  'A person whose credentials are revoked',
+  'concurrent revocation by subject',
   (racing) => {
     let backend: Backend;
     before(async () => {
@@ -198,7 +198,7 @@ export const subjects: RacedSuite = [
     });
     after(() => backend.close());
 
-    it('revokes all earlier credentials, each counted once, and no credentials of other persons', async () => {
+    it('revokes all earlier credentials, each counted once, and no credentials of other subjects', async () => {
       const [ada, bob] = [await holder('ada'), await holder('bob')];
       const calls: Answer[] = [];
       const issued = { ada: [] as string[], bob: [] as string[] };

@@ -19,7 +19,7 @@ const upTo = (count: number) => Array.from({ length: count }, (_, index) => inde
 const ENTITIES = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } }];
 
 export const trustLists: RacedSuite = [
-  'Trust lists',
+  'concurrent writes of trust lists',
   (racing) => {
     const call = (method: string, path: string, json?: object): Promise<Answer> =>
       racing().service.call(method, path, { token: racing().token, ...(json === undefined ? {} : { json }) });
@@ -35,7 +35,7 @@ export const trustLists: RacedSuite = [
       return [list, ...versions].map(({ sequenceNumber }) => sequenceNumber).reverse();
     };
 
-    it('assign every write a separate number, without gaps, and keep each version once', async () => {
+    it('assign every write a separate sequence number, without gaps, and keep each version once', async () => {
       await create('contested');
       const answers = await times(36, (index) => {
         const description = `Write ${index}`;
@@ -50,7 +50,7 @@ export const trustLists: RacedSuite = [
       expect(await numbersOf('contested')).to.deep.equal(upTo(37));
     });
 
-    it('lose no change of another member', async () => {
+    it('keep the changes of other properties', async () => {
       await create('shared');
       const data = { LoTE: { ListAndSchemeInformation: { SchemeTerritory: 'DE' } } };
       const changes = [{ description: 'Changed' }, { data }, { keyChainId: 'trust-list' }];
@@ -65,7 +65,7 @@ export const trustLists: RacedSuite = [
       expect(tally(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
     });
 
-    it('never repeat a number, however often they go and come back', async () => {
+    it('never repeat a sequence number after any number of removals and creations', async () => {
       const numbers: number[] = [];
       for (let round = 0; round < 4; round++) {
         const answers = await times(12, (index) => {
@@ -85,7 +85,7 @@ export const trustLists: RacedSuite = [
       expect(body.sequenceNumber).to.be.at.least(Math.max(...numbers));
     });
 
-    it('are signed again once by many processes at the same time', async () => {
+    it('are signed again once by many simultaneous processes', async () => {
       await create('renewed');
       const { container } = racing().service.service;
       const [store, log] = [container.get(Store), container.get(Log)];
@@ -106,7 +106,7 @@ export const trustLists: RacedSuite = [
       expect(await numbersOf('renewed')).to.deep.equal([1, 2]);
     });
 
-    it('name no key chain that goes at the same time', async () => {
+    it('reference no key chain that is deleted simultaneously', async () => {
       for (let round = 0; round < 6; round++) {
         const issuerKeyChainId = `own-${round}`;
         const { service, token } = racing();

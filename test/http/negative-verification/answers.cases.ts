@@ -163,7 +163,7 @@ const NAMED = { ...ENTRY, transaction_data_hashes_alg: ['sha-384', 'sha-512'] };
 export const transactionDataCases: readonly PresentationCase[] = [
   confirming(127, 'no hashes', 'transaction_data_missing', () => ({})),
   confirming(127, 'an empty list of hashes', MISMATCH, () => ({ transaction_data_hashes: [] })),
-  confirming(127, 'a hash that is no list', MISMATCH, (texts) => ({ transaction_data_hashes: hashes(texts)[0] })),
+  confirming(127, 'a hash that is not a list', MISMATCH, (texts) => ({ transaction_data_hashes: hashes(texts)[0] })),
   confirming(128, 'a hash over the decoded JSON', MISMATCH, (texts) => ({ transaction_data_hashes: hashes(texts.map(decoded)) })),
   confirming(128, 'a hash over text that was encoded again', MISMATCH, (texts) => ({
     transaction_data_hashes: hashes(
@@ -203,7 +203,7 @@ export const transactionDataCases: readonly PresentationCase[] = [
     transaction_data_hashes: hashes(texts, 'sha384'),
     transaction_data_hashes_alg: 'sha-384',
   })),
-  confirming(132, 'an algorithm that nobody knows', 'transaction_data_alg', (texts) => ({
+  confirming(132, 'an algorithm that is unknown', 'transaction_data_alg', (texts) => ({
     transaction_data_hashes: hashes(texts),
     transaction_data_hashes_alg: 'sha-1',
   })),
@@ -319,7 +319,7 @@ export const encryptionCases: readonly Case[] = [
     'the key of another session': async (world, _, payload) => encrypt(await world.ask(), payload),
     'the key of another session under the kid of this one': async (world, asked, payload) =>
       sealedBy(keyOf(await world.ask()), payload, { kid: keyOf(asked)['kid'] }),
-    'a key that nobody asked for': (_, asked, payload) => sealedBy(newKey().jwk, payload, { kid: keyOf(asked)['kid'] }),
+    'a key that was not requested': (_, asked, payload) => sealedBy(newKey().jwk, payload, { kid: keyOf(asked)['kid'] }),
   }),
   ...closed(52, {
     'an enc that was not offered': bent({ enc: 'A128CBC-HS256' }),

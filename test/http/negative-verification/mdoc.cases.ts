@@ -42,7 +42,7 @@ const MAC: Cbor = [encodeCbor(new Map([[1, 5]])), new Map(), null, Buffer.alloc(
 
 const FORM: readonly PresentationCase[] = [
   ...bent(109, 'malformed', {
-    'no base64url': { text: (text) => `${text}!` },
+    'not base64url': { text: (text) => `${text}!` },
     'padded base64': { text: (text) => `${text}=` },
     'base64 of the other alphabet': { text: () => '+/+/' },
     'no text': { text: () => '' },

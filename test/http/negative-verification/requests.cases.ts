@@ -75,7 +75,7 @@ export const requestCases: readonly Case[] = [
   posted(25, 'a wallet_nonce that is too long', { form: { wallet_nonce: 'x'.repeat(513) } }),
   posted(25, 'control characters in the wallet_nonce', { form: { wallet_nonce: 'a\u0007b\n' } }),
   posted(26, 'wallet_metadata that is not JSON', { form: { wallet_metadata: '{' } }),
-  posted(26, 'wallet_metadata that is no object', { form: { wallet_metadata: '[]' } }),
+  posted(26, 'wallet_metadata that is not an object', { form: { wallet_metadata: '[]' } }),
   posted(27, 'a wallet without our formats', { form: { wallet_metadata: JSON.stringify(POST_ONLY) } }),
   posted(28, 'a wallet without our client identifier prefix', {
     form: { wallet_metadata: '{"client_id_prefixes_supported":["redirect_uri","x509_san_dns"]}' },

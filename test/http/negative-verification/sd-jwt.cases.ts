@@ -259,7 +259,7 @@ const ISSUER: readonly PresentationCase[] = [
   }),
   ...bent(96, 'malformed', { 'no vct': { visible: { vct: undefined } }, 'a vct that is no text': { visible: { vct: [VCT] } } }),
   ...bent(96, 'type_mismatch', {
-    'a vct that nobody asked for': { visible: { vct: 'urn:card:2' } },
+    'a vct that was not requested': { visible: { vct: 'urn:card:2' } },
     'a vct in other letters': { visible: { vct: 'URN:card:1' } },
   }),
   ...bent(97, 'holder_key_missing', {
@@ -291,15 +291,15 @@ const DISCLOSURES: readonly PresentationCase[] = [
     },
   }),
   ...bent(98, 'wrong_disclosure_length', {
-    'a member of an array as claim': () => extra(salted('x')),
-    'a claim as member of an array': () => extra(salted('x', 'y'), inArray),
+    'an element of an array as claim': () => extra(salted('x')),
+    'a claim as element of an array': () => extra(salted('x', 'y'), inArray),
   }),
   ...bent(98, 'malformed_disclosure', {
     'a disclosure of four': () => extra(disclosureOf('salt', 'a', 'b', 'c')),
     'a disclosure of one': () => extra(disclosureOf('salt')),
     'a disclosure that is an object': () => extra(encode({ salt: 'x' })),
-    'a salt that is no text': () => extra(disclosureOf(1, 'a', 'b')),
-    'a claim name that is no text': () => extra(disclosureOf('salt', 1, 'b')),
+    'a salt that is not a string': () => extra(disclosureOf(1, 'a', 'b')),
+    'a claim name that is not a string': () => extra(disclosureOf('salt', 1, 'b')),
   }),
   ...bent(
     98,
@@ -327,7 +327,7 @@ const DISCLOSURES: readonly PresentationCase[] = [
     'an unknown hash': { payload: { _sd_alg: 'md5' } },
     'a shortened hash': { payload: { _sd_alg: 'sha-256-64' } },
     'a hash in capitals': { payload: { _sd_alg: 'SHA-256' } },
-    'a hash that is no text': { payload: { _sd_alg: null } },
+    'a hash that is not a string': { payload: { _sd_alg: null } },
   }),
   ...bent(100, 'nested_sd_alg', { 'a hash inside': { payload: { address: { _sd_alg: 'sha-256' } } } }),
   ...bent(101, 'too_deep', { '40 levels of disclosures': () => nested(40) }),

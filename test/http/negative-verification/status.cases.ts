@@ -141,7 +141,9 @@ export const statusCases: readonly PresentationCase[] = [
     'a list without iat': { payload: { iat: undefined } },
     'a ttl of zero': { payload: { ttl: 0 } },
     'a list of another media type': { contentType: 'application/jwt' },
-    'a list that is none': { answer: (response) => response.writeHead(200, { 'Content-Type': 'application/statuslist+jwt' }).end('hello') },
+    'a list that is invalid': {
+      answer: (response) => response.writeHead(200, { 'Content-Type': 'application/statuslist+jwt' }).end('hello'),
+    },
   }),
   ...listed(144, 'status_invalid', { 'an index behind the end': {} }, 100_000),
   ...listed(144, 'status_invalid', {

@@ -43,7 +43,7 @@ export const attestationCases: readonly Case[] = [
   },
   {
     row: 62,
-    what: 'an attestation of somebody who is on no list',
+    what: 'an attestation of a provider on no list',
     run: async (world) => {
       const { operator } = world.provider;
       return push({ attestation: { signer: operator } })(world);
@@ -139,7 +139,7 @@ export const attestationCases: readonly Case[] = [
   { row: 72, what: 'a proof of possession without iss', run: push({ pop: { payload: { iss: undefined } } }), expected: accepted(201) },
   {
     row: 73,
-    what: 'a proof of possession of somebody else',
+    what: 'a proof of possession of another party',
     run: push({ pop: { payload: { iss: 'https://x.example' } } }),
     expected: INVALID,
   },

@@ -83,7 +83,7 @@ export const credentialCases: readonly Case[] = [
   { row: 91, what: 'text', run: text('{}', 'text/plain'), expected: refused('invalid_credential_request') },
   { row: 91, what: 'broken JSON', run: text('{'), expected: refused('invalid_credential_request') },
   { row: 91, what: 'an array', run: text('[]'), expected: refused('invalid_credential_request') },
-  { row: 91, what: 'a member twice', run: text('{"proofs":{},"proofs":{}}'), expected: refused('invalid_credential_request') },
+  { row: 91, what: 'a property twice', run: text('{"proofs":{},"proofs":{}}'), expected: refused('invalid_credential_request') },
   {
     row: 92,
     what: 'both identifiers',
@@ -220,7 +220,7 @@ export const credentialCases: readonly Case[] = [
   { row: 107, what: 'a proof of an hour ago', run: bent({ payload: { iat: now() - 3600 } }), expected: INVALID_PROOF },
   {
     row: 108,
-    what: 'an iss that is no text in the proof of an anonymous wallet',
+    what: 'an iss that is not a string in the proof of an anonymous wallet',
     run: bent({ payload: { iss: ['wallet'] } }),
     expected: INVALID_PROOF,
   },
@@ -264,7 +264,7 @@ export const credentialCases: readonly Case[] = [
   },
   {
     row: 111,
-    what: 'an attestation of somebody who is on no list',
+    what: 'an attestation of a provider on no list',
     run: attested(({ provider }) => ({ signer: provider.operator })),
     expected: INVALID_PROOF,
   },

@@ -150,7 +150,7 @@ export const requestCases: readonly Case[] = [
     run: par(details({ ...CARD, credential_configuration_id: 'nothing' })),
     expected: refused('invalid_authorization_details'),
   },
-  { row: 23, what: 'details with a member that nobody knows', run: par(details({ ...CARD, more: 1 })), expected: accepted(201) },
+  { row: 23, what: 'details with a property that is unknown', run: par(details({ ...CARD, more: 1 })), expected: accepted(201) },
   {
     row: 24,
     what: 'details for another issuer',

@@ -186,7 +186,7 @@ export const tokenCases: readonly Case[] = [
   },
   {
     row: 55,
-    what: 'a refresh token in another installation of the wallet',
+    what: 'a refresh token in another wallet instance',
     run: async (world) => {
       const { wallet, refreshToken } = await attestedTokens(world);
       const headers = await attestedHeaders(world, wallet, 'token', { instance: newKey() });
@@ -225,7 +225,7 @@ export const tokenCases: readonly Case[] = [
     },
     expected: refused('invalid_scope'),
   },
-  { row: 59, what: 'a parameter that nobody knows', run: withCode({ unknown: 'parameter' }), expected: accepted() },
+  { row: 59, what: 'a parameter that is unknown', run: withCode({ unknown: 'parameter' }), expected: accepted() },
 ];
 
 /** Tokens of an attested wallet at the open tenant, which demands no nonces. */

@@ -7,7 +7,7 @@ import type { Client } from '../../../domain/clients/client.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import { ACME, type AdministrationWorld, anAdministration, endOf, ROOT } from '../administrators.ts';
 
-describe('The entries of the audit log', () => {
+describe('audit log entries', () => {
   let world: AdministrationWorld;
   let admin: Caller;
   const list = (query: object = {}, by: Caller = admin) => new ListAuditEntries(world).execute(by, AuditLogQuery.parse(query));
@@ -26,13 +26,13 @@ describe('The entries of the audit log', () => {
     });
   });
 
-  it('come newest first', async () => {
+  it('are listed newest first', async () => {
     const found = await briefly();
     expect(found.slice(0, 3)).to.deep.equal(['changed client three', 'changed trust-list two', 'changed client one']);
     expect(found.at(-1)).to.equal('created tenant acme');
   });
 
-  it('come in pages, each with where the next one begins', async () => {
+  it('are returned in pages with the cursor of the next page', async () => {
     const all = await briefly();
     const found: string[] = [];
     for (let cursor: string | undefined, first = true; first || cursor !== undefined; first = false) {
@@ -56,7 +56,7 @@ describe('The entries of the audit log', () => {
     [{ until: '2000-01-01T00:00:00Z' }, []],
   ];
   for (const [query, wanted] of filters) {
-    it(`are chosen by ${JSON.stringify(query)}`, async () => {
+    it(`are filtered by ${JSON.stringify(query)}`, async () => {
       expect(await briefly(query)).to.deep.equal(wanted);
     });
   }
@@ -86,13 +86,13 @@ describe('The entries of the audit log', () => {
     ],
   ];
   for (const [what, query, by, end] of refusals) {
-    it(`are refused to ${what}: ${end}`, async () => {
+    it(`are not returned to ${what}: ${end}`, async () => {
       expect(await endOf(list(query, by?.()))).to.equal(end);
     });
   }
 
   for (const cursor of ['x', '0', '-1', '1e3', '9'.repeat(16)]) {
-    it(`do not begin at ${cursor}`, () => {
+    it(`are not returned from the cursor ${cursor}`, () => {
       const { success, error } = AuditLogQuery.safeParse({ cursor });
       expect([success, error?.issues.map(({ path }) => path.join('.'))]).to.deep.equal([false, ['cursor']]);
     });
@@ -101,7 +101,7 @@ describe('The entries of the audit log', () => {
 
 const fingerprint = ({ certificate }: Certified) => createHash('sha256').update(Buffer.from(certificate, 'base64')).digest('base64url');
 
-describe('A change of trust anchors', () => {
+describe('change of trust anchors', () => {
   let one: Certified;
   let other: Certified;
   before(async () => {
@@ -145,11 +145,11 @@ describe('A change of trust anchors', () => {
   });
 });
 
-describe('A described change', () => {
+describe('description of a change', () => {
   const list = { id: 'a', keyChainId: 'k', bits: 1, capacity: 100, ttlSeconds: 60, secret: 'hidden' };
   const told = (before: object | undefined, after: object | undefined) => describeChange('status-list', 'a', before, after);
 
-  it('is what became of it', () => {
+  it('contains the action and the changed properties', () => {
     expect(told(list, undefined)).to.deep.equal({ action: 'removed', kind: 'status-list', target: 'a', changes: [] });
     expect(told(undefined, list).action).to.equal('created');
     expect(told(list, { ...list, bits: 2 })).to.deep.include({ action: 'changed', changes: [{ member: 'bits', before: 1, after: 2 }] });
@@ -181,7 +181,7 @@ describe('A described change', () => {
   };
   const waiting = (expiresAt: Date): Client => ({ ...client, pickUp: { sealedSecret: 's', role: 'clients:manage', expiresAt } });
 
-  it('is of a client whether its secret or its rights are others', () => {
+  it('of a client shows whether its secret or its rights were changed', () => {
     const actionOf = (before: Client, after: Client) => {
       const { action, changes } = describeClient(before, after, now);
       return `${action} ${changes.map(({ member }) => member).join()}`;
@@ -196,7 +196,7 @@ describe('A described change', () => {
     expect(describeNewClient(client).changes.at(-1)).to.deep.equal({ member: 'secret' });
   });
 
-  it('is of credentials what became of them, and of which', () => {
+  it('of credentials shows their new status and their indices', () => {
     const revoked = describeRevocation({ sessionId: 's' }, [{ status: 1 }, { status: 1 }]);
     expect(revoked).to.deep.include({
       action: 'revoked',

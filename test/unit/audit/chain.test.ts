@@ -58,14 +58,14 @@ const briefly = (...walk: Parameters<typeof faultOf>) => {
   return fault && `${fault.kind} ${fault.sequence}: ${fault.message}`;
 };
 
-describe('A chain of the audit log', () => {
+describe('audit log chain', () => {
   it('is intact as written, in one and in several steps', () => {
     expect(faultOf(chainOf('a', 'b', 'c'))).to.equal(undefined);
     expect(faultOf(extended(extended(chainOf('a'), 'b'), 'c', 'd'))).to.equal(undefined);
     expect(chainOf('a', 'b').entries.map(({ sequence }) => sequence)).to.deep.equal([1, 2]);
   });
 
-  it('need not be there for a tenant, and always is for the service', () => {
+  it('may be missing for a tenant, and always exists for the service', () => {
     const nothing = { entries: [], head: undefined };
     expect(faultOf(nothing)).to.equal(undefined);
     expect(faultOf(nothing, macs, SERVICE_SCOPE)).to.include({ sequence: 1, kind: 'removed' });
@@ -75,7 +75,7 @@ describe('A chain of the audit log', () => {
     expect(faultOf(settled), 'a head without entries').to.equal(undefined);
   });
 
-  it('is extended by something', () => {
+  it('requires at least one entry to be extended', () => {
     expect(() => chainOf()).to.throw('Nothing is no addition.');
   });
 
@@ -98,7 +98,7 @@ describe('A chain of the audit log', () => {
   }
 });
 
-describe('Tampering with the chain of the audit log', () => {
+describe('tampering with the audit log chain', () => {
   const whole = chainOf('a', 'b', 'c', 'd');
   const [a, b, c, d] = whole.entries as [AuditEntry, AuditEntry, AuditEntry, AuditEntry];
   const { head } = whole;
@@ -120,7 +120,7 @@ describe('Tampering with the chain of the audit log', () => {
     [
       'two entries that changed places',
       { entries: [a, { ...c, sequence: 2 }, { ...b, sequence: 3 }, d] },
-      'reordered 2: entry 2 stood in another place',
+      'reordered 2: entry 2 was written at another position',
     ],
     ['the last entry taken away', { entries: [a, b, c] }, 'truncated 4: entry 4 is missing at the end'],
     ['more taken off the end', { entries: [a] }, 'truncated 2: entry 2 and all up to 4 are missing at the end'],
@@ -136,7 +136,7 @@ describe('Tampering with the chain of the audit log', () => {
     [
       'a head of a former secret',
       { head: sealHead(hmacKeyring([keyOf('former')]), SCOPE, head) },
-      'unknown_key 5: the head was made under',
+      'unknown_key 5: the head was written under',
     ],
   ];
   for (const [what, changes, found] of cases) {
@@ -147,14 +147,14 @@ describe('Tampering with the chain of the audit log', () => {
 
   it('cannot be distinguished from a secret that is not configured', () => {
     const other = hmacKeyring([keyOf('another')]);
-    expect(briefly(whole, other)).to.contain('unknown_key 1: entry 1 was made under a MASTER_SECRET that is not configured');
+    expect(briefly(whole, other)).to.contain('unknown_key 1: entry 1 was written under a MASTER_SECRET that is not configured');
     const both = hmacKeyring([keyOf('another'), keyOf('present')]);
     expect(briefly(whole, both)).to.equal(undefined);
     const retired = hmacKeyring([keyOf('another')], [keyOf('present')]);
     expect(briefly(whole, retired), 'a former secret seals no head').to.contain('unknown_key 5');
   });
 
-  it('is not hidden by an entry with a code of its own', () => {
+  it('is not hidden by an entry with its own MAC', () => {
     for (const hash of ['', 'present.', 'present.x', `${a.hash}x`, b.hash]) {
       expect(briefly({ ...whole, entries: [{ ...a, hash }, b, c, d] }), hash).to.match(/^(altered|unknown_key) 1/);
     }
@@ -166,9 +166,9 @@ describe('Tampering with the chain of the audit log', () => {
     [
       'a head of another secret',
       { head: { ...shorter.head, seal: 'other.x' }, lastSequence: 2 },
-      'the head is under another MASTER_SECRET',
+      'the head was written under another MASTER_SECRET',
     ],
-    ['entries after the head', { head: shorter.head, lastSequence: 3 }, 'there are entries after the head'],
+    ['entries after the head', { head: shorter.head, lastSequence: 3 }, 'entries exist after the head'],
     ['entries taken off the end', { head: shorter.head, lastSequence: 1 }, 'the newest entries are missing'],
   ] as const) {
     it(`is recorded by the next writer: ${what}`, () => {
@@ -181,7 +181,7 @@ describe('Tampering with the chain of the audit log', () => {
     });
   }
 
-  it('is recorded when the log of the service is started a second time', () => {
+  it('is recorded when the service log is started a second time', () => {
     const { entries } = verifyOrRecordBreak(macs, SERVICE_SCOPE, { head: undefined, lastSequence: 0 }, AT);
     const [broken] = entries as [AuditEntry];
     expect(detailOf(broken).changes).to.deep.equal([{ member: 'head', before: 'all entries are missing' }]);
@@ -203,7 +203,7 @@ const CHANGE = { action: 'changed', kind: 'tenant', target: 'acme', changes: [] 
 
 let world: AdministrationWorld;
 
-describe('The audit log, verified piece by piece', () => {
+describe('audit log that is verified in portions', () => {
   const macs = hmacKeyring([{ id: 'k', key: createSecretKey(Buffer.alloc(32, 1)) }]);
   const AT = new Date('2026-06-01T00:00:00Z');
   const LONG = appendEntries(
@@ -266,7 +266,7 @@ describe('The audit log, verified piece by piece', () => {
     entries: LONG.entries.filter(({ sequence }) => !sequences.includes(sequence)),
   });
 
-  it('is intact after as many calls as it has pieces, of the same length', async () => {
+  it('is intact after as many calls as it has portions, of the same length', async () => {
     const { status, seen, length, fault } = await toTheEnd(storeOf(LONG));
     expect({ status, seen, length, fault }).to.deep.equal({
       status: 'whole',
@@ -293,7 +293,7 @@ describe('The audit log, verified piece by piece', () => {
       expect([status, fault?.kind, fault?.sequence, next]).to.deep.equal(['broken', kind, sequence, undefined]);
     });
 
-  it('is broken where entries go between two calls', async () => {
+  it('is broken where entries are removed between two calls', async () => {
     const { next } = await verify(storeOf(LONG));
     const short = { entries: LONG.entries.slice(0, 10), head: sealHead(macs, ACME, LONG.entries[9] as AuditEntry) };
     const { status, fault } = await verify(storeOf(short), { cursor: next });
@@ -314,7 +314,7 @@ describe('The audit log, verified piece by piece', () => {
     expect([status, verified]).to.deep.equal(['whole', LENGTH]);
   });
 
-  it('is that of the service for tenant administrators, with a warning that only an operator can evaluate', async () => {
+  it('of the service is verified for tenant administrators, with a warning that only an operator can evaluate', async () => {
     const old = beginChain(macs, 3, AT);
     const { status, verified, warning } = await verify(storeOf(LONG, old), {}, ROOT);
     expect([status, verified]).to.deep.equal(['whole', 1]);
@@ -335,11 +335,11 @@ describe('The audit log, verified piece by piece', () => {
     ['a cursor without a hash', { cursor: '5' }, () => admin, 'invalid_input cursor'],
   ];
   for (const [what, query, by, end] of refusals)
-    it(`is refused to ${what}: ${end}`, async () => {
+    it(`is not verified for ${what}: ${end}`, async () => {
       expect(await endOf(verify(storeOf(LONG), query, by()))).to.equal(end);
     });
 
-  it('does not trust a cursor with a foreign hash', async () => {
+  it('rejects a cursor with a modified hash', async () => {
     const { status, fault } = await verify(storeOf(LONG), { cursor: '10.somebody-elses' });
     expect([status, fault?.kind, fault?.sequence]).to.deep.equal(['broken', 'altered', 11]);
   });
@@ -349,7 +349,7 @@ const DAY_MS = 86_400_000;
 const NOW = new Date('2026-06-01T00:00:00Z');
 const ago = (days: number) => new Date(NOW.getTime() - days * DAY_MS);
 
-describe('Pruning audit logs', () => {
+describe('audit log pruning', () => {
   const ACME = 'acme' as TenantId;
   const macs = hmacKeyring([{ id: 'k', key: createSecretKey(Buffer.alloc(32, 1)) }]);
 
@@ -377,12 +377,12 @@ describe('Pruning audit logs', () => {
     return new PruneAuditLog({ store, settings, log, clock: { now: () => own }, auditMacs: { macs } });
   };
 
-  it('do nothing unless it is configured', async () => {
+  it('removes nothing unless it is configured', async () => {
     expect(await pruningOf(logOf(99)).execute(NOW, 10)).to.deep.equal({ last: undefined, removed: 0 });
     expect(due.callCount).to.equal(0);
   });
 
-  it('removes entries up to the last one that is old enough, which is recorded first', async () => {
+  it('removes entries up to the last one that is old enough, and records the removal first', async () => {
     const entries = logOf(50, 40, 20, 45);
     expect(await pruningOf(entries, 30).execute(NOW, 10)).to.deep.equal({ last: undefined, removed: 2 });
     const { sequence, hash } = entries[1] as AuditEntry;
@@ -392,20 +392,20 @@ describe('Pruning audit logs', () => {
     expect(due.firstCall.args, 'once a day at most').to.deep.equal([ago(31), 10, undefined]);
   });
 
-  it('go by the earlier of two clocks', async () => {
+  it('uses the earlier of two clocks', async () => {
     await pruningOf(logOf(50), 30).execute(new Date('2066-01-01T00:00:00Z'), 10);
     await pruningOf(logOf(50), 30, new Date('2066-01-01T00:00:00Z')).execute(NOW, 10);
     expect(due.args.map(([before]) => before)).to.deep.equal([ago(31), ago(31)]);
   });
 
-  it('leave a log as it is that is not as it was written, and say so', async () => {
+  it('leaves a tampered log unchanged, and reports it', async () => {
     const entries = logOf(50, 40).map((entry) => ({ ...entry, actor: 'somebody' }));
     expect((await pruningOf(entries, 30).execute(NOW, 10)).removed).to.equal(0);
     expect([prune.callCount, removed.callCount]).to.deep.equal([0, 0]);
     expect(error.firstCall.args[1]).to.include({ tenantId: ACME, kind: 'altered' });
   });
 
-  it('go on behind the last of a full batch', async () => {
+  it('continues after the last entry of a full batch', async () => {
     expect((await pruningOf(logOf(50), 30).execute(NOW, 1)).last).to.equal(ACME);
   });
 });

@@ -8,13 +8,13 @@ import { describeComparison, median, relativeSpread, spreadOf, summary } from '.
 import { reportOn } from '../../bench/report.ts';
 import { madeUpRun, RESULT } from './made-up-run.ts';
 
-describe('the arguments of the benchmark', () => {
-  it('are all scenarios on both databases unless stated', () => {
+describe('benchmark arguments', () => {
+  it('select all scenarios on both databases by default', () => {
     const { only, databases, against } = readOptions([]);
     expect([only.size, databases, against]).to.deep.equal([0, ['postgres', 'sqlite'], undefined]);
   });
 
-  it('name a second service with settings and options of its own', () => {
+  it('name a second service with its own settings and options', () => {
     const args = ['--against', '/other', '--env', 'A=b=c', '--node-option=--max-semi-space-size=16'];
     expect(readOptions(args).against).to.deep.equal({
       tree: '/other',
@@ -23,7 +23,7 @@ describe('the arguments of the benchmark', () => {
     });
   });
 
-  it('let all grow unless some of it is named', () => {
+  it('let all data grow unless some are named', () => {
     expect(readOptions([]).grow).to.deep.equal([]);
     expect(readOptions(['--grow']).grow).to.deep.equal(['sessions', 'tenants', 'lists', 'keys']);
     expect(readOptions(['--grow', '--grow-by', 'keys,lists']).grow).to.deep.equal(['keys', 'lists']);
@@ -40,7 +40,7 @@ describe('the arguments of the benchmark', () => {
     ['a baseline where no table is made', ['--against', '.', '--baseline', 'a.json'], '--baseline is about the table'],
     ['a file to keep where no table is made', ['--memory', '--save', 'a.json'], '--save is about the table'],
   ] as const) {
-    it(`are refused with the usage: ${what}`, () => {
+    it(`are rejected with the usage: ${what}`, () => {
       expect(() => readOptions(args))
         .to.throw(reason)
         .with.property('message')
@@ -51,22 +51,22 @@ describe('the arguments of the benchmark', () => {
   }
 });
 
-describe('the result of repeated measurements', () => {
-  it('is the value in the middle, or the mean of the two in the middle', () => {
+describe('result of repeated measurements', () => {
+  it('is the median, or the mean of the two middle values', () => {
     expect(median([3, 1, 2])).to.equal(2);
     expect(median([4, 1, 3, 2])).to.equal(2.5);
   });
 
-  it('lies between the least and the most as long as there are few', () => {
+  it('has the minimum and the maximum as its interval for few measurements', () => {
     expect(spreadOf([1, 0.9, 1.1, 1.05, 0.95, 1.2])).to.deep.equal({ median: 1.025, low: 0.9, high: 1.2 });
   });
 
-  it('ignores outliers once there are enough measurements', () => {
+  it('ignores outliers for many measurements', () => {
     const nine = [1, 1.01, 0.99, 1.02, 0.98, 1, 1.01, 0.99, 9];
     expect(spreadOf(nine)).to.deep.equal({ median: 1, low: 0.99, high: 1.02 });
   });
 
-  it('holds the true value in at least 95 of 100 cases', () => {
+  it('has an interval that contains the true value in at least 95 of 100 cases', () => {
     let seed = 7;
     const next = () => {
       seed = (seed * 48_271) % 2_147_483_647;
@@ -80,7 +80,7 @@ describe('the result of repeated measurements', () => {
     expect(inside).to.be.greaterThan(940);
   });
 
-  it('is as far apart as half the distance, relative to the middle', () => {
+  it('has a spread of half the interval, relative to the median', () => {
     expect(relativeSpread({ median: 2, low: 1.9, high: 2.1 })).to.be.closeTo(0.05, 1e-9);
   });
 });
@@ -95,13 +95,13 @@ function grown(median: number, low: number, high: number): PairedRun {
   return { database: 'postgres', comparisons: [comparison] };
 }
 
-describe('the growth of a flow', () => {
-  it('may be five percent, and what the pairs differ by', () => {
+describe('cost growth of a flow', () => {
+  it('may be five percent plus the spread of the pairs', () => {
     expect(growthFaults(grown(1.05, 1.05, 1.05))).to.deep.equal([]);
     expect(growthFaults(grown(1.08, 1.04, 1.12))).to.deep.equal([]);
   });
 
-  it('is a fault beyond that', () => {
+  it('is a fault beyond that limit', () => {
     const [fault] = growthFaults(grown(1.08, 1.07, 1.09));
     expect(fault).to.equal('postgres: issue is dearer with much stored, ×1.080');
   });
@@ -124,14 +124,14 @@ function measured(factor: number, slowness = 1): DatabaseRun {
 
 const baseline = (run: DatabaseRun, machine = HERE) => baselineOf([run], machine);
 
-describe('a baseline of the benchmark', () => {
+describe('benchmark baseline', () => {
   it('ignores a difference within the noise of both runs', () => {
     const [change] = changesSince(baseline(measured(1)), baseline(measured(1.05)));
     expect(change?.noise).to.be.closeTo(0.06, 1e-9);
     expect(change?.isRegression).to.equal(false);
   });
 
-  it('names what is dearer by more than that', () => {
+  it('reports flows that cost more than that', () => {
     const [change] = changesSince(baseline(measured(1)), baseline(measured(1.07)));
     expect(change?.isRegression).to.equal(true);
     expect(change && describeChange(change))
@@ -139,7 +139,7 @@ describe('a baseline of the benchmark', () => {
       .and.to.include('DEARER');
   });
 
-  it('is the same when the machine was slower for a while', () => {
+  it('is unaffected when the machine was slower for a while', () => {
     const [change] = changesSince(baseline(measured(1)), baseline(measured(1, 2)));
     expect(change?.ratio).to.be.closeTo(1, 1e-9);
   });
@@ -171,7 +171,7 @@ describe('a baseline of the benchmark', () => {
   });
 });
 
-describe('the chart of the benchmark', () => {
+describe('benchmark chart', () => {
   it('has a bar for each flow with a goal, and colours for a dark page', () => {
     const svg = chartOf(measured(1));
     expect(svg.match(/class="cost"\/>/g)).to.have.length(2);
@@ -193,12 +193,12 @@ const verdict = (groups: readonly (readonly number[])[]) =>
     ),
   );
 
-describe('the comparison of two builds', () => {
-  it('is no difference while one pair contradicts it', () => {
+describe('comparison of two builds', () => {
+  it('reports no difference while one pair contradicts it', () => {
     expect(verdict([[0.9, 0.95, 1.01, 0.92, 0.93, 0.94]])).to.include('no difference to be seen');
   });
 
-  it('only looks like a difference when all pairs are of one or two processes of each', () => {
+  it('reports an uncertain difference when all pairs are of one or two processes of each build', () => {
     const shared = [
       [0.9, 0.91, 0.92],
       [0.93, 0.94, 0.95],
@@ -212,12 +212,12 @@ describe('the comparison of two builds', () => {
   });
 });
 
-describe('the report of the benchmark', () => {
+describe('benchmark report', () => {
   it('has no faults if every goal is met', () => {
     expect(reportOn(madeUpRun(1)).faults).to.deep.equal([]);
   });
 
-  it('names a flow that is dearer than its goal, and by how much it is above what can be reached', () => {
+  it('names a flow that costs more than its goal, and its distance to the achievable minimum', () => {
     const { faults, judgements } = reportOn(madeUpRun(1, { serverMs: 2.3 }));
     expect(faults).to.deep.equal(['issue (offer, token, nonce, credential): 2.600 ms, goal 1.600']);
     expect(judgements[0]?.practicalRatio).to.be.closeTo(2, 1e-9);
@@ -231,7 +231,7 @@ describe('the report of the benchmark', () => {
     ]);
   });
 
-  it('names wrong answers, flows that never ended and too much memory while issuing', () => {
+  it('names wrong answers, flows that never ended and excessive memory during issuance', () => {
     expect(reportOn(madeUpRun(1, { flows: 0, errors: 3, peakMegabytes: 201 })).faults).to.deep.equal([
       'issue (offer, token, nonce, credential): nothing came of it',
       'issue (offer, token, nonce, credential): 3 errors',

@@ -18,7 +18,7 @@ import { MemoryStore } from '../../support/memory-store.ts';
 
 const START = new Date('2031-01-01T00:00:00Z');
 
-describe('jobs', () => {
+describe('job runner', () => {
   let timers: sinon.SinonFakeTimers;
   beforeEach(() => {
     timers = sinon.useFakeTimers({ now: START, toFake: ['setInterval', 'clearInterval', 'Date'] });
@@ -44,7 +44,7 @@ describe('jobs', () => {
     return container;
   };
 
-  it('clean up after tenants, log it, and erase secrets that were not picked up', async () => {
+  it('cleans up after tenants, logs it, and erases secrets that were not retrieved', async () => {
     const store = new MemoryStore();
     const info = sinon.fake();
     const tenantId = await addTenant(store);
@@ -62,7 +62,7 @@ describe('jobs', () => {
     expect(info.args).to.deep.include(['sessions cleaned up', { removed: 1, anonymized: 0 }]);
   });
 
-  it('delete all expired single-use values in one run', async () => {
+  it('deletes all expired single-use values in one run', async () => {
     const store = new MemoryStore();
     const steps = stepsOf(store, await addTenant(store));
     const left = Array.from({ length: 10_500 }, () => aUse('client_jti', { expiresAt: new Date(START.getTime() + 1000) }));
@@ -76,7 +76,7 @@ describe('jobs', () => {
     expect(gone.reduce((sum, count) => sum + count, 0)).to.equal(10_500);
   });
 
-  it('end with the portion that is under way when the service stops', async () => {
+  it('ends with the current batch when the service stops', async () => {
     const store = new MemoryStore();
     const endless = sinon.stub(store.maintenance, 'forgetExpired').resolves(500);
     const stop = startJobs(containerOf(store));

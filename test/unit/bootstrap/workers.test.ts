@@ -19,7 +19,7 @@ class Worker implements ConnectionTarget {
   }
 }
 
-describe('connections for several workers', () => {
+describe('connections of several workers', () => {
   let handover: ConnectionDistributor;
   const accept = (name: string): Connection => {
     const connection = aConnection(name);
@@ -44,7 +44,7 @@ describe('connections for several workers', () => {
     handover = new ConnectionDistributor();
   });
 
-  it('go to each in turn', () => {
+  it('are assigned to each worker in turn', () => {
     const [one, other] = workers();
     for (const name of ['a', 'b', 'c', 'd']) {
       accept(name);
@@ -56,7 +56,7 @@ describe('connections for several workers', () => {
     ]);
   });
 
-  it('skip a busy worker, and wait if all are busy', async () => {
+  it('are not assigned to a busy worker, and wait if all are busy', async () => {
     const [one, other] = workers();
     accept('a');
     accept('b');
@@ -78,7 +78,7 @@ describe('connections for several workers', () => {
     expect(await isSettled()).to.equal(true);
   });
 
-  it('go to another worker when theirs ends before it has them', async () => {
+  it('are assigned to another worker when theirs ends before it has received them', async () => {
     const [one, other] = workers();
     const connection = accept('a');
     handover.remove(one);
@@ -94,7 +94,7 @@ describe('connections for several workers', () => {
     expect([one.handed, other.handed, third.handed], 'nothing goes to one that ended').to.deep.equal([['a'], ['a'], ['a', 'b']]);
   });
 
-  it('end a worker that does not take one within half a minute, and no other', () => {
+  it('end a worker that accepts none within half a minute, and no other', () => {
     const clock = sinon.useFakeTimers();
     try {
       const [one, other] = workers();
@@ -112,8 +112,8 @@ describe('connections for several workers', () => {
   });
 });
 
-describe('the pause before a worker is started in place of one that ended', () => {
-  it('grows while they end early, up to a minute, and is short again after one that lived', () => {
+describe('pause before an ended worker is replaced', () => {
+  it('increases while workers end early, up to a minute, and is reset after a long-lived one', () => {
     const pause = new RestartPause();
     const pauses = Array.from({ length: 11 }, () => pause.after(1_000));
     expect(pauses).to.deep.equal([200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 51_200, 60_000, 60_000]);
@@ -121,7 +121,7 @@ describe('the pause before a worker is started in place of one that ended', () =
   });
 });
 
-describe('the share of one worker', () => {
+describe('limits of one worker', () => {
   const share = (more: Readonly<Record<string, string>>) =>
     shareOfWorker(
       readSettings({
@@ -133,7 +133,7 @@ describe('the share of one worker', () => {
       }),
     );
 
-  it('is a part of what the service may open and hold, rounded up', () => {
+  it('are its share of the connections and memory of the service, rounded up', () => {
     expect(share({ WORKERS: '3', DATABASE_POOL: '20', MAX_CONNECTIONS: '1000', BODY_MEMORY: '100' })).to.include({
       DATABASE_POOL: 7,
       MAX_CONNECTIONS: 334,
@@ -141,13 +141,13 @@ describe('the share of one worker', () => {
     });
   });
 
-  it('suffices to work with, and is never more than what was set', () => {
+  it('have a usable minimum, and never exceed the configured value', () => {
     expect(share({ WORKERS: '16' })).to.include({ DATABASE_POOL: 4, BODY_MEMORY: 20 });
     const small = { WORKERS: '16', DATABASE_POOL: '2', BODY_MEMORY: '8' };
     expect(share(small)).to.include({ DATABASE_POOL: 2, BODY_MEMORY: 8 });
   });
 
-  it('is all of what a caller or a tenant would miss', () => {
+  it('are not divided where a caller or a tenant would notice', () => {
     const whole = { RATE_LIMIT_TOKEN: 600, RATE_LIMIT_LOGIN: 60, CACHE_MEMORY: 160, QUOTA_CLIENTS: 500 };
     expect(share({ WORKERS: '8' })).to.include(whole);
   });

@@ -23,7 +23,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import { inlineTrustLists } from '../../support/fakes.ts';
 import { ACME, type AdministrationWorld, anAdministration } from '../administrators.ts';
 
-describe('Copies of the lists of others', () => {
+describe('cached copies of external lists', () => {
   let world: AdministrationWorld;
   const caller = () => world.caller(['presentation:manage']);
   const release = (sequenceNumber: number) =>
@@ -60,7 +60,7 @@ describe('Copies of the lists of others', () => {
     ['trust lists with the numbers of their releases', ['trust-lists'], { releases: true }, false],
   ];
   for (const [what, lists, options, keepsReleases] of cases) {
-    it(`are dropped in every process: ${what}`, async () => {
+    it(`are deleted in every process: ${what}`, async () => {
       await new ClearCaches(world).execute(caller(), lists, options);
       expect(world.woken).to.deep.equal(lists.map((each) => ({ type: 'cache', tenantId: ACME, lists: each })));
       expect((await release(1)).sequenceNumber, 'the newest that counts').to.equal(keepsReleases ? 7 : 1);
@@ -94,31 +94,31 @@ function optionsOf(source: string): string[] {
 const isBoundedByBytes = (options: string) =>
   /\bboundedBytes\b/.test(options) || (/\bmaxSize\b/.test(options) && /\bsizeCalculation\b/.test(options) && !/=>\s*1\b/.test(options));
 
-describe('The content of caches', () => {
+describe('cache contents', () => {
   // Services that ran in this process had less.
   before(() => setCacheMemory(472));
 
-  it('is bounded by bytes in every cache', () => {
+  it('have a limit in bytes in every cache', () => {
     expect(withCaches.length).to.be.greaterThan(15);
     for (const path of withCaches) {
       for (const options of optionsOf(sourceText(path))) expect(isBoundedByBytes(options), `${path}: ${options}`).to.equal(true);
     }
   });
 
-  it('would be noticed with a bound by number', () => {
+  it('are reported when their limit is a number of entries', () => {
     expect(optionsOf('a = new LRUCache<A, B>({ max: f(1) }); new LRUCache(bounded(2))')).to.deep.equal(['{ max: f(1) }', 'bounded(2)']);
     for (const options of ['{ max: 5 }', 'bounded(5)', '{ maxSize: 5, sizeCalculation: () => 1 }', '']) {
       expect(isBoundedByBytes(options), options).to.equal(false);
     }
   });
 
-  it('is named on the page about memory, and nothing else is', () => {
+  it('are listed in the documentation of memory, which lists no others', () => {
     const page = sourceText('docs/architecture/memory.md');
     const named = [...page.matchAll(/^\|.*\| `([^`]+\.ts)` \|$/gm)].map(([, path]) => path);
     expect([...new Set(named)].toSorted()).to.deep.equal(withCaches.toSorted());
   });
 
-  it('counts keys and values', () => {
+  it('count keys and values', () => {
     const cache = new LRUCache<string, object>(boundedBytes(1_000_000));
     for (let index = 0; index < 100; index++) cache.set(`k${index}`, { text: 'x'.repeat(100_000) });
     expect(cache.size).to.be.within(1, 10);
@@ -128,12 +128,12 @@ describe('The content of caches', () => {
     expect(cache.has('huge')).to.equal(false);
   });
 
-  it('uses the size that a compiled value declares', () => {
+  it('use the size that a compiled value declares', () => {
     expect(sizeOf(Object.assign(() => {}, { bytes: 70_000 }))).to.equal(70_000);
     expect(sizeOf(() => {})).to.equal(2_000);
   });
 
-  it('does not grow with the key sets that wallets publish', async () => {
+  it('do not grow with the key sets that wallets publish', async () => {
     const keys = Array.from({ length: 400 }, (_, index) => ({ kid: `${index}`, padding: 'x'.repeat(500) }));
     const body = Buffer.from(JSON.stringify({ keys }));
     class Publisher extends Remote {
@@ -158,7 +158,7 @@ describe('The content of caches', () => {
     expect(remote.calls - before, 'sets that were let go').to.be.greaterThan(90);
   });
 
-  it('allows a limited number of waiting callers per value, and rejects the next', async () => {
+  it('admit a limited number of waiting callers per value, and reject the next', async () => {
     const queue = createKeyedQueue(24);
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiting = Array.from({ length: 24 }, () => queue.run('a', () => promise));
@@ -177,7 +177,7 @@ const asked = (encoding: string) => ({ headers: { 'accept-encoding': encoding } 
 const textOf = (told: Reply) => ('text' in told ? told.text : undefined);
 const headerOf = (told: Reply, name: string) => told.headers?.[name];
 
-describe('Texts that are published', () => {
+describe('compressed public responses', () => {
   let texts: PublishedTexts;
   beforeEach(() => {
     setCacheMemory(472);
@@ -185,7 +185,7 @@ describe('Texts that are published', () => {
   });
   after(() => setCacheMemory(472));
 
-  it('are compressed once for concurrent and later requests', async () => {
+  it('are created once for concurrent and later requests', async () => {
     const told = await Promise.all(Array.from({ length: 40 }, () => texts.answer(reply(TEXT), asked('gzip'))));
     const [first] = told.map(textOf);
     expect(gunzipSync(first as Buffer).toString()).to.equal(TEXT);
@@ -199,14 +199,14 @@ describe('Texts that are published', () => {
     expect(textOf(await texts.answer(reply(TEXT), asked('br')))).to.not.equal(first);
   });
 
-  it('are sent as they are where that is no longer', async () => {
+  it('are not used when they are longer than the original', async () => {
     const dense = randomBytes(5_000);
     const told = await texts.answer(reply(dense), asked('br, gzip'));
     expect([textOf(told), headerOf(told, 'ETag'), headerOf(told, 'Content-Encoding')]).to.deep.equal([dense, '"1"', undefined]);
     expect(headerOf(told, 'Vary')).to.equal('Accept-Encoding');
   });
 
-  it('are sent as they are where they would push all others out of memory', async () => {
+  it('are not cached when they would evict all others', async () => {
     setCacheMemory(1);
     const texts = new PublishedTexts();
     const limit = Math.ceil((32 / 472) * 1024 * 1024) / 2;
@@ -276,7 +276,7 @@ describe('ValuesOfTenants', () => {
   });
 
   for (const isRefreshed of [false, true])
-    it(`keeps no value of a run that began before the database went back, ${isRefreshed ? 'after' : 'before'} the next refresh`, async () => {
+    it(`keeps no value of a run that began before the database was restored, ${isRefreshed ? 'after' : 'before'} the next refresh`, async () => {
       await values.refresh();
       const tenant = only();
       replaceHistory();

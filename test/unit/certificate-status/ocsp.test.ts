@@ -29,7 +29,7 @@ const ecdsa = ({ privateKey }: Certified): Signing => ({
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-describe('An OCSP responder', () => {
+describe('OCSP responder', () => {
   let authority: Certified;
   let other: Certified;
   let leaf: Certified;
@@ -75,7 +75,7 @@ describe('An OCSP responder', () => {
     ...changes,
   });
 
-  it('reports good or revoked, and is asked once for concurrent checks, by tenant', async () => {
+  it('reports good or revoked, and is queried once for concurrent checks, by tenant', async () => {
     serve();
     expect(new Set(await Promise.all(Array.from({ length: 24 }, () => ask())))).to.deep.equal(new Set(['good']));
     expect(remote.calls).to.have.length(1);
@@ -98,12 +98,12 @@ describe('An OCSP responder', () => {
     expect(isAuthorizedResponder(read(await responder()), read(other))).to.equal(false);
   });
 
-  it('may leave out the parameters of the hash', async () => {
+  it('may omit the parameters of the hash algorithm', async () => {
     serve({ isTerse: true });
     expect(await ask()).to.equal('good');
   });
 
-  it('may be one that the issuer certified for it', async () => {
+  it('may be certified for it by the issuer', async () => {
     serve({ by: await responder() });
     expect(await ask()).to.equal('good');
     clock.time += 2 * HOUR;
@@ -131,7 +131,7 @@ describe('An OCSP responder', () => {
     expect(await ask()).to.equal('revoked');
   });
 
-  it('reports a revoked certificate while no newer answer is available, and is asked again after half a minute', async () => {
+  it('reports a revoked certificate while no newer answer is available, and is queried again after half a minute', async () => {
     serve({ status: 'revoked' });
     expect(await ask()).to.equal('revoked');
     clock.time += 2 * DAY;
@@ -145,7 +145,7 @@ describe('An OCSP responder', () => {
     expect(await ask(), 'a newer answer').to.equal('good');
   });
 
-  it('is asked once in half a minute while its answer is outdated', async () => {
+  it('is queried once in half a minute while its answer is outdated', async () => {
     serve({ status: 'revoked', thisUpdate: at(-2 * DAY), nextUpdate: at(-DAY) });
     await ask();
     await ask();
@@ -159,19 +159,22 @@ describe('An OCSP responder', () => {
     'does not know it': [() => ({ status: 'unknown' }), /does not know/],
     'answers about another': [() => ({ about: other }), /about other certificates/],
     'answers for another issuer': [() => ({ issuer: other, by: authority }), /about other certificates/],
-    'signs with a key of nobody': [() => ({ by: other }), /may not/],
-    'is certified for nothing': [async () => ({ by: await responder({ purposes: [] }) }), /may not/],
-    'is certified for another thing': [async () => ({ by: await responder({ purposes: ['1.3.6.1.5.5.7.3.1'] }) }), /may not/],
-    'is certified by another': [async () => ({ by: await responder({ by: other }) }), /may not/],
-    'lives long and says nothing of itself': [async () => ({ by: await responder({ until: at(300 * DAY).toISOString() }) }), /may not/],
+    'signs with an unknown key': [() => ({ by: other }), /not authorized/],
+    'is certified for nothing': [async () => ({ by: await responder({ purposes: [] }) }), /not authorized/],
+    'is certified for another thing': [async () => ({ by: await responder({ purposes: ['1.3.6.1.5.5.7.3.1'] }) }), /not authorized/],
+    'is certified by another': [async () => ({ by: await responder({ by: other }) }), /not authorized/],
+    'lives long and says nothing of itself': [
+      async () => ({ by: await responder({ until: at(300 * DAY).toISOString() }) }),
+      /not authorized/,
+    ],
     'has gone out of its time': [
       async () => ({ by: await responder({ from: at(-5 * DAY).toISOString(), until: at(-DAY).toISOString() }) }),
-      /may not/,
+      /not authorized/,
     ],
     'answers from the past': [() => ({ thisUpdate: at(-2 * DAY), nextUpdate: at(-DAY) }), /out of date/],
     'answers long ago, without an end': [() => ({ thisUpdate: at(-DAY), nextUpdate: undefined }), /out of date/],
-    'answers from the future': [() => ({ thisUpdate: at(DAY), nextUpdate: at(2 * DAY) }), /from the future/],
-    'is busy': [() => ({ state: 3 }), /the responder refused/],
+    'answers from the future': [() => ({ thisUpdate: at(DAY), nextUpdate: at(2 * DAY) }), /in the future/],
+    'is busy': [() => ({ state: 3 }), /the responder returned an error/],
   };
   for (const [what, [make, reason]] of Object.entries(refused)) {
     it(`reports no status when it ${what}`, async () => {

@@ -36,7 +36,7 @@ class NoLog extends Log {
   override error(): void {}
 }
 
-describe('Revocation of the certificates of issuers', () => {
+describe('revocation status of issuer certificates', () => {
   let root: Certified;
   let middle: Certified;
   let leaf: Certified;
@@ -124,7 +124,7 @@ describe('Revocation of the certificates of issuers', () => {
   });
 
   for (const mode of ['required', 'if-available'] as const) {
-    it(`refuses a signer and an authority that are on a list, with ${mode}`, async () => {
+    it(`rejects a signer and an authority that are on a list, with ${mode}`, async () => {
       serve(OF_MIDDLE, { by: middle, revoked: [stranger, leaf] });
       expect(await check(mode)).to.match(/^certificate_revoked: signer: keyCompromise since 2026-06-01T11:00:00/);
       lists = newLists();
@@ -133,7 +133,7 @@ describe('Revocation of the certificates of issuers', () => {
       expect(await check(mode)).to.match(/^certificate_revoked: authority 1 above the signer: keyCompromise/);
     });
 
-    it(`weighs a revoked authority more than a list that is missing, with ${mode}`, async () => {
+    it(`rejects a revoked authority in preference to a missing list, with ${mode}`, async () => {
       served.delete(OF_MIDDLE);
       serve(OF_ROOT, { by: root, revoked: [middle] });
       expect(await check(mode)).to.match(/^certificate_revoked: authority 1/);
@@ -153,10 +153,10 @@ describe('Revocation of the certificates of issuers', () => {
     }
   });
 
-  describe('on a list that does not count at this time', () => {
+  describe('on a list that is not valid at this time', () => {
     const times = {
       'out of date': () => ({ thisUpdate: at(-2 * HOUR), nextUpdate: at(0) }),
-      'from the future': () => ({ thisUpdate: at(HOUR) }),
+      'in the future': () => ({ thisUpdate: at(HOUR) }),
     };
     const serialOf = (reason: number) => ({ serial: namesOf(leaf.certificate).serial, reason });
     for (const [fault, timesOf] of Object.entries(times)) {
@@ -185,7 +185,7 @@ describe('Revocation of the certificates of issuers', () => {
       });
     }
 
-    it('rejects nothing by an outdated list with a signature of another key or for other certificates', async () => {
+    it('accepts a certificate on an outdated list with a signature of another key or for other certificates', async () => {
       const old = { revoked: [leaf], ...times['out of date']() };
       for (const options of [
         { by: stranger, issuer: middle },
@@ -198,7 +198,7 @@ describe('Revocation of the certificates of issuers', () => {
       }
     });
 
-    it('rejects a signer that the last copy names once that is out of date and no newer one can be had', async () => {
+    it('rejects a signer that the last copy lists although it is outdated and no newer copy is available', async () => {
       serve(OF_MIDDLE, { by: middle, revoked: [leaf] });
       expect(await check('if-available')).to.include('certificate_revoked');
       clock.time += 25 * HOUR;
@@ -236,8 +236,8 @@ describe('Revocation of the certificates of issuers', () => {
     });
 
     it('accepts a correct list after one from the future', async () => {
-      serve(OF_MIDDLE, { by: middle, ...times['from the future']() });
-      expect(await check()).to.include('from the future');
+      serve(OF_MIDDLE, { by: middle, ...times['in the future']() });
+      expect(await check()).to.include('in the future');
       clock.time += 30_000;
       serve(OF_MIDDLE, { by: middle });
       expect(await check()).to.include('required: signer: not on');
@@ -245,7 +245,7 @@ describe('Revocation of the certificates of issuers', () => {
   });
 
   const useless: Readonly<Record<string, [RegExp, () => Partial<CrlOptions> | Buffer | RemoteError | number]>> = {
-    'signed by somebody else': [/signature/, () => ({ by: stranger, issuer: middle })],
+    'signed by another key': [/signature/, () => ({ by: stranger, issuer: middle })],
     'changed after it was signed': [
       /signature|cannot be used/,
       () => ({ bend: (bytes) => Buffer.from(bytes.map((byte, i) => (i === bytes.length - 1 ? byte ^ 1 : byte))) }),
@@ -257,11 +257,11 @@ describe('Revocation of the certificates of issuers', () => {
       () => ({ extensions: [extension('551d23', Buffer.from('30048002aabb', 'hex'))] }),
     ],
     'out of date': [/out of date/, () => ({ thisUpdate: at(-2 * HOUR), nextUpdate: at(0) })],
-    'from the future': [/from the future/, () => ({ thisUpdate: at(61_000) })],
+    'in the future': [/in the future/, () => ({ thisUpdate: at(61_000) })],
     'without an end': [/nextUpdate/, () => ({ nextUpdate: null })],
     'ended before it began': [/nextUpdate/, () => ({ nextUpdate: at(-2 * HOUR) })],
     'of changes alone': [/a delta list/, () => ({ extensions: [crlNumber(2), deltaIndicator()] })],
-    'of several issuers': [/an indirect list/, () => ({ extensions: [scope(FLAG.indirect)] })],
+    'of several issuers': [/the list is indirect/, () => ({ extensions: [scope(FLAG.indirect)] })],
     'of some reasons': [/some reasons/, () => ({ extensions: [scope(FLAG.reasons)] })],
     'of authorities alone': [/about other certificates/, () => ({ extensions: [scope(FLAG.authorities)] })],
     'for another distribution point': [
@@ -299,7 +299,7 @@ describe('Revocation of the certificates of issuers', () => {
     });
   }
 
-  it('is believed of lists for the distribution point, or the kind of certificate', async () => {
+  it('is accepted from lists for the distribution point, or the kind of certificate', async () => {
     serve(OF_MIDDLE, { by: middle, extensions: [scope(scopeOf(OF_MIDDLE), FLAG.users)] });
     serve(OF_ROOT, { by: root, extensions: [scope(FLAG.authorities)] });
     expect(await check()).to.include('required: signer: not on');
@@ -317,7 +317,7 @@ describe('Revocation of the certificates of issuers', () => {
     }
   });
 
-  it('is believed of an issuer that does not say what its key is for', () => {
+  it('is accepted from an issuer without key usage', () => {
     const list = parseCrl(makeCrl({ by: root, thisUpdate: at(-HOUR), nextUpdate: at(HOUR) }));
     const issuer = parseCertificate(Buffer.from(root.certificate, 'base64'));
     if (issuer === undefined) throw new Error('unreadable');
@@ -325,7 +325,7 @@ describe('Revocation of the certificates of issuers', () => {
     expect(findListProblem(list, unlimited)).to.equal(undefined);
   });
 
-  it('is not believed of an issuer that may not sign lists', async () => {
+  it('is rejected from an issuer that may not sign lists', async () => {
     const mute = await certify({ name: 'Mute', ca: true, signsLists: false });
     const signer = await certify({ name: 'Signer', by: mute, lists: [OF_MIDDLE] });
     serve(OF_MIDDLE, { by: mute });
@@ -350,11 +350,11 @@ describe('Revocation of the certificates of issuers', () => {
     });
 
     it('no http address, is unavailable', async () => {
-      expect(await of({ lists: ['ldap://ca.example/cn=x'] })).to.include('no list that can be fetched');
+      expect(await of({ lists: ['ldap://ca.example/cn=x'] })).to.include('no list with a usable address');
       expect(remote.calls).to.deep.equal([]);
     });
 
-    it('nothing and lives at most a week, or is never revoked, needs no request', async () => {
+    it('nothing and is valid for at most a week, or is never revoked, needs no request', async () => {
       const week = { from: '2026-05-30T00:00:00Z', until: '2026-06-06T00:00:00Z' };
       expect(await of(week)).to.equal('required: signer: short-lived or never revoked');
       expect(await of({ neverRevoked: true })).to.equal('required: signer: short-lived or never revoked');
@@ -416,7 +416,7 @@ describe('Revocation of the certificates of issuers', () => {
     expect(await check()).to.include('revocation_unavailable: signer');
     clock.time += 30_000;
     serve(OF_MIDDLE, { by: middle, thisUpdate: before, nextUpdate: later });
-    expect(await check()).to.include('older than the list before');
+    expect(await check()).to.include('older than the previous list');
   });
 
   it('is fetched again half a minute after a failure, not before', async () => {

@@ -35,13 +35,13 @@ describe('AuthenticateClient', () => {
     ['a client that calls itself like its tenant', 'unauthenticated', () => world.tokenOf({ clientId: ACME, roles: ['tenants:manage'] })],
   ];
   for (const [what, code, token] of refusals) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       expect(await codeOf(world.authenticate.execute(token()))).to.equal(code);
       expect(await codeOf(world.authenticate.executeCached(token(), () => {}))).to.equal(code);
     });
   }
 
-  it('refuses a token whose time is over', async () => {
+  it('rejects an expired token', async () => {
     const token = world.tokenOf();
     world.clock.forward(3600_000);
     expect(await codeOf(world.authenticate.execute(token))).to.equal('unauthenticated');
@@ -59,7 +59,7 @@ describe('AuthenticateClient', () => {
     world.clock.forward(-3_600_000);
   });
 
-  it('is forbidden for a tenant that is suspended', async () => {
+  it('rejects a client of a suspended tenant', async () => {
     await world.suspend('suspended');
     expect(await codeOf(world.authenticate.execute(world.tokenOf()))).to.equal('forbidden');
     await world.suspend('active');
@@ -72,7 +72,7 @@ describe('AuthenticateClient', () => {
     await world.change(['issuance:offer']);
   });
 
-  describe('as remembered', () => {
+  describe('with cached data', () => {
     const admit = () => {};
     const remembered = async (judge: Parameters<AuthenticateClient['executeCached']>[1] = admit) => {
       const caller = await world.authenticate.executeCached(world.tokenOf(), judge);
@@ -81,13 +81,13 @@ describe('AuthenticateClient', () => {
     };
     beforeEach(() => world.authenticate.execute(world.tokenOf()));
 
-    it('reads nothing', async () => {
+    it('reads nothing from the database', async () => {
       const read = sinon.spy(world.store, 'read');
       expect(await remembered()).to.deep.include({ tenantId: ACME, roles: ['issuance:offer'] });
       expect(read.callCount).to.equal(0);
     });
 
-    it('may be outdated, and is evaluated again with stored data', async () => {
+    it('evaluates a rejection by outdated data again with stored data', async () => {
       await world.change(['issuance:manage']);
       const caller = await remembered();
       expect(caller.roles).to.deep.equal(['issuance:offer']);
@@ -98,7 +98,7 @@ describe('AuthenticateClient', () => {
       await world.change(['issuance:offer']);
     });
 
-    it('is rejected by stored data only', async () => {
+    it('rejects only by stored data', async () => {
       await world.change(['issuance:manage']);
       const needs = (role: Role) => (caller: { readonly roles: readonly Role[] }) => {
         if (!caller.roles.includes(role)) throw new Failure('forbidden', `needs ${role}`);
@@ -108,19 +108,19 @@ describe('AuthenticateClient', () => {
       await world.change(['issuance:offer']);
     });
 
-    it('is checked each time, also when it is evaluated again', async () => {
+    it('checks the rights each time, also in a second evaluation', async () => {
       const judge = sinon.spy();
       const caller = await remembered(judge);
       await caller.reauthorize(caller.cachedTenant);
       expect(judge.callCount).to.equal(2);
     });
 
-    it('is read if the tenant is not cached', async () => {
+    it('reads the tenant if it is not cached', async () => {
       world.eventBus.publish({ type: 'tenant', tenantId: ACME });
       expect((await remembered()).clientId).to.equal('shop');
     });
 
-    it('is the account of the service itself, where it may call', async () => {
+    it('accepts the account of the service itself where it may call', async () => {
       const { token } = await world.issue.execute('root', ROOT_SECRET);
       expect(await world.authenticate.executeCached(token, admit)).to.deep.include({ tenantId: null });
       const refuse = () => {
@@ -147,7 +147,7 @@ describe('AuthenticateClient', () => {
       expect(caller).to.deep.include({ roles: ['issuance:offer'], allowedIssuanceConfigs: ['card'] });
     });
 
-    it('refuses a client that was removed here', async () => {
+    it('rejects a client that was removed from this service', async () => {
       await world.put({ clientId: 'former' });
       await world.store.forTenant(ACME, ({ clients }) => clients.remove('former'), { by: 'system' });
       expect(await codeOf(external(['issuance:offer'], { clientId: 'former' }))).to.equal('unauthenticated');
@@ -165,27 +165,27 @@ describe('AuthenticateClient', () => {
 const RULES = { subjectClaim: 'tenant_id', actorClaim: 'sub', rolesClaim: undefined };
 const read = (client_id: string) => parseExternalIdentity({ tenant_id: 'acme', client_id }, RULES)?.clientId;
 
-describe('The client that a token of an external provider names', () => {
-  it('may have any name of RFC 6749', () => {
+describe('client name in a token of an external provider', () => {
+  it('may be any client_id of RFC 6749', () => {
     for (const name of ['shop', 'a b', 'https://shop.example/id?x=1', '~!"#', 'importer', 'x'.repeat(256)]) {
       expect(read(name)).to.equal(name);
     }
   });
 
-  it('has no other characters in it, which a log or a database would stumble over', () => {
+  it('has no other characters, which could break a log or a database', () => {
     for (const name of ['a\u0000b', 'a\nb', '\u007f', 'shöp', 'a\u00a0b', '\u202eshop', '', 'x'.repeat(257)]) {
       expect(read(name), JSON.stringify(name)).to.equal(undefined);
     }
   });
 
-  it('is not what the import of configuration files is called, or what reads like it', () => {
+  it('is not the reserved name of the configuration import, or similar to it', () => {
     for (const name of [IMPORT_ACTOR, 'Folder Import', 'folder  import', ' folder import', 'folder import ']) {
       expect(read(name), name).to.equal(undefined);
     }
   });
 });
 
-describe('The client of an external access token', () => {
+describe('client of an external access token', () => {
   const of = (claims: JsonObject, rolesClaim?: string) =>
     parseExternalIdentity({ tenant_id: 'acme', client_id: 'shop', ...claims }, { ...RULES, rolesClaim });
 
@@ -210,14 +210,14 @@ describe('The client of an external access token', () => {
     expect(of({ roles: [manage] }, 'a.b')?.roles, 'and of no other place').to.deep.equal([]);
   });
 
-  it('has no role of what is no list, or endless', () => {
+  it('has no role when the claim is not a list, or an endless one', () => {
     const many = (count: number) => [...Array(count - 1).fill('x'), 'issuance:offer'];
     expect(of({ roles: many(200) })?.roles).to.deep.equal(['issuance:offer']);
     for (const roles of [many(201), 'issuance:offer', null]) expect(of({ roles })?.roles).to.deep.equal([]);
   });
 });
 
-describe('The user of an external access token', () => {
+describe('user of an external access token', () => {
   const of = (sub: Json, clientId = 'shop', actorClaim = 'sub') =>
     parseExternalIdentity({ tenant_id: 'acme', client_id: clientId, sub }, { ...RULES, actorClaim })?.person;
 
@@ -227,12 +227,12 @@ describe('The user of an external access token', () => {
     expect(of('3f9c2d1e', 'shop', 'email')).to.equal(undefined);
   });
 
-  it('is undefined for a client that calls for itself, and for a claim that is no text', () => {
+  it('is undefined for a client that calls for itself, and for a claim that is not a string', () => {
     for (const sub of ['shop', '', 7, null, ['a']]) expect(of(sub), JSON.stringify(sub)).to.equal(undefined);
     expect(of('acme', 'shop', 'tenant_id')).to.equal(undefined);
   });
 
-  it('is a hash of a name that would not fit into a log', () => {
+  it('is a hash of a name that is too long for a log', () => {
     const names = ['a\nb', 'a\u0000b', '\u202eanna', 'x'.repeat(101), 'x'.repeat(5000)].map((name) => of(name));
     for (const name of names) expect(name).to.match(/^sha256:[\w-]{22}$/);
     expect(new Set(names).size).to.equal(names.length);
@@ -261,13 +261,13 @@ describe('IssueAccessToken', () => {
   });
 
   const refusals: readonly [what: string, clientId: string, secret: string][] = [
-    ['a client of nobody', 'nobody', SHOP_SECRET],
+    ['an unknown client', 'nobody', SHOP_SECRET],
     ['a wrong secret', 'shop', 'another'],
     ['no secret', 'shop', ''],
     ['a wrong secret of the service', 'root', 'another'],
   ];
   for (const [what, clientId, secret] of refusals) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       expect(await codeOf(world.issue.execute(clientId, secret))).to.equal('invalid_client');
     });
   }
@@ -282,13 +282,13 @@ describe('IssueAccessToken', () => {
     ]);
   });
 
-  it('refuses a client of a tenant that is suspended', async () => {
+  it('rejects a client of a suspended tenant', async () => {
     await world.suspend('suspended');
     expect(await codeOf(world.issue.execute('shop', SHOP_SECRET))).to.equal('invalid_client');
     await world.suspend('active');
   });
 
-  it('passes on that too many secrets are under way', async () => {
+  it('returns the error when too many secrets are being verified', async () => {
     sinon.stub(world.secrets, 'verify').rejects(new Failure('too_many_requests'));
     expect(await codeOf(world.issue.execute('shop', 'a guess'))).to.equal('too_many_requests');
   });
@@ -300,7 +300,7 @@ describe('IssueAccessToken', () => {
   });
 });
 
-describe('A ticket for the console', () => {
+describe('console ticket', () => {
   let world: ClientWorld;
   let tickets: ConsoleTickets;
   beforeEach(async () => {

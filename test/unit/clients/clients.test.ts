@@ -33,7 +33,7 @@ describe('The clients of a tenant', () => {
     await world.createTenant();
   });
 
-  it('keep a secret that can be fetched once, and whose hash is the one stored', async () => {
+  it('store a secret that can be fetched once, and its hash', async () => {
     await new CreateClient(world).execute(admin(), wanted());
     const secret = await new PickUpSecret(world).execute(admin(), 'shop');
     expect(Buffer.from(secret, 'base64url')).to.have.length(32);
@@ -56,7 +56,7 @@ describe('The clients of a tenant', () => {
     expect(codes.filter((code) => code === 'gone')).to.have.length(7);
   });
 
-  it('erase a secret that was not picked up in time', async () => {
+  it('erase a secret that was not retrieved in time', async () => {
     await new CreateClient(world).execute(admin(), wanted());
     world.clock.forward(10 * 60_000);
     expect(await codeOf(new PickUpSecret(world).execute(admin(), 'shop'))).to.equal('gone');
@@ -68,7 +68,7 @@ describe('The clients of a tenant', () => {
     expect(await codeOf(new PickUpSecret(world).execute(MANAGER, 'shop'))).to.equal('forbidden');
   });
 
-  it('get a new secret by rotation, and nothing to pick up', async () => {
+  it('get a new secret by rotation, and none to retrieve', async () => {
     await new CreateClient(world).execute(admin(), wanted());
     const before = await stored();
     const secret = await new RotateSecret(world).execute(MANAGER, 'shop');
@@ -148,10 +148,10 @@ const ended = (work: () => void) => {
   }
 };
 
-describe('The secret of a client', () => {
+describe('client secret', () => {
   const client = { secretRevision: 4, formerSecretUntil: null, pickUp: {} } as unknown as Client;
 
-  it('ends the tokens of the one before, at once or after a while', () => {
+  it('ends the tokens of the previous secret, at once or after the requested overlap', () => {
     const { secretRevision, formerSecretUntil, pickUp } = withSecret(client, 'h', NOW);
     expect([secretRevision, formerSecretUntil, pickUp]).to.deep.equal([5, null, null]);
     expect(withSecret(client, 'h', NOW, 60).formerSecretUntil).to.deep.equal(at(60));
@@ -167,7 +167,7 @@ describe('The secret of a client', () => {
   });
 });
 
-describe('A permission of a client', () => {
+describe('client permission', () => {
   it('is granted only by a client that has the right itself, and never across tenants', () => {
     const grants = (granted: Role[], granter: Role[]) => ended(() => assertMayGrant(granted, granter));
     expect(grants(['issuance:offer'], ['issuance:offer', 'clients:manage'])).to.equal('done');
@@ -177,7 +177,7 @@ describe('A permission of a client', () => {
     expect(Role.parse('issuance:offer')).to.equal('issuance:offer');
   });
 
-  it('is all that no list restricts', () => {
+  it('covers all configurations without a list', () => {
     const lists = (presentations: string[] | null, issuances: string[] | null) =>
       isRestricted({ allowedPresentationConfigs: presentations, allowedIssuanceConfigs: issuances });
     expect([lists(null, null), lists([], []), lists(['a'], null), lists(null, ['a'])]).to.deep.equal([...[false, false, true, true]]);
@@ -191,7 +191,7 @@ describe('A permission of a client', () => {
   const writes = (allowed: string[] | null, wanted: IdentifiedConfiguration, before?: IdentifiedConfiguration) =>
     ended(() => assertNoForeignIdentifiers(allowed, wanted, before, others));
 
-  it('is no other configuration by its name', () => {
+  it('covers no other configuration with a similar name', () => {
     expect(writes(['a'], named('a', 'urn:hidden'))).to.equal('forbidden');
     expect(writes(['a'], named('a', 'urn:new', 'urn:b'))).to.equal('forbidden');
     expect(writes(['a', 'b'], named('a', 'urn:b')), 'one that it may use as well').to.equal('done');
@@ -202,27 +202,27 @@ describe('A permission of a client', () => {
     for (const all of [null, []]) expect(writes(all, named('a', 'urn:hidden'))).to.equal('done');
   });
 
-  it('is not done in the name of the service', () => {
+  it('does not allow a client to act as the service', () => {
     for (const name of ['folder import', ' Folder  IMPORT ']) expect(isServiceName(name)).to.equal(true);
     expect(isServiceName('folder-import')).to.equal(false);
   });
 });
 
-describe('The limits of a tenant', () => {
+describe('tenant limits', () => {
   const quotas = {
     ...{ 'credential-configuration': 2, 'presentation-configuration': 2, 'key-chain': 2, client: 2 },
     bytes: 100,
     sessionBytes: 100,
   };
 
-  it('is counted up to its quotas', () => {
+  it('count objects up to the quotas', () => {
     expect([2, 3].map((count) => ended(() => assertCountQuota('client', count, quotas)))).to.deep.equal([...['done', 'conflict']]);
     expect([100, 101].map((bytes) => ended(() => assertSizeQuota(bytes, quotas)))).to.deep.equal([...['done', 'conflict']]);
     expect([isCountedKind('client'), isCountedKind('toString')]).to.deep.equal([true, false]);
     expect([isSizedKind('issuance-configuration'), isSizedKind('client')]).to.deep.equal([true, false]);
   });
 
-  it('are status lists with its configured parameters, or the default ones', () => {
+  it('create status lists with the configured parameters, or the default ones', () => {
     const defaults = { capacity: 1000, bits: 1, ttl: 3600 } as const;
     expect(effectiveStatusListConfig(null, defaults)).to.deep.equal({
       ...{ ...defaults, immediateUpdate: false, enableAggregation: true },
@@ -234,7 +234,7 @@ describe('The limits of a tenant', () => {
 
 const OFFERS = { roles: ['issuance:offer'] };
 
-describe('The list of clients of a tenant', () => {
+describe('client list of a tenant', () => {
   let world: AdministrationWorld;
   const admin = () => world.caller(['clients:manage', 'issuance:offer', 'issuance:manage']);
   const elsewhere = () => ({ ...admin(), tenantId: 'other' as TenantId });
@@ -296,17 +296,17 @@ describe('The list of clients of a tenant', () => {
     ["the name of another tenant's administrator", () => create('beta-admin'), 'invalid_input clientId'],
     ['a role that the maker lacks', () => create('more', { roles: ['registrar:manage'] }), 'forbidden'],
     ['the role that manages tenants', () => create('more', { roles: ['tenants:manage'] }), 'invalid_input roles'],
-    ['a look at nobody', () => get('nobody'), 'not_found'],
-    ["a look at another tenant's client", () => get('shop', elsewhere()), 'not_found'],
-    ['a change of nobody', () => update('nobody', {}), 'not_found'],
+    ['a read of an unknown tenant', () => get('nobody'), 'not_found'],
+    ["a read of another tenant's client", () => get('shop', elsewhere()), 'not_found'],
+    ['a change of an unknown tenant', () => update('nobody', {}), 'not_found'],
     ["a change of another tenant's client", () => update('shop', {}, elsewhere()), 'not_found'],
     ['a change to a role that the changer lacks', () => update('shop', { roles: ['registrar:manage'] }), 'forbidden'],
     ['a change to the role that manages tenants', () => update('shop', { roles: ['tenants:manage'] }), 'invalid_input roles'],
-    ['the removal of nobody', () => remove('nobody'), 'not_found'],
+    ['the removal of an unknown tenant', () => remove('nobody'), 'not_found'],
     ["the removal of another tenant's client", () => remove('shop', elsewhere()), 'not_found'],
   ];
   for (const [what, attempt, end] of refusals) {
-    it(`refuses ${what}: ${end}`, async () => {
+    it(`rejects ${what}: ${end}`, async () => {
       const before = await ids();
       expect(await endOf(attempt())).to.equal(end);
       expect(await ids()).to.deep.equal(before);
@@ -320,7 +320,7 @@ describe('The list of clients of a tenant', () => {
     ['roles left out', { roles: undefined }, 'roles'],
     ['an unknown role', { roles: ['everything'] }, 'roles.0'],
     ['a short secret', { secret: 'short' }, 'secret'],
-    ['a restriction that is no list', { allowedIssuanceConfigs: 'pid' }, 'allowedIssuanceConfigs'],
+    ['a restriction that is not a list', { allowedIssuanceConfigs: 'pid' }, 'allowedIssuanceConfigs'],
   ];
   for (const [what, change, path] of documents) {
     it(`rejects a client with ${what}`, () => {

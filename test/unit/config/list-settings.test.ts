@@ -77,7 +77,7 @@ const EVERYTHING = {
 };
 const LEAST = { MASTER_SECRET: EVERYTHING.MASTER_SECRET, AUTH_CLIENT_ID: 'root', AUTH_CLIENT_SECRET: CANARY };
 
-describe('The settings of the service', () => {
+describe('service settings', () => {
   let world: AdministrationWorld;
   const list = (environment: Record<string, string>, query: object = {}, kept: readonly string[] = []) =>
     new ListSettings({ listedSettings: { all: readSettings(environment, new Set(kept)).LISTED } }).execute(
@@ -90,12 +90,12 @@ describe('The settings of the service', () => {
     world = await anAdministration();
   });
 
-  it('are all there, in the order of the manual, with what they mean', async () => {
+  it('are listed completely, in the order of the manual, with a description', async () => {
     const all = await list(EVERYTHING);
     expect(all.map(({ name }) => name)).to.deep.equal(NAMES);
     for (const { name, description } of all) expect(description, name).not.to.equal('');
     const unset = all.filter(({ isSet }) => !isSet).map(({ name }) => name);
-    expect(unset, 'the older name of another one').to.deep.equal(['JWT_SECRET']);
+    expect(unset, 'the former name of another one').to.deep.equal(['JWT_SECRET']);
     for (const { isSet, source } of all) expect(source).to.equal(isSet ? 'environment' : 'default');
   });
 
@@ -121,7 +121,7 @@ describe('The settings of the service', () => {
     ['PUBLIC_URL', 'https://vidimus.example'],
   ];
   for (const [name, value] of told)
-    it(`tell of ${name} ${value === null ? 'only that it is set' : `“${value}”`}`, async () => {
+    it(`show for ${name} ${value === null ? 'only that it is set' : `“${value}”`}`, async () => {
       expect(await one(name, EVERYTHING)).to.include({ value, isSet: true, isSecret: false });
     });
 
@@ -156,7 +156,7 @@ describe('The settings of the service', () => {
 
   const searched: [object, string[]][] = [
     [{ q: 'RATE_limit_t' }, ['RATE_LIMIT_TOKEN']],
-    [{ q: 'older name' }, ['JWT_SECRET']],
+    [{ q: 'former name' }, ['JWT_SECRET']],
     [{ q: 'collector.example' }, ['OTEL_EXPORTER_OTLP_ENDPOINT']],
     [{ q: CANARY }, []],
     [{ source: 'default' }, ['JWT_SECRET']],

@@ -25,18 +25,18 @@ function faultsOf(environment: Record<string, string | undefined>): string[] {
   }
 }
 
-describe('the number of concurrent requests', () => {
+describe('number of concurrent requests', () => {
   const atOnce = (more: object) => readSettings({ ...GOOD, ...more }).REQUESTS_AT_ONCE;
   const DATABASE_URL = 'postgres://user@localhost/database';
 
-  it('follows from the size of the connection pool, so that one tenant alone can use the pool fully', () => {
+  it('is derived from the size of the connection pool, so that one tenant alone can use the pool fully', () => {
     expect(atOnce({ DATABASE_URL })).to.equal(12);
     expect(atOnce({ DATABASE_URL, DATABASE_POOL: '1' }), 'two connections at least').to.equal(4);
     expect(atOnce({ DATABASE_URL, DATABASE_POOL: '50' })).to.equal(52);
     expect(atOnce({ DATABASE_POOL: '50' }), 'SQLite has one').to.equal(6);
   });
 
-  it('may be set, but not to so few that tenants could not share them', () => {
+  it('may be configured, with a minimum that tenants can share', () => {
     expect(atOnce({ REQUESTS_AT_ONCE: '4' })).to.equal(4);
     expect(faultsOf({ ...GOOD, REQUESTS_AT_ONCE: '3' })[0]).to.match(/^REQUESTS_AT_ONCE: /);
   });
@@ -47,8 +47,8 @@ describe('misspelt settings', () => {
     const others = { PATH: '/bin', HOME: '/', HOSTNAME: 'a', LOGNAME: 'a', PORTS: '1', USER: 'a', NODE_OPTIONS: '', SHELL: '' };
     expect(misspeltSettings({ ...GOOD, ...others, OIDC: 'a' }).filter((line) => !line.startsWith('PORTS'))).to.deep.equal([]);
     expect(misspeltSettings({ RATE_LIMIT_TOKN: '5', 'trust-proxy': '1' })).to.deep.equal([
-      'RATE_LIMIT_TOKN: is no setting; did you mean RATE_LIMIT_TOKEN?',
-      'trust-proxy: is no setting; did you mean TRUST_PROXY?',
+      'RATE_LIMIT_TOKN: is not a setting; did you mean RATE_LIMIT_TOKEN?',
+      'trust-proxy: is not a setting; did you mean TRUST_PROXY?',
     ]);
   });
 
@@ -56,13 +56,13 @@ describe('misspelt settings', () => {
     const { MASTER_SECRET, ...rest } = GOOD;
     expect(faultsOf({ ...rest, MASTER_SECERT: MASTER_SECRET })).to.deep.equal([
       'MASTER_SECRET: is missing',
-      'MASTER_SECERT: is no setting; did you mean MASTER_SECRET?',
+      'MASTER_SECERT: is not a setting; did you mean MASTER_SECRET?',
     ]);
   });
 });
 
 describe('settings', () => {
-  it('need three secrets and have the published defaults for the rest', () => {
+  it('require three secrets and have the published defaults for the rest', () => {
     const settings = readSettings(GOOD);
     expect(settings).to.deep.include({
       HOST: '127.0.0.1',
@@ -106,7 +106,7 @@ describe('settings', () => {
     );
   });
 
-  it('have no white space around them, so that a secret read from a file is the secret', () => {
+  it('have surrounding white space removed, so that a secret from a file is correct', () => {
     const padded = Object.fromEntries(Object.entries(GOOD).map(([name, value]) => [name, ` ${value}\r\n`]));
     const settings = readSettings({ ...padded, METRICS_TOKEN: 'metrics-token-1234567\n' });
     const { MASTER_SECRET, AUTH_CLIENT_ID, AUTH_CLIENT_SECRET } = readSettings(GOOD);
@@ -115,7 +115,7 @@ describe('settings', () => {
     expect(settings.LISTED.find(({ name }) => name === 'AUTH_CLIENT_ID')?.value).to.equal(AUTH_CLIENT_ID);
   });
 
-  it('count as absent when they consist of white space', () => {
+  it('are absent when they consist of white space', () => {
     expect(faultsOf({ ...GOOD, MASTER_SECRET: ' \n' })).to.deep.equal(['MASTER_SECRET: is missing']);
   });
 
@@ -171,7 +171,7 @@ describe('settings', () => {
     ['key stores that are no JSON', { KMS_CONFIG: '{' }, /^KMS_CONFIG: is not valid JSON/],
   ];
   for (const [what, change, fault] of refused) {
-    it(`refuse ${what}`, () => {
+    it(`reject ${what}`, () => {
       const faults = faultsOf({ ...GOOD, ...change });
       expect(faults).to.have.length(1);
       expect(faults[0]).to.match(fault);
@@ -181,16 +181,16 @@ describe('settings', () => {
   it('name the setting that replaces a variable of another program, unless it is set', () => {
     const names = { VAULT_ADDR: 'https://vault.internal', RABBITMQ_URL: 'amqp://x' };
     expect(misspeltSettings(names)).to.deep.equal([
-      'VAULT_ADDR: is no setting; what it is about is said in KMS_CONFIG',
-      'RABBITMQ_URL: is no setting; what it is about is said in AMQP_URL',
+      'VAULT_ADDR: is not a setting; use KMS_CONFIG',
+      'RABBITMQ_URL: is not a setting; use AMQP_URL',
     ]);
     expect(misspeltSettings({ VAULT_ADDR: 'x' }, ['VAULT_ADDR']), 'a placeholder of kms.json').to.deep.equal([]);
     expect(misspeltSettings({ ...names, KMS_CONFIG: './kms.json', AMQP_URL: 'amqp://x' })).to.deep.equal([]);
   });
 
   for (const name of ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_SUB', 'OIDC_ALGORITHM']) {
-    it(`refuse ${name}, which would be ignored`, () => {
-      expect(faultsOf({ ...GOOD, [name]: 'ES256' })).to.deep.equal([`${name}: means nothing without OIDC`]);
+    it(`reject ${name}, which would be ignored`, () => {
+      expect(faultsOf({ ...GOOD, [name]: 'ES256' })).to.deep.equal([`${name}: has no effect without OIDC`]);
     });
   }
 
@@ -223,7 +223,7 @@ describe('settings', () => {
     });
   }
 
-  it('accept older names, several secrets, durations, and addresses with a path', () => {
+  it('accept former names, several secrets, durations, and addresses with a path', () => {
     const { MASTER_SECRET: _, ...rest } = GOOD;
     const other = `${SECRET} another one`;
     const settings = readSettings({
@@ -275,7 +275,7 @@ describe('settings', () => {
       ['postgres://u:hidden@127.0.0.1/x?sslmode=require', 'verify-full'],
       ['postgres://u:hidden@127.0.0.1/x?sslmode=disable&sslmode=verify-full', 'twice'],
       ['postgres://u:hidden@127.0.0.1/x?ssl=true', 'sslmode and sslrootcert'],
-      ['postgres://u:hidden@127.0.0.1/x?sslrootcert=/etc/ca.pem', 'means nothing'],
+      ['postgres://u:hidden@127.0.0.1/x?sslrootcert=/etc/ca.pem', 'has no effect'],
       ['mysql://u:hidden@127.0.0.1/x', 'postgres://'],
     ] as const) {
       const [fault = '', ...others] = faultsOf({ ...GOOD, DATABASE_URL: text });
@@ -287,7 +287,7 @@ describe('settings', () => {
     }
   });
 
-  it('take an empty variable for an absent one, and leave alone what is not theirs', () => {
+  it('treat an empty variable as absent, and ignore variables of other programs', () => {
     expect(faultsOf({ ...GOOD, PORT: '', OIDC: '', HOME: '/root' })).to.deep.equal([]);
     expect(readSettings({ ...GOOD, HOME: '/root' })).to.not.have.property('HOME');
   });
@@ -303,7 +303,7 @@ describe('settings', () => {
 describe('the number of workers', () => {
   const POSTGRES = { ...GOOD, DATABASE_URL: 'postgres://vidimus@127.0.0.1/vidimus' };
 
-  it('is one unless it is set, and what the machine has with auto', () => {
+  it('is one unless it is configured, and the number of CPUs with auto', () => {
     expect(readSettings(POSTGRES).WORKERS).to.equal(1);
     expect(readSettings({ ...POSTGRES, WORKERS: '3' }).WORKERS).to.equal(3);
     expect(readSettings({ ...POSTGRES, WORKERS: 'auto' }).WORKERS).to.equal(availableParallelism());
@@ -311,7 +311,7 @@ describe('the number of workers', () => {
       expect(faultsOf({ ...POSTGRES, WORKERS }), WORKERS).to.deep.equal(['WORKERS: a number from 1 to 128, or auto']);
   });
 
-  it('is one with SQLite, whose file belongs to one process, named or not', () => {
+  it('is one with SQLite, whose file belongs to one process, by default and when named', () => {
     const fault = 'WORKERS: 2 processes cannot share an SQLite file; set DATABASE_URL to a PostgreSQL (postgres://…), or WORKERS=1';
     for (const DATABASE_URL of ['', 'sqlite:./data/a.sqlite', 'sqlite::memory:']) {
       expect(faultsOf({ ...GOOD, DATABASE_URL, WORKERS: '2' }), DATABASE_URL).to.deep.equal([fault]);
@@ -332,7 +332,7 @@ const HSM = { type: 'pkcs11', library: '/usr/lib/hsm.so', token: 'vidimus', pin:
 const LOCAL = { type: 'local' };
 const SECRETS = { VAULT_SECRET_ID: 'a-secret-of-the-vault', HSM_PIN: 'pin-of-the-hsm' };
 
-describe('The configuration of key providers', () => {
+describe('key provider configuration', () => {
   let folder: string;
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'vidimus-kms-'));
@@ -368,11 +368,11 @@ describe('The configuration of key providers', () => {
 
   const refused: [string, object, RegExp[]][] = [
     ['a provider of no known type', { providers: { a: { type: 'cloud' } } }, [/^KMS_CONFIG: providers\.a/]],
-    ['a misspelt member', { ...good, tenant: {} }, [/^KMS_CONFIG: .*"tenant"/]],
-    ['a misspelt member of a provider', { providers: { local: { ...LOCAL, onlyfor: [] } } }, [/onlyfor/]],
+    ['a misspelt property', { ...good, tenant: {} }, [/^KMS_CONFIG: .*"tenant"/]],
+    ['a misspelt property of a provider', { providers: { local: { ...LOCAL, onlyfor: [] } } }, [/onlyfor/]],
     ['a login without its secret', { providers: { house: { ...HOUSE, auth: { method: 'token' } } } }, [/auth\.token/]],
     ['an unknown login', { providers: { house: { ...HOUSE, auth: { method: 'ldap' } } } }, [/auth/]],
-    ['an address that is none', { providers: { house: { ...HOUSE, address: 'vault' } } }, [/address/]],
+    ['an address that is invalid', { providers: { house: { ...HOUSE, address: 'vault' } } }, [/address/]],
     ['a password in an address', { providers: { house: { ...HOUSE, address: 'https://a:pw-in-address@v' } } }, [/address.*without user/]],
     ['a default that there is not', { ...good, default: 'housse' }, [/default: there is no provider "housse"; did you mean "house"/]],
     [
@@ -394,7 +394,7 @@ describe('The configuration of key providers', () => {
     ],
   ];
   for (const [what, value, words] of refused) {
-    it(`refuses ${what}`, () => {
+    it(`rejects ${what}`, () => {
       const { faults } = read(value);
       for (const word of words)
         expect(
@@ -414,7 +414,7 @@ describe('The configuration of key providers', () => {
     for (const secret of Object.values(SECRETS)) expect(faults.join('\n')).to.not.include(secret);
   });
 
-  it('has its faults in the one message of the start, with those of other settings', () => {
+  it('has its faults in one message at the start, together with those of other settings', () => {
     const settings = () =>
       readSettings({
         ...{ PORT: 'x', MASTER_SECRET: 'vault:cellar:vidimus', AUTH_CLIENT_ID: 'root' },
@@ -426,7 +426,7 @@ describe('The configuration of key providers', () => {
       .that.matches(/PORT[\s\S]*KMS_CONFIG: default: there is no provider "local"/);
   });
 
-  it('has the provider of a master secret', () => {
+  it('contains the provider of a master secret', () => {
     const withSecret = (MASTER_SECRET: string) =>
       readSettings({
         ...SECRETS,

@@ -29,7 +29,7 @@ const FOLDER: Folder = {
   },
 };
 
-describe('An import of a folder', () => {
+describe('folder import', () => {
   let world: FolderWorld;
   beforeEach(async () => {
     world = await aFolderWorld();
@@ -69,7 +69,7 @@ describe('An import of a folder', () => {
     expect(await entries()).to.deep.equal(before);
   });
 
-  it('writes nothing when an earlier release stored a configuration without later members', async () => {
+  it('writes nothing when an earlier release stored a configuration without later properties', async () => {
     const asks = { dcql_query: { credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:c:1'] } }] } };
     const folder = { ...FOLDER, 'beta/presentation/ask.json': asks };
     await world.load(folder);
@@ -110,7 +110,7 @@ describe('An import of a folder', () => {
     expect(broken).to.equal('no key for ***');
   });
 
-  describe('and the export that it takes', () => {
+  describe('compared with the export', () => {
     const exported = async (tenant = 'beta') => {
       const { files, secrets } = await world.save(tenant);
       return { files: Object.fromEntries(files.map(({ path, document }) => [path, document])), secrets };
@@ -159,7 +159,7 @@ const TENANT = { name: 'Acme' };
 const BETA = { 'beta/tenant.json': { name: 'Beta' } };
 const SHOP = { roles: ['issuance:offer'], secret: 'sixteen-or-more-chars' };
 
-describe('The check of a folder', () => {
+describe('folder check', () => {
   let world: FolderWorld;
   beforeEach(async () => {
     world = await aFolderWorld();
@@ -167,7 +167,7 @@ describe('The check of a folder', () => {
   const faults = async (folder: Folder, secrets?: readonly string[]) =>
     (await world.check(folder, secrets)).faults.map(({ file, path }) => `${file} ${path}`.trim());
 
-  it('reports the outcome of an import without changes', async () => {
+  it('reports the result of an import without changes', async () => {
     const folder = { ...BETA, 'beta/clients/shop.json': SHOP, 'acme/tenant.json': TENANT };
     const { documents, outcomes, faults: found } = await world.check(folder);
     expect(found).to.deep.equal([]);
@@ -181,9 +181,9 @@ describe('The check of a folder', () => {
 
   const credential = (changes: object) => ({ ...BETA, 'beta/issuance/credentials/card.json': { ...CARD, ...changes } });
   const cases: [string, Folder, string[]][] = [
-    ['of a member', credential({ lifeTime: 1 }), ['beta/issuance/credentials/card.json lifeTime']],
+    ['of a property', credential({ lifeTime: 1 }), ['beta/issuance/credentials/card.json lifeTime']],
     [
-      'of several members',
+      'of several properties',
       credential({ lifeTime: 1, vct: 5 }),
       ['beta/issuance/credentials/card.json lifeTime', 'beta/issuance/credentials/card.json vct'],
     ],
@@ -195,7 +195,7 @@ describe('The check of a folder', () => {
     ],
     ['of a file that cannot be read', { ...BETA, 'beta/registrar.json': undefined }, ['beta/registrar.json']],
     ['of a tenant without its file', { 'beta/clients/shop.json': SHOP }, ['beta/tenant.json']],
-    ['of a tenant id that is none', { 'Beta/tenant.json': { name: 'Beta' } }, ['Beta', 'Beta/tenant.json id']],
+    ['of a tenant id that is invalid', { 'Beta/tenant.json': { name: 'Beta' } }, ['Beta', 'Beta/tenant.json id']],
     ['of a tenant under the name of another', { 'beta/tenant.json': { id: 'gamma', name: 'B' } }, ['beta/tenant.json id']],
     [
       'of two files about one thing',
@@ -241,7 +241,7 @@ describe('The check of a folder', () => {
     });
   }
 
-  it('reports all of them, in the order of files and properties', async () => {
+  it('reports all faults, in the order of files and properties', async () => {
     const folder = { ...credential({ lifeTime: 1 }), 'acme/clients/shop.json': SHOP, 'beta/clients/shop.json': { ...SHOP, roles: [] } };
     expect(await faults(folder)).to.deep.equal([
       'acme/tenant.json',
@@ -250,7 +250,7 @@ describe('The check of a folder', () => {
     ]);
   });
 
-  it('begins each note with what it is about, also without the list of those concerned', async () => {
+  it('begins each note with its subject, also without the list of affected objects', async () => {
     const { advice } = await world.check({
       'beta/tenant.json': { name: 'Beta', profile: 'haip', statusListConfig: { ttl: 200_000, capacity: 1_000 } },
       'beta/issuance/credentials/card.json': CARD,
@@ -263,11 +263,11 @@ describe('The check of a folder', () => {
     expect(messages.join('\n'))
       .to.include('verifiers may accept a credential for more than a day')
       .and.include('wallets with that library cannot read the metadata')
-      .and.include('wallets that prove their keys by attestation alone cannot get the credential');
+      .and.include('wallets that prove their keys only by attestation cannot get the credential');
     for (const message of messages) expect(message).to.not.match(/^(they|it|its|he|this|so)\b/);
   });
 
-  it('warns of a client for configurations that there are not', async () => {
+  it('warns of a client with configurations that do not exist', async () => {
     const shop = { ...SHOP, allowedIssuanceConfigs: ['card', 'nothing'] };
     const { faults: found, warnings } = await world.check({ ...credential({}), 'beta/clients/shop.json': shop });
     expect(found).to.deep.equal([]);
@@ -287,7 +287,7 @@ describe('The check of a folder', () => {
 
 const HOUR_MS = 3_600_000;
 
-describe('A folder with an ended tenant', () => {
+describe('folder with an expired tenant', () => {
   let world: FolderWorld;
   let told: string[];
   beforeEach(async () => {
@@ -306,7 +306,7 @@ describe('A folder with an ended tenant', () => {
     'gamma/tenant.json': { name: 'Gamma' },
   });
   const tenants = async () => (await new ListTenants(world).execute()).map(({ tenant }) => tenant.id);
-  const WARNING = /^configuration folder: beta\/tenant\.json: endsAt: the time of this tenant was over at /;
+  const WARNING = /^configuration folder: beta\/tenant\.json: endsAt: this tenant expired at /;
 
   it('is imported without it, with one warning', async () => {
     await world.load(folder(inHours(-1)));
@@ -315,7 +315,7 @@ describe('A folder with an ended tenant', () => {
     expect(told[0]).to.match(WARNING);
   });
 
-  it('is imported while it is being removed, and afterwards, as often as it starts', async () => {
+  it('is imported while the tenant is being removed, and afterwards, at every start', async () => {
     const written = folder(inHours(1));
     await world.load(written);
     expect(await tenants()).to.include('beta');
@@ -324,11 +324,11 @@ describe('A folder with an ended tenant', () => {
     expect(told[0]).to.include('it is being removed');
     await new RemoveEndedTenants(world).execute(world.clock.now(), 100);
     await world.load(written);
-    expect(told[1]).to.include('it is not made again');
+    expect(told[1]).to.include('it is not created again');
     expect(await tenants()).to.deep.equal(['acme', 'gamma']);
   });
 
-  it('with a later time waits for the removal, and creates it again then', async () => {
+  it('with a later time waits for the removal, and creates the tenant again', async () => {
     await world.load(folder(inHours(1)));
     world.clock.forward(HOUR_MS);
     await world.load(folder(inHours(5)));
@@ -346,7 +346,7 @@ describe('A folder with an ended tenant', () => {
     expect(await tenants()).to.deep.equal(['acme', 'beta']);
   });
 
-  it('is validated anyway: its other files must be valid', async () => {
+  it('is validated: its other files must be valid', async () => {
     const wrong = { ...folder(inHours(-1)), 'beta/issuance/credentials/card.json': { ...CARD, lifeTime: 1 } };
     const { faults, warnings } = await world.check(wrong);
     expect(faults.map(({ path }) => path)).to.deep.equal(['lifeTime']);

@@ -73,32 +73,32 @@ describe('configuration files', () => {
     ['a member that reaches for the prototype', 'json', '{"__proto__": {}}', /called "__proto__"/],
     ['NUL', 'json', '{"a": "\\u0000"}', /has NUL in a text/],
     ['YAML with a member twice', 'yaml', 'a: 1\nb: 2\na: key-of-somebody\n', /duplicate key \(line 3\)/],
-    ['YAML that is none', 'yaml', 'a: [1\nb: key-of-somebody: x', /is not YAML as it is taken here: .+ \(line \d+\)/],
+    ['YAML that is none', 'yaml', 'a: [1\nb: key-of-somebody: x', /is not supported YAML: .+ \(line \d+\)/],
     ['several documents', 'yaml', 'a: 1\n---\na: 2\n', /multiple docs/],
     ['an unknown tag', 'yaml', 'a: !key-of-somebody x\n', /tag resolve failed \(line 1\)/],
-    ['binary data', 'yaml', 'a: !!binary aGVsbG8=\n', /JSON does not have/],
-    ['an infinite number', 'yaml', 'a: .inf\n', /JSON does not have/],
-    ['a list as the name of a member', 'yaml', '? [a]\n: 1\n', /neither text nor a number/],
-    ['null as the name of a member', 'yaml', '~: 1\n', /neither text nor a number/],
-    ['aliases that multiply', 'yaml', bomb, /aliases that multiply/],
-    ['YAML depth', 'yaml', nested(40), /JSON does not have, or too many/],
-    ['a YAML member that reaches for the prototype', 'yaml', '__proto__: {a: 1}\n', /JSON does not have/],
+    ['binary data', 'yaml', 'a: !!binary aGVsbG8=\n', /without a JSON equivalent/],
+    ['an infinite number', 'yaml', 'a: .inf\n', /without a JSON equivalent/],
+    ['a list as the name of a member', 'yaml', '? [a]\n: 1\n', /neither a string nor a number/],
+    ['null as the name of a member', 'yaml', '~: 1\n', /neither a string nor a number/],
+    ['aliases that multiply', 'yaml', bomb, /aliases that expand/],
+    ['YAML depth', 'yaml', nested(40), /without a JSON equivalent, or too many/],
+    ['a YAML member that reaches for the prototype', 'yaml', '__proto__: {a: 1}\n', /without a JSON equivalent/],
     ['a prototype in a constructor', 'json', '{"constructor": {"prototype": {}}}', /"prototype" in "constructor"/],
-    ['a YAML prototype in a constructor', 'yaml', 'constructor: {prototype: 1}\n', /JSON does not have/],
+    ['a YAML prototype in a constructor', 'yaml', 'constructor: {prototype: 1}\n', /without a JSON equivalent/],
     ['YAML that is a text', 'yaml', 'key-of-somebody', /one object/],
     ['an empty file', 'yaml', '', /one object/],
   ];
   for (const [what, format, text, fault] of refused) {
-    it(`are refused with ${what}, without being quoted`, () => {
+    it(`are rejected with ${what}, without being quoted`, () => {
       const parsed = parse(text, format);
       expect(parsed).to.have.property('fault').that.matches(fault);
       expect(JSON.stringify(parsed)).to.not.include('key-of-somebody');
     });
   }
 
-  it('are refused when they are no UTF-8', () => {
+  it('are rejected when they are not UTF-8', () => {
     const bytes = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
-    expect(parseDocumentText(bytes, 'json')).to.deep.equal({ fault: 'is no UTF-8 text' });
+    expect(parseDocumentText(bytes, 'json')).to.deep.equal({ fault: 'is not UTF-8 text' });
   });
 });
 
@@ -124,7 +124,7 @@ describe('placeholders in configuration files', () => {
     ['text that only looks similar', 'costs $5, {sessionId}, $NAME, $(NAME)', 'costs $5, {sessionId}, $NAME, $(NAME)'],
   ];
   for (const [what, text, value] of taken) {
-    it(`take ${what}`, () => {
+    it(`accept ${what}`, () => {
       expect(filled(text)).to.deep.include({ value, faults: [] });
     });
   }
@@ -145,7 +145,7 @@ describe('placeholders in configuration files', () => {
     ['the same with a default', of('DATABASE_URL:x'), /belongs to the service itself/],
   ];
   for (const [what, text, message] of refused) {
-    it(`refuse ${what}`, () => {
+    it(`reject ${what}`, () => {
       const { faults } = fillPlaceholders({ a: [{ b: text }] }, ENVIRONMENT, []);
       expect(faults).to.have.length(1);
       expect(faults[0]?.path).to.equal('a.0.b');
@@ -158,23 +158,23 @@ describe('placeholders in configuration files', () => {
     expect(fillPlaceholders(document, ENVIRONMENT, []).value).to.deep.equal({ [of('NAME')]: [1, true, null, { x: 'value' }], n: 7 });
   });
 
-  it('leave out line breaks at the end of a variable, which secrets read from files have', () => {
+  it('omit line breaks at the end of a variable, which secrets from files have', () => {
     const { value, used } = fillPlaceholders({ a: of('LINE'), b: `x${of('LINE')}y` }, { LINE: ' secret \r\n' }, []);
     expect(value).to.deep.equal({ a: ' secret ', b: 'x secret y' });
     expect(used.get('LINE')).to.equal(' secret ');
   });
 
-  it('count a variable of line breaks alone as not set', () => {
+  it('treat a variable that consists of line breaks as not set', () => {
     const { faults } = fillPlaceholders({ a: of('LINE') }, { LINE: '\n' }, []);
     expect(faults.map(({ message }) => message)).to.deep.equal(['the variable LINE is not set']);
   });
 
-  it('are all validated, however many are invalid', () => {
+  it('are all validated, regardless of the number of invalid ones', () => {
     const { faults } = fillPlaceholders([of('A'), of('B') + of('C')], ENVIRONMENT, []);
     expect(faults.map(({ path }) => path)).to.deep.equal(['0', '1', '1']);
   });
 
-  it('come back from text that was escaped', () => {
+  it('are restored from escaped text', () => {
     for (const text of [of('NAME'), `$${of('NAME')}`, '$', '${', `$$${of('x')}`, 'plain']) {
       expect(filled(escapePlaceholders(text)).value, text).to.equal(text);
     }
@@ -193,10 +193,10 @@ describe('placeholders in configuration files', () => {
       'the variable OTHER is not set',
       'at least 16 characters; between 60 and 3600',
       'expected one of access, signing',
-      'is no tenant id: lower-case letters, digits and -, at most 63',
+      'is not a valid tenant id: lower-case letters, digits and -, at most 63',
     ];
 
-    it('leave the words of a message alone, however common the value', () => {
+    it('leave the words of a message unchanged, however common the value', () => {
       for (const value of ['key', 'chain', 'a', 's', 'no', '16', '6', '60', '-', '.', ' ', 'e', 'set', 'letters']) {
         for (const message of MESSAGES) expect(hide(message, value), value).to.equal(message);
       }
@@ -239,7 +239,7 @@ describe('placeholders in configuration files', () => {
   });
 });
 
-describe('A file in the folder of a tenant', () => {
+describe('file in the folder of a tenant', () => {
   it('is identified by its path', () => {
     expect(locationOf('keys/signing.json')).to.deep.equal({ kind: 'key-chain', name: 'signing', format: 'json' });
     expect(locationOf('keys/signing.yaml')).to.deep.equal({ kind: 'key-chain', name: 'signing', format: 'yaml' });
@@ -256,7 +256,7 @@ describe('A file in the folder of a tenant', () => {
     expect(nested).to.include('key-chain').and.not.include('issuance-configuration');
   });
 
-  it('has a variable of its own for each secret', () => {
+  it('has a separate variable for each secret', () => {
     const names = new SecretVariableNames('acme-2');
     expect([names.next('pid', 'webhook key'), names.next('pid', 'webhook key'), names.next('pid', 'webhook-key')]).to.deep.equal([
       ...['ACME_2_PID_WEBHOOK_KEY', 'ACME_2_PID_WEBHOOK_KEY_2', 'ACME_2_PID_WEBHOOK_KEY_3'],

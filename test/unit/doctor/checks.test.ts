@@ -23,7 +23,7 @@ const VALID = {
 };
 const summary = (findings: readonly Finding[]) => findings.map(({ outcome, message }) => `${outcome}: ${message}`).join('\n');
 
-describe('the doctor, about defaults', () => {
+describe('doctor: defaults', () => {
   const judge = (changes: Record<string, string>) => checkDefaults(readSettings({ ...VALID, ...changes }));
 
   it('reports nothing about a production setup', () => {
@@ -39,14 +39,14 @@ describe('the doctor, about defaults', () => {
     ['no proxy is trusted', { TRUST_PROXY: 'false' }, 'TRUST_PROXY is false'],
     ['the mode is another one', { NODE_ENV: 'development' }, 'NODE_ENV is not production'],
     ['an address is http', { NODE_ENV: 'development', PUBLIC_URL: 'http://id.acme.example' }, 'is http'],
-    ['nobody else reaches it', { PUBLIC_URL: 'https://localhost' }, 'no wallet reaches'],
+    ['it is only reachable locally', { PUBLIC_URL: 'https://localhost' }, 'no wallet can reach'],
     ['the database is read along', { DATABASE_URL: 'postgres://u:hidden-word@db.acme.example/v' }, 'db.acme.example'],
     ['the broker is read along', { AMQP_URL: 'amqp://u:hidden-word@mq.acme.example' }, 'mq.acme.example'],
     ['everything may be called', { OUTBOUND_ALLOW: '0.0.0.0/0' }, 'OUTBOUND_ALLOW has 0.0.0.0/0'],
     ['nothing is limited', { RATE_LIMIT_TOKEN: '0' }, 'RATE_LIMIT_TOKEN is 0'],
     ['nothing is logged', { LOG_LEVEL: 'silent' }, 'LOG_LEVEL is silent'],
   ] as const) {
-    it(`warns where ${what}`, () => {
+    it(`warns when ${what}`, () => {
       const findings = judge(changes);
       const found = findings.filter(({ message }) => message.includes(words));
       expect(found, summary(findings)).to.have.length(1);
@@ -57,16 +57,16 @@ describe('the doctor, about defaults', () => {
   }
 });
 
-describe('the doctor, about settings', () => {
+describe('doctor: settings', () => {
   it('warns about an environment without settings', () => {
     const found = (environment: Record<string, string>) =>
-      checkSettings({ PATH: '/bin', ...environment }).findings.filter(({ message }) => message.includes('none is in this environment'));
+      checkSettings({ PATH: '/bin', ...environment }).findings.filter(({ message }) => message.includes('none is set in this environment'));
     expect(found({}).map(({ outcome }) => outcome)).to.deep.equal(['warning']);
     expect(found({ MASTER_SECRET: '' }).map(({ outcome }) => outcome)).to.deep.equal(['warning']);
     expect(found({ PORT: '3000' })).to.deep.equal([]);
   });
 
-  it('leads to the page about key stores where they are set wrongly, and to the page about settings elsewhere', () => {
+  it('links to the page about key stores for invalid key stores, and to the page about settings otherwise', () => {
     const advice = (changes: Record<string, string>) =>
       checkSettings({ ...VALID, ...changes })
         .findings.map((finding) => finding.advice ?? '')
@@ -79,7 +79,7 @@ describe('the doctor, about settings', () => {
   });
 });
 
-describe('the doctor, about the machine', () => {
+describe('doctor: machine', () => {
   const good: Machine = {
     nodeVersion: '24.21.0',
     memoryMib: 4_096,
@@ -93,7 +93,7 @@ describe('the doctor, about the machine', () => {
     checkMachine(readSettings({ ...VALID, DATABASE_URL: 'sqlite:/tmp/none.sqlite', ...changes }), { ...good, ...machine });
   const of = (check: string, findings: readonly Finding[]) => findings.find((finding) => finding.check === check)?.outcome;
 
-  it('is content with one that suffices', () => {
+  it('accepts a sufficient machine', () => {
     expect(judge({}).map(({ outcome }) => outcome)).to.deep.equal(['ok', 'ok', 'ok', 'ok']);
   });
 
@@ -123,7 +123,7 @@ describe('the doctor, about the machine', () => {
   }
 });
 
-describe('the doctor, about time', () => {
+describe('doctor: time', () => {
   it('allows a difference of one minute between clocks, and reports the direction', () => {
     expect(checkClock(0, 60_000).outcome).to.equal('ok');
     expect(checkClock(0, 61_000).outcome).to.equal('fault');
@@ -165,7 +165,7 @@ describe('the doctor, about time', () => {
 
   it('escapes control characters in text from other systems', async () => {
     const [broken] = await runCheck('x', () => Promise.reject(new Error('\u001b[2J\u001b]0;ok\u0007 all\nFAULT\u202e')));
-    expect(broken?.message).to.equal('could not be looked at: ?[2J?]0;ok? all?FAULT?');
+    expect(broken?.message).to.equal('could not be checked: ?[2J?]0;ok? all?FAULT?');
   });
 
   it('reports a check that throws as a fault, and continues', async () => {

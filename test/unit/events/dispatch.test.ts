@@ -25,7 +25,7 @@ import { MemoryStore } from '../../support/memory-store.ts';
 
 type Said = { readonly answer?: string; readonly params?: unknown; readonly error?: unknown };
 
-describe('Addresses', () => {
+describe('request routing', () => {
   /** What the routes, each known by its place, say to a request. */
   function ask(routes: readonly (readonly [string, string, ...RequestHandler[]])[], method: string, path: string) {
     return new Promise<Said>((resolve) => {
@@ -40,7 +40,7 @@ describe('Addresses', () => {
     });
   }
 
-  it('lead to the route of their method and form, with the names of their segments', async () => {
+  it('selects the route by method and form, with the names of the segments', async () => {
     const routes = [
       ['get', '/session'],
       ['get', '/session/:id'],
@@ -58,7 +58,7 @@ describe('Addresses', () => {
     expect(await ask(routes, 'GET', '/')).to.deep.include({ answer: '4 /' });
   });
 
-  it('without a route are ignored', async () => {
+  it('ignores addresses without a route', async () => {
     const routes = [
       ['get', '/session/:id'],
       ['get', '/Session'],
@@ -68,7 +68,7 @@ describe('Addresses', () => {
     expect(await ask(routes, 'POST', '/session/1')).to.deep.equal({ error: undefined });
   });
 
-  it('with several matching routes use the first, and the next one if it passes', async () => {
+  it('uses the first of several matching routes, and the next one if it passes', async () => {
     const pass: RequestHandler = (_request, _response, next) => next('route');
     const both = [
       ['get', '/:tenant/:name'],
@@ -80,12 +80,12 @@ describe('Addresses', () => {
     expect(await ask(passing, 'GET', '/acme/1')).to.deep.equal({ error: undefined });
   });
 
-  it('answer HEAD like GET', async () => {
+  it('answers HEAD like GET', async () => {
     expect(await ask([['get', '/list']], 'HEAD', '/list')).to.deep.include({ answer: '0 /list' });
     expect(await ask([['post', '/list']], 'HEAD', '/list')).to.deep.equal({ error: undefined });
   });
 
-  it('whose segments are no text are an error, and so is what a handler throws, now or later', async () => {
+  it('reports an error for segments that are not valid text, and for errors of a handler, synchronous or asynchronous', async () => {
     const unreadable = await ask([['get', '/session/:id']], 'GET', '/session/%ff');
     expect(unreadable.error).to.be.instanceOf(URIError);
     const fault = new Error('broken');
@@ -102,7 +102,7 @@ describe('Addresses', () => {
       expect(await ask([['get', '/a', ...handlers]], 'GET', '/a')).to.deep.equal({ error: fault });
   });
 
-  it('have parameters for complete segments', () => {
+  it('fills parameters from complete segments', () => {
     const handlers: readonly RequestHandler[] = [];
     expect(() => dispatcher([{ method: 'get', path: '/list-:id', handlers }])).to.throw('whole segment');
   });
@@ -179,7 +179,7 @@ describe('jobs of a process with a broker', () => {
     timers.restore();
   });
 
-  it('offer what is due to all processes, and do what any of them offers', async () => {
+  it('offer due work to all processes, and do offered work', async () => {
     await timers.tickAsync(1_801_000);
     const { work } = queue;
     // What is under way comes to its end first.
@@ -195,7 +195,7 @@ describe('jobs of a process with a broker', () => {
     expect(said).to.include.members(['trust lists signed again', 'key chains renewed']);
   });
 
-  it('warn of events that go before the broker had them', async () => {
+  it('warn when events are removed before the broker received them', async () => {
     const own = await addTenant(store);
     await store.maintenance.startRelay();
     await openOffer(store, own, { session: { createdAt: START, expiresAt: START } });
@@ -204,7 +204,7 @@ describe('jobs of a process with a broker', () => {
     expect(log.info.args).to.deep.include(['sessions cleaned up', { removed: 1, anonymized: 0 }]);
     expect(log.warn.args).to.deep.equal([
       // Its beginning, and its expiry half a minute before.
-      ['events were removed with their sessions before the broker had them', { count: 2 }],
+      ['events were removed with their sessions before the broker received them', { count: 2 }],
     ]);
   });
 });
@@ -215,17 +215,17 @@ const GOOD = {
   AUTH_CLIENT_SECRET: 'root-secret-for-the-tests',
 };
 
-describe('The settings of the broker', () => {
-  it('take an authority of its own for TLS', () => {
+describe('broker settings', () => {
+  it('accept a separate authority for TLS', () => {
     const settings = readSettings({ ...GOOD, AMQP_URL: 'amqps://u:p@mq.example', AMQP_CA: 'ca.pem' });
     expect(settings).to.include({ AMQP_CA: 'ca.pem' });
   });
 
   for (const url of [undefined, 'amqp://u:s3cret@mq.example']) {
-    it(`refuse one where there is no TLS: ${url === undefined ? 'no broker' : 'plain text'}`, () => {
+    it(`reject an authority without TLS: ${url === undefined ? 'no broker' : 'plain text'}`, () => {
       const given = { ...GOOD, ...(url === undefined ? {} : { AMQP_URL: url }), AMQP_CA: 'ca.pem' };
       expect(() => readSettings(given))
-        .to.throw(/AMQP_CA: means nothing without an AMQP_URL that begins with amqps:/)
+        .to.throw(/AMQP_CA: has no effect without an AMQP_URL that begins with amqps:/)
         .and.have.property('message')
         .that.does.not.include('s3cret');
     });

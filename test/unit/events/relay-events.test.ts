@@ -57,7 +57,7 @@ class KeptLog extends Log {
 
 const random = new NodeRandom();
 
-describe('The relay of the event log', () => {
+describe('event log relay', () => {
   let store: MemoryStore;
   let subscriber: Subscriber;
   let log: KeptLog;
@@ -102,12 +102,12 @@ describe('The relay of the event log', () => {
     expect(await relay.execute()).to.equal('all');
     expect(subscriber.received).to.deep.equal([`${session.id} 1`]);
     expect(log.lines).to.deep.equal([
-      'warning: events could not be handed on; they are sent again {"reason":"the connection ended"}',
-      'events are handed on again',
+      'warning: events could not be published; they are sent again {"reason":"the connection ended"}',
+      'events are published again',
     ]);
   });
 
-  it('leaves it to another process without a broker, or if that one has the lease', async () => {
+  it('leaves the events to another process without a broker, or if that process has the lease', async () => {
     await open();
     const other = another();
     expect(await relay.execute()).to.equal('all');
@@ -136,7 +136,7 @@ describe('The relay of the event log', () => {
     expect(subscriber.received).to.deep.equal([`${kept.id} 1`]);
   });
 
-  it('repeats rejected events with all later ones, and skips them after some attempts', async () => {
+  it('retries rejected events with all later ones, and skips them after some attempts', async () => {
     const sessions = [await open(), await open(), await open()];
     const sent = (from: number) => sessions.slice(from).map(({ id }) => `${id} 1`);
     subscriber.takes = 1;
@@ -147,7 +147,7 @@ describe('The relay of the event log', () => {
     expect(outcomes).to.deep.equal(['refused', 'refused', 'refused', 'refused', 'more']);
     expect(subscriber.received).to.deep.equal([...sent(0), ...Array.from({ length: 5 }, () => sent(1)).flat()]);
     expect(log.lines.at(-1))
-      .to.match(/^error: events are given up/)
+      .to.match(/^error: events are skipped/)
       .and.to.include(sessions[1]?.id);
     const next = await open();
     subscriber.takes = undefined;
@@ -175,7 +175,7 @@ class SilentLog extends Log {
   override error(): void {}
 }
 
-describe('Work of any process', () => {
+describe('shared work of all processes', () => {
   let world: World;
   let tasks: BackgroundTask[];
   let isTaken: boolean;
@@ -264,7 +264,7 @@ describe('Work of any process', () => {
         expect((await tenantsRead()).tenants.size, 'a day before').to.equal(0);
       });
 
-      it('are read and renewed when their time has come, once', async () => {
+      it('are read and renewed when they become due, once', async () => {
         world.clock.forward(30 * DAYS);
         const { due, tenants } = await tenantsRead();
         expect([...tenants]).to.deep.equal([ACME]);
@@ -273,7 +273,7 @@ describe('Work of any process', () => {
         expect((await tenantsRead()).tenants.size, 'after the change was read').to.equal(0);
       });
 
-      it('are read when their configuration changed, also to something that is due', async () => {
+      it('are read when their configuration changed, also to a value that is due', async () => {
         await world.store.forTenant(
           ACME,
           async ({ keyChains }) => {
@@ -303,7 +303,7 @@ describe('Work of any process', () => {
       });
     });
 
-    it('is offered for each tenant that has some, and for no other', async () => {
+    it('is offered for each tenant with due key chains, and for no other', async () => {
       await run();
       expect(tasks).to.deep.equal([]);
       world.clock.forward(31 * DAYS);
@@ -327,8 +327,8 @@ type Copy = { readonly uri: string; readonly fetchedAt: Date; readonly text: str
 
 const KINDS = ['trust-lists', 'status-lists'] as const;
 
-describe('Wake-ups that may have been lost', () => {
-  it('cost all tenants their copies of lists, of every kind, and what is being fetched', async () => {
+describe('lost wake-ups', () => {
+  it('clear the cached list copies of all tenants, of every kind, and discard fetches in progress', async () => {
     const clock = new SetClock();
     const eventBus = new InProcessEventBus();
     const lists = KINDS.map(

@@ -40,7 +40,7 @@ function reasonOf(read: () => unknown): string | undefined {
 }
 
 describe('CBOR', () => {
-  it('reads what it wrote', () => {
+  it('decodes its own encoding', () => {
     fc.assert(
       fc.property(item, (value) => {
         expect(decodeCbor(encodeCbor(value))).to.deep.equal(value);
@@ -85,7 +85,7 @@ describe('CBOR', () => {
     }
   });
 
-  it('encodes every NaN in the same way, whatever its bits', () => {
+  it('encodes every NaN in the same way, regardless of its bits', () => {
     for (const bits of ['f97e00', 'f9fe00', 'fa7fc00001', 'faffffffff', 'fbfff8000000000000', 'fbffffffffffffffff'])
       expect(encodeCbor(decodeCbor(Buffer.from(bits, 'hex'))).toString('hex'), bits).to.equal('f97e00');
   });
@@ -108,7 +108,7 @@ describe('CBOR', () => {
     );
   });
 
-  it('reads or refuses every change of one byte', () => {
+  it('decodes or rejects every change of one byte', () => {
     fc.assert(
       fc.property(item, fc.nat(), fc.integer({ min: 1, max: 255 }), (value, place, change) => {
         const written = Buffer.from(encodeCbor(value));
@@ -145,8 +145,8 @@ describe('CBOR', () => {
     ['a break where nothing is open', 'ff40'],
     ['half a number', '1900'],
     ['bytes behind it', '0000'],
-    ['a text that is no UTF-8', '61ff'],
-    ['a text of chunks that are none', '7f61c361bcff'],
+    ['a text that is not UTF-8', '61ff'],
+    ['a text of chunks that are invalid', '7f61c361bcff'],
     ['chunks of another type', '5f6161ff'],
     ['chunks within chunks', '5f5f4100ffff'],
     ['a key that is a list', 'a18000'],
@@ -160,7 +160,7 @@ describe('CBOR', () => {
     ['lists that nest too deep', `${'81'.repeat(33)}00`],
     ['tags that nest too deep', `${'c1'.repeat(33)}00`],
   ] as const) {
-    it(`refuses ${what}`, () => {
+    it(`rejects ${what}`, () => {
       expect(reasonOf(() => decodeCbor(Buffer.from(bytes, 'hex')))).to.equal('malformed');
     });
   }
@@ -243,8 +243,8 @@ describe('CBOR', () => {
   });
 });
 
-describe('Showing CBOR as JSON', () => {
-  it('shows what a webhook can carry', () => {
+describe('CBOR converted to JSON', () => {
+  it('contains the values that a webhook can transport', () => {
     const value = new Map<CborKey, Cbor>([
       ['bytes', Buffer.from('ffd8ffe0', 'hex')],
       ['day', fullDate('1984-01-26')],
@@ -302,23 +302,23 @@ describe('Showing CBOR as JSON', () => {
         ['1', 3],
       ]),
     ],
-    ['a member of a prototype', new Map([['__proto__', 2]])],
+    ['a property of a prototype', new Map([['__proto__', 2]])],
     ['a prototype in a constructor', new Map([['constructor', new Map([['prototype', 2]])]])],
     ['a name that is too long', new Map([['x'.repeat(257), 2]])],
     ['NUL in a text', 'a\0b'],
     ['NUL in a name', new Map([['a\0b', 1]])],
-    ['a date that is no text', new Tagged(1004, 19840126)],
+    ['a date that is not a string', new Tagged(1004, 19840126)],
     ['a time that is text', new Tagged(1, '2027')],
     ['an endless bignum', new Tagged(2, Buffer.alloc(65, 1))],
     ['a bignum that is text', new Tagged(3, '1')],
     ['a time as text in a date', new Tagged(0, 'a\0b')],
   ] as const) {
-    it(`refuses ${what}`, () => {
+    it(`rejects ${what}`, () => {
       expect(reasonOf(() => toJson(value))).to.equal('malformed');
     });
   }
 
-  it('refuses a name that is no text', () => {
+  it('rejects a name that is not text', () => {
     for (const name of [5, null, undefined, Buffer.from('a')]) {
       expect(reasonOf(() => parsePropertyName(name))).to.equal('malformed');
     }

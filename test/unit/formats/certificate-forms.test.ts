@@ -40,17 +40,17 @@ async function readWith(...extensions: Extension[]) {
   return { whole: Buffer.from(made.rawData), read: parseCertificate(Buffer.from(made.rawData)) };
 }
 
-describe('The extensions of a certificate', () => {
+describe('certificate extensions', () => {
   const constraints = async (value: string) => (await readWith(new Extension('2.5.29.19', true, hex(value)))).read?.basicConstraints;
 
-  it('is whether it may certify others, and how far', async () => {
+  it('define whether it may certify others, and the path length', async () => {
     expect(await constraints('30060101ff020105')).to.deep.equal({ critical: true, ca: true, pathLength: 5 });
     expect(await constraints('3000')).to.deep.equal({ critical: true, ca: false });
     expect(await constraints('3003010100'), 'an explicit no').to.deep.equal({ critical: true, ca: false });
     expect(await constraints('3003020105'), 'a length alone').to.deep.include({ ca: false });
   });
 
-  it('is what its key may do, and by which names it and the next one go', async () => {
+  it('define the key usage and the key identifiers', async () => {
     const { read } = await readWith(
       new Extension('2.5.29.15', true, hex('03020106')),
       new Extension('2.5.29.14', false, hex('0402aabb')),
@@ -69,9 +69,9 @@ describe('The extensions of a certificate', () => {
 
   for (const [what, value] of [
     ['without a purpose', '3000'],
-    ['that are no object identifiers', '30030c0141'],
+    ['that are not object identifiers', '30030c0141'],
   ] as const) {
-    it(`cannot be purposes ${what}`, async () => {
+    it(`are rejected with extended key usage ${what}`, async () => {
       expect((await readWith(new Extension('2.5.29.37', false, hex(value)))).read).to.equal(undefined);
     });
   }
@@ -86,7 +86,7 @@ describe('The extensions of a certificate', () => {
     expect(extensionsOf([]).size).to.equal(0);
   });
 
-  it('include the kind of key that signs credentials', async () => {
+  it('include the extended key usage for signing credentials', async () => {
     const spki = ({ publicKey }: { readonly publicKey: KeyObject }) => publicKey.export({ format: 'der', type: 'spki' });
     const names = { subject: 'CN=A', issuer: 'CN=B' };
     const jwkOf = async (bytes: Buffer) => parseCertificate(bytesOf({ certificate: await pretend(names, bytes) }))?.publicJwk;
@@ -100,7 +100,7 @@ describe('The extensions of a certificate', () => {
     }
   });
 
-  it('is signed under the algorithm that it names', async () => {
+  it('require the same signature algorithm inside and outside', async () => {
     const { whole } = await readWith();
     const [signed, algorithm, signature] = parseSequence(whole).map((part) => part.encoded) as [Buffer, Buffer, Buffer];
     const other = der(0x30, hex('06082a8648ce3d040303'));
@@ -110,7 +110,7 @@ describe('The extensions of a certificate', () => {
     }
   });
 
-  it('is also read from version 1, which is implicit', async () => {
+  it('are also read from version 1, which is implicit', async () => {
     const [signed] = parseSequence((await readWith()).whole);
     const all = parseElements(signed?.content ?? Buffer.alloc(0)).map(({ encoded: whole }) => whole);
     const first = fieldsOf(parseElement(der(0x30, ...all.slice(1))));
@@ -119,7 +119,7 @@ describe('The extensions of a certificate', () => {
   });
 });
 
-describe('The key of a certificate', () => {
+describe('certificate key', () => {
   const info = (type: Buffer, parameters: Buffer, key: Buffer) => parseElement(der(0x30, der(0x30, type, parameters), key));
   const NULL = hex('0500');
   const MODULUS = Buffer.concat([hex('00ff'), Buffer.alloc(255, 1)]);
@@ -128,21 +128,21 @@ describe('The key of a certificate', () => {
     parseKeyHash(info(hex('06092a864886f70d010101'), NULL, der(0x03, Buffer.from([0]), der(0x30, ...parts))));
   const ecOf = (parameters: Buffer) => parseKeyHash(info(hex('06072a8648ce3d0201'), parameters, der(0x03, hex('0004'))));
 
-  it('is hashed without the bits that wrap it', () => {
+  it('is hashed without the enclosing bit string', () => {
     expect(rsaOf(...numbers(MODULUS, hex('03')))).to.match(/^[\w-]{27}$/);
     expect(ecOf(hex('06082a8648ce3d030107'))).to.equal(ecOf(hex('06052b81040022')));
   });
 
   const wrong: Readonly<Record<string, () => unknown>> = {
     'is not there': () => parseKeyHash(undefined),
-    'is no bit string': () => parseKeyHash(info(hex('06072a8648ce3d0201'), hex('06052b81040022'), der(0x04, hex('0004')))),
+    'is not a bit string': () => parseKeyHash(info(hex('06072a8648ce3d0201'), hex('06052b81040022'), der(0x04, hex('0004')))),
     'has no algorithm': () => parseKeyHash(parseElement(der(0x30))),
     'has a curve that is written out': () => ecOf(der(0x30, hex('020101'))),
     'has a curve that is not said': () => ecOf(Buffer.alloc(0)),
     'has no numbers': () => rsaOf(),
     'has one number': () => rsaOf(...numbers(MODULUS)),
     'has three numbers': () => rsaOf(...numbers(MODULUS, hex('03'), hex('03'))),
-    'has a modulus that is no integer': () => rsaOf(der(0x04, MODULUS), ...numbers(hex('03'))),
+    'has a modulus that is not an integer': () => rsaOf(der(0x04, MODULUS), ...numbers(hex('03'))),
     'has an empty number': () => rsaOf(...numbers(MODULUS, Buffer.alloc(0))),
     'has a negative modulus': () => rsaOf(...numbers(MODULUS.subarray(1), hex('03'))),
     'has a negative exponent': () => rsaOf(...numbers(MODULUS, hex('83'))),
@@ -152,11 +152,11 @@ describe('The key of a certificate', () => {
     'is too short': () => rsaOf(...numbers(Buffer.concat([hex('7f'), Buffer.alloc(255, 1)]), hex('03'))),
   };
   for (const [what, read] of Object.entries(wrong)) {
-    it(`is refused when it ${what}`, () => expect(read).to.throw(DerError));
+    it(`is rejected when it ${what}`, () => expect(read).to.throw(DerError));
   }
 });
 
-describe('The name in a certificate', () => {
+describe('certificate name', () => {
   const pair = (oid: string, tag: number, value: Buffer | string) => der(0x30, der(0x06, hex(oid)), der(tag, Buffer.from(value as string)));
   const name = (...relatives: Buffer[][]) => der(0x30, ...relatives.map((pairs) => der(0x31, ...pairs)));
 
@@ -181,7 +181,7 @@ describe('The name in a certificate', () => {
     expect(attributesOf(whole, '2.5.4.6')).to.deep.equal(['DE', '#1e020041']);
   });
 
-  it('has no place in what is no certificate', () => {
+  it('is rejected in data that are not a certificate', () => {
     const signed = der(0x30, hex('020101'), der(0x30));
     for (const bytes of [der(0x30), der(0x30, signed), hex('00')]) {
       expect(() => subjectLocation(bytes.toString('base64'))).to.throw(DerError);
@@ -201,10 +201,10 @@ describe('DER', () => {
     ['a length with a zero before it', `30820081${'00'.repeat(129)}`],
     ['a content that is cut', '3004020101'],
   ] as const) {
-    it(`is not ${what}`, () => expect(() => parseElement(hex(bytes))).to.throw(DerError));
+    it(`rejects ${what}`, () => expect(() => parseElement(hex(bytes))).to.throw(DerError));
   }
 
-  it('is one element, with the expected tag', () => {
+  it('parses one element, with the expected tag', () => {
     expect(parseElement(hex('020105'), 0x02).content).to.deep.equal(hex('05'));
     expect(() => parseElement(hex('020105'), 0x30)).to.throw(DerError, 'unexpected tag');
     expect(() => parseElement(hex('02010500'))).to.throw(DerError, 'trailing bytes');
@@ -214,7 +214,7 @@ describe('DER', () => {
     expect(parseElement(hex(`308180${'00'.repeat(128)}`)).content).to.have.length(128);
   });
 
-  it('names objects by numbers', () => {
+  it('parses object identifiers', () => {
     for (const [bytes, oid] of [
       ['2a03', '1.2.3'],
       ['550403', '2.5.4.3'],
@@ -230,7 +230,7 @@ describe('DER', () => {
   });
 });
 
-describe('The revocation sources of a certificate', () => {
+describe('revocation sources of a certificate', () => {
   const sources = async (...extensions: Extension[]) => revocationSourcesOf((await readWith(...extensions)).whole.toString('base64'));
   const uri = (text: string) => der(0x86, Buffer.from(text));
   const point = (...names: Buffer[]) => der(0x30, der(0xa0, der(0xa0, ...names)));
@@ -239,12 +239,12 @@ describe('The revocation sources of a certificate', () => {
   const OCSP = '06082b06010505073001';
   const responders = (...all: Buffer[]) => new Extension('1.3.6.1.5.5.7.1.1', false, der(0x30, ...all));
 
-  it('is empty without extensions', async () => {
+  it('are empty without extensions', async () => {
     expect(await sources()).to.deep.include({ points: [], responders: [], hasSources: false, isNeverRevoked: false });
     expect((await sources()).lifetime).to.equal(365 * 86_400_000);
   });
 
-  it('is a list at an address that can be called', async () => {
+  it('contain a list at an address that can be called', async () => {
     const { points: found, hasSources } = await sources(
       points(
         point(uri('ldap://a.example/cn=x'), uri('http://a.example/1'), uri('https://a.example/2')),
@@ -261,7 +261,7 @@ describe('The revocation sources of a certificate', () => {
     expect(hasSources).to.equal(true);
   });
 
-  it('is a responder at an address that can be called', async () => {
+  it('contain a responder at an address that can be called', async () => {
     const read = await sources(
       responders(
         responder('06082b06010505073002', uri('http://ca.example/')),
@@ -277,7 +277,7 @@ describe('The revocation sources of a certificate', () => {
     expect(none).to.deep.include({ responders: [], hasSources: false });
   });
 
-  it('is undefined for an invalid certificate', () => {
+  it('are undefined for an invalid certificate', () => {
     const noNumber = der(0x30, der(0xa0, hex('020102')), der(0x30));
     const times = (count: number) => der(0x30, ...Array<Buffer>(count).fill(time(new Date('2026-01-01'))));
     const during = (validity: Buffer) => der(0x30, der(0x30, hex('020101'), der(0x30), der(0x30), validity));
@@ -287,7 +287,7 @@ describe('The revocation sources of a certificate', () => {
     expect(revocationSourcesOf(during(times(2)).toString('base64')).lifetime).to.equal(0);
   });
 
-  it('is requested with the serial number, which has a limited length', async () => {
+  it('are requested with the serial number, which has a limited length', async () => {
     const [signed] = parseSequence((await readWith()).whole);
     const [version, , ...rest] = parseElements(signed?.content ?? Buffer.alloc(0)).map(({ encoded: whole }) => whole);
     const read = (serial: Buffer, before = version) =>
@@ -300,8 +300,8 @@ describe('The revocation sources of a certificate', () => {
   });
 });
 
-describe('A certificate that is pasted', () => {
-  it('is one, as PEM', async () => {
+describe('pasted certificate', () => {
+  it('is parsed as one PEM block', async () => {
     const [one, two] = [await certify({ name: 'One' }), await certify({ name: 'Two' })];
     const isTaken = (text: string) => CertificatePem.safeParse(text).success;
     expect(isTaken(pem(one))).to.equal(true);
@@ -310,7 +310,7 @@ describe('A certificate that is pasted', () => {
   });
 });
 
-describe('Comparing distinguished names by RFC 5280 section 7.1', () => {
+describe('distinguished name comparison (RFC 5280 section 7.1)', () => {
   const pair = (tag: number, text: string, type = '550403') => der(0x30, der(0x06, hex(type)), der(tag, Buffer.from(text)));
   const name = (...sets: Buffer[][]) => der(0x30, ...sets.map((pairs) => der(0x31, ...pairs))).toString('hex');
   const [UTF8, PRINTABLE, IA5, T61] = [0x0c, 0x13, 0x16, 0x14];
@@ -344,7 +344,7 @@ describe('Comparing distinguished names by RFC 5280 section 7.1', () => {
 
 const NOW = new Date('2026-06-01T12:00:00Z');
 
-describe('Authorities that sign with RSASSA-PSS', () => {
+describe('authorities that sign with RSASSA-PSS', () => {
   const certificates = new NodeCertificates();
   const pair = rsaPair();
   let root: RsaCertified;
@@ -402,7 +402,7 @@ describe('Authorities that sign with RSASSA-PSS', () => {
     expect(certificates.hasSigned(authority.certificate, list)).to.equal(true);
   });
 
-  it('are not read with an RSA key of 1024 bits', async () => {
+  it('are rejected with an RSA key of 1024 bits', async () => {
     const small = await certifyRsa({ name: 'Small', ca: true }, { rsa: rsaPair(1024), signing: pss });
     expect(parseCertificate(Buffer.from(small.certificate, 'base64'))).to.equal(undefined);
   });

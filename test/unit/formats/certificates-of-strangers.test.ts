@@ -8,7 +8,7 @@ import { type Certified, certify, pretend, type RsaNumbers, rsaKey } from '../..
 const NOW = new Date('2027-01-15T08:00:00Z');
 const PURPOSE = { purpose: 'SD-JWT VC' } as const;
 
-describe('Untrusted certificates', () => {
+describe('untrusted certificates', () => {
   let root: Certified;
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
@@ -30,7 +30,7 @@ describe('Untrusted certificates', () => {
       'of 1': [Buffer.of(1), false],
     };
     for (const [what, [exponent, isRead]] of Object.entries(exponents)) {
-      it(`are ${isRead ? 'read' : 'not read'} with an exponent ${what}`, async () => {
+      it(`are ${isRead ? 'parsed' : 'rejected'} with an exponent ${what}`, async () => {
         expect((await read({ exponent })) !== undefined).to.equal(isRead);
       });
     }
@@ -42,12 +42,12 @@ describe('Untrusted certificates', () => {
       [4096, true],
       [4104, false],
     ] as const) {
-      it(`are ${isRead ? 'read' : 'not read'} with ${bits} bits`, async () => {
+      it(`are ${isRead ? 'parsed' : 'rejected'} with ${bits} bits`, async () => {
         expect((await read({ bits })) !== undefined).to.equal(isRead);
       });
     }
 
-    it('are checked before any other code reads them', async () => {
+    it('are checked before any other code parses them', async () => {
       const exponent = Buffer.alloc(256, 0x7f);
       const text = await pretend({ subject: 'CN=RSA', issuer: 'CN=RSA' }, rsaKey({ exponent }));
       const asked = sinon.spy(X509Certificate.prototype, 'publicKey', ['get']);

@@ -76,7 +76,7 @@ function base64(issued: Issued): string {
   return Buffer.from(issued.certificate.rawData).toString('base64');
 }
 
-describe('Validating a certificate path', () => {
+describe('certificate path validation', () => {
   function judge(chain: readonly Issued[], anchors: readonly Issued[], now = NOW, haip = false): string {
     const verdict = new NodeCertificates().verifyChain(
       chain.map(base64),
@@ -123,7 +123,7 @@ describe('Validating a certificate path', () => {
     expect(read(leaf)?.subjectText).to.contain('Signer\\, Inc.');
   });
 
-  it('refuses a path without an anchor, in the wrong order, doubled or empty', () => {
+  it('rejects a path without an anchor, in the wrong order, with duplicates or empty', () => {
     expect(judge([leaf, intermediate], [])).to.equal('untrusted_chain');
     expect(judge([leaf], [root])).to.equal('untrusted_chain');
     expect(judge([intermediate, leaf], [root])).to.equal('certificate_profile');
@@ -131,7 +131,7 @@ describe('Validating a certificate path', () => {
     expect(judge([], [root])).to.equal('issuer_key_unresolved');
   });
 
-  it('refuses an anchor as leaf', () => {
+  it('rejects an anchor as leaf', () => {
     expect(judge([root], [root])).to.equal('untrusted_chain');
     expect(judge([intermediate], [intermediate])).to.equal('untrusted_chain');
   });
@@ -148,7 +148,7 @@ describe('Validating a certificate path', () => {
     expect(judge([below, leaf, intermediate], [root])).to.equal('untrusted_chain');
   });
 
-  it('refuses an anchor of the same name with another key', async () => {
+  it('rejects an anchor of the same name with another key', async () => {
     const impostor = await make({ name: 'CN=Middle', ca: true });
     expect(judge([leaf], [impostor])).to.equal('untrusted_chain');
     expect(judge([leaf], [impostor, intermediate])).to.equal('trusted');
@@ -173,7 +173,7 @@ describe('Validating a certificate path', () => {
     });
   }
 
-  it('respects the path length', async () => {
+  it('applies the path length constraint', async () => {
     const deeper = await make({ name: 'CN=Deeper', by: intermediate, ca: true });
     const low = await make({ name: 'CN=Low', by: deeper });
     expect(judge([low, deeper, intermediate], [root])).to.equal('untrusted_chain');
@@ -196,7 +196,7 @@ describe('Validating a certificate path', () => {
     expect(judge([authority], [root])).to.equal('certificate_profile');
   });
 
-  it('refuses unknown critical extensions and name constraints', async () => {
+  it('rejects unknown critical extensions and name constraints', async () => {
     const critical = await make({ name: 'CN=X', by: root, extra: [new Extension('1.2.3.4', true, Buffer.of(5, 0))] });
     const harmless = await make({ name: 'CN=X', by: root, extra: [new Extension('1.2.3.4', false, Buffer.of(5, 0))] });
     expect(judge([critical], [root])).to.equal('certificate_profile');
@@ -224,13 +224,13 @@ describe('Validating a certificate path', () => {
     expect(at('2027-05-31T23:59:59Z')).to.equal('trusted');
   });
 
-  it('refuses a certificate of unreasonable length', async () => {
+  it('rejects a certificate that is too long', async () => {
     const padding = new Extension('1.2.3.4', false, new Uint8Array(20_000));
     const padded = await make({ name: 'CN=Padded', by: intermediate, extra: [padding] });
     expect(judge([padded, intermediate], [root])).to.equal('issuer_key_unresolved');
   });
 
-  it('uses only anchors of the right name, however many there are', async () => {
+  it('uses only anchors with a matching name, regardless of their number', async () => {
     const others = await Promise.all(Array.from({ length: 20 }, (_, at) => make({ name: `CN=O${at}`, ca: true })));
     const anchors = [root, ...others].map((issued) => ({ certificate: base64(issued) }));
     const rogue = await make({ name: 'CN=Rogue', ca: true });
@@ -250,7 +250,7 @@ describe('Validating a certificate path', () => {
     }
   });
 
-  it('reads arbitrary and changed bytes without throwing', () => {
+  it('parses arbitrary and changed bytes without throwing', () => {
     const der = Buffer.from(leaf.certificate.rawData);
     fc.assert(
       fc.property(fc.nat({ max: der.length - 1 }), fc.nat({ max: 255 }), (at, byte) => {
@@ -286,7 +286,7 @@ const RIGHT: Readonly<Record<CertificatePurpose, readonly string[]>> = {
 };
 const KNOWN = [WEB_SERVER, READER, '1.3.6.1.5.5.7.3.4', ...new Set(Object.values(RIGHT).flat())];
 
-describe('The purpose of a certificate', () => {
+describe('certificate purpose', () => {
   let root: Certified;
   const shared = new NodeCertificates();
   const judge = (purpose: CertificatePurpose, chain: readonly Certified[], anchors = [root]): string => {
@@ -302,8 +302,8 @@ describe('The purpose of a certificate', () => {
 
   for (const [name, right] of Object.entries(RIGHT)) {
     const purpose = name as CertificatePurpose;
-    describe(`when it signed a ${purpose}`, () => {
-      it('is open without an extended key usage, and with one that restricts nothing', async () => {
+    describe(`for a signed ${purpose}`, () => {
+      it('is unrestricted without an extended key usage, and with an unrestricted one', async () => {
         expect(judge(purpose, [await leafFor([])])).to.equal('trusted');
         expect(judge(purpose, [await leafFor([ANY], true)])).to.equal('trusted');
         expect(judge(purpose, [await leafFor([WEB_SERVER, ANY])])).to.equal('trusted');
@@ -338,7 +338,7 @@ describe('The purpose of a certificate', () => {
     });
   }
 
-  it('is remembered for that alone', async () => {
+  it('is cached for that purpose only', async () => {
     const leaf = await leafFor([STATUS_SIGNER]);
     for (const _ of [1, 2]) {
       expect(judge('status list', [leaf])).to.equal('trusted');
@@ -353,7 +353,7 @@ const GENERALIZED_TIME = 0x18;
 
 const read = ({ certificate }: Certified) => parseCertificate(Buffer.from(certificate, 'base64'));
 
-describe('The times of a certificate', () => {
+describe('certificate times', () => {
   function judge(chain: readonly Certified[], anchors: readonly Certified[]): string {
     const verdict = new NodeCertificates().verifyChain(
       chain.map(({ certificate }) => certificate),
@@ -373,7 +373,7 @@ describe('The times of a certificate', () => {
     [GENERALIZED_TIME, '99991231235959Z', '9999-12-31T23:59:59.000Z'],
   ];
   for (const [tag, text, time] of good) {
-    it(`are read: ${text}`, () => {
+    it(`are parsed: ${text}`, () => {
       expect(parseTime({ tag, content: Buffer.from(text) }).toISOString()).to.equal(time);
     });
   }
@@ -399,13 +399,13 @@ describe('The times of a certificate', () => {
     [0x0c, '20270228000000Z'],
   ];
   for (const [tag, text] of bad) {
-    it(`are refused: "${text}" with the tag ${tag}`, () => {
+    it(`are rejected: "${text}" with the tag ${tag}`, () => {
       expect(() => parseTime({ tag, content: Buffer.from(text) })).to.throw('time');
     });
   }
 
   for (const [what, validity] of Object.entries(UNREADABLE_TIMES)) {
-    it(`make it no certificate: ${what}`, async () => {
+    it(`make the certificate invalid: ${what}`, async () => {
       const root = await certify({ name: 'Root', ca: true });
       const leaf = await certify({ name: 'Leaf', by: root, validity });
       expect(read(leaf)).to.equal(undefined);
@@ -419,7 +419,7 @@ describe('The times of a certificate', () => {
     });
   }
 
-  it('are those of the certificate when they can be read', async () => {
+  it('are those of the certificate when they can be parsed', async () => {
     const validity = { notBefore: '260101000000Z', notAfter: '280229123456Z' };
     const leaf = await certify({ name: 'Leaf', validity });
     expect(read(leaf)).to.deep.include({ notBefore: new Date('2026-01-01T00:00:00Z'), notAfter: new Date('2028-02-29T12:34:56Z') });

@@ -17,7 +17,7 @@ const serialOf = (index: number) => {
   return serial;
 };
 
-describe('A certificate revocation list', () => {
+describe('certificate revocation list', () => {
   const entryOf = (serial: Buffer, ...more: Buffer[]) => der(0x30, der(0x02, serial), time(new Date('2026-01-01T00:00:00Z')), ...more);
 
   let authority: Certified;
@@ -25,7 +25,7 @@ describe('A certificate revocation list', () => {
     authority = await certify({ name: 'Authority', ca: true });
   });
 
-  it('of another issuer software is parsed', async () => {
+  it('of another implementation is parsed', async () => {
     const ecdsa = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
     const { privateKey } = await webcrypto.subtle.generateKey(ecdsa, true, ['sign', 'verify']);
     const made = await X509CrlGenerator.create({
@@ -67,7 +67,7 @@ describe('A certificate revocation list', () => {
     }
   });
 
-  it('finds a serial number only in the position of serial numbers', () => {
+  it('contains serial numbers only at the position of serial numbers', () => {
     const hidden = der(0x30, der(0x30, der(0x06, Buffer.from([0x2a, 3])), der(0x04, der(0x02, SERIAL))));
     const list = new RevokedEntries(Buffer.concat([entryOf(Buffer.from([1]), hidden), entryOf(Buffer.from([2]))]));
     expect(list.count).to.equal(2);
@@ -105,7 +105,7 @@ describe('A certificate revocation list', () => {
     expect(searching).to.be.below(250);
   });
 
-  it('of a million parts is refused at the first that is too many', () => {
+  it('of a million elements is rejected at the first element above the limit', () => {
     const parts = Buffer.alloc(2_000_000);
     for (let at = 0; at < parts.length; at += 2) parts[at] = 0x30;
     expect(() => parseCrl(der(0x30, parts))).to.throw('too many elements');
@@ -116,7 +116,7 @@ describe('A certificate revocation list', () => {
     expect(() => new RevokedEntries(entry)).to.throw('too many elements');
   });
 
-  it('of more than a hundred thousand is refused', () => {
+  it('of more than 100,000 entries is rejected', () => {
     const short = entryOf(Buffer.from([1]));
     expect(new RevokedEntries(Buffer.concat(Array(100_000).fill(short))).count).to.equal(100_000);
     expect(() => new RevokedEntries(Buffer.concat(Array(100_001).fill(short)))).to.throw('too many entries');
@@ -138,7 +138,7 @@ const FIELDS = [SECOND, ALGORITHM, NAME, BEGIN, END];
 const list = (...fields: readonly Buffer[]) => parseCrl(der(0x30, der(0x30, ...fields), ALGORITHM, SIGNATURE));
 const extended = (...extensions: readonly Buffer[]) => list(...FIELDS, der(0xa0, der(0x30, ...extensions)));
 
-describe('The form of a certificate revocation list', () => {
+describe('structure of a certificate revocation list', () => {
   it('has all required fields, and no others', () => {
     expect(list(...FIELDS)).to.deep.equal({
       toBeSigned: der(0x30, ...FIELDS),
@@ -153,7 +153,7 @@ describe('The form of a certificate revocation list', () => {
     expect(list(...FIELDS, der(0x30, entry)).entries).to.deep.equal(entry);
   });
 
-  it('may be the first version, which has no extensions', () => {
+  it('may have version 1, which has no extensions', () => {
     expect(list(...FIELDS.slice(1)).issuer).to.equal(NAME.toString('hex'));
     const extensions = der(0xa0, der(0x30, crlNumber(1)));
     expect(() => list(...FIELDS.slice(1), extensions)).to.throw(DerError, 'unknown field');
@@ -161,17 +161,17 @@ describe('The form of a certificate revocation list', () => {
 
   const tbs = der(0x30, ...FIELDS);
   const wrong: readonly (readonly [string, string, () => unknown])[] = [
-    ['signs no sequence', 'no certificate revocation list', () => parseCrl(der(0x30, der(0x31, ...FIELDS), ALGORITHM, SIGNATURE))],
-    ['is empty', 'no certificate revocation list', () => parseCrl(der(0x30))],
-    ['has no algorithm', 'no certificate revocation list', () => parseCrl(der(0x30, tbs))],
-    ['has no signature', 'no certificate revocation list', () => parseCrl(der(0x30, tbs, ALGORITHM))],
-    ['has two signatures', 'no certificate revocation list', () => parseCrl(der(0x30, tbs, ALGORITHM, SIGNATURE, SIGNATURE))],
-    ['has a signature that is no bit string', 'signature', () => parseCrl(der(0x30, tbs, ALGORITHM, der(0x04, Buffer.from([0, 1]))))],
+    ['signs no sequence', 'not a certificate revocation list', () => parseCrl(der(0x30, der(0x31, ...FIELDS), ALGORITHM, SIGNATURE))],
+    ['is empty', 'not a certificate revocation list', () => parseCrl(der(0x30))],
+    ['has no algorithm', 'not a certificate revocation list', () => parseCrl(der(0x30, tbs))],
+    ['has no signature', 'not a certificate revocation list', () => parseCrl(der(0x30, tbs, ALGORITHM))],
+    ['has two signatures', 'not a certificate revocation list', () => parseCrl(der(0x30, tbs, ALGORITHM, SIGNATURE, SIGNATURE))],
+    ['has a signature that is not a bit string', 'signature', () => parseCrl(der(0x30, tbs, ALGORITHM, der(0x04, Buffer.from([0, 1]))))],
     ['has a signature of some bits', 'signature', () => parseCrl(der(0x30, tbs, ALGORITHM, der(0x03, Buffer.from([1, 2]))))],
     ['is of version 3', 'version', () => list(hex('020102'), ...FIELDS.slice(1))],
     ['says nothing', 'algorithm', () => list()],
     ['names another algorithm inside', 'algorithm', () => list(SECOND, der(0x30, hex('06082a8648ce3d040303')), NAME, BEGIN, END)],
-    ['has an issuer that is no name', 'issuer', () => list(SECOND, ALGORITHM, der(0x31), BEGIN, END)],
+    ['has an issuer that is not a name', 'issuer', () => list(SECOND, ALGORITHM, der(0x31), BEGIN, END)],
     ['has no issuer', 'issuer', () => list(SECOND, ALGORITHM)],
     ['has no time', 'issuer', () => list(SECOND, ALGORITHM, NAME)],
     [
@@ -181,19 +181,19 @@ describe('The form of a certificate revocation list', () => {
     ],
     ['says nothing after its beginning', 'nextUpdate', () => list(SECOND, ALGORITHM, NAME, BEGIN)],
     ['ends before it begins', 'nextUpdate', () => list(SECOND, ALGORITHM, NAME, END, BEGIN)],
-    ['has a field that nobody knows', 'unknown field', () => list(...FIELDS, der(0xa1, der(0x30)))],
+    ['has a field that is unknown', 'unknown field', () => list(...FIELDS, der(0xa1, der(0x30)))],
     ['has a field behind its extensions', 'unknown field', () => list(...FIELDS, der(0xa0, der(0x30, crlNumber(1))), der(0xa0, der(0x30)))],
     ['is about changes alone', 'a delta list', () => extended(deltaIndicator())],
-    ['has a critical extension that nobody knows', 'critical 1.2.3', () => extended(extension('2a03', hex('0500'), true))],
+    ['has a critical extension that is unknown', 'critical 1.2.3', () => extended(extension('2a03', hex('0500'), true))],
     ['is about some reasons', 'some reasons', () => extended(scope(FLAG.reasons))],
-    ['is of several issuers', 'an indirect list', () => extended(scope(FLAG.indirect))],
+    ['is of several issuers', 'the list is indirect', () => extended(scope(FLAG.indirect))],
     ['is about users alone and authorities alone', 'scope', () => extended(scope(FLAG.users, FLAG.authorities))],
     ['is about authorities alone and users alone', 'scope', () => extended(scope(FLAG.authorities, FLAG.users))],
     ['is about attributes alone', 'scope', () => extended(scope(hex('8501ff')))],
     ['is for a point named beside its issuer', 'relative name', () => extended(scope(der(0xa0, der(0xa1, hex('0603550403')))))],
   ];
   for (const [what, message, read] of wrong) {
-    it(`is refused when it ${what}`, () => expect(read).to.throw(DerError, message));
+    it(`is rejected when it ${what}`, () => expect(read).to.throw(DerError, message));
   }
 
   it('has the scope of its certificates', () => {
@@ -207,7 +207,7 @@ describe('The form of a certificate revocation list', () => {
     expect(scopes(both)?.points, 'addresses alone').to.deep.equal(['http://a.example']);
   });
 
-  it('names the key of its issuer, where it does', () => {
+  it('names the key of its issuer, if it is present', () => {
     const keyOf = (...parts: Buffer[]) => extended(extension('551d23', der(0x30, ...parts))).authorityKeyId;
     expect(keyOf(der(0x80, hex('aabb')))).to.equal(hex('aabb').toString('base64url'));
     expect(keyOf(der(0x82, hex('07')), der(0x80, hex('aabb')))).to.equal(hex('aabb').toString('base64url'));
@@ -218,19 +218,19 @@ describe('The form of a certificate revocation list', () => {
   });
 });
 
-describe('The form of the entries of a revocation list', () => {
+describe('structure of revocation list entries', () => {
   const SERIAL = Buffer.alloc(20, 0x5a);
   const reason = (code: number) => extension('551d15', der(0x0a, Buffer.from([code])));
   const other = (critical: boolean) => extension('551d18', hex('0101'), critical);
   const found = (...entries: Buffer[]) => new RevokedEntries(Buffer.concat(entries)).find(SERIAL);
   const since = new Date('2026-06-01T00:00:00Z');
 
-  it('have the reason of the reason extension', () => {
+  it('has the reason of the reason extension', () => {
     expect(found(entryOf(SERIAL, der(0x30, other(false), reason(4))))).to.deep.equal({ since, reason: 'superseded' });
     expect(found(entryOf(SERIAL, der(0x30, other(false))))).to.deep.equal({ since, reason: 'unspecified' });
   });
 
-  it('may have a critical extension that is its reason, and no other', () => {
+  it('may have a critical reason extension, and no other critical extension', () => {
     const critical = (oid: string) => der(0x30, hex(oid), hex('0101ff'), der(0x04, hex('0a0101')));
     expect(found(entryOf(SERIAL, der(0x30, critical('0603551d15'))))).to.include({ reason: 'keyCompromise' });
     const explicit = der(0x30, hex('0603551d18'), hex('010100'), der(0x04, hex('0101')));
@@ -240,13 +240,13 @@ describe('The form of the entries of a revocation list', () => {
     }
   });
 
-  it('counts the first of two for one certificate', () => {
+  it('uses the first of two entries for one certificate', () => {
     const [one, two] = [1, 4].map((code) => entryOf(SERIAL, der(0x30, reason(code)))) as [Buffer, Buffer];
     expect(found(one, two)).to.include({ reason: 'keyCompromise' });
     expect(found(two, one)).to.include({ reason: 'superseded' });
   });
 
-  it('is about no other serial number, be it as long, or shorter at the end', () => {
+  it('does not match another serial number of the same length or with the same prefix', () => {
     const hidden = entryOf(Buffer.from([1]), der(0x30, der(0x30, hex('06022a03'), der(0x04, der(0x02, SERIAL)))));
     const alike = Buffer.concat([SERIAL.subarray(1), Buffer.from([0x5b])]);
     expect(found(hidden, entryOf(alike))).to.equal(undefined);
@@ -254,7 +254,7 @@ describe('The form of the entries of a revocation list', () => {
     expect(found(hidden, entryOf(SERIAL))).to.include({ reason: 'unspecified' });
   });
 
-  it('is refused when it is cut anywhere', () => {
+  it('is rejected when it is truncated anywhere', () => {
     const long = entryOf(SERIAL, der(0x30, extension('2a03', Buffer.alloc(300))));
     for (const entry of [entryOf(Buffer.from([1])), long]) {
       expect(new RevokedEntries(entry).count).to.equal(1);
@@ -267,8 +267,8 @@ describe('The form of the entries of a revocation list', () => {
   /** Fills a length of 128. */
   const content = Buffer.concat([der(0x02, Buffer.alloc(107, 1)), BEGIN, hex('30023000')]);
   for (const [what, bytes] of [
-    ['is no sequence', der(0x31, der(0x02, SERIAL), BEGIN)],
-    ['has a serial number that is no integer', der(0x30, der(0x04, SERIAL), BEGIN)],
+    ['is not a sequence', der(0x31, der(0x02, SERIAL), BEGIN)],
+    ['has a serial number that is not an integer', der(0x30, der(0x04, SERIAL), BEGIN)],
     ['has a serial number of more than 127 bytes', entryOf(Buffer.alloc(200, 1))],
     ['has no time', der(0x30, der(0x02, SERIAL))],
     ['has a time that goes beyond it', der(0x30, der(0x02, SERIAL), hex('170d32'))],
@@ -277,7 +277,7 @@ describe('The form of the entries of a revocation list', () => {
     ['has a short length in the long form', Buffer.concat([hex('3081'), entryOf(Buffer.from([1])).subarray(1)])],
     ['has a length with a zero before it', Buffer.concat([hex('308200'), Buffer.from([content.length]), content])],
   ] as const) {
-    it(`is refused when it ${what}`, () => expect(() => new RevokedEntries(bytes)).to.throw(DerError));
+    it(`is rejected when it ${what}`, () => expect(() => new RevokedEntries(bytes)).to.throw(DerError));
   }
 
   it('may have a length of 128', () => {

@@ -51,14 +51,14 @@ function seal(header: JsonObject, message: Buffer): string {
   return [protectedHeader, '', ...parts].join('.');
 }
 
-describe('Decrypting a message beside jose', () => {
+describe('message decryption, compared with jose', () => {
   for (const enc of ['A128GCM', 'A256GCM']) {
-    it(`opens what jose encrypted with ${enc}`, async () => {
+    it(`decrypts a message that jose encrypted with ${enc}`, async () => {
       expect(encryption.decrypt(await encrypt(key, { enc }), key)).to.equal(PLAINTEXT);
     });
   }
 
-  it('decrypts it with a key that another process created and stored', async () => {
+  it('decrypts a message with a key that another process created and stored', async () => {
     const stored = JSON.parse(JSON.stringify(new NodeEncryption().generate())) as EncryptionKeyPair;
     const jwe = await encrypt(stored);
     expect(encryption.decrypt(jwe, stored)).to.equal(PLAINTEXT);
@@ -76,7 +76,7 @@ describe('Decrypting a message beside jose', () => {
     expect(encryption.decrypt(jwe, key)).to.equal(PLAINTEXT);
   });
 
-  it('generates keys that jose can use, with full-length members', async () => {
+  it('generates keys that jose can use, with full-length properties', async () => {
     for (let round = 0; round < 300; round++) {
       const { d, publicJwk } = encryption.generate();
       expect([d, publicJwk.x, publicJwk.y].map((member) => member?.length)).to.deep.equal([43, 43, 43]);
@@ -88,7 +88,7 @@ describe('Decrypting a message beside jose', () => {
   });
 });
 
-describe('Decrypting a message refuses', () => {
+describe('message decryption rejects', () => {
   it('another or no kid', async () => {
     expect(encryption.decrypt(await encrypt(key, { kid: 'other' }), key)).to.equal(undefined);
     const none = withHeader(await encrypt(key), ({ kid: _, ...header }) => header);
@@ -150,7 +150,7 @@ describe('Decrypting a message refuses', () => {
     expect(encryption.decrypt(await encrypt(key, { header: { cty: 'jwt' } }), key)).to.equal(undefined);
   });
 
-  it('every change of any part, and whatever is too large', async () => {
+  it('every change of any part, and input above the size limit', async () => {
     const jwe = await encrypt(key);
     fc.assert(
       fc.property(fc.nat({ max: jwe.length - 1 }), fc.constantFrom('A', 'Z', '.', '~', ''), (at, char) => {
@@ -173,7 +173,7 @@ describe('Decrypting a message refuses', () => {
   });
 });
 
-describe('A compressed message', () => {
+describe('compressed message', () => {
   const inflate = { inflate: true };
   const LIMIT = 1024 * 1024;
   const zipped = (plaintext: string) => encrypt(key, { plaintext, header: { zip: 'DEF' } });
@@ -202,7 +202,7 @@ describe('A compressed message', () => {
     expect(spent).to.be.lessThan(200);
   });
 
-  it('depends on its bytes only: broken streams are rejected without a throw', () => {
+  it('depends on its bytes only: invalid streams are rejected without throwing', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
         const header = { alg: 'ECDH-ES', enc: 'A128GCM', kid: key.publicJwk.kid, zip: 'DEF' };
@@ -231,10 +231,10 @@ describe('A compressed message', () => {
   });
 });
 
-describe('Encrypting a message beside jose', () => {
+describe('message encryption, compared with jose', () => {
   for (const enc of ['A128GCM', 'A256GCM'] as const) {
     for (const zip of [undefined, 'DEF'] as const) {
-      it(`jose opens it with ${enc}${zip === undefined ? '' : ', compressed'}`, async () => {
+      it(`creates messages that jose decrypts, with ${enc}${zip === undefined ? '' : ', compressed'}`, async () => {
         const { jwk, privateJwk } = responseKey({ kid: 'w-1' });
         const text = JSON.stringify({ name: 'ü'.repeat(5000) });
         const jwe = await encryption.encrypt(text, jwk as never, { enc, zip });
@@ -257,12 +257,12 @@ describe('Encrypting a message beside jose', () => {
   });
 });
 
-describe('The keys for requests to a tenant', () => {
+describe('encryption keys for requests to a tenant', () => {
   const secret = (byte: number) => createSecretKey(Buffer.alloc(32, byte));
   const keysOf = (tenantId: string, ...bytes: number[]) =>
     new NodeEncryption({ encryptionKeys: bytes.map(secret) }).requestKeys(tenantId as TenantId);
 
-  it('follow from the secret and the tenant', () => {
+  it('are derived from the secret and the tenant', () => {
     expect(keysOf('acme', 1)).to.deep.equal(keysOf('acme', 1));
     const names = [keysOf('acme', 1), keysOf('acme', 2), keysOf('other', 1)].map(([first]) => first?.publicJwk.kid);
     expect(new Set(names).size).to.equal(3);
@@ -292,7 +292,7 @@ describe('The keys for requests to a tenant', () => {
   });
 });
 
-describe('The response encryption of a wallet', () => {
+describe('response encryption of a wallet', () => {
   const { jwk, privateJwk } = responseKey();
   const good = { jwk, enc: 'A256GCM' };
   const read = (wanted: unknown, offer: object = {}) =>
@@ -306,7 +306,7 @@ describe('The response encryption of a wallet', () => {
     return 'taken';
   };
 
-  it('is read with and without kid, use and zip', () => {
+  it('is parsed with and without kid, use and zip', () => {
     const { x, y } = jwk;
     const recipient = { kty: 'EC', crv: 'P-256', x, y };
     expect(read(good)).to.deep.equal({ recipient: { ...recipient, kid: 'w-1' }, enc: 'A256GCM', zip: undefined });
@@ -334,19 +334,19 @@ describe('The response encryption of a wallet', () => {
     ['a jwk on another curve', { ...good, jwk: { ...p384, alg: 'ECDH-ES' } }],
     ['a jwk off the curve', { ...good, jwk: { ...jwk, y: jwk.x } }],
     ['a jwk without y', { ...good, jwk: withoutY }],
-    ['a kid that is no text', { ...good, jwk: { ...jwk, kid: 1 } }],
+    ['a kid that is not a string', { ...good, jwk: { ...jwk, kid: 1 } }],
     ['a kid without end', { ...good, jwk: { ...jwk, kid: 'x'.repeat(1025) } }],
     ['a good object in the clear', good, { encrypted: false }],
     ['a good object where none is offered', good, { use: 'off' }],
     ['nothing where it is required', undefined, { use: 'required' }],
   ];
   for (const [what, wanted, offer] of cases) {
-    it(`is refused with ${what}`, () => {
+    it(`is rejected with ${what}`, () => {
       expect(refusal(wanted, offer)).to.equal('invalid_encryption_parameters');
     });
   }
 
-  it('fails in one way only, for any input', () => {
+  it('fails with one error only, for any input', () => {
     const bent = fc.record(
       { jwk: fc.oneof(fc.constant(jwk), fc.jsonValue()), enc: fc.jsonValue(), zip: fc.jsonValue() },
       { requiredKeys: [] },

@@ -93,9 +93,9 @@ const REFUSED: readonly (readonly [string, Json])[] = [
   ['any', nested(25)],
 ];
 
-describe('Reading a claim as an mdoc element', () => {
+describe('conversion of a claim to an mdoc element', () => {
   for (const [name, json, value] of CASES) {
-    it(`reads ${name}: ${JSON.stringify(json).slice(0, 60)}`, () => {
+    it(`converts ${name}: ${JSON.stringify(json).slice(0, 60)}`, () => {
       const read = parseElementValue('org.example.ns', name, json);
       expect(read).to.deep.equal(value);
       expect(decodeCbor(encodeCbor(read))).to.deep.equal(value);
@@ -103,7 +103,7 @@ describe('Reading a claim as an mdoc element', () => {
   }
 
   for (const [name, json] of REFUSED) {
-    it(`refuses ${name}: ${JSON.stringify(json).slice(0, 60)}`, () => {
+    it(`rejects ${name}: ${JSON.stringify(json).slice(0, 60)}`, () => {
       const read = () => parseElementValue('org.example.ns', name, json);
       expect(read).to.throw(Failure).with.property('code', 'invalid_input');
     });
@@ -118,7 +118,7 @@ const open = (response: Cbor) => parseDeviceResponse(encodeCbor(response).toStri
 const opened = (changes: Record<string, Cbor>) => open({ ...RESPONSE, documents: [{ ...DOCUMENT, ...changes }] });
 const withNameSpaces = (nameSpaces: Cbor) => opened({ issuerSigned: { issuerAuth: SIGNED, nameSpaces } });
 
-describe('The form of a DeviceResponse', () => {
+describe('structure of a DeviceResponse', () => {
   it('has one document, with its disclosed elements', () => {
     const { docType, items, deviceSigned } = withNameSpaces({ a: [ITEM] });
     expect([docType, [...items.keys()], deviceSigned]).to.deep.equal(['org.example.badge', ['a'], undefined]);
@@ -140,18 +140,18 @@ describe('The form of a DeviceResponse', () => {
     ['is padded', 'not base64url', () => parseDeviceResponse(`${encodeCbor(RESPONSE).toString('base64')}=`)],
     ['has no status', 'status', () => open({ version: '1.0', documents: [DOCUMENT] })],
     ['has no documents', 'no documents', () => open({ ...RESPONSE, documents: [] })],
-    ['has documents that are no list', 'no documents', () => open({ ...RESPONSE, documents: DOCUMENT })],
-    ['has a type that is no text', 'docType', () => opened({ docType: 1 })],
-    ['has a namespace that is no text', 'nameSpaces', () => withNameSpaces(new Map([[1, [ITEM]]]))],
-    ['has a namespace that is no list', 'nameSpaces', () => withNameSpaces({ a: ITEM })],
-    ['has namespaces that are no map', 'nameSpaces is not a map', () => withNameSpaces([])],
+    ['has documents that are not a list', 'no documents', () => open({ ...RESPONSE, documents: DOCUMENT })],
+    ['has a type that is not a string', 'docType', () => opened({ docType: 1 })],
+    ['has a namespace that is not a string', 'nameSpaces', () => withNameSpaces(new Map([[1, [ITEM]]]))],
+    ['has a namespace that is not a list', 'nameSpaces', () => withNameSpaces({ a: ITEM })],
+    ['has namespaces that are not a map', 'nameSpaces is not a map', () => withNameSpaces([])],
     ['has a namespace without items', 'nameSpaces', () => withNameSpaces({ a: [] })],
     ['has an item without a tag', 'nameSpaces', () => withNameSpaces({ a: [ITEM, 1] })],
     ['has a device that signs in no form', 'nameSpaces of deviceSigned', () => opened({ deviceSigned: { nameSpaces: {} } })],
     ['has no issuer', 'issuerSigned is not a map', () => opened({ issuerSigned: undefined })],
   ];
   for (const [what, message, read] of wrong) {
-    it(`is refused when it ${what}`, () => expect(read).to.throw(Refusal, message).with.property('reason', 'malformed'));
+    it(`is rejected when it ${what}`, () => expect(read).to.throw(Refusal, message).with.property('reason', 'malformed'));
   }
 
   it('has one document and no more', () => {
@@ -165,7 +165,7 @@ describe('The form of a DeviceResponse', () => {
   });
 });
 
-describe('Transaction data that a device confirms', () => {
+describe('transaction data that a device confirms', () => {
   const [pay, sign] = ['eyJwYXkiOjF9', 'eyJzaWduIjoxfQ'];
   const hashOf = (text: string, name = 'sha256') => hash(name, text, 'base64url');
   const entry = (text: string, changes: object = {}) => ({
@@ -175,18 +175,18 @@ describe('Transaction data that a device confirms', () => {
   const confirm = (value: Json | undefined, ...entries: ReturnType<typeof entry>[]) =>
     verifyDeviceTransactionData(value === undefined ? {} : { 'org.example.tx': { hash: value } }, entries);
 
-  it('is identified by its hash, one or several in any order', () => {
+  it('are identified by their hash, one or several in any order', () => {
     expect(confirm(hashOf(pay), entry(pay))).to.deep.equal([pay]);
     expect(confirm([hashOf(sign), hashOf(pay)], entry(pay), entry(sign))).to.deep.equal([sign, pay]);
     expect(confirm(undefined)).to.deep.equal([]);
   });
 
-  it('may be left to another credential where that could do so', () => {
+  it('may be confirmed by another credential if it is able to', () => {
     expect(confirm(undefined, entry(pay, { required: false }))).to.deep.equal([]);
     expect(confirm(hashOf(sign), entry(pay, { required: false }), entry(sign))).to.deep.equal([sign]);
   });
 
-  it('is hashed with its algorithm, SHA-256 by default', () => {
+  it('are hashed with their algorithm, SHA-256 by default', () => {
     const strong = entry(pay, { algorithms: ['sha-384', 'md5', 'sha-512'] });
     expect(confirm(hashOf(pay, 'sha384'), strong)).to.deep.equal([pay]);
     expect(confirm(hashOf(pay, 'sha512'), strong)).to.deep.equal([pay]);
@@ -198,19 +198,19 @@ describe('Transaction data that a device confirms', () => {
   for (const [what, value, reason] of [
     ['nothing', undefined, 'transaction_data_missing'],
     ['the hash of another entry alone', [hashOf(sign)], 'transaction_data_missing'],
-    ['a hash of nothing that was asked', [hashOf(pay), hashOf(sign), hashOf('x')], 'transaction_data_mismatch'],
+    ['a hash of no requested data', [hashOf(pay), hashOf(sign), hashOf('x')], 'transaction_data_mismatch'],
     ['an empty list', [], 'transaction_data_mismatch'],
     ['what is no hash', 1, 'transaction_data_mismatch'],
     ['a list of what is no hash', [hashOf(pay), 1], 'transaction_data_mismatch'],
   ] as const) {
-    it(`is refused with ${what}`, () => {
+    it(`are rejected with ${what}`, () => {
       expect(() => confirm(value as Json | undefined, entry(pay), entry(sign, { required: false })))
         .to.throw(Refusal)
         .with.property('reason', reason);
     });
   }
 
-  it('is read from the element of its own type', () => {
+  it('are read from the element of their own type', () => {
     const other = entry(sign, { element: 'signature' });
     expect(() => confirm([hashOf(pay), hashOf(sign)], entry(pay), other)).to.throw(Refusal, 'unknown hash');
     expect(() => confirm(hashOf(pay), entry(pay), other)).to.throw(Refusal, 'org.example.tx signature');
@@ -232,7 +232,7 @@ const outcomeOf = async (signer: string, authority: string | undefined, elements
   }
 };
 
-describe('The place of a driving licence', () => {
+describe('country of a driving licence', () => {
   const good: readonly (readonly [string, string, string | undefined, Elements?])[] = [
     ['is that of signer and authority', ', C=DE', ', C=DE', { issuing_country: 'DE' }],
     ['need not be shown', ', C=DE', ', C=DE'],
@@ -253,16 +253,16 @@ describe('The place of a driving licence', () => {
     ['another country than the signer', /issuing_country .* DE/, ', C=DE', ', C=DE', { issuing_country: 'FR' }],
     ['no country as text', /issuing_country .* DE/, ', C=DE', ', C=DE', { issuing_country: 49 }],
     ['another country than a signer trusted by itself', /DE/, ', C=DE', undefined, { issuing_country: 'FR' }],
-    ['a signer abroad', /signer is of DE, its authority of FR/, ', C=DE', ', C=FR'],
-    ['a signer of no country', /signer is of no country, its authority of FR/, '', ', C=FR'],
-    ['an authority of no country', /authority of no country/, ', C=DE', '', { issuing_country: 'DE' }],
+    ['a signer abroad', /country of the signer is DE, that of its authority FR/, ', C=DE', ', C=FR'],
+    ['a signer of no country', /country of the signer is no country, that of its authority FR/, '', ', C=FR'],
+    ['an authority of no country', /its authority no country/, ', C=DE', '', { issuing_country: 'DE' }],
     ['a signer of two countries', /DE and FR/, ', C=DE, C=FR', undefined, { issuing_country: 'FR' }],
     ['another state than the signer', /issuing_jurisdiction .* US-CA/, ', C=US, ST=US-CA', ', C=US', { issuing_jurisdiction: 'US-NV' }],
     ['another state than the authority', /issuing_jurisdiction .* US-CA/, ', C=US', ', C=US, ST=US-CA', { issuing_jurisdiction: 'US-NV' }],
-    ['a signer of another state', /of US-NV, its authority of US-CA/, ', C=US, ST=US-NV', ', C=US, ST=US-CA'],
+    ['a signer of another state', /is US-NV, that of its authority US-CA/, ', C=US, ST=US-NV', ', C=US, ST=US-CA'],
   ];
   for (const [what, detail, ...given] of bad) {
-    it(`is refused with ${what}`, async () => {
+    it(`is rejected with ${what}`, async () => {
       const outcome = await outcomeOf(...given);
       expect(outcome)
         .to.match(/^issuer_country_mismatch: /)

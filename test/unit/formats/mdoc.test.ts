@@ -185,7 +185,7 @@ function withItems(issuerSigned: CborMap, items: readonly Cbor[]): CborMap {
   return new Map([...issuerSigned, ['nameSpaces', { [NAMESPACE]: items }]]);
 }
 
-describe('An mdoc', () => {
+describe('mdoc', () => {
   before(makeOnce);
 
   it('is issued, presented and accepted', () => {
@@ -225,13 +225,13 @@ describe('An mdoc', () => {
     expect(orders.size).to.be.greaterThan(10);
   });
 
-  it('draws 32 fresh bytes for each element', () => {
+  it('generates 32 new random bytes for each element', () => {
     const random = [...itemsOf(issue()), ...itemsOf(issue())].map((item) => (decodeCbor(item.content) as CborMap).get('random') as Buffer);
     expect(random.every((bytes) => bytes.length === 32)).to.equal(true);
     expect(new Set(random.map((bytes) => bytes.toString('hex'))).size).to.equal(12);
   });
 
-  it('is written in one form only', () => {
+  it('has one encoding only', () => {
     const prepared = prepareMdoc(contents());
     const bytes = Buffer.from(sealMdoc(prepared, Buffer.alloc(64)), 'base64url');
     expect(encodeCbor(decodeCbor(bytes)).equals(bytes)).to.equal(true);
@@ -239,7 +239,7 @@ describe('An mdoc', () => {
     expect(encodeCbor(decodeCbor(content)).equals(content)).to.equal(true);
   });
 
-  it('is not issued with times out of order or a key that it cannot hold', () => {
+  it('is not issued with times out of order or an unsupported key', () => {
     const { validity } = contents();
     const late = { ...validity, validUntil: new Date('2027-01-01T00:00:00.900Z') };
     const early = { ...validity, signed: new Date('2027-01-01T00:00:01Z') };
@@ -272,10 +272,10 @@ describe('An mdoc', () => {
   });
 });
 
-describe('A DeviceResponse', () => {
+describe('DeviceResponse', () => {
   before(makeOnce);
 
-  it('is refused after the change of any byte', () => {
+  it('is rejected after the change of any byte', () => {
     const { family_name, age_over_18 } = CLAIMS;
     const claims = { family_name, age_over_18 } as JsonObject;
     const issued = issue({ claimsByNamespace: { [NAMESPACE]: claims } });
@@ -300,14 +300,14 @@ describe('A DeviceResponse', () => {
     expect([...accepted]).to.deep.equal([version, ...members]);
   });
 
-  it('is refused when cut anywhere', () => {
+  it('is rejected when it is truncated anywhere', () => {
     const good = present(issue());
     for (let length = 0; length < good.length; length += 7) {
       expect(outcomeOf(() => check(good.slice(0, length)))).to.equal('malformed');
     }
   });
 
-  it('is read in indefinite lengths, too', () => {
+  it('is decoded with indefinite lengths, too', () => {
     const text = present(issue());
     const bytes = Buffer.from(text, 'base64url');
     expect(bytes[0]).to.equal(0xa3);
@@ -315,7 +315,7 @@ describe('A DeviceResponse', () => {
     expect(outcomeOf(() => check(open.toString('base64url')))).to.equal('accepted');
   });
 
-  it('may carry what the device was allowed to sign, apart from what the issuer signed', () => {
+  it('may contain elements that the device was allowed to sign, separate from those of the issuer', () => {
     const own = { [NAMESPACE]: { family_name: 'Other' }, 'org.example.tx': { amount: 5 } };
     const allow = (keyAuthorizations: Cbor) =>
       resign(issue(), (mso) => {
@@ -333,7 +333,7 @@ describe('A DeviceResponse', () => {
     }
   });
 
-  it('is refused for what its wallet did wrong', () => {
+  it('is rejected for errors of its wallet', () => {
     const issued = issue();
     const mac = [Buffer.from('a10105', 'hex'), new Map(), null, Buffer.alloc(32)];
     // biome-ignore format: a table
@@ -363,7 +363,7 @@ describe('A DeviceResponse', () => {
   });
 });
 
-describe('The security object of an mdoc', () => {
+describe('security object of an mdoc', () => {
   before(makeOnce);
 
   const time = (text: string) => new Tagged(0, text);
@@ -378,7 +378,7 @@ describe('The security object of an mdoc', () => {
     ['an old hash', replace('digestAlgorithm', 'SHA-1'), 'unsupported_hash'],
     ['another hash than was used', replace('digestAlgorithm', 'SHA-384'), 'digest_mismatch'],
     ['another type', replace('docType', 'org.example.other'), 'doctype_mismatch'],
-    ['a type that is no text', replace('docType', 1), 'malformed'],
+    ['a type that is not a string', replace('docType', 1), 'malformed'],
     ['no digests', replace('valueDigests', {}), 'digest_mismatch'],
     ['digests of another form', replace('valueDigests', []), 'malformed'],
     ['no key', replace('deviceKeyInfo', {}), 'holder_key_missing'],
@@ -401,7 +401,7 @@ describe('The security object of an mdoc', () => {
     ['a status with a negative index', replace('status', { status_list: { idx: -1, uri: 'https://a' } }), 'status_invalid'],
   ];
   for (const [what, change, expected] of CASES) {
-    it(`${expected === 'accepted' ? 'may have' : 'is refused for'} ${what}`, () => {
+    it(`${expected === 'accepted' ? 'may have' : 'is rejected for'} ${what}`, () => {
       expect(outcomeOf(() => check(present(resign(issue(), change))))).to.equal(expected);
     });
   }
@@ -417,7 +417,7 @@ describe('The security object of an mdoc', () => {
     expect(outcomeOf(() => namespaces[NAMESPACE]?.['odd'])).to.equal('malformed');
   });
 
-  it('was signed while its signer was valid', () => {
+  it('must be signed while its signer was valid', () => {
     const [notBefore, notAfter] = [new Date('2026-01-01'), new Date('2026-12-31')];
     const [validFrom, validUntil] = [new Date('2027-01-01'), new Date('2028-01-01')];
     const signedAt = (signed: string) =>
@@ -454,14 +454,14 @@ describe('The security object of an mdoc', () => {
     expect(refusalOf(forged, transcripts), 'by nobody').to.equal('Refusal issuer_signature');
   });
 
-  it('requires device binding under HAIP, whatever the query allows', () => {
+  it('requires device binding under HAIP, regardless of the query', () => {
     const issued = issue();
     const text = encodeCbor({ version: '1.0', documents: [{ docType: DOC_TYPE, issuerSigned: issued }], status: 0 }).toString('base64url');
     const outcome = (haip: boolean) => outcomeOf(() => check(text, { holderBinding: false, haip }));
     expect([outcome(false), outcome(true)]).to.deep.equal(['accepted', 'device_auth_missing']);
   });
 
-  it('is refused for items that do not have their form, though signed', () => {
+  it('is rejected for malformed items, even if they are signed', () => {
     const good = { digestID: 0, random: Buffer.alloc(16), elementIdentifier: 'a', elementValue: 1 };
     const { elementValue: _, ...without } = good;
     const cases: readonly (readonly [Cbor, string])[] = [
@@ -482,10 +482,10 @@ describe('The security object of an mdoc', () => {
   });
 });
 
-describe('A document signer', () => {
+describe('document signer', () => {
   before(makeOnce);
 
-  it('is known by validity and usage', () => {
+  it('is validated by validity and usage', () => {
     const signer = parseDocumentSigner(certificates.leaf);
     expect(signer).to.deep.equal({
       notBefore: new Date('2026-01-01T00:00:00Z'),

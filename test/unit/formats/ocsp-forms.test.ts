@@ -16,7 +16,7 @@ const BEGIN = at('20260601000000');
 const END = at('20260602000000');
 const GOOD = der(0x80);
 
-describe('The form of an answer of a responder', () => {
+describe('structure of an OCSP response', () => {
   let issuer: Certificate;
   let serial: Buffer;
   let id: Buffer;
@@ -61,7 +61,7 @@ describe('The form of an answer of a responder', () => {
     expect(about(answer(GOOD, BEGIN, der(0xa1, der(0x30)))), 'extensions are no end').to.not.have.property('nextUpdate');
   });
 
-  it('may say more', () => {
+  it('may contain additional fields', () => {
     const extensions = der(0xa1, der(0x30));
     const whole = answer(der(0xa1, at('20260501000000'), der(0xa0, hex('0a0101'))), BEGIN, der(0xa0, END), extensions);
     const version = der(0xa0, hex('020100'));
@@ -79,7 +79,7 @@ describe('The form of an answer of a responder', () => {
     });
   });
 
-  it('is about this certificate, among others', () => {
+  it('contains this certificate, among others', () => {
     const other = idIn(buildOcspRequest(issuer, subjectOf(Buffer.from([7]))));
     const revoked = der(0x30, other, der(0xa1, BEGIN), BEGIN);
     expect(about(revoked, answer(GOOD, BEGIN))?.status).to.equal('good');
@@ -94,11 +94,11 @@ describe('The form of an answer of a responder', () => {
   });
 
   const wrong: readonly (readonly [string, string, () => unknown])[] = [
-    ['is empty', 'the responder refused', () => read(der(0x30))],
-    ['failed', 'the responder refused', () => read(der(0x30, hex('0a0106')))],
+    ['is empty', 'the responder returned an error', () => read(der(0x30))],
+    ['failed', 'the responder returned an error', () => read(der(0x30, hex('0a0106')))],
     [
       'failed and answers all the same',
-      'the responder refused',
+      'the responder returned an error',
       () =>
         read(
           der(
@@ -108,23 +108,27 @@ describe('The form of an answer of a responder', () => {
           ),
         ),
     ],
-    ['has a state that is no enumeration', 'the responder refused', () => read(der(0x30, hex('020100')))],
+    ['has a state that is not an enumeration', 'the responder returned an error', () => read(der(0x30, hex('020100')))],
     ['answers nothing', 'no response', () => read(der(0x30, hex('0a0100')))],
     ['answers under another tag', 'no response', () => read(der(0x30, hex('0a0100'), der(0xa1, der(0x30, BASIC, der(0x04)))))],
     [
       'answers in another form',
-      'no basic response',
+      'not a basic OCSP response',
       () => read(der(0x30, hex('0a0100'), der(0xa0, der(0x30, hex('06022a03'), der(0x04, der(0x30)))))),
     ],
-    ['names no form', 'no basic response', () => read(der(0x30, hex('0a0100'), der(0xa0, der(0x30, der(0x05), der(0x04, der(0x30))))))],
+    [
+      'names no form',
+      'not a basic OCSP response',
+      () => read(der(0x30, hex('0a0100'), der(0xa0, der(0x30, der(0x05), der(0x04, der(0x30)))))),
+    ],
     [
       'names its form as something else',
-      'no basic response',
+      'not a basic OCSP response',
       () => read(der(0x30, hex('0a0100'), der(0xa0, der(0x30, der(0x0d, BASIC.subarray(2)), der(0x04, der(0x30)))))),
     ],
     [
-      'has a body that is no octet string',
-      'no basic response',
+      'has a body that is not an octet string',
+      'not a basic OCSP response',
       () => read(der(0x30, hex('0a0100'), der(0xa0, der(0x30, BASIC, der(0x03, der(0x30)))))),
     ],
     ['says nothing', 'nothing is signed', () => read(basic())],
@@ -135,7 +139,7 @@ describe('The form of an answer of a responder', () => {
     ],
     ['has no algorithm', 'nothing is signed', () => read(basic(data(answer(GOOD, BEGIN))))],
     [
-      'has an algorithm that is no sequence',
+      'has an algorithm that is not a sequence',
       'nothing is signed',
       () => read(basic(data(answer(GOOD, BEGIN)), der(0x31, hex('06022a03')), SIGNATURE)),
     ],
@@ -152,30 +156,30 @@ describe('The form of an answer of a responder', () => {
     ],
     ['has no signature', 'signature', () => read(basic(data(answer(GOOD, BEGIN)), ALGORITHM))],
     [
-      'has a signature that is no bit string',
+      'has a signature that is not a bit string',
       'signature',
       () => read(basic(data(answer(GOOD, BEGIN)), ALGORITHM, der(0x04, Buffer.from([0, 1])))),
     ],
     ['has a signature of some bits', 'signature', () => read(basic(data(answer(GOOD, BEGIN)), ALGORITHM, der(0x03, Buffer.from([1, 2]))))],
     ['has no answers', 'answers', () => read(basic(der(0x30, RESPONDER, BEGIN), ALGORITHM, SIGNATURE))],
     [
-      'has answers that are no sequence',
+      'has answers that are not a sequence',
       'answers',
       () => read(basic(der(0x30, RESPONDER, BEGIN, der(0x31, answer(GOOD, BEGIN))), ALGORITHM, SIGNATURE)),
     ],
     ['has an answer without a status', 'answer', () => about(answer())],
     ['has an answer without a time', 'answer', () => about(answer(GOOD))],
-    ['has a status that nobody knows', 'status', () => about(answer(der(0xa3, BEGIN), BEGIN))],
+    ['has a status that is unknown', 'status', () => about(answer(der(0xa3, BEGIN), BEGIN))],
     ['has a revocation without a time', 'status', () => about(answer(der(0xa1), BEGIN))],
   ];
   for (const [what, message, refused] of wrong) {
-    it(`is refused when it ${what}`, () => expect(refused).to.throw(DerError, message));
+    it(`is rejected when it ${what}`, () => expect(refused).to.throw(DerError, message));
   }
 });
 
-describe('A request to a responder', () => {
+describe('OCSP request', () => {
   const subjectOf = (serial: Buffer) => ({ serial, issuerName: der(0x30) });
-  it('is DER, however long the serial number', async () => {
+  it('is valid DER for serial numbers of any length', async () => {
     const { certificate } = await certify({ name: 'Authority', ca: true });
     const issuer = parseCertificate(Buffer.from(certificate, 'base64'));
     if (issuer === undefined) throw new Error('no certificate');

@@ -35,7 +35,7 @@ const nested = (levels: number, core: Json): Json => (levels === 0 ? core : [nes
 
 const deepObject = (levels: number): JsonObject => (levels === 0 ? { x: 1 } : { a: deepObject(levels - 1) });
 
-describe('The disclosures of an SD-JWT', () => {
+describe('disclosures of an SD-JWT', () => {
   const [name, city] = [textOf(['salt', 'name', 'Erika']), textOf(['salt', 'city', 'Berlin'])];
   const entry = textOf(['salt', 'DE']);
   const process = (payload: JsonObject, ...disclosures: string[]) => processDisclosures(payload, disclosures);
@@ -47,7 +47,7 @@ describe('The disclosures of an SD-JWT', () => {
     expect(claims['address']).to.deep.equal(Object.assign(Object.create(null), { city: 'Berlin' }));
   });
 
-  it('leave a mark where an entry was withheld', () => {
+  it('keep a placeholder for a withheld array entry', () => {
     const { claims } = process({ a: [{ '...': digestOf(entry) }, 'FR'] });
     expect(claims['a']).to.deep.equal([UNDISCLOSED, 'FR']);
     expect((claims['a'] as readonly unknown[]).map(isUndisclosed)).to.deep.equal([true, false]);
@@ -94,7 +94,7 @@ describe('The disclosures of an SD-JWT', () => {
   const forbidden = (payload: JsonObject, ...disclosures: string[]) =>
     endOf(() => assertNoForbiddenDisclosures(payload, process(payload, ...disclosures)));
 
-  it('make no claim that has to be visible, nor a part of one', () => {
+  it('never contain a claim that must be visible, nor a part of one', () => {
     const status = textOf(['salt', 'status', {}]);
     expect(forbidden({ _sd: [digestOf(status)] }, status)).to.equal('forbidden_disclosure');
     expect(forbidden({ document: { _sd: [digestOf(status)] } }, status), 'below').to.equal('taken');
@@ -104,8 +104,8 @@ describe('The disclosures of an SD-JWT', () => {
   });
 });
 
-describe('Protocol claims of an SD-JWT VC', () => {
-  it('is signed by an algorithm that is allowed', () => {
+describe('protocol claims of an SD-JWT VC', () => {
+  it('require an allowed signature algorithm', () => {
     const header = (changes: JsonObject) => () => parseIssuerHeader({ typ: 'dc+sd-jwt', alg: 'ES256', ...changes }, ['ES256']);
     expect(header({})()).to.equal('ES256');
     expect(endOf(header({ alg: 'none' }))).to.equal('issuer_alg');
@@ -123,7 +123,7 @@ describe('Protocol claims of an SD-JWT VC', () => {
     }
   });
 
-  it('may be for some recipients', () => {
+  it('may name several audiences', () => {
     const ends = (aud: Json, ...recipients: string[]) => endOf(() => assertRecipients(aud, recipients));
     expect(ends('a', 'b', 'a')).to.equal('taken');
     expect(ends(['a', 'b'], 'b')).to.equal('taken');
@@ -133,7 +133,7 @@ describe('Protocol claims of an SD-JWT VC', () => {
     for (const aud of [null, 1, [1], {}]) expect(ends(aud, 'b')).to.equal('malformed');
   });
 
-  it('is about a key, whose algorithm it may say by either of its names', () => {
+  it('contain a key, whose algorithm may be named in either property', () => {
     const jwkOf = (key: { export(options: { format: 'jwk' }): object }) => key.export({ format: 'jwk' }) as JsonObject;
     const okp = jwkOf(generateKeyPairSync('ed25519').publicKey);
     const ec = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey);
@@ -147,13 +147,13 @@ describe('Protocol claims of an SD-JWT VC', () => {
     expect(endOf(() => parseHolderKey({}))).to.equal('holder_key_missing');
   });
 
-  it('is opened when it has its form', () => {
+  it('are parsed from a well-formed SD-JWT VC', () => {
     expect(() => parseSdJwt('e30.e30.AA')).to.throw(Refusal, 'no separator');
     const long = `${'A'.repeat(500 * 1024)}~`;
     expect(parseSdJwt(`e30.e30.AA~${long.repeat(3)}`).disclosures).to.have.length(3);
   });
 
-  it('is rejected with the limit in the message when it exceeds one', () => {
+  it('are rejected with the limit in the message when they exceed one', () => {
     const tooLong = `e30.e30.AA~${'A'.repeat(1_572_864)}~`;
     expect(() => parseSdJwt(tooLong)).to.throw(Refusal, 'too long: at most 1572864 characters');
     const many = `e30.e30.AA~${'A~'.repeat(1_001)}`;
@@ -161,14 +161,14 @@ describe('Protocol claims of an SD-JWT VC', () => {
     const header = { alg: 'ES256', x5c: Array(7).fill('AAAA') };
     expect(() => parseSdJwt(`${textOf(header)}.e30.AA~`)).to.throw(Refusal, 'x5c is too long: at most 6');
     const members = textOf(Object.fromEntries(Array.from({ length: 5_001 }, (_, n) => [`a${n}`, 1])));
-    expect(() => parseSdJwt(`e30.${members}.AA~`)).to.throw(Refusal, 'more than 5000 members');
+    expect(() => parseSdJwt(`e30.${members}.AA~`)).to.throw(Refusal, 'more than 5000 properties');
     const disclosure = textOf(['salt', 'name', Array(2_001).fill(1)]);
     expect(() => processDisclosures({ _sd: [] }, [disclosure])).to.throw(Refusal, 'at most 2000 properties');
   });
 });
 
-describe('The key binding of a holder', () => {
-  it('is signed by the algorithm of its key, however many are allowed', () => {
+describe('key binding of a holder', () => {
+  it('is signed by the algorithm of its key, regardless of the number of allowed algorithms', () => {
     const key = parsePublicJwk(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }));
     if (key === undefined) throw new Error('unreadable');
     const header = (alg: string, typ = 'kb+jwt') => endOf(() => assertKeyBindingHeader({ alg, typ }, key, ['ES256', 'ES384']));
@@ -203,7 +203,7 @@ describe('The key binding of a holder', () => {
     }
   });
 
-  it('names the hash where the request named any, and one that it named', () => {
+  it('names the hash algorithm if the request named any, and one of those', () => {
     const several = offering('sha-256', 'sha-384');
     expect(confirm(hashes([several], 'sha-256'), [several])).to.equal('taken');
     expect(confirm(hashes([several], 'sha-384', 'sha384'), [several])).to.equal('taken');
@@ -219,12 +219,12 @@ describe('The key binding of a holder', () => {
   });
 });
 
-describe('The selective disclosure of claims by a frame', () => {
+describe('disclosure frame applied to claims', () => {
   const faults = (claims: JsonObject, frame?: object) =>
     findSdJwtClaimProblems(claims, frame && parseDisclosureFrame(frame)).map(({ path }) => path);
   const frameOf = (levels: number): object => (levels === 0 ? {} : { a: frameOf(levels - 1) });
 
-  it('is reported if they do not fit it', () => {
+  it('is rejected if it does not fit the claims', () => {
     expect(faults({ a: { b: 1 } }, { a: { _sd: ['b'] } })).to.deep.equal([]);
     expect(faults({ a: 'text' }, { a: { _sd: ['b'] } })).to.deep.equal(['.a']);
     expect(faults({ a: null }, { a: {} })).to.deep.equal(['.a']);
@@ -238,7 +238,7 @@ describe('The selective disclosure of claims by a frame', () => {
     expect(faults({ a: [{ '...': 1 }] })).to.deep.equal(['.a....']);
   });
 
-  it('is rejected where a verifier could not read it, with the limit in the message', () => {
+  it('is rejected if no verifier could read the result, with the limit in the message', () => {
     const messageOf = (claims: JsonObject, frame?: object) =>
       findSdJwtClaimProblems(claims, frame && parseDisclosureFrame(frame)).map(({ path, message }) => [path, message]);
     const portrait = 'A'.repeat(1_050_000);
@@ -246,10 +246,10 @@ describe('The selective disclosure of claims by a frame', () => {
     expect(messageOf({ portrait })).to.deep.equal([]);
     const [[path, message] = []] = messageOf({ portrait: `${portrait}${portrait}` }, { _sd: ['portrait'] });
     expect(path).to.equal('');
-    expect(message).to.match(/at most 1409024 .* at most 1572864/);
+    expect(message).to.match(/the maximum is 1409024.* at most 1572864/);
     const names = Array.from({ length: 1_001 }, (_, n) => `a${n}`);
     const claims = Object.fromEntries(names.map((name) => [name, 1]));
-    expect(messageOf(claims, { _sd: names }).join()).to.match(/1001 disclosures; at most 1000/);
+    expect(messageOf(claims, { _sd: names }).join()).to.match(/1001 disclosures; the maximum is 1000/);
     expect(messageOf(claims, { _sd: names.slice(1) })).to.deep.equal([]);
     const commas = { text: ','.repeat(2_500) };
     expect(messageOf(commas)).to.deep.equal([]);
@@ -257,16 +257,16 @@ describe('The selective disclosure of claims by a frame', () => {
     expect(messageOf({ list: Array(5_000).fill(1) }).join()).to.match(/4900 in what is always visible/);
   });
 
-  it('is refused where they nest too deep, and where the frame does', () => {
+  it('is rejected if the claims or the frame are nested too deeply', () => {
     expect(faults(deepObject(23))).to.deep.equal([]);
     expect(faults(deepObject(24))).to.have.length(1);
     expect(faults({ a: nested(23, 1) })).to.deep.equal([]);
     expect(faults({ a: nested(24, 1) })).to.deep.equal(['.a']);
     expect(() => parseDisclosureFrame(frameOf(23))).to.not.throw();
-    expect(() => parseDisclosureFrame(frameOf(24))).to.throw(Failure, 'nests at most');
+    expect(() => parseDisclosureFrame(frameOf(24))).to.throw(Failure, 'nested at most');
   });
 
-  it('has the configured number of decoys, and one for each absent optional property', () => {
+  it('adds the configured number of decoys, and one for each absent optional property', () => {
     const issue = (claims: JsonObject, frame: Parameters<typeof prepareSdJwt>[0]['frame']) => {
       const contents = { header: {}, alwaysVisible: {}, claims, random: (length: number) => Buffer.alloc(length, 7) };
       const { signingInput, disclosures } = prepareSdJwt(frame === undefined ? contents : { ...contents, frame });
@@ -284,7 +284,7 @@ describe('The selective disclosure of claims by a frame', () => {
     expect(issue({ a: null, b: { c: null } }, parseDisclosureFrame({ _sd: ['a'], b: { _sd: ['c'] } })).disclosures).to.have.length(2);
   });
 
-  it('does not allow them to replace claims of the issuer', () => {
+  it('does not allow decoys to replace claims of the issuer', () => {
     const contents = { header: {}, claims: { vct2: 1 }, random: (length: number) => Buffer.alloc(length) };
     expect(() => prepareSdJwt({ ...contents, alwaysVisible: { vct2: 2 } })).to.throw(Failure, 'is set by the issuer');
     expect(() => prepareSdJwt({ ...contents, alwaysVisible: { other: 2 } })).to.not.throw();
@@ -296,10 +296,10 @@ describe('The selective disclosure of claims by a frame', () => {
     ['decoys as text', { _sd_decoy: '5' }],
     ['a name of its own for a child', { a: { '...': {} } }],
   ] as const) {
-    it(`is rejected for a frame with ${what}`, () => expect(() => parseDisclosureFrame(frame)).to.throw(Failure));
+    it(`is rejected with ${what}`, () => expect(() => parseDisclosureFrame(frame)).to.throw(Failure));
   }
 
-  it('is accepted for a frame with a hundred decoys', () => {
+  it('is accepted with a hundred decoys', () => {
     expect(parseDisclosureFrame({ _sd_decoy: 100 }).decoys).to.equal(100);
     expect(parseDisclosureFrame({ a: { vct: {} } }).children.size, 'names of the protocol below').to.equal(1);
   });

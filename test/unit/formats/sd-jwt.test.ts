@@ -58,8 +58,8 @@ const aClaimSet = fc
   .map((claims) => JSON.parse(JSON.stringify(claims)) as JsonObject)
   .filter((claims) => isAllowed(claims, true));
 
-describe('Issuing an SD-JWT', () => {
-  it('any claims are restored from any frame when everything is disclosed', () => {
+describe('SD-JWT issuance', () => {
+  it('restores any claims from any frame when everything is disclosed', () => {
     fc.assert(
       fc.property(aClaimSet, fc.infiniteStream(fc.boolean()), (claims, choices) => {
         const frame = frameOf(claims, () => choices.next().value === true);
@@ -126,24 +126,24 @@ describe('Issuing an SD-JWT', () => {
   });
 
   for (const name of ['vct', 'cnf', 'status', 'iss', 'iat', 'exp', 'nbf', '_sd', '_sd_alg', '...']) {
-    it(`refuses a claim named ${name}`, () => {
+    it(`rejects a claim named ${name}`, () => {
       expect(() => issue({ [name]: 'x' })).to.throw(Failure);
     });
   }
 
-  it('refuses reserved names at any depth', () => {
+  it('rejects reserved names at any depth', () => {
     expect(() => issue({ a: [{ b: { _sd: ['x'] } }] })).to.throw(Failure, 'reserved');
     expect(() => issue(JSON.parse('{"a":{"__proto__":{"x":1}}}'))).to.throw(Failure, 'reserved');
     expect(() => issue({ a: [{ constructor: { prototype: { x: 1 } } }] })).to.throw(Failure, 'reserved');
   });
 
-  it('refuses a frame that does not fit the claims', () => {
+  it('rejects a frame that does not fit the claims', () => {
     expect(() => issue({ a: 'text' }, parseDisclosureFrame({ a: { _sd: ['b'] } }))).to.throw(Failure);
     expect(() => issue({ a: ['x'] }, parseDisclosureFrame({ a: { _sd: ['0'] } }))).to.throw(Failure);
   });
 });
 
-describe('A disclosure frame', () => {
+describe('disclosure frame', () => {
   const refused: readonly unknown[] = [
     null,
     'x',
@@ -163,7 +163,7 @@ describe('A disclosure frame', () => {
     { cnf: { _sd: ['jwk'] } },
   ];
   for (const frame of refused) {
-    it(`is refused: ${JSON.stringify(frame)}`, () => {
+    it(`is rejected: ${JSON.stringify(frame)}`, () => {
       expect(() => parseDisclosureFrame(frame)).to.throw(Failure);
     });
   }
@@ -174,7 +174,7 @@ describe('A disclosure frame', () => {
   });
 });
 
-describe('Claims called constructor and prototype', () => {
+describe('claims called constructor and prototype', () => {
   const salted = (name: string, value: Json) => Buffer.from(JSON.stringify(['salt', name, value])).toString('base64url');
   const digestOf = (disclosure: string) => hash('sha256', disclosure, 'base64url');
 
@@ -193,14 +193,14 @@ describe('Claims called constructor and prototype', () => {
     expect(({} as Record<string, unknown>)['polluted']).to.equal(undefined);
   });
 
-  it('are issued, also selectively', () => {
+  it('are issued, also selectively disclosable', () => {
     const claims = { constructor: 'ACME', prototype: { constructor: 1 } };
     const { issuer, disclosures } = parseSdJwt(issue(claims, parseDisclosureFrame({ _sd: ['constructor'] })));
     expect(processDisclosures(issuer.payload, disclosures).claims['constructor']).to.equal('ACME');
   });
 });
 
-describe('Opening an SD-JWT', () => {
+describe('SD-JWT parsing', () => {
   const valid = issue({ a: 1, b: ['x'] }, parseDisclosureFrame({ _sd: ['a'], b: { _sd: [0] } }));
 
   function refusalOf(text: string): string | undefined {
@@ -214,7 +214,7 @@ describe('Opening an SD-JWT', () => {
     }
   }
 
-  it('throws nothing but refusals for arbitrary text', () => {
+  it('throws only rejections for arbitrary text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[A-Za-z0-9_.~-]{0,200}$/)), (text) => {
         refusalOf(text);
@@ -223,7 +223,7 @@ describe('Opening an SD-JWT', () => {
     );
   });
 
-  it('throws nothing but refusals for a valid one with changes', () => {
+  it('throws only rejections for a changed valid SD-JWT', () => {
     const piece = fc.oneof(fc.constantFrom('~', '.', '', 'e30', 'W10', '='), fc.string({ maxLength: 4 }));
     const place = fc.nat({ max: valid.length });
     fc.assert(
@@ -234,7 +234,7 @@ describe('Opening an SD-JWT', () => {
     );
   });
 
-  it('throws nothing but refusals for arbitrary payloads and disclosures', () => {
+  it('throws only rejections for arbitrary payloads and disclosures', () => {
     const member = fc.constantFrom('_sd', '...', '_sd_alg', 'a');
     const { tree } = fc.letrec<{ tree: Json }>((tie) => ({
       tree: fc.oneof(
@@ -257,7 +257,7 @@ describe('Opening an SD-JWT', () => {
     );
   });
 
-  it('is bounded in disclosures, size and certificates', () => {
+  it('limits disclosures, size and certificates', () => {
     expect(refusalOf(valid + 'W10~'.repeat(10_000))).to.equal('malformed');
     expect(refusalOf(`${valid}${'A'.repeat(1600 * 1024)}~`)).to.equal('malformed');
     expect(refusalOf(`${valid}${'A'.repeat(132 * 1024)}~`), 'no array').to.equal('malformed_disclosure');

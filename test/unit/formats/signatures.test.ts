@@ -32,7 +32,7 @@ import { type PublicJwk, parsePublicJwk, SIGNING_ALGORITHMS } from '../../../dom
 import { Refusal } from '../../../domain/shared/refusal.ts';
 import { countWork } from '../../support/measurements.ts';
 
-describe('The key of a signature', () => {
+describe('signature key', () => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const key = parsePublicJwk(publicKey.export({ format: 'jwk' }));
   const signature = sign('sha256', Buffer.from('data'), { key: privateKey, dsaEncoding: 'ieee-p1363' });
@@ -65,9 +65,9 @@ const CURVES = [
   { namedCurve: 'P-521', size: 66, hash: 'sha512', rounds: 8 },
 ];
 
-describe('The two forms of an ECDSA signature', () => {
+describe('ECDSA signature formats', () => {
   for (const { namedCurve, size, hash, rounds } of CURVES) {
-    it(`are those of the library, both ways (${namedCurve})`, () => {
+    it(`are converted like the library does, in both directions (${namedCurve})`, () => {
       const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve });
       const plain = { key: privateKey, dsaEncoding: 'ieee-p1363' } as const;
       for (let round = 0; round < rounds; round++) {
@@ -106,7 +106,7 @@ function encode(text: string): string {
   return Buffer.from(text).toString('base64url');
 }
 
-describe('A compact JWS', () => {
+describe('compact JWS', () => {
   const refused: Readonly<Record<string, string>> = {
     'one part': 'e30A',
     'two parts': 'e30.e30',
@@ -123,15 +123,15 @@ describe('A compact JWS', () => {
     'nesting above its limit': `e30.${encode(`{"a":${'['.repeat(40)}${']'.repeat(40)}}`)}.AA`,
   };
   for (const [what, text] of Object.entries(refused)) {
-    it(`is refused with ${what}`, () => expect(parseCompactJws(text)).to.equal(undefined));
+    it(`is rejected with ${what}`, () => expect(parseCompactJws(text)).to.equal(undefined));
   }
 
-  it('is as long as allowed', () => {
+  it('is accepted up to the maximum length', () => {
     expect(parseCompactJws('e30.e30.AA', { length: 10 })).to.not.equal(undefined);
     expect(parseCompactJws('e30.e30.AA', { length: 9 })).to.equal(undefined);
   });
 
-  it('never throws', () => {
+  it('never throws when it is parsed', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[A-Za-z0-9_.-]{0,100}$/)), (text) => {
         parseCompactJws(text);
@@ -140,7 +140,7 @@ describe('A compact JWS', () => {
     );
   });
 
-  it('survives being built and parsed', () => {
+  it('is unchanged after it is built and parsed', () => {
     const input = buildSigningInput({ alg: 'ES256' }, { name: 'Möbius' });
     const parsed = parseCompactJws(joinCompact(input, Buffer.of(1, 2)));
     expect(parsed?.signingInput).to.equal(input);
@@ -149,7 +149,7 @@ describe('A compact JWS', () => {
   });
 });
 
-describe('A JOSE header', () => {
+describe('JOSE header', () => {
   it('names an allowed algorithm', () => {
     expect(parseAlgorithm({ alg: 'ES256' }, ['ES256'])).to.deep.equal({ algorithm: 'ES256' });
     expect(parseAlgorithm({ alg: 'Ed25519' }, ['EdDSA'])).to.deep.equal({ algorithm: 'EdDSA' });
@@ -158,20 +158,20 @@ describe('A JOSE header', () => {
   });
 
   for (const alg of ['none', 'HS256', 'es256', 'ES384', 1, null, 'constructor']) {
-    it(`is refused with alg ${alg}`, () => {
+    it(`is rejected with alg ${alg}`, () => {
       expect(parseAlgorithm({ alg }, ['ES256', 'none', 'HS256']).fault).to.equal('alg');
     });
   }
 
-  it('is refused with crit or an unencoded payload', () => {
+  it('is rejected with crit or an unencoded payload', () => {
     expect(parseAlgorithm({ alg: 'ES256', crit: ['x'] }, ['ES256']).fault).to.equal('crit');
     expect(parseAlgorithm({ alg: 'ES256', b64: false }, ['ES256']).fault).to.equal('crit');
   });
 });
 
-describe('A JOSE header and its key', () => {
+describe('JOSE header and its key', () => {
   const key = { kty: 'EC', crv: 'P-384', x: '', y: '' } as const;
-  it('is that it names the algorithm of the key', () => {
+  it('requires the algorithm of the key', () => {
     expect(matchesKey({ alg: 'ES384' }, key)).to.equal(true);
     expect(matchesKey({ alg: 'Ed25519' }, { kty: 'OKP', crv: 'Ed25519', x: '' })).to.equal(true);
     for (const header of [{ alg: 'ES256' }, { alg: 'none' }, {}, { alg: 'ES384', crit: ['x'] }]) {
@@ -180,7 +180,7 @@ describe('A JOSE header and its key', () => {
     expect(matchesKey({ alg: 'none' }, { ...key, crv: 'secp256k1' }), 'of a key without one').to.equal(false);
   });
 
-  it('may be its certificates, in base64', () => {
+  it('may contain certificates in base64', () => {
     expect(parseX5c({ x5c: ['AAAA', 'AA+/AA=='] })).to.deep.equal(['AAAA', 'AA+/AA==']);
     for (const x5c of [undefined, 'AAAA', [], [''], ['AAAA', 'AA-_'], ['AAA'], [1]]) {
       expect(parseX5c(x5c === undefined ? {} : { x5c })).to.equal(undefined);
@@ -188,10 +188,10 @@ describe('A JOSE header and its key', () => {
   });
 });
 
-describe('The crit parameter of a JOSE header', () => {
+describe('crit parameter of a JOSE header', () => {
   const isUnderstood = (header: Parameters<typeof supportsCriticalParameters>[0]) => supportsCriticalParameters(header, ['sigT', 'b64']);
   for (const header of [{}, { sigT: 'x' }, { crit: ['sigT'], sigT: 'x' }, { crit: ['b64', 'sigT'], sigT: 'x', b64: true }]) {
-    it(`is understood: ${JSON.stringify(header)}`, () => expect(isUnderstood(header)).to.equal(true));
+    it(`is accepted: ${JSON.stringify(header)}`, () => expect(isUnderstood(header)).to.equal(true));
   }
   for (const header of [
     { crit: [] },
@@ -204,13 +204,13 @@ describe('The crit parameter of a JOSE header', () => {
     { crit: [['sigT']], sigT: 'x' },
     { crit: ['crit'] },
   ]) {
-    it(`is not understood: ${JSON.stringify(header)}`, () => expect(isUnderstood(header)).to.equal(false));
+    it(`is rejected: ${JSON.stringify(header)}`, () => expect(isUnderstood(header)).to.equal(false));
   }
 });
 
-describe('Signatures beside jose', () => {
+describe('signatures, compared with jose', () => {
   for (const algorithm of SIGNING_ALGORITHMS) {
-    it(`${algorithm}: what jose signs verifies here, and the other way round`, async () => {
+    it(`${algorithm}: a signature by jose verifies here, and the other way round`, async () => {
       const pair = await generateKeyPair(algorithm, { extractable: true });
       const key = parsePublicJwk(await exportJWK(pair.publicKey));
       const text = await new SignJWT({ a: 1 }).setProtectedHeader({ alg: algorithm }).sign(pair.privateKey);
@@ -223,7 +223,7 @@ describe('Signatures beside jose', () => {
     });
   }
 
-  it('a DER signature, a foreign curve and a point off the curve do not verify', () => {
+  it('rejects a DER signature, another curve and a point off the curve', () => {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const key = parsePublicJwk(publicKey.export({ format: 'jwk' }));
     if (key === undefined) throw new Error('unreadable');
@@ -253,7 +253,7 @@ function makeKey(curve: string): PublicJwk {
 
 describe('COSE keys', () => {
   for (const curve of ['P-256', 'P-384', 'P-521', 'Ed25519']) {
-    it(`carries a key of ${curve} there and back`, () => {
+    it(`are encoded and decoded for a key of ${curve}`, () => {
       const jwk = makeKey(curve);
       expect(parseCoseKey(decodeCbor(encodeCbor(coseKeyOf(jwk))))).to.deep.equal(jwk);
     });
@@ -271,12 +271,12 @@ describe('COSE keys', () => {
     ['an algorithm that contradicts', 3, -35],
   ];
   for (const [what, label, value] of refused) {
-    it(`refuses ${what}`, () => {
+    it(`are rejected with ${what}`, () => {
       expect(parseCoseKey(new Map([...members, [label, value]]))).to.equal(undefined);
     });
   }
 
-  it('rejects a partial key, whatever its algorithm', () => {
+  it('are rejected when they are incomplete, for any algorithm', () => {
     for (const label of [-2, -3]) {
       const half = new Map([...members, [3, -7] as const]);
       half.delete(label);
@@ -284,12 +284,12 @@ describe('COSE keys', () => {
     }
   });
 
-  it('accepts an algorithm that agrees, and refuses what is no map', () => {
+  it('are accepted with the correct algorithm, and rejected when they are not a map', () => {
     expect(parseCoseKey(new Map([...members, [3, -9]]))).to.not.equal(undefined);
     for (const value of [undefined, null, 1, [], 'key']) expect(parseCoseKey(value)).to.equal(undefined);
   });
 
-  it('does not write keys that it would not read', () => {
+  it('are not encoded when they could not be decoded', () => {
     const jwk = makeKey('P-256');
     const { y: _, ...withoutY } = jwk;
     expect(coseKeyOf(withoutY)).to.equal(undefined);
@@ -300,7 +300,7 @@ describe('COSE keys', () => {
 });
 
 describe('COSE algorithms', () => {
-  it('has two numbers for each name', () => {
+  it('have two numbers for each name', () => {
     const numbers = [-7, -9, -35, -51, -36, -52, -8, -19];
     const names = ['ES256', 'ES256', 'ES384', 'ES384', 'ES512', 'ES512', 'EdDSA', 'EdDSA'];
     expect(numbers.map(algorithmOfCose)).to.deep.equal(names);
@@ -316,7 +316,7 @@ describe('COSE_Sign1', () => {
   const algorithmIn = (header: Cbor, unprotectedHeader: Cbor = new Map()) =>
     parseCoseAlgorithm(parseCoseSign1([encodeCbor(header), unprotectedHeader, null, signature]), ['ES256'], 'issuer_alg');
 
-  it('reads what it built, tagged or not', () => {
+  it('parses its own output, tagged and untagged', () => {
     const built = decodeCbor(encodeCbor(buildCoseSign1(parts)));
     const { protectedHeader, ...read } = parseCoseSign1(built);
     expect(read).to.deep.equal(parts);
@@ -334,21 +334,21 @@ describe('COSE_Sign1', () => {
     ['a COSE_Mac0', new Tagged(17, [protectedBytes, new Map(), null, signature])],
     ['three parts', [protectedBytes, new Map(), null]],
     ['five parts', [protectedBytes, new Map(), null, signature, null]],
-    ['a protected header that is no bytes', [new Map(), new Map(), null, signature]],
-    ['a signature that is no bytes', [protectedBytes, new Map(), null, 'signature']],
+    ['a protected header that is not bytes', [new Map(), new Map(), null, signature]],
+    ['a signature that is not bytes', [protectedBytes, new Map(), null, 'signature']],
     ['a payload that is text', [protectedBytes, new Map(), 'p', signature]],
-    ['a header that is no map', [protectedBytes, [], null, signature]],
+    ['a header that is not a map', [protectedBytes, [], null, signature]],
     ['an undefined payload', [protectedBytes, new Map(), undefined, signature]],
-    ['a protected header that is no CBOR', [Buffer.from('a1', 'hex'), new Map(), null, signature]],
-    ['a protected header that is no map', [Buffer.from('80', 'hex'), new Map(), null, signature]],
+    ['a protected header that is not CBOR', [Buffer.from('a1', 'hex'), new Map(), null, signature]],
+    ['a protected header that is not a map', [Buffer.from('80', 'hex'), new Map(), null, signature]],
     ['a label in both headers', [protectedBytes, new Map([[1, -7]]), null, signature]],
   ] as const) {
-    it(`refuses ${what}`, () => {
+    it(`rejects ${what}`, () => {
       expect(reasonOf(() => parseCoseSign1(value))).to.equal('malformed');
     });
   }
 
-  it('may have a protected header that is empty, in either form', () => {
+  it('may have an empty protected header, in either form', () => {
     for (const empty of ['', 'a0']) {
       const { protectedHeader } = parseCoseSign1([Buffer.from(empty, 'hex'), new Map(), null, signature]);
       expect(protectedHeader.size).to.equal(0);
@@ -367,7 +367,7 @@ describe('COSE_Sign1', () => {
     expect(reasonOf(() => algorithmIn(critical))).to.equal('unsupported_crit');
   });
 
-  it('signs an empty header as an empty string', () => {
+  it('signs an empty header as an empty byte string', () => {
     const nothing = sigStructure(Buffer.alloc(0), Buffer.from('p'));
     expect(nothing.toString('hex')).to.equal('846a5369676e61747572653140404170');
     expect(sigStructure(Buffer.from('a0', 'hex'), Buffer.from('p')).equals(nothing)).to.equal(true);
@@ -376,7 +376,7 @@ describe('COSE_Sign1', () => {
     }
   });
 
-  it('carries one certificate as bytes and several as an array', () => {
+  it('contains one certificate as bytes and several as an array', () => {
     const [one, two] = [Buffer.from('one').toString('base64'), Buffer.from('two').toString('base64')];
     expect(x5chainOf([one])).to.deep.equal(Buffer.from('one'));
     for (const chain of [[one], [one, two]]) {

@@ -123,7 +123,7 @@ function outcome(changes: Changes, expected: Partial<ExpectedSdJwtVc> = {}): str
 
 const other = makeKey();
 
-describe('Checking a presented SD-JWT VC', () => {
+describe('verification of an SD-JWT VC', () => {
   it('returns the verified content', () => {
     const status = { status_list: { idx: 7, uri: 'https://issuer.example/1' } };
     const found = verifySdJwtVc(ports, present({ visible: { status, iss: 'https://issuer.example' } }), EXPECTED);
@@ -147,10 +147,10 @@ describe('Checking a presented SD-JWT VC', () => {
     'a key binding with times that fit': { kb: { exp: NOW + 60, nbf: NOW - 10 } },
     'a recipient that is this verifier': { visible: { aud: ['x', 'https://verifier.example'] } },
 
-    'transaction data hashes that nobody asked for': { kb: { transaction_data_hashes: ['x'] } },
+    'transaction data hashes that were not requested': { kb: { transaction_data_hashes: ['x'] } },
     'a key binding made just before the request by a slow clock': { kb: { iat: NOW - 260 } },
     'a foreign jwk in the key binding header': { kbHeader: { jwk: { ...other.jwk } } },
-    'confirmation members that are not understood beside the holder key': {
+    'confirmation properties that are not understood beside the holder key': {
       visible: { cnf: { jwk: holder.jwk, 'kc-jkt-type': 'DPoP', kid: 'key-1' } },
     },
     'a holder key that names its algorithm': { visible: { cnf: { jwk: { ...holder.jwk, alg: 'ES256' } } } },
@@ -165,9 +165,9 @@ describe('Checking a presented SD-JWT VC', () => {
     ['unsupported_crit', 'an unencoded payload', { header: { b64: false } }],
     ['issuer_key_unresolved', 'an empty x5c', { header: { x5c: [] } }],
     ['malformed', 'an empty vct', { visible: { vct: '' } }],
-    ['malformed', 'a vct that is no text', { visible: { vct: 5 } }],
-    ['malformed', 'an issuer that is no text', { visible: { iss: 1 } }],
-    ['malformed', 'a recipient that is no text', { visible: { aud: 1 } }],
+    ['malformed', 'a vct that is not a string', { visible: { vct: 5 } }],
+    ['malformed', 'an issuer that is not a string', { visible: { iss: 1 } }],
+    ['malformed', 'a recipient that is not a string', { visible: { aud: 1 } }],
     ['credential_audience', 'another recipient', { visible: { aud: 'https://other.example' } }],
     ['credential_not_yet_valid', 'a disclosed iat of tomorrow', { visible: { iat: null }, disclosed: { iat: NOW + 86_400 } }],
     ['malformed', 'a time that is text', { visible: { nbf: '1' } }],
@@ -193,16 +193,16 @@ describe('Checking a presented SD-JWT VC', () => {
     ['kb_signature', 'no signature', { kbSignature: () => Buffer.alloc(0) }],
     ['aud_mismatch', 'another audience', { kb: { aud: 'abc' } }],
     ['kb_iat_window', 'a key binding older than the request', { kb: { iat: NOW - 261 } }],
-    ['kb_iat_window', 'a key binding from the future', { kb: { iat: NOW + 61 } }],
+    ['kb_iat_window', 'a key binding with a time in the future', { kb: { iat: NOW + 61 } }],
     ['kb_iat_window', 'an expired key binding', { kb: { exp: NOW - 60 } }],
     ['kb_iat_window', 'a key binding that is not valid yet', { kb: { nbf: NOW + 61 } }],
     ['kb_claim_type', 'an exp of the key binding that is text', { kb: { exp: '1' } }],
     ['kb_claim_type', 'an nbf of the key binding that is text', { kb: { nbf: '1' } }],
     ['kb_claim_type', 'an iat of the key binding that is text', { kb: { iat: '1' } }],
-    ['kb_claim_type', 'an sd_hash that is no text', { kb: { sd_hash: 1 } }],
+    ['kb_claim_type', 'an sd_hash that is not a string', { kb: { sd_hash: 1 } }],
     ['holder_binding_missing', 'no key binding', { withoutBinding: true }],
   ];
-  it('rejects the whole response for a foreign nonce, whatever else is invalid', () => {
+  it('rejects the whole response for a wrong nonce, whatever else is invalid', () => {
     const nonce = 'n-2';
     for (const [changes, name] of [
       [{ kb: { nonce } }, 'NonceRefusal nonce_mismatch'],
@@ -220,7 +220,7 @@ describe('Checking a presented SD-JWT VC', () => {
     }
   });
 
-  it('requires key binding under HAIP, whatever the query allows', () => {
+  it('requires key binding under HAIP, regardless of the query', () => {
     const waived = (changes: Changes, haip: boolean) => outcome({ ...changes, withoutBinding: true }, { holderBinding: false, haip });
     expect(waived({}, false)).to.equal('accepted');
     expect(waived({}, true)).to.equal('holder_binding_missing');
@@ -228,16 +228,16 @@ describe('Checking a presented SD-JWT VC', () => {
   });
 
   for (const [reason, what, changes] of refused) {
-    it(`refuses ${what} as ${reason}`, () => expect(outcome(changes)).to.equal(reason));
+    it(`rejects ${what} as ${reason}`, () => expect(outcome(changes)).to.equal(reason));
   }
 
-  it('may be for any of several audiences', () => {
+  it('accepts any of several audiences', () => {
     expect(outcome({}, { audience: ['x', 'x509_hash:abc'] })).to.equal('accepted');
     expect(outcome({}, { audience: ['x', 'x509_hash:abcd'] })).to.equal('aud_mismatch');
     expect(outcome({ kb: { aud: ['x509_hash:abc'] } })).to.equal('aud_not_string');
   });
 
-  it('refuses the algorithm that the request did not offer', () => {
+  it('rejects an algorithm that the request did not offer', () => {
     expect(outcome({}, { kbAlgorithms: ['ES384'] })).to.equal('kb_alg');
     expect(outcome({}, { sdJwtAlgorithms: ['ES384'] })).to.equal('issuer_alg');
   });
@@ -256,7 +256,7 @@ describe('Checking a presented SD-JWT VC', () => {
     expect(outcome({ kbKey: other }, free)).to.equal('kb_signature');
   });
 
-  it('distinguishes a foreign, missing or mistyped nonce from all other rejections', () => {
+  it('distinguishes a wrong, missing or mistyped nonce from all other rejections', () => {
     for (const nonce of ['n-2', undefined, 5]) {
       expect(() => verifySdJwtVc(ports, present({ kb: { nonce } }), EXPECTED)).to.throw(NonceRefusal);
     }

@@ -22,7 +22,7 @@ const ending = (kind: ExpiryDate['kind'], tenantId: string, days: number): Expir
   endsAt: new Date(Date.now() + days * DAY_MS),
 });
 
-describe('Measured endings in the database', () => {
+describe('expiry metrics from the database', () => {
   it('are read tenant by tenant, in batches, and reported when all tenants were read', async () => {
     const world = aWorld();
     const create = new CreateTenant(world as never);
@@ -38,7 +38,7 @@ describe('Measured endings in the database', () => {
     expect(new Set(told.map(({ kind }) => kind))).to.deep.equal(new Set(['certificate', 'authority']));
   });
 
-  it('reads a tenant again only after its configuration changed, and reports what it read before', async () => {
+  it('are read again for a tenant only after its configuration changed, and reported from the previous value before', async () => {
     const world = aWorld();
     const create = new CreateTenant(world as never);
     for (const id of ['acme', 'bank', 'city']) await create.execute(ROOT, TenantCreation.parse({ id, name: id }));
@@ -108,7 +108,7 @@ describe('Measured endings in the database', () => {
   });
 });
 
-describe('Days until something ends', () => {
+describe('metrics of the days until an expiry', () => {
   const days = async (most: number, all: readonly ExpiryDate[]) => {
     const { registry } = new PrometheusMetrics({ version: '1', commit: null, tenants: 0 });
     registry.clear();
@@ -117,7 +117,7 @@ describe('Days until something ends', () => {
   };
   const all = [ending('certificate', 'acme', 40), ending('certificate', 'bank', 3), ending('authority', 'acme', 900)];
 
-  it('are those of the first of each kind, without a name', async () => {
+  it('report the first expiry of each kind, without a name', async () => {
     const text = await days(0, all);
     expect(text).to.not.match(/acme|bank/);
     expect(Math.round(sumOf(text, 'days', { kind: 'certificate' }))).to.equal(3);
@@ -131,7 +131,7 @@ describe('Days until something ends', () => {
     expect((await days(1_000, many)).split('\n').filter((line) => line.startsWith('days{')).length).to.be.at.most(1_000);
   });
 
-  it('are removed when they were not measured for long', async () => {
+  it('are removed when they were not measured for a long time', async () => {
     const clock = sinon.useFakeTimers({ toFake: ['performance'] });
     try {
       const { registry } = new PrometheusMetrics({ version: '1', commit: null, tenants: 0 });
@@ -179,8 +179,8 @@ const known = new Set([
 const labelsOf = (name: string) =>
   ownMetrics().find((metric) => metric.name === name.replace(/_(bucket|sum|count)$/, ''))?.labelNames ?? [];
 
-describe('monitoring files for operators:', () => {
-  it('alerts: each uses existing metrics and labels, and has a section with a remedy', () => {
+describe('monitoring files for operators', () => {
+  it('have alerts with existing metrics and labels, and a section with a remedy for each', () => {
     const [, page = ''] = read('docs/operating.md').split(/^## Alerts$/m);
     const sections = [...page.matchAll(/^### (.+)$/gm)].map(([, title = '']) => title);
     expect(rules.length).to.be.greaterThan(20);
@@ -197,7 +197,7 @@ describe('monitoring files for operators:', () => {
     for (const section of page.split(/^### /m).slice(1)) expect(section, section.split('\n')[0]).to.match(/\*\*Means\*\*: [\s\S]+\n1\. /);
   });
 
-  it('a dashboard, whose every panel names metrics that there are, and has its place', () => {
+  it('have a dashboard whose panels use existing metrics and do not overlap', () => {
     const { panels, title } = JSON.parse(read('deploy/grafana/vidimus.json'));
     expect(title).to.equal('Vidimus');
     const shown = new Set<string>();
@@ -221,7 +221,7 @@ describe('monitoring files for operators:', () => {
     ).to.deep.equal([]);
   });
 
-  it('the page on monitoring, whose table is that of the registry', () => {
+  it('have a documentation page whose table matches the registry', () => {
     const table = read('docs/monitoring.md').split('<!-- metrics -->\n')[1]?.split('\n<!-- /metrics -->')[0];
     expect(table).to.equal(describeMetrics());
   });

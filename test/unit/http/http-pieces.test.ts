@@ -20,8 +20,8 @@ import { aWorld, codeOf } from '../administrators.ts';
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 
-describe('Client credentials', () => {
-  it('come in the header, percent-encoded or as they are, or in the body', () => {
+describe('client credentials', () => {
+  it('are accepted in the header, percent-encoded or plain, or in the body', () => {
     const expected = { clientId: 'a:b', secret: 'x+y%z' };
     expect(parseClientCredentials(basic('a%3Ab:x%2By%25z'), {})).to.deep.equal(expected);
     expect(parseClientCredentials(basic('a%3Ab:x+y%z'), {})).to.deep.equal(expected);
@@ -32,7 +32,7 @@ describe('Client credentials', () => {
     });
   });
 
-  it('are refused when they are missing, unreadable or contradict each other', async () => {
+  it('are rejected when they are missing, unreadable or contradictory', async () => {
     const code = (header: string | undefined, body = {}) => codeOf(() => parseClientCredentials(header, body));
     expect(await code(undefined, { client_id: 'a' })).to.equal('invalid_client');
     for (const header of ['Bearer abc', 'Basic', 'Basic ***', basic('no colon')]) {
@@ -43,8 +43,8 @@ describe('Client credentials', () => {
   });
 });
 
-describe('A form', () => {
-  it('has only effective parameters, each once', async () => {
+describe('form parameters', () => {
+  it('are returned when they are not empty, each once', async () => {
     expect({ ...readForm('code=c&state=&scope=a+b') }).to.deep.equal({ code: 'c', scope: 'a b' });
     for (const twice of ['code=c&code=c', 'code=c&code=', 'code=&code=c', 'code&code=c', 'code=&code=']) {
       expect(await codeOf(() => readForm(twice)), twice).to.equal('invalid_request');
@@ -76,7 +76,7 @@ describe('Key references', () => {
     expect(accepted('text')).to.equal('');
   });
 
-  it('are answered by both names', () => {
+  it('are returned under both names', () => {
     expect(withKeyReferences({ id: 'x', keyChainId: 'one', accessKeyChainId: null })).to.deep.equal({
       id: 'x',
       keyChainId: 'one',
@@ -88,7 +88,7 @@ describe('Key references', () => {
   });
 });
 
-describe('Health', () => {
+describe('health check', () => {
   it('reports working and failed probes, and runs once for concurrent callers', async () => {
     let runs = 0;
     const probes = [
@@ -111,7 +111,7 @@ describe('Health', () => {
     expect(runs).to.equal(2);
   });
 
-  it('names key providers for operators alone', () => {
+  it('names key providers only for operators', () => {
     const probes = [
       { name: 'database', up: true },
       { name: 'key-provider/house', up: true },
@@ -126,7 +126,7 @@ describe('Health', () => {
     expect(viewFor(true).error).to.deep.equal({ 'key-provider/hsm-vault-7': { status: 'down' } });
   });
 
-  it('repeats a resting probe after a change, also one during the probe', async () => {
+  it('repeats a cached probe after a change, also after one during the probe', async () => {
     let change = () => {};
     let runs = 0;
     const probe = {
@@ -144,7 +144,7 @@ describe('Health', () => {
     for (const said of [2, 3, 3]) expect([await check.execute(), runs][1]).to.equal(said);
   });
 
-  it('runs a resting probe once between two intervals, up or down', async () => {
+  it('runs a cached probe once per interval, for success and failure', async () => {
     const timer = sinon.useFakeTimers({ toFake: ['performance'] });
     try {
       const runs = { up: 0, down: 0 };
@@ -173,7 +173,7 @@ describe('Health', () => {
   });
 });
 
-describe('The description of the interface', () => {
+describe('interface description', () => {
   const Thing = z.object({ id: z.string() }).meta({ id: 'Thing' });
   const routes = [
     route({
@@ -221,7 +221,7 @@ describe('The description of the interface', () => {
     expect(JSON.stringify(token?.['responses'])).to.include('ProtocolError');
   });
 
-  it('is shown by a page without scripts of its own', async () => {
+  it('is shown by a page that runs only scripts of this service', async () => {
     expect(documentationPage('/base')).to.not.match(/<script(?! src="\/base\/docs\/[a-z-]+\.js")/);
     expect(await readDocumentationFile('package.json')).to.equal(undefined);
     expect(await readDocumentationFile('toString')).to.equal(undefined);
@@ -287,7 +287,7 @@ async function shownBy(kind: EditedKind, document: Members): Promise<readonly st
   );
 }
 
-describe('The routes of a resource', () => {
+describe('resource routes', () => {
   const secrets = RESOURCES.flatMap((resource) =>
     'editablePart' in resource && 'secrets' in resource
       ? Object.keys(resource.secrets).map((path) => [resource.kind as EditedKind, path] as const)

@@ -18,7 +18,7 @@ import { aConfiguration, aFactory, anMdoc, aView, DISPLAY, faultyPaths, MDL, MDL
 
 const policy = (...options: object[]) => ({ id: 'arf_annex_ii', options });
 
-describe('A batch of a configuration with a reuse policy', () => {
+describe('batch of a configuration with a reuse policy', () => {
   const ONCE = { details: ['once_only'], batch_size: 6, reissue_trigger_unused: 1 };
   const LIMITED = { details: ['limited_time'], reissue_trigger_lifetime_left: 60 };
 
@@ -46,7 +46,7 @@ describe('A batch of a configuration with a reuse policy', () => {
       return status.status_list.idx;
     });
 
-  it('has the number of copies of the policy, whatever the issuer configures', async () => {
+  it('has the number of copies of the policy, regardless of the issuer configuration', async () => {
     expect((await asking('once', 6)).credentials).to.have.length(6);
     expect(await endOf(asking('once', 7))).to.equal('invalid_credential_request');
     expect((await asking('limited', 1)).credentials).to.have.length(1);
@@ -86,8 +86,8 @@ const HOUR = 1_780_000_000 - (1_780_000_000 % 3600);
 const copy = (...times: number[]) => ({ times, salts: [] });
 const salted = (...salts: string[]) => ({ times: [], salts });
 
-describe('The copies of a batch', () => {
-  it('share full hours, and the bounds of the certificate, and no other second', () => {
+describe('copies of a batch', () => {
+  it('share the expiry in full hours and the limit of the certificate, and no finer time', () => {
     expect(copiesSharingTimes([copy(HOUR, HOUR + 3600), copy(HOUR, HOUR + 3600)], new Set())).to.deep.equal([]);
     expect(copiesSharingTimes([copy(HOUR, HOUR + 7), copy(HOUR, HOUR + 8)], new Set())).to.deep.equal([]);
     expect(copiesSharingTimes([copy(HOUR + 7), copy(HOUR + 8), copy(HOUR + 7)], new Set())).to.deep.equal([2]);
@@ -97,13 +97,13 @@ describe('The copies of a batch', () => {
     expect(copiesSharingTimes([copy(HOUR + 7), copy(HOUR, HOUR + 7)], new Set())).to.deep.equal([1]);
   });
 
-  it('have salts of their own', () => {
+  it('have separate salts', () => {
     expect(repeatsSalt([salted('a', 'b'), salted('c')])).to.equal(false);
     expect(repeatsSalt([salted('a', 'b'), salted('b')])).to.equal(true);
     expect(repeatsSalt([salted('a', 'a'), salted()])).to.equal(true);
   });
 
-  it('lie anywhere in the list, in no order', () => {
+  it('have entries anywhere in the list, in no order', () => {
     const none = [[5], [9000, 4], [4, 9000, 17, 5200, 80, 6100], [1, 2000, 4000, 6000, 8000]];
     for (const indices of none) expect(linkingIndexPattern(indices, 10_000), String(indices)).to.equal(undefined);
     expect(linkingIndexPattern([7, 7], 10_000)).to.equal('the same index');
@@ -117,7 +117,7 @@ describe('The copies of a batch', () => {
   });
 });
 
-describe('A batch that could be linked', () => {
+describe('linkable batch', () => {
   afterEach(() => sinon.restore());
 
   const claims = { given_name: 'Ada' };
@@ -133,7 +133,7 @@ describe('A batch that could be linked', () => {
     ['an mdoc', anMdoc(), { [MDL_NAMESPACE]: { given_name: 'Ada' } }],
   ] as const;
   for (const [what, configuration, held] of kinds) {
-    it(`by its salts is not issued: ${what}`, async () => {
+    it(`is not issued with linkable salts: ${what}`, async () => {
       const { factory, chain } = await aFactory();
       const make = () => outcome(factory.create(aView(chain), configuration, held, keys(2)));
       expect(await make()).to.equal(2);
@@ -144,7 +144,7 @@ describe('A batch that could be linked', () => {
     });
   }
 
-  it('by the second of its end has it drawn again, and is not issued where that does not help', async () => {
+  it('is drawn again with expiry times in order, and not issued if that does not help', async () => {
     const { factory, chain } = await aFactory();
     const configuration = aConfiguration({ lifeTime: 1210 });
     const ends = async (count: number) =>
@@ -181,7 +181,7 @@ describe('A batch that could be linked', () => {
     }
   });
 
-  it('because it lives for minutes is issued where no policy forbids it, and warned of', async () => {
+  it('with a lifetime of minutes is issued if no policy forbids it, with a warning', async () => {
     const { factory, chain } = await aFactory();
     const minute = aConfiguration({ lifeTime: 60 });
     expect(await outcome(factory.create(aView(chain), minute, claims, keys(20)))).to.equal(20);
@@ -206,7 +206,7 @@ const body = (options: readonly object[], changes: object = {}) => ({
 const without = (option: object, name: string) => ({ ...option, [name]: undefined });
 const OPTION = 'credentialReusePolicy.options.0';
 
-describe('A reuse policy', () => {
+describe('reuse policy', () => {
   const ONCE = { details: ['once_only'], batch_size: 10, reissue_trigger_unused: 2 };
   const LIMITED = { details: ['limited_time'], reissue_trigger_lifetime_left: 3600 };
 
@@ -235,7 +235,7 @@ describe('A reuse policy', () => {
     ['a method twice in one option', body([{ ...ONCE, details: ['once_only', 'once_only'] }]), 'credentialReusePolicy.options'],
     ['no option', body([]), 'credentialReusePolicy.options'],
     ['another policy', body([], { credentialReusePolicy: { id: 'other', options: [ONCE] } }), 'credentialReusePolicy.id'],
-    ['a method that nobody knows', body([{ ...ONCE, details: ['twice'] }]), `${OPTION}.details.0`],
+    ['a method that is unknown', body([{ ...ONCE, details: ['twice'] }]), `${OPTION}.details.0`],
     ['an old spelling', body([{ ...LIMITED, details: ['limited-time'] }]), `${OPTION}.details.0`],
     ['a batch of one', body([{ ...ONCE, batch_size: 1, reissue_trigger_unused: 0 }]), `${OPTION}.batch_size`],
     ['a batch without a size', body([without(ONCE, 'batch_size')]), `${OPTION}.batch_size`],
@@ -251,7 +251,7 @@ describe('A reuse policy', () => {
     ['an end of what has none', body([LIMITED], { lifeTime: null }), `${OPTION}.reissue_trigger_lifetime_left`],
     ['copies that no key tells apart', body([ONCE], { keyBinding: false }), `${OPTION}.batch_size`],
     ['copies whose ends lie together', body([ONCE], { lifeTime: 1209 }), `${OPTION}.batch_size`],
-    ['another member', body([{ ...ONCE, more: 1 }]), OPTION],
+    ['another property', body([{ ...ONCE, more: 1 }]), OPTION],
   ];
   for (const [what, document, path] of bad) {
     it(`cannot be ${what}`, () => {
@@ -299,7 +299,7 @@ function digests(value: Json, at = '', found: Record<string, number> = {}): Reco
   return found;
 }
 
-describe('The number of digests', () => {
+describe('number of digests', () => {
   const prepared = (claims: JsonObject, frame: JsonObject = FRAME, schema: JsonObject = SCHEMA) =>
     prepareSdJwt({
       header: { alg: 'ES256' },
@@ -322,7 +322,7 @@ describe('The number of digests', () => {
     expect(numbers({ title: null, languages: [] })).to.deep.equal(all);
   });
 
-  it('is the same within what is disclosed', () => {
+  it('is the same within a disclosed object', () => {
     const address = (flat: object) =>
       disclosed({ ...WHOLE, address: { street: 'Main Street', ...flat } }).find(([, name]) => name === 'address');
     expect(address({})[2]._sd).to.have.length(2);

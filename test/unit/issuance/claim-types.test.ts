@@ -18,7 +18,7 @@ const configOf = (namespace: string, changes: Partial<CredentialConfig> = {}): C
   ...changes,
 });
 
-describe('Types of mdoc elements', () => {
+describe('mdoc element types', () => {
   const MDL = 'org.iso.18013.5.1';
   const AAMVA = `${MDL}.aamva`;
 
@@ -69,7 +69,7 @@ describe('Types of mdoc elements', () => {
     });
   }
 
-  it('names the namespace of claims by namespace, and the expected type with its source', () => {
+  it('are reported with the namespace of the claim, and the expected type with its source', () => {
     const claimsByNamespace = { [MDL]: { height: 180.5 } };
     const config = configOf(MDL, { claimsByNamespace });
     expect(findConfigurationProblems({ config, keyBinding: true })).to.deep.equal([
@@ -77,7 +77,7 @@ describe('Types of mdoc elements', () => {
     ]);
   });
 
-  it('accepts dates, images, other elements and other namespaces', () => {
+  it('allow dates, images, other elements and other namespaces', () => {
     const right: JsonObject = {
       [MDL]: {
         birth_date: '1990-01-01',
@@ -95,7 +95,7 @@ describe('Types of mdoc elements', () => {
   });
 });
 
-describe('Types of claims of the SD-JWT PID', () => {
+describe('claim types of the SD-JWT PID', () => {
   const wrong: readonly (readonly [name: string, value: Json, path?: string])[] = [
     ['birthdate', '1990-02-30'],
     ['birthdate', 19_900_101],
@@ -125,9 +125,9 @@ describe('Types of claims of the SD-JWT PID', () => {
   }
 });
 
-describe('The catalogue of credential types', () => {
+describe('credential type catalogue', () => {
   for (const kind of CATALOGUE) {
-    it(`has examples of the right types: ${kind.title}`, () => {
+    it(`has examples with valid types: ${kind.title}`, () => {
       for (const { path, example } of kind.claims) {
         const value = [...path].reverse().reduce((inner, name) => ({ [name]: inner }), example as Json);
         const claims = value as JsonObject;
@@ -153,7 +153,7 @@ const described = (...namespaces: string[]): Partial<CredentialConfig> => ({
 });
 const ADA = { family_name: 'Lovelace' };
 
-describe('Claims of an mdoc', () => {
+describe('mdoc claims', () => {
   const AAMVA = 'org.iso.18013.5.1.aamva';
 
   const placed: [string, Partial<CredentialConfig>, JsonObject, JsonObject][] = [
@@ -169,7 +169,7 @@ describe('Claims of an mdoc', () => {
     ['by namespaces, one of them empty', described(AAMVA), { [MDL_NAMESPACE]: ADA, [AAMVA]: {} }, { [MDL_NAMESPACE]: ADA }],
   ];
   const unreadable: readonly [string, JsonObject, RegExp][] = [
-    ['larger than a presentation', { portrait: 'A'.repeat(1_600_000) }, /at most 1409024/],
+    ['larger than a presentation', { portrait: 'A'.repeat(1_600_000) }, /the maximum is 1409024/],
     ['in too many elements', Object.fromEntries(Array.from({ length: 4_901 }, (_, n) => [`e${n}`, 1])), /at most 4900/],
     ['an element of too many items', { list: Array(10_000).fill(1) }, /list.*at most 10000/],
     ['of a name that is too long', { ['n'.repeat(257)]: 1 }, /name that is too long/],
@@ -199,17 +199,17 @@ describe('Claims of an mdoc', () => {
     ['an empty namespace alone', {}, { [MDL_NAMESPACE]: {} }, ''],
     ['elements beside a namespace', {}, { [MDL_NAMESPACE]: ADA, sex: 1 }, '.sex'],
     ['a namespace that nobody named beside one', {}, { [MDL_NAMESPACE]: ADA, [AAMVA]: ADA }, `.${AAMVA}`],
-    ['a namespace that is no object', {}, { [MDL_NAMESPACE]: 'Ada' }, `.${MDL_NAMESPACE}`],
+    ['a namespace that is not an object', {}, { [MDL_NAMESPACE]: 'Ada' }, `.${MDL_NAMESPACE}`],
     ['a namespace that nobody named', {}, { [AAMVA]: ADA }, `.${AAMVA}`],
     ['flat ones for several namespaces', named(AAMVA, 'other.1'), ADA, ''],
     ['flat ones for several described namespaces', described(AAMVA, 'other.1'), ADA, ''],
-    ['a date that is none', {}, { birth_date: '30.02.1984' }, '.birth_date'],
-    ['a date that is none, by namespace', {}, { [MDL_NAMESPACE]: { birth_date: 'x' } }, `.${MDL_NAMESPACE}.birth_date`], // biome-ignore format: one case
-    ['a portrait that is none', {}, { portrait: 'no image' }, '.portrait'],
-    ['a nested date that is none', {}, { driving_privileges: [{ issue_date: 'x' }] }, '.driving_privileges.0.issue_date'], // biome-ignore format: one case
+    ['a date that is invalid', {}, { birth_date: '30.02.1984' }, '.birth_date'],
+    ['a date that is invalid, by namespace', {}, { [MDL_NAMESPACE]: { birth_date: 'x' } }, `.${MDL_NAMESPACE}.birth_date`], // biome-ignore format: one case
+    ['a portrait that is invalid', {}, { portrait: 'no image' }, '.portrait'],
+    ['a nested date that is invalid', {}, { driving_privileges: [{ issue_date: 'x' }] }, '.driving_privileges.0.issue_date'], // biome-ignore format: one case
   ];
   for (const [what, config, claims, path] of refused) {
-    it(`are refused for ${what}, at the place`, () => {
+    it(`are rejected for ${what}, with their path`, () => {
       expect(findMdocProblems(aConfig(config), claims).map((fault) => fault.path)).to.deep.equal([path]);
     });
   }
@@ -234,7 +234,7 @@ const SCHEMA: JsonObject = {
 };
 const JPEG = '/9j/4AAQSkZJRg==';
 
-describe('A claim that is bytes by its schema', () => {
+describe('claim that the schema defines as bytes', () => {
   const converted = (claims: JsonObject) => withDataUris(claims, SCHEMA);
   const CASES: [string, string, Json, Json][] = [
     ['base64', 'picture', JPEG, `data:image/jpeg;base64,${JPEG}`],
@@ -242,13 +242,13 @@ describe('A claim that is bytes by its schema', () => {
     ['base64url without padding', 'picture', '_9j_4AAQSkZJRg', `data:image/jpeg;base64,${JPEG}`],
     ['no media type', 'scan', 'AAEC', 'data:application/octet-stream;base64,AAEC'],
     ['a media type with parameters', 'note', 'AAEC', 'data:text/plain;charset=utf-8;base64,AAEC'],
-    ['a media type that is none', 'odd', 'AAEC', 'data:application/octet-stream;base64,AAEC'],
+    ['a media type that is invalid', 'odd', 'AAEC', 'data:application/octet-stream;base64,AAEC'],
     ['a data URI', 'picture', 'data:image/png;base64,AAEC', 'data:image/png;base64,AAEC'],
     ['a data URI without type', 'picture', 'data:,a%20b', 'data:,a%20b'],
     ['a data URI of text', 'picture', 'data:image/svg+xml;charset=utf-8,%3Csvg/%3E', 'data:image/svg+xml;charset=utf-8,%3Csvg/%3E'], // biome-ignore format: one case
     ['a reference', 'named', 'AAEC', 'data:image/jpeg;base64,AAEC'],
     ['entries of an array', 'list', ['AAEC', 'AAEC'], ['AAEC', 'data:image/jpeg;base64,AAEC']],
-    ['members of an object', 'holder', { face: 'AAEC' }, { face: 'data:image/jpeg;base64,AAEC' }],
+    ['properties of an object', 'holder', { face: 'AAEC' }, { face: 'data:image/jpeg;base64,AAEC' }],
     ['another claim', 'text', 'AAEC', 'AAEC'],
     ['another encoding', 'hex', '00ff', '00ff'],
     ['a reference that leads in a circle', 'circle', 'AAEC', 'AAEC'],
@@ -256,7 +256,7 @@ describe('A claim that is bytes by its schema', () => {
     ['a claim that the schema does not know', 'other', 'AAEC', 'AAEC'],
   ];
   for (const [what, name, given, issued] of CASES) {
-    it(`is issued as a data URI, or as it is: ${what}`, () => {
+    it(`is issued as a data URI, or unchanged: ${what}`, () => {
       expect(findBinaryProblems({ [name]: given }, SCHEMA)).to.deep.equal([]);
       expect(converted({ [name]: given, stays: 1 })).to.deep.equal({ [name]: issued, stays: 1 });
     });
@@ -273,10 +273,10 @@ describe('A claim that is bytes by its schema', () => {
     ['a data URI of base64 that is cut', { picture: 'data:image/png;base64,AAECA' }, '.picture'],
     ['a data URI with spaces', { picture: 'data:,a b' }, '.picture'],
     ['one entry', { list: ['x', 'AAEC', 'a face'] }, '.list.2'],
-    ['one member', { holder: { face: 'a face' } }, '.holder.face'],
+    ['one property', { holder: { face: 'a face' } }, '.holder.face'],
   ];
   for (const [what, claims, path] of REFUSED) {
-    it(`is refused at its path: ${what}`, () => {
+    it(`is rejected with its path: ${what}`, () => {
       const faults = findBinaryProblems(claims, SCHEMA);
       expect(faults.map((fault) => fault.path)).to.deep.equal([path]);
       expect(JSON.stringify(faults), 'no value in words').to.not.include('a face').and.not.include('AAE');

@@ -30,7 +30,7 @@ const CLOSED = { ...OPEN, additionalProperties: false };
 const STATIC = { name: 'Ada', address: { street: 'Main Street 1' }, list: [{ a: 1 }, 'b'] };
 const LIST = { type: 'object', properties: { list: { type: 'array', maxItems: 2, items: OPEN } } };
 
-describe('A credential configuration', () => {
+describe('credential configuration', () => {
   const SD_JWT = { config: { format: 'dc+sd-jwt', display: DISPLAY }, vct: 'urn:card:1' };
   const framed = (disclosureFrame: object, schema?: object) => ({ ...SD_JWT, disclosureFrame, schema });
   const ofClaims = (disclosureFrame: object) => ({ ...SD_JWT, disclosureFrame, claims: STATIC });
@@ -108,8 +108,8 @@ describe('A credential configuration', () => {
     ['a position before the first', described(['list', -1]), 'config.claims.0.path'],
     ['a claim that is described twice', described(['name'], ['name']), 'config.claims.1.path'],
     ['all entries of an array and one of them', described(['list', null], ['list', 0]), 'config.claims.1.path'],
-    ['all entries of what has members', described(['list', null], ['list', 'a']), 'config.claims.1.path'],
-    ['an entry of what has members', described(['list', 0], ['list', 'a']), 'config.claims.1.path'],
+    ['all entries of what has properties', described(['list', null], ['list', 'a']), 'config.claims.1.path'],
+    ['an entry of what has properties', described(['list', 0], ['list', 'a']), 'config.claims.1.path'],
     ['entries of an array that are of two kinds', described(['list', 0, 'a'], ['list', 1, 0]), 'config.claims.1.path'],
     ['a type of proof twice', { ...SD_JWT, proofTypes: ['jwt', 'jwt'] }, 'proofTypes'],
     ['one active set of what nobody can revoke', { ...SD_JWT, oneActiveSet: true }, 'oneActiveSet'],
@@ -139,9 +139,9 @@ describe('A credential configuration', () => {
     ]),
     ['a frame that names what the schema excludes', framed({ _sd: ['nmae'] }, CLOSED), 'disclosureFrame._sd'],
     ['a frame below what the schema excludes', framed({ nmae: { _sd: ['a'] } }, CLOSED), 'disclosureFrame'],
-    ['a frame for members of a text', framed({ name: { _sd: ['a'] } }, OPEN), 'disclosureFrame.name._sd'],
-    ['a frame below members of a text', framed({ name: { first: { _sd: ['a'] } } }, OPEN), 'disclosureFrame.name'],
-    ['a frame for members of an array', framed({ list: { name: { _sd: ['x'] } } }, LIST), 'disclosureFrame.list'],
+    ['a frame for properties of a text', framed({ name: { _sd: ['a'] } }, OPEN), 'disclosureFrame.name._sd'],
+    ['a frame below properties of a text', framed({ name: { first: { _sd: ['a'] } } }, OPEN), 'disclosureFrame.name'],
+    ['a frame for elements of an array', framed({ list: { name: { _sd: ['x'] } } }, LIST), 'disclosureFrame.list'],
     [
       'a frame that names what the schema never allows',
       framed({ _sd: ['never'] }, { properties: { never: false } }),
@@ -173,13 +173,13 @@ describe('A credential configuration', () => {
     ['claims of another shape than the frame', { ...framed({ name: { _sd: ['a'] } }), claims: { name: 'Ada' } }, 'claims.name'], // biome-ignore format: one case
     ['claims with a name of the format', { ...SD_JWT, claims: { a: { '...': 1 } } }, 'claims.a....'],
     ['claims that the protocol sets', { ...SD_JWT, claims: { 'vct#integrity': 'x' } }, 'claims.vct#integrity'],
-    ['a hash that is none', { ...SD_JWT, vct: { 'extends#integrity': 'md5-x' } }, 'vct.extends#integrity'],
+    ['a hash that is invalid', { ...SD_JWT, vct: { 'extends#integrity': 'md5-x' } }, 'vct.extends#integrity'],
   ];
   for (const [what, body, path] of refused) {
-    it(`is refused for ${what}`, () => expect(faultyPaths(body)).to.deep.equal([path]));
+    it(`is rejected for ${what}`, () => expect(faultyPaths(body)).to.deep.equal([path]));
   }
 
-  it('is refused for a book of unknown names without telling them all', () => {
+  it('is rejected for thousands of unknown names without listing them all', () => {
     const names = Array.from({ length: 5_000 }, (_, index) => `member-${index}`);
     const claims = Object.fromEntries(names.map((name) => [name, 1]));
     const frame = { ...framed({ _sd: names.map((name) => `${name}-x`) }), claims };
@@ -189,14 +189,14 @@ describe('A credential configuration', () => {
   const messages = (body: object) =>
     CredentialConfigurationBody.safeParse({ id: 'card', ...body }).error?.issues.map(({ message }) => message);
 
-  it('is refused with the claim that the frame means, if any is near', () => {
-    expect(messages(ofClaims({ _sd: ['nmae'] }))).to.deep.equal(['no claim of this configuration is called "nmae"; did you mean name?']);
+  it('is rejected with a suggestion for a misspelt claim in the frame', () => {
+    expect(messages(ofClaims({ _sd: ['nmae'] }))).to.deep.equal(['the configuration has no claim "nmae"; did you mean name?']);
     expect(messages(ofClaims({ _sd: ['zzzzzzzz'] }))).to.deep.equal([
-      'no claim of this configuration is called "zzzzzzzz"; name it in schema.properties, config.claims or claims',
+      'the configuration has no claim "zzzzzzzz"; name it in schema.properties, config.claims or claims',
     ]);
   });
 
-  it('reports once which claims its schema rules out, and which properties are no objects', () => {
+  it('reports once which claims its schema excludes, and which properties are not objects', () => {
     const closed = { ...framed({ _sd: ['nmae'] }, CLOSED), claims: { name: 'Ada' } };
     expect(messages(closed)).to.deep.equal(['the schema has no place for "nmae"']);
     const misfit = { ...ofClaims({ address: { _sd: ['zip'] } }), schema: { properties: { address: TEXT } } };
@@ -204,15 +204,15 @@ describe('A credential configuration', () => {
     expect(messages(framed({ name: { _sd: ['a'] } }, OPEN))).to.deep.equal(['by the schema this is not an object']);
   });
 
-  it('names the supported algorithms if it declares others', () => {
-    expect(messages(stating(SD_JWT, [], ['RS256']))?.[0]).to.match(/that is ES256, ES384, ES512, EdDSA$/);
-    expect(messages(stating(MDOC, [], [-257]))?.[0]).to.match(/that is ES256, -7, -9, ES384/);
+  it('reports the supported algorithms if it declares others', () => {
+    expect(messages(stating(SD_JWT, [], ['RS256']))?.[0]).to.match(/use ES256, ES384, ES512, EdDSA$/);
+    expect(messages(stating(MDOC, [], [-257]))?.[0]).to.match(/use ES256, -7, -9, ES384/);
     const [config] = [{ format: 'dc+sd-jwt', credential_signing_alg_values_supported: ['ES256'] }];
     const told = (...given: Parameters<typeof findOtherAlgorithmProblems>) =>
       findOtherAlgorithmProblems(...given).map(({ message }) => message);
     expect(told(config, 'ES256')).to.deep.equal([]);
-    expect(told(config, 'ES384')).to.deep.equal(['"ES256" is not how it is signed; that is ES384']);
-    expect(told(config, undefined)).to.deep.equal(['no key signs this credential yet']);
+    expect(told(config, 'ES384')).to.deep.equal(['"ES256" is not the algorithm of its key; use ES384']);
+    expect(told(config, undefined)).to.deep.equal(['this credential has no signing key yet']);
   });
 
   it('accepts both types of proof for attested keys, and only the JWT otherwise', () => {
@@ -222,12 +222,12 @@ describe('A credential configuration', () => {
     }
   });
 
-  it('is bound to a key and proves it with a JWT by default', () => {
+  it('is bound to a key by default, which is proven with a JWT', () => {
     expect(aConfiguration()).to.include({ keyBinding: true, statusManagement: false });
   });
 });
 
-describe('Mandatory claims', () => {
+describe('mandatory claims', () => {
   const mandatory = (...all: (string | number | null)[][]) => ({
     format: 'dc+sd-jwt' as const,
     display: DISPLAY,
@@ -253,7 +253,7 @@ describe('Mandatory claims', () => {
     ['toString'],
   ]) {
     // biome-ignore format: one list
-    it(`are missed at ${JSON.stringify(path)}`, () => {
+    it(`are reported as missing at ${JSON.stringify(path)}`, () => {
       expect(findMissingClaims(mandatory(path), CLAIMS).map((fault) => fault.path)).to.deep.equal([`.${path.join('.')}`]);
     });
   }
@@ -294,7 +294,7 @@ const HARMFUL = [
   'data:image/svg+xml,%3Csvg%',
 ];
 
-describe('An address that wallets and browsers show', () => {
+describe('address that wallets and browsers show', () => {
   const SD_JWT = { id: 'card', config: { format: 'dc+sd-jwt', display: [{ name: 'Card' }] }, vct: 'urn:card:1' };
   const shown = (display: object) => ({ ...SD_JWT, config: { ...SD_JWT.config, display: [{ name: 'Card', ...display }] } });
   const typed = (vct: object | string) => ({ ...SD_JWT, vct });
@@ -313,14 +313,14 @@ describe('An address that wallets and browsers show', () => {
   };
 
   for (const [place, isTaken] of Object.entries(PLACES)) {
-    for (const uri of IMAGES) it(`is taken as ${place}: ${uri}`, () => expect(isTaken(uri)).to.equal(true));
+    for (const uri of IMAGES) it(`is accepted as ${place}: ${uri}`, () => expect(isTaken(uri)).to.equal(true));
     for (const uri of HARMFUL) {
-      it(`is refused as ${place}: ${JSON.stringify(uri)}`, () => expect(isTaken(uri)).to.equal(false));
+      it(`is rejected as ${place}: ${JSON.stringify(uri)}`, () => expect(isTaken(uri)).to.equal(false));
     }
   }
 
   for (const uri of ['javascript:alert(1)', 'JAVASCRIPT:x', ' data:text/html,x', 'file:///x', 'vbscript:x']) {
-    it(`is no name of a type, no schema and no identifier of a list: ${uri}`, () => {
+    it(`is rejected as a type name, a schema and an identifier of a list: ${uri}`, () => {
       for (const vct of [uri, { vct: uri }, { extends: uri }, { schema_uri: uri }]) {
         expect(CredentialConfigurationBody.safeParse(typed(vct)).success, JSON.stringify(vct)).to.equal(false);
       }
@@ -330,7 +330,7 @@ describe('An address that wallets and browsers show', () => {
     });
   }
 
-  it('is stored in the form in which browsers send it', () => {
+  it('is stored in the form that browsers send', () => {
     const uri = 'https://acme.example/logo für alle.png';
     const { display } = IssuanceConfigurationBody.parse({ display: [{ name: 'Acme', logo: { uri } }] });
     expect(display[0]?.logo?.uri).to.equal('https://acme.example/logo%20f%C3%BCr%20alle.png');
@@ -377,7 +377,7 @@ describe('An address that wallets and browsers show', () => {
     for (const text of [metadata, type]) expect(text).not.to.include('a|b').and.not.to.include('logo.png');
   });
 
-  it('is read as it was stored by an earlier release', () => {
+  it('is returned as it was stored by an earlier release', () => {
     const times = { id: 'default', createdAt: new Date(0), updatedAt: new Date(0) } as const;
     const display = [{ name: 'Acme', logo: { uri: 'javascript:alert(1)' } }];
     const { walletProviders: _later, ...known } = defaultIssuance('Acme');

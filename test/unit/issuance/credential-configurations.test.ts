@@ -66,7 +66,7 @@ describe('The credential configurations of a tenant', () => {
     expect(findings, 'an SD-JWT VC without lifeTime does not expire').to.equal(undefined);
   });
 
-  it('are listed in order of their ids; a restricted client sees its own', async () => {
+  it('are listed in order of their ids; a restricted client sees only its own', async () => {
     await put({ id: 'badge', config: { ...CONFIG, scope: 'badge' }, vct: 'urn:badge:1' });
     expect(await ids()).to.deep.equal(['badge', 'card']);
     expect(await ids(caller({ issuance: ['card'] }))).to.deep.equal(['card']);
@@ -102,18 +102,18 @@ describe('The credential configurations of a tenant', () => {
     expect(await endOf(update('card', { claimsWebhook: moved }))).to.match(/^invalid_input claimsWebhook/);
   });
 
-  it('may share a scope when they are of one type', async () => {
+  it('may share a scope when they have the same type', async () => {
     await put({ id: 'again' });
     expect(await ids()).to.deep.equal(['again', 'card']);
   });
 
-  it('go once', async () => {
+  it('are deleted once', async () => {
     await remove('card');
     expect(await ids()).to.deep.equal([]);
     expect(await endOf(remove('card'))).to.equal('not_found');
   });
 
-  it('require existing presentations; a restricted client may name its own, and unchanged ones', async () => {
+  it('require existing presentation configurations; a restricted client may name its own, and unchanged ones', async () => {
     expect(await put({ iaeActions: asking('age') })).to.deep.include({ iaeActions: asking('age') });
     const narrow = () => caller({ presentation: ['other'] });
     expect(await update('card', { iaeActions: asking('age') }, narrow())).to.include({ id: 'card' });
@@ -123,7 +123,7 @@ describe('The credential configurations of a tenant', () => {
     );
   });
 
-  it('name a presentation with a role for presentations alone, unless it was named there', async () => {
+  it('name a presentation configuration only with a role for presentations, unless it was named before', async () => {
     const issuer = () => caller({ roles: ['issuance:manage', 'clients:manage', 'registrar:manage'] });
     const asked = { iaeActions: asking('age') };
     expect(await endOf(put(asked, issuer()))).to.equal('forbidden');
@@ -189,7 +189,7 @@ describe('The credential configurations of a tenant', () => {
       });
     }
 
-    it('are created with their own names under the common key, and keep values of others', async () => {
+    it('are created with their own names under the shared key, and keep the values of others', async () => {
       const fresh = { id: 'new', config: { ...CONFIG, scope: 'new' }, vct: 'urn:new' };
       expect(await put(fresh, mine())).to.include({ vct: 'urn:new' });
       await update('mine', { vct: 'urn:card:1', config: CONFIG, keyChainId: 'theirs' });
@@ -199,19 +199,19 @@ describe('The credential configurations of a tenant', () => {
 
   const notTheirs = () => caller({ issuance: ['other'] });
   const refusals: [string, () => Promise<unknown>, string][] = [
-    ['a look at nothing', () => get('nothing'), 'not_found'],
-    ['a look at what the client may not use', () => get('card', notTheirs()), 'not_found'],
+    ['a read of an unknown id', () => get('nothing'), 'not_found'],
+    ['a read of what the client may not use', () => get('card', notTheirs()), 'not_found'],
     ['a new one that the client may not use', () => put({ id: 'new' }, notTheirs()), 'forbidden'],
-    ['a change of nothing', () => update('nothing', { lifeTime: 60 }), 'not_found'],
+    ['a change of an unknown id', () => update('nothing', { lifeTime: 60 }), 'not_found'],
     ['a change of what the client may not use', () => update('card', {}, notTheirs()), 'not_found'],
     ['a change of the id', () => update('card', { id: 'other' }), 'invalid_input id'],
     ['a change that makes it invalid', () => update('card', { lifeTime: 1 }), 'invalid_input lifeTime'],
     ['a change to no type at all', () => update('card', { config: null }), 'invalid_input config'],
-    ['the removal of nothing', () => remove('nothing'), 'not_found'],
+    ['the removal of an unknown id', () => remove('nothing'), 'not_found'],
     ['the removal of what the client may not use', () => remove('card', notTheirs()), 'not_found'],
     ['an unknown key chain', () => put({ keyChainId: 'nothing' }), 'invalid_input keyChainId'],
     ['a key chain for something else', () => put({ keyChainId: 'access' }), 'invalid_input keyChainId'],
-    ['a schema that is none', () => put({ schema: { type: 'nonsense' } }), 'invalid_input schema'],
+    ['a schema that is invalid', () => put({ schema: { type: 'nonsense' } }), 'invalid_input schema'],
     [
       'a claims webhook at an address that may not be called',
       () => put({ claims: null, claimsWebhook: { url: 'https://db.internal/' } }),
@@ -236,7 +236,7 @@ describe('The credential configurations of a tenant', () => {
     ],
   ];
   for (const [what, attempt, end] of refusals) {
-    it(`are not touched by ${what}: ${end}`, async () => {
+    it(`are not changed by ${what}: ${end}`, async () => {
       const before = await new ListCredentialConfigurations({}).execute(caller());
       expect(await endOf(attempt())).to.equal(end);
       expect(await new ListCredentialConfigurations({}).execute(caller())).to.deep.equal(before);
@@ -263,14 +263,14 @@ describe('The credential configurations of a tenant', () => {
       'disclosureFrame._sd',
     ],
     [
-      'with a colour that is none',
+      'with a colour that is invalid',
       { config: { ...FRAMED.config, display: [{ name: 'x', text_color: 'blue' }] } },
       'config.display.0.text_color',
     ],
     ['that live for a moment', { lifeTime: 59 }, 'lifeTime'],
     ['with claims of the protocol', { claims: { cnf: {} } }, 'claims.cnf'],
-    ['with a schema that is none', { schema: { type: 'nonsense' } }, 'schema'],
-    ['with a frame that is none', { disclosureFrame: { _sd: 'name' } }, 'disclosureFrame'],
+    ['with a schema that is invalid', { schema: { type: 'nonsense' } }, 'schema'],
+    ['with a frame that is invalid', { disclosureFrame: { _sd: 'name' } }, 'disclosureFrame'],
     ['with a webhook nowhere', { claimsWebhook: { url: 'nowhere' } }, 'claimsWebhook.url'],
     [
       'with a key in a header of ours',
@@ -278,12 +278,12 @@ describe('The credential configurations of a tenant', () => {
       'claimsWebhook.auth.config.headerName',
     ],
     [
-      'with a mask for a key that nobody knows',
+      'with a mask for a key that is unknown',
       { claimsWebhook: { url: 'https://x.example', auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } } },
       'claimsWebhook.auth.config.value',
     ],
     [
-      'with a mask for another key that nobody knows',
+      'with a mask for another key that is unknown',
       { notificationWebhook: { url: 'https://x.example', auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } } },
       'notificationWebhook.auth.config.value',
     ],
@@ -295,7 +295,7 @@ describe('The credential configurations of a tenant', () => {
     ],
   ];
   for (const [what, changes, path] of documents) {
-    it(`are not written ${what}, nor changed so`, async () => {
+    it(`are not written ${what}, neither created nor changed`, async () => {
       await put(FRAMED);
       const before = await new ListCredentialConfigurations({}).execute(caller());
       const write = async () =>

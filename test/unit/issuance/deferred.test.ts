@@ -70,7 +70,7 @@ describe('RetrieveDeferred', () => {
     expect(await endOf(fetch(promised))).to.equal('invalid_transaction_id');
   });
 
-  it('returns one credential by name in the older form', async () => {
+  it('returns one credential by name in the former format', async () => {
     const { token, id } = await ready();
     const { text } = await get(token, id);
     const body = JSON.parse(text) as Issued & { credential: string };
@@ -179,7 +179,7 @@ describe('RetrieveDeferred', () => {
     ],
   ];
   for (const [what, code, ask] of refusals) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       expect(await endOf(ask())).to.equal(code);
     });
   }
@@ -238,7 +238,7 @@ describe('DecideDeferred', () => {
   };
   const CLAIMS = { claims: { name: 'Grace' } };
 
-  it('signs claims for each key that was proven, and puts that on record', async () => {
+  it('signs claims for each proven key, and records the credentials', async () => {
     const { id, session, keys } = await promise();
     const completed = await decide.complete(caller, id, CLAIMS);
     const payloads = completed.credentials?.map((credential) => decode(credential).payload) ?? [];
@@ -265,14 +265,14 @@ describe('DecideDeferred', () => {
     expect([status, outcome?.failure]).to.deep.equal(['failed', { code: 'deferred_failed', message: 'no such person' }]);
   });
 
-  it('is written to the audit log', async () => {
+  it('writes an entry to the audit log', async () => {
     const { id } = await promise();
     await decide.complete(caller, id, CLAIMS);
     const entries = await world.store.forTenant(ACME, ({ audit }) => audit.list({ limit: 10 }));
     expect(entries.some((entry) => JSON.stringify(entry).includes(id))).to.equal(true);
   });
 
-  it('lists the newest first, of one session or of all, as far as the client may see', async () => {
+  it('lists the newest first, of one session or of all, within the rights of the client', async () => {
     const [one, other] = [await promise(), await promise()];
     const ids = (list: readonly { readonly id: string }[]) => list.map(({ id }) => id);
     expect(ids(await decide.list(caller))).to.include.members([one.id, other.id]);
@@ -321,7 +321,7 @@ describe('DecideDeferred', () => {
     ],
   ];
   for (const [what, code, ask] of refusals) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       expect(await endOf(ask())).to.equal(code);
     });
   }
@@ -334,13 +334,13 @@ describe('DecideDeferred', () => {
     expect((await world.stored(session)).batches).to.deep.equal([]);
   });
 
-  it('refuses to complete a credential whose configuration was removed', async () => {
+  it('rejects the completion of a credential whose configuration was removed', async () => {
     const { id } = await promise();
     await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('later'), { by: 'system' });
     expect(await endOf(decide.complete(await world.caller(), id, CLAIMS))).to.equal('conflict');
   });
 
-  it('accepts one of three ways to complete', () => {
+  it('accepts exactly one of three ways to complete', () => {
     const bodies = [CLAIMS, { credential: 'a' }, { credentials: ['a'] }, {}, { ...CLAIMS, credential: 'a' }];
     const good = bodies.map((body) => DeferredCompletion.safeParse(body).success);
     expect(good).to.deep.equal([true, true, true, false, false]);

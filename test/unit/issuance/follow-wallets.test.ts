@@ -14,7 +14,7 @@ import { AttestedWallet, anOffer, endOf, failureOf, WalletWorld } from '../walle
 
 const DAY = 86_400;
 
-describe('Credentials that follow their wallet', () => {
+describe('credentials that follow their wallet', () => {
   let world: WalletWorld;
   let wallet: AttestedWallet;
   let follow: FollowWallets;
@@ -65,7 +65,7 @@ describe('Credentials that follow their wallet', () => {
   /** The list says that a copy is good for a minute. */
   const LATER = 90;
 
-  it('are revoked when it is, at the next fetch of the list', async () => {
+  it('are revoked with it, at the next fetch of the list', async () => {
     const [one, other] = [await issue(), await issue()];
     wallet.says = { client_status: { status: wallet.provider.status(4) } };
     const lasting = await issue();
@@ -77,7 +77,7 @@ describe('Credentials that follow their wallet', () => {
     expect(await run(2 * LATER), 'they follow nothing more').to.equal(0);
   });
 
-  it('are also revoked in a list that another process created meanwhile', async () => {
+  it('are also revoked in a list that another process created concurrently', async () => {
     const one = await issue();
     revoke(3);
     const behind = sinon.stub(TenantConfiguration.prototype, 'statusLists').resolves([]);
@@ -86,7 +86,7 @@ describe('Credentials that follow their wallet', () => {
     expect(await statusOf(one)).to.deep.equal([1]);
   });
 
-  it('stay revoked when the provider takes it back (ARF VCR_04)', async () => {
+  it('stay revoked when the provider reverses the revocation (ARF VCR_04)', async () => {
     const one = await issue();
     revoke(3);
     expect(await run(LATER)).to.equal(1);
@@ -98,7 +98,7 @@ describe('Credentials that follow their wallet', () => {
     expect(await statusOf(one)).to.deep.equal([1]);
   });
 
-  it('are all copies of a batch, and fall with the store of their keys', async () => {
+  it('are all revoked as copies of a batch, also by the key storage of their keys', async () => {
     await world.offers({ id: 'card', statusManagement: true, keyAttestationsRequired: {} });
     const keys = [newKey(), newKey(), newKey()];
     const status = { key_storage_status: { status: wallet.provider.status(8) } };
@@ -109,7 +109,7 @@ describe('Credentials that follow their wallet', () => {
     expect([await statusOf(batch), await statusOf(untouched)]).to.deep.equal([[1, 1, 1], [0]]);
   });
 
-  it('are unchanged while it is suspended, since revocation is permanent', async () => {
+  it('are unchanged while the wallet is suspended, since revocation is permanent', async () => {
     const one = await issue();
     revoke(3, 2);
     expect(await run(LATER)).to.equal(0);
@@ -172,7 +172,7 @@ describe('Credentials that follow their wallet', () => {
     expect(await statusOf(one)).to.deep.equal([1]);
   });
 
-  it('are followed while the provider has its old certificate and its new one, which signs its lists', async () => {
+  it('are followed while the provider has an old and a new certificate and signs its lists with the new one', async () => {
     const { root: old } = wallet.provider;
     const { name } = wallet.provider.entity();
     const listed = (certificates: readonly { readonly certificate: string }[], sequenceNumber: number) =>
@@ -214,7 +214,7 @@ describe('Credentials that follow their wallet', () => {
     expect(await statusOf(one)).to.deep.equal([0]);
   });
 
-  it('leave an audit entry, a note in their session and the call of a backend', async () => {
+  it('leave an audit entry, an annotation of their session and a webhook call', async () => {
     await world.offers({ ...{ id: 'card', statusManagement: true }, notificationWebhook: { url: 'https://shop.example/told' } });
     const one = await issue();
     revoke(3);
@@ -229,7 +229,7 @@ describe('Credentials that follow their wallet', () => {
         id: issued.notification_id,
         event: 'credential_revoked',
         credentialConfigurationId: 'card',
-        eventDescription: 'the wallet provider revoked the wallet or its key store',
+        eventDescription: 'the wallet provider revoked the wallet or its key storage',
       },
     });
     const { outcome, status } = await world.session(session);
@@ -242,7 +242,7 @@ describe('Credentials that follow their wallet', () => {
     expect(entry?.detail).to.include(session).and.to.include('"credentials","after":1');
   });
 
-  describe('where other systems subscribe to events', () => {
+  describe('when other systems subscribe to events', () => {
     const sent: RevocationNotice[] = [];
     const publisher = { isReady: true, publishRevocation: async (notice: RevocationNotice) => sent.push(notice) > 0 };
     const asPublisher = (changes: object = {}) => ({ ...publisher, ...changes }) as unknown as EventPublisher;
@@ -263,7 +263,7 @@ describe('Credentials that follow their wallet', () => {
       expect([sent.length, batchId.length > 10, at instanceof Date]).to.deep.equal([1, true, true]);
     });
 
-    it('wait for the broker, and their backend does not', async () => {
+    it('wait for the broker, but the webhook does not', async () => {
       const { session } = await fallen();
       expect(await tell.execute(asPublisher({ isReady: false }))).to.equal(1);
       expect((await world.session(session)).outcome?.revokedWithWallet).to.have.length(1);
@@ -293,7 +293,7 @@ describe('Credentials that follow their wallet', () => {
     expect(await tell.execute()).to.equal(1);
   });
 
-  it('do not follow if the configuration disables it, or if the wallet has no attestation', async () => {
+  it('do not follow the wallet if the configuration disables it, or if the wallet has no attestation', async () => {
     const lists = async () => (await world.store.maintenance.followedLists(ACME, 10)).length;
     await world.offers({ id: 'card', statusManagement: true, followWalletStatus: false });
     await issue();
@@ -331,7 +331,7 @@ describe('Credentials that follow their wallet', () => {
     for (const exp of expOf(await issue(await attested({})))) expect(exp).to.be.lessThan(soon);
   });
 
-  it('are not issued once it was revoked, although the access token lives', async () => {
+  it('are not issued after the revocation of the wallet, although the access token is valid', async () => {
     const token = await wallet.token(await anOffer(world));
     revoke(3);
     world.remoteStatusLists.clear(ACME);
@@ -370,7 +370,7 @@ describe('Credentials that follow their wallet', () => {
     expect(await statusOf(made as never)).to.deep.equal([1]);
   });
 
-  it('fall by the thousands in bounded steps', async () => {
+  it('are revoked by the thousands in bounded steps', async () => {
     const many = 450;
     for (let count = 0; count < 2; count++) await issue();
     const { session } = await issue();

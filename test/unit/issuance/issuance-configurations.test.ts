@@ -23,7 +23,7 @@ import { signXml, xmlList } from '../../support/xml-list.ts';
 import { ACME, type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
 import { anIssuance, DISPLAY, ISSUER } from './kit.ts';
 
-describe('An issuance configuration', () => {
+describe('issuance configuration', () => {
   it('that was stored without a new property has its default, and keeps its values', () => {
     const time = new Date('2026-01-01T00:00:00Z');
     const stored = {
@@ -38,7 +38,7 @@ describe('An issuance configuration', () => {
     expect(withDefaults(stored)).to.deep.include({ batchSize: 7, authServers: [], requestEncryption: 'optional' });
   });
 
-  it('follows its profile whatever is stored, including the chained server', () => {
+  it('follows its profile regardless of the stored values, including the chained server', () => {
     const upstream = { issuer: 'https://login.example', clientId: 'c' };
     const stored = (chainedAs: object | null) =>
       effectiveIssuance(
@@ -59,13 +59,13 @@ describe('An issuance configuration', () => {
     ['answers that are encrypted to nobody', { responseEncryption: 'required' }, 'responseEncryption'],
   ];
   for (const [what, changes, path] of faults) {
-    it(`is refused with ${what}`, () => {
+    it(`is rejected with ${what}`, () => {
       const { error } = IssuanceConfigurationBody.safeParse({ display: DISPLAY, ...changes });
       expect(error?.issues.map((issue) => issue.path.join('.'))).to.deep.equal([path]);
     });
   }
 
-  it('may have several clients, another server alone, and all encrypted', () => {
+  it('may have several clients, only an external server, and only encrypted messages', () => {
     const walletClients = [client, { ...client, client_id: 'other' }];
     const encrypted = { requestEncryption: 'required', responseEncryption: 'required' };
     const elsewhere = { authServers: ['https://as.example'], builtInAs: { enabled: false } };
@@ -97,18 +97,18 @@ describe('An issuance configuration', () => {
   });
 });
 
-describe('A wallet that is registered', () => {
+describe('registered wallet client', () => {
   const jwkOf = (key: object) => ({ client_id: 'wallet', jwks: { keys: [key] } });
   const takes = (key: object) => WalletClient.safeParse(jwkOf(key)).success;
   const { jwk } = newKey();
   const edwards = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
 
-  it('has keys for the algorithms that they name', () => {
+  it('has keys for its algorithms', () => {
     for (const key of [jwk, { ...jwk, alg: 'ES256', use: 'sig' }, edwards]) expect(takes(key)).to.equal(true);
     for (const alg of ['EdDSA', 'Ed25519']) expect(takes({ ...edwards, alg }), alg).to.equal(true);
   });
 
-  it('has no keys for others', () => {
+  it('has no keys for other algorithms', () => {
     for (const alg of ['EdDSA', 'Ed25519', 'ES384', 'none']) expect(takes({ ...jwk, alg }), alg).to.equal(false);
     for (const key of [
       { ...jwk, use: 'enc' },
@@ -120,7 +120,7 @@ describe('A wallet that is registered', () => {
   });
 });
 
-describe('A wallet provider that is registered', () => {
+describe('registered wallet provider', () => {
   let root: Certified;
   let leaf: Certified;
   let other: Certified;
@@ -141,7 +141,7 @@ describe('A wallet provider that is registered', () => {
     expect(found(root)).to.deep.equal(['https://wallet.example/cb']);
   });
 
-  it('has its names to itself, and no other ones', () => {
+  it('has unique names', () => {
     expect(found(other)).to.equal(undefined);
     expect(found(other, 'another wallet')).to.deep.equal([]);
   });
@@ -161,7 +161,7 @@ const BAD_KEYS: [string, object][] = [
 ];
 const WALLET = { client_id: 'wallet', jwks_uri: 'https://wallet.example/jwks' };
 
-describe('The issuance configuration of a tenant', () => {
+describe('issuance configuration of a tenant', () => {
   const DISPLAY = [{ name: 'Acme', locale: 'en' }];
 
   let world: AdministrationWorld;
@@ -192,7 +192,7 @@ describe('The issuance configuration of a tenant', () => {
     expect(await get()).to.deep.equal(replaced);
   });
 
-  it('keeps the secret of the upstream provider behind its placeholder, and only there', async () => {
+  it('keeps the secret of the upstream provider behind its placeholder only', async () => {
     await put({ chainedAs: { upstream: UPSTREAM } });
     const kept = await put({ chainedAs: { upstream: { ...UPSTREAM, clientSecret: '***' } } });
     expect(kept.chainedAs?.upstream).to.include(UPSTREAM);
@@ -265,7 +265,7 @@ describe('The issuance configuration of a tenant', () => {
       expect(calls, 'a list that is stored already').to.deep.equal([]);
     });
 
-    describe('of which one names issuers of credentials', () => {
+    describe('of which one names credential issuers', () => {
       const OWN = 'https://id.example/base/acme/trust-list/issuers';
       const WALLET_TYPE = 'http://uri.etsi.org/19602/SvcType/WalletSolution/Issuance';
       const signedList = (...types: string[]) => {
@@ -325,7 +325,7 @@ describe('The issuance configuration of a tenant', () => {
         expect(await endOf(issuing({ walletProviderTrustLists: [FIRST], batchSize: 3 }))).to.equal('done');
       });
     });
-    it('refuses lists that cannot be had, and lists of its own that are not there', async () => {
+    it('rejects lists that are unavailable, and missing lists of this service', async () => {
       served.delete(SECOND);
       expect(await endOf(issuing({ walletProviderTrustLists: [FIRST, SECOND] }))).to.equal('invalid_input walletProviderTrustLists.1');
       const own = 'https://id.example/base/acme/trust-list/w';
@@ -365,7 +365,7 @@ describe('The issuance configuration of a tenant', () => {
     ],
   ];
   for (const [what, changes, path] of refused) {
-    it(`is not ${what}, and is unchanged`, async () => {
+    it(`rejects ${what}, and is unchanged`, async () => {
       const before = await put({ batchSize: 3 });
       expect(await endOf(put(changes))).to.equal(`invalid_input ${path}`);
       expect(await stored()).to.deep.equal(before);
@@ -397,11 +397,11 @@ describe('The issuance configuration of a tenant', () => {
       'chainedAs.token.signingKeyId',
     ],
     [
-      'with the mask of a secret that nobody knows',
+      'with the mask of a secret that is unknown',
       { chainedAs: { upstream: { ...UPSTREAM, clientSecret: '***' } } },
       'chainedAs.upstream.clientSecret',
     ],
-    ['with a server that is no address', { authServers: ['as.example'] }, 'authServers.0'],
+    ['with a server that is not an address', { authServers: ['as.example'] }, 'authServers.0'],
     ['with a server that has a query', { authServers: ['https://as.example?a=b'] }, 'authServers.0'],
     ['with a server that has an empty fragment', { authServers: ['https://as.example/#'] }, 'authServers.0'],
     [
@@ -410,7 +410,11 @@ describe('The issuance configuration of a tenant', () => {
       'chainedAs.upstream.issuer',
     ],
     ['with a server twice', { authServers: ['https://a.example', 'https://a.example'] }, 'authServers'],
-    ['with a certificate that is none', { walletProviderTrustListCertificates: [PEM_OF_NOTHING] }, 'walletProviderTrustListCertificates.0'],
+    [
+      'with a certificate that is invalid',
+      { walletProviderTrustListCertificates: [PEM_OF_NOTHING] },
+      'walletProviderTrustListCertificates.0',
+    ],
     ['with a wallet without keys', { walletClients: [{ client_id: 'w' }] }, 'walletClients.0'],
     ...BAD_KEYS.map(([what, jwk]): [string, object, string] => [
       `with a wallet whose key ${what}`,

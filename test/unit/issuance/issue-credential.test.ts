@@ -58,14 +58,14 @@ describe('IssueCredential', () => {
     ['no access token', 'missing_token', header(undefined)],
     ['another scheme', 'missing_token', header('Basic YWJj')],
     ['an Authorization header of three words', 'invalid_token', header('DPoP one two')],
-    ['a token of nobody', 'invalid_token', header('DPoP abc')],
+    ['an unknown token', 'invalid_token', header('DPoP abc')],
     ['a bound token as a bearer token', 'invalid_token', async () => header(`Bearer ${token}`)()],
     ['a token whose signature is another one', 'invalid_token', () => header(`DPoP ${token.slice(0, -4)}AAAA`)()],
     ['no DPoP proof', 'invalid_dpop_proof', dpop(() => [])],
     ['a DPoP proof for another address', 'invalid_dpop_proof', dpop(() => [wallet.dpop('notification', { token })])],
     ['a DPoP proof for another token', 'invalid_dpop_proof', dpop(() => [wallet.dpop('credential', { token: 'x' })])],
     ['a DPoP proof of another key', 'invalid_token', dpop(() => [wallet.dpop('credential', { token, key: newKey() })])],
-    ['a DPoP nonce of somebody', 'use_dpop_nonce', dpop(() => [wallet.dpop('credential', { token, payload: { nonce: 'abc' } })])],
+    ['an unknown DPoP nonce', 'use_dpop_nonce', dpop(() => [wallet.dpop('credential', { token, payload: { nonce: 'abc' } })])],
   ];
   const bodies: readonly Refused[] = [
     ['a form', 'invalid_credential_request', () => wallet.wanting(token, {}, { contentType: 'application/x-www-form-urlencoded' })],
@@ -110,10 +110,10 @@ describe('IssueCredential', () => {
         return { jwt: [wallet.keyProof(nonce, {}, key), wallet.keyProof(nonce, {}, key)] };
       }),
     ],
-    ['a nonce of somebody', 'invalid_nonce', proofs(() => ({ jwt: [wallet.keyProof('abc')] }))],
+    ['an unknown nonce', 'invalid_nonce', proofs(() => ({ jwt: [wallet.keyProof('abc')] }))],
   ];
   for (const [what, code, ask] of callers) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       const before = await world.stored(offered.session.id);
       expect((await failureOf(execute(await ask()))).code).to.equal(code);
       expect(await world.stored(offered.session.id), 'what is stored').to.deep.equal(before);
@@ -134,7 +134,7 @@ describe('IssueCredential', () => {
     });
   }
 
-  it('issues with the token that was refused so often, and completes the session with the last credential', async () => {
+  it('issues with a token that was rejected repeatedly, and completes the session with the last credential', async () => {
     const { credentials, notification_id: id } = await wallet.issue(token);
     const { session, batches } = await world.stored(offered.session.id);
     expect(credentials).to.have.length(1);
@@ -156,7 +156,7 @@ describe('IssueCredential', () => {
     expect((await world.session(single.session.id)).status).to.equal('completed');
   });
 
-  it('issues one credential for each proven key, each with a status entry of its own', async () => {
+  it('issues one credential for each proven key, each with its own status entry', async () => {
     const { session, code } = await anOffer(world, { credentialConfigurationIds: ['listed'] });
     const nonce = await wallet.nonce();
     const keys = [newKey(), newKey()];
@@ -184,13 +184,13 @@ describe('IssueCredential', () => {
     expect(await endOf(execute(byConfiguration))).to.equal('insufficient_scope');
   });
 
-  it('is not found at an unknown tenant', async () => {
+  it('fails for an unknown tenant', async () => {
     expect(await endOf(execute(await wallet.wanting(token), 'nobody' as TenantId))).to.equal('not_found');
   });
 });
 
 /** One request each, whose offer, grant and proofs are its own. */
-describe('A credential request', () => {
+describe('credential request', () => {
   let world: WalletWorld;
   let wallet: Wallet;
 
@@ -211,7 +211,7 @@ describe('A credential request', () => {
   const moved = (session: Session, to: Session['status']) =>
     world.store.commit(ACME, { session: { id: session.id, anytime: ['active'], to } }, world.clock.now());
 
-  it('costs one commit and no read while all is remembered', async () => {
+  it('needs one commit and no read while all data are cached', async () => {
     const { request } = await ready();
     await world.caller();
     const [read, commit] = [sinon.spy(world.store, 'read'), sinon.spy(world.store, 'commit')];
@@ -235,7 +235,7 @@ describe('A credential request', () => {
     expect((await world.stored(offered.session.id)).batches).to.have.length(1);
   });
 
-  it('is refused for a configuration that another process removed', async () => {
+  it('is rejected for a configuration that another process removed', async () => {
     await world.offers({ id: 'gone' });
     const gone = { credentialConfigurationIds: ['gone'] };
     const { request, offered } = await ready(gone, { credential_configuration_id: 'gone' });
@@ -244,7 +244,7 @@ describe('A credential request', () => {
     expect((await world.stored(offered.session.id)).batches).to.deep.equal([]);
   });
 
-  it('ends for a tenant that another process suspended', async () => {
+  it('is rejected for a tenant that another process suspended', async () => {
     const { request, offered } = await ready();
     await world.change({ status: 'suspended' });
     expect(await endOf(execute(request))).to.equal('not_found');
@@ -298,7 +298,7 @@ describe('A credential request', () => {
     ],
   ];
   for (const [what, code, meet] of met) {
-    it(`is refused when it ${what}, and nothing more is issued`, async () => {
+    it(`is rejected when it ${what}, and nothing more is issued`, async () => {
       const asked = await ready();
       const changes = await meet(asked);
       const before = await world.store.read(ACME).issued(asked.offered.session.id);
@@ -313,7 +313,7 @@ describe('A credential request', () => {
     ['the offer has ended', 'credential_request_denied', 60, { expiresIn: 60 }],
   ];
   for (const [what, code, seconds, offer] of late) {
-    it(`is refused when ${what}`, async () => {
+    it(`is rejected when ${what}`, async () => {
       const { token, request } = await ready(offer);
       const late = () => ({ wallet: { ...request.wallet, dpop: [wallet.dpop('credential', { token })] } });
       expect(await world.later(seconds, () => endOf(execute({ ...request, ...late() })))).to.equal(code);
@@ -333,7 +333,7 @@ describe('A credential request', () => {
     expect((await world.stored(offered.session.id)).batches).to.have.length(1);
   });
 
-  it('keeps its status entries while it is unknown if its credentials were recorded', async () => {
+  it('keeps its status entries while it is unknown whether its credentials were recorded', async () => {
     const listed = { credential_configuration_id: 'listed' };
     const { request } = await ready({ credentialConfigurationIds: ['listed'] }, listed);
     sinon.stub(world.store, 'commit').callsFake(() => Promise.reject(new Error('the connection broke')));
@@ -354,7 +354,7 @@ describe('A credential request', () => {
   });
 });
 
-describe('A value derived from one version of a credential configuration', () => {
+describe('value derived from one version of a credential configuration', () => {
   const world = aWorld();
   const { tenant: configured } = world.caller([]);
   const bytes = { type: 'string', contentEncoding: 'base64' };
@@ -390,7 +390,7 @@ describe('A value derived from one version of a credential configuration', () =>
     expect(counted).to.deep.equal(['one', 'other']);
   });
 
-  it('does not reference it: a cached value counts its own size only', async () => {
+  it('does not reference the version: a cached value counts only its own size', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const make = () => {

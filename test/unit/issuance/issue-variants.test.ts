@@ -90,7 +90,7 @@ describe('IssueCredential', () => {
     before(() => world.issues({ authServers: [UPSTREAM] }));
     beforeEach(() => claims());
 
-    it('opens one session for its user, and sends the identity to the claims webhook', async () => {
+    it('creates one session for its user, and sends the identity to the claims webhook', async () => {
       await world.offers({ id: 'hooked', claims: null, claimsWebhook: { url: 'https://backend.example' } });
       world.webhooks.answer = { hooked: { name: 'Grace' } };
       claims({ scope: 'card hooked' });
@@ -105,7 +105,7 @@ describe('IssueCredential', () => {
       expect(world.webhooks.calls.at(-1)?.body['identity']).to.deep.equal(identity);
     });
 
-    it('covers what another process configured a moment ago', async () => {
+    it('covers a configuration that another process stored just before', async () => {
       claims({ sub: 'newcomer', scope: 'card newest' });
       await wallet.issue(token());
       claims({ sub: 'late', scope: 'card newest' });
@@ -125,12 +125,12 @@ describe('IssueCredential', () => {
     const refusals: readonly [what: string, code: FailureCode, changes: JsonObject][] = [
       ['that covers nothing of this issuer', 'insufficient_scope', { scope: 'else' }],
       ['that covers what asks for an interaction', 'insufficient_scope', { scope: 'visitor' }],
-      ['that names an offer of nobody', 'invalid_token', { issuer_state: 'unknown' }],
+      ['that names an unknown offer', 'invalid_token', { issuer_state: 'unknown' }],
       ['without an end', 'invalid_token', { exp: 'never' }],
       ['that is bound to another key', 'invalid_token', { cnf: { jkt: jktOf(newKey()) } }],
     ];
     for (const [what, code, changes] of refusals) {
-      it(`refuses a token ${what}, and opens no session`, async () => {
+      it(`rejects a token ${what}, and creates no session`, async () => {
         const before = await sessions();
         claims(changes);
         expect(await endOf(wallet.issue(token()))).to.equal(code);
@@ -138,13 +138,13 @@ describe('IssueCredential', () => {
       });
     }
 
-    it('refuses a pre-authorized offer that is named', async () => {
+    it('rejects a named pre-authorized offer', async () => {
       const { session } = await anOffer(world);
       claims({ issuer_state: session.publicId });
       expect(await endOf(wallet.issue(token()))).to.equal('invalid_token');
     });
 
-    it('refuses a token that is bound to no key', async () => {
+    it('rejects a token without key binding', async () => {
       const { cnf: _, ...unbound } = world.authorizationServers.claims;
       world.authorizationServers.claims = unbound;
       const bearer = { wallet: { authorization: `Bearer ${token()}`, dpop: [] } };
@@ -162,7 +162,7 @@ describe('IssueCredential', () => {
       ['cannot be judged', 'unavailable', new AuthorizationServerError('timeout', 'no answer')],
     ];
     for (const [what, code, fault] of faults) {
-      it(`refuses a token that ${what}`, async () => {
+      it(`rejects a token that ${what}`, async () => {
         sinon.stub(world.authorizationServers, 'verifyToken').callsFake(() => Promise.reject(fault));
         expect(await endOf(wallet.issue(token()))).to.equal(code);
       });
@@ -173,7 +173,7 @@ describe('IssueCredential', () => {
 const WEBHOOK = { url: 'https://backend.example/claims' };
 const HOOKED = { credential_configuration_id: 'hooked' };
 
-describe('A credential whose claims a backend has', () => {
+describe('credential with claims of a backend', () => {
   let world: WalletWorld;
   let wallet: Wallet;
 
@@ -243,7 +243,7 @@ describe('A credential whose claims a backend has', () => {
     ['that answers with nothing', undefined, /did not answer with an object/],
     ['that answers with a list', [], /did not answer with an object/],
     ['that has no claims of this credential', { card: { name: 'Grace' } }, /no object for hooked/],
-    ['whose claims do not fit the schema', { hooked: { name: 7 } }, /do not fit the schema: \.name/],
+    ['whose claims do not fit the schema', { hooked: { name: 7 } }, /do not match the schema: \.name/],
     ['whose claims belong to the issuer', { hooked: { name: 'Grace', iss: 'me' } }, /cannot be issued: \.iss/],
     ['that puts off for no time', { deferred: true, interval: 0 }, /from 1 to 86400/],
     ['that puts off for ever', { deferred: true, interval: 86_401 }, /from 1 to 86400/],
@@ -291,10 +291,10 @@ describe('A credential whose claims a backend has', () => {
     await world.offers({ id: 'card' });
     const { status, outcome } = await world.session(offered.session.id);
     expect(status).to.equal('failed');
-    expect(outcome?.failure?.message).to.match(/do not fit the schema/);
+    expect(outcome?.failure?.message).to.match(/do not match the schema/);
   });
 
-  it('is promised for later, with the keys that were proven', async () => {
+  it('is deferred with the proven keys', async () => {
     world.webhooks.answer = { deferred: true, interval: 7 };
     const { id, token } = await offer();
     const key = newKey();
@@ -310,7 +310,7 @@ describe('A credential whose claims a backend has', () => {
     expect(session.expiresAt, 'the session lives as long').to.deep.equal(transaction?.expiresAt);
   });
 
-  it('is deferred a limited number of times, and then the backend is not called any more', async () => {
+  it('is deferred a limited number of times; then the backend is no longer called', async () => {
     world.webhooks.answer = { deferred: true };
     const { token } = await offer();
     const { transaction_id: id = '' } = JSON.parse((await ask(token)).text) as Issued;
@@ -351,35 +351,35 @@ const told = (credentials: readonly string[], format: Format = 'dc+sd-jwt', keyB
     ({ member, message }) => `${member}: ${message}`,
   );
 
-describe('Credentials that a backend made itself', () => {
-  it('are as the wallet takes them with one for each of its keys', () => {
+describe('credentials that a backend created', () => {
+  it('are valid with one credential for each key of the wallet', () => {
     expect(told([bound(first), bound(second)])).to.deep.equal([]);
     expect(told([mdoc(second), mdoc(first)], 'mso_mdoc')).to.deep.equal([]);
     expect(told([sdJwt({ vct: 'urn:ticket' })], 'dc+sd-jwt', false, [])).to.deep.equal([]);
   });
 
   const foreign: readonly (readonly [string, Format, readonly string[], readonly string[]])[] = [
-    ['fewer than keys', 'dc+sd-jwt', [bound(first)], ['credentials: the backend made 1 of 2 credentials']],
+    ['fewer than keys', 'dc+sd-jwt', [bound(first)], ['credentials: the backend returned 1 credentials for 2 keys']],
     [
-      'a key of somebody else',
+      'a key of another party',
       'dc+sd-jwt',
       [bound(first), bound(stranger)],
       ['credentials.1: it is bound to a key that the wallet did not prove'],
     ],
-    ['one key twice', 'mso_mdoc', [mdoc(first), mdoc(first)], ['credentials.1: another one is bound to the same key']],
-    ['no key', 'dc+sd-jwt', [bound(first), sdJwt({ vct: 'urn:card' })], ['credentials.1: it is bound to no key']],
-    ['another format', 'mso_mdoc', [mdoc(first), bound(second)], ['credentials.1: it is no mso_mdoc (malformed: no base64url)']],
+    ['one key twice', 'mso_mdoc', [mdoc(first), mdoc(first)], ['credentials.1: another credential is bound to the same key']],
+    ['no key', 'dc+sd-jwt', [bound(first), sdJwt({ vct: 'urn:card' })], ['credentials.1: it is not bound to a key']],
+    ['another format', 'mso_mdoc', [mdoc(first), bound(second)], ['credentials.1: it is not a valid mso_mdoc (malformed: not base64url)']],
   ];
   for (const [what, format, credentials, expected] of foreign) {
-    it(`are warned of with ${what}`, () => expect(told(credentials, format)).to.deep.equal(expected));
+    it(`cause a warning with ${what}`, () => expect(told(credentials, format)).to.deep.equal(expected));
   }
 
   it('cause a warning if they are invalid', () => {
     for (const text of ['abc', 'a.b.c~', mdoc(first)]) {
-      expect(told([text], 'dc+sd-jwt', true, [first])[0], text).to.match(/^credentials\.0: it is no dc\+sd-jwt/);
+      expect(told([text], 'dc+sd-jwt', true, [first])[0], text).to.match(/^credentials\.0: it is not a valid dc\+sd-jwt/);
     }
     for (const text of ['abc', 'AAAA', Buffer.from('a0', 'hex').toString('base64url')]) {
-      expect(told([text], 'mso_mdoc', true, [first])[0], text).to.match(/^credentials\.0: it is no mso_mdoc/);
+      expect(told([text], 'mso_mdoc', true, [first])[0], text).to.match(/^credentials\.0: it is not a valid mso_mdoc/);
     }
   });
 });

@@ -34,7 +34,7 @@ describe('GetIssuerMetadata', () => {
   const issuer = (wanted: object = {}, tenantId = ACME) => world.readIssuerMetadata.issuer(tenantId, { ...PLAIN, ...wanted });
   const configurations = (text: string) => JSON.parse(text)['credential_configurations_supported'] as Record<string, JsonObject>;
 
-  it('describes the issuer as it is configured', async () => {
+  it('describes the issuer as configured', async () => {
     const { text, signed } = await issuer();
     const document = JSON.parse(text) as JsonObject;
     expect([signed, document['credential_issuer']]).to.deep.equal([false, ISSUER]);
@@ -43,7 +43,7 @@ describe('GetIssuerMetadata', () => {
     expect(text).to.include(key?.publicJwk.kid);
   });
 
-  it('follows what another process configured', async () => {
+  it('returns a configuration of another process', async () => {
     await world.offers({ id: 'newest' });
     expect(configurations((await issuer()).text)).to.have.property('newest');
     await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('newest'), { by: 'system' });
@@ -119,11 +119,11 @@ describe('GetIssuerMetadata', () => {
     expect(inside).to.equal((await read({ signed: true })).text);
   });
 
-  it('is plain where the tenant has no key that can sign', async () => {
+  it('is unsigned when the tenant has no usable key', async () => {
     expect((await world.later(400 * 86_400, () => issuer({ signed: true }))).signed).to.equal(false);
   });
 
-  it('tries again to sign what could not be signed', async () => {
+  it('retries a failed signature', async () => {
     await world.issues();
     const sign = sinon.stub(world.kms, 'sign').throws(new Error('the key store is away'));
     expect(await issuer({ signed: true }).catch(String)).to.equal('Error: the key store is away');
@@ -153,7 +153,7 @@ describe('GetIssuerMetadata', () => {
     expect(await endOf(read('chained-as'))).to.equal('not_found');
   });
 
-  it('describes types that the service hosts, and schemas that there are', async () => {
+  it('describes hosted types and schemas', async () => {
     const { readIssuerMetadata } = world;
     const type = JSON.parse(await readIssuerMetadata.typeMetadata(ACME, 'card')) as JsonObject;
     expect(type['vct']).to.equal(`${ISSUER}/vct/card`);
@@ -173,7 +173,7 @@ describe('GetIssuerMetadata', () => {
     ['a schema of what is not there', () => world.readIssuerMetadata.schema(ACME, 'none'), true],
   ];
   for (const [what, ask, isKnown] of missing) {
-    it(`does not find ${what}${isKnown ? '' : ' of a tenant that is unknown or suspended'}`, async () => {
+    it(`returns no ${what}${isKnown ? '' : ' of a tenant that is unknown or suspended'}`, async () => {
       await world.issues();
       expect(await endOf(ask(NOBODY))).to.equal('not_found');
       if (isKnown) return;
@@ -194,7 +194,7 @@ const signing = chain('signing', ['signing']);
 const access = chain('access', ['access']);
 const over = chain('over', ['access'], '2026-05-31');
 
-describe('The signer of issuer metadata', () => {
+describe('signer of issuer metadata', () => {
   const cases: [string, readonly KeyChain[], Profile | null, string | undefined][] = [
     ['the access certificate', [signing, access], null, 'access'],
     ['that of credentials without one', [signing], null, 'signing'],
@@ -209,7 +209,7 @@ describe('The signer of issuer metadata', () => {
     });
   }
 
-  it('is demanded by the profile', () => {
+  it('is required by the profile', () => {
     expect(findMissingKeyProblems([signing], 'eu')).to.have.length(1);
     expect(findMissingKeyProblems([signing, access], 'eu')).to.deep.equal([]);
     expect(findMissingKeyProblems([], 'haip')).to.deep.equal([]);
@@ -220,7 +220,7 @@ const JSON_FORM = { names: ['application/json'] };
 const JWT_FORM = { names: ['application/jwt'] };
 const takenOf = (accept: string | undefined) => acceptedTypes(accept, [JSON_FORM, JWT_FORM]);
 
-describe('Signed metadata', () => {
+describe('signed metadata', () => {
   const wanted = [
     'application/jwt',
     'Application/JWT',
@@ -259,7 +259,7 @@ describe('Signed metadata', () => {
   }
 });
 
-describe('Media types', () => {
+describe('Accept header', () => {
   const STATUS_JWT = { names: ['application/statuslist+jwt', 'application/jwt'] };
   const STATUS_CWT = { names: ['application/statuslist+cwt', 'application/cwt'] };
   const cases: [string | undefined, readonly object[]][] = [
@@ -281,13 +281,13 @@ describe('Media types', () => {
     [`${'x/y,'.repeat(1000)}*/*`, []],
   ];
   for (const [accept, expected] of cases) {
-    it(`are ${expected.length} for ${accept?.slice(0, 80)}, the best one first`, () => {
+    it(`yields ${expected.length} media types for ${accept?.slice(0, 80)}, the best one first`, () => {
       expect(acceptedTypes(accept, [STATUS_JWT, STATUS_CWT])).to.deep.equal(expected);
     });
   }
 });
 
-describe('The encoding of an answer', () => {
+describe('content encoding', () => {
   const cases: [string | undefined, string | undefined][] = [
     [undefined, undefined],
     ['', undefined],
@@ -314,7 +314,7 @@ describe('The encoding of an answer', () => {
   }
 });
 
-describe('The language of metadata', () => {
+describe('metadata language', () => {
   const LOCALES = ['en', 'de-AT', 'de-CH', 'fr-FR', 'zh-Hant'];
   const cases: [string | undefined, string | undefined][] = [
     ['en', 'en'],
@@ -359,7 +359,7 @@ describe('The language of metadata', () => {
     },
   };
 
-  it('is one of the existing ones', () => {
+  it('is one of the available languages', () => {
     expect(localeListsOf(METADATA)).to.deep.equal([['en', 'de'], ['fr'], ['de', 'en']]);
     expect(localeListsOf({ display: [{ name: 'Acme', locale: 7 }, 'Acme'] })).to.deep.equal([[]]);
     expect(pickLocale(['de', 'en'], ['fr', '*', 'de']), 'any will do').to.equal(undefined);

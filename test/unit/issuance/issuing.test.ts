@@ -37,7 +37,7 @@ const ended = (work: () => unknown) => {
   }
 };
 
-it('an ended offer states a different reason to the operator only', () => {
+it('an ended offer returns a different reason to the operator only', () => {
   expect(offerEndedError().cause).to.equal(undefined);
   const { message, cause } = offerEndedError('it gave what it may');
   expect([message, cause instanceof OperatorReason, String(cause)]).to.deep.equal([
@@ -45,7 +45,7 @@ it('an ended offer states a different reason to the operator only', () => {
   ]);
 });
 
-describe('A session of which a wallet wants a credential', () => {
+describe('session of a credential request', () => {
   const asked = (change: Partial<Session>, id = 'card', grantId?: string, barred = 0) =>
     ended(() => requireIssuable({ ...SESSION, ...change }, id, NOW, grantId, { issued: 0, barred }));
   const cases: readonly [string, () => string, string][] = [
@@ -53,12 +53,12 @@ describe('A session of which a wallet wants a credential', () => {
     ['is right once it has completed', () => asked({ status: 'completed' }), 'done'],
     ['is over when its time is', () => asked({ expiresAt: NOW }), 'the offer has ended'],
     ['is over when it failed', () => asked({ status: 'failed' }), 'the offer has ended'],
-    ['may be renewed after its time', () => asked({ expiresAt: NOW }, 'card', 'g'), 'done'],
+    ['may be renewed after its expiry', () => asked({ expiresAt: NOW }, 'card', 'g'), 'done'],
     ['renews nothing that it never issued', () => asked({ expiresAt: NOW }, 'pass', 'g'), 'the offer has ended'],
     ['renews nothing for a token of another server', () => asked({ expiresAt: NOW }, 'card'), 'the offer has ended'],
     ['is no other one', () => asked({}, 'else'), 'the offer does not cover this credential'],
     [
-      'is no verification',
+      'is not a verification',
       () => asked({ request: { kind: 'verification' } as PostedVerification }),
       'the offer does not cover this credential',
     ],
@@ -73,7 +73,7 @@ describe('A session of which a wallet wants a credential', () => {
   ];
   for (const [what, outcome, expected] of cases) it(what, () => expect(outcome()).to.equal(expected));
 
-  it('is there', () => expect(ended(() => requireIssuable(undefined, 'card', NOW, 'g'))).to.equal('the offer has ended'));
+  it('is required', () => expect(ended(() => requireIssuable(undefined, 'card', NOW, 'g'))).to.equal('the offer has ended'));
 
   it('must be completed within its lifetime, and allows renewals after it', () => {
     const claimed = (expiresAt: Date) => claim({ ...SESSION, expiresAt }, 'card', requestConsumption([], 'g'), {}, NOW).session;
@@ -81,12 +81,12 @@ describe('A session of which a wallet wants a credential', () => {
     expect(claimed(NOW)).to.have.property('anytime').that.includes('expired');
   });
 
-  it('rests on a grant where the token does', () => {
+  it('is checked against the grant of its token, if there is one', () => {
     expect(requestConsumption([], undefined)).to.deep.equal({ uses: [] });
     expect(requestConsumption([], 'g')).to.deep.equal({ uses: [], unrevoked: 'g' });
   });
 
-  it('can be renewed afterwards for what does not come from its offer', () => {
+  it('can be renewed after its end for credentials that do not come from its offer', () => {
     const of = (change: Partial<Session>) => renewableMask({ ...SESSION, issuedMask: 3, ...change });
     expect(of({})).to.equal(1);
     expect(of({ request: null })).to.equal(3);
@@ -95,10 +95,10 @@ describe('A session of which a wallet wants a credential', () => {
   });
 });
 
-describe('A deferred transaction', () => {
+describe('deferred transaction', () => {
   const statuses = ['pending', 'ready', 'retrieved', 'failed'] as const;
 
-  it('is expired after its end, unless it was over before', () => {
+  it('is expired after its end, unless it ended before', () => {
     const told = (expiresAt: Date) => statuses.map((status) => deferredStatusAt({ status, expiresAt }, NOW));
     expect(told(at(1))).to.deep.equal(statuses);
     expect(told(NOW)).to.deep.equal(['expired', 'expired', 'retrieved', 'failed']);
@@ -112,12 +112,12 @@ describe('A deferred transaction', () => {
   });
 });
 
-describe('A notification of a wallet', () => {
+describe('wallet notification', () => {
   const read = (body: object, type: string | undefined = 'application/json') =>
     ended(() => parseNotification(type, Buffer.from(JSON.stringify(body))));
   const good = { notification_id: 'n', event: 'credential_accepted' };
 
-  it('is an event of a credential, with words or without', () => {
+  it('contains an event of a credential, with or without a description', () => {
     const whole = { ...good, notification_id: 'n'.repeat(200), event_description: 'x'.repeat(1000), more: 1 };
     expect([read(good), read(whole), read(good, 'Application/JSON; charset=utf-8')]).to.deep.equal(Array(3).fill('done'));
   });
@@ -126,16 +126,16 @@ describe('A notification of a wallet', () => {
     ['another type of body', good, 'text/plain'],
     ['no identifier', { event: 'credential_accepted' }],
     ['an empty identifier', { ...good, notification_id: '' }],
-    ['an identifier that is no text', { ...good, notification_id: 7 }],
+    ['an identifier that is not a string', { ...good, notification_id: 7 }],
     ['an identifier that is too long', { ...good, notification_id: 'n'.repeat(201) }],
     ['an unknown event', { ...good, event: 'credential_lost' }],
-    ['words that are no text', { ...good, event_description: 7 }],
+    ['words that are not a string', { ...good, event_description: 7 }],
     ['words in a list', { ...good, event_description: ['x'] }],
     ['words that are too long', { ...good, event_description: 'x'.repeat(1001) }],
     ['words with a quote', { ...good, event_description: 'a "b"' }],
   ];
   for (const [what, body, type] of refused) {
-    it(`is refused with ${what}`, () => expect(read(body, type)).to.not.equal('done'));
+    it(`is rejected with ${what}`, () => expect(read(body, type)).to.not.equal('done'));
   }
 
   it('is recorded once, and limited in number', () => {
@@ -210,7 +210,7 @@ describe('ReceiveNotification', () => {
     expect(world.webhooks.calls).to.have.length(1);
   });
 
-  it('is sent to the backend, with the call recorded before and after it', async () => {
+  it('calls the webhook, and records the call before and after it', async () => {
     const given = await issued(NOTIFY);
     const results: unknown[] = [];
     const note = async () => results.push((await outcome(given))?.deliveries?.map(({ result }) => result));
@@ -224,12 +224,12 @@ describe('ReceiveNotification', () => {
     expect(world.webhooks.calls.map(({ body }) => body)).to.deep.equal([{ session: given.session, notification }]);
   });
 
-  it('is sent to the webhook of the configuration if the offer names none', async () => {
+  it('calls the webhook of the configuration if the offer names none', async () => {
     await execute(asking(await issued({}, 'told')));
     expect(world.webhooks.calls).to.have.length(1);
   });
 
-  it('is well received although the backend fails', async () => {
+  it('succeeds although the backend fails', async () => {
     const given = await issued(NOTIFY);
     world.webhooks.answer = new WebhookError('timeout', 'no answer in time');
     expect(await endOf(execute(asking(given)))).to.equal('done');
@@ -237,7 +237,7 @@ describe('ReceiveNotification', () => {
     expect(delivery).to.include({ webhook: 'notification', result: 'failed', detail: 'no answer in time' });
   });
 
-  it('is accepted by a process with an outdated configuration', async () => {
+  it('accepts the notification in a process with an outdated configuration', async () => {
     const given = await issued();
     await world.issues();
     const commit = sinon.spy(world.store, 'commit');
@@ -259,7 +259,7 @@ describe('ReceiveNotification', () => {
     ['no id', 'invalid_notification_request', (given) => asking(given, { notification_id: undefined })],
     ['an unknown event', 'invalid_notification_request', (given) => asking(given, { event: 'credential_lost' })],
     ['words with quotes', 'invalid_notification_request', (given) => asking(given, { event_description: '"' })],
-    ['an id of nobody', 'invalid_notification_id', (given) => asking(given, { notification_id: 'none' })],
+    ['an unknown id', 'invalid_notification_id', (given) => asking(given, { notification_id: 'none' })],
   ];
   for (const [what, code, ask] of refusals) {
     it(`rejects ${what}, and records nothing`, async () => {
@@ -276,13 +276,13 @@ describe('ReceiveNotification', () => {
     expect(await outcome(other)).to.equal(null);
   });
 
-  it('refuses a proof that was used', async () => {
+  it('rejects a used proof', async () => {
     const request = asking(await issued());
     await execute(request);
     expect(await endOf(execute(request))).to.equal('invalid_dpop_proof');
   });
 
-  it('refuses a token whose grant was revoked', async () => {
+  it('rejects a token whose grant was revoked', async () => {
     const { code, session } = await anOffer(world);
     const token = await wallet.token({ code, session });
     const { notification_id: id } = await wallet.issue(token);
@@ -294,7 +294,7 @@ describe('ReceiveNotification', () => {
     expect(await outcome(given)).to.equal(null);
   });
 
-  it('is not found at an unknown tenant', async () => {
+  it('fails for an unknown tenant', async () => {
     expect(await endOf(execute(asking(await issued()), 'nobody' as TenantId))).to.equal('not_found');
   });
 });
@@ -303,7 +303,7 @@ const HOUR = 3600;
 const TTL = 24 * HOUR;
 const CLAIMS = (id: string) => ({ credentialClaims: { [id]: { type: 'inline', claims: { name: 'Eve' } } } });
 
-describe('A credential renewed after the end of its session', () => {
+describe('renewal of a credential after the end of its session', () => {
   let world: WalletWorld;
   let wallet: Wallet;
 
@@ -346,7 +346,7 @@ describe('A credential renewed after the end of its session', () => {
     });
   }
 
-  it('is requested from the webhook of its configuration', async () => {
+  it('requests the claims from the webhook of its configuration', async () => {
     world.webhooks.answer = { asked: { name: 'Grace' } };
     const given = await collected({}, 'asked');
     await world.later(TTL + HOUR, async () => {
@@ -356,7 +356,7 @@ describe('A credential renewed after the end of its session', () => {
     expect(world.webhooks.calls.map(({ body }) => body['session'])).to.deep.equal([given.session.id, given.session.id]);
   });
 
-  it('is not renewed from claims of the offer once its session was removed', async () => {
+  it('is rejected for claims of the offer once the session was removed', async () => {
     const given = await collected(CLAIMS('card'));
     await world.later(TTL + HOUR, async () => {
       expect((await renew(given)).credentials, 'as long as the session is kept').to.have.length(1);
@@ -368,7 +368,7 @@ describe('A credential renewed after the end of its session', () => {
     });
   });
 
-  it('is renewed, but not the one with claims of the offer', async () => {
+  it('is accepted, except for claims of the offer', async () => {
     const ids = { credentialConfigurationIds: ['card', 'pass'] };
     const offered = await anOffer(world, { ...ids, ...CLAIMS('pass') });
     const { body } = await wallet.redeem(offered.code);
@@ -381,7 +381,7 @@ describe('A credential renewed after the end of its session', () => {
     });
   });
 
-  it('is not renewed from what this process remembers of an offer that was removed before its time', async () => {
+  it('is rejected for claims of an offer that is cached by this process and was removed early', async () => {
     const ids = { credentialConfigurationIds: ['card', 'pass'] };
     const offered = await anOffer(world, { ...ids, ...CLAIMS('pass') });
     const { body } = await wallet.redeem(offered.code);
@@ -397,7 +397,7 @@ describe('A credential renewed after the end of its session', () => {
     await world.change({ sessionConfig: null });
   });
 
-  it('cannot be a credential that was never issued: the offer expired', async () => {
+  it('is rejected for a credential that was never issued: the offer expired', async () => {
     const offered = await anOffer(world, { credentialConfigurationIds: ['card', 'pass'] });
     const { body } = await wallet.redeem(offered.code);
     await wallet.issue(body.access_token);

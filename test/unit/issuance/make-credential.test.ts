@@ -26,7 +26,7 @@ import { newKey } from '../../support/raw-wallet.ts';
 import { aConfiguration, aFactory, anMdoc, aView, ISSUER, MDL, MDL_NAMESPACE } from './kit.ts';
 import { aFrameFor, someClaims } from './random-claims.ts';
 
-describe('Making an SD-JWT VC', () => {
+describe('SD-JWT VC creation', () => {
   let world: Awaited<ReturnType<typeof aFactory>>;
   before(async () => {
     world = await aFactory();
@@ -59,7 +59,7 @@ describe('Making an SD-JWT VC', () => {
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withoutDecoys(member)]));
   }
 
-  it('expires with its certificate at the latest, and does not expire without a lifetime', async () => {
+  it('uses the expiry of the certificate as the limit, and no expiry without a lifetime', async () => {
     const make = async (lifeTime?: number) =>
       open(await world.make(aConfiguration({ vct: 'urn:card:1', ...(lifeTime && { lifeTime }) }), { name: 'Ada' }));
     const { header, payload } = await make(100 * 365 * 86_400);
@@ -69,7 +69,7 @@ describe('Making an SD-JWT VC', () => {
     expect((await make()).payload).to.not.have.property('exp');
   });
 
-  it('is signed under a chain without its anchor, and dated in whole days', async () => {
+  it('signs under a chain without its anchor, with times in whole days', async () => {
     const { header, payload, signature, signingInput } = open(
       await world.make(aConfiguration({ vct: 'urn:card:1', lifeTime: 30 * 86_400 }), { name: 'Ada' }),
     );
@@ -84,7 +84,7 @@ describe('Making an SD-JWT VC', () => {
     expect(payload).to.not.have.property('vct#integrity');
   });
 
-  it('contains the certificate of its signature, also when its chain is rotated meanwhile', async () => {
+  it('includes the certificate of its signature, also when its chain is rotated concurrently', async () => {
     const { chain: rotated } = await aFactory();
     const view = aView(world.chain);
     for (const chain of [world.chain, { ...rotated, id: world.chain.id }, world.chain]) {
@@ -97,7 +97,7 @@ describe('Making an SD-JWT VC', () => {
     }
   });
 
-  it('ends copies that live for minutes each on its own, within its lifetime', async () => {
+  it('gives copies with a lifetime of minutes separate expiry times within the lifetime', async () => {
     const short = aConfiguration({ vct: 'urn:card:1', lifeTime: 300 });
     const instances = Array.from({ length: 40 }, () => ({}));
     const copies = await world.factory.create(aView(world.chain), short, { name: 'Ada' }, instances);
@@ -115,7 +115,7 @@ describe('Making an SD-JWT VC', () => {
     expect(payload).to.include({ vct: 'urn:card:1' }).and.not.have.property('cnf');
   });
 
-  it('contains the integrity of frozen type metadata only', async () => {
+  it('includes the integrity only of frozen type metadata', async () => {
     const integrityOf = async (changes: Record<string, unknown>) =>
       open(await world.make(aConfiguration(changes), { name: 'Ada' })).payload['vct#integrity'];
     expect(await integrityOf({})).to.equal(undefined);
@@ -132,7 +132,7 @@ describe('Making an SD-JWT VC', () => {
 const NAMESPACE = 'org.example.badge.1';
 const BADGE = { docType: 'org.example.badge', namespace: NAMESPACE };
 
-describe('Making an mdoc', () => {
+describe('mdoc creation', () => {
   let world: Awaited<ReturnType<typeof aFactory>>;
   before(async () => {
     world = await aFactory();
@@ -197,7 +197,7 @@ describe('Making an mdoc', () => {
     });
   }
 
-  it('is valid for 90 days by default, and not longer than its certificate', async () => {
+  it('uses 90 days by default, and no longer than the certificate', async () => {
     const validityOf = async (lifeTime: number | undefined) =>
       read(await world.make(anMdoc(BADGE, { lifeTime }), { name: 'Ada' })).mso.validity;
     const usual = await validityOf(undefined);
@@ -233,25 +233,27 @@ describe('Making an mdoc', () => {
     expect(new Set(times.map(({ signed }) => signed.toISOString()))).to.deep.equal(new Set(['2026-06-01T12:00:00.000Z']));
   });
 
-  describe('that is a driving licence', () => {
+  describe('for a driving licence', () => {
     const licence = (issuing_country: string) => ({ [MDL_NAMESPACE]: { family_name: 'Ada', issuing_country } });
 
-    it('is issued for the country of its signer only', async () => {
+    it('accepts only the country of its signer', async () => {
       const german = await aFactory('ES256', 'DE');
       const { elements } = read(await german.make(anMdoc(), licence('DE')), MDL);
       expect(elements).to.deep.equal(licence('DE'));
       const failure = await failureOf(german.make(anMdoc(), licence('FR')));
       expect(failure.code).to.equal('credential_request_denied');
       // The name of the key chain is random, and may have any letters.
-      expect((failure.cause as Error).message).to.match(/key chain .* issuing_country is another than DE((?!FR).)*$/);
+      expect((failure.cause as Error).message).to.match(
+        /key chain .* issuing_country differs from the country of the signer, DE((?!FR).)*$/,
+      );
     });
 
-    it('is issued for any country if the certificates name none', async () => {
+    it('accepts any country if the certificates name none', async () => {
       const { elements } = read(await world.make(anMdoc(), licence('FR')), MDL);
       expect(elements).to.deep.equal(licence('FR'));
     });
 
-    it('has rules of its own: other documents may name any country', async () => {
+    it('applies special rules: other documents may name any country', async () => {
       const german = await aFactory('ES256', 'DE');
       const badge = { docType: 'org.example.badge', namespace: MDL_NAMESPACE };
       const { elements } = read(await german.make(anMdoc(badge), licence('FR')), badge.docType);
@@ -259,12 +261,12 @@ describe('Making an mdoc', () => {
     });
   });
 
-  it('is refused without a key of the device', async () => {
+  it('is rejected without a device key', async () => {
     const made = world.make(anMdoc(BADGE), { name: 'Ada' }, { holderKey: undefined });
     expect((await failureOf(made)).code).to.equal('invalid_proof');
   });
 
-  it('has the types of a driving licence', async () => {
+  it('uses the element types of a driving licence', async () => {
     const claims = {
       family_name: 'Nygård',
       birth_date: '1984-01-26',
@@ -289,7 +291,7 @@ const DAY = 86_400;
 const at = (text: string) => new Date(`${text}Z`);
 const WIDE = { notBefore: at('2026-01-01T00:00:00'), notAfter: at('2036-01-01T00:00:00') };
 
-describe('The times of an mdoc', () => {
+describe('mdoc times', () => {
   const cases: [string, number | undefined, typeof WIDE, string, string][] = [
     ['are whole days', 30 * DAY, WIDE, '2026-06-01T00:00:00', '2026-07-01T00:00:00'],
     ['are whole hours up to two days', 2 * DAY, WIDE, '2026-06-01T12:00:00', '2026-06-03T12:00:00'],
@@ -347,7 +349,7 @@ describe('The times of an mdoc', () => {
   });
 });
 
-describe('The end of a credential', () => {
+describe('credential expiry', () => {
   const seconds = Math.floor(NOW.getTime() / 1000);
   const LAST_DRAWN = 1 - 2 ** -32;
 
@@ -418,7 +420,7 @@ describe('The end of a credential', () => {
   });
 });
 
-describe('The times of an SD-JWT VC', () => {
+describe('SD-JWT VC times', () => {
   const end = (text: string) => ({ notAfter: at(text) });
   const cases: [string, number | undefined, { notAfter: Date } | undefined, string | undefined][] = [
     ['end with the life of the credential', 30 * DAY, WIDE, '2026-07-01T00:00:00'],
@@ -436,16 +438,16 @@ describe('The times of an SD-JWT VC', () => {
   }
 });
 
-describe('The payload of an SD-JWT VC', () => {
+describe('SD-JWT VC payload', () => {
   const named = { issuer: 'https://issuer.example/acme', vct: 'urn:card:1' };
   const written = (more: object = {}) => protocolClaims({ ...named, times: credentialTimes(NOW, null, 0), ...more });
 
-  it('has no end without a lifetime, and no member for what it is not', () => {
+  it('has no expiry without a lifetime, and no property for absent features', () => {
     const iat = at('2026-06-01T00:00:00').getTime() / 1000;
     expect(written()).to.deep.equal({ iss: named.issuer, vct: named.vct, iat });
   });
 
-  it('has the hash of its type where that is hosted so', () => {
+  it('has the hash of its type if it is hosted with integrity', () => {
     expect(written({ vctIntegrity: 'sha256-x' })).to.include({ 'vct#integrity': 'sha256-x' });
   });
 });

@@ -39,8 +39,8 @@ function idleMembers(value: unknown, path = ''): string[] {
   });
 }
 
-describe('Credential issuer metadata', () => {
-  it('are complete without a word too many', () => {
+describe('credential issuer metadata', () => {
+  it('are complete and contain nothing else', () => {
     expect(metadataWith()).to.deep.equal({
       credential_issuer: ISSUER,
       credential_endpoint: `${ISSUER}/credential`,
@@ -93,18 +93,18 @@ describe('Credential issuer metadata', () => {
     for (const shown of [card, empty]) expect(shown).to.not.have.property('credential_metadata');
   });
 
-  it('say of claims what they are, also without a display', () => {
+  it('describe claims, also without a display', () => {
     const claims = [{ path: ['name'] }];
     expect(only({ config: { format: 'dc+sd-jwt', claims } }).credential_metadata).to.deep.equal({ claims });
   });
 
-  it('name one type by its format, and by the document or the address', () => {
+  it('name one type by its format, and by the document type or the URL', () => {
     expect(typeOf(anMdoc(), ISSUER)).to.equal(`mso_mdoc ${MDL}`);
     expect(typeOf(aConfiguration(), ISSUER)).to.equal(`dc+sd-jwt ${ISSUER}/vct/card`);
     expect(typeOf(aConfiguration({ vct: 'urn:card:1' }), ISSUER)).to.equal('dc+sd-jwt urn:card:1');
   });
 
-  it('describe an mdoc in its own terms', () => {
+  it('describe an mdoc in mdoc terms', () => {
     const claims = [{ path: [MDL_NAMESPACE, 'family_name'], mandatory: true }];
     const metadata = metadataWith({ configurations: [anMdoc({ claims, scope: 'licence' })] });
     expect(metadata['credential_configurations_supported'].mdl).to.deep.equal({
@@ -125,7 +125,7 @@ describe('Credential issuer metadata', () => {
     [undefined, undefined],
   ];
   for (const [algorithm, expected] of numbers) {
-    it(`name the algorithm of the key that signs: ${algorithm ?? 'none without one'}`, () => {
+    it(`name the algorithm of the signing key: ${algorithm ?? 'none without one'}`, () => {
       const configurations = [anMdoc(), aConfiguration()];
       const parts = metadataWith({ configurations, signingAlgorithm: () => algorithm });
       const { mdl, card } = parts['credential_configurations_supported'];
@@ -134,7 +134,7 @@ describe('Credential issuer metadata', () => {
     });
   }
 
-  it('offer a nonce only for what is bound to a key', () => {
+  it('offer a nonce only for credentials with key binding', () => {
     const configurations = [aConfiguration({ keyBinding: false })];
     expect(metadataWith({ configurations })).to.not.have.property('nonce_endpoint');
     expect(metadataWith({ configurations: [...configurations, anMdoc()] })).to.have.property('nonce_endpoint');
@@ -155,7 +155,7 @@ describe('Credential issuer metadata', () => {
     expect(only({ proofTypes: ['attestation', 'jwt'] }).proof_types_supported).to.have.keys(['jwt', 'attestation']);
   });
 
-  it('name the algorithms that the tenant agreed to', () => {
+  it('name the algorithms that the tenant allows', () => {
     const algorithms = ['ES256', 'EdDSA'];
     const { credential_configurations_supported: all } = metadataOf({ algorithms });
     expect(all.card.proof_types_supported.jwt.proof_signing_alg_values_supported).to.deep.equal([...algorithms, 'Ed25519']);
@@ -167,7 +167,7 @@ describe('Credential issuer metadata', () => {
       expect(server[`${name}_signing_alg_values_supported`], name).to.deep.equal(['ES384']);
   });
 
-  it('say for how long the status of attestations shall be kept (TS3 section 2.4)', () => {
+  it('state how long the status of attestations is kept (TS3 section 2.4)', () => {
     const required = { preferred_key_storage_status_period: 2_678_400 };
     const { jwt, attestation } = only({ keyAttestationsRequired: required }).proof_types_supported;
     expect(jwt.key_attestations_required).to.deep.equal(required);
@@ -189,7 +189,7 @@ describe('Credential issuer metadata', () => {
     expect(only({}).credential_metadata).to.not.have.property('credential_reuse_policy');
   });
 
-  it('offer neither keys nor proofs for what no key binds (TS3 section 2.2)', () => {
+  it('offer neither keys nor proofs for credentials without key binding (TS3 section 2.2)', () => {
     const unbound = only({ keyBinding: false });
     expect(unbound).to.not.have.any.keys('proof_types_supported', 'cryptographic_binding_methods_supported');
   });
@@ -231,7 +231,7 @@ describe('Credential issuer metadata', () => {
       ]);
     });
 
-    it('not without a key, and not when it is off', () => {
+    it('not without a key, and not when it is disabled', () => {
       for (const [issuance, keys] of [
         [{}, []],
         [{ requestEncryption: 'off', responseEncryption: 'off' }, [KEY]],
@@ -242,7 +242,7 @@ describe('Credential issuer metadata', () => {
       expect(offered({ responseEncryption: 'off' })[1]).to.equal(undefined);
     });
 
-    it('and say when it has to be', () => {
+    it('and state when it is required', () => {
       const [request, response] = offered({ requestEncryption: 'required', responseEncryption: 'required' });
       expect([request.encryption_required, response.encryption_required]).to.deep.equal([true, true]);
       expect(offered({ requestEncryption: 'required' })[1].encryption_required).to.equal(false);
@@ -284,7 +284,7 @@ describe('Authorization server metadata', () => {
     authorization_details_types_supported: ['openid_credential'],
   });
 
-  it('are complete without a word too many', () => {
+  it('are complete and contain nothing else', () => {
     expect(builtIn()).to.deep.equal({
       ...common(ISSUER),
       grant_types_supported: ['authorization_code', 'urn:ietf:params:oauth:grant-type:pre-authorized_code', 'refresh_token'],
@@ -306,7 +306,7 @@ describe('Authorization server metadata', () => {
     });
   });
 
-  it('name refresh tokens only when there are any', () => {
+  it('name refresh tokens only when they are enabled', () => {
     expect(builtIn({ refreshTokenSeconds: 0 })['grant_types_supported']).to.not.include('refresh_token');
   });
 
@@ -376,7 +376,7 @@ describe('Authorization server metadata', () => {
     });
   }
 
-  it('name interactive authorization only where a credential needs it', () => {
+  it('name interactive authorization only when a credential needs it', () => {
     const names = ['authorization_challenge_endpoint', 'interactive_authorization_endpoint'];
     expect(builtIn()).to.not.have.any.keys(names);
     expect(builtIn({}, { iaeActions: [] })).to.not.have.any.keys(names);
@@ -384,7 +384,7 @@ describe('Authorization server metadata', () => {
     for (const name of names) expect(interactive[name]).to.equal(`${ISSUER}/interactive-authorization`);
   });
 
-  it('name a scope once, however many credentials share it', () => {
+  it('name a scope once, regardless of the number of credentials with it', () => {
     const config = { format: 'dc+sd-jwt', display: DISPLAY, scope: 'shared' };
     expect(builtIn({}, { config, vct: 'urn:card:1' })['scopes_supported']).to.deep.equal(['shared']);
   });

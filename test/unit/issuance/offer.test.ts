@@ -35,7 +35,7 @@ const written = (changes: object = {}) =>
   OfferRequest.parse({ ...{ response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['card'] }, ...changes });
 const PRE_AUTHORIZED = { flow: 'pre_authorized_code' };
 
-describe('A request for an offer', () => {
+describe('offer request', () => {
   const known = new Map([
     ['card', { interactive: false }],
     ['visitor', { interactive: true }],
@@ -66,7 +66,7 @@ describe('A request for an offer', () => {
     ['for a login, with words about one', { tx_code_description: 'by post' }, [ISSUER], 'tx_code'],
   ];
   for (const [what, changes, servers, expected] of cases) {
-    it(`${expected === 'done' ? 'is taken' : 'is refused'} ${what}`, () => expect(check(changes, servers)).to.equal(expected));
+    it(`${expected === 'done' ? 'is accepted' : 'is rejected'} ${what}`, () => expect(check(changes, servers)).to.equal(expected));
   }
 
   it('has a transaction code that a user can enter', () => {
@@ -79,7 +79,7 @@ describe('A request for an offer', () => {
   });
 });
 
-describe('An offer', () => {
+describe('credential offer', () => {
   const byCode = (changes: object, servers: readonly string[]) => {
     const request = written({ ...PRE_AUTHORIZED, ...changes });
     const { grants } = composeOffer(ISSUER, request, { preAuthorizedCode: 'c' }, servers);
@@ -109,7 +109,7 @@ describe('An offer', () => {
   });
 });
 
-describe('The link of an offer', () => {
+describe('link of an offer', () => {
   const link = (invocationUri?: string) => {
     const request = OfferRequest.safeParse({
       ...{ response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['card'] },
@@ -119,20 +119,20 @@ describe('The link of an offer', () => {
   };
   const query = 'credential_offer_uri=https%3A%2F%2Fi.example%2Fo';
 
-  it('starts any wallet, those of a profile, or the own one', () => {
+  it('starts any wallet, those of a profile, or the configured one', () => {
     expect(link()).to.equal(`openid-credential-offer://?${query}`);
     expect(link('haip-vci://')).to.equal(`haip-vci://?${query}`);
     expect(link('https://wallet.example/add?from=acme')).to.equal(`https://wallet.example/add?from=acme&${query}`);
   });
 
-  it('starts nothing else', () => {
+  it('is rejected with other schemes', () => {
     for (const other of ['javascript://', 'http://wallet.example', 'intent://x', 'ms-word://', 'https://a b', '']) {
       expect(link(other), other).to.equal('refused');
     }
   });
 });
 
-describe('A request for a credential', () => {
+describe('credential request parameters', () => {
   const token = (changes: Partial<WalletTokenClaims> = {}) =>
     ({ credentialConfigurationIds: ['card'], identifiers: false, ...changes }) as WalletTokenClaims;
   const find = (id: string) => (['card', 'pass'].includes(id) ? aConfiguration({ id }) : undefined);
@@ -146,7 +146,7 @@ describe('A request for a credential', () => {
   const byId = (id: unknown) => ({ credential_configuration_id: id }) as JsonObject;
   const byIdentifier = (id: unknown) => ({ credential_identifier: id }) as JsonObject;
 
-  it('names it by its configuration, or by an identifier of the token', () => {
+  it('name the credential by its configuration, or by an identifier of the token', () => {
     expect(named(byId('card'))).to.equal('card');
     expect(named(byIdentifier('card'), token({ identifiers: true }))).to.equal('card');
     const configurationOfIdentifier = new Map([['theirs', 'card']]);
@@ -155,14 +155,14 @@ describe('A request for a credential', () => {
     expect(named(byIdentifier('card'), foreign)).to.equal('unknown_credential_identifier');
   });
 
-  it('names it by its configuration, although the token has identifiers', () => {
+  it('name the credential by its configuration, although the token has identifiers', () => {
     const configurationOfIdentifier = new Map([['theirs', 'card']]);
     expect(named(byId('card'), token({ identifiers: true }))).to.equal('card');
     expect(named(byId('card'), token({ identifiers: true, configurationOfIdentifier }))).to.equal('card');
     expect(named(byId('theirs'), token({ identifiers: true, configurationOfIdentifier }))).to.equal('unknown_credential_configuration');
   });
 
-  it('gets the error code for an invalid name', () => {
+  it('return the error code for an invalid name', () => {
     const identified = token({ identifiers: true });
     expect([{}, { ...byId('card'), ...byIdentifier('card') }].map((body) => named(body))).to.deep.equal(
       Array(2).fill('invalid_credential_request'),
@@ -178,7 +178,7 @@ describe('A request for a credential', () => {
     expect(named(byId('pass'), identified)).to.equal('insufficient_scope');
   });
 
-  it('brings proofs of one type, and at least one', () => {
+  it('contain proofs of one type, and at least one', () => {
     const proofs = (given: JsonObject) => () => parseProofs({ proofs: given }, { keyBinding: true }, 3);
     for (const given of [{}, { jwt: ['a'], attestation: ['b'] }, { undefined: ['a'] }, { attestation: ['a'] }]) {
       expect(proofs(given)).to.throw('send exactly one proof type, of: jwt');
@@ -222,7 +222,7 @@ describe('CreateOffer', () => {
     ['a transaction code without its flow', { flow: 'authorization_code', tx_code: '1234' }, 'tx_code'],
     ['words about no transaction code', { tx_code_description: 'by post' }, 'tx_code_description'],
     ['claims of something else', { credentialClaims: { strict: { type: 'inline', claims: { name: 'Eve' } } } }, 'credentialClaims.strict'],
-    ['a server of somebody', { authorization_server: 'https://else.example' }, 'authorization_server'],
+    ['an unknown server', { authorization_server: 'https://else.example' }, 'authorization_server'],
     ['a code for the chained server', { authorization_server: `${ISSUER}/chained-as` }, 'authorization_server'],
     [
       'claims that do not fit the schema',
@@ -237,7 +237,7 @@ describe('CreateOffer', () => {
     ['a configuration whose own claims do not fit', { credentialConfigurationIds: ['empty'] }, 'credentialConfigurationIds.0'],
   ];
   for (const [what, changes, path] of refusals) {
-    it(`refuses ${what} and names the path`, async () => {
+    it(`rejects ${what} and names the path`, async () => {
       const before = await all();
       const { code, details } = await failureOf(offer(changes));
       expect([code, details.errors?.map((error) => error.path)]).to.deep.equal(['invalid_input', [path]]);
@@ -250,7 +250,7 @@ describe('CreateOffer', () => {
     ['notifyWebhook.url', { notifyWebhook: WEBHOOK }],
   ];
   for (const [path, changes] of addresses) {
-    it(`refuses an address in ${path} that may not be called`, async () => {
+    it(`rejects a blocked address in ${path}`, async () => {
       sinon.stub(world.webhooks, 'refuses').returns(true);
       const { code, details } = await failureOf(offer(changes));
       expect([code, details.errors?.[0]?.path]).to.deep.equal(['invalid_input', path]);
@@ -290,7 +290,7 @@ describe('CreateOffer', () => {
     });
   });
 
-  it('lives as long as it is wished for, and never longer than sessions do', async () => {
+  it('uses the requested lifetime, up to the maximum of sessions', async () => {
     const seconds = async (expiresIn: number) => {
       const { session } = await anOffer(world, { expiresIn });
       return (session.expiresAt.getTime() - session.createdAt.getTime()) / 1000;
@@ -326,7 +326,7 @@ describe('CreateOffer', () => {
 
 const NOBODY = 'nobody' as TenantId;
 
-describe('Preparation of an issuance:', () => {
+describe('preparation of an issuance', () => {
   let world: WalletWorld;
 
   before(async () => {
@@ -356,7 +356,7 @@ describe('Preparation of an issuance:', () => {
       expect(await endOf(fetch(session.publicId, NOBODY))).to.equal('not_found');
     });
 
-    it('is not found once the offer has expired', async () => {
+    it('fails once the offer has expired', async () => {
       const { session } = await anOffer(world, { expiresIn: 60 });
       expect(await world.later(60, () => endOf(fetch(session.publicId)))).to.equal('not_found');
       expect((await world.session(session.id)).status).to.equal('active');
@@ -372,13 +372,13 @@ describe('Preparation of an issuance:', () => {
       });
     }
 
-    it('shows no presentation request', async () => {
+    it('returns no presentation request', async () => {
       await world.verifies();
       const { publicId } = await world.request();
       expect(await endOf(fetch(publicId))).to.equal('not_found');
     });
 
-    it('is not found at a tenant that another process has suspended', async () => {
+    it('fails for a tenant that another process has suspended', async () => {
       const { session } = await anOffer(world);
       await world.change({ status: 'suspended' });
       expect(await endOf(fetch(session.publicId))).to.equal('not_found');

@@ -14,7 +14,7 @@ const REQUIRED = { keyAttestationsRequired: {} };
 const keys = [newKey(), newKey(), newKey()] as const;
 const [first, second, third] = keys;
 
-describe('Key attestations', () => {
+describe('key attestations', () => {
   let client: ClientWorld;
   let holderKeys: HolderKeys;
 
@@ -98,7 +98,7 @@ describe('Key attestations', () => {
     expect((await prove({ attestation: [attest({ nonce: one })] })).used).to.have.length(1);
   });
 
-  it('must be there where they are required, in each proof', async () => {
+  it('are required in each proof if the configuration requires them', async () => {
     await expectRefusal({ jwt: [proof({})] });
     const good = proof({ key_attestation: attest() });
     await expectRefusal({ jwt: [good, proof({ jwk: second.jwk }, {}, second)] });
@@ -107,8 +107,8 @@ describe('Key attestations', () => {
 
   const bends: [string, () => Options | Promise<Options>][] = [
     ['of the draft typ', () => ({ header: { typ: 'keyattestation+jwt' } })],
-    ['of an alg that nobody may sign with', () => ({ header: { alg: 'none' } })],
-    ['of an nbf that is no number', () => ({ payload: { nbf: 'soon' } })],
+    ['of an alg that is not allowed for signatures', () => ({ header: { alg: 'none' } })],
+    ['of an nbf that is not a number', () => ({ payload: { nbf: 'soon' } })],
     ['of no typ', () => ({ header: { typ: undefined } })],
     ['of alg none', () => ({ header: { alg: 'none' } })],
     ['of alg HS256', () => ({ header: { alg: 'HS256' } })],
@@ -131,7 +131,7 @@ describe('Key attestations', () => {
     ['signed wrong', async () => ({ signer: { ...client.provider.signer, ...newKey() } })],
     ['without iat', () => ({ payload: { iat: undefined } })],
     ['with iat as text', () => ({ payload: { iat: 'now' } })],
-    ['from the future', () => ({ payload: { iat: client.world.seconds + 61 } })],
+    ['with a time in the future', () => ({ payload: { iat: client.world.seconds + 61 } })],
     ['that is not valid yet', () => ({ payload: { nbf: client.world.seconds + 61 } })],
     ['that expired 60 seconds ago', () => ({ payload: { exp: client.world.seconds - 60 } })],
     ['with exp as text', () => ({ payload: { exp: 'never' } })],
@@ -145,7 +145,7 @@ describe('Key attestations', () => {
     ['with key_storage as text', () => ({ payload: { key_storage: 'iso_18045_high' } })],
     ['with an empty key_storage', () => ({ payload: { key_storage: [] } })],
     ['with user_authentication of numbers', () => ({ payload: { user_authentication: [1] } })],
-    ['with a nonce that is no text', () => ({ payload: { nonce: 5 } })],
+    ['with a nonce that is not a string', () => ({ payload: { nonce: 5 } })],
     ['with a nonce that is null', () => ({ payload: { nonce: null } })],
     ['with an empty nonce', () => ({ payload: { nonce: '' } })],
     ['with a broken status', () => ({ payload: { status: { status_list: { idx: -1 } } } })],
@@ -154,7 +154,7 @@ describe('Key attestations', () => {
   const x5c = (...names: ('signer' | 'root' | 'revocationSigner')[]) => names.map((name) => client.provider[name].certificate);
   const stranger = async () => certify({ name: 'Wallet Provider', by: await certify({ name: 'Wallet CA', ca: true }) });
   for (const [what, bend] of bends) {
-    it(`${what} are refused`, async () => {
+    it(`are rejected: ${what}`, async () => {
       const text = attest(await bend());
       for (const proofs of inBothTypes(text)) await expectRefusal(proofs);
     });
@@ -178,13 +178,13 @@ describe('Key attestations', () => {
     await expectRefusal({ jwt: [proof({ key_attestation: text }, { nonce: 'invented' })] }, 'invalid_nonce');
   });
 
-  it('pass with a clock that is a little fast or slow', async () => {
+  it('are accepted with a clock that is a little ahead or behind', async () => {
     const { seconds } = client.world;
     const payload = { iat: seconds + 8, nbf: seconds + 8, exp: seconds - 59 };
     for (const proofs of inBothTypes(attest({ payload }))) expect(await proven(proofs)).to.have.length(3);
   });
 
-  it('and proofs, and the keys that are attested, are of algorithms that the tenant agreed to', async () => {
+  it('and proofs and attested keys use algorithms that the tenant allows', async () => {
     client.configure({ batchSize: 5, algorithms: ['ES256', 'ES384'] });
     for (const proofs of inBothTypes(attest())) expect(await proven(proofs)).to.have.length(3);
     const other = newKey('P-384');
@@ -231,12 +231,12 @@ describe('Key attestations', () => {
     await expectRefusal({ jwt: [proof(header), byName] });
   });
 
-  describe('name a level that the configuration lists', () => {
+  describe('with a level that the configuration lists', () => {
     for (const level of ['key_storage', 'user_authentication'] as const) {
       const wants = (...values: string[]) => ({ keyAttestationsRequired: { [level]: values } });
       const says = (value: unknown) => inBothTypes(attest({ payload: { [level]: value } }));
 
-      it(`as ${level}`, async () => {
+      it(`are accepted as ${level}`, async () => {
         const accepted = wants('iso_18045_high', 'https://levels.example/high');
         for (const value of [['iso_18045_high'], ['other', 'https://levels.example/high']]) {
           for (const proofs of says(value)) expect(await proven(proofs, accepted)).to.have.length(3);
@@ -246,7 +246,7 @@ describe('Key attestations', () => {
         }
       });
 
-      it(`and none implies another: ${level}`, async () => {
+      it(`are rejected for another level: ${level}`, async () => {
         for (const proofs of says(['iso_18045_high'])) {
           await expectRefusal(proofs, 'invalid_proof', wants('iso_18045_basic'));
         }
@@ -255,18 +255,18 @@ describe('Key attestations', () => {
     }
   });
 
-  describe('carry a current nonce', () => {
+  describe('with a nonce', () => {
     const stale = async (text: string) => {
       for (const proofs of inBothTypes(text)) await expectRefusal(proofs, 'invalid_nonce');
     };
 
-    it('and no other', async () => {
+    it('are accepted only with a valid nonce', async () => {
       await stale(attest({ nonce: 'invented' }));
       await stale(attest({ nonce: nonce('dpop') }));
       await stale(attest({ nonce: nonce('c_nonce', 'other') }));
     });
 
-    it('that is no older than five minutes', async () => {
+    it('are accepted for five minutes', async () => {
       const old = nonce();
       client.world.clock.time += 299_000;
       for (const proofs of inBothTypes(attest({ nonce: old }))) expect(await proven(proofs)).to.have.length(3);
@@ -274,12 +274,12 @@ describe('Key attestations', () => {
       await stale(attest({ nonce: old }));
     });
 
-    it('and so does the proof beside it', async () => {
+    it('require a nonce in the proof, too', async () => {
       const header = { key_attestation: attest() };
       await expectRefusal({ jwt: [proof(header, { nonce: 'invented' })] }, 'invalid_nonce');
     });
 
-    it('but every other fault is reported first', async () => {
+    it('report every other fault before a wrong nonce', async () => {
       await stale(attest({ nonce: 'invented' }));
       for (const text of [
         attest({ nonce: 'invented', payload: { exp: 1 } }),
@@ -292,15 +292,15 @@ describe('Key attestations', () => {
     });
   });
 
-  describe('are not revoked', () => {
+  describe('with a status', () => {
     const listed = (more: Options = {}) => attest({ ...more, payload: { status: client.provider.status(7), ...more.payload } });
     const asked = () => client.world.remote.calls.filter(({ url }) => url.endsWith('/status/1')).length;
 
-    it('according to the status list of the provider', async () => {
+    it('are accepted while the status list of the provider lists them as valid', async () => {
       for (const proofs of inBothTypes(listed())) expect(await proven(proofs)).to.have.length(3);
     });
 
-    it('which refuses the key when they are', async () => {
+    it('are rejected, with the key, when the list marks them as revoked', async () => {
       client.provider.statuses.set(7, 1);
       for (const proofs of inBothTypes(listed())) {
         const failure = await refusal(proofs);
@@ -308,7 +308,7 @@ describe('Key attestations', () => {
       }
     });
 
-    it('and the status list is fetched last, after all other checks', async () => {
+    it('fetch the status list last, after all other checks', async () => {
       for (const text of [listed({ payload: { exp: 1 } }), listed({ nonce: 'invented' })]) {
         for (const proofs of inBothTypes(text)) await refusal(proofs);
       }
@@ -317,7 +317,7 @@ describe('Key attestations', () => {
       expect(asked()).to.equal(1);
     });
 
-    it('and are rejected if the status is unavailable', async () => {
+    it('are rejected if the status is unavailable', async () => {
       const status = { status_list: { idx: 7, uri: `${client.provider.url}/elsewhere` } };
       for (const proofs of inBothTypes(attest({ payload: { status } }))) await expectRefusal(proofs);
     });
@@ -352,7 +352,7 @@ describe('Key attestations', () => {
     });
   });
 
-  it('are not needed by a plain proof, which causes no request', async () => {
+  it('are not fetched or verified for a plain proof', async () => {
     expect(await proven({ jwt: [proof({})] }, {})).to.deep.equal(jwks(first));
     expect(client.world.remote.calls).to.deep.equal([]);
   });

@@ -22,8 +22,8 @@ function keysOfEveryCurve(): PublicJwk[] {
   return [...curves, edwards] as unknown as PublicJwk[];
 }
 
-describe('A key for a credential', () => {
-  it('may be on any curve that we can verify with', () => {
+describe('key for a credential', () => {
+  it('may be on any supported curve', () => {
     for (let round = 0; round < 20; round++) {
       for (const key of keysOfEveryCurve()) {
         expect(parsePublicJwk(key)).to.deep.equal(key);
@@ -32,7 +32,7 @@ describe('A key for a credential', () => {
     }
   });
 
-  it('has one spelling, so that one key cannot pass for two', () => {
+  it('has one encoding, so that one key cannot be used as two', () => {
     const { jwk } = newKey();
     const longer = Buffer.concat([Buffer.of(0), Buffer.from(jwk.x, 'base64url')]).toString('base64url');
     const shorter = Buffer.from(jwk.x, 'base64url').subarray(1).toString('base64url');
@@ -55,7 +55,7 @@ describe('A key for a credential', () => {
   });
 });
 
-describe('A proof of a client', () => {
+describe('client in a proof', () => {
   const judged = (iss: string | undefined) =>
     outcome(() =>
       assertJwtProofClaims(parseJwtProof(keyProof(newKey(), ISSUER, 'nonce', { payload: { iss } })), {
@@ -63,11 +63,11 @@ describe('A proof of a client', () => {
       }),
     );
 
-  it('names that client, or none', () => {
+  it('is the client of the token, or absent', () => {
     expect([judged('wallet'), judged(undefined), judged('else')]).to.deep.equal(['taken', 'taken', 'invalid_proof']);
   });
 
-  it('may have any iss if the token has no client', () => {
+  it('may be any iss if the token has no client', () => {
     const ofNobody = (iss: unknown) =>
       outcome(() =>
         assertJwtProofClaims(parseJwtProof(keyProof(newKey(), ISSUER, 'nonce', { payload: { iss } })), {
@@ -79,7 +79,7 @@ describe('A proof of a client', () => {
   });
 });
 
-describe('The proofs of a request', () => {
+describe('proofs of a request', () => {
   const read = (proofs: unknown, more: object = {}, batchSize = 3) =>
     parseProofs({ proofs } as JsonObject, { keyBinding: true, ...more }, batchSize);
   const both = { proofTypes: ['jwt', 'attestation'] as const };
@@ -95,7 +95,7 @@ describe('The proofs of a request', () => {
     expect(outcome(() => read({ jwt: ['a'] }, { proofTypes: ['attestation'] }))).to.equal('invalid_proof');
   });
 
-  it('are as many as a batch, and one for an attestation', () => {
+  it('are limited to the batch size, and to one attestation', () => {
     expect(outcome(() => read({ jwt: ['a', 'b', 'c'] }))).to.equal('taken');
     expect(outcome(() => read({ jwt: ['a', 'b', 'c', 'd'] }))).to.equal('invalid_credential_request');
     for (const size of [0, 1]) {
@@ -105,13 +105,13 @@ describe('The proofs of a request', () => {
     expect(outcome(() => read({ attestation: ['a', 'b'] }, both))).to.equal('invalid_proof');
   });
 
-  it('do not matter where no key is bound', () => {
+  it('are ignored without key binding', () => {
     for (const proofs of [undefined, { jwt: 5 }, { smoke: [] }]) {
       expect(read(proofs, { keyBinding: false })).to.equal(undefined);
     }
   });
 
-  it('fail in two ways only, for any input', () => {
+  it('fail with two errors only, for any input', () => {
     const some = fc.record({ jwt: fc.jsonValue(), attestation: fc.jsonValue() }, { requiredKeys: [] });
     fc.assert(
       fc.property(fc.oneof(some, fc.jsonValue()), (proofs) => {
@@ -123,7 +123,7 @@ describe('The proofs of a request', () => {
   });
 });
 
-describe('The key of a jwt proof', () => {
+describe('key of a jwt proof', () => {
   let provider: WalletProvider;
   const keys = [newKey(), newKey(), newKey()] as const;
   const [key] = keys;
@@ -162,7 +162,7 @@ describe('The key of a jwt proof', () => {
     expect(opened({ jwk: undefined, key_attestation: reversed })).to.deep.equal(keys[1].jwk);
   });
 
-  it('is one of key_attestation by place, thumbprint or its own kid', () => {
+  it('is one of key_attestation by index, thumbprint or its own kid', () => {
     expect(withKid('0')).to.deep.equal(key.jwk);
     expect(withKid('2')).to.deep.equal(keys[2].jwk);
     expect(withKid(thumbprint(keys[1].jwk as PublicJwk))).to.deep.equal(keys[1].jwk);
@@ -180,7 +180,7 @@ describe('The key of a jwt proof', () => {
     expect(outcome(() => withKid('0', unclear))).to.equal('invalid_proof');
   });
 
-  it('can be named in no other way', () => {
+  it('is rejected with any other name', () => {
     for (const kid of ['3', '-1', '00', '1.0', '1e0', '', 'key-0', 'did:jwk:abc#0', 0, null, ['0']]) {
       expect(outcome(() => withKid(kid))).to.equal('invalid_proof');
     }
@@ -213,7 +213,7 @@ describe('The key of a jwt proof', () => {
     }
   });
 
-  it('is in a proof of limited size, larger with an attestation', () => {
+  it('is rejected in a proof that exceeds the size limit, which is larger with an attestation', () => {
     const padding = 'x'.repeat(20_000);
     const proof = (header: object) => makeJwt(key, { typ: 'openid4vci-proof+jwt', alg: 'ES256', ...header }, {});
     expect(outcome(() => parseJwtProof(proof({ jwk: key.jwk, padding })))).to.equal('invalid_proof');
@@ -224,7 +224,7 @@ describe('The key of a jwt proof', () => {
     expect(outcome(() => parseJwtProof(tooLarge))).to.equal('invalid_proof');
   });
 
-  it('fails in one way only, for any input', () => {
+  it('fails with one error only, for any input', () => {
     const member = fc.oneof(fc.jsonValue(), fc.constant(key.jwk), fc.constant(provider.keyAttestation(keys)));
     const names = ['typ', 'alg', 'jwk', 'kid', 'key_attestation', 'x5c', 'crit', 'b64'];
     fc.assert(
@@ -280,7 +280,7 @@ describe('The key of a jwt proof', () => {
   });
 });
 
-describe('The times of a proof', () => {
+describe('times of a proof', () => {
   const now = new Date();
   const seconds = Math.floor(now.getTime() / 1000);
   const times = (payload: Record<string, unknown>) => {
@@ -290,7 +290,7 @@ describe('The times of a proof', () => {
   };
 
   for (const payload of [{}, { exp: seconds + 60 }, { nbf: seconds - 60 }, { nbf: seconds + 30 }, { exp: seconds - 59 }]) {
-    it(`may be ${JSON.stringify(Object.keys(payload))}`, () => expect(times(payload)).to.equal('taken'));
+    it(`are accepted: ${JSON.stringify(Object.keys(payload))}`, () => expect(times(payload)).to.equal('taken'));
   }
   for (const payload of [
     { exp: seconds - 61 },
@@ -300,6 +300,6 @@ describe('The times of a proof', () => {
     { nbf: seconds + 300 },
     { nbf: '0' },
   ]) {
-    it(`may not be ${JSON.stringify(payload)}`, () => expect(times(payload)).to.equal('invalid_proof'));
+    it(`are rejected: ${JSON.stringify(payload)}`, () => expect(times(payload)).to.equal('invalid_proof'));
   }
 });

@@ -13,11 +13,11 @@ const LOGO = { uri: 'https://acme.example/logo.png', alt_text: 'Anchor' };
 const LOOK = { logo: LOGO, background_color: '#12355b', text_color: '#ffffff' };
 const claim = (...path: (string | number | null)[]) => ({ path });
 
-describe('Type metadata', () => {
+describe('type metadata', () => {
   const typeOf = (changes: Record<string, unknown>, frame?: object) =>
     typeMetadata(aConfiguration(changes), ISSUER, frame && parseDisclosureFrame(frame));
 
-  it('say what the configuration shows', () => {
+  it('contain the display of the configuration', () => {
     const display = [
       { name: 'Card', locale: 'en', description: 'A card', ...LOOK, background_image: { uri: 'https://x.example/b' } },
       { name: 'Karte', locale: 'de' },
@@ -53,7 +53,7 @@ describe('Type metadata', () => {
     expect(typeOf({ vct: null })).to.include({ vct: `${ISSUER}/vct/card`, name: 'Card' });
   });
 
-  it('say of what can be withheld below entries of an array that some may be', () => {
+  it('state that some of the selectively disclosable entries below an array may be disclosed', () => {
     const told = (frame: object) => disclosability(['list', null, 'a'], parseDisclosureFrame({ ...frame }));
     expect(told({ list: { '0': { _sd: ['a'] } } })).to.equal('allowed');
     expect(told({ list: { '0': { _sd: ['a'] }, '1': { _sd: ['b'] } } })).to.equal('allowed');
@@ -76,7 +76,7 @@ describe('Type metadata', () => {
     expect(typeOf({ vct, description: 'For members' })).to.deep.equal({ ...vct, description: 'For members', vct: `${ISSUER}/vct/card` });
   });
 
-  it('use the current name of the language property, whatever the type uses', () => {
+  it('use the current name of the language property, regardless of the type', () => {
     const display = [
       { lang: 'fr', name: 'Carte' },
       { locale: 'en', name: 'Card', lang: 'ignored' },
@@ -115,7 +115,7 @@ describe('Type metadata', () => {
     [['unknown', 'deep', null, 'er'], 'never'],
   ];
   for (const [path, sd] of cases) {
-    it(`say that ${JSON.stringify(path)} is ${sd} disclosed selectively`, () => {
+    it(`state that ${JSON.stringify(path)} is ${sd} disclosed selectively`, () => {
       const config = { format: 'dc+sd-jwt', display: [{ name: 'Card' }], claims: [claim(...path)] };
       const said = (type: JsonObject) => (type['claims'] as readonly JsonObject[]).filter((one) => isDeepStrictEqual(one['path'], path));
       expect(said(typeOf({ config }, FRAME))).to.deep.equal([{ path, sd }]);
@@ -123,13 +123,13 @@ describe('Type metadata', () => {
     });
   }
 
-  describe('list every claim that is known', () => {
+  describe('list the claims', () => {
     const paths = (changes: Record<string, unknown>, frame?: object) =>
       ((typeOf({ config: { format: 'dc+sd-jwt' }, ...changes }, frame)['claims'] ?? []) as JsonObject[]).map(({ path }) =>
         JSON.stringify(path),
       );
 
-    it('with what contains those that are described, and iat', () => {
+    it('with the parents of described claims, and iat', () => {
       const config = { format: 'dc+sd-jwt', claims: [claim('address', 'street'), claim('degrees', null, 'type')] };
       expect(paths({ config, claims: undefined })).to.deep.equal([
         '["address"]',
@@ -164,11 +164,11 @@ describe('Type metadata', () => {
       ]);
     });
 
-    it('and none if nothing is known, since any claim is possible', () => {
+    it('only if some are known, since any claim is possible otherwise', () => {
       expect(paths({ claims: undefined })).to.deep.equal([]);
     });
 
-    it('within bounds, also where a schema leads in circles', () => {
+    it('within bounds, also for recursive schemas', () => {
       const schema = { properties: { child: { $ref: '#' }, sibling: { $ref: '#' } } };
       expect(paths({ claims: undefined, schema })).to.deep.equal(['["child"]', '["sibling"]', '["iat"]']);
       const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`claim${i}`, i]));
@@ -176,7 +176,7 @@ describe('Type metadata', () => {
     });
   });
 
-  it('are hashed by their very bytes', () => {
+  it('are hashed by their exact bytes', () => {
     // OpenID4VCI examples: computed with another implementation.
     const bytes = '{"vct":"https://types.example.net/staff-badge/1","name":"Staff badge"}';
     expect(integrityOf(bytes)).to.equal('sha256-zBOvnvnA1xdjxV7zhPtep9M+zU+rJ1Ub0LeP5Rop8Qs=');
@@ -201,7 +201,7 @@ const typed = (vct: object, more: object = {}) => {
 const claimed = (claim: object, more: object = {}) => typed({ claims: [claim] }, more);
 const display = (entry: object) => typed({ display: [{ name: 'Card', locale: 'en', ...entry }] });
 
-describe('The metadata of a type', () => {
+describe('metadata of a type', () => {
   const GOOD: [string, object, object?][] = [
     ['nothing', {}],
     [
@@ -214,7 +214,7 @@ describe('The metadata of a type', () => {
       },
     ],
     ['a display as older drafts wrote it', { display: [{ name: 'Card', lang: 'en' }] }],
-    ['members of others', { display: [{ name: 'Card', locale: 'en', other: 1 }], more: true }],
+    ['properties of others', { display: [{ name: 'Card', locale: 'en', other: 1 }], more: true }],
     [
       'a claim with all it can have',
       { claims: [{ path: ['name'], display: [{ label: 'Name', locale: 'en' }], sd: 'never', mandatory: true, svg_id: 'name_1' }] },
@@ -230,7 +230,7 @@ describe('The metadata of a type', () => {
     ],
     ['rules of what the service sets', { claims: [{ path: ['vct'], mandatory: true, sd: 'never' }] }, { claims: { name: 'Ada' } }],
   ];
-  for (const [what, vct, more] of GOOD) it(`may say ${what}`, () => expect(typed(vct, more)).to.deep.equal([]));
+  for (const [what, vct, more] of GOOD) it(`may contain ${what}`, () => expect(typed(vct, more)).to.deep.equal([]));
 
   it('has displays with a name, in one language each', () => {
     expect(typed({ display: [{ foo: 1 }] })).to.include.members(['vct.display.0.name']);
@@ -269,7 +269,7 @@ describe('The metadata of a type', () => {
     expect(typed({ claims: [{ path: ['a'] }, { path: ['a'] }] })).to.deep.equal(['vct.claims']);
   });
 
-  it('contradicts neither frame, schema nor claims of the configuration', () => {
+  it('must match frame, schema and claims of the configuration', () => {
     expect(claimed({ path: ['name'], sd: 'always' })).to.deep.equal(['vct.claims.0.sd']);
     const hidden = { disclosureFrame: { _sd: ['name'] } };
     expect(claimed({ path: ['name'], sd: 'never' }, hidden)).to.deep.equal(['vct.claims.0.sd']);
@@ -293,15 +293,15 @@ describe('The metadata of a type', () => {
     ['a claim that is there', { path: ['name'], mandatory: true }, undefined, undefined],
     ['a claim that is not', { path: ['age'], mandatory: true }, undefined, 'is mandatory'],
     ['an element that is not', { path: ['list', 2], mandatory: true }, undefined, 'is mandatory'],
-    ['a member of an array', { path: ['list', 'length'], mandatory: true }, undefined, 'is mandatory'],
-    ['a member of a text', { path: ['name', 'length'], mandatory: true }, undefined, 'is mandatory'],
+    ['an element of an array', { path: ['list', 'length'], mandatory: true }, undefined, 'is mandatory'],
+    ['a property of a text', { path: ['name', 'length'], mandatory: true }, undefined, 'is mandatory'],
     ['a position of an object', { path: ['address', 1], mandatory: true }, undefined, 'is mandatory'],
-    ['a member of every object', { path: ['toString'], mandatory: true }, undefined, 'is mandatory'],
-    ['a claim below one that is no object', { path: ['name', 'first'], mandatory: true }, undefined, 'is mandatory'],
+    ['a property of every object', { path: ['toString'], mandatory: true }, undefined, 'is mandatory'],
+    ['a claim below one that is not an object', { path: ['name', 'first'], mandatory: true }, undefined, 'is mandatory'],
     ['a hidden claim that is always hidden', { path: ['name'], sd: 'always' }, { _sd: ['name'] }, undefined],
-    ['a visible one', { path: ['name'], sd: 'always' }, undefined, 'has to be'],
-    ['one below a hidden one', { path: ['address', 'street'], sd: 'always' }, { _sd: ['address'] }, 'has to be'],
-    ['elements of which one is visible', { path: ['list', null], sd: 'always' }, { list: { _sd: [0] } }, 'has to be'],
+    ['a visible one', { path: ['name'], sd: 'always' }, undefined, 'must be s'],
+    ['one below a hidden one', { path: ['address', 'street'], sd: 'always' }, { _sd: ['address'] }, 'must be s'],
+    ['elements of which one is visible', { path: ['list', null], sd: 'always' }, { list: { _sd: [0] } }, 'must be s'],
     ['elements that are all hidden', { path: ['list', null], sd: 'always' }, { list: { _sd: [0, 1] } }, undefined],
     ['an element that is hidden', { path: ['list', 1], sd: 'never' }, { list: { _sd: [1] } }, 'must not be'],
     ['an element beside a hidden one', { path: ['list', 0], sd: 'never' }, { list: { _sd: [1] } }, undefined],
@@ -310,7 +310,7 @@ describe('The metadata of a type', () => {
     ['what the service sets', { path: ['exp'], mandatory: true }, undefined, undefined],
   ];
   for (const [what, rule, frame, fault] of BROKEN) {
-    it(`${fault === undefined ? 'is kept by' : 'is broken by'} ${what}`, () => {
+    it(`${fault === undefined ? 'satisfies the rules with' : 'violates the rules with'} ${what}`, () => {
       const read = frame && parseDisclosureFrame(frame);
       const found = findTypeRuleViolations([rule as { path: string[] }], CLAIMS, read);
       expect(found.map(({ message }) => message.slice(0, fault?.length))).to.deep.equal(fault === undefined ? [] : [fault]);

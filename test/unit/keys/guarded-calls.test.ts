@@ -38,7 +38,7 @@ describe('GuardedCalls', () => {
     expect((error as Failure).message).to.not.match(reason);
   }
 
-  it('passes on what a call answers', async () => {
+  it('returns the result of a call', async () => {
     expect(await guarded().run(async () => 'signed')).to.equal('signed');
   });
 
@@ -46,7 +46,7 @@ describe('GuardedCalls', () => {
     expectUnavailable(await outcome(guarded().run(broken)), /"house".*it burns/);
   });
 
-  it('treats work that throws at once like work that fails, and its place is free', async () => {
+  it('treats a synchronous throw like a rejection, and releases the slot', async () => {
     const calls = guarded(1);
     const error = await outcome(
       calls.run(() => {
@@ -59,7 +59,7 @@ describe('GuardedCalls', () => {
     expect(await calls.run(async () => 'later')).to.equal('later');
   });
 
-  describe('in time', () => {
+  describe('with a timeout', () => {
     it('aborts a call that takes longer', async () => {
       const { work } = pending();
       const ended = outcome(guarded().run(work));
@@ -70,7 +70,7 @@ describe('GuardedCalls', () => {
       expectUnavailable(await ended, /no answer within 1000 ms/);
     });
 
-    it('counts the time of waiting for a turn', async () => {
+    it('counts the time of waiting for a slot', async () => {
       const calls = guarded(1);
       const [first, second] = [pending(), pending()];
       const one = outcome(calls.run(first.work));
@@ -85,7 +85,7 @@ describe('GuardedCalls', () => {
       expectUnavailable(await two, /no answer/);
     });
 
-    it('does not wait for a turn longer than that either, which is no fault of the provider', async () => {
+    it('does not wait for a slot longer than the timeout, which is no fault of the provider', async () => {
       const calls = guarded(1);
       const first = pending();
       void outcome(calls.run(first.work));
@@ -100,7 +100,7 @@ describe('GuardedCalls', () => {
     });
   });
 
-  describe('at once', () => {
+  describe('with concurrent calls', () => {
     it('limits concurrent calls, and serves waiting ones in order', async () => {
       const calls = guarded(2);
       const all = Array.from({ length: 4 }, () => pending());
@@ -119,7 +119,7 @@ describe('GuardedCalls', () => {
       expect(await Promise.all([ends[0], ends[1], ends[3]])).to.deep.equal(['a', 'b', 'd']);
     });
 
-    it('lets only so many wait', async () => {
+    it('limits the number of waiting calls', async () => {
       const calls = guarded(1);
       const first = pending();
       const one = calls.run(first.work);
@@ -145,7 +145,7 @@ describe('GuardedCalls', () => {
     });
   });
 
-  it('is left alone when all calls that may be under way hang, though no other gets its turn', async () => {
+  it('opens the circuit breaker when all concurrent calls hang, although no other call gets a slot', async () => {
     const calls = guarded(2);
     const stuck = [pending(), pending()];
     const late = stuck.map(({ work }) => outcome(calls.run(work)));
@@ -154,7 +154,7 @@ describe('GuardedCalls', () => {
     await clock.tickAsync(TIMEOUT_MS);
     await Promise.all([...late, ...waiting]);
     const began = Date.now();
-    expectUnavailable(await outcome(calls.run(async () => 'next')), /left alone/);
+    expectUnavailable(await outcome(calls.run(async () => 'next')), /not called for some seconds/);
     expect(Date.now()).to.equal(began);
     for (const { resolve } of stuck) resolve('too late');
     await clock.tickAsync(REST_MS);
@@ -194,7 +194,7 @@ describe('GuardedCalls', () => {
       expect(await calls.run(work)).to.equal('ok');
     });
 
-    it('tries the next call if the result of that one says nothing about the provider', async () => {
+    it('tries the next call if the result of that one is not conclusive', async () => {
       for (const error of [new Failure('invalid_input'), new KeyRejectedError('gone')]) {
         const calls = guarded(2);
         await fail(calls, 5);

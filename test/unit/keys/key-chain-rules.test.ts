@@ -53,7 +53,7 @@ function saidBy(work: () => unknown): string {
   }
 }
 
-describe('The permission to change a key chain', () => {
+describe('permission to change a key chain', () => {
   const signing = chain('signing', { root: rootOf('A') });
   const under = chain('under', { root: rootOf('A'), usages: ['access'] });
   const access = chain('access', { root: rootOf('B'), usages: ['access'] });
@@ -61,7 +61,7 @@ describe('The permission to change a key chain', () => {
   const missing = (roles: Parameters<typeof assertMayChangeKeys>[0], ...given: [Parameters<typeof assertMayChangeKeys>[1], KeyChain[]?]) =>
     /role (\S+)$/.exec(saidBy(() => assertMayChangeKeys(roles, given[0], given[1] ?? all)))?.[1];
 
-  it('needs the role of its usages', () => {
+  it('requires the role of its usages', () => {
     expect(missing(['issuance:manage'], [signing])).to.equal(undefined);
     expect(missing(['presentation:manage'], [signing])).to.equal('issuance:manage');
     expect(missing(['presentation:manage'], [access])).to.equal(undefined);
@@ -69,7 +69,7 @@ describe('The permission to change a key chain', () => {
     expect(missing([], [{ usages: [] }]), 'a key for nothing').to.equal(undefined);
   });
 
-  it('needs the roles for all usages under its authority, and for its key', () => {
+  it('requires the roles for all usages under its authority, and for its key', () => {
     expect(missing(['issuance:manage'], [signing], [signing, under])).to.equal('presentation:manage');
     expect(missing(['issuance:manage'], [{ usages: ['signing'], ...{ root: rootOf('B') } }])).to.equal('presentation:manage');
     const same = { usages: ['signing'], active: access.active } as const;
@@ -80,7 +80,7 @@ describe('The permission to change a key chain', () => {
   });
 });
 
-describe('The usage of an authority', () => {
+describe('usage of an authority', () => {
   const A = rootOf('A');
   const signing = chain('signing', { root: A });
   const idle = chain('idle', { root: rootOf('C'), usages: [] });
@@ -91,7 +91,7 @@ describe('The usage of an authority', () => {
     profile: Profile | null = 'eu',
   ) => saidBy(() => assertAuthorityPurpose(usages, root, { all, path: 'rootKeyChainId', profile }));
 
-  it('is what it is for', () => {
+  it('is its purpose', () => {
     expect(certified(['statusList', 'trustList'])).to.equal('nothing');
     expect(certified(['statusList', 'access'])).to.match(/profile eu .*one authority certifies keys for access/);
     expect(certified(['statusList', 'access'], A, [signing], null), 'without a profile').to.equal('nothing');
@@ -104,7 +104,7 @@ describe('The usage of an authority', () => {
     saidBy(() => assertPurposeUnchanged(before, after, { all: [before, ...others], path: 'usages', profile }));
   const kept = (before: KeyChain, after: KeyChain, ...others: KeyChain[]) => keptUnder('eu', before, after, ...others);
 
-  it('is kept, whatever happens to one of its key chains', () => {
+  it('is kept regardless of changes of one of its key chains', () => {
     const both = { ...signing, usages: ['signing', 'access'] as const };
     const changed = /profile eu .*one authority certifies keys for access/;
     expect(kept(signing, { ...signing, usages: ['statusList'] })).to.equal('nothing');
@@ -125,8 +125,8 @@ describe('The usage of an authority', () => {
   });
 });
 
-describe('The key chain to sign with', () => {
-  it('is the one that was created first, or has that name', () => {
+describe('key chain to sign with', () => {
+  it('is the one that was created first, or has the requested name', () => {
     const now = new Date('2026-06-01T00:00:00Z');
     const [b, a] = [chain('b'), chain('a')];
     const old = chain('z', { createdAt: new Date(0) });
@@ -136,7 +136,7 @@ describe('The key chain to sign with', () => {
   });
 });
 
-describe('The keys at providers', () => {
+describe('keys at providers', () => {
   const noRoot = chain('one');
   const former = { ...leafOf('before'), keptUntil: LATER };
 
@@ -178,7 +178,7 @@ describe('The keys at providers', () => {
   });
 });
 
-describe('The certificates of a key chain', () => {
+describe('key chain certificates', () => {
   let authority: Certified;
   let leaf: Certified;
   let alone: Certified;
@@ -189,7 +189,7 @@ describe('The certificates of a key chain', () => {
   });
   const of = (...certificates: string[]) => chain('x', { active: leafOf('x', certificates), usages: ['access', 'signing'] });
 
-  it('have findings where they come from outside', () => {
+  it('have findings when they come from an external authority', () => {
     const messages = (found: KeyChain) =>
       findKeyChainProblems(found, null)
         .filter(({ profileRule }) => profileRule?.startsWith('HAIP'))
@@ -200,22 +200,22 @@ describe('The certificates of a key chain', () => {
       'HAIP 1.0 sections 4.1 and 6.1.1: the certificate of the key is self-signed',
     ]);
     expect(messages({ ...of(leaf.certificate, authority.certificate), usages: ['statusList'] })).to.deep.equal([
-      'HAIP 1.0 section 6.1: the chain contains its trust anchor, which is sent along with everything that the key signs',
+      'HAIP 1.0 section 6.1: the chain contains its trust anchor, which is sent with every signature of the key',
     ]);
     expect(messages({ ...of(alone.certificate), root: rootOf('A') }), 'of the own authority').to.deep.equal([]);
     expect(messages({ ...of(alone.certificate), usages: ['trustList'] })).to.deep.equal([]);
     expect(messages(of('AAAA')), 'of what is none').to.deep.equal([]);
   });
 
-  it('may be their own, for trust lists', () => {
+  it('may be self-signed for trust lists', () => {
     expect([alone.certificate, leaf.certificate, 'AAAA'].map((one) => isSelfSigned(leafOf('x', [one])))).to.deep.equal([
       ...[true, false, false],
     ]);
     expect(saidBy(() => assertSelfSignedUsage(['trustList'], 'usages'))).to.equal('nothing');
     expect(saidBy(() => assertSelfSignedUsage(['trustList', 'signing'], 'usages'))).to.match(/not for "signing"/);
     const renew = (certificate: string) => saidBy(() => assertRenewable(of(certificate), new Date()));
-    expect(renew(alone.certificate)).to.contain('certifies itself');
-    expect(renew(leaf.certificate)).to.contain('come from outside');
+    expect(renew(alone.certificate)).to.contain('is self-signed');
+    expect(renew(leaf.certificate)).to.contain('come from an external authority');
   });
 
   it('have names', async () => {
@@ -255,7 +255,7 @@ describe('The certificates of a key chain', () => {
   });
 });
 
-describe('The input for a key chain', () => {
+describe('key chain input', () => {
   const isTaken = (schema: { safeParse(value: unknown): { success: boolean } }, value: object) => schema.safeParse(value).success;
 
   it('states its usages in one form', () => {
@@ -284,7 +284,7 @@ describe('The input for a key chain', () => {
     expect(isTaken(CertificateUpdate, { usages: ['signing'], certUsageTypes: ['signing'] })).to.equal(false);
   });
 
-  it('may have its key out of a variable', () => {
+  it('may have its key from a variable', () => {
     const { read } = keyChainResource.file;
     expect(read({ id: 'x' })).to.deep.equal({ id: 'x' });
     expect(read({ key: { kty: 'EC' } })).to.deep.equal({ key: { kty: 'EC' } });
@@ -341,7 +341,7 @@ function codeOf(work: () => unknown): string | undefined {
   }
 }
 
-describe('The next step of a key chain', () => {
+describe('next step of a key chain', () => {
   const often = { rotationEnabled: true, rotationIntervalDays: 30 };
   const rows: [string, KeyChain, number, 'rotation' | 'renewal' | undefined][] = [
     ['nothing while it is young', rotatingChain(often), 29.9, undefined],
@@ -361,7 +361,7 @@ describe('The next step of a key chain', () => {
     it(`is ${what}`, () => expect(dueStep(given, on(days))).to.equal(due));
   }
 
-  it('is no certificate that would end with the present one, together with the authority', () => {
+  it('is no certificate that would expire with the present one, together with the authority', () => {
     const { root } = rotatingChain();
     if (root === undefined) throw new Error('no root');
     expect(isExtendable(rotatingChain(), root, on(335))).to.equal(true);
@@ -369,8 +369,8 @@ describe('The next step of a key chain', () => {
   });
 });
 
-describe('A leaf that is replaced', () => {
-  it('is kept until its certificate has ended, with the authority above it', () => {
+describe('replaced leaf', () => {
+  it('is kept until its certificate has expired, with its authority', () => {
     const next = rotate(rotatingChain(), leaf('second'), NOW);
     expect(next.active).to.deep.equal(leaf('second'));
     expect(next.former).to.deep.equal([{ ...leaf('first'), root: 'ROOT', keptUntil: on(365) }]);
@@ -399,7 +399,7 @@ describe('A leaf that is replaced', () => {
     }
   });
 
-  it('is dropped when its time is over, and not before', () => {
+  it('is dropped when its retention ends, and not before', () => {
     const next = rotate(rotatingChain({ active: leaf('a', 10) }), leaf('b', 20), NOW);
     const third = rotate(next, leaf('c'), NOW);
     expect(withoutExpiredLeaves(third, on(9.9))).to.equal(undefined);
@@ -409,7 +409,7 @@ describe('A leaf that is replaced', () => {
     expect(rotate(third, leaf('d'), on(10)).former).to.have.length(2);
   });
 
-  it('is never dropped at the limit', () => {
+  it('is never dropped when the limit is reached', () => {
     let full = rotatingChain();
     for (let i = 0; i < MAX_PREVIOUS_LEAVES; i++) full = rotate(full, leaf(`key-${i}`, 100 + i), NOW);
     expect(full.former).to.have.length(MAX_PREVIOUS_LEAVES);
@@ -419,8 +419,8 @@ describe('A leaf that is replaced', () => {
   });
 });
 
-describe('Rotation', () => {
-  it('needs an authority that has not ended', () => {
+describe('rotation', () => {
+  it('requires an authority that has not expired', () => {
     expect(assertRenewable(rotatingChain(), NOW).certificate).to.equal('ROOT');
     expect(codeOf(() => assertRenewable(withoutRoot(), NOW))).to.equal('conflict');
     expect(codeOf(() => assertRenewable(rotatingChain(), on(3650)))).to.equal('conflict');
@@ -442,7 +442,7 @@ describe('Rotation', () => {
   for (const [given, code] of rows) {
     const { rotationIntervalDays, certValidityDays, rotationEnabled } = given;
     const what = `${rotationIntervalDays} days under certificates of ${certValidityDays}`;
-    it(`by ${what}, ${rotationEnabled ? 'switched on' : 'switched off'}, ${code ?? 'fits'}`, () => {
+    it(`by ${what}, ${rotationEnabled ? 'enabled' : 'disabled'}: ${code ?? 'accepted'}`, () => {
       expect(codeOf(() => assertRotationFits(given))).to.equal(code);
     });
   }

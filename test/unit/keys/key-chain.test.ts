@@ -54,7 +54,7 @@ function failureOf(work: () => unknown): Failure {
 }
 
 describe('signingChain', () => {
-  it('is the leaf and its intermediates', () => {
+  it('contains the leaf and its intermediates', () => {
     const active = { key: aKey, certificates: ['LEAF', 'MIDDLE'], notAfter: LATER };
     expect(signingChain(aKeyChain({ active }))).to.deep.equal(['LEAF', 'MIDDLE']);
   });
@@ -72,13 +72,13 @@ describe('signingChain', () => {
 });
 
 describe('documentSignerChain', () => {
-  it('is that of mdocs if there is one, without the root', () => {
+  it('contains the mdoc certificates if there are any, without the root', () => {
     const active = { ...aKeyChain().active, documentSigner: ['SIGNER', 'ROOT'] };
     expect(documentSignerChain(aKeyChain({ active }))).to.deep.equal(['SIGNER']);
     expect(signingChain(aKeyChain({ active }))).to.deep.equal(['LEAF']);
   });
 
-  it('is the chain for all purposes if there is no special one', () => {
+  it('contains the chain for all purposes if there is no special one', () => {
     expect(documentSignerChain(aKeyChain())).to.deep.equal(['LEAF']);
   });
 });
@@ -117,7 +117,7 @@ describe('pickKeyChain', () => {
     ['a tenant without chains', [], 'signing', undefined, 'invalid_input', 'Create one'],
   ];
   for (const [name, chains, usage, wantedId, code, message] of refused) {
-    it(`refuses ${name}`, () => {
+    it(`rejects ${name}`, () => {
       const failure = failureOf(() => selectKeyChain(chains, usage, NOW, wantedId));
       expect(failure.code).to.equal(code);
       expect(failure.message).to.contain(message);
@@ -172,7 +172,7 @@ describe('makeKeyChain', () => {
     });
   }
 
-  it('certifies a key that signs credentials as a document signer of mdocs, too, in a certificate of its own', async () => {
+  it('creates a separate document signer certificate for mdocs for a key that signs credentials', async () => {
     const chain = await createKeyChain(ports, wanted);
     const [plain = '', signer = ''] = [signingChain(chain)[0], documentSignerChain(chain)[0]];
     expect(read(signer).checkIssued(read(chain.root?.certificate))).to.equal(true);
@@ -200,9 +200,11 @@ describe('makeKeyChain', () => {
     expect(reader).to.include({ profileRule: 'ETSI TS 119 411-8 section 6.6.1', member: 'certificates' });
     expect(signer).to.include({ rule: 'ISO/IEC 18013-5 table B.3', member: 'certificates' });
     expect(signer?.change).to.equal(
-      'ask its authority for a certificate with a country, the extended key usage 1.0.18013.5.1.2, critical, an end within 457 days',
+      'request a certificate from its authority with a country, the extended key usage 1.0.18013.5.1.2, critical, an expiry within 457 days',
     );
-    expect(reader?.change).to.equal('ask its authority for a certificate with a country, an organization identifier, a certificate policy');
+    expect(reader?.change).to.equal(
+      'request a certificate from its authority with a country, an organization identifier, a certificate policy',
+    );
   });
 
   it('adds defaults', async () => {
@@ -235,7 +237,7 @@ const block = (body: string) => `-----BEGIN CERTIFICATE-----\n${body}\n-----END 
 const der = (...bytes: number[]) => block(Buffer.from(bytes).toString('base64'));
 
 describe('PEM certificates', () => {
-  it('read back as they were written, in order', () => {
+  it('are parsed as they were written, in order', () => {
     const text = writePemCertificates([short, long, short]);
     expect(parsePemCertificates(text)).to.deep.equal([short, long, short]);
     expect(Math.max(...text.split('\n').map((line) => line.length))).to.equal(64);
@@ -289,13 +291,13 @@ describe('PEM certificates', () => {
     'more blocks than allowed': block(short).repeat(11),
   };
   for (const [name, text] of Object.entries(refused)) {
-    it(`do not read from ${name}`, () => {
+    it(`are rejected: ${name}`, () => {
       expect(parsePemCertificates(text)).to.equal(undefined);
     });
   }
 });
 
-describe('the certificate profile', () => {
+describe('certificate profile', () => {
   const NOW = new Date('2026-06-01T12:00:00.789Z');
 
   it('creates a CA valid for ten years, from the day of five minutes ago', () => {
@@ -311,13 +313,13 @@ describe('the certificate profile', () => {
     expect(notAfter.toISOString()).to.equal('2027-06-01T11:55:00.000Z');
   });
 
-  it('ends a leaf with its CA', () => {
+  it('limits a leaf to the expiry of its CA', () => {
     const caNotAfter = new Date('2026-07-01T00:00:00Z');
     expect(leafValidity(NOW, 365, caNotAfter).notAfter).to.deep.equal(caNotAfter);
   });
 
   for (const days of [0, -1, 1.5, Number.NaN, 4000]) {
-    it(`refuses a leaf of ${days} days`, () => {
+    it(`rejects a leaf of ${days} days`, () => {
       expect(() => leafValidity(NOW, days, caValidity(NOW).notAfter)).to.throw(Failure);
     });
   }

@@ -30,7 +30,7 @@ const FIRST = ['access', 'signing', 'status-list', 'trust-list'];
 const TIMES = { createdAt: new Date(0), updatedAt: new Date(0) };
 const CARD = { id: 'card', config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] } };
 
-describe('Key chains', () => {
+describe('key chains', () => {
   let world: AdministrationWorld;
   const caller = () => world.caller(['issuance:manage', 'presentation:manage']);
   const elsewhere = () => ({ ...caller(), tenantId: 'other' as TenantId });
@@ -119,7 +119,7 @@ describe('Key chains', () => {
     expect(leaf.verify(leaf.publicKey)).to.equal(true);
   });
 
-  it('take in a key from elsewhere, under an authority of their own or with its certificates', async () => {
+  it('are created from an external key, under their own authority or with its certificates', async () => {
     const pem = privateKey();
     const own = await create({ id: 'own', usageType: 'access', key: pem });
     expect(leafOf(own.active.certificates[0]).publicKey.equals(createPublicKey(pem))).to.equal(true);
@@ -146,7 +146,7 @@ describe('Key chains', () => {
       () => ({ usageType: 'access', rotationEnabled: true, rotationIntervalDays: 1 }),
       'invalid_input rotationIntervalDays',
     ],
-    ['a key that is none', () => ({ usageType: 'access', key: 'nonsense' }), 'invalid_input key'],
+    ['a key that is invalid', () => ({ usageType: 'access', key: 'nonsense' }), 'invalid_input key'],
     [
       'a second key with a misspelt marker',
       () => ({ usageType: 'access', key: privateKey() + String(privateKey()).replace('-----BEGIN', '----BEGIN') }),
@@ -195,7 +195,7 @@ describe('Key chains', () => {
     });
   }
 
-  it('are not created under an authority that was removed meanwhile', async () => {
+  it('are not created under an authority that was removed concurrently', async () => {
     await create({ id: 'root', usageType: 'signing' });
     const generate = world.kms.generate.bind(world.kms);
     let isThere = true;
@@ -215,13 +215,13 @@ describe('Key chains', () => {
     expect(await update('access', { description: null })).to.not.have.property('description');
   });
 
-  it('get a certificate for mdocs when they come to sign credentials', async () => {
+  it('get a certificate for mdocs when they get the usage for credentials', async () => {
     expect((await get('trust-list')).active).to.not.have.property('documentSigner');
     const { active } = await update('trust-list', { usages: ['trustList', 'signing'] });
     expect(active.documentSigner).to.have.length(1);
   });
 
-  it('take certificates from an authority outside for their key', async () => {
+  it('accept certificates of an external authority for their key', async () => {
     const root = await certify({ name: 'CA', ca: true });
     const { active, updatedAt } = await get('access');
     const name = { name: 'Acme', by: root };
@@ -246,7 +246,7 @@ describe('Key chains', () => {
       () => ({ rotationEnabled: true, rotationIntervalDays: 1 }),
       'invalid_input rotationIntervalDays',
     ],
-    ['certificates that are none', 'access', () => ({ certificates: 'nonsense' }), 'invalid_input certificates'],
+    ['certificates that are invalid', 'access', () => ({ certificates: 'nonsense' }), 'invalid_input certificates'],
     [
       'certificates of another key',
       'access',

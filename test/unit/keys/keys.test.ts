@@ -19,7 +19,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicJwk } from '../../../domain/shared/jwk.ts';
 import { ACME, type AdministrationWorld, anAdministration, aWorld, codeOf, type World } from '../administrators.ts';
 
-describe('The key chains of a tenant', () => {
+describe('key chains of a tenant', () => {
   let world: World;
   let caller: TenantCaller;
   const chainOf = (id: string) => world.store.forTenant(ACME, ({ keyChains }) => keyChains.get(id));
@@ -39,7 +39,7 @@ describe('The key chains of a tenant', () => {
     expect(await codeOf(new CreateKeyChain(world).execute(caller, body))).to.equal('conflict');
   });
 
-  it('refuse names of addresses, and two ways to say the usage', () => {
+  it('reject reserved names, and two properties for the usage', () => {
     const refused = [{ id: 'providers', usageType: 'access' }, { usageType: 'access', usages: ['access'] }, {}];
     for (const body of refused) expect(KeyChainCreation.safeParse(body).success).to.equal(false);
   });
@@ -88,7 +88,7 @@ describe('The key chains of a tenant', () => {
     expect(await codeOf(new CreateCertificate(world).execute(caller, unknown))).to.equal('not_found');
   });
 
-  describe('with certificates from elsewhere', () => {
+  describe('with external certificates', () => {
     let chain: KeyChain;
     const pem = (...certificates: (string | undefined)[]) => writePemCertificates(certificates.filter((one) => one !== undefined));
     const read = (text: string | string[], changes: { chain?: KeyChain; now?: Date } = {}) =>
@@ -104,7 +104,7 @@ describe('The key chains of a tenant', () => {
       chain = await chainOf('signing');
     });
 
-    it('take the leaf and its issuer in order, and leave the root out', () => {
+    it('accept the leaf and its issuer in order, and omit the root', () => {
       const [leaf] = chain.active.certificates;
       const root = chain.root?.certificate;
       const { certificates, notAfter } = parseCertificates(
@@ -116,7 +116,7 @@ describe('The key chains of a tenant', () => {
       expect(notAfter).to.deep.equal(chain.active.notAfter);
     });
 
-    it('refuse another key, another order, another issuer, expiry, a self-signed leaf and noise', async () => {
+    it('reject another key, another order, another issuer, expiry, a self-signed leaf and invalid text', async () => {
       const other = await chainOf('access');
       const [leaf] = chain.active.certificates;
       const root = chain.root;
@@ -135,7 +135,7 @@ describe('The key chains of a tenant', () => {
 });
 
 /** What happens to keys when two things are done with them at the same moment. */
-describe('Keys that move while something else is done', () => {
+describe('keys that are migrated during other changes', () => {
   let world: AdministrationWorld;
   /** Ids of keys at the provider that keeps them elsewhere. */
   let there: Set<string>;
@@ -197,7 +197,7 @@ describe('Keys that move while something else is done', () => {
     };
   };
 
-  it('store no copy of an authority with a key chain below it', async () => {
+  it('leave no copy of an authority with a key chain below it', async () => {
     meanwhile('signing');
     const wanted = { id: 'second', usageType: 'statusList', rootKeyChainId: 'signing' };
     await new CreateKeyChain(world).execute(caller(), KeyChainCreation.parse(wanted));
@@ -206,7 +206,7 @@ describe('Keys that move while something else is done', () => {
     expect(sealed).to.equal(undefined);
   });
 
-  it('leave no copy of an authority in the database with another certificate of a key', async () => {
+  it('leave no copy of an authority with another certificate of a key in the database', async () => {
     meanwhile('signing');
     const wanted = { keyId: 'signing', id: 'second', certUsageTypes: ['signing' as const] };
     await new CreateCertificate(world).execute(caller(), wanted);
@@ -267,7 +267,7 @@ describe('keys at a provider', () => {
   };
   const waiting = async () => (await world.store.maintenance.retiredKeys(100)).map(({ handle }) => handle.keyId);
 
-  it('are destroyed with their key chain, but for those that another one has', async () => {
+  it('are destroyed with their key chain, except those of another key chain', async () => {
     const { active, root } = await put('gone');
     await put('stays', { active: { ...active, key: { ...active.key, handle: { ...active.key.handle, keyId: 'other' } } } });
     await new DeleteKeyChain(world).execute(caller(), 'gone');
@@ -289,7 +289,7 @@ describe('keys at a provider', () => {
     expect(destroyed).to.have.length(2);
   });
 
-  it('that cannot be destroyed keep no other from it, at their provider or elsewhere', async () => {
+  it('that cannot be destroyed do not delay the removal of others, at their provider or elsewhere', async () => {
     const { active, root } = await put('gone');
     const handle = { ...active.key.handle, keyId: 'poison' };
     const { remove } = world.kms;
@@ -309,7 +309,7 @@ describe('keys at a provider', () => {
     expect(destroyed).to.have.members([active.key.handle.keyId, root?.key.handle.keyId]);
   });
 
-  it('that cannot be destroyed keep no other one of the same run from it', async () => {
+  it('that cannot be destroyed do not delay the removal of others in the same run', async () => {
     const { active } = await put('gone');
     isDown = true;
     await new DeleteKeyChain(world).execute(caller(), 'gone');
@@ -324,7 +324,7 @@ describe('keys at a provider', () => {
     expect(active.key.handle.kms).to.equal('local');
   });
 
-  it('outlive the tenant that had them until they are destroyed', async () => {
+  it('outlive their tenant until they are destroyed', async () => {
     const { active } = await put('gone');
     isDown = true;
     await world.store.forService(({ tenants }) => tenants.remove(ACME), { by: 'system' });
@@ -381,7 +381,7 @@ describe('private keys', () => {
     expect(found.filter((path) => !path.startsWith('adapters/kms/'))).to.deep.equal([]);
   });
 
-  it('would be noticed elsewhere', () => {
+  it('are reported when they sign elsewhere', () => {
     const planted = [
       "import { hash, sign } from 'node:crypto';",
       "import {\n  createHash,\n  sign as makeSignature,\n} from 'node:crypto';",

@@ -11,7 +11,7 @@ import { queueKeyOf } from '../../../adapters/http/server/serve.ts';
 import type { Caller } from '../../../application/caller.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 
-describe('The admission of requests', () => {
+describe('request admission', () => {
   /** Of four slots, one party has two at most. */
   function open(maxSlots = 4) {
     const clock = { now: 0 };
@@ -111,7 +111,7 @@ describe('The admission of requests', () => {
     expect(begun).to.deep.equal(['a1', 'a2', 'a3', 'b1', 'b2']);
   });
 
-  it('lets one come back as soon as a place is free, before others of its party', async () => {
+  it('admits a returning request as soon as a slot is free, before others of its queue key', async () => {
     const { admission, come } = open();
     const [a1, a2] = [come('a1'), come('a2')];
     come('b1');
@@ -141,14 +141,14 @@ describe('The admission of requests', () => {
     expect(begun, 'two of a, two of b').to.deep.equal(['a1', 'a2', 'b1', 'b2', 'a3']);
   });
 
-  it('hands on what failed elsewhere', async () => {
+  it('rethrows the error of a remote call', async () => {
     const { admission, come } = open();
     const fault = new Error('no answer');
     const work = admission.within(come('a1'), () => admission.releaseSlotWhile(() => Promise.reject(fault)));
     expect(await work.catch((error: unknown) => error)).to.equal(fault);
   });
 
-  it('refuses requests that waited for ten seconds, and no others', async () => {
+  it('rejects requests that waited for ten seconds, and no others', async () => {
     const { admission, begun, clock, come } = open();
     for (const name of ['a1', 'a2', 'a3']) come(name);
     clock.now = 6_000;
@@ -299,7 +299,7 @@ describe('BodyBudget', () => {
     };
   }
 
-  it('refuses more than a quarter of one half to one public address', () => {
+  it('rejects more than a quarter of one half for one public address', () => {
     const { fromAddress } = open();
     const [first, second] = [fromAddress('203.0.113.1'), fromAddress('203.0.113.1')];
     expect([first.send(6), second.send(4), second.send(1)]).to.deep.equal([undefined, undefined, 'unavailable']);
@@ -342,8 +342,8 @@ function party(path: string, tenant?: string, tenantId?: string | null) {
   return queueKeyOf({ path } as Route, request, caller, tenants);
 }
 
-describe('The queue key of a request', () => {
-  it('is that of the tenant that is called, or whose client calls', () => {
+describe('queue key of a request', () => {
+  it('is the tenant that is called, or whose client calls', () => {
     expect(party('/:tenant/token', 'acme')).to.equal(party('/issuer/offer', undefined, 'acme'));
     expect(party('/:tenant/token', 'beta')).not.to.equal(party('/:tenant/token', 'acme'));
   });
@@ -355,20 +355,20 @@ describe('The queue key of a request', () => {
     expect(party('/:tenant/token', 'strangers')).to.equal(strangers);
   });
 
-  it('is another one for accounts that manage tenants, which no tenant can take', () => {
+  it('is a separate one for accounts that manage tenants, which no tenant can use', () => {
     const operators = party('/tenant', undefined, null);
     expect(operators).not.to.equal(party('/oauth2/token'));
     expect(party('/issuer/offer', undefined, 'operators')).not.to.equal(operators);
   });
 
-  it('is not limited for health and metrics', () => {
+  it('does not exist for health and metrics', () => {
     for (const path of ['/health', '/health/ready', '/metrics']) expect(party(path)).to.equal(undefined);
   });
 });
 
 const LIMITS = { token: 60, nonce: 0, login: 60, offer: 600 };
 
-describe('A limit of calls per minute', () => {
+describe('limit of calls per minute', () => {
   const limits = () => new RateLimits(LIMITS);
   /** @returns the seconds to wait for, or undefined when the call is let through. */
   const take = (counted: RateLimits, now: number, caller = 'a', group: keyof typeof LIMITS = 'token') => {
@@ -383,12 +383,12 @@ describe('A limit of calls per minute', () => {
   const passed = (counted: RateLimits, now: number, calls: number, caller?: string) =>
     Array.from({ length: calls }, () => take(counted, now, caller)).filter((wait) => wait === undefined).length;
 
-  it('lets the calls of a minute through at once, and no more', () => {
+  it('admits the calls of a minute at once, and no more', () => {
     const counted = limits();
     expect(passed(counted, 1000, 200)).to.equal(60);
     expect(take(counted, 1000)).to.equal(1);
   });
-  it('lets one through after another from then on', () => {
+  it('then admits one call at a time', () => {
     const counted = limits();
     passed(counted, 0, 100);
     expect(take(counted, 999)).to.equal(1);
@@ -397,7 +397,7 @@ describe('A limit of calls per minute', () => {
     expect(passed(counted, 31_000, 100)).to.equal(30);
     expect(passed(counted, 200_000, 100)).to.equal(60);
   });
-  it('counts each caller and each group for itself', () => {
+  it('counts each caller and each group separately', () => {
     const counted = limits();
     expect([passed(counted, 0, 70), passed(counted, 0, 70, 'b')]).to.deep.equal([60, 60]);
     expect(take(counted, 0, 'a', 'offer')).to.equal(undefined);
@@ -406,7 +406,7 @@ describe('A limit of calls per minute', () => {
     const counted = limits();
     for (let i = 0; i < 10_000; i++) counted.consume('nonce', 'a', 0);
   });
-  it('never exceeds twice the number in any minute, however the calls are spread', () => {
+  it('never exceeds twice the number in any minute, for any distribution of calls', () => {
     const counted = limits();
     const times: number[] = [];
     for (let now = 0; now < 600_000; now += 137) if (take(counted, now) === undefined) times.push(now);

@@ -13,7 +13,7 @@ import { InteractiveWallet, interactiveWorld, type Required, required } from './
 
 const REFUSED = { error: 'access_denied', state: AUTHORIZATION_REQUEST.state };
 
-describe('The web step of an interactive authorization', () => {
+describe('web step of an interactive authorization', () => {
   let world: WalletWorld;
   let wallet: InteractiveWallet;
 
@@ -66,7 +66,7 @@ describe('The web step of an interactive authorization', () => {
       await world.issues({ builtInAs: { walletInitiated: true } });
     });
 
-    it('fails if another request is always faster', async () => {
+    it('fails if concurrent requests always win', async () => {
       const asked = await wallet.asked('visitor');
       sinon.stub(world.store, 'commit').resolves({ done: false, part: 'authorization' });
       expect(await endOf(show(asked))).to.equal('invalid_request');
@@ -92,7 +92,7 @@ describe('The web step of an interactive authorization', () => {
       expect(sent.keep.seconds).to.equal(1800);
     });
 
-    it('ends a refusal with an error', async () => {
+    it('ends a denial with an error', async () => {
       const { asked, answer } = await shown();
       const { location } = await decide({ ...answer, decision: 'deny' });
       expect(told(location)).to.deep.equal(REFUSED);
@@ -116,7 +116,7 @@ describe('The web step of an interactive authorization', () => {
     };
     const comeBack = (returned: PageReturn, tenantId = ACME) => world.returnToInteraction.execute(tenantId, returned);
 
-    it('sends the browser on to the wallet with a code after the last step, and remembers what was done', async () => {
+    it('redirects the browser to the wallet with a code after the last step, and records the completed interactions', async () => {
       const { asked, returned } = await visiting();
       const { location, authorizationId } = await comeBack(returned);
       const { code = '', ...rest } = told(location);
@@ -127,7 +127,7 @@ describe('The web step of an interactive authorization', () => {
       expect((await wallet.issue(body.access_token, wanted)).credentials).to.have.length(1);
     });
 
-    it('ends with an error when the offer has ended by then', async () => {
+    it('ends with an error when the offer has expired', async () => {
       const asked = await wallet.offered('visitor');
       const page = await wallet.visit(asked);
       const failed = { id: asked.session, anytime: ['active'], to: 'failed' } as const;
@@ -137,7 +137,7 @@ describe('The web step of an interactive authorization', () => {
       expect(await wallet.stored(asked)).to.deep.include({ stage: 'done', handles: {} });
     });
 
-    it('sends the browser on to the wallet without a code before the last step', async () => {
+    it('redirects the browser to the wallet without a code before the last step', async () => {
       const asked = await wallet.asked('tour');
       const pageHandle = (await wallet.visit(asked)).searchParams.get('visit') ?? '';
       const returned = { pageHandle, error: undefined, browserSecrets: wallet.browserSecrets };
@@ -148,7 +148,7 @@ describe('The web step of an interactive authorization', () => {
       expect(stored?.handles).to.deep.equal({ auth_session: hashSecret(authSession.split('.')[1] ?? '') });
     });
 
-    it('ends with an error when the user gave up', async () => {
+    it('ends with an error when the user cancelled', async () => {
       const { asked, returned } = await visiting();
       const { location } = await comeBack({ ...returned, error: 'access_denied' });
       expect(told(location)).to.deep.equal(REFUSED);
@@ -164,26 +164,26 @@ describe('The web step of an interactive authorization', () => {
     type Visiting = Awaited<ReturnType<typeof visiting>>;
     const bends: readonly [what: string, bend: (visiting: Visiting) => Partial<PageReturn>][] = [
       ['no name of a page', () => ({ pageHandle: undefined })],
-      ['a page of nobody', () => ({ pageHandle: 'unknown' })],
+      ['an unknown page', () => ({ pageHandle: 'unknown' })],
       ['a page with another secret', ({ returned }) => ({ pageHandle: `${returned.pageHandle}A` })],
       ['the name that the wallet has', ({ asked }) => ({ pageHandle: asked.authSession })],
       ['another browser', ({ asked }) => ({ browserSecrets: new Map([[asked.id, 'another']]) })],
       ['a browser without its secret', () => ({ browserSecrets: new Map() })],
     ];
     for (const [what, bend] of bends) {
-      it(`refuses ${what}, and the browser can still come back`, async () => {
+      it(`rejects ${what}, and the browser can still return`, async () => {
         const made = await visiting();
         expect(await endOf(comeBack({ ...made.returned, ...bend(made) }))).to.equal('invalid_request');
         expect(await endOf(comeBack(made.returned))).to.equal('done');
       });
     }
 
-    it('is over after half an hour', async () => {
+    it('expires after half an hour', async () => {
       const { returned } = await visiting();
       expect(await world.later(1800, () => endOf(comeBack(returned)))).to.equal('invalid_request');
     });
 
-    it('is not found at an unknown tenant', async () => {
+    it('fails for an unknown tenant', async () => {
       const { returned } = await visiting();
       expect(await endOf(comeBack(returned, 'nobody' as TenantId))).to.equal('not_found');
     });
@@ -195,7 +195,7 @@ describe('The web step of an interactive authorization', () => {
       return { asked, page: await wallet.visit(asked) };
     };
 
-    it('asks the backend once for the result, and then ends with a code', async () => {
+    it('asks the backend once for the result, and then returns a code', async () => {
       const { asked, page } = await visiting();
       const both = await Promise.allSettled([wallet.comeBack(page), wallet.comeBack(page)]);
       const codes = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value.sent.get('code')] : []));

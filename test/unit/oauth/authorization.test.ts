@@ -24,14 +24,14 @@ import { LoginWorld } from './kit.ts';
 
 const STAGES = Object.keys(NEXT_STAGES) as AuthorizationStage[];
 
-describe('An authorization', () => {
+describe('authorization state', () => {
   for (const stage of STAGES) {
     for (const next of STAGES) {
       const follows = (NEXT_STAGES[stage] as readonly string[]).includes(next);
-      it(`that is ${stage} ${follows ? 'becomes' : 'never becomes'} ${next}`, () => {
+      it(`${stage} ${follows ? 'changes' : 'never changes'} to ${next}`, () => {
         const move = () => advance({ stage, version: 3 } as Authorization, { stage: next });
         if (follows) expect(move()).to.include({ stage: next, version: 4 });
-        else expect(move).to.throw(`does not become ${next}`);
+        else expect(move).to.throw(`cannot change to ${next}`);
       });
     }
   }
@@ -49,7 +49,7 @@ describe('An authorization', () => {
   });
 });
 
-describe('The handle of an authorization', () => {
+describe('handle of an authorization', () => {
   const [id, secret] = ['i'.repeat(16), 's'.repeat(20)];
   const now = new Date('2026-06-01T12:00:00Z');
   const later = new Date('2026-06-01T12:00:01Z');
@@ -72,12 +72,12 @@ describe('The handle of an authorization', () => {
     expect(wrong).to.deep.equal(Array(7).fill(false));
   });
 
-  it('is read from a request URI of this service alone', () => {
+  it('is read only from a request URI of this service', () => {
     expect(handleOfRequestUri(`${REQUEST_URI_PREFIX}x`)).to.equal('x');
     expect(() => handleOfRequestUri('https://wallet.example/request')).to.throw('unknown, expired or used');
   });
 
-  it('is an id and a secret, and nothing else is', () => {
+  it('consists of an id and a secret', () => {
     expect(parseHandle(createHandle(id, secret))).to.deep.equal({ id, secret });
     for (const text of ['', 'nonsense', `${id}.`, `${id}.short`, ` ${id}.${secret}`]) {
       expect(parseHandle(text), text).to.equal(undefined);
@@ -98,8 +98,8 @@ const valid = {
 const read = (change: Record<string, string>) => parseAuthorizationRequest({ ...valid, ...change }, context);
 const refusal = (change: Record<string, string>) => codeOf(() => read(change));
 
-describe('an authorization request', () => {
-  describe('may return to', () => {
+describe('authorization request', () => {
+  describe('with an accepted redirect URI', () => {
     const addresses = [
       'https://wallet.example/cb?keep=b%20c&flag&x=~y',
       'https://wallet.example',
@@ -119,7 +119,7 @@ describe('an authorization request', () => {
     }
   });
 
-  describe('may not return to', () => {
+  describe('with a rejected redirect URI', () => {
     const schemes = [
       ...['javascript:alert(1)//', 'data:text/html,x', 'vbscript:x', 'file:///etc/passwd', 'blob:https://x.example/1'],
       ...['about:blank', 'ftp://x.example/', 'ws://x.example/', 'wss://x.example/', 'jar:https://x.example/a!/b'],
@@ -213,11 +213,11 @@ describe('an authorization request', () => {
     expect([by(30), by(31)]).to.deep.equal(['taken', 'invalid_authorization_details']);
   });
 
-  describe('that needs no challenge', () => {
+  describe('without a required challenge', () => {
     const { code_challenge, code_challenge_method, ...unchallenged } = valid;
     const needs = { redirectUri: false, codeChallenge: false };
 
-    it('may come without one, and with a right one', () => {
+    it('is accepted without a challenge, and with a valid one', () => {
       expect(parseAuthorizationRequest(unchallenged, context, needs)).to.not.have.property('codeChallenge');
       expect(parseAuthorizationRequest(valid, context, needs)).to.include({ codeChallenge: code_challenge });
     });
@@ -226,15 +226,15 @@ describe('an authorization request', () => {
       'no method': { code_challenge },
       'the plain method': { code_challenge, code_challenge_method: 'plain' },
       'a method alone': { code_challenge_method },
-      'a challenge that is none': { code_challenge: 'x', code_challenge_method },
+      'a challenge that is invalid': { code_challenge: 'x', code_challenge_method },
     })) {
-      it(`is refused with ${what}`, () => {
+      it(`is rejected with ${what}`, () => {
         const form: Record<string, string> = { ...unchallenged, ...wrong };
         expect(() => parseAuthorizationRequest(form, context, needs)).to.throw('code_challenge_method S256');
       });
     }
 
-    it('is refused without one where one is needed', () => {
+    it('is rejected without a challenge when one is required', () => {
       expect(() => parseAuthorizationRequest(unchallenged, context)).to.throw('code_challenge_method S256');
     });
   });
@@ -247,7 +247,7 @@ describe('an authorization request', () => {
     }
   });
 
-  describe('is kept with its grant, so no part of it is long:', () => {
+  describe('with a length limit, since it is stored with its grant, rejects', () => {
     const long: [string, Record<string, string>, string][] = [
       ['scope', { scope: `card ${'x'.repeat(4092)}` }, 'invalid_request'],
       ['client_id', { client_id: `https://${'x'.repeat(4089)}` }, 'invalid_request'],
@@ -256,14 +256,14 @@ describe('an authorization request', () => {
       ['issuer_state', { issuer_state: 'x'.repeat(4097) }, 'invalid_request'],
     ];
     for (const [name, change, code] of long) {
-      it(`not ${name}`, () => {
+      it(`a long ${name}`, () => {
         expect(refusal(change)).to.equal(code);
         const shorter = Object.entries(change).map(([key, value]) => [key, value.slice(0, 4096)]);
         expect(refusal(Object.fromEntries(shorter))).to.equal('taken');
       });
     }
 
-    it('nor authorization_details, even with unknown properties', () => {
+    it('long authorization_details, even with unknown properties', () => {
       const details = (length: number) => {
         const text = (note: string) => JSON.stringify([{ type: 'openid_credential', credential_configuration_id: 'card', note }]);
         return text('x'.repeat(length - text('').length));
@@ -277,7 +277,7 @@ describe('an authorization request', () => {
 const issuer = 'https://issuer.example/acme';
 const sent = 'code=c-1&state=s+1&iss=https%3A%2F%2Fissuer.example%2Facme';
 
-describe('an authorization response', () => {
+describe('authorization response', () => {
   const addresses: readonly [string, string][] = [
     ['https://wallet.example/cb', '?'],
     ['https://wallet.example', '?'],
@@ -303,7 +303,7 @@ describe('an authorization response', () => {
   });
 });
 
-describe('the destination that is shown to users', () => {
+describe('redirect destination that is shown to users', () => {
   for (const [address, told] of [
     ['https://wallet.example/cb?x=y', 'wallet.example'],
     ['http://127.0.0.1:4711/cb', '127.0.0.1:4711'],
@@ -331,7 +331,7 @@ describe('ConfirmWallet', () => {
   const confirm = ({ confirmation, browserSecrets }: Asked, changes: Partial<Confirmation> = {}, tenantId = ACME) =>
     logins.world.confirmWallet.execute(tenantId, { decision: 'approve', confirmation, browserSecrets, ...changes });
 
-  it('ends an approval with a code for the person who logged in, and erases the identity from the authorization', async () => {
+  it('ends an approval with a code for the logged in user, and erases the identity from the authorization', async () => {
     const page = await asked();
     const { location, authorizationId } = await confirm(page);
     const { code = '', ...rest } = logins.told(location);
@@ -343,7 +343,7 @@ describe('ConfirmWallet', () => {
     expect(done).not.to.have.property('identity');
   });
 
-  it('ends a refusal with an error', async () => {
+  it('ends a denial with an error', async () => {
     const page = await asked();
     const { location } = await confirm(page, { decision: 'deny' });
     expect(logins.told(location)).to.deep.equal(logins.refusal('access_denied'));
@@ -368,26 +368,26 @@ describe('ConfirmWallet', () => {
     ['no decision', () => ({ decision: undefined })],
     ['another decision', () => ({ decision: 'perhaps' })],
     ['no name of a page', () => ({ confirmation: undefined })],
-    ['a page of nobody', () => ({ confirmation: 'unknown' })],
+    ['an unknown page', () => ({ confirmation: 'unknown' })],
     ['a page with another secret', ({ confirmation }) => ({ confirmation: `${confirmation}A` })],
     ['the state of the login', ({ location }) => ({ confirmation: location.searchParams.get('state') ?? '' })],
     ['another browser', ({ id }) => ({ browserSecrets: new Map([[id, 'another']]) })],
     ['a browser without its secret', () => ({ browserSecrets: new Map() })],
   ];
   for (const [what, bend] of bends) {
-    it(`refuses ${what}, and the page can still be answered`, async () => {
+    it(`rejects ${what}, and the page can still be answered`, async () => {
       const page = await asked();
       expect(await endOf(confirm(page, bend(page)))).to.equal('invalid_request');
       expect(await endOf(confirm(page))).to.equal('done');
     });
   }
 
-  it('is over after half an hour', async () => {
+  it('expires after half an hour', async () => {
     const page = await asked();
     expect(await logins.world.later(1800, () => endOf(confirm(page)))).to.equal('invalid_request');
   });
 
-  it('is not found once the tenant has removed the server, or at an unknown tenant', async () => {
+  it('fails once the tenant has removed the server, or for an unknown tenant', async () => {
     const page = await asked();
     expect(await endOf(confirm(page, {}, 'nobody' as TenantId))).to.equal('not_found');
     await logins.configure({ enabled: false });

@@ -60,7 +60,7 @@ describe('PushAuthorization', () => {
     expect(found?.holder.keyThumbprint).to.equal(jkt);
   });
 
-  it('needs no offer where wallets may begin by themselves', async () => {
+  it('requires no offer when wallets may begin the flow', async () => {
     const alone = { issuer_state: undefined };
     expect(await endOf(push(alone))).to.equal('invalid_request');
     await world.issues({ builtInAs: { walletInitiated: true } });
@@ -85,10 +85,10 @@ describe('PushAuthorization', () => {
     ['a plain challenge', 'invalid_request', { code_challenge_method: 'plain' }],
     ['a resource that is another issuer', 'invalid_target', { resource: 'https://else.example' }],
     ['nothing that is asked for', 'invalid_scope', { scope: undefined }],
-    ['a scope of nobody', 'invalid_scope', { scope: 'else' }],
+    ['an unknown scope', 'invalid_scope', { scope: 'else' }],
     ['details of another type', 'invalid_authorization_details', details({ type: 'x' })],
     ['details for another issuer', 'invalid_authorization_details', details({ ...OPENID, locations: ['x'] })],
-    ['an offer of nobody', 'invalid_request', { issuer_state: 'unknown' }],
+    ['an unknown offer', 'invalid_request', { issuer_state: 'unknown' }],
     ['a scope outside the offer alone', 'invalid_request', { scope: 'pass' }],
     ['details outside the offer', 'invalid_request', details({ ...OPENID, credential_configuration_id: 'pass' })],
     [
@@ -97,7 +97,7 @@ describe('PushAuthorization', () => {
       { ...details({ ...OPENID, credential_configuration_id: 'pass' }), scope: 'card' },
     ],
     ['what needs an interaction', 'invalid_request', { issuer_state: undefined, scope: 'visitor' }],
-    ['a thumbprint that is none', 'invalid_request', { dpop_jkt: 'x' }, { dpop: [] }],
+    ['a thumbprint that is invalid', 'invalid_request', { dpop_jkt: 'x' }, { dpop: [] }],
     ['a thumbprint of another key', 'invalid_dpop_proof', { dpop_jkt: 'x' }],
     ['two DPoP proofs', 'invalid_dpop_proof', {}, { dpop: ['a', 'b'] }],
     ['half an assertion', 'invalid_client', { client_assertion: 'a.b.c' }],
@@ -105,7 +105,7 @@ describe('PushAuthorization', () => {
     ['half an attestation', 'invalid_client_attestation', {}, { attestation: ['x'] }],
   ];
   for (const [what, code, form, request] of refusals) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       expect(await endOf(push(form, request))).to.equal(code);
     });
   }
@@ -136,7 +136,7 @@ describe('PushAuthorization', () => {
     await world.issues();
   });
 
-  it('is not found at an unknown server or tenant', async () => {
+  it('fails for an unknown server or tenant', async () => {
     expect(await endOf(wallet.push({}, { server: 'chained' }))).to.equal('not_found');
     expect(await endOf(new Wallet(world, 'nobody' as TenantId).push())).to.equal('not_found');
     await world.change({ status: 'suspended' });
@@ -144,7 +144,7 @@ describe('PushAuthorization', () => {
     await world.change({ status: 'active' });
   });
 
-  it('refuses a DPoP proof that was used, and stores nothing', async () => {
+  it('rejects a used DPoP proof, and stores nothing', async () => {
     const dpop = [wallet.dpop('par')];
     await push({}, { dpop });
     expect(await endOf(push({}, { dpop }))).to.equal('invalid_dpop_proof');
@@ -190,13 +190,13 @@ describe('PushAuthorization', () => {
       };
     };
 
-    it('stores which installation it is', async () => {
+    it('stores the wallet instance', async () => {
       const { found } = await stored(await push({}, attested()));
       const expected = { clientId: CLIENT_ID, authenticated: true, instance: thumbprint(instance.jwk as PublicJwk) };
       expect(found?.holder).to.deep.include(expected);
     });
 
-    it('returns a challenge to a wallet without one of this server', async () => {
+    it('returns a challenge to a wallet without a challenge of this server', async () => {
       const failure = await failureOf(push({}, attested({ challenge: 'abc' })));
       expect(failure.code).to.equal('use_attestation_challenge');
       const { attestationChallenge: challenge = '' } = failure.details;
@@ -211,7 +211,7 @@ describe('PushAuthorization', () => {
         () => attested({ attestation: { payload: { iat: world.seconds - 3601 } } }),
       ],
       [
-        'an attestation whose time is over',
+        'an attestation that has expired',
         'invalid_client_attestation',
         () => attested({ attestation: { payload: { exp: world.seconds - 600 } } }),
       ],
@@ -227,12 +227,12 @@ describe('PushAuthorization', () => {
       ],
     ];
     for (const [what, code, make] of bent) {
-      it(`refuses ${what}`, async () => {
+      it(`rejects ${what}`, async () => {
         expect(await endOf(push({}, make()))).to.equal(code);
       });
     }
 
-    it('refuses a proof of possession that was used', async () => {
+    it('rejects a used proof of possession', async () => {
       const sent = attested();
       await push({}, sent);
       expect(await endOf(push({}, { ...sent, dpop: [wallet.dpop('par')] }))).to.equal('invalid_client_attestation');
@@ -243,7 +243,7 @@ describe('PushAuthorization', () => {
 const { client_id: clientId, state } = AUTHORIZATION_REQUEST;
 const NOBODY = 'nobody' as TenantId;
 
-describe('The page of the built-in server', () => {
+describe('authorization page of the built-in server', () => {
   let world: WalletWorld;
   let wallet: Wallet;
 
@@ -285,7 +285,7 @@ describe('The page of the built-in server', () => {
       expect(fields).to.include({ client_id: clientId }).and.have.property('decision_token');
     });
 
-    it('remembers the first visit only', async () => {
+    it('records only the first visit', async () => {
       const browser = await pushed();
       await show(browser);
       expect(await stored(browser)).to.deep.include({ isOpened: true, version: 2, stage: 'pushed' });
@@ -325,20 +325,20 @@ describe('The page of the built-in server', () => {
       ],
     ];
     for (const [what, bend] of bends) {
-      it(`shows a page without a way on for ${what}`, async () => {
+      it(`shows a page without a button for ${what}`, async () => {
         const browser = await bend(await pushed());
         expect(await endOf(show(browser).finally(() => chained(false)))).to.equal('invalid_request');
       });
     }
 
-    it('fails if another request is always faster', async () => {
+    it('fails if concurrent requests always win', async () => {
       const browser = await pushed();
       const commit = sinon.stub(world.store, 'commit').resolves({ done: false, part: 'authorization' });
       expect(await endOf(show(browser))).to.equal('invalid_request');
       expect(commit.callCount).to.equal(3);
     });
 
-    it('is not found at an unknown tenant, with any input', async () => {
+    it('fails for an unknown tenant, with any input', async () => {
       const ends = [await endOf(show({}, NOBODY)), await endOf(show(await pushed(), NOBODY))];
       expect(ends).to.deep.equal(['not_found', 'not_found']);
     });
@@ -376,7 +376,7 @@ describe('The page of the built-in server', () => {
       expect(grant?.authorization?.codeChallenge).to.equal(AUTHORIZATION_REQUEST.code_challenge);
     });
 
-    it('ends a refusal with an error, and without a code', async () => {
+    it('ends a denial with an error, and without a code', async () => {
       const page = await shown();
       const answer = told(await decide({ ...page, decision: 'deny' }));
       expect(answer).to.deep.equal({ error: 'access_denied', state, iss: wallet.issuer });
@@ -384,7 +384,7 @@ describe('The page of the built-in server', () => {
       expect(await endOf(decide(page))).to.equal('invalid_request');
     });
 
-    it('opens a session for a wallet that began by itself', async () => {
+    it('creates a session for a wallet-initiated flow', async () => {
       await world.issues({ builtInAs: { walletInitiated: true } });
       const code = await wallet.approve(await wallet.push());
       const grant = (await world.store.read(ACME).grantByCode(hashCode(code)))?.grant;
@@ -403,14 +403,14 @@ describe('The page of the built-in server', () => {
       ['no address', () => ({ requestUri: undefined })],
     ];
     for (const [what, bend] of bends) {
-      it(`refuses ${what}, and the page can still be answered`, async () => {
+      it(`rejects ${what}, and the page can still be answered`, async () => {
         const page = await shown();
         expect(await endOf(decide({ ...page, ...(await bend(page)) }))).to.equal('invalid_request');
         expect(await endOf(decide(page))).to.equal('done');
       });
     }
 
-    it('refuses an approval of an offer that is over', async () => {
+    it('rejects an approval of an ended offer', async () => {
       const page = await shown();
       await fail(page.session);
       expect(await endOf(decide(page))).to.equal('invalid_request');
@@ -428,7 +428,7 @@ describe('The page of the built-in server', () => {
       expect(await world.later(1800, () => endOf(decide(other)))).to.equal('invalid_request');
     });
 
-    it('is not found at an unknown tenant', async () => {
+    it('fails for an unknown tenant', async () => {
       expect(await endOf(decide(await shown(), NOBODY))).to.equal('not_found');
     });
   });

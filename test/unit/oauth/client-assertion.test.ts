@@ -25,7 +25,7 @@ function outcome(text = assertion(), form: Record<string, string> = {}): Promise
   return client.outcome({ fields, form: { ...base, ...form } });
 }
 
-describe('A wallet that is registered with a key', () => {
+describe('wallet client that is registered with a key', () => {
   beforeEach(async () => {
     client = await ClientWorld.make();
     key = newKey();
@@ -43,7 +43,7 @@ describe('A wallet that is registered with a key', () => {
     expect(known.used[0]?.expiresAt.getTime()).to.be.at.least((seconds() + 300) * 1000);
   });
 
-  it('signs by an algorithm that the tenant agreed to', async () => {
+  it('signs with an algorithm that the tenant allows', async () => {
     const walletClients = [{ client_id: CLIENT, jwks: { keys: [key.jwk] } }];
     client.configure({ walletClients, algorithms: ['ES256'] });
     expect(await outcome()).to.equal('registered');
@@ -51,7 +51,7 @@ describe('A wallet that is registered with a key', () => {
     expect(await outcome()).to.equal('invalid_client');
   });
 
-  it('consumes a value that differs by identifier and client', async () => {
+  it('consumes a separate value for each identifier and client', async () => {
     const both = ['one two', 'one'].map((id) => ({ client_id: id, jwks: { keys: [key.jwk] } }));
     client.configure({ walletClients: both });
     const mark = async (id: string, jti: string) => {
@@ -106,12 +106,12 @@ describe('A wallet that is registered with a key', () => {
     ['no JWT', () => 'nonsense'],
   ];
   for (const [what, text] of refused) {
-    it(`is refused with ${what}`, async () => {
+    it(`is rejected with ${what}`, async () => {
       expect(await outcome(text())).to.equal('invalid_client');
     });
   }
 
-  it('is refused with another type, without one, and with a type alone', async () => {
+  it('is rejected with another type, without one, and with a type alone', async () => {
     const saml = 'urn:ietf:params:oauth:client-assertion-type:saml2-bearer';
     expect(await outcome(undefined, { client_assertion_type: saml })).to.equal('invalid_client');
     for (const form of [{ client_assertion: assertion() }, { client_assertion_type: ASSERTION_TYPE }]) {
@@ -119,21 +119,21 @@ describe('A wallet that is registered with a key', () => {
     }
   });
 
-  describe('and its assertion, before it is verified,', () => {
+  describe('with an unverified assertion', () => {
     const open = (text: string) => parseAssertion({ client_assertion_type: ASSERTION_TYPE, client_assertion: text });
     const unopened: readonly [string, () => string][] = [
       ['neither iss nor sub', () => assertion({ payload: { iss: undefined, sub: undefined } })],
       ['an empty sub', () => assertion({ payload: { iss: '', sub: '' } })],
-      ['a sub that is no text', () => assertion({ payload: { iss: 7, sub: 7 } })],
-      ['a typ that is no text', () => assertion({ header: { typ: 7 } })],
-      ['more than anybody has to say', () => assertion({ payload: { x: 'x'.repeat(16_384) } })],
+      ['a sub that is not a string', () => assertion({ payload: { iss: 7, sub: 7 } })],
+      ['a typ that is not a string', () => assertion({ header: { typ: 7 } })],
+      ['more than any wallet has to say', () => assertion({ payload: { x: 'x'.repeat(16_384) } })],
     ];
     for (const [what, text] of unopened) {
-      it(`is refused with ${what}`, () => expect(() => open(text())).to.throw(/client_assertion/));
+      it(`is rejected with ${what}`, () => expect(() => open(text())).to.throw(/client_assertion/));
     }
 
-    it('is refused as a type alone', () => {
-      expect(() => parseAssertion({ client_assertion_type: ASSERTION_TYPE })).to.throw(/belong together/);
+    it('is rejected with a type alone', () => {
+      expect(() => parseAssertion({ client_assertion_type: ASSERTION_TYPE })).to.throw(/must be sent together/);
       expect(parseAssertion({ client_id: CLIENT })).to.equal(undefined);
     });
 
@@ -150,7 +150,7 @@ describe('A wallet that is registered with a key', () => {
     });
   });
 
-  it('is refused under another client_id', async () => {
+  it('is rejected under another client_id', async () => {
     expect(await outcome(undefined, { client_id: 'https://other.example' })).to.equal('invalid_client');
   });
   it('is rejected without an assertion, even if other wallets need none', async () => {
@@ -160,7 +160,7 @@ describe('A wallet that is registered with a key', () => {
     expect(await client.outcome({ fields, form: { client_id: 'other' } })).to.equal('public');
   });
 
-  describe('at an address', () => {
+  describe('with the address of its key set', () => {
     let keys: unknown[];
     const calls = () => client.world.remote.calls.length;
 
@@ -218,13 +218,13 @@ describe('A wallet that is registered with a key', () => {
       expect(await outcome()).to.equal('registered');
     });
 
-    it('is refused with a key that is for encryption', async () => {
+    it('is rejected with a key for encryption', async () => {
       keys = [{ ...key.jwk, kid: 'one', use: 'enc' }];
       expect(await outcome()).to.equal('invalid_client');
     });
 
     for (const body of ['[]', '{"keys":{}}', 'nonsense', '{"keys":[7,null,{"kty":"RSA"}]}']) {
-      it(`is refused with the key set ${body}`, async () => {
+      it(`is rejected with the key set ${body}`, async () => {
         client.world.remote.answer = () => ({ status: 200, contentType: '', body: Buffer.from(body) });
         expect(await outcome()).to.equal('invalid_client');
       });

@@ -11,12 +11,12 @@ let client: ClientWorld;
 const seconds = () => client.world.seconds;
 const BROKEN = 'invalid_client_attestation';
 
-describe('A wallet with an attestation', () => {
+describe('wallet with an attestation', () => {
   beforeEach(async () => {
     client = await ClientWorld.make();
   });
 
-  it('is identified by its product and the key of its instance', async () => {
+  it('is identified by its product and its instance key', async () => {
     const { kind, clientId, instance, used } = await client.authenticate();
     expect([kind, clientId]).to.deep.equal(['attested', client.provider.clientId]);
     expect(instance).to.equal(thumbprint(client.instance.jwk as never));
@@ -24,7 +24,7 @@ describe('A wallet with an attestation', () => {
     expect(used[0]?.expiresAt.getTime()).to.be.greaterThan(client.now.getTime() + 300_000);
   });
 
-  it('consumes the same value for the same proof, and another for another one', async () => {
+  it('consumes the same value for the same proof, and another value for another proof', async () => {
     const pop = { payload: { jti: 'one' } };
     const [first] = (await client.authenticate({ pop })).used;
     const [again] = (await client.authenticate({ pop })).used;
@@ -39,7 +39,7 @@ describe('A wallet with an attestation', () => {
     ['aud in an array of one', () => ({ pop: { payload: { aud: [SERVER] } } })],
     ['a clock that is 50 seconds ahead', () => ({ pop: { payload: { iat: seconds() + 50 } } })],
     ['a proof that is 290 seconds old', () => ({ pop: { payload: { iat: seconds() - 290 } } })],
-    ['claims that nobody knows', () => ({ attestation: { payload: { wallet_colour: 'green' } } })],
+    ['unknown claims', () => ({ attestation: { payload: { wallet_colour: 'green' } } })],
     ['no iat in the attestation', () => ({ attestation: { payload: { iat: undefined } } })],
     ['a beginning that has come', () => ({ attestation: { payload: { nbf: seconds() } } })],
     ['an exp 59 seconds ago', () => ({ attestation: { payload: { exp: seconds() - 59 } } })],
@@ -74,13 +74,13 @@ describe('A wallet with an attestation', () => {
     ['an attestation that is too long', () => attestation({ wallet_colour: 'g'.repeat(16_384) })],
     ['no proof of possession', () => ({ fields: { attestationPop: [] } })],
     ['a proof of possession alone', () => ({ fields: { attestation: [] } })],
-    ['an attestation that is no JWT', () => ({ fields: { attestation: ['nonsense'] } })],
+    ['an attestation that is not a JWT', () => ({ fields: { attestation: ['nonsense'] } })],
     ['typ JWT', () => attestation({}, { typ: 'JWT' })],
-    ['a critical header that nobody knows', () => attestation({}, { crit: ['x'], x: 1 })],
+    ['a critical header that is unknown', () => attestation({}, { crit: ['x'], x: 1 })],
     ['alg none', () => attestation({}, { alg: 'none' })],
     ['alg of another key', () => attestation({}, { alg: 'ES384' })],
     ['no x5c', () => attestation({}, { x5c: undefined })],
-    ['x5c that is no list', () => attestation({}, { x5c: 'text' })],
+    ['x5c that is not a list', () => attestation({}, { x5c: 'text' })],
     [
       'its anchor in x5c',
       () => {
@@ -98,7 +98,7 @@ describe('A wallet with an attestation', () => {
       async () => ({ attestation: { signer: await certify({ name: 'Web', by: client.provider.root, purposes: [WEB_SERVER] }) } }),
     ],
     [
-      'a signer whose end is no time',
+      'a signer whose end is not a time',
       async () => ({
         attestation: { signer: await certify({ name: 'Endless', by: client.provider.root, validity: { notAfter: '271399000000Z' } }) },
       }),
@@ -117,9 +117,9 @@ describe('A wallet with an attestation', () => {
     ['no exp', () => attestation({ exp: undefined })],
     ['an exp 60 seconds ago', () => attestation({ exp: seconds() - 60 })],
     ['an nbf in the future', () => attestation({ nbf: seconds() + 120 })],
-    ['an nbf that is no number', () => attestation({ nbf: 'soon' })],
+    ['an nbf that is not a number', () => attestation({ nbf: 'soon' })],
     ['an nbf that is a text', () => attestation({ nbf: `${seconds()}` })],
-    ['an iat that is no number', () => attestation({ iat: 'soon' })],
+    ['an iat that is not a number', () => attestation({ iat: 'soon' })],
     ['an iat in the future', () => attestation({ iat: seconds() + 120 })],
     ['another client_id', () => ({ form: { client_id: 'https://other.example' } })],
     [
@@ -138,41 +138,41 @@ describe('A wallet with an attestation', () => {
     ['a proof without aud', () => pop({ aud: undefined })],
     ['a proof of another client', () => pop({ iss: 'https://other.example' })],
     ['a proof that begins in two minutes', () => pop({ nbf: seconds() + 120 })],
-    ['a proof whose beginning is no number', () => pop({ nbf: 'soon' })],
+    ['a proof whose beginning is not a number', () => pop({ nbf: 'soon' })],
     ['a proof without jti', () => pop({ jti: undefined })],
     ['a proof with an empty jti', () => pop({ jti: '' })],
     ['a proof whose jti is too long', () => pop({ jti: 'x'.repeat(257) })],
     ['a proof without iat', () => pop({ iat: undefined })],
     ['a proof that is ten minutes old', () => pop({ iat: seconds() - 600 })],
-    ['a proof from the future', () => pop({ iat: seconds() + 61 })],
+    ['a proof with a time in the future', () => pop({ iat: seconds() + 61 })],
     ['a proof that expired 60 seconds ago', () => pop({ exp: seconds() - 60 })],
-    ['a proof whose exp is no number', () => pop({ exp: 'never' })],
+    ['a proof whose exp is not a number', () => pop({ exp: 'never' })],
   ];
   for (const [what, sent] of refused) {
-    it(`is refused with ${what}`, async () => {
+    it(`is rejected with ${what}`, async () => {
       expect(await client.outcome(await sent())).to.equal(BROKEN);
     });
   }
 
-  it('is refused with a signature that does not verify', async () => {
+  it('is rejected with an invalid signature', async () => {
     const [text = ''] = client.credentials().attestation;
     const [header, payload, signature = ''] = text.split('.');
     const forged = `${header}.${payload}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`;
     expect(await client.outcome({ fields: { attestation: [forged] } })).to.equal(BROKEN);
   });
 
-  it('is refused by an algorithm that the tenant did not agree to', async () => {
+  it('is rejected with an algorithm that the tenant does not allow', async () => {
     client.configure({ algorithms: ['ES256'] });
     expect(await client.outcome()).to.equal('attested');
     client.configure({ algorithms: ['ES384'] });
     expect(await client.outcome()).to.equal(BROKEN);
   });
 
-  it('is refused when it sends an assertion too', async () => {
+  it('is rejected when it sends an assertion too', async () => {
     expect(await client.outcome({ form: { client_assertion: 'a.b.c' } })).to.equal('invalid_client');
   });
 
-  it('is refused under the name of a client that is registered with a key of its own', async () => {
+  it('is rejected under the name of a client that is registered with its own key', async () => {
     const registered = { client_id: client.provider.clientId, jwks: { keys: [newKey().jwk] } };
     client.configure({ walletClients: [registered] });
     expect(await client.outcome()).to.equal('invalid_client');
@@ -215,7 +215,7 @@ describe('A wallet with an attestation', () => {
         for (const iat of [seconds() - 301, seconds() + 61, undefined]) expect(await without({ iat })).to.equal(BROKEN);
       });
 
-      it('needs a jti, which is consumed', async () => {
+      it('requires a jti, which is consumed', async () => {
         for (const jti of [undefined, '', 5]) expect(await without({ jti })).to.equal(BROKEN);
         const { used } = await client.authenticate({ pop: { payload: { challenge: undefined } } });
         expect(used.map(({ kind }) => kind)).to.deep.equal(['client_jti']);
@@ -237,7 +237,7 @@ describe('A wallet with an attestation', () => {
       expect(await client.outcome({ pop: { challenge } })).to.equal(CODE);
     });
 
-    it('is neither one of another server nor an invented one', async () => {
+    it('is rejected when it is invented or of another server', async () => {
       const others = [client.challenge(`${SERVER}/chained-as`), client.challenge(PUBLIC_URL), 'x'.repeat(43), ''];
       for (const challenge of others) expect(await client.outcome({ pop: { challenge } })).to.equal(CODE);
       expect(await client.outcome({ pop: { payload: { challenge: 7 } } })).to.equal(CODE);
@@ -254,13 +254,13 @@ describe('A wallet with an attestation', () => {
       client.configure({ attestationMaxAgeSeconds: 600 });
     });
 
-    it('may be what the tenant allows', async () => {
+    it('may be at most the limit of the tenant', async () => {
       expect(await client.outcome(attestation({ iat: seconds() - 600 }))).to.equal('attested');
     });
-    it('may not be more, although the attestation has not expired', async () => {
+    it('must not exceed the limit, although the attestation has not expired', async () => {
       expect(await client.outcome(attestation({ iat: seconds() - 601 }))).to.equal('use_fresh_attestation');
     });
-    it('has to be stated', async () => {
+    it('must be known', async () => {
       expect(await client.outcome(attestation({ iat: undefined }))).to.equal('use_fresh_attestation');
     });
   });
@@ -278,23 +278,23 @@ describe('A wallet with an attestation', () => {
       [2, 'suspended'],
       [3, 'unknown'],
     ] as const) {
-      it(`may not be ${what}`, async () => {
+      it(`must not be ${what}`, async () => {
         client.provider.statuses.set(3, status);
         expect(await ask()).to.equal(BROKEN);
       });
     }
-    it('has to be stated', async () => {
+    it('must be present', async () => {
       const { answer } = client.world.remote;
       client.world.remote.answer = (url) =>
         url.includes('/status/') ? { status: 500, contentType: '', body: Buffer.alloc(0) } : answer(url);
       expect(await ask()).to.equal(BROKEN);
     });
     for (const [what, status] of [
-      ['is no object', 'revoked'],
-      ['is of a kind that nobody knows', { lamp: 'green' }],
+      ['is not an object', 'revoked'],
+      ['is of a kind that is unknown', { lamp: 'green' }],
       ['is out of the list', { status_list: { idx: 5000, uri: 'https://wallet-provider.example/status/1' } }],
     ] as const) {
-      it(`is refused when it ${what}`, async () => {
+      it(`is rejected when it ${what}`, async () => {
         expect(await client.outcome(attestation({ status }))).to.equal(BROKEN);
       });
     }
@@ -325,8 +325,8 @@ describe('A wallet with an attestation', () => {
     });
   });
 
-  describe('by a provider', () => {
-    it('that no list names is refused', async () => {
+  describe('and its provider', () => {
+    it('is rejected when no list names it', async () => {
       client.provider.published = client.provider.list({ entities: [] });
       expect(await client.outcome()).to.equal(BROKEN);
     });
@@ -348,18 +348,18 @@ describe('A wallet with an attestation', () => {
       client.configure({ walletProviderTrustListCertificates: [pem(await certify({ name: 'Somebody' }))] });
       expect(await client.outcome()).to.equal(BROKEN);
     });
-    it('is refused when its list cannot be had', async () => {
+    it('is rejected when its list is unavailable', async () => {
       client.provider.published = undefined;
       const { code, message } = await client.failure();
       expect(code).to.equal(BROKEN);
-      expect(message).to.include('not every trust list could be had');
+      expect(message).to.include('not every trust list is available');
     });
-    it('is accepted when one of several lists names it and another cannot be had', async () => {
+    it('is accepted when one of several lists names it and another one is unavailable', async () => {
       const lists = [`${client.provider.url}/gone`, `${client.provider.url}/lote`];
       client.configure({ walletProviderTrustLists: lists });
       expect(await client.outcome()).to.equal('attested');
     });
-    it('that is listed by its own certificate is accepted, and another one of its CA is not', async () => {
+    it('is accepted when its own certificate is listed, and another one of its CA is rejected', async () => {
       const { signer, root } = client.provider;
       const services = [{ type: 'WalletProvider', certificates: [signer.certificate] }];
       client.provider.published = client.provider.list({ entities: [{ name: 'Pinned', services }] });
@@ -370,28 +370,28 @@ describe('A wallet with an attestation', () => {
   });
 });
 
-describe('A wallet without authentication', () => {
+describe('wallet without client authentication', () => {
   const fields = { attestation: [], attestationPop: [] };
 
   beforeEach(async () => {
     client = await ClientWorld.make();
   });
 
-  it('is refused where attestations are required', async () => {
+  it('is rejected when attestations are required', async () => {
     expect(await client.outcome({ fields })).to.equal('invalid_client');
     expect(await client.outcome({ fields, form: {} })).to.equal('invalid_client');
   });
-  it('is public or anonymous where they are not', async () => {
+  it('is public or anonymous when attestations are not required', async () => {
     client.configure({ walletAttestationRequired: false });
     const named = await client.authenticate({ fields, form: { client_id: 'somebody' } });
     expect(named).to.deep.equal({ kind: 'public', clientId: 'somebody', used: [] });
     expect(await client.outcome({ fields, form: {} })).to.equal('anonymous');
   });
-  it('is refused with a name that is too long', async () => {
+  it('is rejected with a name that is too long', async () => {
     client.configure({ walletAttestationRequired: false });
     expect(await client.outcome({ fields, form: { client_id: 'x'.repeat(501) } })).to.equal('invalid_request');
   });
-  it('is verified even if it is optional', async () => {
+  it('is verified if it sends an optional attestation', async () => {
     client.configure({ walletAttestationRequired: false });
     expect(await client.outcome()).to.equal('attested');
     expect(await client.outcome({ pop: { payload: { aud: 'x' } } })).to.equal(BROKEN);

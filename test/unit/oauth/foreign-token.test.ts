@@ -35,28 +35,28 @@ const named = (bend: object) =>
     .map(([name, value]) => `${name} ${value === undefined ? 'absent' : JSON.stringify(value).slice(0, 50)}`)
     .join(', ');
 
-describe('the keys of another server', () => {
+describe('keys of an external server', () => {
   const jwkOf = (pair: { publicKey: KeyObject }) => pair.publicKey.export({ format: 'jwk' }) as JsonObject;
   const rsa = jwkOf(generateKeyPairSync('rsa', { modulusLength: 2048 }));
   const p256 = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }));
   const ed = jwkOf(generateKeyPairSync('ed25519'));
   const read = (...keys: Json[]) => parseForeignKeys({ keys }) ?? [];
 
-  it('say what they may be used with by their type', () => {
+  it('define the algorithms that they can be used with by their type', () => {
     const [first, second, third] = read(rsa, p256, ed);
     expect(first?.algorithms).to.have.members(['PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512']);
     expect(second?.algorithms).to.deep.equal(['ES256']);
     expect(third?.algorithms).to.have.members(['EdDSA', 'Ed25519']);
   });
 
-  it('say it more narrowly by their alg', () => {
+  it('restrict the algorithm by their alg', () => {
     expect(read({ ...rsa, alg: 'PS256' })[0]?.algorithms).to.deep.equal(['PS256']);
     expect(read({ ...ed, alg: 'EdDSA' })[0]?.algorithms).to.have.members(['EdDSA', 'Ed25519']);
     const verifying = { ...p256, use: 'sig', key_ops: ['verify', 'sign'] };
     expect(read(verifying)[0]?.algorithms, 'or not at all').to.deep.equal(['ES256']);
   });
 
-  it('lose every member that does not make the key', () => {
+  it('lose all properties that are not part of the key', () => {
     const [key] = read({ ...p256, d: 'secret', x5u: 'https://evil.example', kid: 'k' });
     expect(Object.keys(key?.jwk ?? {})).to.have.members(['kty', 'crv', 'x', 'y']);
     expect(key?.id).to.equal('k');
@@ -75,25 +75,25 @@ describe('the keys of another server', () => {
     ['a curve of another type', { ...ed, crv: 'P-256' }],
     ['a curve of another type than EC', { ...p256, crv: 'Ed25519' }],
     ['no curve and no type', { x: String(p256['x']), y: String(p256['y']) }],
-    ['a coordinate that is no base64url', { ...ed, x: '!' }],
-    ['a coordinate that is no text', { ...ed, x: 7 }],
+    ['a coordinate that is not base64url', { ...ed, x: '!' }],
+    ['a coordinate that is not a string', { ...ed, x: 7 }],
     ['a point with one coordinate', { kty: 'EC', crv: 'P-256', x: String(p256['x']) }],
     ['an endless modulus', { ...rsa, n: 'A'.repeat(1368) }],
-    ['a modulus that is no text', { ...rsa, n: 7 }],
+    ['a modulus that is not a string', { ...rsa, n: 7 }],
     ['an endless exponent', { ...rsa, e: 'A'.repeat(344) }],
-    ['an exponent that is no text', { ...rsa, e: 65_537 }],
-    ['a name that is no text', { ...p256, kid: 7 }],
-    ['no object', 'key'],
+    ['an exponent that is not a string', { ...rsa, e: 65_537 }],
+    ['a name that is not a string', { ...p256, kid: 7 }],
+    ['not an object', 'key'],
     ['null', null],
   ];
   for (const [name, key] of unusable) {
-    it(`are passed over: ${name}`, () => {
+    it(`are ignored: ${name}`, () => {
       const keys = read(key, { ...p256, kid: 'good' });
       expect(keys.map(({ id }) => id)).to.deep.equal(['good']);
     });
   }
 
-  it('are no key set when they are too many or no list', () => {
+  it('are rejected when they are too many or not a list', () => {
     expect(parseForeignKeys({ keys: Array.from({ length: 101 }, () => p256) })).to.equal(undefined);
     expect(parseForeignKeys({ keys: {} })).to.equal(undefined);
     expect(parseForeignKeys({})).to.equal(undefined);
@@ -101,7 +101,7 @@ describe('the keys of another server', () => {
 
   const pick = (keys: readonly ForeignKey[], algorithm: 'ES256' | 'RS256', keyId?: string) => pickForeignKey(keys, { algorithm, keyId });
 
-  it('are chosen by kid and algorithm together', () => {
+  it('are selected by kid and algorithm together', () => {
     const keys = read({ ...p256, kid: 'a' }, { ...rsa, kid: 'b' });
     expect(pick(keys, 'ES256', 'a')?.id).to.equal('a');
     expect(pick(keys, 'RS256', 'a')).to.equal(undefined);
@@ -115,40 +115,40 @@ describe('the keys of another server', () => {
   });
 });
 
-describe('the header of a foreign token', () => {
+describe('header of an external token', () => {
   const reason = (header: object, types: (string | undefined)[] = [undefined]) => reasonOf(() => parseForeignToken(tokenOf(header), types));
 
-  it('is read', () => {
+  it('is parsed', () => {
     const opened = parseForeignToken(tokenOf({ alg: 'PS256', kid: 'k', typ: 'application/AT+JWT' }), ['at+jwt']);
     expect(opened).to.include({ algorithm: 'PS256', keyId: 'k', type: 'at+jwt' });
     expect(reason({ alg: 'ES256' }), 'without a kid').to.equal(undefined);
   });
 
   for (const alg of ['none', 'None', 'HS256', 'HS512', 'RS1', 'ES256K', '', 7, null, undefined]) {
-    it(`is refused with alg ${JSON.stringify(alg)}`, () => {
+    it(`is rejected with alg ${JSON.stringify(alg)}`, () => {
       expect(reason({ alg })).to.equal('algorithm');
     });
   }
 
-  it('is refused with an extension', () => {
+  it('is rejected with a critical extension', () => {
     expect(reason({ alg: 'ES256', crit: ['exp'], exp: 1 })).to.equal('critical_header');
     expect(reason({ alg: 'ES256', crit: [] })).to.equal('critical_header');
     expect(reason({ alg: 'ES256', b64: false })).to.equal('critical_header');
   });
 
-  it('is refused with another type', () => {
+  it('is rejected with another type', () => {
     expect(reason({ alg: 'ES256', typ: 'at+jwt' })).to.equal('type');
     expect(reason({ alg: 'ES256' }, ['at+jwt'])).to.equal('type');
     expect(reason({ alg: 'ES256', typ: 7 })).to.equal('type');
     expect(reason({ alg: 'ES256', typ: 'dpop+jwt' }, ['at+jwt', 'jwt', undefined])).to.equal('type');
   });
 
-  it('is refused with a kid that is no text or endless', () => {
+  it('is rejected with a kid that is not a string or too long', () => {
     expect(reason({ alg: 'ES256', kid: 7 })).to.equal('malformed');
     expect(reason({ alg: 'ES256', kid: 'k'.repeat(1025) })).to.equal('malformed');
   });
 
-  it('is undefined for a text that is too long or no JWS', () => {
+  it('is undefined for a text that is too long or not a JWS', () => {
     const long = tokenOf({ alg: 'ES256' }, { filler: 'x'.repeat(65_536) });
     for (const token of ['', 'a.b', 'opaque', '....', long, `${tokenOf({ alg: 'ES256' })}.AAAA`]) {
       expect(reasonOf(() => parseForeignToken(token, [undefined]))).to.equal('malformed');
@@ -156,7 +156,7 @@ describe('the header of a foreign token', () => {
   });
 });
 
-describe('the claims of a foreign token', () => {
+describe('claims of an external token', () => {
   const good: JsonObject = { iss: ISSUER, aud: 'us', exp: SECONDS + 300, iat: SECONDS, nbf: SECONDS };
   const reason = (bend: object, audience: string | undefined = 'us') =>
     reasonOf(() => assertForeignClaims({ ...good, ...bend } as JsonObject, { issuer: ISSUER, audience, now: NOW }));
@@ -172,7 +172,7 @@ describe('the claims of a foreign token', () => {
     expect(reasonOf(() => assertForeignClaims({ ...good, aud: 'others' }, expected))).to.equal(undefined);
   });
 
-  it('may be off by a minute, not more', () => {
+  it('may differ by a minute, not more', () => {
     expect(reason({ exp: SECONDS - 59 })).to.equal(undefined);
     expect(reason({ exp: SECONDS - 60 })).to.equal('expired');
     expect(reason({ nbf: SECONDS + 60, iat: SECONDS + 60 })).to.equal(undefined);
@@ -197,13 +197,13 @@ describe('the claims of a foreign token', () => {
     [{ iat: null }, 'not_yet_valid'],
   ];
   for (const [bend, expected] of table) {
-    it(`are refused with ${named(bend)}`, () => {
+    it(`are rejected with ${named(bend)}`, () => {
       expect(reason(bend)).to.equal(expected);
     });
   }
 });
 
-describe('the claims of an ID token', () => {
+describe('claims of an ID token', () => {
   const good: JsonObject = { sub: 'u-1', aud: 'client', iat: SECONDS, nonce: 'n-1' };
   const reason = (bend: object, accessToken: string | undefined = 'dNZX1hEZ9wBCzNL40Upu646bdzQA') =>
     reasonOf(() =>
@@ -213,7 +213,7 @@ describe('the claims of an ID token', () => {
       ),
     );
 
-  it('are accepted, with and without the members that may be there', () => {
+  it('are accepted, with and without optional properties', () => {
     expect(reason({})).to.equal(undefined);
     expect(reason({ azp: 'client', aud: ['client', 'other'] })).to.equal(undefined);
     expect(reason({ at_hash: 'wfgvmE9VxjAudsl9lc6TqA' })).to.equal(undefined);
@@ -237,7 +237,7 @@ describe('the claims of an ID token', () => {
     [{ at_hash: 7 }, 'access_token_hash'],
   ];
   for (const [bend, expected] of table) {
-    it(`are refused with ${named(bend)}`, () => {
+    it(`are rejected with ${named(bend)}`, () => {
       expect(reason(bend)).to.equal(expected);
     });
   }
@@ -296,8 +296,8 @@ function read(bend: object = {}, type: string | undefined = 'at+jwt') {
 
 const detail = (more: object): Json => ({ type: 'openid_credential', ...more }) as Json;
 
-describe('an access token of an external authorization server', () => {
-  it('is read with all its claims', () => {
+describe('access token of an external authorization server', () => {
+  it('is parsed with all its claims', () => {
     expect(read()).to.deep.equal({
       issuer: 'https://as.example.org',
       subject: 'u-1',
@@ -313,7 +313,7 @@ describe('an access token of an external authorization server', () => {
     });
   });
 
-  it('is read without what is optional', () => {
+  it('is parsed without optional claims', () => {
     const bare = { jti: undefined, client_id: undefined, issuer_state: undefined, cnf: undefined };
     expect(read(bare)).not.to.have.any.keys('tokenId', 'clientId', 'issuerState', 'keyThumbprint');
   });
@@ -340,7 +340,7 @@ describe('an access token of an external authorization server', () => {
   }
 
   describe('with authorization_details', () => {
-    it('covers what they name, and the scope no more', () => {
+    it('covers the credentials that they name, and ignores the scope', () => {
       const token = read({ authorization_details: [detail({ credential_configuration_id: 'badge' })] });
       expect(token).to.deep.include({ credentialConfigurationIds: ['badge'], identifiers: false });
     });
@@ -362,7 +362,7 @@ describe('an access token of an external authorization server', () => {
       expect([...token.configurationOfIdentifier]).to.deep.equal([['pid', 'pid']]);
     });
 
-    it('passes over identifiers that are no text', () => {
+    it('ignores identifiers that are not strings', () => {
       const entry = detail({ credential_configuration_id: 'pid', credential_identifiers: [7, 'p', null] });
       const { configurationOfIdentifier } = read({ authorization_details: [entry] });
       expect([...configurationOfIdentifier]).to.deep.equal([['p', 'pid']]);
@@ -371,7 +371,7 @@ describe('an access token of an external authorization server', () => {
     const nothing: readonly [string, Json][] = [
       ['an unknown configuration', detail({ credential_configuration_id: 'other' })],
       ['identifiers of an unknown configuration', detail({ credential_configuration_id: 'x', credential_identifiers: ['pid'] })],
-      ['an id that is no text', detail({ credential_configuration_id: ['pid'] })],
+      ['an id that is not a string', detail({ credential_configuration_id: ['pid'] })],
       ['an entry that names nothing', detail({})],
     ];
     for (const [name, entry] of nothing) {
@@ -381,7 +381,7 @@ describe('an access token of an external authorization server', () => {
       });
     }
 
-    it('keep the scope in force if they have another type', () => {
+    it('uses the scope if they have another type', () => {
       const elsewhere = detail({ credential_configuration_id: 'badge', locations: ['https://other.example'] });
       const payment: Json = { type: 'payment', credential_configuration_id: 'badge' };
       const token = read({ authorization_details: [elsewhere, payment, 'text', null] });
@@ -393,7 +393,7 @@ describe('an access token of an external authorization server', () => {
       expect(read({ authorization_details: [here] }).credentialConfigurationIds).to.deep.equal(['badge']);
     });
 
-    it('is refused when there are too many', () => {
+    it('is rejected when there are too many', () => {
       const entry = detail({ credential_configuration_id: 'pid' });
       const many = Array.from({ length: 101 }, () => entry);
       expect(reasonOf(() => read({ authorization_details: many }))).to.equal('too_many_details');
@@ -413,23 +413,23 @@ describe('an access token of an external authorization server', () => {
     ['no issuer', { iss: undefined }, 'issuer'],
     ['no subject', { sub: undefined }, 'subject'],
     ['an empty subject', { sub: '' }, 'subject'],
-    ['a subject that is no text', { sub: 7 }, 'subject'],
+    ['a subject that is not a string', { sub: 7 }, 'subject'],
     ['an endless subject', { sub: 's'.repeat(1025) }, 'subject'],
     ['no expiry', { exp: undefined }, 'expired'],
     ['a binding to a certificate', { cnf: { 'x5t#S256': 'abc' } }, 'key_binding'],
     ['a binding to a certificate beside a key', { cnf: { jkt: 'abc', 'x5t#S256': 'abc' } }, 'key_binding'],
-    ['only a confirmation member that is not understood', { cnf: { 'kc-jkt-type': 'DPoP' } }, 'key_binding'],
-    ['a binding that is no object', { cnf: 'abc' }, 'key_binding'],
-    ['a thumbprint that is no text', { cnf: { jkt: 7 } }, 'key_binding'],
+    ['only a confirmation property that is not understood', { cnf: { 'kc-jkt-type': 'DPoP' } }, 'key_binding'],
+    ['a binding that is not an object', { cnf: 'abc' }, 'key_binding'],
+    ['a thumbprint that is not a string', { cnf: { jkt: 7 } }, 'key_binding'],
     ['a binding to nothing', { cnf: null }, 'key_binding'],
   ];
   for (const [name, bend, expected] of table) {
-    it(`is refused with ${name}`, () => {
+    it(`is rejected with ${name}`, () => {
       expect(reasonOf(() => read(bend))).to.equal(expected);
     });
   }
 
-  it('is recognized by its type, whatever its other claims, or by its claims', () => {
+  it('is recognized by its type, regardless of its other claims, or by its claims', () => {
     expect(reasonOf(() => read({ nonce: 'x' }, 'at+jwt'))).to.equal(undefined);
     expect(reasonOf(() => read({ typ: 'Bearer' }, 'jwt'))).to.equal(undefined);
     for (const typ of ['ID', 'Refresh', 'Offline', 'Logout']) {
@@ -442,7 +442,7 @@ describe('an access token of an external authorization server', () => {
 
   for (const type of [undefined, 'jwt']) {
     for (const mark of ['nonce', 'at_hash']) {
-      it(`is refused as an ID token with ${mark} when its type is ${type ?? 'absent'}`, () => {
+      it(`is rejected as an ID token with ${mark} when its type is ${type ?? 'absent'}`, () => {
         const context = { credentialIssuer: US, configurations: CONFIGURATIONS };
         const claims = { ...GOOD, [mark]: 'x' };
         expect(reasonOf(() => parseExternalToken({ type, claims }, context))).to.equal('id_token');
@@ -452,8 +452,8 @@ describe('an access token of an external authorization server', () => {
   }
 });
 
-describe('the token of a Bearer header', () => {
-  it('is not bound', () => {
+describe('token of a Bearer header', () => {
+  it('has no key binding', () => {
     expect(reasonOf(() => assertBearer({}))).to.equal(undefined);
     for (const cnf of [{ jkt: 'abc' }, null]) {
       expect(reasonOf(() => assertBearer({ cnf }))).to.equal('key_binding');
@@ -461,14 +461,14 @@ describe('the token of a Bearer header', () => {
   });
 });
 
-describe('the unverified issuer of a token', () => {
+describe('unverified issuer of a token', () => {
   const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-  it('is read without believing it', () => {
+  it('is parsed without a verification', () => {
     expect(unverifiedIssuer(`${encode({ alg: 'none' })}.${encode({ iss: 'https://as' })}.`)).to.equal('https://as');
   });
 
-  it('is undefined in an opaque token or one that is too long', () => {
+  it('is undefined for an opaque token or one that is too long', () => {
     expect(unverifiedIssuer('b3BhcXVl')).to.equal(undefined);
     expect(unverifiedIssuer(`${encode({})}.${encode({ iss: 7 })}.`)).to.equal(undefined);
     expect(unverifiedIssuer(`${encode({})}.${encode({ iss: 'https://as', x: 'x'.repeat(65_536) })}.`)).to.equal(undefined);

@@ -47,7 +47,7 @@ const outcome = (work: () => unknown) => {
 describe('A pre-authorized code', () => {
   const changes: readonly [string, Partial<Grant>, string | null, string][] = [
     ['that is fresh is redeemed', {}, null, 'redeem'],
-    ['whose time is over brings nothing', { expiresAt: NOW }, null, 'invalid_grant'],
+    ['that has expired brings nothing', { expiresAt: NOW }, null, 'invalid_grant'],
     ['that is spent brings nothing', { consumedAt: NOW }, null, 'invalid_grant'],
     ['of another kind brings nothing', { kind: 'authorization_code' }, null, 'invalid_grant'],
     ['for which too much was guessed brings nothing', { attempts: MAX_TX_CODE_ATTEMPTS, txCodeHash: 't' }, 't', 'invalid_grant'],
@@ -60,7 +60,7 @@ describe('A pre-authorized code', () => {
     it(what, () => expect(outcome(() => redeem({ ...FRESH, ...change }, txCode, NOW).act)).to.equal(expected));
   }
 
-  it('is answered again to the wallet that redeemed it a moment ago', () => {
+  it('is answered again for the wallet that redeemed it just before', () => {
     const asked = { identifiers: false, configurationIds: undefined };
     const again = (change: Partial<Grant> = {}, caller = CALLER, wanted = asked, seconds = 59) =>
       isRedemptionRetry({ ...SPENT, ...change }, null, caller, wanted, at(seconds));
@@ -84,7 +84,7 @@ describe('A pre-authorized code', () => {
   });
 });
 
-describe('A grant', () => {
+describe('grant', () => {
   it('shows its code once it is consumed, and the requested credentials always', () => {
     const authorization = { holder: CALLER, byDetails: false, queries: { state: 's' }, code: 'c' };
     const open = authorizationSummary({ authorization, consumedAt: null, holder: null });
@@ -116,24 +116,24 @@ describe('A grant', () => {
       expect([of(null), of(NOW)]).to.deep.equal([undefined, expected]);
     });
 
-  it('is redeemed for a session that has completed by an authorization code alone', () => {
+  it('is redeemed for a completed session by an authorization code only', () => {
     expect(redeemableSession(FRESH)).to.not.have.property('anytime');
     expect(redeemableSession({ ...FRESH, kind: 'authorization_code' }).anytime).to.deep.equal(['completed']);
   });
 
-  it('is considered stolen if a refresh token was replaced twice, or never issued', () => {
+  it('is treated as stolen if a refresh token was replaced twice, or never issued', () => {
     expect([3, 4, 5, 6].map((generation) => isReplayedGeneration(generation, 5))).to.deep.equal([true, false, false, true]);
   });
 });
 
-describe('A token request', () => {
+describe('token request', () => {
   const ISSUER = 'https://issuer.example/acme';
   const read = (form: Record<string, string>) => outcome(() => parseTokenRequest(form, 'built-in', ISSUER).requestedIds ?? 'read');
   const code = { grant_type: PRE_AUTHORIZED_CODE_GRANT, 'pre-authorized_code': 'c' };
   const details = (...entries: object[]) => ({ ...code, authorization_details: JSON.stringify(entries) });
   const card = { type: 'openid_credential', credential_configuration_id: 'card' };
 
-  it('has a transaction code with its own grant alone', () => {
+  it('uses a transaction code only for its own grant', () => {
     expect(read({ ...code, tx_code: '1' })).to.equal('read');
     const refresh = { grant_type: REFRESH_TOKEN_GRANT, refresh_token: 'r' };
     expect([read(refresh), read({ ...refresh, tx_code: '1' })]).to.deep.equal(['read', 'invalid_request']);
@@ -147,7 +147,7 @@ describe('A token request', () => {
   });
 });
 
-describe('Single-use values', () => {
+describe('single-use values', () => {
   it('are sorted in one order, identity before proofs', () => {
     const used = (kind: ConsumedValue['kind'], hash: string) => ({ kind, hash, expiresAt: NOW });
     const sorted = [used('client_jti', 'z'), used('dpop_jti', 'b'), used('c_nonce', 'a'), used('c_nonce', 'c')];
@@ -183,7 +183,7 @@ const WHOLE: WalletTokenClaims = {
 
 const read = (payload: JsonObject, now = NOW) => parseAccessTokenPayload(payload, ISSUER, now);
 
-describe('An access token of a wallet', () => {
+describe('access token of a wallet', () => {
   for (const [what, claims] of Object.entries({ 'with all there is': WHOLE, 'of a bearer': BEARER })) {
     it(`contains its claims, ${what}, and nothing else`, () => {
       expect(read(accessTokenPayload(claims))).to.deep.equal(claims);
@@ -203,7 +203,7 @@ describe('An access token of a wallet', () => {
     expect(read(payload, new Date(NOW.getTime() + 300_000))).to.equal(undefined);
   });
 
-  it('is read past members that are of no use', () => {
+  it('is parsed with unknown properties', () => {
     const odd = { scope: 7, client_id: null, actions_done: ['a', 1] };
     expect(read({ ...accessTokenPayload(BEARER), ...odd })).to.deep.equal(BEARER);
   });
@@ -226,7 +226,7 @@ describe('An access token of a wallet', () => {
     ['a binding that is no object', { cnf: 'thumb' }],
   ];
   for (const [what, bend] of refused) {
-    it(`is refused with ${what}`, () => {
+    it(`is rejected with ${what}`, () => {
       expect(read({ ...accessTokenPayload(BEARER), ...bend })).to.equal(undefined);
     });
   }
@@ -246,8 +246,8 @@ const asked = (form: Record<string, string>) =>
 const token = (entries: readonly Entry[]) =>
   parseTokenRequest({ grant_type: PRE_AUTHORIZED_CODE_GRANT, 'pre-authorized_code': 'x', ...details(entries) }, 'built-in', ISSUER);
 
-describe('A request by authorization_details and scope', () => {
-  it('is all of it: each is read for itself', () => {
+describe('request with authorization_details and scope', () => {
+  it('covers the credentials of both, which are evaluated separately', () => {
     const request = asked({ ...details([CARD]), scope: 'pass unknown' });
     expect(request.credentialConfigurationIds).to.deep.equal(['card', 'pass', 'pass-mdoc']);
     expect([request.byDetails, request.scope]).to.deep.equal([true, 'pass']);
@@ -287,7 +287,7 @@ describe('A request by authorization_details and scope', () => {
     ['an object that is an array elsewhere', { claims: [path('a', 'b'), path('a', null)] }],
   ];
   for (const [what, change] of refused) {
-    it(`is refused with ${what}, when it authorizes and when it redeems`, () => {
+    it(`is rejected with ${what}, in the authorization and in the redemption`, () => {
       const entry = { ...CARD, ...change };
       expect(codeOf(() => asked(details([entry])))).to.equal('invalid_authorization_details');
       expect(codeOf(() => token([entry]))).to.equal('invalid_authorization_details');
@@ -300,7 +300,7 @@ describe('A request by authorization_details and scope', () => {
     ['a long path', { claims: [path(...Array(32).fill('a'.repeat(200)))] }],
     ['names like numbers', { claims: [path('a', '0'), path('b', 0), path('a', '1', '0')] }],
     ['a key of an mdoc that is negative', { claims: [path('org.iso', 'a', -1)] }],
-    ['members that nobody knows', { else: 1 }],
+    ['unknown properties', { else: 1 }],
   ] as const) {
     it(`is accepted with ${what}`, () => {
       const entry = { ...CARD, ...change };
@@ -309,14 +309,14 @@ describe('A request by authorization_details and scope', () => {
     });
   }
 
-  it('is refused with another type at the token endpoint', () => {
+  it('is rejected with another type at the token endpoint', () => {
     // RFC 9396 section 5
     expect(codeOf(() => token([{ ...CARD, type: 'payment' }]))).to.equal('invalid_authorization_details');
     expect(codeOf(() => token([CARD, { ...CARD, type: 'payment' }]))).to.equal('invalid_authorization_details');
   });
 });
 
-describe('A profile', () => {
+describe('wallet profile', () => {
   let client: ClientWorld;
 
   before(async () => {
@@ -333,7 +333,7 @@ describe('A profile', () => {
     ['with an empty iss', { attestation: { payload: { iss: '' } } }, 'invalid_client_attestation'],
   ];
   for (const [what, sent, outcome] of tokens) {
-    it(`of HAIP judges a wallet ${what}`, async () => {
+    it(`of HAIP requires of a wallet ${what}`, async () => {
       following('haip');
       expect(await client.outcome(sent)).to.equal(outcome);
       following(null);
@@ -341,7 +341,7 @@ describe('A profile', () => {
     });
   }
 
-  it('of HAIP requires a nonce in DPoP proofs, whatever the configuration', async () => {
+  it('of HAIP requires a nonce in DPoP proofs, regardless of the configuration', async () => {
     const proofs = new DpopProofs({ ...client.world, settings: client.settings });
     const expected = { method: 'POST', url: `${SERVER}/token`, issuer: SERVER, now: client.now };
     const iat = Math.floor(client.now.getTime() / 1000);

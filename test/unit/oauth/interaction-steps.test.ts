@@ -39,7 +39,7 @@ describe('BeginInteraction', () => {
     expect(stored?.interaction).to.deep.include({ wire: 'ia', provesKey: true, presented: [], done: [] });
   });
 
-  it('sends the user to the web first, and names no page to the wallet', async () => {
+  it('sends the user to the web page first, and sends no page address to the wallet', async () => {
     const answer = await wallet.begin('visitor');
     const asked = required(answer);
     expect(answer.body).to.include({ interaction_type_required: WEB, expires_in: 60 });
@@ -62,7 +62,7 @@ describe('BeginInteraction', () => {
     await world.verifies(CHECK);
   });
 
-  it('redirects wallets without interaction support to the web, without required actions', async () => {
+  it('redirects wallets without interaction support to the web page, without required actions', async () => {
     const commit = sinon.spy(world.store, 'commit');
     // Wallets of OAuth 2.0 for First-Party Applications, which has no response_type, and no address to return to
     for (const more of [{}, { response_type: undefined }, { redirect_uri: undefined }]) {
@@ -92,24 +92,24 @@ describe('BeginInteraction', () => {
     ['a kind that is missing', 'missing_interaction_type', 'badge', { interaction_types_supported: WEB }],
     ['no client', 'invalid_request', 'badge', { client_id: undefined }],
     ['another response type', 'unsupported_response_type', 'badge', { response_type: 'token' }],
-    ['a scope of nobody', 'invalid_scope', 'else', {}],
+    ['an unknown scope', 'invalid_scope', 'else', {}],
     ['no challenge where the web is an option', 'invalid_request', 'badge', { code_challenge: undefined }],
-    ['no way back from the web', 'invalid_request', 'visitor', { redirect_uri: undefined }],
-    ['a way back that any app can take', 'invalid_request', 'visitor', { redirect_uri: 'wallet://cb' }],
-    ['an offer of nobody', 'invalid_request', 'badge', { issuer_state: 'unknown' }],
+    ['no redirect_uri for the web step', 'invalid_request', 'visitor', { redirect_uri: undefined }],
+    ['a redirect_uri that any app can claim', 'invalid_request', 'visitor', { redirect_uri: 'wallet://cb' }],
+    ['an unknown offer', 'invalid_request', 'badge', { issuer_state: 'unknown' }],
     ['half an attestation', 'invalid_client_attestation', 'badge', {}, { attestation: ['x'] }],
     ['two DPoP proofs', 'invalid_dpop_proof', 'badge', {}, { dpop: ['a', 'b'] }],
     ['a thumbprint of another key', 'invalid_dpop_proof', 'badge', { dpop_jkt: 'x' }],
   ];
   for (const [what, code, scope, form, request] of refusals) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       const commit = sinon.spy(world.store, 'commit');
       expect(await endOf(wallet.begin(scope, form, request))).to.equal(code);
       expect(commit.callCount).to.equal(0);
     });
   }
 
-  it('needs neither a challenge nor a way back for a presentation alone', async () => {
+  it('requires neither a challenge nor a redirect URI for a presentation only', async () => {
     const alone = { code_challenge: undefined, code_challenge_method: undefined, redirect_uri: undefined };
     const form = { ...alone, interaction_types_supported: PRESENTATION };
     expect((await wallet.begin('badge', form)).status).to.equal(401);
@@ -120,7 +120,7 @@ describe('BeginInteraction', () => {
     expect(await endOf(wallet.begin('badge', { issuer_state: session.publicId }))).to.equal('invalid_request');
   });
 
-  it('refuses a DPoP proof that was used, and stores nothing', async () => {
+  it('rejects a used DPoP proof, and stores nothing', async () => {
     const dpop = [wallet.dpop('interactive-authorization')];
     await wallet.begin('badge', {}, { dpop });
     expect(await endOf(wallet.begin('badge', {}, { dpop }))).to.equal('invalid_dpop_proof');
@@ -134,7 +134,7 @@ describe('BeginInteraction', () => {
     await world.verifies(CHECK);
   });
 
-  it('is not found at an unknown tenant', async () => {
+  it('fails for an unknown tenant', async () => {
     const nobody = new InteractiveWallet(world, 'nobody' as TenantId);
     expect(await endOf(nobody.begin('badge'))).to.equal('not_found');
     expect(await endOf(nobody.goOn({ authSession: 'unknown' }))).to.equal('not_found');
@@ -169,7 +169,7 @@ describe('ContinueInteraction', () => {
 
   type Bend = (asked: Required) => Promise<unknown>;
   const bends: readonly [what: string, code: FailureCode, bend: Bend][] = [
-    ['a name of nobody', 'invalid_session', (asked) => answer({ ...asked, authSession: 'unknown' })],
+    ['an unknown name', 'invalid_session', (asked) => answer({ ...asked, authSession: 'unknown' })],
     ['another secret', 'invalid_session', (asked) => answer({ ...asked, authSession: `${asked.authSession}A` })],
     ['another client', 'invalid_session', (asked) => answer(asked, { client_id: 'https://else.example' })],
     ['another key', 'invalid_session', (asked) => answer(asked, {}, { dpop: [wallet.dpop(PATH, { key: newKey() })] })],
@@ -179,7 +179,7 @@ describe('ContinueInteraction', () => {
     ['an answer after the time of the question', 'invalid_session', (asked) => world.later(300, () => answer(asked))],
   ];
   for (const [what, code, bend] of bends) {
-    it(`refuses ${what}, and the wallet can still answer`, async () => {
+    it(`rejects ${what}, and the wallet can still answer`, async () => {
       const asked = await wallet.asked('badge');
       const before = await wallet.stored(asked);
       expect(await endOf(bend(asked))).to.equal(code);
@@ -193,14 +193,14 @@ describe('ContinueInteraction', () => {
     codeOf(await wallet.goOn(asked, { openid4vp_response: response(asked), client_id: undefined }));
   });
 
-  it('answers once, also where two come at the same time', async () => {
+  it('answers once, also for two simultaneous requests', async () => {
     const asked = await wallet.asked('badge');
     const ends = await Promise.all([endOf(answer(asked)), endOf(answer(asked))]);
     expect(ends.sort()).to.deep.equal(['done', 'invalid_session']);
     expect(await endOf(answer(asked))).to.equal('invalid_session');
   });
 
-  it('refuses a DPoP proof that was used', async () => {
+  it('rejects a used DPoP proof', async () => {
     const [first, second] = [await wallet.asked('badge'), await wallet.asked('both')];
     const dpop = [wallet.dpop(PATH)];
     codeOf(await answer(first, {}, { dpop }));
@@ -208,7 +208,7 @@ describe('ContinueInteraction', () => {
     expect(await endOf(answer(second))).to.equal('done');
   });
 
-  it('calls its refusal as the draft of the wallet does', async () => {
+  it('names the rejection by the draft of the wallet', async () => {
     const asked = required(await wallet.begin('badge', { interaction_types_supported: 'openid4vp_presentation' }));
     const late = () => endOf(wallet.goOn(asked, { openid4vp_response: '{}' }));
     expect(await world.later(300, late)).to.equal('invalid_request');
@@ -222,7 +222,7 @@ describe('ContinueInteraction', () => {
     expect(await wallet.stored(asked)).to.deep.include({ stage: 'done', handles: {} });
   });
 
-  it('is not found at a tenant that another process has suspended', async () => {
+  it('fails for a tenant that another process has suspended', async () => {
     const asked = await wallet.asked('badge');
     await world.change({ status: 'suspended' });
     expect(await endOf(answer(asked))).to.equal('not_found');
@@ -249,24 +249,24 @@ describe('ContinueInteraction', () => {
     const web: readonly [what: string, code: FailureCode, form: Record<string, string | undefined>][] = [
       ['no verifier', 'invalid_grant', { code_verifier: undefined }],
       ['another verifier', 'invalid_grant', { code_verifier: `${CODE_VERIFIER}x` }],
-      ['a presentation that nobody asked for', 'invalid_request', { openid4vp_response: '{}' }],
+      ['a presentation that was not requested', 'invalid_request', { openid4vp_response: '{}' }],
     ];
     for (const [what, code, form] of web) {
-      it(`refuses ${what}, and the wallet can still go on`, async () => {
+      it(`rejects ${what}, and the wallet can still continue`, async () => {
         const { back } = await returned();
         expect(await endOf(wallet.goOn(back, form))).to.equal(code);
         required(await wallet.goOn(back));
       });
     }
 
-    it('refuses a wallet whose user has not come back', async () => {
+    it('rejects a wallet whose user has not returned', async () => {
       const asked = await wallet.asked('tour');
       expect(await endOf(wallet.goOn(asked))).to.equal('invalid_request');
       await wallet.visit(asked);
       expect(await endOf(wallet.goOn(asked))).to.equal('invalid_request');
     });
 
-    it('refuses the name that the wallet had before, since the browser brings a new one', async () => {
+    it('rejects the former auth_session of the wallet, since the browser returns a new one', async () => {
       const { asked, back } = await returned();
       expect(await endOf(wallet.goOn(asked))).to.equal('invalid_session');
       required(await wallet.goOn(back));
@@ -306,7 +306,7 @@ describe('AcceptInteractionPresentation', () => {
     return { response: await world.encryption.encrypt(text, key, { enc: 'A256GCM' }) };
   };
 
-  it('ends with a code that remembers what was presented, and brings the badge', async () => {
+  it('returns a code that records the presented data, and issues the credential', async () => {
     const asked = await wallet.offered('badge');
     const code = codeOf(await wallet.presenting(asked));
     const granted = (await grantOf(code))?.authorization;
@@ -319,7 +319,7 @@ describe('AcceptInteractionPresentation', () => {
     expect((await world.session(asked.session)).status).to.equal('completed');
   });
 
-  it('opens what was encrypted to the key of the request', async () => {
+  it('decrypts a response that was encrypted to the key of the request', async () => {
     const asked = await wallet.asked('sealed');
     codeOf(await respond(asked, await sealed(asked)));
   });
@@ -335,7 +335,7 @@ describe('AcceptInteractionPresentation', () => {
   });
 
   describe('with a backend that is notified', () => {
-    it('calls it once, with the call recorded before and after it', async () => {
+    it('calls the webhook once, and records the call before and after it', async () => {
       const asked = await wallet.offered('told');
       const results: unknown[] = [];
       const note = async () => results.push((await world.session(asked.session)).outcome?.deliveries?.map(({ result }) => result));
@@ -352,13 +352,13 @@ describe('AcceptInteractionPresentation', () => {
       expect(call?.body.credentials[0]?.['values']).to.deep.equal({ name: 'Erika' });
     });
 
-    it('has a session to speak of also where the wallet began by itself', async () => {
+    it('names a session also for a wallet-initiated flow', async () => {
       const code = codeOf(await wallet.presenting(await wallet.asked('told')));
       const told = world.webhooks.calls[0]?.body['session'];
       expect((await grantOf(code))?.sessionId).to.equal(told);
     });
 
-    it('denies the wallet when it does not take the result', async () => {
+    it('denies the wallet when the backend rejects the result', async () => {
       world.webhooks.answer = new WebhookError('bad_status', 'it answered 500', { status: 500 });
       const asked = await wallet.offered('told');
       expect(await endOf(wallet.presenting(asked))).to.equal('access_denied');
@@ -367,7 +367,7 @@ describe('AcceptInteractionPresentation', () => {
       await over(asked);
     });
 
-    it('hears of a presentation that was refused, and no value of it', async () => {
+    it('notifies the backend of a rejected presentation without its values', async () => {
       const asked = await wallet.offered('told');
       expect(await endOf(wallet.presenting(asked, { kb: { nonce: 'another' } }))).to.equal('access_denied');
       expect(world.webhooks.calls).to.have.length(1);
@@ -381,7 +381,7 @@ describe('AcceptInteractionPresentation', () => {
     ['for another verifier', () => ({ kb: { aud: 'ia:https://else.example' } })],
     ['by another holder', () => ({ holder: makeHolder() })],
     ['of another kind', () => ({ visible: { vct: 'urn:else:1' } })],
-    ['whose time is over', () => ({ visible: { exp: world.seconds - 600 } })],
+    ['that has expired', () => ({ visible: { exp: world.seconds - 600 } })],
   ];
   for (const [what, changes] of changed) {
     it(`permanently denies a presentation ${what}, and records the reason for the operator`, async () => {
@@ -392,7 +392,7 @@ describe('AcceptInteractionPresentation', () => {
     });
   }
 
-  it('denies a vp_token without its form', async () => {
+  it('denies a malformed vp_token', async () => {
     const asked = await wallet.offered('badge');
     expect(await endOf(respond(asked, { vp_token: 'none' }))).to.equal('access_denied');
     await over(asked);
@@ -416,7 +416,7 @@ describe('AcceptInteractionPresentation', () => {
     ['more than what is encrypted', 'sealed', async (asked) => ({ ...(await sealed(asked)), error: 'x' })],
   ];
   for (const [what, scope, answer] of malformed) {
-    it(`refuses ${what}, and the wallet can still answer`, async () => {
+    it(`rejects ${what}, and the wallet can still answer`, async () => {
       const asked = await wallet.asked(scope);
       const before = await wallet.stored(asked);
       const response = await answer(asked);

@@ -53,7 +53,7 @@ function begun(actions: readonly InteractiveAction[], pending?: Interaction['pen
   return pending === undefined ? interaction : { ...interaction, pending };
 }
 
-describe('the actions of an interactive authorization', () => {
+describe('actions of an interactive authorization', () => {
   const [a, b, page] = [show('a'), show('b'), visit('https://x.example/')];
   const configurations = [
     { id: 'none' },
@@ -92,7 +92,7 @@ describe('the actions of an interactive authorization', () => {
     expect(last.presented.map(({ values }) => values)).to.deep.equal([{ name: 'Ada' }, [{ name: 'Bob' }]]);
   });
 
-  it('count for what they aimed at, however they are called', () => {
+  it('are matched by their purpose, regardless of their names', () => {
     const { done } = completeAction(completeAction(begun([a, page])));
     const asks = (...iaeActions: InteractiveAction[]) => areActionsDone({ id: 'x', iaeActions }, done);
     expect([asks(), asks(a), asks(page, a), asks({ ...a, label: 'other words' })]).to.deep.equal(Array(4).fill(true));
@@ -111,7 +111,7 @@ describe('the actions of an interactive authorization', () => {
   });
 });
 
-describe('the presentation that an interactive authorization asks for', () => {
+describe('presentation request of an interactive authorization', () => {
   it('is encrypted with a key, and plain without one', () => {
     const modeOf = (pending: PendingPresentation) => presentationParameters('ia', pending, [], {}, false)['response_mode'];
     const encryption = { publicJwk: { kty: 'EC' }, d: 'd' };
@@ -119,7 +119,7 @@ describe('the presentation that an interactive authorization asks for', () => {
   });
 });
 
-describe('an answer within an interactive authorization', () => {
+describe('response within an interactive authorization', () => {
   const forged = { ...WEB, isReturned: false };
   // biome-ignore format: a table
   const cases: [string, PendingPresentation | PendingWebStep, Record<string, string>, string | undefined, string][] = [
@@ -136,7 +136,7 @@ describe('an answer within an interactive authorization', () => {
     ['a presentation for the web', WEB, { openid4vp_response: '{}', code_verifier: CODE_VERIFIER }, CHALLENGE, 'invalid_request'],
   ];
   for (const [what, pending, form, challenge, expected] of cases) {
-    it(`that is ${what} is ${expected}`, () => {
+    it(`with ${what} as its content is ${expected}`, () => {
       expect(outcome(() => parseAnswer(pending, form, challenge).kind)).to.equal(expected);
     });
   }
@@ -152,12 +152,12 @@ describe('an answer within an interactive authorization', () => {
     ['a ciphertext where none was asked for', '{"response":"a"}', false, 'invalid_request'],
     ['a ciphertext and presentations', '{"response":"a","vp_token":{}}', true, 'invalid_request'],
     ['a ciphertext and an error', '{"response":"a","error":"x"}', true, 'invalid_request'],
-    ['a ciphertext that is no text', '{"response":{}}', true, 'invalid_request'],
+    ['a ciphertext that is not a string', '{"response":{}}', true, 'invalid_request'],
     ['presentations and an error', '{"vp_token":{},"error":"x"}', false, 'invalid_request'],
     ['nothing', '{}', false, 'invalid_request'],
-    ['a member twice', '{"vp_token":{},"vp_token":{}}', false, 'invalid_request'],
-    ['no JSON', 'vp_token', false, 'invalid_request'],
-    ['no object', '[]', false, 'invalid_request'],
+    ['a property twice', '{"vp_token":{},"vp_token":{}}', false, 'invalid_request'],
+    ['invalid JSON', 'vp_token', false, 'invalid_request'],
+    ['not an object', '[]', false, 'invalid_request'],
   ];
   for (const [what, text, isEncrypted, expected] of responses) {
     it(`with ${what} is ${expected}`, () => {
@@ -165,7 +165,7 @@ describe('an answer within an interactive authorization', () => {
     });
   }
 
-  it('may hold presentations or an error in its ciphertext, and nothing else', () => {
+  it('may contain presentations or an error in its ciphertext, and nothing else', () => {
     const read = (text: string | undefined) => outcome(() => parseDecrypted(text).kind);
     expect(['{"vp_token":{}}', '{"error":"x"}'].map(read)).to.deep.equal(['presentations', 'wallet_error']);
     for (const text of [undefined, '', '[]', '{}', '{"response":"a"}', '{"vp_token":1,"error":"x"}']) {
@@ -173,7 +173,7 @@ describe('an answer within an interactive authorization', () => {
     }
   });
 
-  it('has an error with or without a code', () => {
+  it('contains an error with or without a code', () => {
     const code = (error: unknown) => {
       const opened = parsePresentation(JSON.stringify({ error }), false);
       return opened.kind === 'wallet_error' ? opened.code : opened.kind;
@@ -183,7 +183,7 @@ describe('an answer within an interactive authorization', () => {
   });
 });
 
-describe('the page of an interactive authorization', () => {
+describe('page of an interactive authorization', () => {
   const returnTo = `${ENDPOINT}/return?auth_session=id.secret`;
 
   it('receives the auth_session and the return address', () => {
@@ -223,10 +223,10 @@ describe('interaction types of a wallet', () => {
     ['empty entries', ',a,,', ['a']],
     ['nothing', undefined, 'invalid_request'],
     ['commas', ',, ,', 'invalid_request'],
-    ['more than anybody has', 'a,'.repeat(1001), 'invalid_request'],
+    ['more than any wallet has', 'a,'.repeat(1001), 'invalid_request'],
   ];
   for (const [what, text, expected] of lists) {
-    it(`are read from ${what}`, () => {
+    it(`are parsed from ${what}`, () => {
       const read = outcome(() => [...parseInteractionTypes(text)]);
       expect(read).to.deep.equal(expected);
     });
@@ -249,7 +249,7 @@ describe('interaction types of a wallet', () => {
     ['nothing for names of the wrong case', 'OpenID4VP_Presentation', ['presentation'], 'missing_interaction_type'],
   ];
   for (const [what, types, needed, expected] of choices) {
-    it(`choose ${what}`, () => {
+    it(`select ${what}`, () => {
       expect(outcome(() => chooseWire(parseInteractionTypes(types), needed))).to.equal(expected);
     });
   }
@@ -259,7 +259,7 @@ describe('interaction types of a wallet', () => {
     expect(() => chooseWire(types, ['presentation', 'web'])).to.throw(/supports openid4vp_presentation$/);
   });
 
-  it('include the web by any of its names', () => {
+  it('include the web page by any of its names', () => {
     for (const web of [`${IA}auth_via_web`, `${IAE}redirect_to_web`, 'redirect_to_web']) {
       expect(supportsWeb(new Set([web, 'x'])), web).to.equal(true);
     }
@@ -267,7 +267,7 @@ describe('interaction types of a wallet', () => {
   });
 });
 
-describe('the forms of interactive authorization', () => {
+describe('drafts of interactive authorization', () => {
   it('name audiences by the origin, the current one also by the endpoint', () => {
     expect(WIRES.map((wire) => audiencesOf(wire, ENDPOINT))).to.deep.equal([
       ['ia:https://issuer.example', `ia:${ENDPOINT}`],

@@ -68,7 +68,7 @@ describe('PreAuthorizedCodeGrant', () => {
     expect((await stored(offered)).holder).to.deep.include({ identifiers: true, configurationIds: ['pass'] });
   });
 
-  it('needs no key if the tenant binds no tokens, and returns no refresh token then', async () => {
+  it('needs no key if the tenant binds no tokens, and then returns no refresh token', async () => {
     await world.issues({ dPopRequired: false });
     const { code } = await anOffer(world);
     const { body } = await wallet.redeem(code, { request: wallet.oauth('token', {}, { dpop: [] }) });
@@ -88,15 +88,15 @@ describe('PreAuthorizedCodeGrant', () => {
 
   type Refused = readonly [what: string, code: FailureCode, ask: (offered: Offered) => Promise<unknown>, offer?: object];
   const refusals: readonly Refused[] = [
-    ['a code of nobody', 'invalid_grant', () => wallet.redeem('unknown')],
-    ['a code whose time is over', 'invalid_grant', ({ code }) => world.later(60, () => wallet.redeem(code)), { expiresIn: 60 }],
-    ['a transaction code that nobody asked for', 'invalid_request', ({ code }) => wallet.redeem(code, { txCode: '1234' })],
+    ['an unknown code', 'invalid_grant', () => wallet.redeem('unknown')],
+    ['a code that has expired', 'invalid_grant', ({ code }) => world.later(60, () => wallet.redeem(code)), { expiresIn: 60 }],
+    ['a transaction code that was not requested', 'invalid_request', ({ code }) => wallet.redeem(code, { txCode: '1234' })],
     ['a missing transaction code', 'invalid_request', ({ code }) => wallet.redeem(code), TX],
     ['more than the code is for', 'invalid_authorization_details', ({ code }) => wallet.redeem(code, { requestedIds: ['pass'] })],
     ['no DPoP proof', 'invalid_dpop_proof', ({ code }) => wallet.redeem(code, { request: wallet.oauth('token', {}, { dpop: [] }) })],
     ['a DPoP proof for another address', 'invalid_dpop_proof', ({ code }) => wallet.redeem(code, { request: wallet.oauth('par') })],
     [
-      'a DPoP nonce of somebody',
+      'an unknown DPoP nonce',
       'use_dpop_nonce',
       ({ code }) => {
         const dpop = [wallet.dpop('token', { payload: { nonce: 'abc' } })];
@@ -148,13 +148,13 @@ describe('PreAuthorizedCodeGrant', () => {
     });
   }
 
-  it('refuses an authorization code', async () => {
+  it('rejects an authorization code', async () => {
     const { session } = await anOffer(world, { flow: 'authorization_code' });
     const code = await wallet.approve(await wallet.push({ issuer_state: session.publicId }));
     expect(await endOf(wallet.redeem(code))).to.equal('invalid_grant');
   });
 
-  it('is not found at an unknown tenant', async () => {
+  it('fails for an unknown tenant', async () => {
     const { code } = await anOffer(world);
     const nobody = new Wallet(world, 'nobody' as TenantId);
     expect(await endOf(nobody.redeem(code))).to.equal('not_found');
@@ -174,11 +174,11 @@ describe('PreAuthorizedCodeGrant', () => {
     expect(await endOf(wallet.redeem(hasty.code, { txCode: TX.tx_code }))).to.equal('invalid_grant');
   });
 
-  describe('with a code that comes back', () => {
+  describe('with a repeated code', () => {
     const unrevoked = async (offered: Offered) => (await stored(offered)).revokedAt === null;
     const spent = async (work: Promise<unknown>) => expect(await endOf(work)).to.equal('invalid_grant');
 
-    it('revokes nothing, whichever wallet sends it', async () => {
+    it('revokes nothing, for any wallet that sends it', async () => {
       const offered = await anOffer(world);
       const token = await wallet.token(offered);
       await spent(new Wallet(world).redeem(offered.code));
@@ -186,7 +186,7 @@ describe('PreAuthorizedCodeGrant', () => {
       expect(await endOf(wallet.issue(token))).to.equal('done');
     });
 
-    it('answers the same wallet again with the same unchanged grant', async () => {
+    it('returns the same unchanged grant to the same wallet', async () => {
       const offered = await anOffer(world, TX);
       const first = await wallet.redeem(offered.code, { txCode: TX.tx_code });
       const before = await stored(offered);
@@ -199,7 +199,7 @@ describe('PreAuthorizedCodeGrant', () => {
       expect(await endOf(wallet.issue(first.body.access_token))).to.equal('done');
     });
 
-    it('is answered again for the same narrowed token only', async () => {
+    it('returns the same answer only for the same narrowed token', async () => {
       const offered = await anOffer(world, { credentialConfigurationIds: ['card', 'pass'] });
       await wallet.redeem(offered.code, { requestedIds: ['pass'] });
       await spent(wallet.redeem(offered.code));
@@ -208,7 +208,7 @@ describe('PreAuthorizedCodeGrant', () => {
       expect(body.authorization_details).to.have.length(1);
     });
 
-    it('rejects it after a minute, or once its answer was used', async () => {
+    it('rejects the code after a minute, or once its answer was used', async () => {
       const [late, issued, revoked] = [await anOffer(world), await anOffer(world), await anOffer(world), await anOffer(world)];
       await wallet.redeem(late.code);
       await spent(world.later(60, () => wallet.redeem(late.code)));
@@ -234,14 +234,14 @@ describe('PreAuthorizedCodeGrant', () => {
       await world.issues();
     });
 
-    it('spends its proof each time', async () => {
+    it('consumes its proof each time', async () => {
       const { code } = await anOffer(world);
       const request = wallet.oauth('token');
       await wallet.redeem(code, { request });
       expect(await endOf(wallet.redeem(code, { request }))).to.equal('invalid_dpop_proof');
     });
 
-    it('detects it even if this process has cached the code as unused', async () => {
+    it('detects the repetition even if this process has cached the code as unused', async () => {
       const [own, foreign] = [await anOffer(world), await anOffer(world)];
       await elsewhere(own.code);
       expect(await endOf(wallet.redeem(own.code))).to.equal('done');
@@ -266,7 +266,7 @@ describe('PreAuthorizedCodeGrant', () => {
 
 const NOTIFY = { notifyWebhook: { url: 'https://backend.example/notify' } };
 
-describe('An offer that can no longer succeed', () => {
+describe('offer that can no longer succeed', () => {
   let world: WalletWorld;
   let wallet: Wallet;
 
@@ -306,7 +306,7 @@ describe('An offer that can no longer succeed', () => {
     expect(told()).to.deep.equal([]);
   });
 
-  it('fails once, however many guess at the same time', async () => {
+  it('fails once, for any number of simultaneous attempts', async () => {
     const offered = await anOffer(world, { ...TX, ...NOTIFY });
     const all = Array.from({ length: 30 }, () => endOf(wallet.redeem(offered.code, { txCode: '0000' })));
     expect(new Set(await Promise.all(all))).to.deep.equal(new Set(['invalid_grant']));
@@ -338,7 +338,7 @@ describe('An offer that can no longer succeed', () => {
     );
   });
 
-  it('is sent to the webhook of the configuration otherwise; a failed call changes nothing', async () => {
+  it('is otherwise sent to the webhook of the configuration; a failed call changes nothing', async () => {
     world.webhooks.answer = new WebhookError('timeout', 'no answer in time');
     const offered = await anOffer(world, { ...TX, credentialConfigurationIds: ['card', 'told'] });
     await guess(offered);
@@ -359,7 +359,7 @@ describe('An offer that can no longer succeed', () => {
     expect(told()).to.deep.equal([]);
   });
 
-  describe('whose tokens were stolen', () => {
+  describe('with stolen tokens', () => {
     /** As an earlier release did with each use of a refresh token. */
     const replaceTwice = async ({ code }: Offered) => {
       const { id = '' } = (await world.store.read(ACME).grantByCode(hashCode(code)))?.grant ?? {};
@@ -379,7 +379,7 @@ describe('An offer that can no longer succeed', () => {
       expect(world.webhooks.calls).to.have.length(1);
     });
 
-    it('stays completed if it was', async () => {
+    it('stays completed if it was completed before', async () => {
       const offered = await anOffer(world, NOTIFY);
       const { body } = await wallet.redeem(offered.code);
       await wallet.issue(body.access_token);
@@ -408,7 +408,7 @@ describe('An offer that can no longer succeed', () => {
     await world.issues();
   });
 
-  it('is not burnt by another key with an authorization code', async () => {
+  it('is not ended by another key with an authorization code', async () => {
     await world.issues({ builtInAs: { walletInitiated: true } });
     const code = await wallet.approve(await wallet.push());
     const { body } = await wallet.redeemCode(code);

@@ -25,8 +25,8 @@ const judged = (payload: Record<string, unknown>) =>
     assertDpopProofClaims(parseDpopProof([dpopProof(newKey(), URL, { payload })]), { ...{ method: 'POST', url: URL, now: new Date() } }),
   );
 
-describe('The address of a DPoP proof', () => {
-  it('is that of the request, however it is written', () => {
+describe('htu of a DPoP proof', () => {
+  it('is the URL of the request, in any notation', () => {
     // RFC 9449 section 4.3: without query and fragment
     for (const htu of [`${URL}?a=b#c`, 'HTTPS://Issuer.example:443/acme/x/../%74oken']) {
       expect(judged({ htu }), htu).to.equal('taken');
@@ -35,7 +35,7 @@ describe('The address of a DPoP proof', () => {
   });
 });
 
-describe('The times of a DPoP proof', () => {
+describe('times of a DPoP proof', () => {
   for (const [what, payload] of [
     ['an exp 61 seconds ago', () => ({ exp: now() - 61 })],
     ['an end that is a text', () => ({ exp: 'later' })],
@@ -43,22 +43,22 @@ describe('The times of a DPoP proof', () => {
     ['a beginning in two minutes', () => ({ nbf: now() + 120 })],
     ['a beginning that is a text', () => ({ nbf: 'soon' })],
   ] as const) {
-    it(`refuse ${what}`, () => {
+    it(`reject ${what}`, () => {
       expect(judged(payload())).to.equal('invalid_dpop_proof');
     });
   }
 
-  it('may have ended 50 seconds ago, since clocks differ', () => {
+  it('may have expired 50 seconds ago, since clocks differ', () => {
     expect(judged({ exp: now() - 50 })).to.equal('taken');
   });
 
-  it('need not be there, and may be right', () => {
+  it('are optional, and accepted if they are valid', () => {
     expect(judged({})).to.equal('taken');
     expect(judged({ exp: now() + 60, nbf: now() })).to.equal('taken');
   });
 });
 
-describe('The time of a key proof', () => {
+describe('time of a key proof', () => {
   const ISSUER = 'https://issuer.example/acme';
 
   const judged = (iat: number) =>
@@ -68,7 +68,7 @@ describe('The time of a key proof', () => {
       }),
     );
 
-  it('lies in an acceptable window', () => {
+  it('is in the accepted window', () => {
     // OpenID4VCI 1.0 appendix F.4
     expect(judged(now() + 90)).to.equal('invalid_proof');
     expect(judged(now() - 330)).to.equal('invalid_proof');
@@ -76,21 +76,21 @@ describe('The time of a key proof', () => {
   });
 });
 
-describe('The key for an encrypted answer', () => {
+describe('key for an encrypted answer', () => {
   const judged = (changes: object) => {
     const jwk = { ...newKey().jwk, alg: 'ECDH-ES', ...changes };
     const body = { credential_response_encryption: { jwk, enc: 'A256GCM' } };
     return codeOf(() => parseResponseEncryption(body, { use: 'optional', encrypted: true }));
   };
 
-  it('is not one for signatures', () => {
+  it('is rejected if it is a signature key', () => {
     // RFC 7517 section 4.2
     expect(judged({ use: 'sig' })).to.equal('invalid_encryption_parameters');
     expect([judged({ use: 'enc' }), judged({})]).to.deep.equal(['taken', 'taken']);
   });
 });
 
-describe('Errors that are returned to wallets', () => {
+describe('errors that are returned to wallets', () => {
   for (const surface of ['oauth', 'vci', 'vp'] as const) {
     it(`has no character that ${surface} does not allow`, () => {
       // OpenID4VCI 1.0 section 8.3.1.2, RFC 6749 section 5.2
@@ -106,7 +106,7 @@ describe('Errors that are returned to wallets', () => {
 const BROKEN = 'invalid_client_attestation';
 
 /** Attestation-based client authentication, draft 10 sections 5.2 and 7.3. */
-describe('A DPoP proof in place of a proof of possession', () => {
+describe('DPoP proof in place of a proof of possession', () => {
   let world: WalletWorld;
   let wallet: AttestedWallet;
 
@@ -159,13 +159,13 @@ describe('A DPoP proof in place of a proof of possession', () => {
     ],
     ['where there is none', () => combined(undefined, { dpop: [] }), BROKEN],
     [
-      'beside an attestation of another installation',
+      'beside an attestation of another wallet instance',
       () => combined(undefined, { attestation: [wallet.provider.attestation(newKey())] }),
       BROKEN,
     ],
   ];
   for (const [what, request, code] of refused) {
-    it(`is refused ${what}`, async () => {
+    it(`is rejected ${what}`, async () => {
       expect((await failureOf(redeem(request()))).code).to.equal(code);
     });
   }
@@ -176,7 +176,7 @@ describe('A DPoP proof in place of a proof of possession', () => {
     expect(await endOf(redeem(combined({ nonce: details.dpopNonce })))).to.equal('done');
   });
 
-  describe('where the challenge is optional', () => {
+  describe('when the challenge is optional', () => {
     const configure = (more: object = {}) =>
       world.issues({ ...wallet.provider.configuration(), attestationChallenge: 'optional', ...more });
 
@@ -210,13 +210,13 @@ describe('A DPoP proof in place of a proof of possession', () => {
     expect(await endOf(redeem(request))).to.equal('done');
   });
 
-  it('is not accepted under a profile of draft 07', async () => {
+  it('is rejected under a profile of draft 07', async () => {
     await world.change({ profile: 'haip' });
     const { code, message } = await failureOf(redeem(combined()));
     expect([code, message]).to.deep.equal([BROKEN, 'send exactly one OAuth-Client-Attestation-PoP header']);
   });
 
-  it('binds what is refreshed to the installation', async () => {
+  it('binds refreshed tokens to the wallet instance', async () => {
     const { body } = await redeem(combined());
     const refresh = (request: OAuthRequest) => wallet.refresh(body.refresh_token, { request });
     expect((await failureOf(refresh(combined(undefined, {}, newKey())))).code).to.equal(BROKEN);
@@ -273,8 +273,8 @@ function otherSpellings(text: string): string[] {
   return [1, 2, 3].map((bits) => text.slice(0, -1) + ALPHABET[last | bits]);
 }
 
-describe('a value in base64url has one spelling', () => {
-  it('as a refresh token', () => {
+describe('encoding of base64url values', () => {
+  it('is unique for a refresh token', () => {
     const keys = [createSecretKey(Buffer.alloc(32, 7))];
     const token = { grantId: 'a-grant-of-sixteen-or-more', generation: 3 };
     const text = createRefreshToken(keys[0] as (typeof keys)[0], 'tenant', token);
@@ -282,7 +282,7 @@ describe('a value in base64url has one spelling', () => {
     for (const other of otherSpellings(text)) expect(parseRefreshToken(keys, 'tenant', other)).to.equal(undefined);
   });
 
-  it('as a code challenge', () => {
+  it('is unique for a code challenge', () => {
     // RFC 7636 appendix B
     const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
     const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';

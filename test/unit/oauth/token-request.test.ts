@@ -32,7 +32,7 @@ describe('AnswerTokenRequest', () => {
     world.answerTokenRequest.execute(tenantId, server, wallet.oauth('token', form));
   const preAuthorized = async () => ({ grant_type: PRE_AUTHORIZED_CODE_GRANT, 'pre-authorized_code': (await anOffer(world)).code });
 
-  it('redeems a pre-authorized code, and refreshes what it brought', async () => {
+  it('redeems a pre-authorized code, and refreshes its token', async () => {
     const { body } = await answer(await preAuthorized());
     const refresh = { grant_type: REFRESH_TOKEN_GRANT, refresh_token: body.refresh_token ?? '' };
     const refreshed = await answer(refresh);
@@ -60,7 +60,7 @@ describe('AnswerTokenRequest', () => {
     ['details of another type', 'invalid_authorization_details', { authorization_details: '[{"type":"x"}]' }],
   ];
   for (const [what, code, changes, server] of refusals) {
-    it(`refuses ${what}, and nothing is consumed`, async () => {
+    it(`rejects ${what}, and consumes nothing`, async () => {
       const form = await preAuthorized();
       const all = Object.entries({ ...form, ...changes });
       const sent = Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== undefined));
@@ -134,7 +134,7 @@ describe('AuthorizationCodeGrant', () => {
     expect(narrowed.body.scope).to.equal('pass');
   });
 
-  it('serves another wallet of an offer that has completed', async () => {
+  it('issues to another wallet with an offer that is completed', async () => {
     const { session } = await anOffer(world, { flow: 'authorization_code' });
     const codeOf = async () => wallet.approve(await wallet.push({ issuer_state: session.publicId }));
     const [first, second] = [await codeOf(), await codeOf()];
@@ -186,7 +186,7 @@ describe('AuthorizationCodeGrant', () => {
     expect(await endOf(wallet.redeem(code))).to.equal('done');
   });
 
-  it('refuses a code after a minute', async () => {
+  it('rejects a code after a minute', async () => {
     const { code } = await coded();
     expect(await world.later(60, () => endOf(wallet.redeemCode(code)))).to.equal('invalid_grant');
     expect(await world.later(59, () => endOf(wallet.redeemCode(code)))).to.equal('done');
@@ -200,10 +200,10 @@ describe('AuthorizationCodeGrant', () => {
     expect((await stored(code)).revokedAt).to.equal(null);
   });
 
-  describe('with a code that comes back', () => {
+  describe('with a repeated code', () => {
     const revoked = async (code: string) => (await stored(code)).revokedAt !== null;
 
-    it('revokes what the code brought', async () => {
+    it('revokes the tokens of the code', async () => {
       const { code } = await coded();
       const { body } = await wallet.redeemCode(code);
       expect(await endOf(wallet.redeemCode(code))).to.equal('invalid_grant');
@@ -211,7 +211,7 @@ describe('AuthorizationCodeGrant', () => {
       expect(await endOf(wallet.issue(body.access_token))).to.equal('invalid_token');
     });
 
-    it('revokes it also where two come at the same time, and where another process was first', async () => {
+    it('revokes them also for two simultaneous requests, and when another process was first', async () => {
       const { code } = await coded();
       const ends = await Promise.all([1, 2].map(() => endOf(wallet.redeemCode(code))));
       expect(ends.sort()).to.deep.equal(['done', 'invalid_grant']);
@@ -235,7 +235,7 @@ describe('AuthorizationCodeGrant', () => {
       expect(await endOf(wallet.issue(body.access_token))).to.equal('done');
     });
 
-    it('revokes it when the offer ended before, so that it cannot be used again', async () => {
+    it('revokes them when the offer ended before, so that it cannot be used again', async () => {
       const { code, session } = await coded();
       const failed = { id: session.id, anytime: ['active', 'fetched'], to: 'failed' } as const;
       await world.store.commit(ACME, { session: failed }, world.clock.now());
@@ -279,7 +279,7 @@ describe('RefreshTokenGrant', () => {
     return createRefreshToken(key as KeyObject, ACME, { grantId: id, generation: generation + 1 });
   };
 
-  it('answers with an access token and the same refresh token, however often', async () => {
+  it('returns an access token and the same refresh token, any number of times', async () => {
     const { refreshToken } = await granted();
     const { body } = await wallet.refresh(refreshToken);
     expect(body).to.include({ token_type: 'DPoP', expires_in: 1800 });
@@ -290,7 +290,7 @@ describe('RefreshTokenGrant', () => {
     expect((await wallet.issue(body.access_token)).credentials).to.have.length(1);
   });
 
-  it('is not accepted from a wallet that uses the client_id of a removed client', async () => {
+  it('rejects a wallet that uses the client_id of a removed client', async () => {
     const key = newKey();
     const asserted = () => {
       const times = { iat: world.seconds, exp: world.seconds + 300, jti: world.random.token() };
@@ -330,9 +330,9 @@ describe('RefreshTokenGrant', () => {
     return wallet.refresh(refreshToken, { request: wallet.oauth('token', form, more) });
   };
   const refusals: readonly Refused[] = [
-    ['a token of nobody', 'invalid_grant', () => wallet.refresh('unknown')],
-    ['a token that was bent', 'invalid_grant', (token) => wallet.refresh(`${token.slice(0, -4)}AAAA`)],
-    ['a token whose time is over', 'invalid_grant', later(2_592_000)],
+    ['an unknown token', 'invalid_grant', () => wallet.refresh('unknown')],
+    ['a token that was modified', 'invalid_grant', (token) => wallet.refresh(`${token.slice(0, -4)}AAAA`)],
+    ['a token that has expired', 'invalid_grant', later(2_592_000)],
     ['another client', 'invalid_grant', sending({ client_id: 'https://else.example' })],
     ['the key of another wallet', 'invalid_grant', sending({}, () => [wallet.dpop('token', { key: newKey() })])],
     ['no DPoP proof', 'invalid_dpop_proof', sending({}, () => [])],
@@ -367,7 +367,7 @@ describe('RefreshTokenGrant', () => {
     });
   }
 
-  it('refuses a DPoP proof that was used', async () => {
+  it('rejects a used DPoP proof', async () => {
     const request = wallet.oauth('token');
     const { refreshToken } = await granted();
     await wallet.refresh(refreshToken, { request });
@@ -375,14 +375,14 @@ describe('RefreshTokenGrant', () => {
     expect((await stored(refreshToken)).revokedAt).to.equal(null);
   });
 
-  it('refuses a token whose grant was revoked', async () => {
+  it('rejects a token whose grant was revoked', async () => {
     const { refreshToken } = await granted();
     const { id } = await stored(refreshToken);
     await world.store.commit(ACME, { grant: { id, act: 'revoke' } }, world.clock.now());
     expect(await endOf(wallet.refresh(refreshToken))).to.equal('invalid_grant');
   });
 
-  it('refuses it also where it is revoked at the same moment', async () => {
+  it('rejects a token that is revoked simultaneously', async () => {
     const { refreshToken } = await granted();
     const { id } = await stored(refreshToken);
     const commit = world.store.commit.bind(world.store);
@@ -393,7 +393,7 @@ describe('RefreshTokenGrant', () => {
     expect(await endOf(wallet.refresh(refreshToken))).to.equal('invalid_grant');
   });
 
-  it('accepts those that an earlier release replaced, up to the one before the newest', async () => {
+  it('accepts tokens that an earlier release replaced, up to the last but one', async () => {
     const { refreshToken } = await granted();
     const second = await replaced(refreshToken);
     for (const token of [refreshToken, second]) expect((await wallet.refresh(token)).body.refresh_token).to.equal(second);

@@ -30,7 +30,7 @@ describe('StartUpstreamLogin', () => {
     return sinon.stub(logins.world.authorizationServers, 'discover').callsFake(() => Promise.reject(error));
   };
 
-  it('sends the browser to the provider with secrets of its own, of which the hashes are stored', async () => {
+  it('redirects the browser to the provider with secrets of the login, and stores their hashes', async () => {
     const { id, location, browserSecrets } = await logins.start();
     const stored = await logins.stored(id);
     const upstream = stored?.upstream;
@@ -52,7 +52,7 @@ describe('StartUpstreamLogin', () => {
     expect(upstream?.browserHash).to.equal(hashSecret(browserSecrets.get(id) ?? ''));
   });
 
-  it('uses the last visit only', async () => {
+  it('uses only the last visit', async () => {
     const { requestUri, session } = await logins.push();
     const first = await logins.visit(requestUri);
     await logins.visit(requestUri);
@@ -80,7 +80,7 @@ describe('StartUpstreamLogin', () => {
     expect(ends).to.deep.equal(['invalid_request', 'invalid_request']);
   });
 
-  it('is not found once the tenant has removed the server', async () => {
+  it('fails once the tenant has removed the server', async () => {
     const { requestUri } = await logins.push();
     await logins.configure({ enabled: false });
     expect(await endOf(logins.visit(requestUri))).to.equal('not_found');
@@ -88,7 +88,7 @@ describe('StartUpstreamLogin', () => {
     expect(await endOf(logins.visit(requestUri))).to.equal('done');
   });
 
-  it('fails if another request is always faster', async () => {
+  it('fails if concurrent requests always win', async () => {
     const { requestUri } = await logins.push();
     const commit = sinon.stub(logins.world.store, 'commit').resolves({ done: false, part: 'authorization' });
     expect(await endOf(logins.visit(requestUri))).to.equal('invalid_request');
@@ -193,7 +193,7 @@ describe('FinishUpstreamLogin', () => {
 
   const unknown: readonly [what: string, changes: (login: Login) => Parameters<LoginWorld['finish']>[1]][] = [
     ['no state', () => ({ state: undefined })],
-    ['a state of nobody', () => ({ state: 'unknown' })],
+    ['an unknown state', () => ({ state: 'unknown' })],
     ['a state with another secret', ({ location: { searchParams } }) => ({ state: `${searchParams.get('state')}A` })],
     ['another browser', ({ id }) => ({ browserSecrets: new Map([[id, 'another']]) })],
     ['a browser without its secret', () => ({ browserSecrets: new Map() })],
@@ -202,7 +202,7 @@ describe('FinishUpstreamLogin', () => {
     ['no name of a provider that names itself', () => ({ iss: undefined })],
   ];
   for (const [what, changes] of unknown) {
-    it(`refuses ${what}, and the login can still be finished`, async () => {
+    it(`rejects ${what}, and the login can still be finished`, async () => {
       const login = await logins.start();
       const before = await logins.stored(login.id);
       expect(await endOf(logins.finish(login, changes(login)))).to.equal('invalid_request');
@@ -215,7 +215,7 @@ describe('FinishUpstreamLogin', () => {
   const serverError = (fault: AuthorizationServerFault, error?: string) =>
     new AuthorizationServerError(fault, 'no', error === undefined ? {} : { error });
   const failures: readonly Failing[] = [
-    ['is away', 'unavailable', 'temporarily_unavailable', () => failing('discover', serverError('timeout'))],
+    ['is unavailable', 'unavailable', 'temporarily_unavailable', () => failing('discover', serverError('timeout'))],
     ['is busy', 'unavailable', 'temporarily_unavailable', () => failing('exchangeCode', serverError('busy'))],
     ['refuses its code', 'access_denied', 'server_error', () => failing('exchangeCode', serverError('refused', 'x'))],
     ['sends a bad ID token', 'access_denied', 'server_error', () => failing('verifyIdToken', new ForeignTokenError('nonce'))],
@@ -240,7 +240,7 @@ describe('FinishUpstreamLogin', () => {
       }));
   }
 
-  it('passes on that the user was refused, and no other word of the provider', () =>
+  it('reports that the provider denied the user, and no other text of the provider', () =>
     unconfirmed(async () => {
       const told = async (error: string) => (await location(await logins.start(), { error }))['error'];
       expect(await told('access_denied')).to.equal('access_denied');
@@ -254,12 +254,12 @@ describe('FinishUpstreamLogin', () => {
       expect(await location(login)).to.deep.equal(logins.refusal('access_denied'));
     }));
 
-  it('is over after half an hour', async () => {
+  it('expires after half an hour', async () => {
     const login = await logins.start();
     expect(await logins.world.later(1800, () => endOf(logins.finish(login)))).to.equal('invalid_request');
   });
 
-  it('is not found once the tenant has removed the server, or at an unknown tenant', async () => {
+  it('fails once the tenant has removed the server, or for an unknown tenant', async () => {
     const login = await logins.start();
     await logins.configure({ enabled: false });
     expect(await endOf(logins.finish(login))).to.equal('not_found');
@@ -269,7 +269,7 @@ describe('FinishUpstreamLogin', () => {
     expect(await endOf(nobody)).to.equal('not_found');
   });
 
-  it('hides no fault of our own', async () => {
+  it('rethrows internal errors', async () => {
     const login = await logins.start();
     failing('verifyIdToken', new TypeError('a mistake'));
     expect(await logins.finish(login).catch(String)).to.equal('TypeError: a mistake');

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../../domain/shared/json.ts';
 
 const ISSUER = 'https://idp.example.org';
 
-describe('the address at which a user logs in', () => {
+describe('login address of the upstream provider', () => {
   const request = {
     clientId: 'acme issuer',
     redirectUri: 'https://issuer.example.net/acme/chained-as/callback',
@@ -16,7 +16,7 @@ describe('the address at which a user logs in', () => {
     codeVerifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
   };
 
-  it('carries every parameter of the code flow, and of the verifier only its hash', () => {
+  it('contains every parameter of the code flow, and the verifier only as a hash', () => {
     const url = new URL(upstreamAuthorizationUrl('https://idp.example.org/auth', request));
     expect(`${url.origin}${url.pathname}`).to.equal('https://idp.example.org/auth');
     expect(Object.fromEntries(url.searchParams)).to.deep.equal({
@@ -32,7 +32,7 @@ describe('the address at which a user logs in', () => {
     expect(url.href).not.to.contain(request.codeVerifier);
   });
 
-  it('keeps a query that the endpoint has', () => {
+  it('keeps the query of the endpoint', () => {
     const url = new URL(upstreamAuthorizationUrl('https://idp.example.org/auth?p=sign%20in&p=2', request));
     expect(url.searchParams.getAll('p')).to.deep.equal(['sign in', '2']);
     expect(url.searchParams.get('state')).to.equal('up_51');
@@ -51,7 +51,7 @@ describe('the address at which a user logs in', () => {
   });
 });
 
-describe('the error that a wallet gets for an upstream error', () => {
+describe('wallet error for an upstream error', () => {
   const table = [
     ['access_denied', 'access_denied'],
     ['temporarily_unavailable', 'temporarily_unavailable'],
@@ -68,7 +68,7 @@ describe('the error that a wallet gets for an upstream error', () => {
   }
 });
 
-describe('the claims of a login', () => {
+describe('claims of a login', () => {
   it('are those of the ID token, then of userinfo, then of the access token', () => {
     const merged = mergeClaims(
       { aud: 'api', scope: 'read', name: 'A', city: 'A' },
@@ -84,14 +84,14 @@ describe('the claims of a login', () => {
   });
 });
 
-describe('the iss of an authorization response', () => {
+describe('iss of an authorization response', () => {
   const metadata = (names: boolean) => {
     const read = parseServerMetadata({ issuer: ISSUER, authorization_response_iss_parameter_supported: names }, ISSUER);
     if (typeof read === 'string') throw new Error(read);
     return read;
   };
 
-  it('must be the issuer when it is there', () => {
+  it('must be the issuer when it is present', () => {
     expect(isResponseFrom(metadata(false), ISSUER)).to.equal(true);
     expect(isResponseFrom(metadata(false), `${ISSUER}/`)).to.equal(false);
   });
@@ -102,7 +102,7 @@ describe('the iss of an authorization response', () => {
   });
 });
 
-describe('the addresses of metadata', () => {
+describe('metadata addresses', () => {
   it('are the appended OpenID form, then the inserted OAuth form', () => {
     expect(metadataAddresses('https://idp.example.org/realms/acme')).to.deep.equal([
       'https://idp.example.org/realms/acme/.well-known/openid-configuration',
@@ -137,7 +137,7 @@ describe('the addresses of metadata', () => {
   }
 });
 
-describe('metadata of another server', () => {
+describe('metadata of an external server', () => {
   const document: JsonObject = {
     issuer: ISSUER,
     authorization_endpoint: 'https://login.example.com/authorize?p=1',
@@ -148,7 +148,7 @@ describe('metadata of another server', () => {
     unknown: [1],
   };
 
-  it('are read from endpoints on any host', () => {
+  it('may contain endpoints on any host', () => {
     expect(parseServerMetadata(document, ISSUER)).to.deep.equal({
       issuer: ISSUER,
       authorizationEndpoint: 'https://login.example.com/authorize?p=1',
@@ -160,7 +160,7 @@ describe('metadata of another server', () => {
     });
   });
 
-  it('need no endpoint, and mean Basic where they name no method', () => {
+  it('require no endpoint, and imply Basic when they name no method', () => {
     expect(parseServerMetadata({ issuer: ISSUER }, ISSUER)).to.deep.equal({
       issuer: ISSUER,
       authorizationEndpoint: undefined,
@@ -173,7 +173,7 @@ describe('metadata of another server', () => {
   });
 
   for (const issuer of [`${ISSUER}/`, 'https://IDP.example.org', 'https://evil.example', null, [ISSUER]]) {
-    it(`are refused for the issuer ${JSON.stringify(issuer)}`, () => {
+    it(`are rejected for the issuer ${JSON.stringify(issuer)}`, () => {
       expect(parseServerMetadata({ ...document, issuer }, ISSUER)).to.equal('wrong_issuer');
     });
   }
@@ -195,12 +195,12 @@ describe('metadata of another server', () => {
     ['token_endpoint_auth_methods_supported', Array.from({ length: 51 }, () => 'x')],
   ];
   for (const [member, value] of bad) {
-    it(`are refused with ${member} ${JSON.stringify(value)?.slice(0, 40)}`, () => {
+    it(`are rejected with ${member} ${JSON.stringify(value)?.slice(0, 40)}`, () => {
       expect(parseServerMetadata({ ...document, [member]: value }, ISSUER)).to.equal('bad_metadata');
     });
   }
 
-  it('may name http endpoints only when the issuer is http itself', () => {
+  it('may contain http endpoints only when the issuer is http itself', () => {
     const issuer = 'http://idp.internal';
     const read = parseServerMetadata({ issuer, token_endpoint: 'http://idp.internal/token' }, issuer);
     expect(read).to.have.property('tokenEndpoint', 'http://idp.internal/token');

@@ -9,7 +9,7 @@ import { ClientWorld } from './kit.ts';
 const BROKEN = 'invalid_client_attestation';
 const UPSTREAM = { issuer: 'https://login.example', clientId: 'vidimus', clientSecret: 'secret' };
 
-describe('The status of a wallet attestation', () => {
+describe('status of a wallet attestation', () => {
   let world: WalletWorld;
   let wallet: AttestedWallet;
 
@@ -66,7 +66,7 @@ describe('The status of a wallet attestation', () => {
     }
   });
 
-  it('is checked at every endpoint, and nothing is consumed meanwhile', async () => {
+  it('is checked at every endpoint, before anything is consumed', async () => {
     const offered = await anOffer(world);
     const code = await wallet.approve(await wallet.push());
     const redeemed = await wallet.redeem((await anOffer(world)).code);
@@ -105,7 +105,7 @@ describe('The status of a wallet attestation', () => {
     await world.issues(configuration());
   });
 
-  it('makes no request without a status', async () => {
+  it('causes no request when it is absent', async () => {
     wallet.says = {};
     const before = wallet.asked;
     expect(await endOf(wallet.push())).to.equal('done');
@@ -124,19 +124,19 @@ describe('The status of a wallet attestation', () => {
   });
 
   const unusable: readonly [string, () => object][] = [
-    ['is no object', () => ({ client_status: 'valid' })],
+    ['is not an object', () => ({ client_status: 'valid' })],
     ['is null', () => ({ client_status: null })],
     ['is a list', () => ({ client_status: [] })],
     ['names no entry', () => ({ client_status: {} })],
     ['names no entry but an end', () => ({ client_status: { exp: world.seconds + 60 } })],
-    ['is of a kind that nobody knows', () => ({ client_status: { status: { lamp: 'green' } } })],
+    ['is of a kind that is unknown', () => ({ client_status: { status: { lamp: 'green' } } })],
     ['has a negative index', () => ({ client_status: { status: listed({ idx: -1 }) } })],
     ['has an index that is a text', () => ({ client_status: { status: listed({ idx: '3' }) } })],
     ['is outside the list', () => ({ client_status: { status: wallet.provider.status(5_000) } })],
-    ['has an address that is none', () => ({ client_status: { status: listed({ uri: 'list' }) } })],
+    ['has an address that is invalid', () => ({ client_status: { status: listed({ uri: 'list' }) } })],
     ['leads to another list', () => ({ client_status: { status: listed({ uri: 'https://x.example/1' }) } })],
-    ['is kept no longer', () => ({ client_status: { status: listed({}), exp: world.seconds } })],
-    ['ends at a time that is none', () => ({ client_status: { status: listed({}), exp: 'never' } })],
+    ['is no longer stored', () => ({ client_status: { status: listed({}), exp: world.seconds } })],
+    ['ends at a time that is invalid', () => ({ client_status: { status: listed({}), exp: 'never' } })],
     ['is broken beside a good one', () => ({ client_status: {}, status: wallet.provider.status(3) })],
     ['is broken elsewhere', () => ({ ...wallet.says, key_storage_status: {} })],
   ];
@@ -145,10 +145,10 @@ describe('The status of a wallet attestation', () => {
     return { status_list: { ...list, ...changes } };
   };
   for (const [what, says] of unusable) {
-    it(`refuses the wallet where it ${what}`, async () => {
+    it(`rejects the wallet when it ${what}`, async () => {
       wallet.says = { ...says() };
       const { code, message } = await failureOf(wallet.push());
-      expect([code, message]).to.deep.equal([BROKEN, 'the wallet attestation has a status that cannot be established']);
+      expect([code, message]).to.deep.equal([BROKEN, 'the wallet attestation has a status that cannot be determined']);
     });
   }
 
@@ -190,7 +190,7 @@ describe('The status of a wallet attestation', () => {
     expect(wallet.asked).to.equal(before);
   });
 
-  it('is not taken from a list of another provider or at another address', async () => {
+  it('is not read from a list of another provider or at another address', async () => {
     wallet.provider.statusSigner = [wallet.provider.signer];
     expect(await endOf(wallet.push()), 'its issuer, although its entity names who revokes').to.equal(BROKEN);
     wallet.provider.statusSigner = [wallet.provider.revocationSigner];
@@ -204,7 +204,7 @@ describe('The status of a wallet attestation', () => {
   });
 });
 
-describe('The status of a key attestation', () => {
+describe('status of a key attestation', () => {
   let world: WalletWorld;
   let wallet: AttestedWallet;
 
@@ -250,13 +250,13 @@ describe('The status of a key attestation', () => {
     for (const says of [{}, { status: { other: 1 } }, { status: wallet.provider.status(7), exp: 1 }, 'x']) {
       const proofs = (await attest({ key_storage_status: says })).jwt;
       const { code, message } = await failureOf(wallet.issue(await token(), { proofs }));
-      expect([code, message]).to.deep.equal(['invalid_proof', 'the key attestation has a status that cannot be established']);
+      expect([code, message]).to.deep.equal(['invalid_proof', 'the key attestation has a status that cannot be determined']);
     }
   });
 });
 
 // Reading certificates takes longer than all else that is asked of a trusted provider.
-describe('wallet providers that are trusted by lists', () => {
+describe('wallet providers on trust lists', () => {
   it('are collected once for all requests of a configuration, and again for another one', async () => {
     const client = await ClientWorld.make();
     const { certificates } = client.world;

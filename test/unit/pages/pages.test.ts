@@ -7,7 +7,7 @@ import { brandingOf } from '../../../domain/tenants/branding.ts';
 
 const registered = (privacy_policy: string, support_uri: string) => ({ body: { privacy_policy, support_uri } });
 
-describe('The branding of pages of a tenant', () => {
+describe('tenant page branding', () => {
   it('uses links of the registration if the pages have none', () => {
     const registrationCert = registered('https://a.example/privacy', 'tel:+49');
     const own = { privacyUri: 'https://b.example/privacy' };
@@ -27,7 +27,7 @@ describe('The branding of pages of a tenant', () => {
     expect(brandingOf('Acme', { display: [], registrationCert: { jwt: 'a.b.c' } })).to.deep.equal({ name: 'Acme', displays: [] });
   });
 
-  it('shows images that come along, of a few kinds and not too large', () => {
+  it('shows embedded images of a few types and a limited size', () => {
     for (const type of ['png', 'jpeg', 'webp', 'svg+xml']) {
       expect(inlineImage(`data:image/${type};base64,AAAA`)).to.include('<img');
     }
@@ -42,7 +42,7 @@ describe('The branding of pages of a tenant', () => {
     expect(inlineImage('data:image/svg+xml,"><script>')).to.not.include('"><');
   });
 
-  it('puts names into texts that cannot become anything else', () => {
+  it('escapes names in texts', () => {
     const name = escapeHtml('<b>{issuer}</b> $& "x"');
     expect(fill('{issuer} & {place}', { issuer: name, place: 'there' })).to.equal(
       '&#60;b&#62;{issuer}&#60;/b&#62; $&#38; &#34;x&#34; &#38; there',
@@ -53,8 +53,8 @@ describe('The branding of pages of a tenant', () => {
 const OFFICIAL = 'bg cs da de el en es et fi fr ga hr hu it lt lv mt nl pl pt ro sk sl sv'.split(' ');
 const placeholders = (text: string) => (text.match(/\{[a-z]+\}/g) ?? []).toSorted();
 
-describe('The texts of pages', () => {
-  it('exist in the official languages of the Union, in one file each', async () => {
+describe('page texts', () => {
+  it('exist in the official languages of the EU, in one file each', async () => {
     expect(Object.keys(TEXTS)).to.have.members(OFFICIAL);
     const files = await readdir(new URL('../../../adapters/http/pages/texts', import.meta.url));
     expect(files).to.have.members([...OFFICIAL.map((code) => `${code}.json`)]);
@@ -73,7 +73,7 @@ describe('The texts of pages', () => {
     });
   }
 
-  it('are in their language, and not in another', () => {
+  it('are written in their language', () => {
     const languages = Object.keys(TEXTS) as Language[];
     for (const one of languages) {
       for (const other of languages.filter((language) => language > one)) {
@@ -85,7 +85,7 @@ describe('The texts of pages', () => {
   });
 });
 
-describe('The language of a page', () => {
+describe('page language', () => {
   const chosen = (acceptLanguage: string | undefined, otherwise: string[] = [], url = '/') =>
     chooseLanguage(preferredLanguages({ url, headers: { 'accept-language': acceptLanguage } }), otherwise);
 
@@ -122,7 +122,7 @@ describe('The language of a page', () => {
     expect(chosen('fr', [], '//:::/?lang=%00')).to.equal('fr');
   });
 
-  it('chooses the entry of a display, else the one without a language, else the first', () => {
+  it('selects the display entry of the language, otherwise the one without a language, otherwise the first', () => {
     const entries = [{ locale: 'en', name: 'Card' }, { name: 'Any' }, { locale: 'de-DE', name: 'Karte' }];
     expect(displayFor(entries, ['de-AT', 'de'])?.name).to.equal('Karte');
     expect(displayFor(entries, ['en-GB'])?.name).to.equal('Card');
@@ -132,7 +132,7 @@ describe('The language of a page', () => {
   });
 });
 
-describe('The contrast of two colours', () => {
+describe('contrast of two colours', () => {
   const KNOWN: readonly [string, string, number | undefined][] = [
     ['#000', '#fff', 21],
     ['#ffffff', '#FFFFFF', 1],
@@ -153,7 +153,7 @@ describe('The contrast of two colours', () => {
     });
   }
 
-  it('decides whether a page takes them', () => {
+  it('decides whether a page uses them', () => {
     const text = '#ffffff';
     expect(readableColours({ background: '#767676', text })).to.deep.equal({ background: '#767676', text });
     expect(readableColours({ background: '#777777', text })).to.equal(undefined);
@@ -163,7 +163,7 @@ describe('The contrast of two colours', () => {
     expect(readableColours({ background: '#fff;} * { x' })).to.equal(undefined);
   });
 
-  it('is sufficient on every single background', () => {
+  it('is sufficient for one text colour on every background', () => {
     for (let value = 0; value < 256; value += 5) {
       for (const background of [value * 0x010101, value * 0x0100, value * 0x010000 + 0xff]) {
         const hex = `#${background.toString(16).padStart(6, '0')}`;
@@ -173,7 +173,7 @@ describe('The contrast of two colours', () => {
     }
   });
 
-  it('warns about colours with too little contrast', () => {
+  it('causes a warning when it is too low', () => {
     const [finding, ...more] = findContrastProblems('pages.textColor', { background: '#777', text: '#fff' });
     expect(finding).to.deep.include({ member: 'pages.textColor' });
     expect(finding?.message).to.include('4.5 to 1');

@@ -79,7 +79,7 @@ describe('OpenSessionBytes', () => {
       (error: { code?: string }) => error.code ?? error,
     );
 
-  it('refuses what exceeds the quota and accepts what reaches it exactly', async () => {
+  it('rejects a request that exceeds the quota and accepts one that reaches it exactly', async () => {
     const sessionBytes = new OpenSessionBytes(new Table(), 4_000, START);
     await open(sessionBytes, 'a');
     await open(sessionBytes, 'b');
@@ -87,7 +87,7 @@ describe('OpenSessionBytes', () => {
     expect(await codeOf(sessionBytes.reserve(ACME, 1, at(0)))).to.equal('session_quota_exceeded');
   });
 
-  it('needs no statement for a creation below the quota, and one a second for refusals', async () => {
+  it('executes no statement for a creation below the quota, and one per second for rejections', async () => {
     const table = new Table();
     const sessionBytes = new OpenSessionBytes(table, 4_000, START);
     await open(sessionBytes, 'a');
@@ -215,7 +215,7 @@ describe('OpenSessionBytes', () => {
       expect(sessionBytes.usedBy(ACME)).to.equal(0);
     });
 
-    it('frees its credentials although a read returns an earlier state', async () => {
+    it('releases its credentials although a read returns an earlier state', async () => {
       const sessionBytes = new OpenSessionBytes(new Table(), 100_000, START);
       const promised = await promise(sessionBytes);
       apply(sessionBytes, 'complete');
@@ -225,7 +225,7 @@ describe('OpenSessionBytes', () => {
       expect(sessionBytes.usedBy(ACME)).to.equal(0);
     });
 
-    it('is free although a read returns its end before the change is recorded', async () => {
+    it('is released although a read returns its end before the change is recorded', async () => {
       const sessionBytes = new OpenSessionBytes(new Table(), 100_000, START);
       await promise(sessionBytes);
       apply(sessionBytes, 'complete');
@@ -234,7 +234,7 @@ describe('OpenSessionBytes', () => {
       expect(sessionBytes.usedBy(ACME)).to.equal(0);
     });
 
-    it('is free where another process has completed it', async () => {
+    it('is released when another process has completed it', async () => {
       const table = new Table();
       const [one, other] = [new OpenSessionBytes(table, 100_000, START), new OpenSessionBytes(table, 100_000, START)];
       await promise(one);
@@ -250,7 +250,7 @@ describe('OpenSessionBytes', () => {
     });
   });
 
-  it('forgets what it counted, also while a flush is in progress that fails', async () => {
+  it('resets its counts, also during a flush that fails', async () => {
     const table = new Table();
     const sessionBytes = new OpenSessionBytes(table, 8_000, START);
     await open(sessionBytes, 'a');
@@ -271,7 +271,7 @@ describe('OpenSessionBytes', () => {
     expect([sessionBytes.usedBy(ACME), table.sum(ACME, START)]).to.deep.equal([2_000, 2_000]);
   });
 
-  it('forgets sums that a flush in progress has read', async () => {
+  it('resets sums that a flush in progress has read', async () => {
     const table = new Table();
     const sessionBytes = new OpenSessionBytes(table, 8_000, START);
     await open(sessionBytes, 'a');
@@ -301,7 +301,7 @@ describe('OpenSessionBytes', () => {
     expect([sessionBytes.usedBy(ACME), table.sum(ACME, START)]).to.deep.equal([2_000, 2_000]);
   });
 
-  it('writes what was counted when it closes', async () => {
+  it('writes its counts when it closes', async () => {
     const table = new Table();
     const sessionBytes = new OpenSessionBytes(table, 8_000, START);
     await open(sessionBytes, 'a');

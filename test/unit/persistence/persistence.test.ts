@@ -9,7 +9,7 @@ import type { Statement } from '../../../adapters/persistence/statement.ts';
 import { StoreUnavailableError, StoreUnwritableError } from '../../../application/ports/store.ts';
 
 describe('BatchSize', () => {
-  it('shrinks while rows are slow and grows while they are quick, within its limits', async () => {
+  it('decreases while rows are slow and increases while they are fast, within its limits', async () => {
     let time = 0;
     const size = new BatchSize(100, () => time);
     const run = (millisecondsPerRow: number, limit = 10_000) =>
@@ -65,8 +65,8 @@ describe('BatchSize', () => {
 
 const through = (document: unknown) => decodeDocument(encodeDocument(document));
 
-describe('documents as they are stored', () => {
-  it('come back with their times', () => {
+describe('stored documents', () => {
+  it('are returned with their times', () => {
     const at = new Date('2026-01-02T03:04:05.678Z');
     expect(through({ at, list: [at, { at }], text: 'x' })).to.deep.equal({ at, list: [at, { at }], text: 'x' });
     expect(through(at)).to.deep.equal(at);
@@ -81,12 +81,12 @@ describe('documents as they are stored', () => {
     { '\u0001': 1, nested: [{ '\u0001x': { '\u0001date': 1 } }] },
     { text: '\u0001date', '\\u0001date': 1 },
   ]) {
-    it(`come back as they were with claims called like our own marks: ${JSON.stringify(claims)}`, () => {
+    it(`are returned unchanged with claims that resemble internal markers: ${JSON.stringify(claims)}`, () => {
       expect(through({ claims, at: new Date(1) })).to.deep.equal({ claims, at: new Date(1) });
     });
   }
 
-  it('of earlier releases are read', () => {
+  it('of earlier releases can be read', () => {
     const older = '{"at":{"\\u0001date":1000},"ended":{"\\u0001date":null},"claims":{"\\u0001x":1}}';
     expect(decodeDocument(older)).to.deep.equal({ at: new Date(1000), ended: new Date(0), claims: { '\u0001x': 1 } });
   });
@@ -98,14 +98,14 @@ const outcome = (check: WriteCheck) =>
     (error: Error) => error.message,
   );
 
-describe('The check for a writable database', () => {
+describe('check for a writable database', () => {
   let clock: sinon.SinonFakeTimers;
   beforeEach(() => {
     clock = sinon.useFakeTimers({ toFake: ['performance'] });
   });
   afterEach(() => clock.restore());
 
-  it('is determined by one write in a second, however many callers there are', async () => {
+  it('executes one write per second, for any number of callers', async () => {
     const write = sinon.stub().resolves();
     const check = new WriteCheck(write);
     await Promise.all(Array.from({ length: 50 }, () => check.assertWritable()));
@@ -117,7 +117,7 @@ describe('The check for a writable database', () => {
     expect(write.callCount).to.equal(2);
   });
 
-  it('is not determined by a second write while the first one hangs', async () => {
+  it('executes no second write while the first one hangs', async () => {
     const { promise, reject } = Promise.withResolvers<void>();
     const write = sinon.stub().returns(promise);
     const check = new WriteCheck(write);
@@ -146,7 +146,7 @@ describe('The check for a writable database', () => {
   });
 });
 
-describe('the expiry of sessions on SQLite', () => {
+describe('session expiry on SQLite', () => {
   afterEach(() => sinon.restore());
 
   it('reports the sessions that expired before a step that failed, and continues from the start of the visit', async () => {

@@ -63,7 +63,7 @@ const sum = (holders: readonly Holder[], party?: string) =>
 
 describe('MemoryBudget', () => {
   for (const isEvicting of [false, true]) {
-    describe(isEvicting ? 'whose largest share gives way' : 'that refuses', () => {
+    describe(isEvicting ? 'that evicts the largest share' : 'that rejects', () => {
       it('never holds more than the limits in total and per key', () =>
         always(isEvicting, (held) => {
           expect(sum(held)).to.be.at.most(LIMITS.total);
@@ -94,7 +94,7 @@ describe('MemoryBudget', () => {
       expect(evicted.some(({ party }) => bytesAtFirst(party) === most)).to.equal(true);
     }));
 
-  it('evicts the largest share of the largest party, whose later bytes do not count', () => {
+  it('evicts the largest share of the largest key, whose later bytes do not count', () => {
     const budget = new MemoryBudget({ total: 100, perKey: 80 }, () => FULL);
     const evicted: string[] = [];
     const open = (party: string, name: string) => budget.open(party, () => evicted.push(name));

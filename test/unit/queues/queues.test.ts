@@ -125,7 +125,7 @@ const always = (check: (model: Model) => void) =>
   );
 
 describe('FairQueue', () => {
-  it('holds no more slots than its limits, except earlier ones after a reduction', async () => {
+  it('uses no more slots than its limits, except earlier ones after a reduction', async () => {
     await always(({ queue, limits, heldBefore }) => {
       expect(queue.heldCount).to.be.at.most(Math.max(limits.slots, heldBefore));
       for (const party of PARTIES) expect(queue.heldBy(party)).to.be.at.most(limits.slotsPerKey);
@@ -143,7 +143,7 @@ describe('FairQueue', () => {
       expect(queue.heldBy(queue.largestKey ?? '')).to.equal(Math.max(...counts));
     }));
 
-  it('refuses a call only when the limit of its party or of all waiting calls is reached', () =>
+  it('rejects a call only when the limit of its queue key or of all waiting calls is reached', () =>
     fc.assert(
       fc.asyncProperty(LIMITS, STEPS, async (limits, steps) => {
         const model = new Model(limits);
@@ -174,7 +174,7 @@ describe('FairQueue', () => {
       }
     }));
 
-  it('admits the calls of one party in the order of their arrival', () =>
+  it('admits the calls of one queue key in the order of their arrival', () =>
     always((model) => {
       for (const { call, waiting } of model.admissions.splice(0)) {
         expect(waiting.find(({ party }) => party === call.party)).to.equal(call);
@@ -225,7 +225,7 @@ describe('FairQueue', () => {
       }),
     ));
 
-  it('admits every call of a party in turn while other parties never stop coming', async () => {
+  it('admits every call of a queue key in turn while other queue keys constantly add calls', async () => {
     const model = new Model({ ...UNLIMITED, slots: 1 });
     let current = model.enter('x');
     const calls = Array.from({ length: 5 }, () => model.enter('a'));
@@ -238,7 +238,7 @@ describe('FairQueue', () => {
     expect(calls.map(({ state }) => state)).to.deep.equal(Array(5).fill('left'));
   });
 
-  it('admits a call of an earlier party after at most 1,000 others while new parties never stop coming', async () => {
+  it('admits a call of an earlier queue key after at most 1,000 others while new queue keys constantly arrive', async () => {
     const { queue } = new Model({ ...UNLIMITED, slots: 1 });
     let current = queue.enter('a') as Slot;
     let isAdmitted = false;
@@ -254,7 +254,7 @@ describe('FairQueue', () => {
     expect([isAdmitted, others <= 1_002]).to.deep.equal([true, true]);
   });
 
-  it('refuses a call whose signal is aborted already', async () => {
+  it('rejects a call whose signal is already aborted', async () => {
     const model = new Model({ ...UNLIMITED, slots: 1 });
     model.enter('a');
     const reason = new Error('no time');
@@ -318,7 +318,7 @@ describe('FairQueue', () => {
     expect([second?.state, third.state, model.queue.heldBy('b')]).to.deep.equal(['held', 'waiting', 1]);
   });
 
-  describe('for a call that gave its slot back to work elsewhere', () => {
+  describe('for a call that released its slot during a remote call', () => {
     /** @returns a model with four slots, and the names of the calls in the order of admission. */
     function open() {
       const model = new Model({ slots: 4, slotsPerKey: 3, waitingPerKey: 5, waiting: 100 });
@@ -349,7 +349,7 @@ describe('FairQueue', () => {
       expect([a4?.state, ...admitted]).to.deep.equal(['waiting', 'a waits', 'a returns']);
     });
 
-    it('admits it without a free slot where only its own party waits', async () => {
+    it('admits it without a free slot when only its own queue key waits', async () => {
       const { enter, enterAgain, admitted } = open();
       enter('b1', 'a1', 'a2', 'a3', 'a4');
       await enterAgain('a');
@@ -377,7 +377,7 @@ describe('FairQueue', () => {
       expect(admitted).to.deep.equal(['a waits', 'a returns']);
     });
 
-    it('never refuses it, however many calls wait', async () => {
+    it('never rejects it, for any number of waiting calls', async () => {
       const model = new Model({ slots: 1, slotsPerKey: 1, waitingPerKey: 0, waiting: 1 });
       const a1 = model.enter('a');
       const waiting = model.queue.wait('b').catch((error: unknown) => error);

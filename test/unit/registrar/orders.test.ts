@@ -34,7 +34,7 @@ const FAULTS: [RegistrarFault, string][] = [
   ['unavailable', 'unavailable'],
 ];
 
-describe('A certificate from the registrar of a tenant', () => {
+describe('certificate from the registrar of a tenant', () => {
   let world: AdministrationWorld;
   let root: Certified;
   let signer: Certified;
@@ -77,7 +77,7 @@ describe('A certificate from the registrar of a tenant', () => {
       world.registrar.accessCertificate = writePemCertificates([leaf, root.certificate]);
     });
 
-    it('is ordered for the first party and our host, and is the one that signs from then on', async () => {
+    it('is ordered for the first relying party and the host of the service, and signs from then on', async () => {
       const before = await chainOf();
       const { id, relyingPartyId, chain } = await order();
       expect([id, relyingPartyId]).to.deep.equal(['issued', 'party']);
@@ -89,7 +89,7 @@ describe('A certificate from the registrar of a tenant', () => {
       expect(chain.former?.[0]?.certificates).to.deep.equal(before.active.certificates);
     });
 
-    it('is ordered for the party and the hosts that are named', async () => {
+    it('is ordered for the named relying party and hosts', async () => {
       await order({ rpId: 'second', dns: ['a.example', 'b.example'] });
       expect(world.registrar.asked.at(-1)).to.equal('access second a.example,b.example');
     });
@@ -160,7 +160,7 @@ describe('A certificate from the registrar of a tenant', () => {
       ],
     ];
     for (const [what, wanted, prepare, end] of refusals) {
-      it(`is refused for ${what}: ${end}`, async () => {
+      it(`is rejected for ${what}: ${end}`, async () => {
         await prepare();
         const { certificates } = (await chainOf()).active;
         expect(await endOf(order(wanted))).to.equal(end);
@@ -170,14 +170,14 @@ describe('A certificate from the registrar of a tenant', () => {
     }
 
     for (const [fault, end] of FAULTS) {
-      it(`is refused when the registrar ends in ${fault}: ${end}`, async () => {
+      it(`is rejected when the registrar fails with ${fault}: ${end}`, async () => {
         fails(fault);
         const shown = end === 'unavailable' ? end : `${end} keyChainId`;
         expect(await endOf(order())).to.equal(shown);
       });
     }
 
-    it('is refused without a registrar: conflict', async () => {
+    it('is rejected without a registrar: conflict', async () => {
       await world.write((own) => own.registrarConfiguration.remove('default'));
       expect(await endOf(order())).to.equal('conflict');
     });
@@ -211,7 +211,7 @@ describe('A certificate from the registrar of a tenant', () => {
       );
     });
 
-    it('is issued for the first party', async () => {
+    it('is issued for the first relying party', async () => {
       const obtained = await order(forAge);
       expect(obtained).to.include({ id: 'known', relyingPartyId: 'party', subject: 'VATDE-1' });
       expect(obtained.jwt).to.equal(world.registrar.certificate?.jwt);
@@ -223,14 +223,14 @@ describe('A certificate from the registrar of a tenant', () => {
       expect(world.registrar.asked).to.deep.equal(['find known']);
     });
 
-    it('is checked when it was obtained elsewhere, also without a registrar', async () => {
+    it('is checked when it is external, also without a registrar', async () => {
       await world.write((own) => own.registrarConfiguration.remove('default'));
       const obtained = await order({ jwt: certificate(), presentationConfigurationId: 'age' });
       expect(obtained).to.include({ subject: 'VATDE-1' }).and.not.have.property('id');
       expect(world.registrar.asked).to.deep.equal([]);
     });
 
-    it('has a signer under the anchors that the tenant configured', async () => {
+    it('must have a signer under the anchors of the tenant', async () => {
       await hasLogin({ registrationCertificateAnchors: [writePemCertificates([root.certificate])] });
       expect(await order({ id: 'known' })).to.include({ id: 'known' });
       const other = await certify({ name: 'Somebody' });
@@ -255,29 +255,29 @@ describe('A certificate from the registrar of a tenant', () => {
         },
         'invalid_input',
       ],
-      ['a text that is no certificate', { jwt: 'a.b.c' }, () => {}, 'invalid_input jwt'],
+      ['a text that is not a certificate', { jwt: 'a.b.c' }, () => {}, 'invalid_input jwt'],
     ];
     for (const [what, wanted, prepare, end] of refusals) {
-      it(`is refused for ${what}: ${end}`, async () => {
+      it(`is rejected for ${what}: ${end}`, async () => {
         await prepare();
         expect(await endOf(order(wanted))).to.equal(end);
       });
     }
 
     for (const [fault, end] of FAULTS) {
-      it(`is refused when the registrar ends in ${fault}: ${end}`, async () => {
+      it(`is rejected when the registrar fails with ${fault}: ${end}`, async () => {
         fails(fault);
         for (const wanted of [forAge, { id: 'known' }]) expect(await endOf(order(wanted))).to.equal(end);
       });
     }
 
-    it('is refused without a registrar, unless it is brought along: conflict', async () => {
+    it('is rejected without a registrar, unless it is in the request: conflict', async () => {
       await world.write((own) => own.registrarConfiguration.remove('default'));
       expect(await endOf(order(forAge))).to.equal('conflict');
       expect(await endOf(order({ id: 'known' }))).to.equal('conflict');
     });
 
-    it('is refused for a configuration that the client may not use: not_found', async () => {
+    it('is rejected for a configuration that the client may not use: not_found', async () => {
       expect(await endOf(order(forAge, ['other']))).to.equal('not_found');
     });
   });

@@ -35,11 +35,11 @@ const refusalOf = (work: () => unknown): string => {
   return 'accepted';
 };
 
-describe('A registration certificate', () => {
+describe('registration certificate', () => {
   const entry = (more: object) => ({ credentials: [{ format: 'x', meta: {}, ...more }] });
   const claim = { path: ['a'] };
 
-  it('is read in the names of V1.2.1', () => {
+  it('is parsed with the names of V1.2.1', () => {
     const meta = { vct_values: ['x'] };
     const status = { status_list: { idx: 1, uri: 'https://x.example' } };
     const certificate = read({
@@ -60,14 +60,14 @@ describe('A registration certificate', () => {
     });
   });
 
-  it('is read in both names where they say the same', () => {
+  it('is parsed with both names when they have the same value', () => {
     const claims = [{ path: ['a'], values: [1, 'x'] }];
     const same = [{ values: [1, 'x'], path: ['a'] }];
     const { credentials } = read(entry({ claim: claims, claims: same }));
     expect(credentials).to.deep.equal([{ format: 'x', meta: {}, claims }]);
   });
 
-  it('is read in older names', () => {
+  it('is parsed with former names', () => {
     const certificate = read({
       sub: { legal_name: 'Acme', id: 'VATDE-9' },
       act: { sub: 'VATFR-3' },
@@ -80,7 +80,7 @@ describe('A registration certificate', () => {
     });
   });
 
-  it('is read without what it does not say', () => {
+  it('is parsed without optional properties', () => {
     expect(read({})).to.deep.equal({ subject: 'VATDE-1', issuedAt: NOW });
     const { credentials, intendedUseId } = read({ ...entry({}), intended_uses: [{ id: 'use-1' }] });
     expect(credentials).to.deep.equal([{ format: 'x', meta: {} }]);
@@ -100,7 +100,7 @@ describe('A registration certificate', () => {
     ['with a payload that is not encoded', { crit: ['b64'], b64: false }, 'b64'],
   ];
   for (const [what, header, message] of headers) {
-    it(`is refused ${what}`, () => {
+    it(`is rejected ${what}`, () => {
       expect(refusalOf(() => parseRegistrationCertificate(jwt(header)))).to.include(message);
     });
   }
@@ -112,7 +112,7 @@ describe('A registration certificate', () => {
 
   it('is rejected if it is malformed', () => {
     for (const text of ['', 'a.b.c', `${jwt()}.x`, 'x'.repeat(70_000)]) {
-      expect(refusalOf(() => parseRegistrationCertificate(text))).to.equal('it is no compact JWS');
+      expect(refusalOf(() => parseRegistrationCertificate(text))).to.equal('it is not a compact JWS');
     }
   });
 
@@ -122,27 +122,27 @@ describe('A registration certificate', () => {
     ['somebody without identifier', { sub: { legal_name: 'Acme' } }, 'sub'],
     ['an intermediary without identifier', { intermediary: {} }, 'intermediary'],
     ['no time', { iat: undefined }, 'iat'],
-    ['a time that is none', { exp: 'tomorrow' }, 'exp'],
+    ['a time that is invalid', { exp: 'tomorrow' }, 'exp'],
     ['a time beyond all calendars', { nbf: 1e300 }, 'nbf'],
     ['two intended uses', { intended_use_id: ['a', 'b'] }, 'several intended uses'],
     ['two intended uses in a list', { intended_uses: [{ id: 'a' }, { id: 'b' }] }, 'several intended uses'],
     ['an intended use without name', { intended_use_id: '' }, 'intended_use_id'],
-    ['an intended use that is no text', { intended_use_id: 7 }, 'intended_use_id'],
+    ['an intended use that is not a string', { intended_use_id: 7 }, 'intended_use_id'],
     ['an intended use without identifier', { intended_uses: [{}] }, 'intended_use_id'],
-    ['a subject that is no text', { sub: 7 }, 'sub'],
-    ['a credential that is no object', { credentials: ['x'] }, 'credentials'],
+    ['a subject that is not a string', { sub: 7 }, 'sub'],
+    ['a credential that is not an object', { credentials: ['x'] }, 'credentials'],
     ['a credential that is null', { credentials: [null] }, 'credentials'],
     ['a time that is a text', { exp: `${SECONDS}` }, 'exp'],
-    ['a credential whose format is no text', entry({ format: 7 }), 'its credentials.0.format is missing'],
-    ['a credential whose meta is no object', entry({ meta: 'x' }), 'its credentials.0.meta is'],
-    ['a claim that is no object', entry({ claim: [claim, 'a'] }), 'its credentials.0.claim.1 is'],
-    ['a claim whose path is no list', entry({ claim: [{ path: 'a' }] }), 'its credentials.0.claim.0.path is'],
+    ['a credential whose format is not a string', entry({ format: 7 }), 'its credentials.0.format is missing'],
+    ['a credential whose meta is not an object', entry({ meta: 'x' }), 'its credentials.0.meta is'],
+    ['a claim that is not an object', entry({ claim: [claim, 'a'] }), 'its credentials.0.claim.1 is'],
+    ['a claim whose path is not a list', entry({ claim: [{ path: 'a' }] }), 'its credentials.0.claim.0.path is'],
     ['too many claims', entry({ claim: Array(1001).fill(claim) }), 'credentials'],
-    ['credentials that are no list', { credentials: {} }, 'credentials'],
+    ['credentials that are not a list', { credentials: {} }, 'credentials'],
     ['a credential without format', { credentials: [{ meta: {} }] }, 'its credentials.0.format is'],
-    ['claims that are no list', entry({ claims: null }), 'its credentials.0.claims is'],
+    ['claims that are not a list', entry({ claims: null }), 'its credentials.0.claims is'],
     ['a claim without path', entry({ claims: [{}] }), 'its credentials.0.claims.0.path is'],
-    ['values that are no list', entry({ claim: [{ ...claim, values: 1 }] }), 'credentials.0.claim.0.values is'],
+    ['values that are not a list', entry({ claim: [{ ...claim, values: 1 }] }), 'credentials.0.claim.0.values is'],
     ['two lists of claims', entry({ claim: [claim], claims: [] }), 'credentials.0.claim and credentials.0.claims differ'],
     [
       'two lists of claims in another order',
@@ -152,7 +152,7 @@ describe('A registration certificate', () => {
     ['too many credentials', { credentials: Array(201).fill({ format: 'x', meta: {} }) }, 'credentials'],
   ];
   for (const [what, payload, message] of payloads) {
-    it(`is refused when it names ${what}`, () => {
+    it(`is rejected when it names ${what}`, () => {
       expect(refusalOf(() => read(payload))).to.include(message);
     });
   }
@@ -173,7 +173,7 @@ describe('A registration certificate', () => {
   }
 });
 
-describe('The purpose of a registration certificate', () => {
+describe('purpose of a registration certificate', () => {
   const purpose = [{ lang: 'en', content: 'Opening an account' }];
   const cases: [string, unknown, object[] | null, boolean][] = [
     ['the same', purpose, purpose, true],
@@ -207,7 +207,7 @@ describe('The purpose of a registration certificate', () => {
   }
 });
 
-describe('The organization of an access certificate', () => {
+describe('organization of an access certificate', () => {
   it('is read from its subject', async () => {
     const named = await certify({ name: 'Acme', organizationIdentifier: 'VATDE-123456789' });
     expect(organizationIdentifiers(named.certificate)).to.deep.equal(['VATDE-123456789']);
@@ -218,7 +218,7 @@ describe('The organization of an access certificate', () => {
 
   const cases: [string, string[], boolean][] = [
     ['the subject', ['A'], true],
-    ['who asks on its behalf', ['B'], true],
+    ['the intermediary of the subject', ['B'], true],
     ['nobody, where the certificate names nobody', [], true],
     ['another one', ['C'], false],
     ['the subject and another one', ['A', 'C'], false],
@@ -250,7 +250,7 @@ const claims = (...paths: (string | number | null)[][]) => ({ claims: paths.map(
 const values = (path: string[], ...given: (string | number)[]) => ({ claims: [{ path, values: given }] });
 const licence = { format: 'mso_mdoc', meta: MDL_META, ...claims(['org.iso.18013.5.1', 'family_name']) };
 
-describe('A registration certificate covers', () => {
+describe('claims covered by a registration certificate', () => {
   type Case = [string, readonly RegisteredCredential[] | undefined, DcqlQuery];
   const covered: Case[] = [
     ['what is registered', [PID], asked(claims(['given_name'], ['address', 'street']))],
@@ -273,7 +273,7 @@ describe('A registration certificate covers', () => {
     });
   }
 
-  const NONE = 'no dc+sd-jwt with this meta is registered';
+  const NONE = 'the format dc+sd-jwt with this meta is not registered';
   const gaps: [...Case, string][] = [
     ['a claim more', [PID], asked(claims(['given_name'], ['age'])), 'the claim ["age"] is not registered'],
     ['the whole of which a part is registered', [PID], asked(claims(['address'])), 'the claim ["address"]'],
@@ -283,10 +283,10 @@ describe('A registration certificate covers', () => {
     ['another type', [PID], asked({ meta: { vct_values: ['urn:other:1'] } }), NONE],
     ['one type of two', [PID], asked({ meta: { vct_values: ['urn:pid:1'] } }), NONE],
     ['a type more', [PID], asked({ meta: { vct_values: [...META.vct_values, 'x'] } }), NONE],
-    ['a member of meta more', [PID], asked({ meta: { ...META, more: true } }), NONE],
+    ['a property of meta more', [PID], asked({ meta: { ...META, more: true } }), NONE],
     ['another format', [{ ...PID, format: 'mso_mdoc' }], asked(claims(['given_name'])), NONE],
     ['a second credential', [PID], asked(claims(['given_name']), { meta: { vct_values: ['b'] } }), '"q1"'],
-    ['a licence', [PID], asked(licence), 'no mso_mdoc with this meta is registered'],
+    ['a licence', [PID], asked(licence), 'the format mso_mdoc with this meta is not registered'],
     ['claims of another entry', [MDL, { ...PID, claims: [{ path: ['age'] }] }], asked(claims(['given_name'])), 'the claim'],
     ['anything by an empty list', [{ ...PID, claims: [] }], asked({}), NONE],
     ['a claim by an absent list', [BARE], asked(claims(['given_name'])), 'the claim'],
@@ -297,7 +297,7 @@ describe('A registration certificate covers', () => {
     ['a value of another type', [ADULT], asked(values(['age'], '18')), 'the claim ["age"]'],
   ];
   for (const [what, credentials, query, gap] of gaps) {
-    it(`not ${what}`, () => {
+    it(`exclude ${what}`, () => {
       const coverage = findQueryCoverage(credentials === undefined ? {} : { credentials }, query);
       expect(coverage).to.include({ covered: false });
       expect((coverage as { gap: string }).gap).to.include(gap);

@@ -66,7 +66,7 @@ class FakeRegistrar extends Registrar {
   }
 }
 
-describe('Registration certificates', () => {
+describe('registration certificates', () => {
   let signer: Certified;
   let world: World;
   let registrar: FakeRegistrar;
@@ -157,7 +157,7 @@ describe('Registration certificates', () => {
     expect([registrar.asked, checks]).to.deep.equal([1, 1]);
   });
 
-  it('are obtained again a minute before they end', async () => {
+  it('are obtained again a minute before they expire', async () => {
     const first = await entry();
     world.clock.time += 3 * HOUR - MINUTE - 1;
     expect(await entry()).to.deep.equal(first);
@@ -167,7 +167,7 @@ describe('Registration certificates', () => {
     expect(await stored()).to.have.length(1);
   });
 
-  it('are not obtained with every request when they are short', async () => {
+  it('are not obtained with every request when they have a short lifetime', async () => {
     registrar.lifetimeSeconds = 20;
     const first = await entry();
     world.clock.time += 9_999;
@@ -236,7 +236,7 @@ describe('Registration certificates', () => {
   });
 
   for (const status of [null, 'revoked', [], { status_list: null }, { status_list: { idx: -1, uri: 'urn:x' } }]) {
-    it(`are of no use with the status ${JSON.stringify(status)}, which cannot be read`, async () => {
+    it(`are invalid with the status ${JSON.stringify(status)}, which cannot be parsed`, async () => {
       registrar.claims = { status };
       expect((await failure()).details.errors?.[0]?.path).to.equal('registrationCert');
       expect(await stored()).to.deep.equal([]);
@@ -248,7 +248,7 @@ describe('Registration certificates', () => {
     await entry();
   });
 
-  it('of another use go into no request under the profile `eu`, and into no configuration', async () => {
+  it('of another use are added to no request under the profile `eu`, and to no configuration', async () => {
     registrar.claims = { purpose: [{ lang: 'en', content: 'Age check' }] };
     const euro = await configured();
     Object.defineProperty(euro, 'profile', { value: 'eu' });
@@ -288,7 +288,7 @@ describe('Registration certificates', () => {
     expect(await entry({ id: 'x' }), 'and is judged again').to.deep.equal(good);
   });
 
-  it('are requested again although saving has just failed', async () => {
+  it('are requested again although the last save failed', async () => {
     registrar.fault = new RegistrarError('refused', 'No.');
     expect(await save({ id: 'x' }).catch((error: unknown) => error)).to.be.instanceOf(Failure);
     registrar.fault = undefined;
@@ -310,7 +310,7 @@ describe('Registration certificates', () => {
     expect(registrar.asked).to.equal(2);
   });
 
-  it('are others for another account', async () => {
+  it('are separate for another account', async () => {
     await entry();
     await world.store.forTenant(
       ACME,
@@ -330,7 +330,7 @@ describe('Registration certificates', () => {
     expect((await failure()).message).to.include('No registrar is configured');
   });
 
-  it('of one tenant are limited: the oldest is removed', async () => {
+  it('of one tenant are limited in number: the oldest is removed', async () => {
     const first = (await entry({ id: 'first' })) && (await stored())[0]?.id;
     await fill(199);
     expect(await stored()).to.have.length(200);

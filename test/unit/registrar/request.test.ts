@@ -48,12 +48,12 @@ const WHY = {
   purpose: [{ lang: 'en', content: 'Why' }],
 };
 
-describe('A request for a registration certificate', () => {
-  it('registers formats, types and claims of a query and nothing else, each once', () => {
+describe('request for a registration certificate', () => {
+  it('registers only formats, types and claims of a query, each once', () => {
     expect(requestedCredentials(QUERY)).to.deep.equal(CREDENTIALS);
   });
 
-  it('contains the purpose of its configuration, unless it has one itself or exists already', () => {
+  it('contains the purpose of its configuration, unless it has its own purpose or exists already', () => {
     const purpose = [{ lang: 'de', content: 'Warum' }];
     expect(registrationRequestFor({ body: { intermediary: 'x' } }, purpose)).to.deep.equal({ body: { intermediary: 'x', purpose } });
     const own = { body: { purpose: WHY.purpose } };
@@ -70,7 +70,7 @@ describe('A request for a registration certificate', () => {
   });
 
   for (const name of Object.keys(WHY)) {
-    it(`is not complete without ${name}`, () => {
+    it(`is incomplete without ${name}`, () => {
       const defaults = Object.fromEntries(Object.entries(WHY).filter(([member]) => member !== name));
       expect(completeRegistration({}, defaults, { query: QUERY })).to.deep.equal({ missing: name });
     });
@@ -116,7 +116,7 @@ describe('A request for a registration certificate', () => {
   });
 });
 
-describe('The login at a registrar', () => {
+describe('registrar login settings', () => {
   const body = {
     registrarUrl: 'https://registrar.example/api',
     oidcUrl: 'https://login.example',
@@ -128,7 +128,7 @@ describe('The login at a registrar', () => {
   const times = { createdAt: new Date(0), updatedAt: new Date(0) };
   const known: RegistrarConfiguration = { ...body, ...times, id: 'default' };
 
-  it('keeps secrets that are omitted', () => {
+  it('keep secrets that are omitted', () => {
     expect(mergeRegistrarConfiguration(known, {})).to.deep.equal(body);
     const { password: _password, clientSecret: _secret, ...same } = body;
     expect(mergeRegistrarConfiguration(known, same)).to.deep.equal(body);
@@ -145,7 +145,7 @@ describe('The login at a registrar', () => {
     [{ clientId: 'other' }, 'clientSecret'],
   ];
   for (const [changes, path] of moves) {
-    it(`wants its ${path} again with another ${Object.keys(changes)[0]}`, () => {
+    it(`require ${path} again with another ${Object.keys(changes)[0]}`, () => {
       expect(() => mergeRegistrarConfiguration(known, changes))
         .to.throw()
         .with.nested.property('details.errors[0].path', path);
@@ -165,7 +165,7 @@ describe('The login at a registrar', () => {
     ['registrationCertificateAnchors', ['no certificate']],
     ['registrationCertificateDefaults', { rpId: 'x' }],
   ] as const) {
-    it(`is refused with the ${name} ${JSON.stringify(value)}`, () => {
+    it(`are rejected with the ${name} ${JSON.stringify(value)}`, () => {
       expect(RegistrarConfigurationBody.safeParse({ ...body, [name]: value }).success).to.equal(false);
     });
   }
@@ -180,7 +180,7 @@ const LOGIN = {
   password: 'the password',
 };
 
-describe('The login of a tenant at its registrar', () => {
+describe('registrar login of a tenant', () => {
   let world: AdministrationWorld;
   const caller = () => world.caller(['registrar:manage']);
   const get = () => new GetRegistrarConfiguration({}).execute(caller());
@@ -240,7 +240,7 @@ describe('The login of a tenant at its registrar', () => {
     ['another client without its secret', () => update({ clientId: 'other' }), 'invalid_input clientSecret'],
   ];
   for (const [what, attempt, end] of refusals) {
-    it(`refuses ${what}, and is as it was: ${end}`, async () => {
+    it(`rejects ${what}, and is unchanged: ${end}`, async () => {
       const before = await put();
       expect(await endOf(attempt())).to.equal(end);
       expect(await stored()).to.deep.equal(before);
@@ -255,7 +255,7 @@ describe('The login of a tenant at its registrar', () => {
     ['unavailable', 'unavailable'],
   ];
   for (const [fault, end] of faults) {
-    it(`is not stored when the trial ends in ${fault}: ${end}`, async () => {
+    it(`is not stored when the test login fails with ${fault}: ${end}`, async () => {
       const before = await put();
       fails(fault);
       expect(await endOf(put({ password: 'wrong' }))).to.equal(end);
@@ -292,7 +292,7 @@ describe('The login of a tenant at its registrar', () => {
     [{ id: 'x' }, 'conflict'],
     [{ jwt: 'a.b.c' }, 'done'],
   ] as const) {
-    it(`${end === 'done' ? 'goes' : 'stays'} while a presentation has ${JSON.stringify(registrationCert)}`, async () => {
+    it(`${end === 'done' ? 'is removed' : 'is kept'} while a presentation has ${JSON.stringify(registrationCert)}`, async () => {
       await put();
       const now = world.clock.now();
       const age = PresentationConfigurationBody.parse({ id: 'age', dcql_query: query({ id: 'pid' }), registrationCert });

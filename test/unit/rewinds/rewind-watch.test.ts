@@ -103,7 +103,7 @@ const nothing = () => {};
 const log = () => ({ info: nothing, warn: nothing, error: sinon.spy(), within: <T>(_: unknown, work: () => T) => work(), note: nothing });
 const sighting = (change: Partial<Sighting> = {}): Sighting => ({ ...positionOf(first), address: ADDRESS, ...change });
 
-describe('a start on a database', () => {
+describe('start on a database', () => {
   /** @param meanwhile what other processes do while the start waits. */
   const start = (
     terms: Past,
@@ -157,14 +157,14 @@ describe('a start on a database', () => {
     expect(past.closed, 'the challenge is removed').to.equal(true);
   });
 
-  it('continues without a record of its own when an up-to-date process answers', async () => {
+  it('continues without a record when an up-to-date process answers', async () => {
     const past = witnessed();
     const watch = watching(past);
     expect(await start(past, [], undefined, () => watch.tick())).to.equal('begun');
     expect(past.closed, 'the challenge is removed').to.equal(true);
   });
 
-  it('is refused when the only process that lives misses something', async () => {
+  it('is rejected when the only running process misses changes', async () => {
     const past = witnessed();
     const watch = watching(past, { ...first, counter: 9 });
     const message = await start(past, [], undefined, () => watch.tick());
@@ -173,17 +173,17 @@ describe('a start on a database', () => {
     expect(past.closed, 'the challenge is removed').to.equal(true);
   });
 
-  it('is refused if the database was rolled back after a process had answered', async () => {
+  it('is rejected if the database was rolled back after a process had answered', async () => {
     const past = witnessed();
     const watch = watching(past);
     const message = await start(past, [], undefined, async () => {
       await watch.tick();
       past.put({ ...first, lostAt: NOW });
     });
-    expect(message).to.include('a process noticed');
+    expect(message).to.include('a process detected');
   });
 
-  it('needs no answer on a database that is used by one process alone', async () => {
+  it('needs no answer on a database that only one process uses', async () => {
     const past = witnessed();
     past.moves = false;
     const open = sinon.spy(past, 'openChallenge');
@@ -191,7 +191,7 @@ describe('a start on a database', () => {
     expect(open.callCount).to.equal(0);
   });
 
-  it('accepts a database of an earlier release, and one that an operator has settled', async () => {
+  it('accepts a database of an earlier release, and one that an operator has fenced', async () => {
     expect(await start(new Past(), [])).to.equal('begun');
     for (const how of ['fenced', 'accepted'] as const) {
       const past = new Past();
@@ -200,7 +200,7 @@ describe('a start on a database', () => {
     }
   });
 
-  it('is refused without a record if the database has changed since it was recorded', async () => {
+  it('is rejected without a record if the database has changed since it was recorded', async () => {
     const past = new Past();
     past.put({ ...first, number: 200, id: 'next', how: 'promoted' }, { ...first, witnessedAt: NOW });
     expect(await start(past, [])).to.include('has no record');
@@ -223,26 +223,26 @@ describe('a start on a database', () => {
     expect(waitedMs).to.equal(30_000);
   });
 
-  it('does not wait any longer once another process misses something', async () => {
+  it('stops waiting once another process misses changes', async () => {
     const past = witnessed();
     let waits = 0;
     const message = await start(past, [], undefined, async () => {
       if (++waits === 3) await past.markLost(positionOf(first));
     });
-    expect(message).to.include('a process noticed');
+    expect(message).to.include('a process detected');
     expect(waits).to.equal(3);
   });
 
-  describe('with a record that is older than what another process recorded since', () => {
+  describe('with a record that is older than a later record of another process', () => {
     const WITNESSED_BY = 'pod-0:/data/witness.json';
     const past = (change: Partial<Term> = {}) => witnessed({ counter: 9, witnessedCounter: 8, witnessedBy: WITNESSED_BY, ...change });
     const seen = (counter: number) => [sighting({ counter })];
 
-    it('is refused, names the location of the newest record, and continues after an operator accepts it', async () => {
+    it('is rejected, names the location of the newest record, and continues after an operator accepts it', async () => {
       for (const counter of [0, 5, 7]) {
         const message = await start(past(), seen(counter));
         expect(message, String(counter))
-          .to.include(`/data/witness.json is out of date: it says 100.${counter}`)
+          .to.include(`/data/witness.json is out of date: it contains 100.${counter}`)
           .and.to.include(`${WITNESSED_BY} recorded 100.8`)
           .and.to.include('restore fence')
           .and.to.include('ACCEPT_REWIND=100.9');
@@ -260,14 +260,14 @@ describe('a start on a database', () => {
       expect(await start(database, seen(5), undefined, () => watch.tick())).to.equal('begun');
     });
 
-    it('is refused when the only process that lives misses something', async () => {
+    it('is rejected when the only running process misses changes', async () => {
       const database = past();
       const watch = watching(database, { ...first, counter: 12 });
       expect(await start(database, seen(5), undefined, () => watch.tick())).to.include('ACCEPT_REWIND');
       expect(database.history.terms[0]?.lostAt).to.equal(NOW);
     });
 
-    it('needs no answer on a database that is used by one process alone', async () => {
+    it('needs no answer on a database that only one process uses', async () => {
       const database = past();
       database.moves = false;
       const open = sinon.spy(database, 'openChallenge');
@@ -275,14 +275,14 @@ describe('a start on a database', () => {
       expect(open.callCount).to.equal(0);
     });
 
-    it('is refused where the database is elsewhere', async () => {
+    it('is rejected when the database was moved', async () => {
       const database = past();
       database.moveTo('cluster/2');
       expect(await start(database, seen(5))).to.include('is out of date');
       expect(await start(database, seen(8)), 'with the newest record').to.equal('promoted');
     });
 
-    it('is refused with a record of a former term, unless an operator settled what was before', async () => {
+    it('is rejected with a record of a former term, unless an operator fenced the earlier terms', async () => {
       const next = { ...first, number: 200, id: 'next', counter: 9, witnessedAt: NOW } as const;
       for (const [how, outcome] of [
         ['promoted', 'is out of date'],
@@ -316,7 +316,7 @@ describe('a start on a database', () => {
     });
     expect(outcome).to.equal('accepted');
     expect(refusals).to.have.length(1);
-    expect(refusals[0]).to.include('has gone back in time');
+    expect(refusals[0]).to.include('went back in time');
     await other.tick();
     expect([other.refusal, forget.callCount]).to.deep.equal([undefined, 2]);
   });
@@ -334,7 +334,7 @@ describe('a start on a database', () => {
   it('stops other processes if its record proves missing data', async () => {
     const lostAt = async (change: Partial<Sighting>) => {
       const past = new Past();
-      expect(await start(past, [sighting(change)])).to.include('has gone back in time');
+      expect(await start(past, [sighting(change)])).to.include('went back in time');
       return past.history.terms[0]?.lostAt;
     };
     expect(await lostAt({ counter: 6 })).to.equal(NOW);
@@ -371,7 +371,7 @@ describe('a start on a database', () => {
     ],
   ];
   for (const [name, past, all, position] of refused) {
-    it(`refuses one ${name}, unless that is accepted`, async () => {
+    it(`rejects a database ${name}, unless that is accepted`, async () => {
       expect(await start(past(), all))
         .to.include(`ACCEPT_REWIND=${position}`)
         .and.to.include('`npx vidimus restore fence` (in a clone `npm run restore:fence`)');
@@ -381,7 +381,7 @@ describe('a start on a database', () => {
   }
 });
 
-describe('a process whose database changes', () => {
+describe('process whose database changes', () => {
   let past: Past;
   let witness: Memory;
   let forget: sinon.SinonSpy;
@@ -411,7 +411,7 @@ describe('a process whose database changes', () => {
     expect(past.history.terms.map(({ witnessedAt }) => witnessedAt)).to.deep.equal([NOW, NOW]);
   });
 
-  it('marks in the database how far its record is, after the record is written', async () => {
+  it('records its position in the database after the record file is written', async () => {
     await watch.recordPosition();
     expect(past.history.terms[0]).to.include({ witnessedCounter: 5, witnessedBy: 'pod-1:/data/witness.json' });
     past.changes++;
@@ -440,7 +440,7 @@ describe('a process whose database changes', () => {
       }
     };
 
-    it('confirms its record every ten seconds, so that a record of a process that ended becomes older', async () => {
+    it('confirms its record every ten seconds, so that the record of an ended process becomes older', async () => {
       await run(30);
       const [newest] = past.history.terms;
       expect(newest).to.include({ counter: 5, witnessedCounter: 5, witnessedIdleChecks: 3 });
@@ -452,7 +452,7 @@ describe('a process whose database changes', () => {
         ADDRESS,
         undefined,
       ).catch((error: Error) => error.message);
-      expect(message).to.include('is out of date: it says 100.5 (check 2)').and.to.include('recorded 100.5 (check 3)');
+      expect(message).to.include('is out of date: it contains 100.5 (check 2)').and.to.include('recorded 100.5 (check 3)');
     });
 
     it('continues with a standby that has all changes and lacks the last confirmation', async () => {
@@ -493,7 +493,7 @@ describe('a process whose database changes', () => {
     expect(past.history.terms[0]?.witnessedAt).to.equal(null);
   });
 
-  it('counts its changes only', async () => {
+  it('counts only its own changes', async () => {
     await watch.tick();
     expect(past.history.terms[0]?.counter).to.equal(5);
     past.changes++;
@@ -542,7 +542,7 @@ describe('a process whose database changes', () => {
     expect(other.refusal, 'of a process that comes later').to.equal(undefined);
   });
 
-  it('does not go on where its own last change is missing, although that was not counted', async () => {
+  it('stops when its own last change is missing, although that was not counted', async () => {
     past.moveTo('cluster/2');
     past.isLastThere = false;
     await watch.tick();
@@ -551,7 +551,7 @@ describe('a process whose database changes', () => {
     expect(past.history.terms[0]?.lostAt).to.equal(NOW);
   });
 
-  it('does not go on where another process has begun the term', async () => {
+  it('stops when another process has begun the term', async () => {
     past.moveTo('cluster/2');
     past.put({ ...first, number: 200, id: 'next', place: 'cluster/2', how: 'promoted' }, { ...first, counter: 4 });
     await watch.tick();
@@ -577,7 +577,7 @@ describe('a process whose database changes', () => {
     expect(watch.refusal).to.equal(undefined);
   });
 
-  it('continues once it was fenced, also elsewhere', async () => {
+  it('continues after a fence, also by another process', async () => {
     past.moveTo('cluster/2');
     past.put({ ...first, counter: 4 });
     await watch.tick();

@@ -33,7 +33,7 @@ const seen = (number: number, counter: number, termId = `id-${number}`): Positio
   counter,
 });
 
-describe('the history of a database', () => {
+describe('database history', () => {
   const cases: readonly [string, readonly Term[], Position, ReturnType<typeof compareWithHistory>][] = [
     ['has what it is at', [term(5, 8)], seen(5, 8), 'whole'],
     ['has what came before', [term(5, 8)], seen(5, 7), 'whole'],

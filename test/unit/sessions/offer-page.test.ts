@@ -14,7 +14,7 @@ const KEYS = ['one', 'two', 'three'].map((text) => createSecretKey(Buffer.from(t
 const [FIRST, SECOND, THIRD] = KEYS as [(typeof KEYS)[0], (typeof KEYS)[0], (typeof KEYS)[0]];
 const ID = 'Zm9vYmFyYmF6cXV4cXV1eA' as PublicId;
 
-describe('The name of an offer page', () => {
+describe('name of an offer page', () => {
   const ACME = 'acme' as TenantId;
 
   it('is resolved to its offer, also under a previous key', () => {
@@ -49,23 +49,23 @@ describe('The name of an offer page', () => {
   });
 });
 
-describe('The status on the page of an offer', () => {
+describe('status on an offer page', () => {
   const { clock } = aWorld();
   const request = { kind: 'issuance', offerUrl: 'x' } as unknown as NonNullable<Session['request']>;
   const CASES: readonly (readonly [string, Partial<Session>, OfferStatus])[] = [
-    ['nobody has fetched', { status: 'active' }, 'open'],
+    ['was not fetched', { status: 'active' }, 'open'],
     ['a wallet has fetched', { status: 'fetched' }, 'open'],
     ['was issued', { status: 'completed' }, 'used'],
     ['was issued in part', { status: 'fetched', issuedMask: 2 }, 'used'],
     ['a wallet has answered', { status: 'fetched', claimedAt: new Date(0) }, 'used'],
-    ['nobody took in time', { status: 'active', expiresAt: new Date(0) }, 'expired'],
+    ['was not accepted in time', { status: 'active', expiresAt: new Date(0) }, 'expired'],
     ['was marked as expired', { status: 'expired' }, 'expired'],
     ['was cancelled', { status: 'failed', outcome: { failure: { code: 'cancelled', message: 'x' } } }, 'cancelled'],
     ['failed for another reason', { status: 'failed', outcome: null }, 'over'],
     ['has lost what it was about', { status: 'active', request: null }, 'over'],
   ];
   for (const [what, changes, standing] of CASES) {
-    it(`of one that ${what} is ${standing}`, () => {
+    it(`of an offer that ${what} is ${standing}`, () => {
       expect(offerStatusOf(aSession(clock, 1, { request, ...changes }), clock.now())).to.equal(standing);
     });
   }
@@ -73,7 +73,7 @@ describe('The status on the page of an offer', () => {
 
 const NOBODY = 'nobody' as TenantId;
 
-describe('The page of an offer or a request', () => {
+describe('page of an offer or a request', () => {
   let world: WalletWorld;
   before(async () => {
     world = await WalletWorld.open();
@@ -92,7 +92,7 @@ describe('The page of an offer or a request', () => {
     return world.store.commit(ACME, { session: { ...change, ...outcome } as never }, world.clock.now());
   };
 
-  it('invites to an open offer, and changes nothing', async () => {
+  it('shows an open offer, and changes nothing', async () => {
     const { session } = await anOffer(world);
     const commit = sinon.spy(world.store, 'commit');
     const page = await show(pageOf(session));
@@ -115,7 +115,7 @@ describe('The page of an offer or a request', () => {
       expect(await endOf(show(address, tenantId))).to.equal('not_found');
   });
 
-  it('shows only the status once it is over', async () => {
+  it('shows only the status once the offer has ended', async () => {
     const ENDS = [
       ['completed', undefined, 'used'],
       ['failed', 'cancelled', 'cancelled'],

@@ -15,7 +15,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const START = new Date('2026-11-28T08:00:00Z');
 const startPlus = (milliseconds: number) => new Date(START.getTime() + milliseconds);
 
-describe('The job that expires sessions', () => {
+describe('job that expires sessions', () => {
   type Visit = { readonly from: number | undefined; readonly until: number };
   let visits: Visit[];
   let published: unknown[];
@@ -126,7 +126,7 @@ describe('The job that expires sessions', () => {
 
 const OTHER = 'other' as TenantId;
 
-describe('Sessions that wallets fetched', () => {
+describe('sessions that wallets fetched', () => {
   let world: ReturnType<typeof aWorld>;
   let fetched: FetchedSessions;
   let woken: string[];
@@ -150,7 +150,7 @@ describe('Sessions that wallets fetched', () => {
   };
   const statusOf = async ({ tenantId, id }: Session) => (await stepsOf(world.store, tenantId).session(id))?.session?.status;
 
-  it('are written together, and their watchers are notified', async () => {
+  it('are written together, and their streams are notified', async () => {
     const sessions = [await open(1), await open(2), await open(3)];
     const note = sinon.spy(world.store, 'note');
     for (const session of [...sessions, ...sessions]) fetched.note(session);
@@ -161,14 +161,14 @@ describe('Sessions that wallets fetched', () => {
     expect(woken.sort()).to.deep.equal(sessions.map(({ id }) => id).sort());
   });
 
-  it('are written after a moment by themselves', async () => {
+  it('are written after a short delay', async () => {
     const session = await open(1);
     fetched.note(session);
     while ((await statusOf(session)) !== 'fetched') await new Promise((resolve) => setTimeout(resolve, 10));
     expect(await statusOf(session)).to.equal('fetched');
   });
 
-  it('are written at once when many wait', async () => {
+  it('are written immediately when many wait', async () => {
     const note = sinon.stub(world.store, 'note').resolves([]);
     for (let number = 0; number < 450; number++) fetched.note(aSession(world.clock, number));
     await fetched.flushTenant(ACME);
@@ -186,7 +186,7 @@ describe('Sessions that wallets fetched', () => {
     expect(await statusOf(others)).to.equal('fetched');
   });
 
-  it('wait for what is being written of them', async () => {
+  it('wait for a pending write of the same session', async () => {
     const session = await open(1);
     let release = () => {};
     const blocked = new Promise<void>((resolve) => {

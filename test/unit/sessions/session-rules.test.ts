@@ -28,10 +28,10 @@ const ended = <T>(work: () => T): T | string => {
   }
 };
 
-describe('The status of a session', () => {
+describe('session status', () => {
   const waiting = { awaiting: {} };
 
-  it('follows the clock, unless it ended before', () => {
+  it('is expired by the clock, unless it ended before', () => {
     const told = (change: object) => statusAt(session(change), NOW);
     expect(told({})).to.equal('active');
     expect(told({ expiresAt: NOW })).to.equal('expired');
@@ -49,7 +49,7 @@ describe('The status of a session', () => {
     expect(change.outcome).to.have.all.keys('failure', 'redirectUri');
   });
 
-  it('changes as long as it has not ended', () => {
+  it('changes until it is terminal', () => {
     expect(ended(() => advance(session(), 'complete'))).to.deep.equal({ ...{ id: 's', anytime: ['active', 'fetched'], to: 'completed' } });
     expect(ended(() => advance(session(), 'fail', {}))).to.have.property('outcome');
     expect(ended(() => advance(session({ status: 'expired' }), 'fail'))).to.match(/^conflict: .*expired/);
@@ -64,14 +64,14 @@ describe('The status of a session', () => {
     }
   });
 
-  it('is cancelled before it has ended, and before a wallet answered', () => {
+  it('is cancelled before it is terminal, and before a wallet answered', () => {
     expect(ended(() => cancelSession(session(), NOW))).to.deep.include({ to: 'failed', unanswered: true });
-    expect(ended(() => cancelSession(session({ expiresAt: NOW }), NOW))).to.match(/^conflict: .*expired already/);
+    expect(ended(() => cancelSession(session({ expiresAt: NOW }), NOW))).to.match(/^conflict: .*already expired/);
     expect(ended(() => cancelSession(session({ claimedAt: NOW }), NOW))).to.match(/^conflict: a wallet has/);
   });
 });
 
-describe('A delivery', () => {
+describe('webhook delivery', () => {
   const made = (delivery: Partial<Delivery>, outcome: object = { credentials: [{ id: 'card' }] }) => {
     const whole = { id: 'd', webhook: 'presentation', at: NOW.toISOString(), result: 'failed', ...delivery };
     return ended(() => prepareRedelivery(session({ outcome: { ...outcome, deliveries: [whole] } }), 'd', at(59)));
@@ -89,20 +89,20 @@ describe('A delivery', () => {
 
   const refused: readonly [string, () => unknown, RegExp][] = [
     ['nobody knows', () => ended(() => prepareRedelivery(session(), 'd', NOW)), /^not_found/],
-    ['was delivered', () => made({ result: 'delivered' }), /^conflict: it was delivered/],
-    ['is under way', () => made({ result: 'pending' }), /^conflict: it is under way/],
-    ['asked for claims', () => made({ webhook: 'claims' }), /^conflict: a wallet waited/],
+    ['was delivered', () => made({ result: 'delivered' }), /^conflict: it was already delivered/],
+    ['is under way', () => made({ result: 'pending' }), /^conflict: it is in progress/],
+    ['asked for claims', () => made({ webhook: 'claims' }), /^conflict: the wallet no longer waits/],
     ['told what is not kept', () => made({}, {}), /^gone/],
   ];
   for (const [what, outcome, expected] of refused) {
-    it(`is not repeated where it ${what}`, () => expect(outcome()).to.match(expected));
+    it(`is not repeated when it ${what}`, () => expect(outcome()).to.match(expected));
   }
 });
 
-describe('The search key of a session', () => {
+describe('search key of a session', () => {
   const own = (text: string) => parseSearchKeys(text).publicIds[0];
 
-  it('is its public id in every link that wallets are given, and in its address', () => {
+  it('is its public id in every link for wallets, and in its address', () => {
     const address = 'https://vidimus.example/acme/request/abc-1';
     const links = [
       address,
@@ -117,7 +117,7 @@ describe('The search key of a session', () => {
     }
   });
 
-  it('is the code in the address to which a wallet is sent back, or the code itself', () => {
+  it('is the code in the redirect address of a wallet, or the code itself', () => {
     const { codeHash } = parseSearchKeys('https://wallet.example/cb?code=c-1&state=s');
     expect(parseSearchKeys('c-1').codeHash).to.equal(codeHash);
     expect(parseSearchKeys('https://wallet.example/cb').codeHash).to.not.equal(codeHash);
@@ -136,21 +136,21 @@ describe('The search key of a session', () => {
   });
 });
 
-describe('A failure that a wallet reports', () => {
-  it('has a code of the list, or the code is in the message', () => {
+describe('failure that a wallet reports', () => {
+  it('has a code of the list, or the code in the message', () => {
     expect(walletFailure('access_denied', 'no')).to.deep.equal({ code: 'access_denied', message: 'no' });
     expect(walletFailure('odd', 'no')).to.deep.equal({ code: 'wallet_error', message: 'odd: no' });
     expect(walletFailure(undefined, 'no')).to.deep.equal({ code: 'wallet_error', message: 'no' });
   });
 
-  it('is listed also where an earlier release stored the words of the wallet', () => {
+  it('is listed also if an earlier release stored the text of the wallet', () => {
     const kept = { code: 'malformed', message: 'x' };
     expect(listedFailure(kept)).to.deep.equal(kept);
     expect(listedFailure({ code: 'odd', message: 'x' })).to.deep.equal({ ...{ code: 'wallet_error', message: 'odd: x' } });
   });
 });
 
-describe('A repeated request', () => {
+describe('idempotent request', () => {
   const name = (body: Json, key = 'k') => identifyRequest('client', '/issuer/offer', key, body);
   const body = { a: 1, b: [{ c: null, d: 'x' }, 2] };
 
@@ -181,7 +181,7 @@ const attempts = (...codes: readonly string[]): SessionOutcome => ({
   attempts: codes.map((code) => ({ at: '2026-01-01T00:00:00Z', code, reason: 'of Zyxwvut-Planted' })),
 });
 
-describe('The success rate of the newest sessions', () => {
+describe('success rate of the newest sessions', () => {
   let world: AdministrationWorld;
   beforeEach(async () => {
     world = await anAdministration();
@@ -199,7 +199,7 @@ describe('The success rate of the newest sessions', () => {
     await world.store.commit(session.tenantId, { opens: { session } }, world.clock.now());
   };
 
-  it('is counted by kind and status for a day, or for seven', async () => {
+  it('is counted by kind and status for a day, or for seven days', async () => {
     await has(null);
     await has(failed('cancelled'));
     await has(null, 30);
@@ -216,7 +216,7 @@ describe('The success rate of the newest sessions', () => {
     expect(SessionRatesQuery.safeParse({ period: '8d' }).success).to.equal(false);
   });
 
-  it('has the five most frequent causes, of refused presentations with the reason of the first failed check', async () => {
+  it('contains the five most frequent causes, and for rejected presentations the reason of the first failed check', async () => {
     const many: [SessionOutcome, number][] = [
       [failed('cancelled'), 3],
       [refused('status_revoked'), 5],
@@ -238,7 +238,7 @@ describe('The success rate of the newest sessions', () => {
     expect(JSON.stringify([failures, rest]), 'nothing of a person').not.to.include('Zyxwvut');
   });
 
-  it('has rejected credential requests, and deliveries by result', async () => {
+  it('contains rejected credential requests, and deliveries by result', async () => {
     const issuer = world.caller(['issuance:offer']);
     const delivery = (result: 'delivered' | 'failed' | 'pending', webhook: 'claims' | 'notification' = 'claims') =>
       ({ id: 'x', at: '2026-01-01T00:00:00Z', webhook, result }) as const;
@@ -257,7 +257,7 @@ describe('The success rate of the newest sessions', () => {
     expect(lookedAt).to.include({ sessions: 3, isComplete: true });
   });
 
-  it('is about the kinds that the roles are about', async () => {
+  it('contains the kinds of the roles', async () => {
     await has(failed('malformed'), 1, 'verification');
     await has(attempts('invalid_proof'), 1, 'issuance');
     const issuance = await rates({}, world.caller(['issuance:manage']));
@@ -267,7 +267,7 @@ describe('The success rate of the newest sessions', () => {
   });
 
   for (const rights of [{ allowedIssuanceConfigs: ['card'] }, { allowedPresentationConfigs: ['age'] }])
-    it(`is refused to a client with ${Object.keys(rights)}`, async () => {
+    it(`is not returned to a client with ${Object.keys(rights)}`, async () => {
       expect(await endOf(rates({}, world.caller(['presentation:manage'], rights)))).to.equal('forbidden');
     });
 
@@ -307,7 +307,7 @@ describe('The success rate of the newest sessions', () => {
     }
   });
 
-  it('decrypts fewer if each has megabytes', async () => {
+  it('decrypts fewer sessions if each has megabytes', async () => {
     const { store, asked } = endless({ credentials: [{ portrait: 'x'.repeat(2_000_000) }] });
     const { lookedAt } = await rates({}, undefined, store);
     expect(lookedAt).to.include({ sessions: 25, isComplete: false });

@@ -22,7 +22,7 @@ import { ACME, aSession, aWorld, codeOf, type World } from '../administrators.ts
 
 const TENANT = { id: 'acme', name: 'Acme', description: null, status: 'active', createdAt: new Date(0) } as const;
 
-describe('Sessions for administrators', () => {
+describe('sessions for administrators', () => {
   let world: World;
   const both = () => world.caller(['issuance:offer', 'presentation:request']);
   const id = (number: number) => `session-${number}` as SessionId;
@@ -74,7 +74,7 @@ describe('Sessions for administrators', () => {
     expect(found.flat()).to.deep.equal(Array.from({ length: 38 }, (_, number) => id(number)));
   });
 
-  it('are read in batches, whatever the page size', async () => {
+  it('are read in batches, for any page size', async () => {
     const steps = stepsOf(world.store, ACME);
     for (let number = 12; number < 100; number++) await steps.commit(sessionOpening(aSession(world.clock, number)));
     const reads = world.store.read(ACME);
@@ -93,7 +93,7 @@ describe('Sessions for administrators', () => {
     expect(asked, 'no row that the page does not need').to.deep.equal([26, 26, 9]);
   });
 
-  it('are seen only by roles of their kind', async () => {
+  it('are visible only to roles of their kind', async () => {
     const issuer = world.caller(['issuance:manage']);
     expect((await pages(issuer, {})).flat()).to.have.length(6);
     expect(await codeOf(new GetSession(world).execute(await asking(issuer), id(0)))).to.equal('not_found');
@@ -101,7 +101,7 @@ describe('Sessions for administrators', () => {
     expect(await codeOf(new DeleteSession(world).execute(issuer, id(0)))).to.equal('not_found');
   });
 
-  it('are returned as they are stored, whatever this process has cached', async () => {
+  it('are returned as they are stored, regardless of the cache of this process', async () => {
     const request = { kind: 'verification', offerRequest: { requestId: 'age' } } as unknown as VerificationRequest;
     const session = aSession(world.clock, 20, { request });
     await stepsOf(world.store, ACME).commit(sessionOpening(session));
@@ -118,7 +118,7 @@ describe('Sessions for administrators', () => {
     expect(await codeOf(get())).to.equal('not_found');
   });
 
-  it('are seen by a restricted client when all their configurations are its own', async () => {
+  it('are visible to a restricted client when all their configurations are allowed', async () => {
     const restricted = world.caller(['presentation:request'], { allowedPresentationConfigs: ['age'] });
     expect(await pages(restricted, { limit: 1, sort: 'asc' })).to.deep.equal([[id(0)], [id(6)]]);
     expect(await codeOf(new GetSession(world).execute(await asking(restricted), id(2)))).to.equal('not_found');
@@ -153,7 +153,7 @@ describe('Sessions for administrators', () => {
     }
   });
 
-  it('are not listed as open once their time is over', async () => {
+  it('are not listed as open after their expiry', async () => {
     expect((await pages(both(), { status: 'active' })).flat()).to.have.length(12);
     world.clock.forward(600_005);
     expect((await pages(both(), { status: 'active' })).flat()).to.have.length(6);
@@ -173,7 +173,7 @@ describe('Sessions for administrators', () => {
     expect(await codeOf(new GetSession(world).execute({ ...outdated, reauthorize: again }, id(0)))).to.equal('not_found');
   });
 
-  it('show neither keys of webhooks nor their own', () => {
+  it('contain neither API keys of webhooks nor their own keys', () => {
     const auth = { type: 'apiKey' as const, config: { headerName: 'X-Key', value: 'hush' } };
     const webhook = { url: 'https://shop.example/hook', auth };
     const masked = { ...webhook, auth: { ...auth, config: { headerName: 'X-Key', value: '***' } } };
@@ -206,7 +206,7 @@ describe('Sessions for administrators', () => {
     expect(JSON.stringify(configured)).to.not.match(/hush|private-key|secret-state/);
   });
 
-  it('show expiry by the clock, at the time of the end', () => {
+  it('are expired by the clock, at the time of their expiry', () => {
     const session = aSession(world.clock, 0);
     const configured = toSessionView({ session, tenant: TENANT, now: new Date(session.expiresAt.getTime() + 1) });
     expect(configured).to.include({ status: 'expired', updatedAt: session.expiresAt.toISOString() });
@@ -220,7 +220,7 @@ describe('Sessions for administrators', () => {
   });
 });
 
-describe('A session with presented values', () => {
+describe('session with presented values', () => {
   let world: World;
   beforeEach(async () => {
     world = aWorld();
@@ -235,7 +235,7 @@ describe('A session with presented values', () => {
   };
   const records = () => world.store.forTenant(ACME, ({ audit }) => audit.list({ action: 'shown', limit: 100 }));
 
-  it('is recorded each time, with the caller', async () => {
+  it('is recorded on each read, with the caller', async () => {
     const caller = world.caller(['presentation:request']);
     expect((await show(caller)).session.id).to.equal('session-1');
     await show(caller);
@@ -244,7 +244,7 @@ describe('A session with presented values', () => {
     );
   });
 
-  it('is hidden from a caller without the right, and leaves no record of that', async () => {
+  it('is hidden from a caller without the right, and records nothing', async () => {
     const REFUSED: readonly TenantCaller[] = [
       world.caller(['issuance:offer']),
       world.caller(['registrar:manage']),
@@ -256,7 +256,7 @@ describe('A session with presented values', () => {
   });
 });
 
-describe('A session that is controlled by its caller', () => {
+describe('session that is controlled by its caller', () => {
   let world: World;
 
   beforeEach(async () => {
@@ -276,7 +276,7 @@ describe('A session that is controlled by its caller', () => {
   };
   const cancel = async ({ id }: Session, by = caller()) => new CancelSession(world).execute(await asking(by), id);
 
-  it('is cancelled while it is open, and then no more', async () => {
+  it('is cancelled while it is open, and not afterwards', async () => {
     const session = await open();
     const { session: ended } = await cancel(session);
     expect([ended.status, ended.outcome?.failure?.code]).to.deep.equal(['failed', 'cancelled']);
@@ -298,11 +298,11 @@ describe('A session that is controlled by its caller', () => {
     outcome: { deliveries: [{ ...FAILED, ...delivery }], ...more },
   });
   const CASES: Readonly<Record<string, readonly [Partial<Delivery>, object?, string?]>> = {
-    'is made again when it failed': [{}],
-    'is made again when nobody recorded it': [{ result: 'pending' }],
-    'is not made again when it was delivered': [{ result: 'delivered' }, {}, 'conflict'],
-    'is not made again for claims': [{ webhook: 'claims' }, {}, 'conflict'],
-    'is not made again when nothing is kept of it': [{}, {}, 'gone'],
+    'is repeated when it failed': [{}],
+    'is repeated when its result was not recorded': [{ result: 'pending' }],
+    'is not repeated when it was delivered': [{ result: 'delivered' }, {}, 'conflict'],
+    'is not repeated for claims': [{ webhook: 'claims' }, {}, 'conflict'],
+    'is not repeated when nothing is kept of it': [{}, {}, 'gone'],
     'is unknown under another id': [{ id: 'other' }, {}, 'not_found'],
   };
   for (const [name, [delivery, more, refused]] of Object.entries(CASES)) {

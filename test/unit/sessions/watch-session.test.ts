@@ -10,7 +10,7 @@ import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.t
 import { sessionOpening, sessionRemoval, stepsOf } from '../../contract/store/steps.ts';
 import { ACME, aSession, aWorld, codeOf, type World } from '../administrators.ts';
 
-describe('A stream of session statuses', () => {
+describe('session status stream', () => {
   let world: World;
   let watcher: SessionWatcher;
   let timers: sinon.SinonFakeTimers;
@@ -124,7 +124,7 @@ describe('A stream of session statuses', () => {
   const endTenant = (endsAt: Date | null) =>
     world.store.forTenant(ACME, async ({ tenant }) => tenant.save({ ...(await tenant.get()), endsAt }), { by: 'system' });
 
-  it('continues if the end of the tenant is postponed at the last moment', async () => {
+  it('continues if the expiry of the tenant is postponed at the last moment', async () => {
     await endTenant(new Date(since + 20_000));
     const { ended } = await listen();
     await pass(15_000);
@@ -137,7 +137,7 @@ describe('A stream of session statuses', () => {
     expect(heard.at(-1)).to.equal('end');
   });
 
-  it('ends with the time of the tenant, before that is removed', async () => {
+  it('ends with the expiry of the tenant, before the tenant is removed', async () => {
     const endsAt = new Date(since + 20_000);
     await endTenant(endsAt);
     const { ended } = await listen();
@@ -165,7 +165,7 @@ describe('A stream of session statuses', () => {
     expect(watcher.count).to.equal(0);
   });
 
-  it('finds changes without a message within two seconds, and omits none', async () => {
+  it('finds changes without a notification within two seconds, and omits none', async () => {
     const { ended } = await listen();
     await fetched();
     await completed();
@@ -184,7 +184,7 @@ describe('A stream of session statuses', () => {
     expect(heard.at(-1)).to.equal('end');
   });
 
-  it('sends the missed changes to a returning listener', async () => {
+  it('sends the missed changes to a reconnecting listener', async () => {
     await fetched();
     await completed();
     const { ended } = await listen(1);
@@ -192,7 +192,7 @@ describe('A stream of session statuses', () => {
     expect(heard).to.deep.equal(['2 fetched', '3 completed', 'end']);
   });
 
-  it('sends at least the current status to a listener that returns with any number', async () => {
+  it('sends at least the current status to a listener that reconnects with any id', async () => {
     const first = await listen(1);
     const second = await listen(99);
     expect(heard).to.deep.equal(['1 active', '1 active']);
@@ -201,7 +201,7 @@ describe('A stream of session statuses', () => {
     await Promise.all([first.ended, second.ended]);
   });
 
-  it('ends when the session is removed, and releases everything when the listener leaves', async () => {
+  it('ends when the session is removed, and releases everything when the listener disconnects', async () => {
     const one = await listen();
     const other = await listen();
     expect(watcher.count).to.equal(2);
@@ -215,7 +215,7 @@ describe('A stream of session statuses', () => {
     expect(timers.countTimers()).to.equal(0);
   });
 
-  it('is refused for an unknown session, and when the process has enough of them', async () => {
+  it('is rejected for an unknown session, and when the process has too many streams', async () => {
     const watch = new WatchSession({ ...world, sessionWatcher: watcher, tenantConfigurations: new TenantConfigurations(world) });
     const closed = new AbortController().signal;
     const nobody = watch.execute({ ...(await listener()), roles: ['issuance:offer'] }, id, { closed });

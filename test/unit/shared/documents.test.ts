@@ -16,7 +16,7 @@ const faultsOf = (schema: z.ZodType, value: unknown): readonly FieldError[] => {
   return 'errors' in read ? read.errors : [];
 };
 
-describe('Unknown properties', () => {
+describe('unknown properties', () => {
   const schema = z
     .object({
       tx_code: z.string().optional(),
@@ -49,7 +49,7 @@ describe('Unknown properties', () => {
     expect(paths({ open: { a: 'x', A: 'y' } }), 'unless it looks like a known one').to.deep.equal(['open.A']);
   });
 
-  it('may be those of the answer', () => {
+  it('are accepted if they are properties of the answer', () => {
     const view = z.object({ createdAt: z.string(), tx_code: z.string(), certId: z.string() });
     const names = (body: z.ZodType) => readOnlyNames({ body, responses: { 200: view } } as unknown as Route);
     expect(names(schema)).to.deep.equal(['createdAt', 'certId']);
@@ -63,7 +63,7 @@ describe('Unknown properties', () => {
     expect(far?.message).to.equal('there is no such property');
   });
 
-  it('are refused by name in what people write alone', () => {
+  it('are rejected by name in documents that users write', () => {
     expect(isStrictInput(strictInput({ a: z.string() }))).to.equal(true);
     expect(isStrictInput(z.strictObject({ a: z.string() }))).to.equal(false);
   });
@@ -75,7 +75,7 @@ describe('Unknown properties', () => {
   });
 });
 
-describe('The body of a change', () => {
+describe('body of a change', () => {
   const Body = z.object({
     id: z.string().describe('its name'),
     plain: z.string().optional(),
@@ -84,22 +84,22 @@ describe('The body of a change', () => {
   });
   const changes: [string, unknown, boolean][] = [
     ['nothing', {}, true],
-    ['a member that is needed', { id: 'x' }, true],
+    ['a property that is needed', { id: 'x' }, true],
     ['null for one that is needed', { id: null }, false],
     ['null for one with a default', { seconds: null }, true],
     ['null for one that may be left out', { plain: null, maybe: null }, true],
     ['another kind of value', { seconds: 'long' }, false],
-    ['a member that nobody knows', { second: 1 }, false],
+    ['a property that is unknown', { second: 1 }, false],
   ];
   for (const [name, change, isFit] of changes) {
-    it(`${isFit ? 'is' : 'is not'} ${name}`, () => {
+    it(`${isFit ? 'accepts' : 'rejects'} ${name}`, () => {
       const read = safeParseInput(updateOf(Body), change);
       expect('data' in read ? read.data : undefined).to.deep.equal(isFit ? change : undefined);
     });
   }
 });
 
-describe('A text in place of an object', () => {
+describe('string in place of an object', () => {
   afterEach(() => sinon.restore());
 
   it('is rejected without reading each of its characters', () => {
@@ -113,27 +113,27 @@ describe('A text in place of an object', () => {
 
 const MEMBERS = ['keyChainId', 'accessKeyChainId', 'entities', 'note'];
 const read = (document: unknown, known = MEMBERS) => withCurrentNames(document, known);
-const FAULT = 'certId and keyChainId name the same thing; give one, or both alike';
+const FAULT = 'certId and keyChainId are names of the same property; send one, or both with the same value';
 
-describe('A document in the vocabulary of certificates', () => {
+describe('document with the former certificate properties', () => {
   const written = (document: unknown, known = MEMBERS) => read(document, known).value;
 
-  it('is read as one of key chains', () => {
+  it('is parsed like one with key chains', () => {
     expect(written({ certId: 'a', accessCertId: 'b', note: 'n' })).to.deep.equal({ keyChainId: 'a', accessKeyChainId: 'b', note: 'n' });
     expect(written({ keyChainId: 'a' })).to.deep.equal({ keyChainId: 'a' });
   });
 
-  it('may have both names where they say the same', () => {
+  it('may have both names with the same value', () => {
     expect(read({ certId: 'a', keyChainId: 'a' })).to.deep.equal({ value: { keyChainId: 'a' }, errors: [] });
     expect(read({ certId: 'a', keyChainId: 'b' }).errors).to.deep.equal([{ path: 'certId', message: FAULT }]);
   });
 
-  it('keeps a name whose current form is not allowed', () => {
+  it('keeps a name whose present form is not allowed', () => {
     expect(written({ certId: 'a', issuerCertId: 'b' })).to.deep.equal({ keyChainId: 'a', issuerCertId: 'b' });
     expect(written({ certId: 'a' }, ['note'])).to.deep.equal({ certId: 'a' });
   });
 
-  it('has them in the entries of its lists, too', () => {
+  it('may have them in the entries of its lists, too', () => {
     const entities = [{ issuerCertId: 'a' }, 'text', { revocationCertId: 'b', certId: 'c', keyChainId: 'd' }];
     const { value, errors } = read({ entities });
     expect(value).to.deep.equal({ entities: [{ issuerKeyChainId: 'a' }, 'text', { revocationKeyChainId: 'b', keyChainId: 'd' }] });
@@ -143,18 +143,18 @@ describe('A document in the vocabulary of certificates', () => {
   });
 
   for (const other of [null, 'text', 1, [{ certId: 'a' }], { entities: 'text' }, { entities: { certId: 'a' } }]) {
-    it(`is left alone where it is something else: ${JSON.stringify(other)}`, () => {
+    it(`is unchanged if it is not an object: ${JSON.stringify(other)}`, () => {
       expect(written(other)).to.deep.equal(other);
     });
   }
 
-  it('is answered by both names', () => {
+  it('is returned with both names', () => {
     expect(withKeyReferences({ keyChainId: 'a', note: 'n' })).to.deep.equal({ keyChainId: 'a', certId: 'a', note: 'n' });
     expect(withKeyReferences({ keyChainId: undefined })).to.have.property('certId', undefined);
     expect(withKeyReferences({ note: 'n' })).to.deep.equal({ note: 'n' });
   });
 
-  it('has one older name of each', () => {
+  it('has one former name for each property', () => {
     expect(['keyChainId', 'issuerKeyChainId', 'certId', 'note'].map(olderNameOf)).to.deep.equal([
       'certId',
       'issuerCertId',
@@ -174,7 +174,7 @@ const HOOK = {
 };
 const STORED = { url: 'https://a.example', auth: { header: 'x-key', key: 'stored key' }, pin: '1234', note: 'n' };
 
-describe('The secrets of a document', () => {
+describe('document secrets', () => {
   it('are hidden, and nothing else', () => {
     expect(hideSecrets(HOOK, STORED)).to.deep.equal({ ...STORED, auth: { header: 'x-key', key: HIDDEN }, pin: HIDDEN });
   });
@@ -207,10 +207,10 @@ describe('The secrets of a document', () => {
       'the address is another',
     ],
     ['when their address is left out', { auth: shown.auth }, STORED, 'auth.key', 'the address is another'],
-    ['when there was none', { pin: HIDDEN }, { url: 'x' }, 'pin', 'give the secret itself'],
-    ['when nothing was there', { pin: HIDDEN }, undefined, 'pin', 'give the secret itself'],
+    ['when there was none', { pin: HIDDEN }, { url: 'x' }, 'pin', 'send the secret, not a masked value'],
+    ['when nothing was there', { pin: HIDDEN }, undefined, 'pin', 'send the secret, not a masked value'],
   ] as const) {
-    it(`must be given again ${what}`, () => {
+    it(`must be sent again ${what}`, () => {
       expect(() => keepSecrets(HOOK, next, before))
         .to.throw(Failure, said)
         .with.nested.property('details.errors[0].path', path);
@@ -218,7 +218,7 @@ describe('The secrets of a document', () => {
   }
 });
 
-describe('the id of a configuration', () => {
+describe('configuration id', () => {
   for (const id of ['card', 'Card.v1_2~3-x', 'constructors', 'x'.repeat(128)]) {
     it(`may be ${id}`, () => expect(ConfigurationId.safeParse(id).success).to.equal(true));
   }

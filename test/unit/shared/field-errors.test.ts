@@ -25,7 +25,7 @@ const Named = strictInput({ name: z.string(), size: z.number().optional() });
 const Counted = strictInput({ count: z.number() });
 const Nested = strictInput({ inner: strictInput({ id: z.string() }) });
 
-describe('The faults of a document', () => {
+describe('document faults', () => {
   // A wallet's library that other tests use has words of its own, for all of the process.
   let customError: ReturnType<typeof z.config>['customError'];
   before(() => {
@@ -37,12 +37,12 @@ describe('The faults of a document', () => {
   });
 
   const cases: readonly (readonly [string, z.ZodType, unknown, readonly string[]])[] = [
-    ['a member that is missing', z.string(), undefined, ['x: is missing']],
-    ['a member that is missing of an enumeration', z.enum(['a', 'b']), undefined, ['x: is missing']],
+    ['a property that is missing', z.string(), undefined, ['x: is missing']],
+    ['a property that is missing of an enumeration', z.enum(['a', 'b']), undefined, ['x: is missing']],
     ['a choice that is missing', z.union([z.string(), z.number()]), undefined, ['x: is missing']],
-    ['a number that is none', z.number(), Number.NaN, ['x: is no number']],
+    ['a number that is invalid', z.number(), Number.NaN, ['x: is not a number']],
     ['a text that is too short', z.string().min(2, 'two at least'), 'a', ['x: two at least']],
-    ['a member below', Nested, { inner: {} }, ['x.inner.id: is missing']],
+    ['a property below', Nested, { inner: {} }, ['x.inner.id: is missing']],
     ['two kinds of which none fits', z.union([z.string(), z.null()]), 1, ['x: expected string or null']],
     ['three kinds of which none fits', z.union([z.string(), z.null(), z.boolean()]), 1, ['x: expected string, null or boolean']],
     ['one kind said twice', z.union([z.string(), z.string().max(3)]), 1, ['x: expected string']],
@@ -65,26 +65,26 @@ describe('The faults of a document', () => {
     ['two objects of which none was meant', z.union([Named, Counted]), {}, ['x: expected object with name or object with count']],
     ['an object that needs nothing', z.union([z.string(), strictInput({ a: z.string().optional() })]), 1, ['x: expected string or object']],
     [
-      'the alternative that was meant, with a member that it does not know',
+      'the alternative that was meant, with a property that it does not know',
       z.union([z.string(), Named]),
       { name: 1, nam: 'x' },
       ['x.name: expected string, not number', 'x.nam: there is no such property; did you mean name?'],
     ],
     ['an alternative of which nothing is there', z.union([z.string(), Named]), {}, ['x: expected string or object with name']],
     [
-      'a member that neither of two open alternatives knows',
+      'a property that neither of two open alternatives knows',
       z.union([strictInput({ a: z.string().optional() }), strictInput({ b: z.string().optional() })]),
       { c: 1 },
       ['x: expected object', 'x.c: there is no such property'],
     ],
     [
-      'nothing of a member that one alternative knows and another does not',
+      'nothing of a property that one alternative knows and another does not',
       z.union([strictInput({ inner: strictInput({ id: z.string() }), other: z.string() }), Counted]),
       { inner: { id: 'a' } },
       ['x: expected object with other or object with count'],
     ],
     [
-      'nothing of members below that one of several alternatives does not know',
+      'nothing of properties below that one of several alternatives does not know',
       z.union([strictInput({ inner: strictInput({ id: z.string() }), other: z.string() }), Counted]),
       { inner: { id: 'a', idd: 'b' }, colour: 'red' },
       ['x: expected object with inner, other or object with count', 'x.colour: there is no such property'],
@@ -96,19 +96,19 @@ describe('The faults of a document', () => {
       ['x: expected object with name'],
     ],
     [
-      'a member that no alternative knows, with the name that was near',
+      'a property that no alternative knows, with the name that was near',
       z.union([Named, Counted]),
       { nam: 'a' },
       ['x: expected object with name or object with count', 'x.nam: there is no such property; did you mean name?'],
     ],
     [
-      'a member that no object knows, where something else would do',
+      'a property that no object knows, where something else would do',
       z.union([z.string(), Counted, Named]),
       { colour: 'red' },
       ['x: expected string, object with count or object with name', 'x.colour: there is no such property'],
     ],
     [
-      'a member that some alternative knows',
+      'a property that some alternative knows',
       z.union([Counted, Named]),
       { size: 1, colour: 'red' },
       ['x: expected object with count or object with name', 'x.colour: there is no such property'],
@@ -139,7 +139,7 @@ describe('The faults of a document', () => {
     expect(told(kinds, { kind: 'c' })[0]).to.match(/^x\.kind: .*'a' \| 'b'/);
   });
 
-  it('are fifty at most', () => {
+  it('are limited to fifty', () => {
     const read = safeParseInput(z.array(z.string()), Array(80).fill(1));
     expect('errors' in read && read.errors).to.have.length(50);
     const many = z.object({ x: z.array(Named) });
@@ -148,7 +148,7 @@ describe('The faults of a document', () => {
     expect('errors' in written && written.errors).to.have.length(50);
   });
 
-  it('end what was to be done', () => {
+  it('throw an error', () => {
     expect(parseInput(Named, { name: 'a' })).to.deep.equal({ name: 'a' });
     expect(() => parseInput(Named, {}))
       .to.throw(Failure, 'name: is missing')
@@ -161,7 +161,7 @@ const WARNING = { profileRule: 'HAIP 1.0 section 5', member: 'x', concerns: 'wal
 const REFUSED: Finding = { ...WARNING, refusedBy: ['haip'] };
 const FAULT = { path: 'x', message: 'profile haip (HAIP 1.0 section 5): they refuse it; leave it out' };
 
-describe('A warning about a configuration', () => {
+describe('configuration warning', () => {
   it('is rejected only by the profile that it names', () => {
     expect(profileViolations([REFUSED, WARNING], 'haip')).to.deep.equal([FAULT]);
     expect(profileViolations([REFUSED, WARNING], null)).to.deep.equal([]);
@@ -175,7 +175,7 @@ describe('A warning about a configuration', () => {
     }
   });
 
-  it('is a warning of a tenant with a profile, with the section of HAIP', () => {
+  it('has the section of HAIP for a tenant with a profile', () => {
     const { profileRule: rule, ...others } = WARNING;
     for (const profile of PROFILES)
       expect(warningsOf([REFUSED, WARNING], profile)).to.deep.equal([
@@ -184,11 +184,11 @@ describe('A warning about a configuration', () => {
       ]);
   });
 
-  it('is no warning of a tenant without a profile if only HAIP demands it', () => {
+  it('does not exist for a tenant without a profile if only HAIP requires it', () => {
     expect(warningsOf([REFUSED, WARNING], null)).to.deep.equal([]);
   });
 
-  it('is a warning of every tenant if another rule demands it, and names HAIP under a profile only', () => {
+  it('exists for every tenant if another rule requires it, and names HAIP only under a profile', () => {
     const rule = 'OpenID4VP 1.0 section 14.3';
     const shared: Finding = { ...REFUSED, rule };
     const ruleOf = (profile: Profile | null) => warningsOf([shared], profile).map((each) => each.rule);
@@ -211,20 +211,20 @@ describe('A warning about a configuration', () => {
   });
 });
 
-describe('A failure', () => {
+describe('failure', () => {
   it('has the message for its caller, or its code without one', () => {
     expect(new Failure('conflict', 'taken already')).to.deep.include({ message: 'taken already', details: { message: 'taken already' } });
     expect(new Failure('conflict').message).to.equal('conflict');
     expect(new Failure('conflict', { retryAfterSeconds: 1 }).message).to.equal('conflict');
   });
 
-  it('may have what is defined and nothing else', () => {
+  it('has only the defined properties', () => {
     expect(defined({ a: undefined, b: null, c: 0 })).to.deep.equal({ b: null, c: 0 });
     expect(defined({ a: undefined })).to.not.have.property('a');
   });
 });
 
-describe('The errors of fields', () => {
+describe('field errors', () => {
   it('are part of the message, with and without a path', () => {
     const missing = { path: 'a.b', message: 'is missing' };
     expect(invalidFields([missing]).message).to.equal('a.b: is missing');
@@ -244,7 +244,7 @@ describe('The errors of fields', () => {
   });
 });
 
-describe('The closest name', () => {
+describe('closest name', () => {
   for (const [name, known, meant] of [
     ['txCode', ['name', 'tx_code'], 'tx_code'],
     ['claim', ['claims'], 'claims'],

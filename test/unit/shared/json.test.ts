@@ -35,7 +35,7 @@ function hostileTexts(): fc.Arbitrary<string> {
   })).text;
 }
 
-describe('Untrusted JSON', () => {
+describe('untrusted JSON', () => {
   it('is accepted or rejected consistently, with and without an escape', () => {
     const seen = { taken: 0, refused: 0 };
     fc.assert(
@@ -69,7 +69,7 @@ describe('Untrusted JSON', () => {
     '4503599627370497.5',
     '[1,2,-9007199254740993.000]',
   ]) {
-    it(`is refused with an integer that would become another one: ${JSON.stringify(text)}`, () => {
+    it(`is rejected with an integer that cannot be represented exactly: ${JSON.stringify(text)}`, () => {
       expect(parseJson(text)).to.equal(undefined);
     });
   }
@@ -98,8 +98,8 @@ describe('Untrusted JSON', () => {
   }
 
   for (const [what, text, isTaken] of [
-    ['as many members as allowed', '{"a":1,"b":2,"c":3}', true],
-    ['a member too many', '{"a":1,"b":2,"c":3,"d":4}', false],
+    ['as many properties as allowed', '{"a":1,"b":2,"c":3}', true],
+    ['a property too many', '{"a":1,"b":2,"c":3,"d":4}', false],
     ['too many empty lists', '[[],[],[]]', false],
     ['as many escapes as allowed', `"${'\\n'.repeat(30)}"`, true],
     ['an escape too many', `"${'\\n'.repeat(31)}"`, false],
@@ -123,7 +123,7 @@ describe('Untrusted JSON', () => {
     '[{"a":{"constr\\u0075ctor":{"prototype":{"x":1}}}}]',
     '{"constructor":{"\\u0070rototype":1}}',
   ]) {
-    it(`rejects a member that reaches a prototype: ${text}`, () => {
+    it(`is rejected with a property that reaches a prototype: ${text}`, () => {
       expect(parseJson(text)).to.equal(undefined);
     });
   }
@@ -134,7 +134,7 @@ describe('Untrusted JSON', () => {
     '{"constructor":[{"prototype":1}]}',
     '{"constructor":{"a":{"prototype":1}},"b":{"prototype":1}}',
   ]) {
-    it(`accepts claims called constructor and prototype: ${text}`, () => {
+    it(`is accepted with claims called constructor and prototype: ${text}`, () => {
       expect(parseJson(text)).to.deep.equal(JSON.parse(text));
       const escaped = text.replaceAll('prototype', '\\u0070rototype');
       expect(parseJson(escaped)).to.deep.equal(JSON.parse(text));
@@ -142,7 +142,7 @@ describe('Untrusted JSON', () => {
   }
 
   for (const text of ['"\\u0000"', '"\\ud800"', '{"\\u0000":1}', '{"a":"\\udc00 x"}']) {
-    it(`is refused with what is no text: ${text}`, () => expect(parseJson(text)).to.equal(undefined));
+    it(`is rejected with invalid Unicode text: ${text}`, () => expect(parseJson(text)).to.equal(undefined));
   }
   for (const text of [
     '{"a":"\\\\","a":1}',
@@ -155,12 +155,12 @@ describe('Untrusted JSON', () => {
       expect(parseJson(text)).to.equal(undefined);
     });
   }
-  it('may say one text at several places', () => {
+  it('may contain one text at several places', () => {
     const value = { a: 'a', b: ['a', 'a'], c: { a: 'a ' } };
     for (const space of [undefined, ' ', '\n\t']) expect(parseJson(JSON.stringify(value, null, space))).to.deep.equal(value);
     expect(parseJson('{"a":"b" ,"b" :"b" }')).to.deep.equal({ a: 'b', b: 'b' });
   });
-  it('is parsed in linear time, whatever numbers it contains', () => {
+  it('is parsed in linear time, with any numbers', () => {
     const [many, zeros, ones] = ['1,'.repeat(200_000), '0'.repeat(500_000), '1'.repeat(500_000)];
     const texts = [`[1e100,${many}1]`, `[1.${zeros}1]`, `[0.${ones}]`, `[${ones}e-${ones}]`];
     for (const text of texts) {
@@ -168,14 +168,14 @@ describe('Untrusted JSON', () => {
       expect(spent, text.slice(0, 20)).to.be.lessThan(400);
     }
   });
-  it('may have any escape of text', () => {
+  it('may contain any escape sequence', () => {
     expect(parseJson('{"\\u0061":"\\ud83d\\ude00\\n\\\\u0000"}')).to.deep.equal({ a: '😀\n\\u0000' });
     expect(parseJson('{"a":1,"\\u0061":2}'), 'twice, in other words').to.equal(undefined);
   });
 });
 
-describe('A JSON document', () => {
-  it('nests as deep as allowed', () => {
+describe('JSON document', () => {
+  it('may be nested up to the limit', () => {
     for (const [text, depth] of [
       ['[[1]]', 2],
       ['{"a":[{"b":1}]}', 3],
@@ -186,14 +186,14 @@ describe('A JSON document', () => {
     }
   });
 
-  it('is read out of base64url of UTF-8', () => {
+  it('is parsed from base64url of UTF-8', () => {
     const decode = (bytes: string | Buffer) => decodeJson(Buffer.from(bytes as string).toString('base64url'));
     expect(decode('{"a":"ö"}')).to.deep.equal({ a: 'ö' });
     expect(decode(Buffer.from([0x22, 0xff, 0x22]))).to.equal(undefined);
     expect([decodeJson('e30='), decodeJson('*')]).to.deep.equal([undefined, undefined]);
   });
 
-  it('is an object if one is expected', () => {
+  it('must be an object if one is expected', () => {
     expect(parseJsonObject('{"a":1}')).to.deep.equal({ a: 1 });
     for (const text of ['[]', 'null', '"a"', '1', '{']) expect(parseJsonObject(text), text).to.equal(undefined);
   });
@@ -206,7 +206,7 @@ describe('A JSON document', () => {
     expect([canonicalJson(undefined), canonicalJson(null), canonicalJson('a')]).to.deep.equal(['null', 'null', '"a"']);
   });
 
-  it('is the text of an object whose members were added by name, also where they are dates, numbers or absent', () => {
+  it('is serialized like an object whose properties were added by name, also dates, numbers and absent values', () => {
     /** Tags of what is stored are made of it, so it stays as it is. */
     const sorted = (_name: string, member: unknown): unknown =>
       typeof member === 'object' && member !== null && !Array.isArray(member)
@@ -227,7 +227,7 @@ describe('A JSON document', () => {
     );
   });
 
-  it('has values at paths, and nothing of a prototype', () => {
+  it('has values at paths, and none of a prototype', () => {
     const value = { a: [{ b: 0 }], c: null, d: 'text' };
     expect([valueAt(value, 'a.0.b'), valueAt(value, ['a', 0, 'b']), valueAt(value, [])]).to.deep.equal([0, 0, value]);
     for (const path of ['a.1', 'a.0.b.c', 'c.x', 'd.length', 'constructor', 'a.length.x', '']) {
@@ -235,7 +235,7 @@ describe('A JSON document', () => {
     }
   });
 
-  it('is a list of texts, or not', () => {
+  it('may be required to be a list of strings', () => {
     for (const value of [[], ['a'], ['a', '']]) expect(isStringArray(value)).to.equal(true);
     for (const value of [[1], ['a', null], 'a', { 0: 'a' }, undefined]) expect(isStringArray(value)).to.equal(false);
   });
@@ -248,7 +248,7 @@ describe('A JSON document', () => {
     expect(mapStrings(value, named, 'root')).to.have.nested.property('a[0]', 'root.a.0=x');
   });
 
-  it('is about as long as it is written', () => {
+  it('has an estimated size that is close to its text', () => {
     for (const value of ['text', 1, null, true, undefined, [], {}, { a: 'x'.repeat(500), b: [1, 2, { c: 'y' }] }]) {
       const length = JSON.stringify(value)?.length ?? 4;
       expect(estimateJsonLength(value), JSON.stringify(value)).to.be.within(length * 0.5, length * 2 + 8);
@@ -257,7 +257,7 @@ describe('A JSON document', () => {
   });
 });
 
-describe('The reason for rejected JSON', () => {
+describe('reason for rejected JSON', () => {
   const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
   const long = 'n'.repeat(500);
   const told: [string, string][] = [
@@ -278,10 +278,10 @@ describe('The reason for rejected JSON', () => {
     ],
     ['{"a":"x\\u0000"}', 'has NUL in a text (line 1, column 6)'],
     ['{"\\u0000":1}', 'has NUL in a text (line 1, column 2)'],
-    ['{"a":["\\ud800"]}', 'has half a surrogate pair in a text, which is no character (line 1, column 7)'],
-    ['{"a":[1, 12345678901234567]}', 'has a number beyond 2^53 - 1 that is not kept; send it as text (line 1, column 10)'],
-    ['{"a":-1e999}', 'has a number beyond 2^53 - 1 that is not kept; send it as text (line 1, column 6)'],
-    [nested(33), 'nests deeper than 32 levels (line 1, column 161)'],
+    ['{"a":["\\ud800"]}', 'has an unpaired surrogate in a text (line 1, column 7)'],
+    ['{"a":[1, 12345678901234567]}', 'has a number beyond 2^53 - 1 that would lose precision; send it as text (line 1, column 10)'],
+    ['{"a":-1e999}', 'has a number beyond 2^53 - 1 that would lose precision; send it as text (line 1, column 6)'],
+    [nested(33), 'is nested deeper than 32 levels (line 1, column 161)'],
     [`{"${long}":1,"${long}":2}`, `has the property "${'n'.repeat(32)}"… twice in one object (line 1, column 507)`],
     // What turns a line around, or clears a terminal, is shown as an escape; no pair is cut in two.
     [
@@ -304,7 +304,7 @@ describe('The reason for rejected JSON', () => {
     expect(describeJsonProblem(text, 10)).to.equal('has more than 10 properties and entries');
   });
 
-  it('is one of all reasons, where the text is longer than its sender may have it read twice', () => {
+  it('is one of all reasons if the text is too long to be parsed twice', () => {
     const long = `{${'"a":0,'.repeat(3_000)}"a":0}`;
     expect(describeJsonProblem(long, 2_000)).to.match(/^must be one complete JSON object: .*, with at most 2000 properties/);
     expect(describeJsonProblem(`\n ${'['.repeat(17_000)}`, 2_000)).to.equal('must be a JSON object');

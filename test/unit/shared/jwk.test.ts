@@ -16,8 +16,8 @@ import { NonceRefusal, Refusal } from '../../../domain/shared/refusal.ts';
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
 const okp = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
 
-describe('A received public key', () => {
-  it('is read with its required properties only', () => {
+describe('received public key', () => {
+  it('is parsed with its required properties only', () => {
     expect(parsePublicJwk({ ...ec, kid: '1', use: 'sig', alg: 'ES256', more: {} })).to.deep.equal(ec);
     expect(parsePublicJwk({ ...okp, y: 'x' })).to.deep.equal(okp);
   });
@@ -32,22 +32,22 @@ describe('A received public key', () => {
     ['a private key that says nothing', { ...ec, d: null }],
     ['a symmetric key', { kty: 'oct', k: 'AA' }],
     ['a symmetric key in disguise', { ...ec, k: 'AA' }],
-    ['a curve that nobody knows', { ...ec, crv: 'secp256k1' }],
-    ['a curve that is no name', { ...ec, crv: 1 }],
+    ['a curve that is unknown', { ...ec, crv: 'secp256k1' }],
+    ['a curve that is not a name', { ...ec, crv: 1 }],
     ['another type than its curve', { ...ec, kty: 'OKP' }],
     ['the type of another curve', { ...okp, kty: 'EC', y: okp.x }],
     ['no y', { kty: 'EC', crv: 'P-256', x }],
     ['no x', { kty: 'EC', crv: 'P-256', y }],
-    ['a coordinate that is no text', { ...ec, x: 1 }],
+    ['a coordinate that is not a string', { ...ec, x: 1 }],
     ['a coordinate that is a list of one text', { ...ec, y: [y] }],
     ['a coordinate that is too short', { ...ec, y: encodeBase64url(Buffer.alloc(31, 1)) }],
     ['a coordinate with a zero before it', { ...ec, x: encodeBase64url(Buffer.alloc(33, 1)) }],
     ['a coordinate with padding', { ...ec, x: `${x}=` }],
   ] as const) {
-    it(`is not ${what}`, () => expect(parsePublicJwk(value)).to.equal(undefined));
+    it(`is rejected if it is ${what}`, () => expect(parsePublicJwk(value)).to.equal(undefined));
   }
 
-  it('has one thumbprint, whatever its other properties', () => {
+  it('has one thumbprint, regardless of its other properties', () => {
     // RFC 7638 section 3.1 has an RSA key; RFC 8037 appendix A.3 has this one.
     const key = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' } as const;
     expect(thumbprint(key)).to.equal('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k');
@@ -83,7 +83,7 @@ describe('A received public key', () => {
     });
   }
 
-  it('is invalid if its coordinates have the right length only in sum', () => {
+  it('is rejected if its coordinates have the right length only in sum', () => {
     const [left, right] = [ec.x ?? '', ec.y ?? ''].map((text) => Buffer.from(text, 'base64url'));
     if (left === undefined || right === undefined) throw new Error('unreadable');
     const moved = { x: encodeBase64url(left.subarray(0, 31)), y: encodeBase64url(Buffer.concat([left.subarray(31), right])) };
@@ -92,13 +92,13 @@ describe('A received public key', () => {
 });
 
 describe('base64url', () => {
-  it('is of bytes, also of some of a larger buffer, or of text', () => {
+  it('encodes bytes, also of part of a larger buffer, and text', () => {
     const bytes = Buffer.from('xxMöbius');
     expect(encodeBase64url('Möbius')).to.equal('TcO2Yml1cw');
     expect(encodeBase64url(new Uint8Array(bytes.buffer, bytes.byteOffset + 2, 7))).to.equal('TcO2Yml1cw');
   });
 
-  it('has one spelling', () => {
+  it('has one encoding', () => {
     expect(decodeBase64url('TcO2Yml1cw')?.toString()).to.equal('Möbius');
     for (const text of ['TcO2Yml1cw==', 'TcO2Yml1cx', 'TcO2 Yml1cw', 'T', 'ab+/']) {
       expect(decodeBase64url(text), text).to.equal(undefined);
@@ -106,7 +106,7 @@ describe('base64url', () => {
   });
 });
 
-describe('A refusal', () => {
+describe('verification rejection', () => {
   it('has a reason and a detail', () => {
     expect(new Refusal('malformed').message).to.equal('malformed');
     expect(new Refusal('malformed', 'vct').message).to.equal('malformed: vct');

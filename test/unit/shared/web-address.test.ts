@@ -28,7 +28,7 @@ import {
 import { PresentationConfigurationBody, RedirectUri } from '../../../domain/verification/configuration.ts';
 import { Origin } from '../../../domain/verification/dc-api-settings.ts';
 
-describe('A web address', () => {
+describe('web address', () => {
   const rows: [string, boolean][] = [
     ['https://shop.example/a?b=c', true],
     ['http://localhost:3000', true],
@@ -39,11 +39,11 @@ describe('A web address', () => {
     ['https://:secret@shop.example', false],
   ];
   for (const [text, is] of rows) {
-    it(`${text} is ${is ? 'one' : 'none'}`, () => expect(isWebAddress(text)).to.equal(is));
+    it(`${text} is ${is ? 'accepted' : 'rejected'}`, () => expect(isWebAddress(text)).to.equal(is));
   }
 });
 
-describe('A displayed address', () => {
+describe('displayed address', () => {
   const long = 'x'.repeat(2048);
   const pixel = 'data:image/png;base64,iVBORw0KGgo=';
   const rows: [string, (text: string) => boolean, string[], string[]][] = [
@@ -94,16 +94,16 @@ describe('A displayed address', () => {
   ];
   for (const [what, is, those, others] of rows) {
     for (const text of those) {
-      it(`is ${what}: ${text.slice(0, 50)}`, () => expect(is(text)).to.equal(true));
+      it(`is accepted if it is ${what}: ${text.slice(0, 50)}`, () => expect(is(text)).to.equal(true));
     }
     for (const text of others) {
-      it(`is not ${what}: "${text.slice(0, 50)}" (${text.length})`, () => expect(is(text)).to.equal(false));
+      it(`is rejected if it is ${what}: "${text.slice(0, 50)}" (${text.length})`, () => expect(is(text)).to.equal(false));
     }
   }
 });
 
-describe('An issuer in other scripts', () => {
-  it('is stored with an A-label, and is the same issuer however a server writes it', () => {
+describe('issuer with a non-ASCII host name', () => {
+  it('is stored with an A-label, and matches any notation of a server', () => {
     expect(IssuerAddress.parse('https://münchen.example/realms/a')).to.equal('https://xn--mnchen-3ya.example/realms/a');
     expect(isSameIssuer('https://münchen.example', 'https://xn--mnchen-3ya.example')).to.equal(true);
     expect(isSameIssuer('https://as.example', 'https://as.example/')).to.equal(false);
@@ -111,7 +111,7 @@ describe('An issuer in other scripts', () => {
   });
 });
 
-describe('A URI', () => {
+describe('URI', () => {
   const URIS = [
     'https://acme.example/a%7Cb?c=d&e[]#f'.replace('[]', '%5B%5D'),
     'http://[::1]:80/x',
@@ -121,7 +121,7 @@ describe('A URI', () => {
     'mailto:a@b.example',
     'https://a.example/?q=(1)!*',
   ];
-  for (const uri of URIS) it(`is ${uri}`, () => expect(isUri(uri)).to.equal(true));
+  for (const uri of URIS) it(`is accepted: ${uri}`, () => expect(isUri(uri)).to.equal(true));
 
   const OTHERS = [
     '',
@@ -146,7 +146,7 @@ describe('A URI', () => {
     ' https://acme.example/',
     'https://acme.example/\u202e',
   ];
-  for (const text of OTHERS) it(`is not ${JSON.stringify(text)}`, () => expect(isUri(text)).to.equal(false));
+  for (const text of OTHERS) it(`is rejected: ${JSON.stringify(text)}`, () => expect(isUri(text)).to.equal(false));
 
   it('may be relative as the name of a type, unless its first part has a colon', () => {
     for (const name of ['student', 'org.acme.card', 'a/b:c', './a:b', 'urn:x']) {
@@ -158,7 +158,7 @@ describe('A URI', () => {
   });
 });
 
-describe('The normal form of an address', () => {
+describe('normal form of an address', () => {
   const rows: [string, string][] = [
     ['https://acme.example', 'https://acme.example'],
     ['https://ACME.example/x?', 'https://ACME.example/x?'],
@@ -180,7 +180,7 @@ describe('The normal form of an address', () => {
     it(`of ${JSON.stringify(text)} is ${normal}`, () => expect(normalUri(text)).to.equal(normal));
   }
 
-  it('does not exist for texts with control characters inside and for texts that are no address', () => {
+  it('does not exist for texts with control characters inside and for texts that are not addresses', () => {
     for (const same of ['https://acme.example/\nä', 'java\nscript:ä', 'student card', '/ä', 'https://']) {
       expect(normalUri(same)).to.equal(same);
     }
@@ -212,7 +212,7 @@ describe('The normal form of an address', () => {
   });
 });
 
-describe('A redirect address', () => {
+describe('redirect address', () => {
   for (const text of [
     'https://wallet.example/callback?from=here&to=%2Fthere',
     'https://wallet.example:8443',
@@ -227,7 +227,7 @@ describe('A redirect address', () => {
     'openid4vp://authorize',
     'haip:',
   ]) {
-    it(`is ${text}`, () => expect(isRedirectAddress(text)).to.equal(true));
+    it(`is accepted: ${text}`, () => expect(isRedirectAddress(text)).to.equal(true));
   }
 
   for (const [what, text] of [
@@ -255,7 +255,7 @@ describe('A redirect address', () => {
     ['of a scheme that runs', 'javascript:alert(1)'],
     ['of a scheme that ends with a dot', 'com.:/callback'],
   ] as const) {
-    it(`excludes an address ${what}`, () => expect(isRedirectAddress(text), text).to.equal(false));
+    it(`is rejected when the address is ${what}`, () => expect(isRedirectAddress(text), text).to.equal(false));
   }
 });
 
@@ -300,9 +300,9 @@ const PARTS = [
   ...['a', 'ä', '[x]', '{sessionId}', '|', '%zz', '\n', '\u0000', '*'],
 ];
 
-describe('Address patterns of the API document', () => {
+describe('address patterns of the API document', () => {
   for (const [what, pattern, schema, written] of KINDS) {
-    it(`allows every ${what} that the service accepts`, () => {
+    it(`allow every ${what} that the service accepts`, () => {
       const parts = fc.constantFrom(...PARTS);
       const text = fc.oneof(
         fc.webUrl(),
@@ -317,7 +317,7 @@ describe('Address patterns of the API document', () => {
       );
     });
 
-    it(`allows ${what} as people write it`, () => {
+    it(`allow ${what} in common notations`, () => {
       for (const text of written) {
         expect(new RegExp(pattern, 'u').test(text), text).to.equal(true);
         expect(schema.safeParse(text).success, text).to.equal(true);
@@ -325,7 +325,7 @@ describe('Address patterns of the API document', () => {
     });
   }
 
-  it('allows no scheme of a browser, a program or a protocol to start a wallet', () => {
+  it('allow no scheme of a browser, a program or a protocol to start a wallet', () => {
     for (const scheme of ['http', 'javascript', 'data', 'file', 'blob', 'vbscript', 'intent', 'microsoft-edge']) {
       for (const text of [`${scheme}://`, `${scheme}://x/y`, `${scheme.toUpperCase()}://x`]) {
         expect(InvocationUri.safeParse(text).success, text).to.equal(false);
@@ -336,7 +336,7 @@ describe('Address patterns of the API document', () => {
       expect(InvocationUri.safeParse(text).success, text).to.equal(false);
   });
 
-  it('allows names of every kind, and nothing that runs or opens something', () => {
+  it('allow names of every kind, except those that a browser or program runs or opens', () => {
     for (const text of ['urn:eudi:pid:1', 'https://acme.example/type', 'did:web:acme.example', 'oid:1.2.3']) {
       expect([new RegExp(URI_PATTERN, 'u').test(text), HarmlessUri.safeParse(text).success], text).to.deep.equal([true, true]);
     }
@@ -345,7 +345,7 @@ describe('Address patterns of the API document', () => {
     }
   });
 
-  it('allows names that are no addresses, and nothing that runs or opens something, as the name of a type', () => {
+  it('allow type names that are not addresses, except those that a browser or program runs or opens', () => {
     const of = (text: string) => [new RegExp(NAME_PATTERN, 'u').test(text), NameUri.safeParse(text).success];
     for (const text of ['urn:eudi:pid:1', 'https://acme.example/type', 'student', 'org.acme.card', 'a/b?v=1#x']) {
       expect(of(text), text).to.deep.equal([true, true]);

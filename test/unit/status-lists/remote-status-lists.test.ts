@@ -25,7 +25,7 @@ class NoLog extends Log {
   override error(): void {}
 }
 
-describe('An external status list in CWT form', () => {
+describe('external status list in CWT form', () => {
   let signer: Certified;
   let remote: FakeRemote;
   let clock: SetClock;
@@ -136,7 +136,7 @@ describe('An external status list in CWT form', () => {
     await lists.get('acme', URI, 'jwt-or-cwt');
     expect(remote.calls).to.have.length(3);
   });
-  it('is read without the tag of a COSE_Sign1, as draft 14 shows it', async () => {
+  it('is parsed without the tag of a COSE_Sign1, as in draft 14', async () => {
     serve(encodeCbor((decodeCbor(token()) as Tagged).value));
     const list = await lists.get('acme', URI, 'jwt-or-cwt');
     expect(list).to.be.an('object');
@@ -155,7 +155,7 @@ describe('An external status list in CWT form', () => {
     ],
     'for another address': [() => token({ sub: `${URI}/` }), /sub/],
     'that ended 60 seconds ago': [() => token({ exp: seconds() - 60 }), /exp/],
-    'from the future': [() => token({ iat: seconds() + 100 }), /iat/],
+    'with a time in the future': [() => token({ iat: seconds() + 100 }), /iat/],
     'without a time to live': [() => token({ ttl: 0 }), /ttl/],
     'without a time of its making': [() => token({ iat: undefined }), /iat/],
     'without its list': [() => extended([65533, undefined]), /lst|list/],
@@ -189,13 +189,13 @@ describe('An external status list in CWT form', () => {
         }),
       /typ/,
     ],
-    'that is no CBOR': [() => Buffer.from('ff', 'hex'), /status_invalid/],
+    'that is not CBOR': [() => Buffer.from('ff', 'hex'), /status_invalid/],
     'that begins tomorrow': [() => extended([5, seconds() + 86_400]), /nbf/],
-    'whose beginning is no number': [() => extended([5, 'soon']), /nbf/],
-    'for somebody else': [() => extended([3, 'https://other.example']), /aud/],
+    'whose beginning is not a number': [() => extended([5, 'soon']), /nbf/],
+    'for another recipient': [() => extended([3, 'https://other.example']), /aud/],
   };
   for (const [name, [make, reason]] of Object.entries(bad)) {
-    it(`is refused ${name}`, async () => {
+    it(`is rejected ${name}`, async () => {
       serve(make());
       const found = await reasonOf();
       expect(found).to.match(/^status_invalid/);

@@ -85,7 +85,7 @@ describe('RevokeBySubject', () => {
     return world.revokeBySubject.execute(caller, SubjectRevocation.parse(revocation));
   };
 
-  it('revokes the credentials of all sessions of the person, and no others', async () => {
+  it('revokes the credentials of all sessions of the subject, and no others', async () => {
     const [one, two, bob] = [await held(ADA), await held({ ...ADA, name: 'Ada L.' }, ['other']), await held(BOB)];
     expect(await revoke({ claims: { number: '17', name: 'whatever' } })).to.deep.equal({ revoked: 2, pending: 0 });
     expect([await statusOf(one.session), await statusOf(two.session), await statusOf(bob.session)]).to.deep.equal([[1], [1], [0]]);
@@ -94,7 +94,7 @@ describe('RevokeBySubject', () => {
     expect(await revoke({ claims: ADA }), 'once').to.deep.equal({ revoked: 0, pending: 0 });
   });
 
-  it('revokes entries of a list that another process created meanwhile', async () => {
+  it('revokes entries of a list that another process created concurrently', async () => {
     const one = await held(ADA);
     const caller = await world.caller();
     const behind = sinon.stub(TenantConfiguration.prototype, 'statusLists').resolves([]);
@@ -104,7 +104,7 @@ describe('RevokeBySubject', () => {
     expect(await statusOf(one.session)).to.deep.equal([1]);
   });
 
-  it('is final, also for what was suspended before (ARF VCR_04)', async () => {
+  it('is final, also for previously suspended credentials (ARF VCR_04)', async () => {
     const one = await held(ADA);
     expect((await revoke({ claims: ADA })).revoked).to.equal(1);
     const restore = (status: 0 | 2) =>
@@ -134,7 +134,7 @@ describe('RevokeBySubject', () => {
     ['SD-JWT VC', 'shared-card', ADA, BOB, [['number']]],
     ['mdoc', 'shared-badge', { 'org.example.badge': ADA }, { 'org.example.badge': BOB }, [BADGE_NUMBER]],
   ] as const) {
-    describe(`tokens of the person for a shared offer of an ${format}`, () => {
+    describe(`tokens of the subject for a shared offer of an ${format}`, () => {
       const claimsWebhook = { url: 'https://backend.example/claims' };
       const fromBackend = { claims: null, claimsWebhook, ...(format === 'mdoc' && { config: MDOC }) };
       beforeEach(async () => {
@@ -145,7 +145,7 @@ describe('RevokeBySubject', () => {
         world.clock.time += 1_000;
       };
 
-      it('issue no other credential after the revocation, unlike those of another person', async () => {
+      it('issue no other credential after the revocation, unlike those of another subject', async () => {
         const { session, logIn } = await shared([id, 'plain']);
         const [adas, bobs] = [await logIn(ada), await logIn(bob)];
         await adas.issue();
@@ -193,7 +193,7 @@ describe('RevokeBySubject', () => {
         expect(await statusOf(session)).to.deep.equal([1, 0]);
       });
 
-      it('bring other configurations after a revocation of one configuration', async () => {
+      it('issue other configurations after a revocation of one configuration', async () => {
         await world.offers({ id: 'twin', ...fromBackend, statusManagement: true, subjectClaims: paths });
         const { session, logIn } = await shared([id, 'twin']);
         const [issued, pending] = [await logIn(ada), await logIn(ada)];
@@ -208,7 +208,7 @@ describe('RevokeBySubject', () => {
         expect(await statusOf(session)).to.deep.equal([1, 0, 0]);
       });
 
-      it('defer no credential after the revocation that could be completed for the person', async () => {
+      it('defer no credential after the revocation that could be completed for the subject', async () => {
         const { logIn } = await shared([id]);
         const [adas, bobs] = [await logIn({ deferred: true }), await logIn({ deferred: true })];
         await later();
@@ -245,7 +245,7 @@ describe('RevokeBySubject', () => {
     ['SD-JWT VC', 'late-card', ADA],
     ['mdoc', 'late-badge', { 'org.example.badge': ADA }],
   ] as const) {
-    it(`ends a pending deferred ${format} of the person, and of no other person`, async () => {
+    it(`ends a pending deferred ${format} of the subject, and of no other subject`, async () => {
       const paths = format === 'mdoc' ? [BADGE_NUMBER] : [['number']];
       const claimsWebhook = { url: 'https://backend.example/claims' };
       const config = format === 'mdoc' ? { config: MDOC } : {};
@@ -313,7 +313,7 @@ describe('RevokeBySubject', () => {
         };
         beforeEach(() => world.issues({ authServers: [UPSTREAM] }));
 
-        it('before a revocation brings no deferred credential that is requested after it', async () => {
+        it('before a revocation issues no deferred credential that is requested after it', async () => {
           const request = (token: string) => () => wallet.issue(token, { credential_configuration_id: id });
           const token = externalToken('ada');
           later();
@@ -365,7 +365,7 @@ describe('RevokeBySubject', () => {
           ['by a process whose clock is 30 seconds behind', -30],
           ['by a process whose clock is 30 seconds ahead', 30],
         ] as const) {
-          it(`before a revocation ${where} issues nothing, whenever the code is redeemed`, async () => {
+          it(`before a revocation ${where} issues nothing, at any time of the redemption`, async () => {
             const [adas, bobs] = [await approved(ada), await approved(bob)];
             later();
             await revokeBy(skew);
@@ -376,7 +376,7 @@ describe('RevokeBySubject', () => {
             expect(await endOf((await bobs()).issue())).to.equal('done');
           });
 
-          it(`after a revocation ${where} brings a credential at once`, async () => {
+          it(`after a revocation ${where} issues a credential at once`, async () => {
             const before = await (await approved(ada))();
             await before.issue();
             await revokeBy(skew);
@@ -384,7 +384,7 @@ describe('RevokeBySubject', () => {
           });
         }
 
-        it('before a revocation brings no deferred credential, whenever the code is redeemed', async () => {
+        it('before a revocation issues no deferred credential, at any time of the redemption', async () => {
           const redeem = await approved(ada);
           await revokeBy(-30);
           later();
@@ -392,7 +392,7 @@ describe('RevokeBySubject', () => {
           expect(await complete(await defer(issue), ada)).to.equal('conflict');
         });
 
-        it('brings no deferred credential that was revoked before the wallet fetched it', async () => {
+        it('issues no deferred credential that was revoked before the wallet fetched it', async () => {
           await world.offers({ id: 'twin', ...config });
           const [mine, bobs] = [await (await approved(ada, [id, 'twin']))(), await (await approved(bob, [id, 'twin']))()];
           const fetched = async ({ wallet: own, token }: typeof mine, transaction_id: string) => {
@@ -410,7 +410,7 @@ describe('RevokeBySubject', () => {
           expect(await endOf(mine.issue('twin'))).to.equal('done');
         });
 
-        it('is kept for one person if it issued credentials to two and the other is revoked', async () => {
+        it('is kept for one subject if it issued credentials to two and the other is revoked', async () => {
           await world.offers({ id: 'twin', ...config });
           const grant = await (await approved(ada, [id, 'twin']))();
           const issueFor = (person: JsonObject, of: string) => {
@@ -461,7 +461,7 @@ describe('RevokeBySubject', () => {
           expect(await endOf((await another.redeem())()), 'a later offer').to.equal('done');
         });
 
-        it('is kept for one person if its offer is for two and the other is revoked', async () => {
+        it('is kept for one subject if its offer is for two and the other is revoked', async () => {
           await world.offers({ id: 'twin', ...config });
           for (const issuedFirst of [[id, 'twin'], ['twin']]) {
             const { session, redeem } = await offered({ [id]: ada, twin: bob });
@@ -489,15 +489,14 @@ describe('RevokeBySubject', () => {
     expect(await statusOf(one.session)).to.deep.equal([1]);
   });
 
-  it('names the configuration without a subject claim', async () => {
+  it('names a configuration without a subject claim in the error', async () => {
     await world.offers({ id: 'plain', statusManagement: true });
     const fault = async (revocation: object) => {
       const error = await revoke(revocation).catch((refusal: unknown) => refusal);
       return error instanceof Failure ? error.details.errors : undefined;
     };
     const message =
-      'plain does not say whom its credentials are about; set subjectClaims there for what it issues from then on, or give here ' +
-      'what it said before';
+      'plain does not identify subjects; set its subjectClaims for future credentials, or send here ' + 'its former subjectClaims';
     expect(await fault({ claims: ADA, credentialConfigurationId: 'plain' })).to.deep.equal([
       { path: 'credentialConfigurationId', message },
     ]);
@@ -507,7 +506,7 @@ describe('RevokeBySubject', () => {
     for (const id of ['card', 'other', 'badge']) await world.offers({ id, statusManagement: true });
     const [all] = (await fault({ claims: ADA })) ?? [];
     expect(all?.path).to.equal('claims');
-    expect(all?.message).to.include('no credential configuration says');
+    expect(all?.message).to.include('no credential configuration identifies');
   });
 
   it('restricts a client to its allowed configurations, and to the named one', async () => {
@@ -520,7 +519,7 @@ describe('RevokeBySubject', () => {
     expect((await revoke({ claims: ADA, credentialConfigurationId: 'card' })).revoked).to.equal(1);
   });
 
-  it('does not reach another tenant, whose fingerprint of the same person is another one', async () => {
+  it('does not affect another tenant, which has a different fingerprint for the same subject', async () => {
     const one = await held(ADA);
     await world.addTenant('bravo' as typeof ACME);
     await world.offers({ id: 'card', statusManagement: true, subjectClaims: [['number']] }, 'bravo' as typeof ACME);
@@ -534,7 +533,7 @@ describe('RevokeBySubject', () => {
     expect(all[0]).to.not.deep.equal(all[1]);
   });
 
-  it('refuses claims that fit more than a person could have', async () => {
+  it('rejects claims that match more credentials than one subject could have', async () => {
     await held(ADA);
     const maintenance = { ...world.store.maintenance, countBatches: async () => MAX_BATCHES + 1 };
     sinon.stub(world.store, 'maintenance').get(() => maintenance);
@@ -562,7 +561,7 @@ describe('RevokeBySubject', () => {
     expect(await statusOf(session)).to.deep.equal([1, 0]);
   });
 
-  it('counts each credential once, however many revoke at the same moment', async () => {
+  it('counts each credential once, for any number of simultaneous revocations', async () => {
     const [one, two] = [await held(ADA), await held(ADA, ['other'])];
     const calls = Array.from({ length: 12 }, () => revoke({ claims: ADA }));
     const jobs = Array.from({ length: 4 }, () => world.fulfilRevocations.execute(world.clock.now(), 5));
@@ -612,7 +611,7 @@ describe('RevokeBySubject', () => {
     expect(await statusOf(one.session)).to.deep.equal([1, 1]);
   });
 
-  it('never completes before everything is revoked, whatever is issued and revoked meanwhile', async () => {
+  it('completes only after everything is revoked, also with concurrent issuances and revocations', async () => {
     await world.offers({ id: 'shared-card', ...SHARED_CARD });
     const { session, logIn } = await shared(['shared-card']);
     const [adas, bobs] = [await logIn(ADA), await logIn(BOB)];
@@ -641,7 +640,7 @@ describe('RevokeBySubject', () => {
     expect(await statusOf(session)).to.deep.equal([1, 0, 1]);
   });
 
-  it('is done by the job where the call died, once, and for each session by itself', async () => {
+  it('is continued by the job after an interruption, once, and for each session separately', async () => {
     const [one, two] = [await held(ADA), await held(ADA, ['other'])];
     const revoking = sinon.stub(world.subjectRevoker, 'revoke').rejects(new Error('gone'));
     await endOf(revoke({ claims: ADA }).catch((error: Error) => expect(error.message).to.equal('gone')));
@@ -673,7 +672,7 @@ describe('RevokeBySubject', () => {
     expect(await statusOf(one.session)).to.deep.equal([1]);
   });
 
-  it('is not issued without the claims that identify its person', async () => {
+  it('rejects an issuance without the claims that identify its subject', async () => {
     for (const number of [null, '', ['17'], { at: 17 }, 'x'.repeat(1_001)]) {
       const claims = { name: 'Ada', number };
       expect(await endOf(held(claims)), String(number)).to.not.equal('done');
@@ -681,7 +680,7 @@ describe('RevokeBySubject', () => {
     expect(await endOf(held({ name: 'Ada' }))).to.not.equal('done');
   });
 
-  it('is configured for what has a status, by paths of its format', () => {
+  it('is configured only for credentials with a status, by paths of their format', () => {
     const parse = (changes: object) =>
       CredentialConfigurationBody.safeParse({
         ...{ id: 'card', config: { format: 'dc+sd-jwt', display: [{ name: 'Card' }] } },

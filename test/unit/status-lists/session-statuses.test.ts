@@ -78,7 +78,7 @@ describe('ListSessionStatuses', () => {
     expect((await list(held.session, { cursor: '99', sort: 'desc' })).entries).to.deep.equal(whole.toReversed());
   });
 
-  it('outlives its session', async () => {
+  it('lists entries of a removed session', async () => {
     const held = await offered();
     const listed = await issue(held, 'listed');
     await world.store.commit(ACME, { removes: held.session }, world.clock.now());
@@ -109,7 +109,7 @@ describe('ListSessionStatuses', () => {
     ],
   ];
   for (const [what, code, ask] of refusals)
-    it(`refuses ${what}: ${code}`, async () => {
+    it(`rejects ${what}: ${code}`, async () => {
       const held = await offered();
       await issue(held, 'listed');
       expect(await endOf(ask(held))).to.equal(code);
@@ -196,7 +196,7 @@ describe('RevokeSession', () => {
     expect(await revoke(held), 'revoked again').to.equal(0);
   });
 
-  it('is written to the audit log, with its actor', async () => {
+  it('writes an audit log entry with the actor', async () => {
     const held = await offered();
     await issue(held, 'listed');
     await revoke(held);
@@ -228,11 +228,11 @@ describe('RevokeSession', () => {
     ['half a character', '\ud800', false],
   ];
   for (const [what, reason, isTaken] of reasons)
-    it(`${isTaken ? 'takes' : 'takes no'} reason of ${what}`, () => {
+    it(`${isTaken ? 'accepts' : 'rejects'} a reason of ${what}`, () => {
       expect(Revocation.safeParse({ sessionId: 'x', status: 1, reason }).success).to.equal(isTaken);
     });
 
-  it('reaches what outlived its session', async () => {
+  it('changes credentials whose session was removed', async () => {
     const held = await offered();
     const listed = await issue(held, 'listed');
     await world.store.commit(ACME, { removes: held.session }, world.clock.now());
@@ -249,7 +249,7 @@ describe('RevokeSession', () => {
     expect(heard).to.deep.equal(['status-list']);
   });
 
-  it('is repeated when something is issued concurrently', async () => {
+  it('is retried when a credential is issued concurrently', async () => {
     const held = await offered();
     const first = await issue(held, 'listed');
     const commit = world.store.commit.bind(world.store);
@@ -304,7 +304,7 @@ describe('RevokeSession', () => {
     ['a suspension, which one bit cannot tell', 'invalid_input', (held) => revoke(held, { status: 2 })],
   ];
   for (const [what, code, ask] of refusals) {
-    it(`refuses ${what}, and changes nothing`, async () => {
+    it(`rejects ${what}, and changes nothing`, async () => {
       const held = await offered();
       const listed = await issue(held, 'listed');
       expect(await endOf(ask(held))).to.equal(code);
@@ -313,12 +313,12 @@ describe('RevokeSession', () => {
     });
   }
 
-  it('fails while credentials are issued again and again', async () => {
+  it('fails while credentials are issued repeatedly', async () => {
     const held = await offered();
     await issue(held, 'listed');
     const stub = sinon.stub(world.store, 'commit').resolves({ done: false, part: 'session' });
     const { code, message } = await failureOf(revoke(held));
-    expect([code, message]).to.deep.equal(['conflict', 'the session is issuing credentials at this moment; try again']);
+    expect([code, message]).to.deep.equal(['conflict', 'the session is issuing credentials; try again']);
     expect(stub.callCount).to.equal(11);
   });
 
@@ -333,7 +333,7 @@ const SECONDS = NOW.getTime() / 1000;
 const URI = 'https://provider.example/status/1';
 const status = (changes: object = {}) => ({ uri: URI, idx: 1, anchor: 'a', ...changes });
 
-describe('The status of an attestation', () => {
+describe('status of an attestation', () => {
   const list = { status_list: { idx: 4, uri: URI } };
 
   it('is in any of three properties', () => {
@@ -347,7 +347,7 @@ describe('The status of an attestation', () => {
     expect(parseAttestedStatuses({}, NOW)).to.deep.equal([]);
   });
 
-  it('names the member that is broken', () => {
+  it('names the invalid property', () => {
     const reasonOf = (payload: object) => {
       try {
         parseAttestedStatuses({ ...payload } as never, NOW);
@@ -378,13 +378,13 @@ describe('The status of an attestation', () => {
   });
 });
 
-describe('The end of credentials that follow a wallet', () => {
-  it('is the first of those that its provider names', () => {
+describe('expiry of credentials that follow a wallet', () => {
+  it('is the first expiry that its provider names', () => {
     expect(endOfStatuses([status(), status({ keptUntil: 20 }), status({ keptUntil: 10 })])).to.deep.equal(new Date(10_000));
     expect(endOfStatuses([status()])).to.equal(undefined);
   });
 
-  it('is a valid time, for any input of the provider, and never later than it', () => {
+  it('is a valid time, for any input of the provider, and never later than the input', () => {
     fc.assert(
       fc.property(fc.double({ min: SECONDS + 1, noNaN: true, noDefaultInfinity: true }), (keptUntil) => {
         const end = endOfStatuses([status({ keptUntil })]);
@@ -396,14 +396,14 @@ describe('The end of credentials that follow a wallet', () => {
     );
   });
 
-  it('exists once for each entry, with its first end', () => {
+  it('exists once for each entry, with the earliest expiry', () => {
     const all = [status({ keptUntil: 20 }), status(), status({ keptUntil: 10 }), status({ idx: 2 }), status({ anchor: 'b' })];
     expect(distinctStatuses(all)).to.have.deep.members([status({ keptUntil: 10 }), status({ idx: 2 }), status({ anchor: 'b' })]);
   });
 });
 
-describe('The revoked entries of a list', () => {
-  it('are found in their order, a few at a time, and no others', () => {
+describe('revoked entries of a list', () => {
+  it('are found in order, a few at a time, and no others', () => {
     const entries = fc.uniqueArray(fc.record({ index: fc.nat(999), status: fc.nat(3) }), { selector: ({ index }) => index });
     fc.assert(
       fc.property(fc.constantFrom(...ENTRY_BITS), entries, fc.integer({ min: 1, max: 7 }), (bits, all, limit) => {

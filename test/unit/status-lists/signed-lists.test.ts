@@ -44,8 +44,8 @@ function whyNot(work: () => unknown): string {
   }
 }
 
-describe('The entries of a status list', () => {
-  it('have a width, and a place in the list', () => {
+describe('status list entries', () => {
+  it('have a width and a position in the list', () => {
     expect([1, 2, 4, 8, 0, 3, 16, '1', undefined].map(isEntryBits)).to.deep.equal([
       ...[true, true, true, true, false, false, false, false, false],
     ]);
@@ -64,7 +64,7 @@ describe('The entries of a status list', () => {
     }
   });
 
-  it('are written and read within the list, padding left alone', () => {
+  it('are read and written within the list, without changes of the padding', () => {
     const bytes = packEntries(2, 5, [{ index: 4, status: 3 }]);
     expect([readStatus(bytes, 2, 4), readStatus(bytes, 2, 5)]).to.deep.equal([3, 0]);
     expect(() => packEntries(2, 5, [{ index: 5, status: 1 }])).to.throw(RangeError, 'index_out_of_range');
@@ -77,7 +77,7 @@ describe('The entries of a status list', () => {
     ]);
   });
 
-  it('come out of a compressed list that has its form', () => {
+  it('are decoded from a well-formed compressed list', () => {
     expect(decompressList(LST, 2)).to.deep.equal(Buffer.from([1, 2]));
     expect(whyNot(() => decompressList(LST, 3))).to.equal('bits');
     for (const lst of [5, undefined, null, `${LST}=`, [LST]]) {
@@ -88,8 +88,8 @@ describe('The entries of a status list', () => {
   });
 });
 
-describe('The reference of a credential to its status', () => {
-  it('is an index and an address, or not there', () => {
+describe('status reference of a credential', () => {
+  it('consists of an index and an address, or is absent', () => {
     expect(parseStatusReference({})).to.equal(undefined);
     expect(parseStatusReference({ status: { status_list: { idx: 0, uri: URI }, other: {} } })).to.deep.equal({ idx: 0, uri: URI });
     for (const status of [null, 'x', {}, { status_list: null }, { status_list: [] }]) {
@@ -102,12 +102,12 @@ describe('The reference of a credential to its status', () => {
   });
 });
 
-describe('The token of a status list', () => {
+describe('status list token', () => {
   const built: StatusListToBuild = { uri: URI, bits: 2, lst: LST, issuedAt: new Date(NOW.getTime() + 999), ttlSeconds: 60 };
   const claims = { sub: URI, iat: IAT, status_list: { bits: 2, lst: LST } };
   const read = (changes: object) => parseStatusListClaims({ ...claims, ...changes }, URI, NOW);
 
-  it('has its time of issuance and its lifetime', () => {
+  it('contains its time of issuance and its lifetime', () => {
     expect(statusListClaims(built)).to.deep.equal({
       ...{ sub: URI, iat: IAT, exp: IAT + 60, ttl: 60, status_list: { bits: 2, lst: LST } },
     });
@@ -115,7 +115,7 @@ describe('The token of a status list', () => {
     expect(statusListClaims({ ...built, aggregationUri }).status_list).to.have.property('aggregation_uri', aggregationUri);
   });
 
-  it('is read, with an expiry and without', () => {
+  it('is parsed, with and without an expiry', () => {
     expect(read({})).to.deep.equal({ bits: 2, lst: LST, iat: IAT });
     expect(read({ exp: IAT + 1, ttl: 5, nbf: IAT })).to.deep.equal({ bits: 2, lst: LST, iat: IAT, exp: IAT + 1, ttl: 5 });
     expect(read({ iat: IAT + 60, nbf: IAT + 60 }).iat, 'within the skew').to.equal(IAT + 60);
@@ -139,7 +139,7 @@ describe('The token of a status list', () => {
     ['lst', { status_list: { bits: 1, lst: 5 } }],
     ['lst', { status_list: { bits: 1 } }],
   ] as const) {
-    it(`is refused for its ${why}: ${JSON.stringify(changes)}`, () => {
+    it(`is rejected for its ${why}: ${JSON.stringify(changes)}`, () => {
       expect(whyNot(() => read(changes))).to.equal(why);
     });
   }
@@ -184,13 +184,13 @@ describe('The token of a status list', () => {
     expect(listIn(sealed({ ...built, aggregationUri: URI }))).to.have.members(['bits', 'lst', 'aggregation_uri']);
   });
 
-  it('is the same with the tag of a COSE_Sign1 and without', () => {
+  it('is the same with and without the tag of a COSE_Sign1', () => {
     const tagged = sealed();
     const untagged = encodeCbor((decodeCbor(tagged) as Tagged).value);
     expect(parseStatusListCwt(untagged)).to.deep.equal(parseStatusListCwt(tagged));
   });
 
-  it('may carry its certificates in either header, or none', () => {
+  it('may contain its certificates in either header, or none', () => {
     const unprotected = withHeader((map) => map.delete(33));
     expect(parseStatusListCwt(unprotected)).to.not.have.property('chain');
     const [bytes, , payload, signature] = (decodeCbor(unprotected) as Tagged).value as Cbor[];
@@ -205,8 +205,8 @@ describe('The token of a status list', () => {
     ['no type', 'typ', () => withHeader((map) => map.delete(16))],
     ['another algorithm', 'status_invalid', () => withHeader((map) => map.set(1, 5))],
     ['a payload elsewhere', 'payload', () => bent(2, null)],
-    ['a payload that is no map', 'payload', () => bent(2, encodeCbor([1]))],
-    ['a subject that is no text', 'sub', () => withClaims((map) => map.set(2, Buffer.from('x')))],
+    ['a payload that is not a map', 'payload', () => bent(2, encodeCbor([1]))],
+    ['a subject that is not a string', 'sub', () => withClaims((map) => map.set(2, Buffer.from('x')))],
     ['no list', 'status_list', () => withClaims((map) => map.delete(65533))],
     ['a list that is text', 'status_list', () => withClaims((map) => map.set(65533, 'x'))],
     [
@@ -224,7 +224,7 @@ describe('The token of a status list', () => {
         ),
     ],
     [
-      'a width that is no number',
+      'a width that is not a number',
       'bits',
       () =>
         withClaims((map) =>
@@ -239,10 +239,10 @@ describe('The token of a status list', () => {
     ],
   ];
   for (const [what, why, make] of wrong) {
-    it(`is refused in CBOR with ${what}`, () => expect(whyNot(() => parseStatusListCwt(make()))).to.contain(why));
+    it(`is rejected in CBOR with ${what}`, () => expect(whyNot(() => parseStatusListCwt(make()))).to.contain(why));
   }
 
-  it('has the same type in CBOR from every writer', () => {
+  it('has the same type in CBOR in every encoding', () => {
     expect((decodeCbor(parts()[0] as Buffer) as CborMap).get(16)).to.equal(STATUS_LIST_CWT_TYPE);
   });
 });
@@ -268,7 +268,7 @@ const signers = (chains: readonly KeyChain[], id?: string) => {
   return { preferred, accepted: [...accepted].map(String).sort() };
 };
 
-describe('The signer of the status list of a credential', () => {
+describe('status list signer of a credential', () => {
   const issuer = chain('issuer', ['signing'], 'A');
 
   it('is the default of the tenant if a key chain of the same authority can sign lists', () => {
@@ -276,7 +276,7 @@ describe('The signer of the status list of a credential', () => {
     expect(signers([issuer, lists])).to.deep.equal({ preferred: null, accepted: ['issuer', 'lists', 'null'] });
   });
 
-  it('is another one under the authority of the issuer where the default is under another', () => {
+  it('is another key chain under the authority of the issuer when the default is under another authority', () => {
     const other = chain('other', ['statusList'], 'B');
     const late = chain('late', ['statusList'], 'A');
     expect(signers([issuer, other, late])).to.deep.equal({ preferred: 'late', accepted: ['issuer', 'late'] });
@@ -297,7 +297,7 @@ describe('The signer of the status list of a credential', () => {
     expect(signers([issuer, second], 'second').preferred).to.equal('second');
   });
 
-  it('is the issuer where its certificates come from outside, though it be the default as well', () => {
+  it('is the issuer when its certificates come from an external CA, even if it is the default', () => {
     const outside = chain('outside', ['signing', 'statusList']);
     expect(signers([outside])).to.deep.equal({ preferred: 'outside', accepted: ['null', 'outside'] });
     const stranger = chain('stranger', ['statusList']);
@@ -330,7 +330,7 @@ describe('The signer of the status list of a credential', () => {
   });
 });
 
-describe('The signer of a status list', () => {
+describe('signer of a status list', () => {
   const URI = 'https://issuer.example/lists/1';
 
   const clock = new SetClock();
@@ -387,7 +387,7 @@ describe('The signer of a status list', () => {
         expect(await check([await signer()], { purpose })).to.equal('accepted');
       });
 
-      it('may be the next document signer where the trust list names a revocation service under the same anchor', async () => {
+      it('may be the next document signer when the trust list names a revocation service under the same anchor', async () => {
         const revocation = [{ certificate: root.certificate }];
         expect(await check([await signer()], { purpose, revocation })).to.equal('accepted');
         const other = [{ certificate: otherRoot.certificate }];
@@ -404,12 +404,12 @@ describe('The signer of a status list', () => {
         'with an expired certificate': async () => [await signer({ until: '2025-06-01T00:00:00Z' })],
       };
       for (const [what, chain] of Object.entries(rejected)) {
-        it(`is not one ${what}`, async () => {
+        it(`is rejected if it is ${what}`, async () => {
           expect(await check(await chain(), { purpose })).to.match(/^status_invalid/);
         });
       }
 
-      it('has a host name of the earlier one, if that has any', async () => {
+      it('must have a host name of the previous one, if that has any', async () => {
         const dns = ['issuer.example'];
         const credential = await certify({ name: 'DS 1', by: root, dns, ...DOCUMENT_SIGNER });
         const next = (names: readonly string[]) => signer({ name: 'DS 2', dns: names });
@@ -456,13 +456,13 @@ describe('AggregateStatusLists', () => {
     expect(await aggregate()).not.to.include(`${PUBLIC_URL}/acme/status-list/hidden`);
   });
 
-  it('serves suspended tenants, since their credentials live on', async () => {
+  it('serves suspended tenants, since their credentials remain valid', async () => {
     await world.change({ status: 'suspended' });
     expect((await aggregate()).length).to.be.greaterThan(0);
     await world.change({ status: 'active' });
   });
 
-  it('is not found for an unknown tenant, or if aggregation is disabled', async () => {
+  it('fails for an unknown tenant, or if aggregation is disabled', async () => {
     expect(await endOf(aggregate('nobody' as TenantId))).to.equal('not_found');
     const empty = 'empty' as TenantId;
     await world.addTenant(empty);

@@ -18,7 +18,7 @@ import { MAX_UNUSED_LISTS, StatusListCreation, StatusListUpdate } from '../../..
 import type { StatusList } from '../../../domain/status-lists/status-list.ts';
 import { ACME, type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
 
-describe('Status lists, for administrators', () => {
+describe('status lists for administrators', () => {
   let world: AdministrationWorld & { readonly statusAllocator: StatusAllocator };
   const caller = (allowed: string[] | null = null) => world.caller(['issuance:manage'], { allowedIssuanceConfigs: allowed });
   const elsewhere = () => ({ ...caller(), tenantId: 'other' as TenantId });
@@ -131,7 +131,7 @@ describe('Status lists, for administrators', () => {
     expect(await update(list.id, { credentialConfigurationId: 'card' })).to.include({ usedEntries: 1 });
   });
 
-  it('do not change to another CA when they come into use meanwhile', async () => {
+  it('do not change to another CA when they are used concurrently', async () => {
     const list = await create({ keyChainId: 'status-list' });
     const { forTenant } = world.store;
     world.store.forTenant = (async (...parameters: Parameters<typeof forTenant>) => {
@@ -169,7 +169,7 @@ describe('Status lists, for administrators', () => {
     expect(await endOf(create({ capacity: 100 })), 'one is in use now').to.equal('done');
   });
 
-  it('are seen by a restricted client when they serve all or its own', async () => {
+  it('are visible to a restricted client when they are for all configurations or an allowed one', async () => {
     const [shared, card, badge] = [
       await create(),
       await create({ credentialConfigurationId: 'card' }),
@@ -181,7 +181,7 @@ describe('Status lists, for administrators', () => {
     expect(await endOf(get(badge.id, narrow()))).to.equal('not_found');
   });
 
-  it('are those of one tenant', async () => {
+  it('are returned for their tenant only', async () => {
     const { id } = await create();
     for (const unknown of [
       () => get('nothing'),
@@ -223,7 +223,7 @@ describe('status list allocation', () => {
     );
   });
 
-  it('maps a run of counters to indices, wherever the run begins', () => {
+  it('maps a run of counters to indices, for any start of the run', () => {
     const run = fc.tuple(fc.nat(900), fc.nat(100));
     const prepared = prepareAllocation(SECRET, 1000);
     const whole = allocate(SECRET, 0, 1000, 1000);
@@ -236,7 +236,7 @@ describe('status list allocation', () => {
   });
 
   // Lists live for years; a change of the derivation would hand out the same index twice.
-  it('never changes', () => {
+  it('is deterministic', () => {
     expect(allocate(SECRET, 0, 6, 100)).to.deep.equal([19, 12, 30, 89, 27, 22]);
     expect(allocate(SECRET, 0, 6, 100_000)).to.deep.equal([36184, 35476, 14511, 48142, 84135, 70019]);
   });
@@ -252,7 +252,7 @@ describe('status list allocation', () => {
     expect(allocate(SECRET, 0, 20, 100_000)).not.to.deep.equal(allocate(SECRET, 0, 20, 100_001));
   });
 
-  it('does not let consecutive counters be neighbours', () => {
+  it('does not map consecutive counters to adjacent indices', () => {
     const indices = allocate(SECRET, 0, 100_000, 100_000);
     const steps = indices.slice(1).map((index, i) => Math.abs(index - (indices[i] ?? 0)));
     // A random permutation has two such pairs on average.
@@ -271,7 +271,7 @@ describe('status list allocation', () => {
     for (const count of buckets) expect(count).to.be.within(880, 1120);
   });
 
-  it('refuses counters outside the list, short secrets and odd capacities', () => {
+  it('rejects counters outside the list, short secrets and odd capacities', () => {
     const prepared = prepareAllocation(SECRET, 100);
     for (const counter of [-1, 100, 1.5, Number.NaN]) {
       expect(() => indexAt(prepared, counter)).to.throw(RangeError);
@@ -281,16 +281,16 @@ describe('status list allocation', () => {
       [0, -1],
       [0, 1.5],
     ] as const) {
-      expect(() => allocateFrom(prepared, first, count)).to.throw(RangeError, 'no room for the run');
+      expect(() => allocateFrom(prepared, first, count)).to.throw(RangeError, 'not enough free entries');
     }
     expect(() => prepareAllocation(SECRET.subarray(1), 100)).to.throw(RangeError);
     for (const capacity of [0, -1, 1.5, 2 ** 28]) {
-      expect(() => prepareAllocation(SECRET, capacity)).to.throw(RangeError, 'The capacity is not one');
+      expect(() => prepareAllocation(SECRET, capacity)).to.throw(RangeError, 'The capacity is not allowed');
     }
   });
 });
 
-describe('a reserve of counters', () => {
+describe('reserve of counters', () => {
   it('assigns each counter once', () => {
     const reserve = new CounterReserve(8);
     reserve.add(10, 20);
@@ -329,11 +329,11 @@ describe('a reserve of counters', () => {
       [9, 12],
       [3, 4],
     ] as const)
-      expect(() => reserve.add(first, end), `${first} to ${end}`).to.throw('kept already');
+      expect(() => reserve.add(first, end), `${first} to ${end}`).to.throw('already stored');
     expect([reserve.take(10), reserve.take(1)]).to.deep.equal([0, undefined]);
   });
 
-  it('is bounded, and forgets the shortest rest first', () => {
+  it('is limited, and drops the shortest range first', () => {
     const reserve = new CounterReserve(2);
     reserve.add(0, 5);
     reserve.add(10, 11);

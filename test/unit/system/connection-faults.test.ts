@@ -6,7 +6,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 
 const failure = (code: string) => Object.assign(new Error(`10.1.2.3 internal.example secret ${code}`), { code });
 
-describe('The reason of a call without a response', () => {
+describe('reason of a call without a response', () => {
   const cases: readonly [string, string][] = [
     ['CERT_HAS_EXPIRED', 'TLS: the certificate of the server has expired'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'TLS: the certificate of the server is for another host name'],
@@ -38,7 +38,7 @@ describe('The reason of a call without a response', () => {
 const fault = (code: string | undefined, message = 'a driver speaks') =>
   Object.assign(new Error(message), code === undefined ? {} : { code });
 
-describe('A fault of a driver', () => {
+describe('database driver error', () => {
   const told: Readonly<Record<string, readonly string[]>> = {
     'the database cannot be written': ['SQLITE_FULL', 'SQLITE_BUSY', 'SQLITE_READONLY_DBMOVED', '53100'],
     'the database cannot be reached': [
@@ -63,7 +63,7 @@ describe('A fault of a driver', () => {
       expect(toStoreError(fault(undefined, message))).to.be.instanceOf(StoreUnavailableError);
   });
 
-  it('of any other kind is unchanged, and so is a value that is no fault', () => {
+  it('of any other kind is unchanged, like a value that is not an error', () => {
     const others = [fault('23505'), fault('40001'), fault('SQLITE_CONSTRAINT'), fault('42601'), 'text'];
     for (const error of [...others, new Failure('conflict')]) expect(toStoreError(error)).to.equal(error);
   });

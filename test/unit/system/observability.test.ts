@@ -10,7 +10,7 @@ const REQUESTS = 2_000;
 /** By which a sampler that looks at ids keeps every trace, and none. */
 const CHOSEN = ['00000000000000000000000000000001', 'ffffffffffffffffffffffff00000000'];
 
-describe('The part of traces that is kept', () => {
+describe('trace sampling', () => {
   const keptOf = (sampler: TraceIdRatioBasedSampler | OwnSampler, traceId: string) => {
     const provider = new TracerProvider({ sampler });
     const traces = new OtelTraces(provider.getTracer('test'));
@@ -28,14 +28,14 @@ describe('The part of traces that is kept', () => {
     for (const traceId of CHOSEN) expect(keptOf(new OwnSampler(0.1), traceId), traceId).to.be.within(0.05, 0.15);
   });
 
-  it('is all or nothing if configured', () => {
+  it('keeps all or no traces if configured', () => {
     for (const traceId of CHOSEN) {
       expect(keptOf(new OwnSampler(1), traceId)).to.equal(1);
       expect(keptOf(new OwnSampler(0), traceId)).to.equal(0);
     }
   });
 
-  it('would be for them by the sampler that comes with OpenTelemetry', () => {
+  it('could be chosen by callers with the sampler of OpenTelemetry', () => {
     expect(keptOf(new TraceIdRatioBasedSampler(0.1), CHOSEN[0] as string)).to.equal(1);
   });
 });
@@ -43,7 +43,7 @@ describe('The part of traces that is kept', () => {
 /** What Linux writes to a pipe in one piece (pipe(7), PIPE_BUF). */
 const ONE_PIECE = 4096;
 
-describe('the log of a process that shares its output with others', () => {
+describe('log of a process that shares its output with others', () => {
   it('is written in blocks of complete lines', async () => {
     const blocks: string[] = [];
     const write = sinon.stub(fs, 'write').callsFake(((_: number, text: Buffer, ...rest: unknown[]) => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { progressOf } from '../../../bootstrap/commands/reseal.ts';
 
-describe('Progress of npm run reseal', () => {
+describe('progress of npm run reseal', () => {
   const cases: readonly (readonly [done: number, pending: number, told: string])[] = [
     [0, 3, '0 of 3 resealed'],
     [1, 3, '1 of 3 resealed'],
@@ -11,7 +11,7 @@ describe('Progress of npm run reseal', () => {
     [5, 3, '5 resealed'],
   ];
   for (const [done, pending, told] of cases)
-    it(`is "${told}" of ${done} where ${pending} were counted`, () => {
+    it(`is "${told}" for ${done} of ${pending} counted rows`, () => {
       expect(progressOf(done, pending)).to.equal(told);
     });
 });

@@ -20,7 +20,7 @@ function machine() {
   };
 }
 
-describe('The time of a database of one process', () => {
+describe('time of a database with one process', () => {
   const begin = (stored?: number) => {
     const { clocks, passes, isSet } = machine();
     const time = new SteadyTime(stored, clocks);
@@ -34,14 +34,14 @@ describe('The time of a database of one process', () => {
     return { time, passes, isSet, reading, minutes };
   };
 
-  it('advances with the time of day', () => {
+  it('advances with the system clock', () => {
     const { minutes, isSet, reading } = begin();
     expect(minutes(3)).to.deep.equal([1, 2, 3]);
     isSet(3_000);
     expect(reading()).to.equal(3.05);
   });
 
-  it('does not go back when the time of day is put back a little', () => {
+  it('does not go back when the system clock is set back a little', () => {
     const { time, isSet, passes } = begin();
     isSet(-3_000);
     expect([time.now(), time.now()]).to.deep.equal([START - 3_000, START - 3_000]);
@@ -55,7 +55,7 @@ describe('The time of a database of one process', () => {
 
   for (const hours of [3, -3]) {
     const way = hours > 0 ? 'ahead' : 'behind';
-    it(`does not follow a time of day that is ${way} for some minutes`, () => {
+    it(`ignores a system clock that is ${way} for some minutes`, () => {
       const { isSet, minutes } = begin();
       isSet(hours * HOUR);
       expect(minutes(14).at(-1)).to.equal(14);
@@ -65,7 +65,7 @@ describe('The time of a database of one process', () => {
       expect(minutes(14).at(-1), 'the second time').to.equal(58);
     });
 
-    it(`believes a time of day that has been ${way} for a quarter of an hour`, () => {
+    it(`follows a system clock that has been ${way} for a quarter of an hour`, () => {
       const { isSet, minutes } = begin();
       isSet(hours * HOUR);
       expect(minutes(15).at(-1)).to.equal(15);
@@ -73,7 +73,7 @@ describe('The time of a database of one process', () => {
     });
   }
 
-  it('follows no time of day that jumps again and again', () => {
+  it('ignores a system clock that jumps repeatedly', () => {
     const { isSet, minutes } = begin();
     for (let n = 1; n <= 10; n++) {
       isSet(HOUR);
@@ -81,7 +81,7 @@ describe('The time of a database of one process', () => {
     }
   });
 
-  it('starts from the stored time, until the time of day was consistent for a quarter of an hour', () => {
+  it('starts from the stored time, until the system clock was consistent for a quarter of an hour', () => {
     for (const [stored, hours] of [
       [START - 5 * HOUR, -5],
       [START + 5 * HOUR, 5],
@@ -113,7 +113,7 @@ describe('The time of a database of one process', () => {
     expect(fresh.time.isCatchingUp).to.equal(false);
   });
 
-  it('uses the time of day immediately after a short pause', () => {
+  it('uses the system clock immediately after a short pause', () => {
     const { reading } = begin(START - 4_000);
     expect(reading()).to.equal(0);
   });

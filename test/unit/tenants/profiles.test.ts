@@ -62,19 +62,19 @@ const PRESENTATION = { id: 'age', dcql_query: { credentials: [QUERY] }, redirect
 
 const members = (findings: readonly Finding[]) => findings.map(({ member }) => member);
 
-describe('Warnings about a configuration', () => {
+describe('configuration warnings', () => {
   const refused = (findings: readonly Finding[]) => members(findings.filter(({ refusedBy = [] }) => refusedBy.includes('haip')));
 
   const ofIssuance = (changes: object, profile: Profile | null = null) =>
     findIssuanceProblems(IssuanceConfigurationBody.parse({ ...ISSUANCE, ...changes }), profile);
   const ISSUANCES: [string, object, string, { haip: boolean }][] = [
     ['wallets without an attestation', { walletAttestationRequired: false }, 'walletAttestationRequired', { haip: true }],
-    ['nobody who may attest', { walletClients: [] }, 'walletProviderTrustLists', { haip: false }],
+    ['no trusted wallet provider', { walletClients: [] }, 'walletProviderTrustLists', { haip: false }],
     ['bearer tokens', { dPopRequired: false }, 'dPopRequired', { haip: true }],
     ['proofs without nonces', { dPopNonce: 'off' }, 'dPopNonce', { haip: true }],
     ['nonces that wallets may leave out', { dPopNonce: 'optional' }, 'dPopNonce', { haip: true }],
     ['proofs of wallet attestations without challenges', { attestationChallenge: 'optional' }, 'attestationChallenge', { haip: true }],
-    ['servers of others', { authServers: ['https://as.example'] }, 'authServers', { haip: false }],
+    ['external servers', { authServers: ['https://as.example'] }, 'authServers', { haip: false }],
     [
       'bearer tokens of the chained server',
       { chainedAs: { requireDPoP: false, upstream: { issuer: 'https://login.example', clientId: 'c' } } },
@@ -132,7 +132,7 @@ describe('Warnings about a configuration', () => {
     findCredentialProblems(CredentialConfigurationBody.parse(body), profile);
   const CREDENTIALS: [string, object, string][] = [
     ['unbound', { keyBinding: false, keyAttestationsRequired: null, credentialReusePolicy: null }, 'keyBinding'],
-    ['presented how often anybody likes', { credentialReusePolicy: null }, 'credentialReusePolicy'],
+    ['presented any number of times', { credentialReusePolicy: null }, 'credentialReusePolicy'],
     ['without key attestations', { keyAttestationsRequired: null }, 'keyAttestationsRequired'],
     ['without a word on key attestations', { keyAttestationsRequired: undefined }, 'keyAttestationsRequired'],
     ['without a name', { config: { format: 'dc+sd-jwt' } }, 'config.display'],
@@ -197,7 +197,7 @@ describe('Warnings about a configuration', () => {
   const ofPresentation = (changes: object, profile: Profile | null = null) =>
     findPresentationProblems(PresentationConfigurationBody.parse({ ...PRESENTATION, ...changes }), profile);
   const waiving = { credentials: [{ ...QUERY, require_cryptographic_holder_binding: false }] };
-  describe('A key identifier of a trusted authority', () => {
+  describe('for a key identifier of a trusted authority', () => {
     const membersOf = async (value: (base64url: string) => string, others: object[] = []) => {
       const root = await certify({ name: 'Root', ca: true });
       const read = parseCertificate(Buffer.from(root.certificate, 'base64'));
@@ -212,13 +212,13 @@ describe('Warnings about a configuration', () => {
     const WARNING = ['dcql_query.credentials.0.trusted_authorities.0'];
     const asHex = (text: string) => Buffer.from(text, 'base64url').toString('hex');
 
-    it('is accepted without a warning if an anchor has it', async () => {
+    it('are absent if an anchor has it', async () => {
       expect(await membersOf((text) => text)).to.deep.equal([]);
     });
-    it('is warned of if no anchor has it', async () => {
+    it('are present if no anchor has it', async () => {
       expect(await membersOf(() => Buffer.alloc(20, 9).toString('base64url'))).to.deep.equal(WARNING);
     });
-    it('is warned of in hexadecimal, also if anchors come from a key chain', async () => {
+    it('are present in hexadecimal, also if anchors come from a key chain', async () => {
       expect(await membersOf(asHex)).to.deep.equal(WARNING);
       expect(await membersOf(asHex, [{ keyChainId: 'signing' }])).to.deep.equal(WARNING);
     });
@@ -270,7 +270,7 @@ describe('Warnings about a configuration', () => {
     });
   }
 
-  it('of a request: unsigned, for HAIP, and with a link that is too long for a QR code, for everybody', () => {
+  it('of a request: unsigned for HAIP, and for all tenants a link that is too long for a QR code', () => {
     const findings = ofPresentation({ clientIdPrefix: 'redirect_uri' });
     expect(members(findings)).to.deep.equal(['clientIdPrefix', 'clientIdPrefix']);
     expect(refused(findings)).to.deep.equal(['clientIdPrefix']);
@@ -291,7 +291,7 @@ describe('Warnings about a configuration', () => {
     expect(ofPresentation({ transaction_data })).to.deep.equal([]);
   });
 
-  it('of a request: an issuer that is trusted by its own certificate, and not one by its authority', async () => {
+  it('of a request: an issuer that is trusted by its own certificate, but not one by its authority', async () => {
     expect(ofPresentation({})).to.deep.equal([]);
     const root = await certify({ name: 'Root', ca: true });
     const leaf = await certify({ name: 'Leaf', by: root });
@@ -302,7 +302,7 @@ describe('Warnings about a configuration', () => {
     expect(refused(ofPresentation({ trustAnchors: pins }))).to.deep.equal(['trustAnchors.1.certificate']);
   });
 
-  it('of status lists: those believed for long, and those that few share', () => {
+  it('of status lists: those with a long cache time, and those with few entries', () => {
     const of = (statusListConfig: Parameters<typeof findStatusListProblems>[0]['statusListConfig']) =>
       members(findStatusListProblems({ statusListConfig }));
     expect(of(null)).to.deep.equal([]);
@@ -321,11 +321,11 @@ const OTHER = { format: 'other', data: { a: 1 } };
 const CERTIFIED = { format: 'registration_cert', data: { a: 1 } };
 const UNBOUND = { keyBinding: false, credentialReusePolicy: null };
 
-describe('The profile of the European wallet', () => {
+describe('profile of the European wallet', () => {
   /** Members that a profile refuses, with the rules. */
   const refused = (findings: readonly Finding[], profile: Profile) => profileViolations(findings, profile).map(({ path }) => path);
 
-  it('has all rules of HAIP, and not the other way round', () => {
+  it('includes all rules of HAIP, and HAIP does not include its rules', () => {
     expect([includesProfile('eu', 'haip'), includesProfile('eu', 'eu'), includesProfile('haip', 'haip')]).to.deep.equal([true, true, true]);
     expect([includesProfile('haip', 'eu'), includesProfile(null, 'haip'), includesProfile(null, 'eu')]).to.deep.equal([
       false,
@@ -336,14 +336,14 @@ describe('The profile of the European wallet', () => {
     expect(refused(findIssuanceProblems(issuance, 'eu'), 'eu')).to.deep.equal(['dPopRequired']);
   });
 
-  it('names the rule, the member and what to change', () => {
+  it('names the rule, the property and the remedy', () => {
     const issuance = IssuanceConfigurationBody.parse({ display, algorithms: ['ES256', 'EdDSA'] });
     const [fault] = profileViolations(findIssuanceProblems(issuance, 'eu'), 'eu');
     expect(fault).to.deep.equal({
       path: 'algorithms',
       message:
-        'profile eu (ARF 3.0 OIA_03 and WUA_04, ECCG Agreed Cryptographic Mechanisms 2): signatures count by EdDSA, ' +
-        'which is not agreed to; leave EdDSA out',
+        'profile eu (ARF 3.0 OIA_03 and WUA_04, ECCG Agreed Cryptographic Mechanisms 2): signatures by EdDSA are accepted, ' +
+        'which is not an agreed algorithm; remove EdDSA',
     });
   });
 
@@ -358,7 +358,7 @@ describe('The profile of the European wallet', () => {
     ['registered wallets under HAIP alone', { walletClients: [{ client_id: 'w', jwks: { keys: [newKey().jwk] } }] }, [], 'haip'],
   ];
   for (const [what, changes, members, profile] of issuances) {
-    it(`${members.length === 0 ? 'allows' : 'refuses'} ${what}`, () => {
+    it(`${members.length === 0 ? 'allows' : 'rejects'} ${what}`, () => {
       const body = { display, walletProviderTrustLists: LISTS, registrationCert: CERTIFICATE, ...changes };
       const issuance = IssuanceConfigurationBody.parse(body);
       expect(refused(findIssuanceProblems(issuance, profile), profile)).to.deep.equal(members);
@@ -421,7 +421,7 @@ describe('The profile of the European wallet', () => {
     expect(refused(findCredentialProblems(credential(UNBOUND), 'eu'), 'eu')).to.deep.equal([]);
   });
 
-  it('has keys sign by agreed algorithms', () => {
+  it('requires agreed algorithms for keys', () => {
     const chain = aKeyChain('acme' as never, 'one');
     const { handle } = chain.active.key;
     const signing = (algorithm: string) =>
@@ -431,7 +431,7 @@ describe('The profile of the European wallet', () => {
     expect(refused(findKeyChainProblems(signing('ES384'), 'eu'), 'eu')).to.not.include('algorithm');
   });
 
-  it('has requests say what was registered', () => {
+  it('requires the registered values in requests', () => {
     const query = { credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } }] };
     const of = (registrationCert: unknown, profile: Profile) => {
       const body = PresentationConfigurationBody.parse({ id: 'age', dcql_query: query, registrationCert });
@@ -446,7 +446,7 @@ describe('The profile of the European wallet', () => {
     expect(refused(findPresentationProblems(twice, 'haip'), 'haip')).to.deep.equal([]);
   });
 
-  it('trusts authorities, and no pinned certificate', async () => {
+  it('allows authorities as anchors, and no pinned certificate', async () => {
     const authority = pem(await certify({ name: 'Root', ca: true }));
     const of = (pin: boolean) => {
       const trustAnchors = [{ certificate: authority, ...(pin && { pin }) }];

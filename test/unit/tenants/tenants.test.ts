@@ -72,7 +72,7 @@ describe('Tenants', () => {
     expect(reset.tenant).to.include({ sessionConfig: null, status: 'suspended' });
   });
 
-  it('get an administrator by a change of roles, and then change its roles', async () => {
+  it('get an administrator by a change of roles, and then change the roles of the administrator', async () => {
     await world.createTenant();
     const update = new UpdateTenant(world);
     const made = await update.execute(ROOT, ACME, { roles: ['issuance:offer'] });
@@ -94,7 +94,7 @@ describe('Tenants', () => {
     expect(tenant.statusListConfig).to.deep.equal({ bits: 2, immediateUpdate: true });
   });
 
-  it('keep no trace of defaults', () => {
+  it('store no default values', () => {
     expect(mergeSettings({ a: 1, b: 2 }, undefined)).to.deep.equal({ a: 1, b: 2 });
     expect(mergeSettings({ a: 1 }, { a: null })).to.equal(null);
     expect(mergeSettings<{ a?: number; b?: number }>({ a: 1 }, { b: 3 })).to.deep.equal({ a: 1, b: 3 });
@@ -102,7 +102,7 @@ describe('Tenants', () => {
   });
 });
 
-describe('The list of tenants', () => {
+describe('tenant list', () => {
   let world: AdministrationWorld;
   const create = (wanted: object) => new CreateTenant(world).execute(ROOT, TenantCreation.parse({ name: 'Somebody', ...wanted }));
   const get = (id: string) => new GetTenant(world).execute(ROOT, id as TenantId);
@@ -121,14 +121,14 @@ describe('The list of tenants', () => {
     expect(await list()).to.deep.equal([['aardvark', 'aardvark-admin'], ['acme'], ['zebra']]);
   });
 
-  it('returns each as it was created', async () => {
+  it('returns each tenant as it was created', async () => {
     const wanted = { id: 'beta', name: 'Beta', sessionConfig: { ttlSeconds: 100 }, statusListConfig: { bits: 2 } };
     const { tenant } = await create(wanted);
     expect(tenant).to.deep.include({ ...wanted, description: null, status: 'active' });
     expect(await get('beta')).to.deep.equal({ tenant, clients: [] });
   });
 
-  it('names a removed tenant apart until its data is removed', async () => {
+  it('marks a removed tenant until its data is removed', async () => {
     await create({ id: 'beta' });
     await world.store.forService(({ tenants }) => tenants.remove('beta' as TenantId), { by: 'system' });
     const removals = async () => (await new ListTenantRemovals(world).execute()).map(({ tenantId }) => tenantId);
@@ -164,7 +164,7 @@ describe('The list of tenants', () => {
     expect(await list()).to.deep.equal([['acme'], ['beta']]);
   });
 
-  it('loses one also when its remains cannot be removed now', async () => {
+  it('omits a removed tenant also when its data cannot be deleted yet', async () => {
     const { maintenance } = world.store;
     Object.assign(maintenance, { removeRemainingRows: () => Promise.reject(new Error('locked')) });
     expect(await endOf(remove('acme'))).to.equal('done');
@@ -172,16 +172,16 @@ describe('The list of tenants', () => {
   });
 
   const refusals: [string, () => Promise<unknown>, string][] = [
-    ['a look at nobody', () => get('nobody'), 'not_found'],
+    ['a read of an unknown tenant', () => get('nobody'), 'not_found'],
     ['a tenant whose id is taken', () => create({ id: 'acme' }), 'conflict'],
     ['an administrator who manages tenants', () => create({ id: 'beta', roles: ['tenants:manage'] }), 'invalid_input roles'],
-    ['a change of nobody', () => update('nobody', { name: 'X' }), 'not_found'],
-    ['an administrator for nobody', () => update('nobody', { roles: ['clients:manage'] }), 'not_found'],
+    ['a change of an unknown tenant', () => update('nobody', { name: 'X' }), 'not_found'],
+    ['an administrator for an unknown tenant', () => update('nobody', { roles: ['clients:manage'] }), 'not_found'],
     ['a change to an administrator who manages tenants', () => update('acme', { roles: ['tenants:manage'] }), 'invalid_input roles'],
-    ['the removal of nobody', () => remove('nobody'), 'not_found'],
+    ['the removal of an unknown tenant', () => remove('nobody'), 'not_found'],
   ];
   for (const [what, attempt, end] of refusals) {
-    it(`refuses ${what}: ${end}`, async () => {
+    it(`rejects ${what}: ${end}`, async () => {
       const before = await new ListTenants(world).execute();
       expect(await endOf(attempt())).to.equal(end);
       expect(await new ListTenants(world).execute()).to.deep.equal(before);
@@ -211,19 +211,19 @@ describe('The list of tenants', () => {
     ['status lists of a moment', { statusListConfig: { ttl: 59 } }, 'statusListConfig.ttl'],
   ];
   for (const [what, change, path] of invalid) {
-    it(`rejects one with ${what}`, async () => {
+    it(`rejects a tenant with ${what}`, async () => {
       const wanted = async () => new CreateTenant(world).execute(ROOT, parseInput(TenantCreation, { id: 'fine', name: 'Fine', ...change }));
       expect(await endOf(wanted())).to.equal(`invalid_input ${path}`);
       expect(await list()).to.deep.equal([['acme']]);
     });
   }
 
-  describe('as a tenant sees itself', () => {
+  describe('for a tenant that reads itself', () => {
     const caller = () => world.caller(['issuance:manage']);
     const own = () => new GetTenantSettings({}).execute(caller());
     const change = (wanted: object) => new UpdateTenantSettings(world).execute(caller(), wanted);
 
-    it('has its settings, field by field, until they are reset', async () => {
+    it('returns its settings, field by field, until they are reset', async () => {
       expect(await own()).to.include({ id: 'acme', sessionConfig: null, statusListConfig: null });
       await change({ sessionConfig: { ttlSeconds: 100 }, statusListConfig: { bits: 2, ttl: 90 } });
       await change({ statusListConfig: { bits: null } });
@@ -250,7 +250,7 @@ describe('The list of tenants', () => {
 
 const HOUR_MS = 3_600_000;
 
-describe('Tenants after their end', () => {
+describe('tenants after their expiry', () => {
   let world: World;
   const inHours = (hours: number) => new Date(world.clock.now().getTime() + hours * HOUR_MS).toISOString();
   const run = (now = world.clock.now()) => new RemoveEndedTenants(world).execute(now, 100);
@@ -261,7 +261,7 @@ describe('Tenants after their end', () => {
     await world.createTenant({ endsAt: inHours(1) });
   });
 
-  it('are removed, once, and everybody hears of it', async () => {
+  it('are removed once, and every process is notified', async () => {
     const heard: WakeUp[] = [];
     world.eventBus.subscribe((event) => heard.push(event));
     world.clock.forward(HOUR_MS);
@@ -271,7 +271,7 @@ describe('Tenants after their end', () => {
     expect(heard.filter(({ type }) => type === 'tenant')).to.deep.equal([{ type: 'tenant', tenantId: ACME }]);
   });
 
-  it('remain until then, and while one of two clocks is behind', async () => {
+  it('are kept until then, and while one of two clocks is behind', async () => {
     expect((await run()).removed).to.equal(0);
     // The clock of the database is ahead.
     expect((await run(new Date(inHours(2)))).removed).to.equal(0);

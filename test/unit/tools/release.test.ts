@@ -20,7 +20,7 @@ const CHANGELOG = `# Changelog
 - The first release.
 `;
 
-describe('the release command', () => {
+describe('release command', () => {
   for (const version of ['0.1.1', '0.2.0', '1.0.0', '0.10.0'])
     it(`accepts ${version} after 0.1.0`, () => assertNextVersion(version, '0.1.0'));
 

@@ -65,7 +65,7 @@ describe('attempt', () => {
     expect(runs).to.deep.equal([]);
   });
 
-  it('pays for a refusal by the present configuration with one read', async () => {
+  it('needs one read for a rejection by the present configuration', async () => {
     const read = reads();
     expect(await endOf(run(refuse))).to.equal('forbidden');
     expect([runs, read.callCount]).to.deep.equal([['memory'], 1]);
@@ -87,13 +87,13 @@ describe('attempt', () => {
     expect(runs).to.deep.equal(['memory', 'stored']);
   });
 
-  it('works no third time', async () => {
+  it('never runs a third time', async () => {
     await change();
     expect(await endOf(run(refuse))).to.equal('forbidden');
     expect(runs).to.deep.equal(['memory', 'stored']);
   });
 
-  it('commits if nothing that was read has changed, and claims nothing otherwise', async () => {
+  it('commits if no data that was read has changed, and consumes nothing otherwise', async () => {
     const [one, two] = [await anOffer(world), await anOffer(world)];
     await change();
     await run((known) => known.commit({ session: fetched(one.session) }));
@@ -124,7 +124,7 @@ describe('attempt', () => {
     expect(runs).to.deep.equal(['memory', 'stored']);
   });
 
-  it('ends for a tenant that another process suspended', async () => {
+  it('fails for a tenant that another process suspended', async () => {
     const { session } = await anOffer(world);
     await world.change({ status: 'suspended' });
     expect(await endOf(run((known) => known.commit({ session: fetched(session) })))).to.equal('not_found');
@@ -182,7 +182,7 @@ describe('attempt', () => {
     expect(runs).to.deep.equal(['memory']);
   });
 
-  it('records what is under way also for a tenant that was suspended after the first commit', async () => {
+  it('records the work in progress also for a tenant that was suspended after the first commit', async () => {
     const { session } = await anOffer(world);
     await run(async (known) => {
       await known.commit({ session: fetched(session) });
@@ -203,7 +203,7 @@ describe('attempt', () => {
     expect(await Promise.all(ends)).to.deep.equal(['invalid_nonce', 'gone']);
   });
 
-  it('hides a rejection of cached data, and runs once more', async () => {
+  it('hides a rejection by cached data, and runs once more', async () => {
     const { session } = await anOffer(world);
     await world.store.commit(ACME, { session: fetched(session) }, world.clock.now());
     const told: boolean[] = [];
@@ -229,7 +229,7 @@ describe('attempt', () => {
   });
 });
 
-describe('The cache after an attempt', () => {
+describe('cache after an attempt', () => {
   let world: WalletWorld;
 
   before(async () => {
@@ -241,20 +241,20 @@ describe('The cache after an attempt', () => {
   const run = <T>(work: (known: TenantTransaction) => Promise<T>) => attempt(world, ACME, work);
   const aUse = (): ConsumedValue => ({ kind: 'c_nonce', hash: world.random.token(), expiresAt: new Date(world.clock.time + 60_000) });
   const remembered = ({ publicId }: Session) => world.tenantConfigurations.sessionCache.session(ACME, publicId);
-  it('is the session that was opened, at no other tenant', async () => {
+  it('contains the created session, for its tenant only', async () => {
     const { session } = await anOffer(world);
     expect(remembered(session)).to.deep.equal(session);
     const other = 'nobody' as TenantId;
     expect(world.tenantConfigurations.sessionCache.session(other, session.publicId)).to.equal(undefined);
   });
 
-  it('follows the status that a commit gives', async () => {
+  it('contains the status of the commit', async () => {
     const { session } = await anOffer(world);
     await run((known) => known.commit({ session: fetched(session) }));
     expect(remembered(session)).to.deep.include({ status: 'fetched', version: 2 });
   });
 
-  it('is not a session to which more has happened than its status', async () => {
+  it('does not contain a session with other changes than its status', async () => {
     const { session } = await anOffer(world);
     // Another process has noted what a backend was told.
     const outcome = { deliveries: [] } as unknown as SessionOutcome;
@@ -265,7 +265,7 @@ describe('The cache after an attempt', () => {
     expect([kept, status]).to.deep.equal([outcome, 'fetched']);
   });
 
-  it('is the grant of an offer, until it is redeemed', async () => {
+  it('contains the grant of an offer, until it is redeemed', async () => {
     const { code } = await anOffer(world);
     const grant = () => world.tenantConfigurations.sessionCache.grant(ACME, hashCode(code));
     expect(grant()).to.deep.include({ kind: 'pre_authorized_code', consumedAt: null });
@@ -273,7 +273,7 @@ describe('The cache after an attempt', () => {
     expect(grant()).to.equal(undefined);
   });
 
-  it('ends with its answer', async () => {
+  it('loses a session at its end', async () => {
     const { session } = await anOffer(world);
     await run((known) => known.commit({ session: acceptAndEnd(session, 'complete', {}) }));
     expect(remembered(session)).to.equal(undefined);
@@ -300,7 +300,7 @@ describe('The cache after an attempt', () => {
     ],
   ];
   for (const [what, end, meet] of refused) {
-    it(`ends with a refusal for ${what}`, async () => {
+    it(`loses the session after a rejection for ${what}`, async () => {
       const { session } = await anOffer(world);
       const { uses = [] } = (await meet(session)) as { uses?: ConsumedValue[] };
       const refusals = { uses: () => new Failure('invalid_nonce'), session: () => new Failure('gone') };
@@ -321,7 +321,7 @@ describe('The cache after an attempt', () => {
     expect([refused.done, remembered(twin)]).to.deep.equal([false, undefined]);
   });
 
-  it('notifies the watchers of a session whose status changed', async () => {
+  it('notifies the streams of a session whose status changed', async () => {
     const { session } = await anOffer(world);
     const heard: WakeUp[] = [];
     world.eventBus.subscribe((wakeUp) => heard.push(wakeUp));
@@ -351,7 +351,7 @@ describe('The cache after an attempt', () => {
     });
   });
 
-  describe('a client whose tenant', () => {
+  describe('for a client whose tenant', () => {
     const aim = async (own: WalletWorld) => {
       const caller = rememberedCaller(await own.caller());
       const { session } = await anOffer(own);
@@ -360,14 +360,14 @@ describe('The cache after an attempt', () => {
       return async () => [await endOf(attemptFor(own, caller, commit)), await endOf(attemptFor(own, caller, read))];
     };
 
-    it('was suspended by another process is rejected', async () => {
+    it('was suspended by another process, is rejected', async () => {
       const own = await WalletWorld.open();
       const ends = await aim(own);
       await own.change({ status: 'suspended' });
       expect(await ends()).to.deep.equal(['forbidden', 'forbidden']);
     });
 
-    it('was removed by another process does not exist any more', async () => {
+    it('was removed by another process, is not found', async () => {
       const own = await WalletWorld.open();
       const ends = await aim(own);
       await own.store.forService(({ tenants }) => tenants.remove(ACME), { by: 'system' });
@@ -376,7 +376,7 @@ describe('The cache after an attempt', () => {
   });
 
   describe('assertCurrent', () => {
-    it('is valid for the current configuration only, and requires a retry otherwise', async () => {
+    it('accepts only the current configuration, and requires a retry otherwise', async () => {
       const { tenant: configured } = await world.caller();
       await assertCurrent(world.store, configured);
       await world.issues();
@@ -384,7 +384,7 @@ describe('The cache after an attempt', () => {
       expect([code, details.retryAfterSeconds]).to.deep.equal(['unavailable', 1]);
     });
 
-    it('is rejected for a suspended tenant', async () => {
+    it('rejects a suspended tenant', async () => {
       await world.change({ status: 'suspended' });
       const { tenant: configured } = await world.caller();
       expect(await endOf(assertCurrent(world.store, configured))).to.equal('unavailable');

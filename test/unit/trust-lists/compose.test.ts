@@ -88,7 +88,7 @@ function refusalOf(work: () => unknown): string | undefined {
   }
 }
 
-describe('A published trust list', () => {
+describe('published trust list', () => {
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
     [leaf, older, external] = [
@@ -186,7 +186,7 @@ describe('A published trust list', () => {
       expect(certificatesIn(services[0])).to.deep.equal([external.certificate]);
     });
 
-    it('what our own reader understands', () => {
+    it('content that the reader of this service parses', () => {
       const list = parseTrustList(compose([internal(), foreign({ info: { name: 'B', country: 'FR' } })]), NOW);
       expect(list).to.deep.include({
         sequenceNumber: 7,
@@ -201,7 +201,7 @@ describe('A published trust list', () => {
     });
   });
 
-  describe('of a European kind', () => {
+  describe('of a European type', () => {
     for (const [kind, service, provider, approach, rules] of [
       ['EUPIDProvidersList', 'PID', 'PIDProvider', 'PIDProvidersList', 'PIDProviders'],
       ['EUWalletProvidersList', 'WalletSolution', 'WalletProvider', 'WalletProvidersList', 'WalletProvidersList'],
@@ -209,7 +209,7 @@ describe('A published trust list', () => {
       ['EUWRPRCProvidersList', 'WRPRC', 'WRPRCProvider', 'WRPRCrovidersList', 'WRPRCProvidersList'],
       ['EUPubEAAProvidersList', 'PubEAA', 'PubEAAProvider', 'PubEAAProvidersList', 'PubEAAProvidersList'],
     ] as const) {
-      it(`${kind} has services and rules of its own`, () => {
+      it(`${kind} has its own services and rules`, () => {
         const info = { name: 'Acme', country: 'DE' };
         const document = compose([internal({ info })], { LoTEType: `${ETSI}/LoTEType/${kind}` });
         expect(schemeIn(document)).to.deep.include({
@@ -238,7 +238,7 @@ describe('A published trust list', () => {
   describe('cannot be configured', () => {
     const scheme = (members: object) => ({ entities: [], data: { LoTE: { ListAndSchemeInformation: members } } });
 
-    it('with what the service writes itself', () => {
+    it('with properties that the service writes itself', () => {
       for (const [member, value] of Object.entries({
         LoTEVersionIdentifier: 1,
         LoTESequenceNumber: 900,
@@ -253,7 +253,7 @@ describe('A published trust list', () => {
       expect(fault).to.equal('data.LoTE: TrustedEntitiesList is written by the service and cannot be set');
     });
 
-    it('with anything that would be passed over', () => {
+    it('with any property that would be ignored', () => {
       for (const body of [
         scheme({ SchemeExtensions: [] }),
         scheme({ PointersToOtherLoTE: [] }),
@@ -309,7 +309,7 @@ describe('A published trust list', () => {
     });
   });
 
-  it('reads the notices of earlier releases as their text', () => {
+  it('returns the notices of earlier releases as text', () => {
     const older = { LoTELegalNotice: { lang: 'en', value: 'As is.' } };
     const policy = { LoTEPolicy: { lang: 'en', uriValue: 'https://acme.example/policy' } };
     const noticesOf = (data: TrustListData | null | undefined) => data?.LoTE?.ListAndSchemeInformation?.PolicyOrLegalNotice;
@@ -341,22 +341,22 @@ describe('A published trust list', () => {
         pem(external).replaceAll('CERTIFICATE', 'PUBLIC KEY'),
         '-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----',
       ]) {
-        expect(check(foreign({ issuerCertPem: text })), text).to.match(/^entities\.0\.issuerCertPem: Give one/);
+        expect(check(foreign({ issuerCertPem: text })), text).to.match(/^entities\.0\.issuerCertPem: Send one/);
       }
     });
 
-    it('by several certificates that are no chain', () => {
+    it('with several certificates that are no chain', () => {
       expect(check(foreign({ issuerCertPem: pem(external) + pem(root) }))).to.equal(undefined);
       for (const text of [pem(external) + pem(leaf), pem(root) + pem(external)]) {
-        expect(check(foreign({ issuerCertPem: text }))).to.match(/issued by the one after it/);
+        expect(check(foreign({ issuerCertPem: text }))).to.match(/issued by the next one/);
       }
     });
 
-    it('by a key chain that is removed while the list is created', () => {
+    it('with a key chain that is removed while the list is created', () => {
       expect(refusalOf(() => compose([internal({ revocationKeyChainId: 'gone' })]))).to.match(/^entities\.0\.revocationKeyChainId: /);
     });
 
-    it('without naming every key chain that it needs', () => {
+    it('without naming every required key chain', () => {
       expect(keyChainIdsOf([internal(), foreign()])).to.deep.equal(['own', 'outside']);
     });
   });
@@ -381,7 +381,7 @@ describe('A published trust list', () => {
       expect(chosen([signer('a', 300), signer('bb', 10)], 'bb')).to.deep.equal(['bb', '2026-06-11T12:00:00.000Z']);
     });
 
-    it('by a key chain that lasts rather than by an older one', () => {
+    it('by a key chain with a later expiry in preference to an older one', () => {
       expect(chosen([signer('a', 10), signer('bb', 300)])).to.deep.equal(['bb', IN_30_DAYS]);
       expect(chosen([signer('a', 300), signer('bb', 300)])).to.deep.equal(['a', IN_30_DAYS]);
     });
@@ -393,7 +393,7 @@ describe('A published trust list', () => {
       expect(refusalOf(() => chosen([signer('a', 300), chain('s')], 's'))).to.match(/usage "trustList"/);
     });
 
-    it('and can be read', () => {
+    it('and can be parsed', () => {
       const payload = Buffer.from('{"LoTE":{"é":1}}').toString('base64url');
       expect(documentOf({ jwt: `e30.${payload}.AA` })).to.deep.equal({ LoTE: { é: 1 } });
     });

@@ -27,7 +27,7 @@ import { endOf, WalletWorld } from '../wallet-kit.ts';
 
 const PLACE = { uri: 'https://lists.example/list' };
 
-describe('External trust lists of a tenant', () => {
+describe('followed trust lists of a tenant', () => {
   let world: WalletWorld;
   let signer: Certified;
   before(async () => {
@@ -56,7 +56,7 @@ describe('External trust lists of a tenant', () => {
     expect([shown?.id, shown?.place, shown?.held?.signer]).to.deep.equal(['one', PLACE, signer.certificate]);
   });
 
-  it('accept a new signer only while one waits, by its fingerprint, if a configuration names the list', async () => {
+  it('accept a new signer only while one is pending, by its fingerprint, if a configuration names the list', async () => {
     const fingerprint = thumbprintOf(signer.certificate);
     expect(await confirm('none', fingerprint)).to.equal('not_found');
     await hold('nobody', undefined);
@@ -66,7 +66,7 @@ describe('External trust lists of a tenant', () => {
     expect(await confirm('one', fingerprint), 'no configuration names it').to.equal('conflict');
   });
 
-  it('end, like the keys of the tenant, in one order and its reverse', async () => {
+  it('are listed by expiry, like the keys of the tenant, in ascending and descending order', async () => {
     const told = async (query: object) => {
       const caller = { ...(await world.caller()), roles: ['issuance:manage', 'presentation:manage'] as const };
       return new ForecastTrust(world).execute(caller, TrustForecastQuery.parse(query));
@@ -98,7 +98,7 @@ function jump(before: number | undefined, next: number, hours = 1): string {
   }
 }
 
-describe('numbers of trust lists', () => {
+describe('sequence numbers of trust lists', () => {
   for (const [what, before, next, hours] of [
     ['the next one', 7, 8, 0],
     ['some that were missed', 7, 900, 0],
@@ -112,7 +112,7 @@ describe('numbers of trust lists', () => {
     ['a first one that counts milliseconds', undefined, 1_798_703_600_000, 0],
     ['a first one made of a date and milliseconds', undefined, 202612312359591, 0],
   ] as const) {
-    it(`may be ${what}`, () => expect(jump(before, next, hours)).to.equal('taken'));
+    it(`are accepted: ${what}`, () => expect(jump(before, next, hours)).to.equal('taken'));
   }
 
   for (const [what, before, next, hours] of [
@@ -123,7 +123,7 @@ describe('numbers of trust lists', () => {
     ['of no date', 20261231, 20269999, 0],
     ['of a million at once', 7, 1_000_000, 0],
   ] as const) {
-    it(`may not be ${what}`, () => expect(jump(before, next, hours)).to.equal('sequence_jumped'));
+    it(`are rejected: ${what}`, () => expect(jump(before, next, hours)).to.equal('sequence_jumped'));
   }
 });
 
@@ -163,7 +163,7 @@ describe('gatherAnchors', () => {
     ['WalletSolution/Revocation', 0],
     ['PID/Issuance', 0],
   ] as const) {
-    it(`lets other work have its turn after each 100 services of one entity, of the type ${type}`, async () => {
+    it(`yields after each 100 services of one entity, of the type ${type}`, async () => {
       const { size, turns } = await gatherBesideOtherWork([listOf(type, Array(1_000).fill(1))]);
       expect(size).to.equal(count);
       expect(turns).to.be.at.least(10);
@@ -171,19 +171,19 @@ describe('gatherAnchors', () => {
   }
 
   for (const type of ['WalletSolution/Issuance', 'WalletSolution/Revocation'])
-    it(`lets other work have its turn after each 100 certificates of one service, of the type ${type}`, async () => {
+    it(`yields after each 100 certificates of one service, of the type ${type}`, async () => {
       const { turns } = await gatherBesideOtherWork([listOf(type, [500, 500])]);
       expect(turns).to.be.at.least(10);
     });
 
-  it('lets other work have its turn between small lists', async () => {
+  it('yields between small lists', async () => {
     const lists = Array.from({ length: 20 }, (_, index) => listOf('WalletSolution/Issuance', [50], `list ${index}`));
     const { size, turns } = await gatherBesideOtherWork(lists);
     expect(size).to.equal(1_000);
     expect(turns).to.be.at.least(10);
   });
 
-  it('gathers one small list without a pause', async () => {
+  it('reads one small list without a pause', async () => {
     const { size, turns } = await gatherBesideOtherWork([listOf('WalletSolution/Issuance', [5])]);
     expect([size, turns]).to.deep.equal([5, 0]);
   });
@@ -199,7 +199,7 @@ class SilentLog extends Log {
   override error(): void {}
 }
 
-describe('The stored copy of an external trust list', () => {
+describe('stored copy of a followed trust list', () => {
   let store: MemoryStore;
   let clock: SetClock;
   let remote: FakeRemote;
@@ -260,7 +260,7 @@ describe('The stored copy of an external trust list', () => {
     expect(await read()).to.equal('Fifth');
   });
 
-  it('survives a restart while its list cannot be had, for the hour that it would have counted anyway', async () => {
+  it('is used after a restart while its list is unavailable, for the rest of its hour', async () => {
     remote.answer = () => new RemoteError('timeout', 'late');
     clock.time += HOUR - 60_000;
     restart();
@@ -270,7 +270,7 @@ describe('The stored copy of an external trust list', () => {
     expect(await read()).to.equal('unavailable');
   });
 
-  it('is not kept for a large list, even if an earlier release of the list was small', async () => {
+  it('is not stored for a large list, even if an earlier release of the list was small', async () => {
     const large = Array.from({ length: 600 }, (_, at) => ({ ...provider.entity(), name: `${at} Sixth` }));
     publish({ ...named('Sixth', 6), entities: large });
     clock.time += 2 * HOUR;
@@ -297,13 +297,13 @@ describe('The stored copy of an external trust list', () => {
     expect(event).to.deep.include({ action: 'held', target: 'https://operator.example/lote' });
     expect(JSON.stringify(event)).to.include('sequence_reused: 5 after 5').and.not.include('secret');
     clock.time += 5 * DAY;
-    expect(await read(), 'it has ended').to.equal('sequence_reused');
+    expect(await read(), 'it has expired').to.equal('sequence_reused');
     publish(named('Sixth', 6));
     clock.time += 60_000;
     expect([await read(), await isHealthy()]).to.deep.equal(['Sixth', true]);
   });
 
-  it('does not replace an older release, nor a damaged one', async () => {
+  it('does not replace a copy of an older or damaged release', async () => {
     restart();
     publish(named('Fourth', 4));
     expect(await read()).to.equal('sequence_went_back');
@@ -326,7 +326,7 @@ describe('The stored copy of an external trust list', () => {
     expect(JSON.stringify(event)).to.include(thumbprintOf(stranger.certificate));
     clock.time += 30 * DAY;
     changed();
-    expect(await read(), 'it has ended').to.equal('untrusted_signer');
+    expect(await read(), 'it has expired').to.equal('untrusted_signer');
   });
 
   it('is reported once for each waiting list, and again if the broker did not receive it', async () => {
@@ -364,7 +364,7 @@ describe('The stored copy of an external trust list', () => {
     expect(told, 'who refuses it does not get it again').to.have.length(2);
   });
 
-  it('names no signer whose signature does not hold', async () => {
+  it('reports no signer with an invalid signature', async () => {
     const borrowed = provider.list({ ...named('Borrowed', 6), header: { x5c: [stranger.certificate] } });
     answer(borrowed);
     clock.time += 2 * HOUR;
@@ -383,7 +383,7 @@ describe('The stored copy of an external trust list', () => {
     expect((await kept())?.held?.reason).to.equal('another_list: of FR instead of DE');
   });
 
-  it('is that of one set of signers and of one tenant', async () => {
+  it('belongs to one set of signers and one tenant', async () => {
     restart();
     answer(provider.list({ ...named('Changed', 6), signer: stranger }));
     const third = await certify({ name: 'Third' });

@@ -39,7 +39,7 @@ function faultOf(work: () => unknown): string {
   }
 }
 
-describe('The document of a trust list', () => {
+describe('trust list document', () => {
   const SCHEME = {
     LoTEVersionIdentifier: 1,
     LoTESequenceNumber: 5,
@@ -83,7 +83,7 @@ describe('The document of a trust list', () => {
     expect(entityOf({ TEAddress: { TEPostalAddress: [{ Country: 'DE' }] } })?.country).to.equal('DE');
   });
 
-  it('ignores values that are no text', () => {
+  it('ignores values that are not strings', () => {
     for (const Country of [5, null, ['DE']]) {
       expect(entityOf({ TEAddress: { TEPostalAddress: [{ Country }] } })?.country).to.equal(undefined);
     }
@@ -103,11 +103,11 @@ describe('The document of a trust list', () => {
     ['that has ended', 'outdated', () => read({ NextUpdate: '2027-01-15T08:00:00Z' })],
     ['of a clock that is five minutes ahead', 'taken', () => read({ ListIssueDateTime: '2027-01-15T08:05:00Z' })],
     ['of a clock that is further ahead', 'from_the_future', () => read({ ListIssueDateTime: '2027-01-15T08:05:01Z' })],
-    ['with a name that is no text', 'malformed', () => entityOf({ TEName: [{ lang: 'en', value: 5 }] })],
+    ['with a name that is not a string', 'malformed', () => entityOf({ TEName: [{ lang: 'en', value: 5 }] })],
     ['without a name', 'malformed', () => entityOf({ TEName: [] })],
-    ['with a name that is no list', 'malformed', () => entityOf({ TEName: { value: 'A' } })],
-    ['with certificates that are no list', 'malformed', () => serviceOf({ ServiceDigitalIdentity: { X509Certificates: 'AAAA' } })],
-    ['with extensions that are no list', 'malformed', () => read({ SchemeExtensions: { critical: true } })],
+    ['with a name that is not a list', 'malformed', () => entityOf({ TEName: { value: 'A' } })],
+    ['with certificates that are not a list', 'malformed', () => serviceOf({ ServiceDigitalIdentity: { X509Certificates: 'AAAA' } })],
+    ['with extensions that are not a list', 'malformed', () => read({ SchemeExtensions: { critical: true } })],
     ['with a critical extension', 'critical_extension', () => read({ SchemeExtensions: [{ Critical: true }] })],
     ['with a critical extension of an entity', 'critical_extension', () => entityOf({ TEInformationExtensions: [{ critical: 'x' }] })],
     [
@@ -121,10 +121,10 @@ describe('The document of a trust list', () => {
       () => read({ SchemeExtensions: [{ critical: false }, { critical: 'false' }, 'critical', { other: true }] }),
     ],
   ] as const) {
-    it(`is ${fault === 'taken' ? 'taken' : `refused as ${fault}`} ${what}`, () => expect(faultOf(work)).to.equal(fault));
+    it(`is ${fault === 'taken' ? 'accepted' : `rejected as ${fault}`} ${what}`, () => expect(faultOf(work)).to.equal(fault));
   }
 
-  it('is closed where it has no next one', () => {
+  it('is closed if it has no next update', () => {
     expect(read({ NextUpdate: null }, entity({}, service()))).to.deep.include({ nextUpdate: null, entities: [] });
   });
 
@@ -141,7 +141,7 @@ describe('The document of a trust list', () => {
         ...more,
       });
 
-    it('by revocation services that count', () => {
+    it('by valid revocation services', () => {
       const withdrawn = { ServiceStatus: `${ETSI}/PubEAAProvidersList/SvcStatus/withdrawn` };
       const notified = { ServiceStatus: `${ETSI}/PubEAAProvidersList/SvcStatus/notified` };
       const { certificate } = one;
@@ -154,7 +154,7 @@ describe('The document of a trust list', () => {
       expect(revocation(of('Revocation', 'nonsense'))).to.deep.equal([]);
     });
 
-    it('by certificates in strict base64 only', () => {
+    it('in strict base64 only', () => {
       const { certificate } = one;
       const chosen = (text: string) => select(credentialIssuers(), of('Issuance', text)).length;
       const other = certificate.endsWith('=') ? certificate.replace(/=+$/, '') : `${certificate}A`;
@@ -163,7 +163,7 @@ describe('The document of a trust list', () => {
   });
 });
 
-describe('The signature of a trust list', () => {
+describe('trust list signature', () => {
   const list = (header: object) => parseSignedList(`${buildSigningInput({ alg: 'ES256', ...header }, { LoTE: {} })}.AA`);
 
   it('names its signer, by certificates first', () => {
@@ -194,7 +194,7 @@ describe('The signature of a trust list', () => {
     expect(parseDateTime('2027-01-15T08:00:00.5Z', 'time').getTime()).to.equal(NOW.getTime() + 500);
   });
 
-  it('has another number with each release', () => {
+  it('changes its number with each release', () => {
     const release = (sequenceNumber: number, contentHash = 'a') => ({ sequenceNumber, contentHash });
     const following = (...next: Parameters<typeof release>) => faultOf(() => assertSequenceIncreases(release(5), release(...next)));
     expect([following(6, 'b'), following(5), following(5, 'b'), following(4)]).to.deep.equal([
@@ -216,7 +216,7 @@ describe('The signature of a trust list', () => {
   });
 });
 
-describe('A trust list of this service', () => {
+describe('trust list of this service', () => {
   const PUBLIC = 'https://id.example';
 
   it('is identified by its address', () => {
@@ -236,7 +236,7 @@ describe('A trust list of this service', () => {
     }
   });
 
-  it('has a type, of issuers', () => {
+  it('has a type for issuers', () => {
     expect([profileOf(undefined).service, profileOf('urn:other').service]).to.deep.equal(['EAA', 'EAA']);
     expect(profileOf(`${ETSI}/LoTEType/EUPIDProvidersList`).service).to.equal('PID');
     expect(isListOfIssuers(`${ETSI}/LoTEType/EURegistrarsAndRegistersList`)).to.equal(false);
@@ -281,7 +281,7 @@ describe('A trust list of this service', () => {
     expect(addresses('DE')).to.deep.equal([`${ETSI}/ListOfTrustedEntities/PIDProvider/DE`, 'https://acme.example']);
   });
 
-  it('has each name once, or the same behind it', () => {
+  it('has each name once, or twice for the same certificates', () => {
     const listed = (certificate: string) => {
       const made = aKeyChain('acme' as never, certificate);
       const { root: _, ...chain } = { ...made, active: { ...made.active, certificates: [certificate] } };
@@ -314,7 +314,7 @@ const state = (status: string, since: number) => ({ type: 't', status, since: da
 const periods = (...history: ReturnType<typeof state>[]) =>
   approvedPeriods(day(20), history, ({ status }) => status === 'good').map(({ from, until }) => [from.getUTCDate(), until.getUTCDate()]);
 
-describe('The history of a service', () => {
+describe('service history', () => {
   it('has the periods with the required status, in any order', () => {
     expect(periods(state('good', 10), state('bad', 5), state('good', 1))).to.deep.equal([
       [10, 20],
@@ -373,7 +373,7 @@ describe('The history of a service', () => {
       });
     }
 
-    it('is read, and only counts for verification at the time of issuance', async () => {
+    it('is parsed, and only used for verification at the time of issuance', async () => {
       const list = await read([notified]);
       const [selected] = selectCertificates(list, credentialIssuers(undefined, 'issuance'));
       expect(selected?.periods).to.deep.equal([{ from: day(10), until: day(20) }]);

@@ -32,7 +32,7 @@ class SilentLog extends Log {
   override error(): void {}
 }
 
-describe('A list of lists', () => {
+describe('list of lists', () => {
   let clock: SetClock;
   let remote: FakeRemote;
   let lists: TrustLists;
@@ -96,7 +96,7 @@ describe('A list of lists', () => {
   };
   const refusals = async (one = source()) => (await ask(one)).flatMap((asked) => ('refusal' in asked ? [asked.refusal.message] : []));
 
-  it('leads to the national lists, each under the signer that it names', async () => {
+  it('leads to the national lists, each with the signer that it names', async () => {
     expect(await vouched()).to.deep.equal(['DE', 'FR', 'IT']);
     const [anchor] = (await collectAnchors(await ask())).values();
     expect(anchor?.listings[0]?.list).to.deep.equal({ uri: addressOf('DE'), sequenceNumber: 1, via: LOTL });
@@ -132,7 +132,7 @@ describe('A list of lists', () => {
     'has ended': [() => national('FR', { nextUpdate: '2020-02-01T00:00:00Z' }), /^outdated/],
     'points to lists itself': [
       () => national('FR', { type: LIST_OF_LISTS, pointers: [pointer('IT')] }),
-      /^malformed: it only points to other lists: lists are followed one step far/,
+      /^malformed: it only points to other lists: lists are followed one level deep/,
     ],
   };
   for (const [what, [breakIt, reason]] of Object.entries(broken)) {
@@ -144,14 +144,14 @@ describe('A list of lists', () => {
     });
   }
 
-  it('waits for no list that does not answer longer than for all of them together', async () => {
+  it('waits for unresponsive lists no longer than the common timeout', async () => {
     const { request } = remote;
     remote.request = (url, options) => (url === addressOf('FR') ? new Promise(() => {}) : request.call(remote, url, options));
     const asked = await queryLists(lists, ACME, [source()], 1_000);
     const anchors = [...(await collectAnchors(asked)).values()].map(({ certificate }) => certificate);
     expect(anchors).to.deep.equal([certificateOf('DE'), certificateOf('IT')]);
     const [refusal] = asked.flatMap((one) => ('refusal' in one ? [one.refusal.message] : []));
-    expect(refusal).to.equal('unavailable: it is still being read');
+    expect(refusal).to.equal('unavailable: it is still being parsed');
   });
 
   it('with another signer is not followed', async () => {
@@ -160,7 +160,7 @@ describe('A list of lists', () => {
     expect(remote.calls).to.have.length(1);
   });
 
-  it('does not go round: what points to itself, to lists of lists, or to what people read is not followed', async () => {
+  it('is not followed in cycles: pointers to itself, to lists of lists and to human-readable lists are ignored', async () => {
     pointTo([
       pointer('DE', { uri: LOTL, signers: [europe.certificate], territory: 'EU' }),
       pointer('DE', { uri: 'https://other.example/lotl', type: LIST_OF_LISTS, territory: 'EU' }),
@@ -174,7 +174,7 @@ describe('A list of lists', () => {
     expect(remote.calls.map(({ url }) => url)).to.deep.equal([LOTL, addressOf('IT')]);
   });
 
-  it('of more lists than there are countries is not believed', async () => {
+  it('with more lists than countries is rejected', async () => {
     const many = (count: number) =>
       pointTo(Array.from({ length: count }, (_, at) => pointer('DE', { uri: `https://${at}.example/`, territory: 'XX' })));
     many(65);
@@ -188,12 +188,12 @@ describe('A list of lists', () => {
     expect(await refusals()).to.deep.equal(['malformed: too many pointers']);
   });
 
-  it('is skipped alone after an unexpected error', async () => {
+  it('skips only the affected list after an unexpected error', async () => {
     const { get } = lists;
     lists.get = (tenantId, uri, ...more) =>
       uri === addressOf('FR') ? Promise.reject(new RangeError('x')) : get.call(lists, tenantId, uri, ...more);
     expect(await vouched()).to.deep.equal(['DE', 'IT']);
-    expect(await refusals()).to.deep.equal(['unavailable: it cannot be read here']);
+    expect(await refusals()).to.deep.equal(['unavailable: it cannot be parsed']);
     lists.get = () => Promise.reject(new StoreUnavailableError('no database'));
     expect(await ask().catch((error: unknown) => error), 'none of a list').to.be.instanceOf(StoreUnavailableError);
   });
@@ -218,7 +218,7 @@ describe('A list of lists', () => {
     expect(await vouched(), 'the good copy').to.deep.equal(['DE', 'FR']);
   });
 
-  it('leads on, however many qualifiers its pointers have', () => {
+  it('is followed for pointers with any number of qualifiers', () => {
     const qualifiers = [{ SchemeTerritory: 'DE' }, ...Array.from({ length: 300_000 }, () => ({}))];
     const signed = { X509Certificates: [{ val: 'AAAA' }] };
     const one = { ...{ LoTELocation: 'https://lists.example/de', ServiceDigitalIdentities: [signed] }, LoTEQualifiers: qualifiers };
@@ -239,7 +239,7 @@ const service = (type: string, ...certificates: string[]): ListedService => ({ t
 const entity = (name: string, ...services: ListedService[]): ListedEntity => ({ name, services });
 const chosen = (...entities: ListedEntity[]) => select(...entities).map(({ certificate }) => certificate);
 
-describe('The certificates of wallet providers on a trust list', () => {
+describe('certificates of wallet providers on a trust list', () => {
   before(async () => {
     provider = await WalletProvider.make();
     first = await certify({ name: 'First', ca: true });
@@ -256,19 +256,19 @@ describe('The certificates of wallet providers on a trust list', () => {
     ...['WalletSolution/Revocation', 'PID/Issuance', 'EAA/Issuance', 'WRPAC/Issuance'],
     ...['walletprovider', 'WalletProvider/', ''],
   ]) {
-    it(`are not those of services of the type "${type}"`, () => {
+    it(`exclude services of the type "${type}"`, () => {
       expect(chosen(entity('A', service(type, first.certificate)))).to.deep.equal([]);
     });
   }
 
-  it('are not those of a service with a status, since these lists have none', () => {
+  it('exclude a service with a status, since these lists have none', () => {
     for (const ServiceStatus of ['http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus/withdrawn', 'granted', 7]) {
       const listed = { ...service('WalletProvider', first.certificate), more: { ServiceStatus } };
       expect(chosen(entity('A', listed))).to.deep.equal([]);
     }
   });
 
-  it('are those that parse, white space or not', () => {
+  it('are parsed with and without white space', () => {
     const broken = `${first.certificate.slice(0, 40)}AAAA`;
     const spaced = `${first.certificate.slice(0, 64)}\n${first.certificate.slice(64)}\n`;
     const listed = service('WalletProvider', 'nonsense!', broken, '', spaced);
@@ -280,7 +280,7 @@ describe('The certificates of wallet providers on a trust list', () => {
     expect(chosen(entity('A', { ...service('WalletProvider'), more }))).to.deep.equal([]);
   });
 
-  it('go with the revocation service of the same entity and of no other', () => {
+  it('belong to the revocation service of the same entity and of no other', () => {
     const [one, other] = select(
       entity('A', service('WalletProvider', first.certificate)),
       entity('B', service('WalletSolution/Issuance', second.certificate), service('WalletSolution/Revocation', first.certificate)),

@@ -25,7 +25,7 @@ import { ACME, type AdministrationWorld, anAdministration, aWorld, codeOf, endOf
 
 const OURS = { type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } };
 
-describe('The trust lists that a tenant publishes', () => {
+describe('trust lists that a tenant publishes', () => {
   let world: AdministrationWorld;
   let ca: Certified;
   let ended: Certified;
@@ -85,7 +85,7 @@ describe('The trust lists that a tenant publishes', () => {
     expect(await update('list', { description: null, keyChainId: null })).to.not.have.any.keys('description', 'keyChainId');
   });
 
-  it('go, and go on from their last number when they come back', async () => {
+  it('are removed, and continue from their last number when they are created again', async () => {
     await create();
     await update('list');
     await remove('list');
@@ -117,7 +117,7 @@ describe('The trust lists that a tenant publishes', () => {
     ['two that readers cannot tell apart', () => ({ entities: [OURS, { ...external(ca), info: OURS.info }] }), 'invalid_input entities.1'],
   ];
   for (const [what, wanted, end] of refused) {
-    it(`are refused with ${what}, new or changed`, async () => {
+    it(`are rejected with ${what}, when created and when changed`, async () => {
       expect(await endOf(create(wanted()))).to.match(new RegExp(`^${end}`));
       const before = await create();
       expect(await endOf(replace('list', wanted()))).to.match(new RegExp(`^${end}`));
@@ -128,33 +128,33 @@ describe('The trust lists that a tenant publishes', () => {
 
   const others: [string, () => Promise<unknown>, string][] = [
     ['a second one of an id', () => create(), 'conflict'],
-    ['a look at nothing', () => get('nothing'), 'not_found'],
-    ["a look at another tenant's", () => get('list', elsewhere()), 'not_found'],
-    ['the replacement of nothing', () => replace('nothing'), 'not_found'],
+    ['a read of an unknown id', () => get('nothing'), 'not_found'],
+    ["a read of another tenant's", () => get('list', elsewhere()), 'not_found'],
+    ['the replacement of an unknown id', () => replace('nothing'), 'not_found'],
     ['a replacement under another id', () => replace('list', { id: 'other' }), 'invalid_input id'],
-    ['a change of nothing', () => update('nothing'), 'not_found'],
+    ['a change of an unknown id', () => update('nothing'), 'not_found'],
     ['a change of the id', () => update('list', { id: 'other' }), 'invalid_input id'],
-    ['the removal of nothing', () => remove('nothing'), 'not_found'],
+    ['the removal of an unknown id', () => remove('nothing'), 'not_found'],
     ["the removal of another tenant's", () => remove('list', elsewhere()), 'not_found'],
-    ['versions of nothing', () => versions('nothing'), 'not_found'],
+    ['versions of an unknown id', () => versions('nothing'), 'not_found'],
     ["versions of another tenant's", () => versions('list', {}, elsewhere()), 'not_found'],
-    ['a version of nothing', () => version('nothing', 'x'), 'not_found'],
+    ['a version of an unknown id', () => version('nothing', 'x'), 'not_found'],
     ['an unknown version', () => version('list', 'x'), 'not_found'],
   ];
   for (const [what, attempt, end] of others) {
-    it(`refuse ${what}: ${end}`, async () => {
+    it(`reject ${what}: ${end}`, async () => {
       const before = await create();
       expect(await endOf(attempt())).to.equal(end);
       expect(await all()).to.deep.equal([before]);
     });
   }
 
-  it('need a key to be signed with: invalid_input keyChainId', async () => {
+  it('require a signing key: invalid_input keyChainId', async () => {
     await world.write(({ keyChains }) => keyChains.remove('trust-list'));
     expect(await endOf(create())).to.equal('invalid_input keyChainId');
   });
 
-  it(`are at most ${MAX_LISTS}: conflict`, async () => {
+  it(`are limited to ${MAX_LISTS}: conflict`, async () => {
     const first = await create();
     await world.write(async ({ trustLists }) => {
       for (let copy = 1; copy < MAX_LISTS; copy++) await trustLists.add({ ...first, id: `copy-${copy}` });
@@ -187,7 +187,7 @@ describe('The trust lists that a tenant publishes', () => {
           [limit, 'asc'],
         ] as const,
     )) {
-      it(`page by page of ${limit}, ${sort}`, async () => {
+      it(`in pages of ${limit}, ${sort}`, async () => {
         const found: number[][] = [];
         let cursor: string | undefined;
         do {
@@ -201,7 +201,7 @@ describe('The trust lists that a tenant publishes', () => {
       });
     }
 
-    it('one by one, until the list is removed', async () => {
+    it('by number, until the list is removed', async () => {
       const [newest] = (await versions('list')).versions;
       const id = newest?.id ?? '';
       expect(await version('list', id)).to.deep.equal(newest);
@@ -212,7 +212,7 @@ describe('The trust lists that a tenant publishes', () => {
     });
 
     for (const query of [{ limit: 0 }, { limit: 501 }, { sort: 'up' }, { cursor: 'x' }, { cursor: '-1' }]) {
-      it(`not for ${JSON.stringify(query)}`, () => {
+      it(`but not for ${JSON.stringify(query)}`, () => {
         expect(VersionListQuery.safeParse(query).success).to.equal(false);
       });
     }
@@ -224,7 +224,7 @@ const ENTITIES = [
 ];
 
 /** What happens in another process while this one waits for a signature. */
-describe('A version of a trust list', () => {
+describe('trust list version', () => {
   let world: World;
   let here: TrustListPublisher;
   let elsewhere: TrustListPublisher;
@@ -275,7 +275,7 @@ describe('A version of a trust list', () => {
     expect(await publish(here, 'ours')).to.include({ sequenceNumber: 2 });
   });
 
-  it('brings back no list that was removed meanwhile, unless it is new', async () => {
+  it('does not restore a list that was removed concurrently, unless it is new', async () => {
     await publish(here, 'first');
     during(1, remove);
     const changed = here.publish(ACME, 'list', 'system', ({ storedList: known }) =>
@@ -285,7 +285,7 @@ describe('A version of a trust list', () => {
     expect((await stored()).list).to.equal(undefined);
   });
 
-  it('names no key chain that was removed meanwhile', async () => {
+  it('references no key chain that was removed concurrently', async () => {
     const lose = (id: string) => () => world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove(id), { by: 'system' });
     const signer = during(1, lose('trust-list'));
     expect(await codeOf(publish(here, 'ours'))).to.equal('invalid_input');
@@ -307,7 +307,7 @@ describe('A version of a trust list', () => {
     expect((await stored()).list?.sequenceNumber).to.equal(21);
   });
 
-  it('waits for those before it in the same process, and signs once', async () => {
+  it('waits for earlier ones in the same process, and signs once', async () => {
     const sign = sinon.spy(world.kms, 'sign');
     const releases = await Promise.all(['a', 'b', 'c', 'd'].map((name) => publish(here, name)));
     expect(releases.map((release) => release?.sequenceNumber)).to.deep.equal([1, 2, 3, 4]);
@@ -374,7 +374,7 @@ describe('ServeTrustList', () => {
     }
   };
 
-  it('serves the release as it was signed, for an hour at most', async () => {
+  it('serves the release as it was signed, for at most an hour', async () => {
     const served = await serve.execute(ACME, 'list');
     expect([served.jwt, served.maxAgeSeconds]).to.deep.equal([jwt, 3600]);
     expect(served.etag).to.equal(`"${jwt.split('.')[2]?.slice(0, 43)}"`);
@@ -392,7 +392,7 @@ describe('ServeTrustList', () => {
     expect([failure.code, failure.details.retryAfterSeconds]).to.deep.equal(['unavailable', 300]);
   });
 
-  it('is not found under another name, or at another tenant', async () => {
+  it('fails for another name, or another tenant', async () => {
     expect(await codeOf(serve.execute(ACME, 'none'))).to.equal('not_found');
     expect(await codeOf(serve.execute('nobody' as TenantId, 'list'))).to.equal('not_found');
   });

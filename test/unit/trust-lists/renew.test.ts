@@ -26,7 +26,7 @@ class RecordingLog extends Log {
   }
 }
 
-describe('The renewal of trust lists', () => {
+describe('trust list renewal', () => {
   let world: World;
   let caller: TenantCaller;
   let publisher: TrustListPublisher;
@@ -89,7 +89,7 @@ describe('The renewal of trust lists', () => {
     expect(await numbers('a', 'b')).to.deep.equal([1, 2]);
     expect(log.errors).to.have.length(1);
     const [{ message, fields, cause } = { message: '', fields: {} }] = log.errors;
-    expect(message).to.match(/cannot be signed again.*give it a key chain/);
+    expect(message).to.match(/cannot be signed again.*set a key chain/);
     expect(fields).to.include({ tenantId: 'acme', trustListId: 'a' });
     expect(String(cause)).to.include('no key chain "lost"');
   });
@@ -110,7 +110,7 @@ describe('The renewal of trust lists', () => {
     world.clock.forward(6 * DAYS);
     expect([await renewAll(), await renewAll()]).to.deep.equal([0, 0]);
     expect(await numbers('a')).to.deep.equal([1]);
-    expect(log.warnings[0]).to.match(/ends with the certificate of its signer.*give it a key chain/);
+    expect(log.warnings[0]).to.match(/expires with the certificate of its signer.*set a key chain/);
     const update = new UpdateTrustList({ trustListPublisher: publisher });
     const changed = await update.execute(caller, 'a', { keyChainId: null });
     expect(changed.signedBy).to.equal('trust-list');
@@ -118,7 +118,7 @@ describe('The renewal of trust lists', () => {
     expect(log.errors).to.deep.equal([]);
   });
 
-  it('happens once when several instances try', async () => {
+  it('runs once when several processes try', async () => {
     await create('a');
     world.clock.forward(21 * DAYS);
     const instances = Array.from(
@@ -130,7 +130,7 @@ describe('The renewal of trust lists', () => {
     expect(await numbers('a')).to.deep.equal([2]);
   });
 
-  it('changes nothing while the key does not answer', async () => {
+  it('changes nothing while the key provider does not answer', async () => {
     const before = await create('a');
     world.clock.forward(21 * DAYS);
     const sign = sinon.stub(world.kms, 'sign').rejects(new Failure('unavailable', 'no answer'));

@@ -67,7 +67,7 @@ describe('ThreadedTrustLists', () => {
   const jws = (bytes: number) => Buffer.alloc(bytes, 'a');
   const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-  it('opens lists of a few KiB in the calling thread, and larger ones of both formats in the other thread', async () => {
+  it('parses lists of a few KiB in the calling thread, and larger ones of both formats in the worker thread', async () => {
     await Promise.all([open('acme', xml(8 * KIBIBYTE)), open('acme', jws(32 * KIBIBYTE))]);
     expect(thread.given).to.deep.equal([]);
     expect(order).to.have.length(2);
@@ -77,7 +77,7 @@ describe('ThreadedTrustLists', () => {
     expect(thread.given).to.deep.equal([8 * KIBIBYTE + 1, 32 * KIBIBYTE + 1]);
   });
 
-  it('opens one list at a time, and one of each tenant in turn', async () => {
+  it('parses one list at a time, and one of each tenant in turn', async () => {
     for (const tenant of ['busy', 'busy', 'busy', 'other', 'third']) void open(tenant, xml(10 * KIBIBYTE));
     for (let count = 0; count < 5; count++) {
       expect(thread.running).to.equal(1);
@@ -86,7 +86,7 @@ describe('ThreadedTrustLists', () => {
     expect(order).to.deep.equal(['busy', 'other', 'third', 'busy', 'busy']);
   });
 
-  it('lets a tenant that has used its processor time wait, and opens the lists of others', async () => {
+  it('delays a tenant that has used its processor time, and parses the lists of others', async () => {
     void open('busy', xml(10 * KIBIBYTE));
     void open('busy', xml(10 * KIBIBYTE));
     await thread.finish(2_000);
@@ -104,10 +104,10 @@ describe('ThreadedTrustLists', () => {
     expect(order).to.deep.equal(['busy', 'other', 'busy']);
   });
 
-  it('rejects lists of a tenant beyond 64 and beyond 48 MiB that wait', async () => {
+  it('rejects lists of a tenant when more than 64 lists or 48 MiB wait', async () => {
     for (let count = 0; count < 67; count++) void open('acme', xml(10 * KIBIBYTE));
     await settle();
-    expect(order).to.deep.equal(Array.from({ length: 2 }, () => 'acme: unavailable: too many large lists wait to be read'));
+    expect(order).to.deep.equal(Array.from({ length: 2 }, () => 'acme: unavailable: too many large lists wait to be parsed'));
     order = [];
     for (let count = 0; count < 5; count++) void open('other', xml(15 * MEBIBYTE));
     await settle();
@@ -170,7 +170,7 @@ describe('ProcessorBudget', () => {
   });
 });
 
-describe('The parts of an opened list', () => {
+describe('parts of a parsed list', () => {
   const service = (states: number): TrustedService => ({
     ...{ type: 'type', status: 'status', certificates: ['AAAA'], hashes: ['h'], authorities: [null] },
     history: Array.from({ length: states }, () => ({ type: undefined, status: 's', since: NOW })),
@@ -181,7 +181,7 @@ describe('The parts of an opened list', () => {
   const weight = (entities: readonly TrustedEntity[]) =>
     entities.flatMap(({ services }) => services).reduce((sum, { history = [] }) => sum + 5 + 2 * history.length, 0);
 
-  it('are small, and are the list again when they are joined', () => {
+  it('are small, and equal the list when they are joined', () => {
     const lists: readonly TrustedEntity[][] = [
       [],
       [entity(1, [])],
@@ -249,7 +249,7 @@ const names = (lists: SharedLists<List>, tenant: string) =>
     .sort()
     .join('');
 
-describe('The memory for lists of others', () => {
+describe('memory for followed lists', () => {
   let lists: SharedLists<List>;
   const add = (tenant: string, name: string, bytes = 10) => lists.set(tenant, name, { name, bytes });
   beforeEach(() => {
@@ -271,7 +271,7 @@ describe('The memory for lists of others', () => {
     add('large', 'b', 101);
     expect(names(lists, 'small') + names(lists, 'large')).to.equal('a');
   });
-  it('counts a replaced list once, and a cleared one no more', () => {
+  it('counts a replaced list once, and a cleared one not at all', () => {
     for (let round = 0; round < 50; round += 1) add('one', 'a', 60);
     add('two', 'b', 40);
     expect(names(lists, 'one') + names(lists, 'two')).to.equal('ab');

@@ -87,7 +87,7 @@ async function readOf(options: ListOptions): Promise<string> {
 
 const named = (name: string, sequenceNumber: number): ListOptions => ({ sequenceNumber, entities: [{ ...provider.entity(), name }] });
 
-describe('A trust list', () => {
+describe('trust list', () => {
   beforeEach(async () => {
     clock = new SetClock();
     remote = new FakeRemote();
@@ -99,7 +99,7 @@ describe('A trust list', () => {
     publish();
   });
 
-  describe('is believed', () => {
+  describe('is trusted', () => {
     it('when a pinned certificate signed it', async () => {
       expect(await read()).to.equal('Wallet Provider');
       expect(remote.following, 'also where it has moved').to.deep.equal([URI]);
@@ -115,7 +115,7 @@ describe('A trust list', () => {
       publish({ signer });
       expect(await read([signer])).to.equal('Wallet Provider');
     });
-    it('not when a certificate for something else signed it, pinned or under a pinned CA', async () => {
+    it('but not when a certificate for another purpose signed it, pinned or under a pinned CA', async () => {
       const ca = await certify({ name: 'Operators', ca: true });
       for (const by of [ca, undefined]) {
         const signer = await certify({ name: 'Web', ...(by && { by }), purposes: [WEB_SERVER] });
@@ -128,7 +128,7 @@ describe('A trust list', () => {
         lists.clear(ACME);
       }
     });
-    it('when it names a pinned certificate by its hash instead of bringing it', async () => {
+    it('when it names a pinned certificate by its hash instead of including it', async () => {
       const thumbprint = (signer: Certified) => hash('sha256', Buffer.from(signer.certificate, 'base64'), 'base64url');
       publish({ header: { x5c: undefined, 'x5t#S256': thumbprint(provider.operator) } });
       expect(await read()).to.equal('Wallet Provider');
@@ -172,19 +172,19 @@ describe('A trust list', () => {
     });
   });
 
-  describe('is refused', () => {
+  describe('is rejected', () => {
     const rows: readonly [string, () => ListOptions, string][] = [
       ['without x5c', () => ({ header: { x5c: undefined } }), 'untrusted_signer'],
       ['with alg none', () => ({ header: { alg: 'none' } }), 'algorithm'],
       ['with alg HS256', () => ({ header: { alg: 'HS256' } }), 'algorithm'],
       ['with an alg that is not that of the key', () => ({ header: { alg: 'ES384' } }), 'algorithm'],
-      ['with a critical header that nobody knows', () => ({ header: { crit: ['x'], x: 1 } }), 'critical_extension'],
+      ['with a critical header that is unknown', () => ({ header: { crit: ['x'], x: 1 } }), 'critical_extension'],
       ['with crit that names nothing', () => ({ header: { crit: [] } }), 'critical_extension'],
-      ['with crit that names an absent member', () => ({ header: { crit: ['sigT'] } }), 'critical_extension'],
-      ['with crit that names a member twice', () => ({ header: { crit: ['iat', 'iat'] } }), 'critical_extension'],
+      ['with crit that names an absent property', () => ({ header: { crit: ['sigT'] } }), 'critical_extension'],
+      ['with crit that names a property twice', () => ({ header: { crit: ['iat', 'iat'] } }), 'critical_extension'],
       ['with an unencoded payload', () => ({ header: { b64: false, crit: ['b64'] } }), 'critical_extension'],
       ['with a signing time in the future', () => ({ header: { iat: clock.time / 1000 + 301 } }), 'from_the_future'],
-      ['with a signing time that is none', () => ({ header: { iat: undefined, sigT: 'today' } }), 'malformed'],
+      ['with a signing time that is invalid', () => ({ header: { iat: undefined, sigT: 'today' } }), 'malformed'],
       ['of another version', () => ({ scheme: { LoTEVersionIdentifier: 2 } }), 'version'],
       ['without a version', () => ({ scheme: { LoTEVersionIdentifier: undefined } }), 'version'],
       ['without a number', () => ({ scheme: { LoTESequenceNumber: undefined } }), 'malformed'],
@@ -193,10 +193,10 @@ describe('A trust list', () => {
       ['without an issue time', () => ({ scheme: { ListIssueDateTime: undefined } }), 'malformed'],
       ['with an issue time in the future', () => ({ scheme: { ListIssueDateTime: iso(301) } }), 'from_the_future'],
       ['without NextUpdate', () => ({ scheme: { NextUpdate: undefined } }), 'malformed'],
-      ['with a NextUpdate that is none', () => ({ scheme: { NextUpdate: '2026-13-01T00:00:00Z' } }), 'malformed'],
+      ['with a NextUpdate that is invalid', () => ({ scheme: { NextUpdate: '2026-13-01T00:00:00Z' } }), 'malformed'],
       ['after NextUpdate', () => ({ scheme: { NextUpdate: iso(0) } }), 'outdated'],
       ['with a critical extension', () => ({ scheme: { SchemeExtensions: [{ Critical: true }] } }), 'critical_extension'],
-      ['that is no list', () => ({ payload: { list: [] } }), 'malformed'],
+      ['that is not a list', () => ({ payload: { list: [] } }), 'malformed'],
       ['whose entities are no list', () => ({ payload: { LoTE: { TrustedEntitiesList: {} } } }), 'malformed'],
     ];
     for (const [what, options, expected] of rows) {
@@ -258,20 +258,20 @@ describe('A trust list', () => {
     });
   });
 
-  describe('is kept', () => {
+  describe('is cached', () => {
     it('and fetched once for concurrent callers', async () => {
       const answers = await Promise.all(Array.from({ length: 50 }, () => read()));
       expect(new Set(answers)).to.deep.equal(new Set(['Wallet Provider']));
       expect(remote.calls).to.have.length(1);
     });
-    it('for each tenant and each set of certificates by itself', async () => {
+    it('separately for each tenant and each set of certificates', async () => {
       await read();
       await read(undefined, OTHER);
       expect(await read([await certify({ name: 'Somebody' })])).to.equal('untrusted_signer');
       expect(remote.calls).to.have.length(3);
       expect(lists.stats(ACME).size).to.equal(1);
     });
-    it('for an hour, and renewed behind the scenes after half of it', async () => {
+    it('for an hour, and renewed in the background after half of it', async () => {
       await read();
       clock.time += 29 * MINUTE;
       publish(named('Second', 2));
@@ -310,7 +310,7 @@ describe('A trust list', () => {
       expect(await read()).to.equal('outdated');
       expect(remote.calls).to.have.length(2);
     });
-    it('not when it ended while it waited to be read', async () => {
+    it('but not when it expired while it waited to be parsed', async () => {
       lists = startProcess(new WaitingReader());
       publish({ scheme: { NextUpdate: iso(9 * 60) } });
       expect(await read()).to.equal('outdated');
@@ -318,7 +318,7 @@ describe('A trust list', () => {
       clock.time += 15_000;
       expect(await read()).to.equal('Wallet Provider');
     });
-    it('away for 15 seconds after a failure', async () => {
+    it('as failed for 15 seconds after a failure', async () => {
       publish(new RemoteError('timeout', 'late'));
       await read();
       publish();
@@ -336,7 +336,7 @@ describe('A trust list', () => {
       expect(lists.stats(ACME).entries).to.deep.equal([]);
       expect([await read(), await read(undefined, OTHER)]).to.deep.equal(['Second', 'Wallet Provider']);
     });
-    it('not when the cache was cleared while it was fetched', async () => {
+    it('but not when the cache was cleared during the fetch', async () => {
       const early = read();
       lists.clear(ACME);
       publish(named('Second', 2));
@@ -355,7 +355,7 @@ describe('A trust list', () => {
     });
   });
 
-  describe('never goes back', () => {
+  describe('is never replaced', () => {
     beforeEach(async () => {
       publish(named('Fifth', 5));
       await read();
@@ -368,11 +368,11 @@ describe('A trust list', () => {
       return read();
     };
 
-    it('to a lower number', async () => {
+    it('by a lower number', async () => {
       expect(await renew(named('Fourth', 4))).to.equal('Fifth');
       expect(log.warnings[0]?.['reason']).to.equal('sequence_went_back: 4 after 5');
     });
-    it('but accepts the same content with later dates under the same number, and warns', async () => {
+    it('by other content, but by the same content with later dates under the same number, with a warning', async () => {
       const end = () => new Date(clock.time + 40 * 24 * 60 * MINUTE).toISOString();
       const redated = () => {
         const { scheme, ...rest } = named('Fifth', 5);
@@ -390,42 +390,42 @@ describe('A trust list', () => {
       redated();
       expect(await read(), 'also a process that starts anew').to.equal('Fifth');
     });
-    it('to another list that was closed or opened under the same number', async () => {
+    it('by a list that was closed or opened under the same number', async () => {
       const { scheme, ...rest } = named('Fifth', 5);
       expect(await renew({ ...rest, scheme: { ...scheme, NextUpdate: null } })).to.equal('Fifth');
       expect(log.warnings[0]?.['reason']).to.equal('sequence_reused: 5 after 5');
     });
-    it('to other content under the same number', async () => {
+    it('by other content under the same number', async () => {
       expect(await renew(named('Another', 5))).to.equal('Fifth');
       expect(log.warnings[0]?.['reason']).to.equal('sequence_reused: 5 after 5');
     });
-    it('and an older copy does not live longer for it', async () => {
+    it('by an older copy, whose lifetime is not extended', async () => {
       await renew(named('Fourth', 4));
       clock.time += 29 * MINUTE;
       expect(await read()).to.equal('sequence_went_back');
     });
-    it('also when the cache is cleared', async () => {
+    it('by a lower number when the cache is cleared', async () => {
       lists.clear(ACME);
       publish(named('Fourth', 4));
       expect(await read()).to.equal('sequence_went_back');
     });
-    it('also after a restart of the process', async () => {
+    it('by a lower number after a restart of the process', async () => {
       lists = startProcess();
       publish(named('Fourth', 4));
       expect(await read()).to.equal('sequence_went_back');
     });
-    it('also when another certificate is pinned beside its signer', async () => {
+    it('by a lower number when another certificate is pinned beside its signer', async () => {
       const other = await certify({ name: 'Other' });
       publish(named('Fourth', 4));
       expect(await read([provider.operator, other])).to.equal('sequence_went_back');
     });
-    it('and a number without a possible successor is rejected', async () => {
+    it('by a number without a possible successor', async () => {
       expect(await renew(named('Last', Number.MAX_SAFE_INTEGER))).to.equal('Fifth');
       expect(log.warnings[0]?.['reason']).to.match(/^sequence_jumped: 9007199254740991 after 5; .*releases=true/);
       clock.time += 31 * MINUTE;
       expect(await renew(named('Sixth', 6)), 'the list goes on').to.equal('Sixth');
     });
-    it('but forward, also to a list that is closed', async () => {
+    it('except by a higher number, also of a closed list', async () => {
       expect(await renew(named('Sixth', 6))).to.equal('Sixth');
       clock.time += 31 * MINUTE;
       expect(await renew({ sequenceNumber: 7, scheme: { NextUpdate: null } })).to.equal('');

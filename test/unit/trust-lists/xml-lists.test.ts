@@ -10,7 +10,7 @@ const NOW = new Date('2026-06-01T12:00:00Z');
 const QEAA = 'http://uri.etsi.org/TrstSvc/Svctype/EAA/Q';
 const STATUS = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus';
 
-describe('Trusted lists in XML (ETSI TS 119 612)', () => {
+describe('trusted lists in XML (ETSI TS 119 612)', () => {
   const documents = new XmlTrustedLists();
   let operator: Certified;
   let stranger: Certified;
@@ -41,7 +41,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     );
   const vouched = async (xml: string) => selectCertificates(await read(xml), credentialIssuers()).map(({ certificate }) => certificate);
 
-  it('are read: services, status and times', async () => {
+  it('are parsed: services, status and times', async () => {
     const list = await read(signed({ sequenceNumber: 42 }));
     expect(list).to.deep.include({
       sequenceNumber: 42,
@@ -89,7 +89,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     expect(await vouched(byId), 'outside the element that is signed').to.deep.equal([issuer.certificate]);
   });
 
-  it('are refused where they are not well-formed', async () => {
+  it('are rejected when they are not well-formed', async () => {
     const good = signed();
     const inside = (text: string) => good.replace('<tsl:SchemeInformation>', `${text}<tsl:SchemeInformation>`);
     for (const text of [
@@ -107,7 +107,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     expect(await fault('')).to.equal('malformed: not well-formed XML');
   });
 
-  it('select services that are granted now, and no others', async () => {
+  it('select presently granted services, and no others', async () => {
     const [service] = services(issuer.certificate);
     const of = (changes: object) => vouched(signed({ services: [{ ...service, ...changes } as never] }));
     expect(await of({})).to.have.length(1);
@@ -122,7 +122,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     expect(await fault(signed({ services: [{ ...service, status: '' } as never] }))).to.equal('malformed: ServiceStatus');
   });
 
-  it('rejects critical extensions that are not understood, of a service, a provider and the scheme', async () => {
+  it('are rejected with unknown critical extensions of a service, a provider and the scheme', async () => {
     const list = xmlList({ services: services(issuer.certificate) });
     const extended = (parent: string, name: string, content: string, critical: string) =>
       signXml(
@@ -157,7 +157,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     expect((await read(signed({ nextUpdate: null }))).entities, 'closed').to.deep.equal([]);
   });
 
-  it('count only when a pinned certificate signed them', async () => {
+  it('are trusted only when a pinned certificate signed them', async () => {
     expect(await fault(signed(), [stranger.certificate])).to.match(/^untrusted_signer/);
     expect(await fault(signed(), [])).to.match(/^untrusted_signer/);
     expect(await fault(signed({}, {}, stranger))).to.match(/^untrusted_signer/);
@@ -167,7 +167,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     expect(await fault(signed(), [operator.certificate], new Date('2050-01-01T00:00:00Z'))).to.match(/not valid now/);
   });
 
-  it('keep no text of any length', async () => {
+  it('are limited in the length of texts', async () => {
     const [service] = services(issuer.certificate);
     const of = (changes: object) => fault(signed({ services: [{ ...service, ...changes } as never] }));
     expect(await of({ status: 'x'.repeat(2_000) })).to.equal('taken');
@@ -210,7 +210,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
           ),
       };
       for (const [name, make] of Object.entries(cases)) {
-        it(`by wrapping what was signed ${name}, referenced by "${uri}"`, async () => {
+        it(`by wrapping the signed content ${name}, referenced by "${uri}"`, async () => {
           expect(await fault(make())).to.match(/^(?:signature|malformed)/);
         });
       }
@@ -222,12 +222,12 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
       expect(await fault(good.replace(signature, signature + signature))).to.match(/^malformed: exactly one signature/);
     });
 
-    it('by a signature over a part', async () => {
+    it('by a signature over a part of the document', async () => {
       const part = signed({}, { xpath: "//*[local-name(.)='SchemeInformation']", uri: '#part' });
       expect(await fault(part)).to.match(/^malformed: the signature is not over the whole document/);
     });
 
-    it('by comments that cut a value in two', async () => {
+    it('by comments that split a value', async () => {
       const good = signed();
       const certificate = issuer.certificate.slice(0, 40);
       const cut = good.replace(certificate, `${certificate.slice(0, 20)}<!-- x -->${certificate.slice(20)}`);
@@ -235,7 +235,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     });
   });
 
-  it('that cost more than a list may are refused at once, signed or not', async () => {
+  it('are rejected at once when they exceed the cost limits, signed or not', async () => {
     const good = signed();
     const inside = (text: string) => good.replace('<tsl:SchemeInformation>', `<tsl:SchemeInformation>${text}`);
     const costly: Record<string, string> = {
@@ -275,7 +275,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
 
 const MARK = '<tsl:TrustServiceProviderList>';
 
-describe('The cost of a trusted list in XML', () => {
+describe('cost of a trusted list in XML', () => {
   const lists = new XmlTrustedLists();
   let operator: Certified;
 
@@ -297,21 +297,21 @@ describe('The cost of a trusted list in XML', () => {
   const unsigned = (inner: string) => outcome(put(inner));
   const WITHOUT_SIGNATURE = 'malformed: exactly one signature is required, directly below the root element';
 
-  it('is bounded in bytes, elements and namespace declarations', () => {
-    expect(outcome(Buffer.alloc(MAX_XML_BYTES + 1, ' '))).to.equal('malformed: lists in XML are read up to 16 MB');
+  it('is limited in bytes, elements and namespace declarations', () => {
+    expect(outcome(Buffer.alloc(MAX_XML_BYTES + 1, ' '))).to.equal('malformed: lists in XML may have up to 16 MB');
     const small = new XmlTrustedLists({ elements: 50, namespaces: 10 });
     expect(outcome(put('<a/>'.repeat(50)), small)).to.equal('malformed: too large');
     expect(outcome(put('<a xmlns:p="u"/>'.repeat(10)), small)).to.equal('malformed: too large');
     expect(outcome(put('<a xmlns:p="u"/>'.repeat(9)), small)).to.equal(WITHOUT_SIGNATURE);
   });
 
-  it('is bounded in depth', () => {
+  it('is limited in depth', () => {
     const nested = (levels: number) => `${'<a>'.repeat(levels)}${'</a>'.repeat(levels)}`;
     expect(unsigned(nested(39))).to.equal(WITHOUT_SIGNATURE);
     expect(unsigned(nested(40))).to.equal('malformed: too large');
   });
 
-  it('is bounded in the number and size of the attributes of an element', () => {
+  it('is limited in the number and size of the attributes of an element', () => {
     const attributes = (count: number) => Array.from({ length: count }, (_, at) => ` a${at}=""`).join('');
     expect(unsigned(`<a${attributes(250)}/>`)).to.equal(WITHOUT_SIGNATURE);
     expect(unsigned(`<a${attributes(251)}/>`)).to.equal('malformed: too large');
@@ -319,13 +319,13 @@ describe('The cost of a trusted list in XML', () => {
     expect(unsigned(`<a b="${'x'.repeat(200_000)}"/>`)).to.equal('malformed: too large');
   });
 
-  it('is bounded in the text of an element, also where references and sections make it up', () => {
+  it('is limited in the text of an element, also with references and sections', () => {
     expect(unsigned(`<a>${'x'.repeat(1_000_000)}</a>`)).to.equal(WITHOUT_SIGNATURE);
     for (const text of ['x'.repeat(1_100_000), '&amp;'.repeat(1_100_000), '<![CDATA[x]]>'.repeat(1_100_000)])
       expect(unsigned(`<a>${text}</a>`)).to.equal('malformed: too large');
   });
 
-  it('is bounded in the canonical form, which may repeat a long namespace with each element', () => {
+  it('is limited in the canonical form, which may repeat a long namespace with each element', () => {
     const uri = `urn:${'x'.repeat(50_000)}`;
     const declared = put('<a><p:b/></a>'.repeat(2_000)).replace(' Id="list"', ` Id="list" xmlns:p="${uri}"`);
     const exclusive = signXml(xmlList(), operator);
@@ -334,7 +334,7 @@ describe('The cost of a trusted list in XML', () => {
     expect(outcome(declared.replace(end, signature + end))).to.equal('malformed: too large');
   });
 
-  it('does not include the digest of the document where the signature is not of a pinned signer', async () => {
+  it('does not include the digest of the document when the signature is not by a pinned signer', async () => {
     const stranger = await certify({ name: 'Stranger' });
     // Its canonical form is too large to be computed, which is not noticed.
     const uri = `urn:${'x'.repeat(50_000)}`;
@@ -343,7 +343,7 @@ describe('The cost of a trusted list in XML', () => {
     expect(outcome(large)).to.equal('signature');
   });
 
-  it('is bounded in the size of SignedInfo, and in the transforms of a reference', () => {
+  it('is limited in the size of SignedInfo, and in the transforms of a reference', () => {
     const wide = signXml(xmlList(), operator).replace('</SignedInfo>', `${'<x/>'.repeat(200)}</SignedInfo>`);
     expect(outcome(wide)).to.equal('malformed: SignedInfo is too large');
     const long = signXml(xmlList(), operator).replace('</SignedInfo>', `${' '.repeat(300_000)}</SignedInfo>`);

@@ -26,7 +26,7 @@ async function failureOf(work: Promise<unknown>): Promise<Failure> {
   throw thrown;
 }
 
-describe('A presentation configuration', () => {
+describe('presentation configuration', () => {
   let world: World;
   beforeEach(async () => {
     world = await World.make();
@@ -76,7 +76,7 @@ describe('A presentation configuration', () => {
     'an unknown access key chain': ['accessKeyChainId', () => ({ accessKeyChainId: 'nobody' })],
     'an access key chain for something else': ['accessKeyChainId', () => ({ accessKeyChainId: 'signing' })],
     'an unknown key chain as anchor': ['trustAnchors.0.keyChainId', () => ({ trustAnchors: [{ keyChainId: 'x' }] })],
-    'an anchor that is no certificate': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: 'x' }] })],
+    'an anchor that is not a certificate': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: 'x' }] })],
     'an anchor that has ended': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: pem(ended) }] })],
     'an anchor that may not sign certificates': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: pem(mute) }] })],
     'an anchor that is for a web server': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: pem(web) }] })],
@@ -87,13 +87,13 @@ describe('A presentation configuration', () => {
     ],
   };
   for (const [what, [path, changes]] of Object.entries(references)) {
-    it(`is refused with ${what}`, async () => {
+    it(`is rejected with ${what}`, async () => {
       const failure = await failureOf(world.configure(changes(world)));
       expect([failure.code, failure.details.errors?.[0]?.path]).to.deep.equal(['invalid_input', path]);
     });
   }
 
-  it('is refused with anchors of different keys that have one key identifier', async () => {
+  it('is rejected with anchors of different keys that have one key identifier', async () => {
     const keyId = '00112233445566778899aabbccddeeff00112233';
     const [first, second] = [await certify({ name: 'First', ca: true, keyId }), await certify({ name: 'Second', ca: true, keyId })];
     const again = await certify({ name: 'First anew', ca: true, keyId, key: first });
@@ -105,7 +105,7 @@ describe('A presentation configuration', () => {
     await anchored(second);
   });
 
-  it('is refused with a self-signed access certificate', async () => {
+  it('is rejected with a self-signed access certificate', async () => {
     const { root, ...chain } = await world.keyChain(ACME, 'own', ['access']);
     const selfSigned = { ...chain, active: { ...chain.active, certificates: [root?.certificate ?? ''] } };
     await world.store.forTenant(ACME, ({ keyChains }) => keyChains.add(selfSigned), { by: 'system' });
@@ -124,7 +124,7 @@ describe('A presentation configuration', () => {
     expect([expired.code, gone.code]).to.deep.equal(['invalid_input', 'invalid_input']);
   });
 
-  it('is seen by a restricted client only if it may use it', async () => {
+  it('is visible to a restricted client only if it may use it', async () => {
     await world.configure();
     await world.configure({ id: 'hidden' });
     const caller = await world.caller(ACME, ['card']);
@@ -136,7 +136,7 @@ describe('A presentation configuration', () => {
     expect((await failureOf(world.saveConfiguration.execute(caller, body))).code).to.equal('forbidden');
   });
 
-  it('keeps the webhook key if the mask is written back', async () => {
+  it('keeps the API key of the webhook if the masked value is written back', async () => {
     await world.configure({ webhook: HOOK });
     const tenant = await (await world.caller()).tenant.tenant();
     expect(toConfigurationView(await read(), tenant)).to.include({ accessKeyChainId: null, accessCertId: null });
@@ -209,7 +209,7 @@ describe('A presentation configuration', () => {
 
   const bodies: Readonly<Record<string, JsonObject>> = {
     // N12
-    'a format that nobody knows': { dcql_query: query({ id: 'a', format: 'jwt_vc', meta: {}, claims: [{ path: ['n', 'e'] }] }) },
+    'a format that is unknown': { dcql_query: query({ id: 'a', format: 'jwt_vc', meta: {}, claims: [{ path: ['n', 'e'] }] }) },
     // N13
     'transaction data without credential_ids': { transaction_data: [{ type: 'x', credential_ids: [] }] },
     // N13
@@ -240,7 +240,7 @@ describe('A presentation configuration', () => {
     'an origin in the clear': { expectedOrigins: ['http://shop.example'] },
     'an origin of sockets': { expectedOrigins: ['ws://localhost'] },
     'an invocation by a scheme of a program': { invocationUri: 'ms-settings://' },
-    'a request that nobody signs to be fetched': { clientIdPrefix: 'redirect_uri', requestUriMethod: 'post' },
+    'a request without a signer to be fetched': { clientIdPrefix: 'redirect_uri', requestUriMethod: 'post' },
     'elements for more types than there may be': { transactionDataElements: elements(51) },
     'a query that is too long': { dcql_query: long(66) },
     'more lists than there may be': { dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values: many(21) }] }) },
@@ -264,7 +264,7 @@ describe('A presentation configuration', () => {
     'a script as redirect': { redirectUri: 'javascript:alert(1)' },
   };
   for (const [what, changes] of Object.entries(bodies)) {
-    it(`is refused with ${what}`, () => {
+    it(`is rejected with ${what}`, () => {
       const body = { id: 'card', dcql_query: query({ id: 'card' }), ...changes };
       expect(PresentationConfigurationBody.safeParse(body).success).to.equal(false);
     });

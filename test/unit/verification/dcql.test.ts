@@ -49,7 +49,7 @@ describe('DCQL queries', () => {
     expect(paths).to.deep.equal(['credentials.1.claims.1.path.1']);
   });
 
-  it('name the exact place of a fault between members', () => {
+  it('name the exact place of a contradiction between properties', () => {
     const claims = [{ id: 'a', path: ['a'] }];
     const credentials = [{ ...pid, claims, claim_sets: [['a'], ['a', 'z']] }];
     const read = DcqlQuery.safeParse({ credentials });
@@ -57,7 +57,7 @@ describe('DCQL queries', () => {
     expect(paths).to.deep.equal(['credentials.0.claim_sets.1.1']);
   });
 
-  it('are refused for a configuration when we cannot verify the format', () => {
+  it('are rejected in a configuration with a format that cannot be verified', () => {
     for (const format of ['jwt_vc_json', 'vc+sd-jwt', 'ldp_vc']) {
       const read = SupportedDcqlQuery.safeParse({ credentials: [{ ...pid, format }] });
       expect(read.error?.issues[0]?.path).to.deep.equal(['credentials', 0, 'format']);
@@ -112,7 +112,7 @@ describe('DCQL queries', () => {
     ),
   ];
   for (const [what, asked, place] of failing) {
-    it(`are refused for a configuration with ${what}, on which wallets fail`, () => {
+    it(`are rejected in a configuration with ${what}, which wallets do not support`, () => {
       const read = SupportedDcqlQuery.safeParse(asked);
       expect(read.error?.issues.map(({ path }) => path.join('.'))).to.deep.equal([place]);
     });
@@ -148,7 +148,7 @@ describe('DCQL queries', () => {
     );
   });
 
-  it('say which claim is missing, and by which rule a path ended', () => {
+  it('report which claim is missing, and by which rule a path ended', () => {
     const asked = query({ claims: [{ path: ['a', 'b'] }] });
     const missing = { matched: false, reason: 'missing_claim', detail: '["a","b"]' };
     expect(matchCredential(asked, credential({ a: 1 }), isUndisclosed)).to.deep.equal(missing);
@@ -156,12 +156,12 @@ describe('DCQL queries', () => {
     expect(selectElement({ '7': { a: 1 } }, [7, 'a'])).to.equal('bad_path');
   });
 
-  it('refuse answers that are no object', () => {
+  it('reject answers that are not an object', () => {
     const compiled = compileQuery(DcqlQuery.parse({ credentials: [pid] }));
     expect(() => parseVpToken(['x'], compiled)).to.throw(/^malformed: vp_token_not_object$/);
   });
 
-  it('refuse presentations that are not strings', () => {
+  it('reject presentations that are not strings', () => {
     const compiled = compileQuery(DcqlQuery.parse({ credentials: [pid] }));
     for (const presentation of [{}, 7, null, ['x']]) {
       expect(() => parseVpToken({ pid: [presentation] }, compiled)).to.throw('malformed: not_a_string in pid');
@@ -169,14 +169,14 @@ describe('DCQL queries', () => {
   });
 });
 
-describe('the claims a client receives', () => {
-  it('are the requested ones in their own structure', () => {
+describe('claims that a client receives', () => {
+  it('are the requested ones in their original structure', () => {
     const presented = credential({ given_name: 'Ada', family_name: 'L', address: { locality: 'X', country: 'DE' } });
     const claims = [{ path: ['given_name'] }, { path: ['address', 'country'] }];
     expect(received({ claims }, presented)).to.deep.equal({ given_name: 'Ada', address: { country: 'DE' } });
   });
 
-  it('keep array members that were selected, without tombstones', () => {
+  it('keep selected array elements, without placeholders', () => {
     const degrees = [{ type: 'B', year: 1 }, TOMBSTONE, { type: 'M' }, { year: 3 }];
     const presented = credential({ degrees, nationalities: [TOMBSTONE, 'FR', 'DE'] });
     const claims = [{ path: ['degrees', null, 'type'] }, { path: ['nationalities', 1] }];
@@ -196,7 +196,7 @@ describe('the claims a client receives', () => {
     });
   });
 
-  it('join several paths through one array member', () => {
+  it('merge several paths through one array element', () => {
     const presented = credential({
       list: [
         { a: 1, b: 2, c: 3 },
@@ -207,13 +207,13 @@ describe('the claims a client receives', () => {
     expect(received({ claims }, presented)).to.deep.equal({ list: [{ a: 1, b: 2 }, { a: 4 }] });
   });
 
-  it('never include members of the protocol', () => {
+  it('never include protocol claims', () => {
     const presented = credential({ cnf: { jwk: {} }, status: {}, a: { _sd: ['x'], b: null, c: [{ '...': 'y' }] } });
     const claims = [{ path: ['cnf'] }, { path: ['status'] }, { path: ['a'] }];
     expect(received({ claims }, presented)).to.deep.equal({ a: { b: null, c: [] } });
   });
 
-  it('are the always-visible ones without requested claims', () => {
+  it('are the always visible ones if no claims are requested', () => {
     const alwaysVisible = { vct: 'urn:pid', iss: 'x', cnf: {}, status: {}, _sd: [], _sd_alg: 'sha-256' };
     const presented = credential({ ...alwaysVisible, disclosed: 1 }, { alwaysVisible });
     expect(received({}, presented)).to.deep.equal({ vct: 'urn:pid', iss: 'x' });
@@ -229,7 +229,7 @@ describe('the claims a client receives', () => {
     expect(received({ claims, claim_sets }, credential({ a: 2, b: 3, c: 4 }))).to.deep.equal({ b: 3 });
   });
 
-  it('keep the namespaces of an mdoc apart', () => {
+  it('keep the namespaces of an mdoc separate', () => {
     const presented = credential({ n1: { status: 1, x: 2 }, n2: { x: 3 } }, { format: 'mso_mdoc', types: ['d'] });
     const claims = [{ path: ['n1', 'status'] }, { path: ['n2', 'x'] }];
     const mdoc = { format: 'mso_mdoc', meta: { doctype_value: 'd' } };
@@ -309,7 +309,7 @@ describe('DCQL matching of arbitrary documents', () => {
     expect(Math.min(...Object.values(outcomes))).to.be.greaterThan(0);
   });
 
-  it('never throws while reading a query', () => {
+  it('never throws while parsing a query', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         DcqlQuery.safeParse(value);
@@ -320,7 +320,7 @@ describe('DCQL matching of arbitrary documents', () => {
   });
 });
 
-describe('The size of DCQL queries', () => {
+describe('size of DCQL queries', () => {
   const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
   const path = ['a'];
   const pid = { id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } };
@@ -344,18 +344,18 @@ describe('The size of DCQL queries', () => {
     types: [100, (n) => one({ meta: { vct_values: ids(n) } })],
   };
   for (const [what, [most, make]] of Object.entries(kinds)) {
-    it(`allows ${most} ${what} and no more`, () => {
+    it(`is limited to ${most} ${what}`, () => {
       expect(DcqlQuery.safeParse(make(most)).error?.issues).to.equal(undefined);
       expect(DcqlQuery.safeParse(make(most + 1)).success).to.equal(false);
     });
   }
 
-  it('allows a claim set once', () => {
+  it('is limited to one occurrence of a claim set', () => {
     const read = DcqlQuery.safeParse(one({ claims, claim_sets: [['c0', 'c1'], ['c2'], ['c1', 'c0']] }));
     expect(read.error?.issues.map((issue) => issue.path.join('.'))).to.deep.equal(['credentials.0.claim_sets.2']);
   });
 
-  it('bounds the time of a match: each claim is evaluated once, however many sets contain it', () => {
+  it('limits the time of a match: each claim is evaluated once, for any number of sets', () => {
     const asking = many(200, (i) => ({ id: `c${i}`, path: ['list', null, `k${i}`], values: ids(200) }));
     // All sets fail at their last claim, so each goes through all its claims.
     const claimSets = many(50, (i) => ids(200).filter((id) => id !== `c${i}`));

@@ -18,7 +18,7 @@ import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { failureOf, WalletWorld } from '../wallet-kit.ts';
 import { ACME, formOf, present, World } from './kit.ts';
 
-describe('A presentation whose process dies while its backend is called', () => {
+describe('presentation whose process is killed during the webhook call', () => {
   let world: World;
   let finishDeliveries: FinishDeliveries;
 
@@ -52,7 +52,7 @@ describe('A presentation whose process dies while its backend is called', () => 
     return asked.session.id;
   }
 
-  it('is finished by the next process: the backend is called once more with the same id', async () => {
+  it('is finished by the next process: the webhook is called once more with the same id', async () => {
     const id = await brokenOff();
     const left = await world.session(id);
     expect([left.status, left.outcome?.deliveries?.[0]?.result]).to.deep.equal(['fetched', 'pending']);
@@ -71,7 +71,7 @@ describe('A presentation whose process dies while its backend is called', () => 
     expect(await due()).to.deep.equal([]);
   });
 
-  it('fails when the backend refuses it then', async () => {
+  it('fails when the webhook then answers with an error', async () => {
     const id = await brokenOff();
     world.webhooks.answer = new WebhookError('bad_status', 'HTTP 500', { status: 500 });
     await finishDeliveries.execute(later(70), 10);
@@ -90,7 +90,7 @@ describe('A presentation whose process dies while its backend is called', () => 
     expect(await due()).to.deep.equal([]);
   });
 
-  it('reports a refusal to its backend, too', async () => {
+  it('reports a rejection to its webhook, too', async () => {
     const id = await brokenOff(false);
     expect((await world.session(id)).status, 'recorded before the call').to.equal('failed');
     await finishDeliveries.execute(later(70), 10);
@@ -101,14 +101,14 @@ describe('A presentation whose process dies while its backend is called', () => 
     expect(session.outcome?.failure?.code, 'why it failed').to.equal('presentation_refused');
   });
 
-  it('is finished once, however many come at the same time', async () => {
+  it('is finished once, for any number of simultaneous attempts', async () => {
     await brokenOff();
     const looked = Array.from({ length: 20 }, () => finishDeliveries.execute(later(70), 10));
     await Promise.all(looked);
     expect(world.webhooks.calls).to.have.length(2);
   });
 
-  it('does not expire meanwhile, however late it is finished', async () => {
+  it('does not expire in the meantime, at any time of the completion', async () => {
     const id = await brokenOff();
     const afterwards = later(10 * 86_400);
     const { expired, overdue } = await world.store.maintenance.expireSessions(afterwards, 10);
@@ -180,7 +180,7 @@ async function endOverdue(world: World): Promise<number> {
 
 const redirectUri = 'https://shop.example/done?s={sessionId}';
 
-describe('spending a response code', () => {
+describe('response code redemption', () => {
   async function failureOf(work: Promise<unknown>): Promise<Failure> {
     const outcome = await work.then(
       () => undefined,
@@ -225,7 +225,7 @@ describe('spending a response code', () => {
     expect((await spend(waiting)).session.status).to.equal('completed');
   });
 
-  it('completes what waits for it, without a trace of the waiting', async () => {
+  it('completes the waiting delivery, and removes its marker', async () => {
     const waiting = await answered({ webhook: undefined, requireResponseCode: true });
     const before = await world.session(waiting.id);
     expect([before.status, before.outcome?.credentials]).to.deep.equal(['fetched', undefined]);
@@ -241,7 +241,7 @@ describe('spending a response code', () => {
     ['the result waits for it', { requireResponseCode: true }],
     ['a webhook is called', { requireResponseCode: true, webhook }],
   ] as const) {
-    it(`is valid although the session changed meanwhile, where ${what}`, async () => {
+    it(`succeeds although the session changed concurrently, with ${what}`, async () => {
       const waiting = await answered({ webhook: undefined, ...more });
       const commit = world.store.commit.bind(world.store);
       const slow = sinon.stub(world.store, 'commit').callThrough();
@@ -282,7 +282,7 @@ describe('spending a response code', () => {
     expect([session.status, session.outcome?.failure?.code]).to.deep.equal(['failed', 'webhook_failed']);
   });
 
-  it('waits until the end of its five minutes, for the webhook, too', async () => {
+  it('is possible for five minutes, also with a webhook', async () => {
     const waiting = await answered({ webhook, requireResponseCode: true });
     world.clock.time += 299_000;
     world.webhooks.beforeAnswer = async () => {
@@ -291,7 +291,7 @@ describe('spending a response code', () => {
     expect((await spend(waiting)).session.status).to.equal('completed');
   });
 
-  it('fails by the job if it is not used, and erases the verified values', async () => {
+  it('fails by the job after its expiry, and erases the verified values', async () => {
     const waiting = await answered({ webhook, requireResponseCode: true, lifeTime: 3600 });
     world.clock.time += 299_000;
     expect(await endOverdue(world)).to.equal(0);
@@ -304,7 +304,7 @@ describe('spending a response code', () => {
     expect(await endOverdue(world)).to.equal(0);
   });
 
-  it('is not ended by the job during the call to the backend, however long that takes', async () => {
+  it('is not ended by the job during the call to the webhook, for any duration', async () => {
     const waiting = await answered({ webhook, requireResponseCode: true });
     world.webhooks.beforeAnswer = async () => {
       world.clock.time += 700_000;
@@ -313,7 +313,7 @@ describe('spending a response code', () => {
     expect((await spend(waiting)).session.status).to.equal('completed');
   });
 
-  it('is brought to its end by another process where the one that took it died', async () => {
+  it('is completed by another process when the redeeming process was killed', async () => {
     const waiting = await answered({ webhook, requireResponseCode: true });
     const { commit } = world.store;
     world.webhooks.beforeAnswer = async () => {
@@ -332,7 +332,7 @@ describe('spending a response code', () => {
   });
 });
 
-describe('The outcome of a session', () => {
+describe('session outcome', () => {
   it('is recorded even if the session changes while it is read again', async () => {
     const world = await World.make();
     await world.configure();
@@ -354,8 +354,8 @@ describe('The outcome of a session', () => {
   });
 });
 
-describe('The page after a presentation', () => {
-  it('exists for tenants that serve wallets', async () => {
+describe('page after a presentation', () => {
+  it('exists for active tenants', async () => {
     const world = await WalletWorld.open();
     const page = new ShowPresented(world);
     await page.execute(ACME);
@@ -372,7 +372,7 @@ describe('The page after a presentation', () => {
   });
 });
 
-describe('Two answers to one request', () => {
+describe('two answers to one request', () => {
   afterEach(() => sinon.restore());
 
   it('keep the accepted one when the verification of the other one is interrupted', async () => {

@@ -30,7 +30,7 @@ async function endingAccessKey(world: World) {
   return { chain };
 }
 
-describe('A presentation', () => {
+describe('presentation', () => {
   let world: World;
   beforeEach(async () => {
     world = await World.make();
@@ -132,12 +132,12 @@ describe('A presentation', () => {
     'no nonce at all': { wallet_nonce: '' },
     'a nonce that is too long': { wallet_nonce: 'a'.repeat(513) },
     'a nonce with a control character': { wallet_nonce: 'a\u0001' },
-    'metadata that is no JSON': { wallet_metadata: '{' },
+    'metadata that is not JSON': { wallet_metadata: '{' },
     'no common format': { wallet_metadata: '{"vp_formats_supported":{"mso_mdoc":{}}}' },
     'no common prefix': { wallet_metadata: '{"client_id_prefixes_supported":["redirect_uri"]}' },
   };
   for (const [what, parameters] of Object.entries(badParameters)) {
-    it(`refuses a fetch with ${what}`, async () => {
+    it(`rejects a fetch with ${what}`, async () => {
       await world.configure();
       const { publicId } = await world.request();
       const failure = await failureOf(world.serveRequestObject.execute(ACME, publicId, parameters));
@@ -193,7 +193,7 @@ describe('A presentation', () => {
     expect(outcome?.redirectUri).to.equal(`https://shop.example/done?s=${asked.session.id}#top`);
   });
 
-  it('lets the backend choose another address, if it is one', async () => {
+  it('redirects to an address of the backend, if it is valid', async () => {
     await world.configure({ redirectUri: 'https://shop.example/done' });
     for (const [wanted, host] of [
       ['https://elsewhere.example/', 'elsewhere.example'],
@@ -207,7 +207,7 @@ describe('A presentation', () => {
     }
   });
 
-  it('fails when the backend does not take it, after one attempt', async () => {
+  it('fails when the webhook rejects it, after one attempt', async () => {
     await world.configure();
     world.webhooks.answer = new WebhookError('bad_status', 'it said no', { status: 500 });
     const asked = await world.request();
@@ -219,7 +219,7 @@ describe('A presentation', () => {
     expect(world.webhooks.calls).to.have.length(1);
   });
 
-  it('is processed once however many callers send it', async () => {
+  it('is processed once for any number of callers', async () => {
     await world.configure();
     const asked = await world.request();
     const form = await formOf(asked, { card: [present(world, asked)] });
@@ -229,7 +229,7 @@ describe('A presentation', () => {
     expect((await world.session(asked.session.id)).status).to.equal('completed');
   });
 
-  it('completes even if the wallet fetches once more meanwhile', async () => {
+  it('completes even if the wallet fetches the request concurrently', async () => {
     await world.configure();
     const offer = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), {
       response_type: 'uri',
@@ -299,7 +299,7 @@ describe('A presentation', () => {
     expect((await failureOf(world.createPresentationRequest.execute(rememberedCaller(caller), body))).code).to.equal('forbidden');
   });
 
-  it('never shows the webhook key in the stored offer', async () => {
+  it('never shows the API key of the webhook in the stored offer', async () => {
     await world.configure();
     const webhook = { url: 'https://s.example', auth: { type: 'apiKey', config: { headerName: 'k', value: 'v-secret' } } };
     const { request } = await world.request({ body: { webhook } });

@@ -24,7 +24,7 @@ import { query } from './kit.ts';
 const CHECK = { id: 'check', dcql_query: query({ id: 'card' }) };
 const DATA = { type: 'payment', credential_ids: ['card'] };
 
-describe('The presentation configurations of a tenant', () => {
+describe('presentation configurations of a tenant', () => {
   let world: AdministrationWorld;
   let signer: Certified;
   let otherOperator: Certified;
@@ -47,7 +47,7 @@ describe('The presentation configurations of a tenant', () => {
     await world.store.prepare('a presentation', put);
   });
 
-  it('are in order of their ids; a restricted client sees its own', async () => {
+  it('are in order of their ids; a restricted client sees only its own', async () => {
     await put({ id: 'another' });
     expect(await ids()).to.deep.equal(['another', 'check']);
     expect(await ids(caller(['check']))).to.deep.equal(['check']);
@@ -82,14 +82,14 @@ describe('The presentation configurations of a tenant', () => {
 
   const other = () => caller(['other']);
   const refusals: [string, () => Promise<unknown>, string][] = [
-    ['a look at nothing', () => get('nothing'), 'not_found'],
-    ['a look at what the client may not use', () => get('check', other()), 'not_found'],
+    ['a read of an unknown id', () => get('nothing'), 'not_found'],
+    ['a read of what the client may not use', () => get('check', other()), 'not_found'],
     ['a new one that the client may not use', () => put({ id: 'new' }, other()), 'forbidden'],
-    ['a change of nothing', () => update('nothing', {}), 'not_found'],
+    ['a change of an unknown id', () => update('nothing', {}), 'not_found'],
     ['a change of what the client may not use', () => update('check', {}, other()), 'not_found'],
     ['a change of the id', () => update('check', { id: 'other' }), 'invalid_input id'],
     ['a change that makes it invalid', () => update('check', { lifeTime: 0 }), 'invalid_input lifeTime'],
-    ['the removal of nothing', () => remove('nothing'), 'not_found'],
+    ['the removal of an unknown id', () => remove('nothing'), 'not_found'],
     ['the removal of what the client may not use', () => remove('check', other()), 'not_found'],
     [
       'a webhook at an address that may not be called',
@@ -103,7 +103,7 @@ describe('The presentation configurations of a tenant', () => {
     ],
   ];
   for (const [what, attempt, end] of refusals) {
-    it(`are not touched by ${what}: ${end}`, async () => {
+    it(`are not changed by ${what}: ${end}`, async () => {
       const before = await all();
       expect(await endOf(attempt())).to.equal(end);
       expect(await all()).to.deep.equal(before);
@@ -194,13 +194,13 @@ describe('The presentation configurations of a tenant', () => {
       });
     }
 
-    it('warns when the document of a stored list is not a list any more', async () => {
+    it('warns when the document of a stored list is no longer a list', async () => {
       await replaceOnline(trusting());
       answer = 'hello';
       expect((await replaceOnline(trusting()))[0]).to.include('malformed');
     });
 
-    it('is not fetched by a PATCH of other members, or by an import', async () => {
+    it('is not fetched by a PATCH of other properties, or by an import', async () => {
       await replaceOnline(trusting());
       calls = [];
       expect(await updateOnline({ lifeTime: 60 })).to.deep.equal([]);
@@ -215,7 +215,7 @@ describe('The presentation configurations of a tenant', () => {
     ['without a query', { dcql_query: undefined }, 'dcql_query'],
     ['with an empty query', { dcql_query: { credentials: [] } }, 'dcql_query.credentials'],
     [
-      'for a format that nobody knows',
+      'for a format that is unknown',
       { dcql_query: { credentials: [{ id: 'x', format: 'jwt_vc', meta: { vct_values: ['x'] } }] } },
       'dcql_query.credentials.0.format',
     ],
@@ -229,12 +229,12 @@ describe('The presentation configurations of a tenant', () => {
     ],
     ['that last no second', { lifeTime: 0 }, 'lifeTime'],
     ['that last more than a year', { lifeTime: 31_536_001 }, 'lifeTime'],
-    ['with a way back to nowhere', { redirectUri: '/done' }, 'redirectUri'],
-    ['with a way back into a script', { redirectUri: 'javascript:alert(1)' }, 'redirectUri'],
-    ['with a way back that has a password', { redirectUri: 'https://u:p@a.example/{sessionId}' }, 'redirectUri'],
-    ['with a way back with a line feed', { redirectUri: 'https://a.example/\n{sessionId}' }, 'redirectUri'],
+    ['with an invalid redirect address', { redirectUri: '/done' }, 'redirectUri'],
+    ['with a script as redirect address', { redirectUri: 'javascript:alert(1)' }, 'redirectUri'],
+    ['with a redirect address with a password', { redirectUri: 'https://u:p@a.example/{sessionId}' }, 'redirectUri'],
+    ['with a redirect address with a line feed', { redirectUri: 'https://a.example/\n{sessionId}' }, 'redirectUri'],
     ['with data for an unknown query', { transaction_data: [{ ...DATA, credential_ids: ['other'] }] }, 'transaction_data.0.credential_ids'],
-    ['with anchors that are none', { trustAnchors: [{ certificate: 'PEM' }] }, 'trustAnchors.0.certificate'],
+    ['with anchors that are invalid', { trustAnchors: [{ certificate: 'PEM' }] }, 'trustAnchors.0.certificate'],
     ['with a mode of another flow', { responseMode: 'fragment' }, 'responseMode'],
     ['with a webhook of another kind', { webhook: { url: 'ftp://x.example' } }, 'webhook.url'],
     ['with an access key that signs credentials', { accessKeyChainId: 'signing' }, 'accessKeyChainId'],
@@ -252,7 +252,7 @@ describe('The presentation configurations of a tenant', () => {
 const AGE = { id: 'age', dcql_query: query({ id: 'pid' }) };
 const ORDER = { body: { purpose: [{ lang: 'en', content: 'Age' }] } };
 
-describe('A caller that manages presentations', () => {
+describe('client that manages presentations', () => {
   let world: AdministrationWorld;
   const caller = (roles: Role[] = ['presentation:manage'], allowed: string[] | null = null) =>
     world.caller(roles, { allowedIssuanceConfigs: null, allowedPresentationConfigs: allowed });
@@ -267,7 +267,7 @@ describe('A caller that manages presentations', () => {
     world = await anAdministration();
   });
 
-  it('orders registration certificates with registrar:manage alone', async () => {
+  it('orders registration certificates only with registrar:manage', async () => {
     expect(await endOf(put({ registrationCert: ORDER }))).to.equal('forbidden');
     await put({});
     expect(await endOf(update({ registrationCert: ORDER }))).to.equal('forbidden');
@@ -281,7 +281,7 @@ describe('A caller that manages presentations', () => {
     expect(await endOf(update({ registrationCert: ORDER }))).to.equal('forbidden');
   });
 
-  it('has other reasons certified with registrar:manage alone', async () => {
+  it('registers other purposes only with registrar:manage', async () => {
     const purpose = [{ lang: 'en', content: 'Another reason' }];
     await put({ registrationCert: { body: {} } }, registrar());
     expect(await endOf(update({ purpose }))).to.equal('forbidden');

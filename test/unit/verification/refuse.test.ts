@@ -52,12 +52,12 @@ const replacePart = (text: string, at: number, change: (part: string) => string)
     .map((part, position) => (position === at ? change(part) : part))
     .join('~');
 
-describe('A response is refused', () => {
+describe('rejected response', () => {
   beforeEach(async () => {
     world = await World.make();
   });
 
-  describe('and the session untouched', () => {
+  describe('leaves the session unchanged', () => {
     const forms: Readonly<Record<string, (asked: Asked, form: Form) => Form | Promise<Form>>> = {
       // N33
       'without vp_token, response or error': ({ request }) => ({ state: request.state }),
@@ -69,7 +69,7 @@ describe('A response is refused', () => {
       'with an error and a foreign state': () => ({ error: 'access_denied', state: 'foreign' }),
     };
     for (const [what, change] of Object.entries(forms)) {
-      it(`${what}`, async () => {
+      it(`with ${what}`, async () => {
         const asked = await ask({ responseMode: 'direct_post' });
         await expectUntouched(asked, await change(asked, await formOf(asked, { card: [present(world, asked)] })));
       });
@@ -83,7 +83,7 @@ describe('A response is refused', () => {
       });
     }
     // N40
-    it('with the right state under the address of another session', async () => {
+    it('with the correct state under the address of another session', async () => {
       const asked = await ask({ responseMode: 'direct_post' });
       const other = await world.request();
       await expectUntouched(other, await formOf(asked, { card: [present(world, asked)] }));
@@ -92,7 +92,7 @@ describe('A response is refused', () => {
   });
 
   // N41
-  it('when the request was answered, and the first result stays', async () => {
+  it('leaves the first result of an answered request unchanged', async () => {
     const asked = await ask();
     const form = await formOf(asked, { card: [present(world, asked)] });
     expect(await answer(asked, form)).to.equal('accepted');
@@ -101,7 +101,7 @@ describe('A response is refused', () => {
   });
 
   // N44
-  it('never for a request that was not fetched', async () => {
+  it('never ends a request that was not fetched', async () => {
     await world.configure();
     const body = { response_type: 'uri', requestId: 'card' } as const;
     const offer = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body);
@@ -111,7 +111,7 @@ describe('A response is refused', () => {
     expect(await answer(asked, await formOf(asked, { card: [present(world, asked)] }))).to.equal('accepted');
   });
 
-  describe('for its envelope', () => {
+  describe('ends the session for its envelope:', () => {
     const cases: Readonly<Record<string, [string, (form: Form, asked: Asked) => Form]>> = {
       // N34
       'plain although encryption was asked for': ['direct_post.jwt', (_, { request }) => ({ vp_token: '{}', state: request.state })],
@@ -130,7 +130,7 @@ describe('A response is refused', () => {
       });
     }
     // N49, N73
-    it('never for unknown fields, nor for an old presentation_submission', async () => {
+    it('but not for unknown fields, nor for an old presentation_submission', async () => {
       const asked = await ask({ responseMode: 'direct_post' });
       const form = await formOf(asked, { card: [present(world, asked)] });
       expect(await answer(asked, { ...form, presentation_submission: '{}', x: 'y' })).to.equal('accepted');
@@ -139,7 +139,7 @@ describe('A response is refused', () => {
 
   for (const responseMode of ['direct_post', 'direct_post.jwt']) {
     // N45, N48
-    it(`as a wallet error, plainly in ${responseMode}`, async () => {
+    it(`ends the session as a wallet error, unencrypted in ${responseMode}`, async () => {
       const asked = await ask({ responseMode, redirectUri: 'https://shop.example/' });
       const form = { error: 'access_denied', state: asked.request.state };
       expect(await answer(asked, form)).to.equal('accepted');
@@ -150,7 +150,7 @@ describe('A response is refused', () => {
     });
   }
   // N47
-  it('as a wallet error whose words are cut and escaped', async () => {
+  it('ends the session as a wallet error whose text is truncated and escaped', async () => {
     const asked = await ask();
     const error_description = `<script>\u0000\u202e${'x'.repeat(100_000)}`;
     await answer(asked, { error: 'nonsense ', error_description, state: asked.request.state });
@@ -219,21 +219,21 @@ describe('A response is refused', () => {
         await expectRefused(asked, form, 'decryption_failed');
       });
     }
-    it('leaves the request open for the wallet that was asked when others send noise', async () => {
+    it('leaves the request open for the wallet when other callers send invalid responses', async () => {
       const asked = await ask();
       for (let i = 2; i < MAX_UNDECRYPTED_ATTEMPTS; i++) await answer(asked, { response: asked.text });
       await expectUntouched(asked, { response: asked.text });
     });
     for (const plaintext of ['nonsense', '[]', '"text"', '{"a":1,"a":2}']) {
       // N58
-      it(`the plaintext ${plaintext}`, async () => {
+      it(`ends the session with the plaintext ${plaintext}`, async () => {
         const asked = await ask();
         await expectRefused(asked, { response: await encrypt(asked, plaintext) }, 'malformed');
       });
     }
   });
 
-  describe('for the shape of vp_token', () => {
+  describe('ends the session for the structure of vp_token:', () => {
     const shapes: Readonly<Record<string, (text: string) => unknown>> = {
       // N61
       'a string': (text) => text,
@@ -248,7 +248,7 @@ describe('A response is refused', () => {
       // N64
       'two presentations without multiple': (text) => ({ card: [text, text] }),
       // N65
-      'a key that is no query': (text) => ({ card: [text], other: [text] }),
+      'a key that is not a query': (text) => ({ card: [text], other: [text] }),
       // N67
       'an object as presentation': () => ({ card: [{}] }),
       // N67
@@ -269,18 +269,18 @@ describe('A response is refused', () => {
       const form = { vp_token: `{"card":${list},"card":${list}}`, state: asked.request.state };
       await expectRefused(asked, form, 'malformed');
     });
-    it('for more presentations than any wallet sends', async () => {
+    it('more presentations than any wallet sends', async () => {
       const asked = await ask({ dcql_query: query({ id: 'card', multiple: true }) });
       const form = await formOf(asked, { card: Array.from({ length: 101 }, () => 'x~') });
       await expectRefused(asked, form, 'malformed');
     });
   });
 
-  describe('as incomplete', () => {
+  describe('that is incomplete', () => {
     const two = query({ id: 'card' }, { id: 'other', meta: { vct_values: ['urn:other'] } });
     const sets = (...credential_sets: JsonObject[]) => ({ dcql_query: { ...two, credential_sets } });
     // N68
-    it('when a required query is missing', async () => {
+    it('ends the session when a required query is missing', async () => {
       const asked = await ask({ dcql_query: two });
       await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'missing other');
       expect(withoutIssuers(world.webhooks.calls[0]?.body.credentials)).to.deep.equal([
@@ -289,22 +289,22 @@ describe('A response is refused', () => {
       ]);
     });
     // N69
-    it('with half of an option', async () => {
+    it('ends the session with half of an option', async () => {
       const asked = await ask(sets({ options: [['card', 'other']] }));
       await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'credential_sets[0]');
     });
     // N70
-    it('with the optional set alone', async () => {
+    it('ends the session with only the optional set', async () => {
       const asked = await ask(sets({ options: [['other']] }, { options: [['card']], required: false }));
       await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'credential_sets[0]');
     });
     // N72
-    it('when the credentials are swapped', async () => {
+    it('ends the session when the credentials are swapped', async () => {
       const asked = await ask({ dcql_query: two });
       const [card, other] = [present(world, asked), present(world, asked, { visible: { vct: 'urn:other' } })];
       await expectRefused(asked, await formOf(asked, { card: [other], other: [card] }), 'type_mismatch');
     });
-    it('but not when only an optional credential is bad', async () => {
+    it('does not exist when only an optional credential is invalid', async () => {
       const asked = await ask(sets({ options: [['card']] }, { options: [['other']], required: false }));
       const vpToken = { card: [present(world, asked)], other: [present(world, asked)] };
       expect(await answer(asked, await formOf(asked, vpToken))).to.equal('accepted');
@@ -313,7 +313,7 @@ describe('A response is refused', () => {
         { id: 'other', error: 'type_mismatch' },
       ]);
     });
-    it('and returns an array if several may be sent', async () => {
+    it('does not exist for an array if several presentations may be sent', async () => {
       const asked = await ask({ dcql_query: query({ id: 'card', multiple: true }) });
       const bad = present(world, asked, { kb: { aud: 'other' } });
       const vpToken = { card: [present(world, asked), bad, present(world, asked, { claims: { name: 'Max' } })] };
@@ -322,7 +322,7 @@ describe('A response is refused', () => {
         { id: 'card', values: [{ name: 'Erika' }, { name: 'Max' }] },
       ]);
     });
-    it('and counts a credential once, however often it is sent and bound', async () => {
+    it('counts a credential once, for any number of presentations and key bindings', async () => {
       const asked = await ask({ dcql_query: query({ id: 'card', multiple: true }) });
       const first = present(world, asked);
       const credential = first.slice(0, first.lastIndexOf('~') + 1);
@@ -337,7 +337,7 @@ describe('A response is refused', () => {
       const repeated = reportOf(outcome).filter(({ reason }) => reason === 'repeated_credential');
       expect(repeated.map(({ index }) => index)).to.deep.equal([1, 2]);
     });
-    it('and names the queries if one credential answers several', async () => {
+    it('names the queries if one credential answers several', async () => {
       const asked = await ask({ dcql_query: query({ id: 'card' }, { id: 'name' }) });
       const card = present(world, asked);
       expect(await answer(asked, await formOf(asked, { card: [card], name: [card] }))).to.equal('accepted');
@@ -348,7 +348,7 @@ describe('A response is refused', () => {
         ['name', 'card'],
       ]);
     });
-    it('and neither returns an uncertified iss nor matches it with a query', async () => {
+    it('neither returns an uncertified iss nor matches it with a query', async () => {
       const visible = { iss: 'https://ministry.example' };
       const [{ claims: _, ...whole }] = query({ id: 'card' })['credentials'] as [JsonObject];
       const open = await ask({ dcql_query: { credentials: [whole] } });
@@ -363,7 +363,7 @@ describe('A response is refused', () => {
     });
   });
 
-  describe('for its presentation', () => {
+  describe('ends the session for its presentation:', () => {
     const kbOf = (text: string) => text.slice(text.lastIndexOf('~') + 1);
     const jwk = makeHolder();
     const cases: Readonly<Record<string, [RefusalReason, Changes | ((asked: Asked) => Changes | Promise<Changes>)]>> = {
@@ -505,18 +505,18 @@ describe('A response is refused', () => {
       });
     }
     // N105
-    it('a boolean that is false where true was asked for', async () => {
+    it('a boolean that is false when true was requested', async () => {
       const asked = await ask({ dcql_query: query({ id: 'card', claims: [{ path: ['over18'], values: [true] }] }) });
       await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'value_mismatch');
     });
     // N92
-    it('a leaf of an issuer that was trusted no more when the wallet was asked', async () => {
+    it('a leaf of an issuer that was no longer trusted at the time of the request', async () => {
       await world.configure({ trustAnchors: [{ keyChainId: 'signing' }] });
       const asked = await world.request();
       await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'untrusted_chain');
     });
     // N106
-    it('made for another tenant', async () => {
+    it('a presentation for another tenant', async () => {
       const other = 'other' as typeof ACME;
       await world.addTenant(other);
       await world.configure({}, other);
@@ -525,24 +525,24 @@ describe('A response is refused', () => {
       await expectRefused(asked, await formOf(asked, { card: [present(world, elsewhere)] }), 'nonce_mismatch');
     });
     // N107
-    it('made for an earlier request', async () => {
+    it('a presentation for an earlier request', async () => {
       const [earlier, asked] = [await ask(), await world.request()];
       await expectRefused(asked, await formOf(asked, { card: [present(world, earlier)] }), 'nonce_mismatch');
     });
     // N108
-    it('with an invalid key binding that was optional', async () => {
+    it('an invalid key binding that was optional', async () => {
       const asked = await ask({ dcql_query: query({ id: 'card', require_cryptographic_holder_binding: false }) });
       const form = await formOf(asked, { card: [present(world, asked, { kb: { aud: 'x' } })] });
       await expectRefused(asked, form, 'aud_mismatch');
     });
     for (const aka_vcts of ['urn:other', [], [1], [''], ['urn:card:1', 'urn:other']]) {
-      it(`for other types that are ${JSON.stringify(aka_vcts)}`, async () => {
+      it(`other types that are ${JSON.stringify(aka_vcts)}`, async () => {
         const asked = await ask();
         const form = await formOf(asked, { card: [present(world, asked, { visible: { aka_vcts } })] });
         await expectRefused(asked, form, 'aka_vcts');
       });
     }
-    it('for a foreign nonce in an optional credential that is bad anyway', async () => {
+    it('a wrong nonce in an optional credential that is invalid anyway', async () => {
       const other = { id: 'other', meta: { vct_values: ['urn:other'] } };
       const credential_sets = [{ options: [['card']] }, { options: [['other']], required: false }];
       const asked = await ask({ dcql_query: { ...query({ id: 'card' }, other), credential_sets } });
@@ -551,7 +551,7 @@ describe('A response is refused', () => {
       const form = await formOf(asked, { card: [present(world, asked)], other: [bad] });
       await expectRefused(asked, form, 'nonce_mismatch');
     });
-    it('and for a foreign nonce even beside a good one', async () => {
+    it('a wrong nonce even beside a valid presentation', async () => {
       const asked = await ask({ dcql_query: query({ id: 'card', multiple: true }) });
       const card = [present(world, asked), present(world, asked, { kb: { nonce: 'other' } })];
       await expectRefused(asked, await formOf(asked, { card }), 'nonce_mismatch');

@@ -20,7 +20,7 @@ import { ACME, World } from './kit.ts';
 
 const PARAMETERS = { responseMode: 'direct_post', nonce: 'n', dcqlQuery: { credentials: [] } };
 
-describe('The parameters of a presentation request', () => {
+describe('parameters of a presentation request', () => {
   it('omit parameters that are not requested', () => {
     const { client_metadata, ...others } = requestParameters(PARAMETERS);
     expect(Object.keys(client_metadata as object)).to.deep.equal(['vp_formats_supported']);
@@ -36,7 +36,7 @@ describe('The parameters of a presentation request', () => {
     }
   });
 
-  it('have the key, the transactions and what is attached', () => {
+  it('contain the key, the transactions and the attachments', () => {
     const [encryptionJwk, verifierInfo] = [{ kty: 'EC' }, [{ format: 'x', data: 'y' }]];
     const request = { ...PARAMETERS, encryptionJwk, transactionData: ['e30'], verifierInfo };
     const parameters = requestParameters(request);
@@ -44,7 +44,7 @@ describe('The parameters of a presentation request', () => {
     expect(parameters['client_metadata']).to.deep.include({ jwks: { keys: [encryptionJwk] } });
   });
 
-  it('go into a link, texts as they are and the rest as JSON', () => {
+  it('are added to a link, strings unchanged and other values as JSON', () => {
     const parameters = { client_id: 'a:b', dcql_query: { a: [1] } };
     const query = 'client_id=a%3Ab&dcql_query=%7B%22a%22%3A%5B1%5D%7D';
     expect(invocationUri('openid4vp://', parameters)).to.equal(`openid4vp://?${query}`);
@@ -52,10 +52,10 @@ describe('The parameters of a presentation request', () => {
   });
 });
 
-describe('The audience of a presentation', () => {
+describe('audience of a presentation', () => {
   const asked = { kind: 'verification', offerRequest: {}, dcqlQuery: {}, nonce: 'n', requestUrl: '' } as const;
 
-  it('is the client, at the address of the response', () => {
+  it('is the client id for the response address', () => {
     const responseUri = 'https://vidimus.example/acme/response/1';
     const posted: PostedVerification = { ...asked, ...{ responseMode: 'direct_post', clientId: 'x509_hash:h', responseUri, state: 's' } };
     const { audience, recipients, transcripts } = bindingOf(posted);
@@ -76,7 +76,7 @@ describe('The audience of a presentation', () => {
   });
 });
 
-describe('The transactions that a credential confirms', () => {
+describe('transactions that a credential confirms', () => {
   const objects = [
     { type: 'pay', credential_ids: ['card'], transaction_data_hashes_alg: ['sha-384'] },
     { type: 'sign', credential_ids: ['card', 'pid'] },
@@ -88,7 +88,7 @@ describe('The transactions that a credential confirms', () => {
     transactionDataElements: { pay: { namespace: 'n', element: 'e' } },
   };
 
-  it('are those of its query: alone, or one of several', () => {
+  it('are those of its query, with one or several credentials', () => {
     expect(keyBoundTransactionData(request, 'card')).to.deep.equal({
       transactionData: ['first'],
       alternativeTransactionData: ['second'],
@@ -105,7 +105,7 @@ describe('The transactions that a credential confirms', () => {
     expect(keyBoundTransactionData({}, 'card').transactionData).to.deep.equal([]);
   });
 
-  it('name the element of their type only', () => {
+  it('name only the element of their type', () => {
     const nowhere = { namespace: '', element: '', algorithms: [] };
     expect(deviceTransactionData(request, 'card')).to.deep.equal([
       { namespace: 'n', element: 'e', text: 'first', required: true, algorithms: ['sha-384'] },
@@ -135,33 +135,33 @@ function outcome(open: () => ReturnType<typeof parseForm>): string {
   }
 }
 
-describe('A posted response', () => {
+describe('posted response', () => {
   const forms: readonly [string, Parameters<typeof parseForm>, RegExp][] = [
     ['an encrypted answer', [{ response: 'a' }, REQUEST], /^encrypted$/],
     ['one with the state outside as well', [{ response: 'a', state: 's' }, REQUEST], /^encrypted$/],
     ['one with a foreign state outside', [{ response: 'a', state: 'x' }, REQUEST], /^untouched: state/],
-    ['one and an error', [{ response: 'a', error: 'e' }, REQUEST], /^response_mode: response and more/],
+    ['one and an error', [{ response: 'a', error: 'e' }, REQUEST], /^response_mode: response together with other parameters/],
     ['a plain answer', [{ vp_token: '{}', state: 's' }, PLAIN], /^presentations$/],
-    ['one that is no JSON', [{ vp_token: '{', state: 's' }, PLAIN], /^malformed: vp_token/],
-    ['an error without words', [{ error: 'e', state: 's' }, PLAIN], /the wallet refused$/],
+    ['one that is not JSON', [{ vp_token: '{', state: 's' }, PLAIN], /^malformed: vp_token/],
+    ['an error without words', [{ error: 'e', state: 's' }, PLAIN], /the wallet returned an error$/],
     ['an error with words', [{ error: 'e', error_description: 'no', state: 's' }, PLAIN], /: no$/],
   ];
   for (const [what, given, expected] of forms) {
-    it(`is distinguished: ${what}`, () => expect(outcome(() => parseForm(...given))).to.match(expected));
+    it(`is classified: ${what}`, () => expect(outcome(() => parseForm(...given))).to.match(expected));
   }
 });
 
-describe('An encrypted response', () => {
+describe('encrypted response', () => {
   const texts: readonly [string, string, RegExp][] = [
     ['an answer', '{"state":"s","vp_token":{}}', /^presentations$/],
     ['an answer with a foreign state', '{"state":"x","vp_token":{}}', /^untouched: state/],
     ['nothing', '{"state":"s"}', /^untouched: send/],
     ['an answer and an error', '{"state":"s","vp_token":{},"error":"e"}', /^response_mode: vp_token and/],
     ['an error', '{"state":"s","error":"access_denied"}', /^access_denied: /],
-    ['an error that is no text', '{"state":"s","error":["access_denied"]}', /^wallet_error: the wallet/],
+    ['an error that is not a string', '{"state":"s","error":["access_denied"]}', /^wallet_error: the wallet/],
   ];
   for (const [what, text, expected] of texts) {
-    it(`is distinguished: ${what}`, () => expect(outcome(() => parsePlaintext(text, REQUEST))).to.match(expected));
+    it(`is classified: ${what}`, () => expect(outcome(() => parsePlaintext(text, REQUEST))).to.match(expected));
   }
 
   describe('of a request with one state per link', () => {
@@ -196,13 +196,13 @@ describe('An encrypted response', () => {
   });
 });
 
-describe('A response through the Digital Credentials API', () => {
+describe('response through the Digital Credentials API', () => {
   const data: readonly [string, Parameters<typeof parseDcApiData>[0], RegExp, RegExp][] = [
-    ['an encrypted answer', { response: 'a' }, /^encrypted$/, /^response_mode: encrypted, though/],
+    ['an encrypted answer', { response: 'a' }, /^encrypted$/, /^response_mode: encrypted without/],
     ['one beside an error that is null', { response: 'a', error: null }, /^encrypted$/, /^response_mode/],
-    ['one beside a plain answer', { response: 'a', vp_token: {} }, /: response and/, /: response and/],
-    ['one beside an error', { response: 'a', error: 'e' }, /: response and/, /: response and/],
-    ['one that is no text', { response: {} }, /^malformed: response is/, /^response_mode/],
+    ['one beside a plain answer', { response: 'a', vp_token: {} }, /: response together/, /: response together/],
+    ['one beside an error', { response: 'a', error: 'e' }, /: response together/, /: response together/],
+    ['one that is not a string', { response: {} }, /^malformed: response is/, /^response_mode/],
     ['a plain answer', { vp_token: {}, error: null }, /^response_mode: not encrypted/, /^presentations$/],
     ['an error', { error: 'access_denied' }, /^access_denied: the wallet/, /^access_denied: the wallet/],
     ['an answer and an error', { vp_token: {}, error: 'e' }, /: vp_token and error/, /: vp_token and error/],
@@ -210,7 +210,7 @@ describe('A response through the Digital Credentials API', () => {
     ['an error that is null', { error: null }, /^untouched: send/, /^untouched: send/],
   ];
   for (const [what, given, encrypted, plain] of data) {
-    it(`is distinguished: ${what}`, () => {
+    it(`is classified: ${what}`, () => {
       expect(outcome(() => parseDcApiData(given, { responseMode: 'dc_api.jwt' }))).to.match(encrypted);
       expect(outcome(() => parseDcApiData(given, { responseMode: 'dc_api' }))).to.match(plain);
     });
@@ -249,19 +249,19 @@ function messageOf(work: () => unknown): string {
   return 'taken';
 }
 
-describe('The metadata of a wallet', () => {
+describe('wallet metadata', () => {
   for (const [what, parameters] of Object.entries({
     'no nonce at all': { wallet_nonce: '' },
     'a nonce of two lines': { wallet_nonce: 'a\nb' },
-    'metadata that are no JSON': { wallet_metadata: '{' },
-    'metadata that are no object': { wallet_metadata: '[]' },
+    'metadata that are not JSON': { wallet_metadata: '{' },
+    'metadata that are not an object': { wallet_metadata: '[]' },
   })) {
-    it(`is refused with ${what}`, () => {
-      expect(messageOf(() => parseWalletMetadata(parameters))).to.match(/^wallet_(nonce|metadata) is/);
+    it(`are rejected with ${what}`, () => {
+      expect(messageOf(() => parseWalletMetadata(parameters))).to.match(/^wallet_(nonce|metadata) (is|must)/);
     });
   }
 
-  it('may be absent, and is returned unchanged', () => {
+  it('may be absent, and are returned unchanged', () => {
     expect(parseWalletMetadata({})).to.deep.equal({});
     expect(parseWalletMetadata({ wallet_nonce: 'n', wallet_metadata: '{"a":1}' })).to.deep.equal({ a: 1 });
     expect(parseWalletParameters({ issuer: 'https://wallet.example' }, DEMANDS, 'n')).to.deep.equal({
@@ -289,25 +289,25 @@ describe('The metadata of a wallet', () => {
     },
   };
   for (const [what, metadata] of Object.entries(able)) {
-    it(`suffices with ${what}`, () => expect(wishes(metadata)).to.deep.equal({}));
+    it(`are accepted with ${what}`, () => expect(wishes(metadata)).to.deep.equal({}));
   }
 
   const unable: Readonly<Record<string, JsonObject>> = {
-    'formats that are no object': formats('dc+sd-jwt'),
+    'formats that are not an object': formats('dc+sd-jwt'),
     'formats that are null': formats(null),
     'other formats': formats({ jwt_vc_json: {} }),
-    'a format that is no object': formats({ 'dc+sd-jwt': 'yes' }),
+    'a format that is not an object': formats({ 'dc+sd-jwt': 'yes' }),
     'other algorithms of the issuer': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256'] } }),
     'other algorithms of the holder': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': ['ES256'], 'kb-jwt_alg_values': ['RS256'] } }),
-    'an algorithm that is no list': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': 'ES256' } }),
+    'an algorithm that is not a list': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': 'ES256' } }),
     'other response types': { response_types_supported: ['code'] },
-    'a response type that is no list': { response_types_supported: 'vp_token' },
+    'a response type that is not a list': { response_types_supported: 'vp_token' },
     'other response modes': { response_modes_supported: ['direct_post'] },
     'other prefixes': { client_id_prefixes_supported: ['redirect_uri'] },
     'other algorithms of requests': { request_object_signing_alg_values_supported: ['RS256'] },
     'other key agreements': { authorization_encryption_alg_values_supported: ['RSA-OAEP'] },
     'other content encryption': { authorization_encryption_enc_values_supported: ['A128CBC-HS256'] },
-    'an issuer that is no text': { issuer: 1 },
+    'an issuer that is not a string': { issuer: 1 },
     'an issuer that is too long': { issuer: `https://${'a'.repeat(2041)}` },
     'no key set': { jwks: 'keys' },
     'a key set without keys': { jwks: {} },
@@ -316,18 +316,18 @@ describe('The metadata of a wallet', () => {
     'a wish for encryption without a key': { request_object_encryption_alg_values_supported: ['ECDH-ES'] },
   };
   for (const [what, metadata] of Object.entries(unable)) {
-    it(`is refused with ${what}`, () => expect(messageOf(() => wishes(metadata))).to.not.equal('taken'));
+    it(`are rejected with ${what}`, () => expect(messageOf(() => wishes(metadata))).to.not.equal('taken'));
   }
 
-  it('counts for its encryption where the answer is encrypted alone, and nowhere without a demand', () => {
+  it('are checked for encryption only when the answer is encrypted, and not without a requirement', () => {
     const metadata = { authorization_encryption_alg_values_supported: ['RSA-OAEP'] };
     expect(wishes(metadata, { ...DEMANDS, encrypts: false })).to.deep.equal({});
     expect(parseWalletParameters({ response_types_supported: ['code'] }, undefined, undefined)).to.deep.equal({});
   });
 });
 
-describe('The encryption key of a wallet', () => {
-  it('is the first that can be used, with its identifier', () => {
+describe('encryption key of a wallet', () => {
+  it('is the first usable key, with its identifier', () => {
     expect(wishes(keys('none', OFF_CURVE, jwkOf('P-384'), KEY, jwkOf('P-256')))).to.deep.equal({
       recipient: { ...MEMBERS, kid: 'k' },
       enc: 'A128GCM',
@@ -338,7 +338,7 @@ describe('The encryption key of a wallet', () => {
     expect(wishes(keys({ ...KEY, kid: 'k'.repeat(1025) })), 'or too long').to.deep.equal(unnamed);
   });
 
-  it('is used with what the wallet can decrypt', () => {
+  it('is used with an algorithm that the wallet can decrypt', () => {
     const metadata = { ...keys(KEY), request_object_encryption_enc_values_supported: ['A256GCM'] };
     expect(wishes(metadata)).to.have.property('enc', 'A256GCM');
   });
@@ -355,7 +355,7 @@ describe('The encryption key of a wallet', () => {
     'is of X448': { kty: 'OKP', crv: 'X448', x: 'A'.repeat(75) },
     'is for key agreement with key wrapping': { ...MEMBERS, alg: 'ECDH-ES+A128KW' },
   })) {
-    it(`is missing where the only one ${what}`, () => {
+    it(`is missing if the only one ${what}`, () => {
       expect(messageOf(() => wishes(keys(key)))).to.match(/no encryption key/);
     });
   }
@@ -403,11 +403,11 @@ describe('ServeDcApiRequest', () => {
 
   type Refused = readonly [what: string, code: FailureCode, meet: (session: Session) => Promise<unknown>];
   const refusals: readonly Refused[] = [
-    ['a request of nobody', 'not_found', () => execute('unknown' as PublicId)],
+    ['an unknown request', 'not_found', () => execute('unknown' as PublicId)],
     ['a request of another tenant', 'not_found', ({ publicId }) => execute(publicId, 'nobody' as TenantId)],
     ['a request for a wallet', 'not_found', async () => execute((await world.request()).publicId)],
     [
-      'a request whose time is over',
+      'a request that has expired',
       'gone',
       async ({ publicId, expiresAt }) => {
         const now = world.clock.time;
@@ -445,7 +445,7 @@ describe('ServeDcApiRequest', () => {
     ],
   ];
   for (const [what, code, meet] of refusals) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       expect(await endOf(meet(await ask()))).to.equal(code);
     });
   }

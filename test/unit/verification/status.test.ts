@@ -54,7 +54,7 @@ async function verify(index: number, changes: Changes = {}, uri = URI, asked?: A
   }
 }
 
-describe('The status of a presented credential', () => {
+describe('status of a presented credential', () => {
   beforeEach(async () => {
     world = await World.make();
     await world.configure();
@@ -149,9 +149,9 @@ describe('The status of a presented credential', () => {
       },
     ],
     'an expired token': ['status_invalid', () => ({ payload: { exp: world.seconds - 60 } })],
-    'a token from the future': ['status_invalid', () => ({ payload: { iat: world.seconds + 100 } })],
+    'a token with a time in the future': ['status_invalid', () => ({ payload: { iat: world.seconds + 100 } })],
     'a token that begins tomorrow': ['status_invalid', () => ({ payload: { nbf: world.seconds + 86_400 } })],
-    'a token for somebody else': ['status_invalid', () => ({ payload: { aud: 'https://other.example' } })],
+    'a token for another recipient': ['status_invalid', () => ({ payload: { aud: 'https://other.example' } })],
     'another sub': ['status_invalid', () => ({ payload: { sub: `${URI}/` } })],
     'another typ': ['status_invalid', () => ({ typ: 'JWT' })],
     'a ttl of zero': ['status_invalid', () => ({ payload: { ttl: 0 } })],
@@ -205,7 +205,7 @@ describe('The status of a presented credential', () => {
     expect([size, hits + misses, entries[0]?.uri]).to.deep.equal([1, 50, URI]);
   });
 
-  describe('that the copy of its list has no place for', () => {
+  describe('beyond the end of the cached list', () => {
     const grown = () => ({ payload: { status_list: { bits: 2, lst: compressList(packEntries(2, 200, ENTRIES)) } } });
 
     it('is read from a newer list, which is fetched once for all waiting requests', async () => {
@@ -216,14 +216,14 @@ describe('The status of a presented credential', () => {
       expect(world.remote.calls).to.have.length(2);
     });
 
-    it('is refused without a call when the copy is of a moment ago', async () => {
+    it('is rejected without a call when the copy is only seconds old', async () => {
       expect(await verify(0)).to.equal('accepted');
       await serve(grown());
       expect(await verify(150)).to.equal('status_invalid');
       expect(world.remote.calls).to.have.length(1);
     });
 
-    it('is refused when the newer one has none either, or cannot be had, and the copy still counts', async () => {
+    it('is rejected when the newer list does not contain it either, or is unavailable, and the copy is still valid', async () => {
       expect(await verify(0)).to.equal('accepted');
       world.clock.time += 11_000;
       expect(await verify(150)).to.equal('status_invalid');
@@ -255,7 +255,7 @@ describe('The status of a presented credential', () => {
     expect(world.remote.calls).to.have.length(3);
   });
 
-  it('outlives a failed refresh until the token expires, and remembers failures for 30 seconds', async () => {
+  it('is used after a failed refresh until the token expires, and failures are cached for 30 seconds', async () => {
     expect(await verify(0)).to.equal('accepted');
     const { remoteStatusLists: lists } = world;
     expect(lists.stats(ACME).failing).to.deep.equal([]);
@@ -277,7 +277,7 @@ describe('The status of a presented credential', () => {
     expect(await verify(0)).to.equal('status_unavailable');
   });
 
-  describe('in a list of ours', () => {
+  describe('in a list of this service', () => {
     const uri = `${PUBLIC_URL}/acme/status-list/main`;
     async function own(): Promise<KeyChain> {
       const chain = (await (await world.caller()).tenant.keyChains()).find(({ id }) => id === 'signing');
@@ -325,7 +325,7 @@ describe('The status of a presented credential', () => {
   });
 });
 
-describe('Transaction data', () => {
+describe('transaction data', () => {
   const entry = (...credential_ids: string[]) => ({ type: 'pay', credential_ids, amount: '5' });
   const two = query({ id: 'card' }, { id: 'other', meta: { vct_values: ['urn:other'] } });
   const hashOf = async (text: string) => (await import('node:crypto')).hash('sha256', text, 'base64url');
@@ -354,37 +354,37 @@ describe('Transaction data', () => {
     return done === undefined ? String((await world.session(asked.session.id)).outcome?.failure?.message) : 'accepted';
   }
 
-  it('is confirmed by the hash of the text that was sent', async () => {
+  it('are confirmed by the hash of the text that was sent', async () => {
     const config = { transaction_data: [entry('card')] };
     expect(await run(config, async ([text = '']) => [await hashOf(text)])).to.equal('accepted');
   });
   // N127
-  it('is refused without hashes', async () => {
+  it('are rejected without hashes', async () => {
     expect(await run({ transaction_data: [entry('card')] }, async () => undefined)).to.include('transaction_data_missing');
   });
   // N128
-  it('is refused with the hash of the decoded text', async () => {
+  it('are rejected with the hash of the decoded text', async () => {
     const decoded = async ([text = '']: readonly string[]) => [await hashOf(Buffer.from(text, 'base64url').toString())];
     expect(await run({ transaction_data: [entry('card')] }, decoded)).to.include('transaction_data_mismatch');
   });
-  it('is refused when the request names algorithms and the answer none', async () => {
+  it('are rejected when the request names algorithms and the answer none', async () => {
     const config = { transaction_data: [{ ...entry('card'), transaction_data_hashes_alg: ['sha-256'] }] };
     const confirm = async ([text = '']: readonly string[]) => [await hashOf(text)];
     expect(await run(config, confirm)).to.include('transaction_data_alg');
     expect(await run(config, confirm, 'card', { transaction_data_hashes_alg: 'sha-256' })).to.equal('accepted');
   });
   // N131
-  it('is refused with a hash too many', async () => {
+  it('are rejected with an additional hash', async () => {
     const more = async ([text = '']: readonly string[]) => [await hashOf(text), await hashOf('x')];
     expect(await run({ transaction_data: [entry('card')] }, more)).to.include('transaction_data_mismatch');
   });
-  it('of several credentials is confirmed by one of them', async () => {
+  it('of several credentials are confirmed by one of them', async () => {
     const config = { dcql_query: two, transaction_data: [entry('card', 'other')] };
     expect(await run(config, async ([text = '']) => [await hashOf(text)], 'other')).to.equal('accepted');
     expect(await run(config, async () => undefined)).to.include('transaction_data_missing');
   });
   // N133
-  it('is refused when a credential confirms it that it does not name', async () => {
+  it('are rejected when a credential confirms them that they do not name', async () => {
     const config = { dcql_query: two, transaction_data: [entry('other')] };
     expect(await run(config, async ([text = '']) => [await hashOf(text)], 'card')).to.include('transaction_data_missing');
   });

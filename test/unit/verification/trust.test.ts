@@ -56,7 +56,7 @@ async function serveStatus(chain: KeyChain): Promise<void> {
   lists.set(STATUS, { contentType: 'application/statuslist+jwt', body: Buffer.from(jwt) });
 }
 
-describe('An issuer of credentials on a trust list', () => {
+describe('credential issuer on a trust list', () => {
   before(async () => {
     operator = await certify({ name: 'Operator' });
   });
@@ -83,12 +83,12 @@ describe('An issuer of credentials on a trust list', () => {
     };
     const at = (seconds: number) => new Date((world.seconds + seconds) * 1000).toISOString().replace(/\.\d{3}Z$/, 'Z');
 
-    it('is accepted by a service that is granted', async () => {
+    it('is accepted for a granted service', async () => {
       serve();
       expect(await verify()).to.equal('accepted');
     });
 
-    it('is not trusted by a service that was withdrawn, of another kind, or on a list with another signer', async () => {
+    it('is not trusted for a service that was withdrawn, of another type, or on a list with another signer', async () => {
       const [type, certificates] = [QEAA, [rootOf(world.issuer)]];
       const status = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/withdrawn';
       const refusals: [XmlList, Certified?][] = [
@@ -129,7 +129,7 @@ describe('An issuer of credentials on a trust list', () => {
         expect(await judged(listed(), issuedAt(-60), 'check')).to.match(/^untrusted_chain/);
       });
 
-      it('is not for what it issued before or after that, to the second', async () => {
+      it('is rejected for credentials that it issued before or after that, to the second', async () => {
         const notApproved = /the service of its issuer was not approved when it was issued/;
         expect(await judged(listed(), issuedAt(-50))).to.match(notApproved);
         expect(await judged(listed(), issuedAt(-10))).to.match(notApproved);
@@ -137,12 +137,14 @@ describe('An issuer of credentials on a trust list', () => {
       });
 
       it('is not trusted if the time is missing, or outside of the validity of its certificate', async () => {
-        expect(await judged(listed(), { visible: { iat: undefined as never } })).to.match(/it does not say when it was issued/);
+        expect(await judged(listed(), { visible: { iat: undefined as never } })).to.match(/it has no time of issuance/);
         const early = listed({ history: history({ since: '2001-01-01T00:00:00Z' }) });
-        expect(await judged(early, { visible: { iat: 1_000_000_000 } })).to.match(/its time of issuance is not that of its signer/);
+        expect(await judged(early, { visible: { iat: 1_000_000_000 } })).to.match(
+          /its time of issuance is outside the validity of its signer/,
+        );
       });
 
-      it('is not by a history of something else, or of no time', async () => {
+      it('is rejected with a history of another service, or without a time', async () => {
         const none = /^untrusted_chain/;
         expect(await judged(listed({ history: history({ status: withdrawn }) }), issuedAt(-60))).to.match(none);
         const CA = 'http://uri.etsi.org/TrstSvc/Svctype/CA/QC';
@@ -152,7 +154,7 @@ describe('An issuer of credentials on a trust list', () => {
         expect(await judged(listed({ history: same }), issuedAt(-60)), 'two begin at once').to.match(none);
       });
 
-      it('is not for what it issued before it was granted, although it is now', async () => {
+      it('is rejected for credentials that it issued before it was granted, although it is granted now', async () => {
         const now = { status: granted, since: at(-50), history: history({ status: withdrawn }) };
         expect(await judged(listed(now), issuedAt(-60))).to.match(/was not approved when it was issued/);
         expect(await judged(listed(now), issuedAt(-50))).to.equal('accepted');
@@ -160,14 +162,14 @@ describe('An issuer of credentials on a trust list', () => {
       });
     });
 
-    it('is learnt from no list without the certificate of its signer', async () => {
+    it('is read from no list without the certificate of its signer', async () => {
       serve();
       const { signedBy: _signedBy, ...plain } = anchor();
       const refused = await world.configure({ trustAnchors: [plain] }).then(
         () => 'taken',
         (error: Failure) => error.message,
       );
-      expect(refused).to.match(/signedBy: Give the certificate/i);
+      expect(refused).to.match(/signedBy: Set the certificate/i);
     });
   });
 
@@ -178,11 +180,11 @@ describe('An issuer of credentials on a trust list', () => {
         expect(await verify()).to.equal('accepted');
       });
     }
-    it('by the certificate that signs, when the list names that one', async () => {
+    it('by its signing certificate when the list names that one', async () => {
       publish({ entities: [entity('Registry', ['PID/Issuance', leafOf(world.issuer)])] });
       expect(await verify()).to.equal('accepted');
     });
-    it('as a public body that is notified', async () => {
+    it('as a notified public body', async () => {
       const ServiceStatus = 'http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus/notified';
       const [service] = issuerEntity('PubEAA/Issuance').services;
       if (service === undefined) throw new Error('no service');
@@ -193,7 +195,7 @@ describe('An issuer of credentials on a trust list', () => {
       await world.configure({ trustAnchors: [{ certificate: pemOf(world.issuer) }, anchor()] });
       expect(await verify()).to.equal('accepted');
     });
-    it('by another list when one is down, and the list is fetched once', async () => {
+    it('by another list when one is unavailable, and the list is fetched once', async () => {
       lists.set('https://down.example/lote', new RemoteError('timeout', 'slow'));
       await world.configure({ trustAnchors: [anchor({ trustList: 'https://down.example/lote' }), anchor()] });
       // The write has fetched both lists to warn about them.
@@ -204,7 +206,7 @@ describe('An issuer of credentials on a trust list', () => {
     });
   });
 
-  describe('is refused', () => {
+  describe('is rejected', () => {
     const bad: Readonly<Record<string, [() => void | Promise<void>, string | RegExp]>> = {
       // N94
       'when it is listed for another service': [() => publish({ entities: [issuerEntity('WalletSolution/Issuance')] }), /^untrusted_chain/],
@@ -222,7 +224,7 @@ describe('An issuer of credentials on a trust list', () => {
         /^untrusted_chain/,
       ],
       // N134
-      'when the list is signed by somebody else': [
+      'when the list is signed by another key': [
         async () => publish({ signer: await certify({ name: 'Foe' }) }),
         /untrusted_chain.*operator\.example\/lote\.jwt: untrusted_signer/,
       ],
@@ -269,7 +271,7 @@ describe('An issuer of credentials on a trust list', () => {
     }
 
     // N136
-    it('when a list without it follows, and again with an older list that names it', async () => {
+    it('when a newer list omits it, and again with an older list that names it', async () => {
       const older = String(lists.get(LIST));
       expect(await verify()).to.equal('accepted');
       publish({ entities: [], sequenceNumber: 2 });
@@ -279,13 +281,13 @@ describe('An issuer of credentials on a trust list', () => {
       world.trustLists.clear(ACME);
       expect(await verify()).to.match(/lote\.jwt: sequence_went_back/);
     });
-    it('once the list has ended, however fresh the copy is', async () => {
+    it('once the list has expired, for a copy of any age', async () => {
       publish({ scheme: { NextUpdate: new Date(world.clock.time + 600_000).toISOString() } });
       expect(await verify()).to.equal('accepted');
       world.clock.time += 601_000;
       expect(await verify()).to.match(/lote\.jwt: outdated/);
     });
-    it('when the list is taken out of the configuration', async () => {
+    it('when the list is removed from the configuration', async () => {
       expect(await verify()).to.equal('accepted');
       await world.configure({ trustAnchors: [{ keyChainId: 'signing' }] });
       expect(await verify()).to.match(/^untrusted_chain/);
@@ -299,7 +301,7 @@ describe('An issuer of credentials on a trust list', () => {
       revoker = await world.keyChain('elsewhere', 'revoker', ['statusList']);
     });
 
-    it('accepts status lists of that service only', async () => {
+    it('accepts only status lists of that service', async () => {
       publish({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])] });
       await serveStatus(revoker);
       expect(await verify({ visible })).to.equal('accepted');
@@ -308,12 +310,12 @@ describe('An issuer of credentials on a trust list', () => {
       expect(await verify({ visible })).to.match(/^status_invalid/);
     });
     // N143
-    it('does not have them signed by the service of another entity', async () => {
+    it('rejects status lists by the service of another entity', async () => {
       publish({ entities: [issuerEntity(), entity('Other', ['PID/Revocation', rootOf(revoker)])] });
       await serveStatus(revoker);
       expect(await verify({ visible })).to.match(/^status_invalid/);
     });
-    it('has them signed by it whatever other lists say of the issuer, in either order', async () => {
+    it('accepts status lists by its service, whatever other lists contain about the issuer, in either order', async () => {
       const second = 'https://second.example/lote.jwt';
       publish({}, second);
       publish({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])] });
@@ -330,7 +332,7 @@ describe('An issuer of credentials on a trust list', () => {
         expect(await verify({ visible })).to.equal('accepted');
       }
     });
-    it('has them signed by the one of the list that the query demands', async () => {
+    it('accepts status lists by the service on the trust list that the query requires', async () => {
       const second = 'https://second.example/lote.jwt';
       publish({}, second);
       publish({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])] });
@@ -351,7 +353,7 @@ describe('An issuer of credentials on a trust list', () => {
         expect(await verify({ visible })).to.equal('accepted');
       }
     });
-    it('has our own lists believed when that very list is signed by it', async () => {
+    it('accepts status lists of this service when that list is signed by the revocation service', async () => {
       const own = { status: { status_list: { idx: 0, uri: `${PUBLIC_URL}/acme/status-list/main` } } };
       const issuer = (await (await world.caller()).tenant.keyChains()).find(({ id }) => id === 'signing');
       if (issuer === undefined) throw new Error('no chain');
@@ -362,7 +364,7 @@ describe('An issuer of credentials on a trust list', () => {
       world.localStatusLists.signers.set('acme/main', signingChain(revoker));
       expect(await verify({ visible: own, issuer })).to.equal('accepted');
     });
-    it('does not have them signed by its service of another kind', async () => {
+    it('rejects status lists by its service of another type', async () => {
       publish({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['EAA/Revocation', rootOf(revoker)])] });
       await serveStatus(revoker);
       expect(await verify({ visible })).to.match(/^status_invalid/);
@@ -372,7 +374,7 @@ describe('An issuer of credentials on a trust list', () => {
     });
   });
 
-  describe('that a query demands', () => {
+  describe('that a query requires', () => {
     const OTHER = 'https://other.example/lote.jwt';
     const demand = (values: string[], trustAnchors: JsonObject[]) =>
       world.configure({ dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values }] }), trustAnchors });
@@ -385,7 +387,7 @@ describe('An issuer of credentials on a trust list', () => {
       await demand([LIST], [{ certificate: pemOf(world.issuer) }, anchor()]);
       expect(await verify()).to.equal('accepted');
     });
-    it('is not looked for on a list that the query does not name', async () => {
+    it('is not searched on a list that the query does not name', async () => {
       publish({ entities: [] }, OTHER);
       await demand([OTHER], [anchor(), anchor({ trustList: OTHER })]);
       expect(await verify()).to.match(/^untrusted_authority/);
@@ -397,7 +399,7 @@ describe('An issuer of credentials on a trust list', () => {
     };
     const path = 'dcql_query.credentials.0.trusted_authorities.0.values.0';
 
-    it('is found on a list that the query alone names, whose signer was pinned when it was written', async () => {
+    it('is found on a list that only the query names, whose signer was pinned when it was written', async () => {
       publish({}, OTHER);
       await demand([OTHER], [{ ownAuthorities: true }]);
       expect(await stored()).to.deep.equal([{ ownAuthorities: true }, { trustList: OTHER, signedBy: [pem(operator)] }]);
@@ -409,7 +411,7 @@ describe('An issuer of credentials on a trust list', () => {
       publish({ signer: impostor, sequenceNumber: 2 }, OTHER);
       expect(await verify()).to.match(/untrusted/);
     });
-    it('keeps the pin when the configuration is written again without it', async () => {
+    it('keeps the pinned signer when the configuration is written again without it', async () => {
       publish({}, OTHER);
       await demand([OTHER], [{ ownAuthorities: true }]);
       const before = await stored();
@@ -417,7 +419,7 @@ describe('An issuer of credentials on a trust list', () => {
       await demand([OTHER], [{ ownAuthorities: true }]);
       expect(await stored()).to.deep.equal(before);
     });
-    it('is not looked for on a list that cannot be had, which is refused where it is written', async () => {
+    it('is not searched on an unavailable list, which is rejected when it is written', async () => {
       expect(await refusal([OTHER])).to.deep.include({ path });
       publish({ signer: operator, entities: [] }, OTHER);
       lists.set(OTHER, '<TrustServiceStatusList/>');
@@ -444,7 +446,7 @@ describe('An issuer of credentials on a trust list', () => {
       await demand([OTHER], [following, anchor({ trustList: OTHER })]);
       expect(await verify()).to.match(/^untrusted_authority/);
     });
-    it('is not looked for on a list that only points to others', async () => {
+    it('is not searched on a list that only points to others', async () => {
       const scheme = { PointersToOtherLoTE: [{ LoTELocation: 'https://elsewhere.example' }] };
       publish({ entities: [], scheme }, OTHER);
       expect((await refusal([OTHER]))?.message).to.match(/points to other lists/);
@@ -458,17 +460,17 @@ describe('An issuer of credentials on a trust list', () => {
       return String(error);
     };
     it('only with the signers of the list', async () => {
-      expect(await refused({ trustList: LIST })).to.match(/trustAnchors\.0\.signedBy: Give the certificates/);
+      expect(await refused({ trustList: LIST })).to.match(/trustAnchors\.0\.signedBy: Set the certificates/);
     });
     it('20 times at most, also under one address', async () => {
       const entries = Array.from({ length: 21 }, () => anchor());
       const error = await world.configure({ trustAnchors: entries }).catch((thrown: unknown) => thrown);
       expect(String(error)).to.match(/at most 20 trust lists/);
     });
-    it('only with readable certificates', async () => {
+    it('only with parsable certificates', async () => {
       expect(await refused(anchor({ signedBy: ['nonsense'] }))).to.match(/trustAnchors\.0\.signedBy\.0/);
     });
-    it('only with an address of the web, and types of services that issue', async () => {
+    it('only with an http(s) address, and service types of issuers', async () => {
       expect(await refused(anchor({ trustList: 'file:///etc/passwd' }))).to.match(/http or https/);
       expect(await refused(anchor({ serviceTypes: ['http://x.example/Revocation'] }))).to.match(/Issuance/);
     });

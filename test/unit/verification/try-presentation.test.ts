@@ -14,7 +14,7 @@ import { brief, cardQueries, DAY_MS, LICENCE, NAMESPACE, responseOf, TrialWorld,
 
 const LISTS = 'https://issuer.example/lists/1';
 
-describe('A trial of a presentation request', () => {
+describe('trial of a presentation request', () => {
   let kit: TrialWorld;
   let world: World;
   beforeEach(async () => {
@@ -34,7 +34,7 @@ describe('A trial of a presentation request', () => {
   }
   const listed = { visible: { status: { status_list: { idx: 1, uri: LISTS } } } };
 
-  it('reports that a good credential matches, and lists the skipped checks', async () => {
+  it('reports that a valid credential matches, and lists the skipped checks', async () => {
     await world.configure();
     for (const text of [card(), unbound(card()), `\n${unbound(card())} `]) {
       const trial = await tried(text);
@@ -76,7 +76,7 @@ describe('A trial of a presentation request', () => {
       'unreferenced_disclosure',
     ],
     ['a signature that was changed', () => card({ issuerSignature: (made) => Buffer.from(made).reverse() }), 'issuer_signature'],
-    ['an issuer that nobody trusts', async () => card({ issuer: await world.keyChain('stranger', 'x', ['signing']) }), 'untrusted_chain'],
+    ['an issuer that is not trusted', async () => card({ issuer: await world.keyChain('stranger', 'x', ['signing']) }), 'untrusted_chain'],
     ['one that ended', () => card({ visible: { exp: world.seconds - 100 } }), 'credential_expired'],
     ['one to come', () => card({ visible: { nbf: world.seconds + 1_000 } }), 'credential_not_yet_valid'],
     ['another type', () => card({ visible: { vct: 'urn:other' } }), 'type_mismatch'],
@@ -97,12 +97,12 @@ describe('A trial of a presentation request', () => {
       },
       'status_suspended',
     ],
-    ['one whose list nobody serves', () => card(listed), 'status_unavailable'],
+    ['one whose list is not served', () => card(listed), 'status_unavailable'],
     ['text that only looks like one', () => 'e30.e30.c2ln~', 'issuer_typ'],
     ['half of one', () => `${card().slice(0, 20)}~`, 'malformed'],
   ];
   for (const [what, make, reason] of cases) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       await world.configure();
       const trial = await tried(await make());
       expect(brief(trial)).to.deep.equal([[['card', reason]]]);
@@ -138,7 +138,7 @@ describe('A trial of a presentation request', () => {
   });
 });
 
-describe('A presentation of a trial', () => {
+describe('presentation in a trial', () => {
   let kit: TrialWorld;
   let world: World;
   beforeEach(async () => {
@@ -208,12 +208,12 @@ describe('A presentation of a trial', () => {
   const garbage: [string, string, RegExp][] = [
     ['words', 'not a credential', /neither an SD-JWT VC nor an mdoc/],
     ['bytes', 'ffffffffffff', /neither an SD-JWT VC nor an mdoc/],
-    ['other CBOR', 'a0', /no mdoc/],
-    ['broken JSON', '{"vp_token":', /begins like JSON/],
-    ['other JSON', '{"vp_token": [1]}', /no object of presentations/],
-    ['a number for a presentation', '{"vp_token": {"card": [5]}}', /no text/],
-    ['an encrypted answer', '{"response": "a.b.c.d.e"}', /encrypted answer/],
-    ['an encrypted mdoc', encodeCbor(['dcapi', {}]).toString('base64url'), /encrypted answer/],
+    ['other CBOR', 'a0', /not an mdoc/],
+    ['broken JSON', '{"vp_token":', /invalid JSON/],
+    ['other JSON', '{"vp_token": [1]}', /not an object of presentations/],
+    ['a number for a presentation', '{"vp_token": {"card": [5]}}', /not a string/],
+    ['an encrypted answer', '{"response": "a.b.c.d.e"}', /encrypted response/],
+    ['an encrypted mdoc', encodeCbor(['dcapi', {}]).toString('base64url'), /encrypted response/],
     ['a JWT', 'a.b.c', /it is a JWT/],
     ['many', JSON.stringify({ card: Array.from({ length: 20 }, () => 'e30.e30.x~') }), /more than 10/],
   ];
@@ -230,7 +230,7 @@ describe('A presentation of a trial', () => {
     });
   }
 
-  it('costs no more than so many pairs', async () => {
+  it('evaluates a limited number of pairs', async () => {
     const ids = Array.from({ length: 26 }, (_, index) => `card-${index}`);
     await world.configure({ dcql_query: { credentials: cardQueries(...ids) } });
     const failure = await tried(JSON.stringify({ a: [card(), card()] })).then(
@@ -262,8 +262,8 @@ function unsigned(lists: number): string {
   return `${header}.${encoded({ vct: 'urn:card:1', all })}.${'A'.repeat(86)}~${disclosures.join('~')}~`;
 }
 
-describe('A large text in a trial', () => {
-  it('is looked at once for each claim, however many sets name it', () => {
+describe('large text in a trial', () => {
+  it('is evaluated once for each claim, for any number of sets', () => {
     let looks = 0;
     const claims = new Proxy(
       {},

@@ -10,7 +10,7 @@ const VCT = 'https://types.example/card';
 const sri = (text: string, name = 'sha256') => `${name}-${createHash(name).update(text).digest('base64')}`;
 const CARD = { meta: { vct_values: [VCT] } };
 
-describe('The type of a presented credential', () => {
+describe('type of a presented credential', () => {
   let world: World;
   let document: JsonObject;
   let served: Record<string, string>;
@@ -83,7 +83,7 @@ describe('The type of a presented credential', () => {
     });
   }
 
-  it('is refused when it cannot be had, or is another one', async () => {
+  it('is rejected when it is unavailable, or another type', async () => {
     expect(await verify({}, null), 'without a hash').to.equal('type_metadata_unavailable');
     expect(await verify({}, sri('other')), 'with another hash').to.equal('type_metadata_invalid');
     expect(await verify({}, 'md5-AAAA'), 'with a hash of nothing known').to.equal('type_metadata_invalid');
@@ -96,7 +96,7 @@ describe('The type of a presented credential', () => {
     expect(await verify({}, sri('gone'))).to.equal('type_metadata_unavailable');
   });
 
-  it('is no address that is fetched unless it is https', async () => {
+  it('is fetched only from an https address', async () => {
     for (const vct of ['urn:eudi:pid:1', 'http://types.example/card']) {
       await world.configure({ dcql_query: query({ id: 'card', meta: { vct_values: [vct] } }), typeMetadata: 'enforced' });
       expect(await verify({ visible: { vct } }), vct).to.equal('type_metadata_unavailable');
@@ -104,7 +104,7 @@ describe('The type of a presented credential', () => {
     expect(world.remote.calls).to.deep.equal([]);
   });
 
-  it('has the rules of what it specializes', async () => {
+  it('has the rules of the types that it extends', async () => {
     const above = 'https://types.example/above';
     served[above] = JSON.stringify({ vct: above, claims: [{ path: ['name'], sd: 'never' }] });
     document = { vct: VCT, extends: above, 'extends#integrity': sri(served[above]) };
@@ -120,7 +120,7 @@ describe('The type of a presented credential', () => {
   });
 });
 
-describe('The type that a tenant hosts itself', () => {
+describe('type that a tenant hosts itself', () => {
   it('is read locally, as it is served, without a request', async () => {
     const world = await WalletWorld.open();
     const claims = [{ path: ['name'], sd: 'always' }];
@@ -133,14 +133,14 @@ describe('The type that a tenant hosts itself', () => {
         .then(() => 'accepted')
         .catch((error: Error) => error.message);
     expect(await check({ _sd: ['digest'] })).to.equal('accepted');
-    expect(await check({ name: 'Ada' })).to.include('has to be selectively disclosable');
-    expect(await check({ _sd: ['digest'], 'vct#integrity': sri('other') })).to.include('another document');
+    expect(await check({ name: 'Ada' })).to.include('must be selectively disclosable');
+    expect(await check({ _sd: ['digest'], 'vct#integrity': sri('other') })).to.include('does not match the document');
     expect(world.remote.calls).to.deep.equal([]);
   });
 });
 
-describe('Metadata of a type', () => {
-  it('fit by the strongest hash that is named', () => {
+describe('metadata of a credential type', () => {
+  it('match the strongest hash that is named', () => {
     const document = Buffer.from('x');
     const [weak, strong] = [sri('x'), sri('x', 'sha512')];
     for (const good of [weak, strong, `${weak} ${strong}`, `${sri('y')} ${strong}`, `${weak}?opt`])
@@ -160,7 +160,7 @@ describe('Metadata of a type', () => {
     expect(findTypeProblem(street, claims, claims)).to.equal(undefined);
     const list = rule(['nationalities', null], 'always');
     expect(findTypeProblem(list, { nationalities: ['AT'] }, { nationalities: [{ '...': 'digest' }] })).to.equal(undefined);
-    expect(findTypeProblem(list, { nationalities: ['AT'] }, { nationalities: ['AT'] })).to.include('has to be');
+    expect(findTypeProblem(list, { nationalities: ['AT'] }, { nationalities: ['AT'] })).to.include('must be');
     expect(findTypeProblem(rule(['nationalities', 1], 'always'), { nationalities: ['AT'] }, { nationalities: ['AT'] })).to.equal(undefined);
   });
 });

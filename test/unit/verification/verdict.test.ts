@@ -38,7 +38,7 @@ const bad = (queryId: string, index: number, reason: RefusalReason): CheckedPres
   ...{ queryId, index, format, inputs: {}, accepted: false, reason, detail: 'why', invalidatesResponse: false },
 });
 
-describe('The verdict on a response', () => {
+describe('verdict on a response', () => {
   const query = compileQuery(
     DcqlQuery.parse({
       credentials: [
@@ -69,7 +69,7 @@ describe('The verdict on a response', () => {
   });
 });
 
-describe('The report on a presentation', () => {
+describe('report on a presentation', () => {
   const rowsOf = (inputs: object, reason?: RefusalReason) =>
     reportOf({ queryId: 'card', index: 0, format, inputs }, reason === undefined ? undefined : { reason, detail: 'why' });
   const namesOf = (...given: Parameters<typeof rowsOf>) => rowsOf(...given).map(({ check }) => check);
@@ -91,7 +91,7 @@ describe('The report on a presentation', () => {
 });
 
 /** ARF 3.0 OIA_03: presentations are verified by agreed algorithms alone under the profile `eu`. */
-describe('Signatures of a presentation', () => {
+describe('presentation signatures', () => {
   const ED25519 = { kty: 'OKP', crv: 'Ed25519', x: encodeBase64url(Buffer.alloc(32, 1)) };
 
   let world: World;
@@ -112,7 +112,7 @@ describe('Signatures of a presentation', () => {
     return reasons.find((reason) => reason !== undefined);
   };
 
-  it('by Ed25519 are verified, and not under `eu`', async () => {
+  it('by Ed25519 are verified, but not under `eu`', async () => {
     const byEdwards = { visible: { cnf: { jwk: ED25519 } }, kbHeader: { alg: 'EdDSA' } };
     expect(await reasonOf(byEdwards), 'nobody made it with that key').to.equal('kb_signature');
     under('eu');
@@ -120,7 +120,7 @@ describe('Signatures of a presentation', () => {
     expect(await reasonOf({ header: { alg: 'EdDSA' } })).to.equal('issuer_alg');
   });
 
-  it('are asked for by agreed algorithms under `eu`, in both formats', async () => {
+  it('are requested with agreed algorithms under `eu`, in both formats', async () => {
     const published = async () => {
       const { claims } = await world.request();
       return (claims['client_metadata'] as JsonObject)['vp_formats_supported'];
@@ -144,7 +144,7 @@ describe('Signatures of a presentation', () => {
 const P256 = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
 /** ARF 3.0 OIA_03: under the profile `eu` certificates are held to agreed algorithms, too. */
-describe('Certificates of presentations, by agreed algorithms', () => {
+describe('certificates of presentations, by agreed algorithms', () => {
   const NOW = new Date('2026-06-01T00:00:00Z');
   const ED25519 = { name: 'Ed25519' } as const;
   type Algorithm = typeof P256 | typeof ED25519;
@@ -179,7 +179,7 @@ describe('Certificates of presentations, by agreed algorithms', () => {
     ['whose key is of Ed25519', ED25519, P256, false],
     ['whose authority signs by Ed25519', P256, ED25519, false],
   ] as const) {
-    it(`count ${isAgreed ? 'always' : 'only where no profile asks'}: ${what}`, async () => {
+    it(`are accepted ${isAgreed ? 'always' : 'only without a profile'}: ${what}`, async () => {
       const { chain, anchors } = await pathOf(leaf, authority);
       const under = (agreedOnly: boolean) => certificates.verifyChain(chain, anchors, NOW, { purpose: 'SD-JWT VC', agreedOnly });
       expect(under(false).trusted).to.equal(true);
@@ -194,7 +194,7 @@ describe('Certificates of presentations, by agreed algorithms', () => {
 const TYPE = 'org.example.badge';
 const HOUR = 3_600_000;
 
-describe('The time of issuance', () => {
+describe('time of issuance', () => {
   const NOW = new Date('2026-06-01T12:00:00Z');
 
   const ports = { signatures: new NodeSignatures(), certificates: new NodeCertificates() };
@@ -240,7 +240,7 @@ describe('The time of issuance', () => {
     }
   };
 
-  it('of an mdoc is when it was signed', () => {
+  it('of an mdoc is the time of its signature', () => {
     expect(opened([[48, 12]])).to.equal('accepted');
     expect(opened([[24, 23]]), 'from the beginning of a period').to.equal('accepted');
     expect(opened(undefined), 'where no time counts').to.equal('accepted');
@@ -255,7 +255,7 @@ describe('The time of issuance', () => {
       expect(opened(periods), JSON.stringify(periods)).to.match(refused);
     }
   });
-  it('of an SD-JWT VC is its iat, where that is one', () => {
+  it('of an SD-JWT VC is its iat, if it is valid', () => {
     expect(issuedAt({ iat: 1_700_000_000 })).to.deep.equal(new Date('2023-11-14T22:13:20Z'));
     for (const iat of ['1700000000', null, Number.NaN, 1e18, undefined])
       expect(issuedAt({ iat } as never), String(iat)).to.equal(undefined);
@@ -264,7 +264,7 @@ describe('The time of issuance', () => {
 
 const NAMES = ['URI:https://issuer.example/a', 'URI:urn:issuer:1', 'DNS:host.example', 'DNS:localhost'];
 
-describe('the iss of a presented credential', () => {
+describe('iss of a presented credential', () => {
   for (const iss of [
     'https://issuer.example/a',
     'urn:issuer:1',
@@ -292,7 +292,7 @@ describe('the iss of a presented credential', () => {
     undefined,
     ['https://host.example'],
   ]) {
-    it(`is not: ${JSON.stringify(iss)}`, () => expect(certifiesIss(NAMES, iss)).to.equal(false));
+    it(`is not certified: ${JSON.stringify(iss)}`, () => expect(certifiesIss(NAMES, iss)).to.equal(false));
   }
 
   it('is kept if it is certified, and removed otherwise', () => {
@@ -308,7 +308,7 @@ const read = ({ certificate }: Certified) => parseCertificate(Buffer.from(certif
 const keyIdOf = (one: Certified) => read(one)?.subjectKeyId ?? '';
 const encoded = (keyId: string) => Buffer.from(keyId, 'hex').toString('base64url');
 
-describe('A demanded key identifier', () => {
+describe('required key identifier', () => {
   const NOW = new Date('2027-01-15T08:00:00Z');
 
   /** Which of the key identifiers that are asked for belong to who vouches for the chain. */
@@ -347,7 +347,7 @@ describe('A demanded key identifier', () => {
     expect(met([root, other], [leaf, middle], keyIdOf(other))).to.deep.equal([]);
   });
 
-  it('is not what a certificate in between claims', async () => {
+  it('is not the one that an intermediate certificate claims', async () => {
     const other = await certify({ name: 'Other', ca: true });
     const keyId = Buffer.from(keyIdOf(other), 'base64url').toString('hex');
     const pretender = await certify({ name: 'Pretender', by: root, ca: true, keyId });
@@ -370,7 +370,7 @@ describe('A demanded key identifier', () => {
     expect(met([own], [own], encoded(CLAIMED))).to.deep.equal([]);
   });
 
-  it('that several keys claim belongs only to the key from which it was computed', async () => {
+  it('belongs only to the key from which it was computed when several keys claim it', async () => {
     const keyId = Buffer.from(keyIdOf(root), 'base64url').toString('hex');
     const thief = await certify({ name: 'Thief', ca: true, keyId });
     const stolen = await certify({ name: 'Stolen', by: thief, authorityKeyId: keyId });

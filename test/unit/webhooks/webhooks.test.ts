@@ -18,13 +18,13 @@ import {
 } from '../../../domain/webhooks/webhook-secret.ts';
 import { type AdministrationWorld, anAdministration } from '../administrators.ts';
 
-describe('The webhook of a backend', () => {
+describe('webhook of a backend', () => {
   const takes = (config: object, url = 'https://backend.example/hook') =>
     WebhookConfig.safeParse({ url, auth: { type: 'apiKey', config } }).success;
   const header = (headerName: string) => takes({ headerName, value: 'secret' });
   const value = (text: string) => takes({ headerName: 'x-key', value: text });
 
-  it('bears a key in a header that is free for it', () => {
+  it('has an API key in a header that is not reserved', () => {
     for (const name of ['Authorization', 'x-api-key', 'Contents', 'hook']) expect(header(name), name).to.equal(true);
   });
 
@@ -32,7 +32,7 @@ describe('The webhook of a backend', () => {
     it(`rejects the header ${JSON.stringify(name)}`, () => expect(header(name)).to.equal(false));
   }
 
-  it('has a key of one visible line', () => {
+  it('has an API key of one visible line', () => {
     for (const text of ['Bearer abc', 'x', 'a\tb']) expect(value(text)).to.equal(true);
     for (const text of ['', ' x', 'x ', 'a\r\nb', 'ä']) expect(value(text)).to.equal(false);
   });
@@ -55,19 +55,19 @@ const rotate = (before: WebhookSecret | undefined, fill: number, at: Date, overl
 /** By what they are filled with. */
 const signing = (secret: WebhookSecret, at: Date) => signingKeys(secret, at, () => UNKNOWN).map((key) => Buffer.from(key).at(0));
 
-describe('The secret of webhooks', () => {
-  it('is unknown until it is created', () => {
+describe('webhook secret', () => {
+  it('is undefined until it is created', () => {
     expect(signingKeys(INITIAL_WEBHOOK_SECRET, NOW, () => UNKNOWN)).to.deep.equal([UNKNOWN]);
     const first = rotate(undefined, 1, NOW);
     expect(signing(first, NOW), 'what nobody knew need not go on').to.deep.equal([1]);
     expect(first).to.deep.include({ id: 'default', signing: 'v1', former: [], createdAt: NOW, updatedAt: NOW });
   });
 
-  it('is written as backends take it', () => {
+  it('is encoded in the format of Standard Webhooks', () => {
     expect(writeSecret(bytes(7))).to.equal(`whsec_${bytes(7).toString('base64')}`);
   });
 
-  it('signs beside the next one until the overlap ends: a day, unless stated', () => {
+  it('signs together with the next one until the overlap ends: a day by default', () => {
     const second = rotate(rotate(undefined, 1, NOW), 2, NOW);
     expect(signing(second, past(86_399))).to.deep.equal([2, 1]);
     expect(signing(second, past(86_400))).to.deep.equal([2]);
@@ -77,7 +77,7 @@ describe('The secret of webhooks', () => {
     expect(activePreviousSecrets(short, past(60))).to.deep.equal([]);
   });
 
-  it('signs no more at once without an overlap, nor does any former one', () => {
+  it('stops signing at once without an overlap, like all former ones', () => {
     const third = rotate(rotate(rotate(undefined, 1, NOW), 2, NOW), 3, past(1), 0);
     expect(signing(third, past(1))).to.deep.equal([3]);
   });
@@ -89,7 +89,7 @@ describe('The secret of webhooks', () => {
     expect(signing(third, past(100))).to.deep.equal([3]);
   });
 
-  it('is forgotten when it has ended, and when there are three newer former ones', () => {
+  it('is deleted at the end of its overlap, and when there are three newer former ones', () => {
     let secret = rotate(undefined, 0, NOW);
     for (let fill = 1; fill <= 6; fill++) secret = rotate(secret, fill, past(fill));
     expect(signing(secret, past(6))).to.deep.equal([6, 5, 4, 3]);
@@ -98,7 +98,7 @@ describe('The secret of webhooks', () => {
     expect(signing(later, past(90_000)), 'those before ended').to.deep.equal([7, 6]);
   });
 
-  it('signs nothing while signing is off, and with the same secret afterwards', () => {
+  it('signs nothing while signing is disabled, and with the same secret afterwards', () => {
     const second = rotate(rotate(undefined, 1, NOW), 2, NOW);
     const off = switchWebhookSigning(second, { signing: 'off' }, past(1));
     expect(signing(off, past(1))).to.deep.equal([]);
@@ -120,7 +120,7 @@ describe('The secret of webhooks', () => {
   });
 });
 
-describe('The secret of webhooks', () => {
+describe('webhook secret through its use cases', () => {
   let world: AdministrationWorld;
   let caller: TenantCaller;
   const get = () => new GetWebhookSecret(world).execute(caller);
@@ -132,7 +132,7 @@ describe('The secret of webhooks', () => {
     caller = world.caller(['issuance:manage', 'presentation:manage']);
   });
 
-  it('cannot be changed by a caller with one role alone: it signs deliveries of issuance and verification', async () => {
+  it('cannot be changed by a caller with only one role: it signs deliveries of issuance and verification', async () => {
     for (const role of ['issuance:manage', 'presentation:manage'] as const) {
       caller = world.caller([role]);
       for (const attempt of [rotate, () => update('off')]) {
@@ -143,7 +143,7 @@ describe('The secret of webhooks', () => {
     }
   });
 
-  it('signs before the first one was returned', async () => {
+  it('signs before it was returned for the first time', async () => {
     const { stored, signing } = await get();
     expect([stored.signing, stored.current, signing]).to.deep.equal(['v1', undefined, []]);
   });
@@ -187,7 +187,7 @@ const PUBLISHED = {
 const keyOf = (secret: string) => Buffer.from(secret.slice('whsec_'.length), 'base64');
 const newSecret = (bytes = 32) => `whsec_${randomBytes(bytes).toString('base64')}`;
 
-describe('The signature of a webhook', () => {
+describe('webhook signature', () => {
   it('is that of the published example', () => {
     const { secret, id, at, body, signature } = PUBLISHED;
     expect(signatureHeaders(id, body, [keyOf(secret)], at)).to.deep.equal({
@@ -245,29 +245,29 @@ describe('verifyWebhook of the examples', () => {
     'no signature': [{ ...headers, 'webhook-signature': '' }, body],
     'no headers': [{}, body],
     'a header that came twice': [{ ...headers, 'webhook-id': ['delivery', 'delivery'] }, body],
-    'a time that is none': [{ ...headers, 'webhook-timestamp': '1e9' }, body],
+    'a time that is invalid': [{ ...headers, 'webhook-timestamp': '1e9' }, body],
   };
   for (const [name, [of, text]] of Object.entries(changed)) {
-    it(`refuses ${name}`, () => {
+    it(`rejects ${name}`, () => {
       expect(() => verifyWebhook(of as Record<string, string>, text, [present, former], { now })).to.throw(WebhookVerificationError);
     });
   }
 
-  it('refuses what another secret signed', () => {
+  it('rejects a signature by another secret', () => {
     expect(() => verifyWebhook(headers, body, other, { now })).to.throw(WebhookVerificationError, 'no signature');
     expect(() => verifyWebhook(headers, body, [], { now })).to.throw(WebhookVerificationError, 'no signature');
   });
 
-  it('refuses a call that is older than the tolerance, or from the future', () => {
+  it('rejects a call that is older than the tolerance, or from the future', () => {
     const at = (seconds: number) => ({ now: new Date(now.getTime() + seconds * 1000) });
     for (const seconds of [-299, 299]) expect(verifyWebhook(headers, body, present, at(seconds))).to.equal('delivery');
     for (const seconds of [-302, 302]) {
-      expect(() => verifyWebhook(headers, body, present, at(seconds))).to.throw(WebhookVerificationError, 'too long');
+      expect(() => verifyWebhook(headers, body, present, at(seconds))).to.throw(WebhookVerificationError, 'too old');
     }
     const strict = { ...at(10), toleranceSeconds: 5 };
-    expect(() => verifyWebhook(headers, body, present, strict)).to.throw(WebhookVerificationError, 'too long');
+    expect(() => verifyWebhook(headers, body, present, strict)).to.throw(WebhookVerificationError, 'too old');
     const broken = { now, toleranceSeconds: Number.NaN };
-    expect(() => verifyWebhook(headers, body, present, broken)).to.throw(WebhookVerificationError, 'too long');
+    expect(() => verifyWebhook(headers, body, present, broken)).to.throw(WebhookVerificationError, 'too old');
   });
 
   it('rejects an invalid secret', () => {

@@ -42,7 +42,7 @@ export function firstChoice({ queries, sets }: ReadRequest): Choice {
     const [match] = query?.matches ?? [];
     if (match === undefined) {
       const types = query?.types.join(' or ') || query?.format || id;
-      throw new Error(`the wallet has no credential that answers "${id}": it requests ${types}`);
+      throw new Error(`the wallet has no credential for "${id}": it requests ${types}`);
     }
     chosen[id] = { credential: match.credential };
   }
@@ -59,7 +59,7 @@ export async function presentationsFor(
   for (const [id, chosen] of Object.entries(choice)) {
     const { format } = chosen.credential;
     if (misbehaviour !== undefined && !canMisbehave(misbehaviour, format))
-      throw new Error(`there is no "${misbehaviour}" for a card of the format ${format}`);
+      throw new Error(`"${misbehaviour}" is not available for a credential of the format ${format}`);
     vpToken[id] = [await presentationOf(request, id, chosen, misbehaviour)];
   }
   return vpToken;
@@ -75,7 +75,7 @@ async function presentationOf(
   const disclosedPaths = disclose ?? requestedPaths;
   const paths = misbehaviour === 'withheld-claim' ? withoutOneClaim(disclosedPaths, credential) : disclosedPaths;
   const altered = misbehaviour === 'changed-claim' ? disclosedPaths[0] : undefined;
-  if (misbehaviour === 'changed-claim' && altered === undefined) throw new Error('no claim is shown, so none can be changed');
+  if (misbehaviour === 'changed-claim' && altered === undefined) throw new Error('no claim is disclosed, so none can be changed');
   const holder = misbehaviour === 'foreign-holder-key' ? await newKey() : credential.holder;
   const nonce = misbehaviour === 'other-nonce' ? base64url.encode(randomBytes(16)) : String(request.payload['nonce']);
   const { clientId, responseUri } = request.verifier;

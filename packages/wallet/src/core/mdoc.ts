@@ -52,11 +52,12 @@ function statusIn({ issuerAuth }: IssuerSigned): Json {
 /** @throws Error for an invalid signature, or an element that does not match its digest. */
 export async function verifyMdoc({ issuerSigned }: Mdoc): Promise<void> {
   const { issuerAuth, issuerNamespaces } = issuerSigned;
-  if (!(await issuerAuth.verifySignature({}, context()))) throw new Error('the certificate in the credential did not sign it');
+  if (!(await issuerAuth.verifySignature({}, context())))
+    throw new Error('the signature does not belong to the certificate in the credential');
   for (const [namespace, items] of issuerNamespaces.issuerNamespaces)
     for (const item of items)
       if (!(await item.isValid(namespace, issuerAuth, context())))
-        throw new Error(`${item.elementIdentifier} is not what the issuer signed`);
+        throw new Error(`${item.elementIdentifier} differs from the signed digest`);
 }
 
 export type DeviceBinding = {

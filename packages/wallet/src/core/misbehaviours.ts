@@ -3,8 +3,8 @@ import type { CardFormat } from './cards.ts';
 /** Deliberate errors of this wallet, which show that verifiers reject them. */
 export const MISBEHAVIOURS = {
   replay: {
-    title: 'Send the answer twice',
-    about: 'The answer is right and sent as usual; then the very same answer is sent again, as somebody would who recorded it.',
+    title: 'Send the response twice',
+    about: 'The response is valid and sent as usual; then the same response is sent again, like a recorded one.',
     formats: ['dc+sd-jwt', 'mso_mdoc'],
   },
   'changed-claim': {
@@ -13,26 +13,30 @@ export const MISBEHAVIOURS = {
     formats: ['dc+sd-jwt', 'mso_mdoc'],
   },
   'other-nonce': {
-    title: 'Answer another request',
-    about: 'The holder key signs over another nonce than the one that was asked with, as in an answer recorded elsewhere.',
+    title: 'Respond to another request',
+    about: 'The holder key signs another nonce than that of the request, as in a response that was recorded elsewhere.',
     formats: ['dc+sd-jwt', 'mso_mdoc'],
   },
   'old-key-binding': {
     title: 'Send an old proof of possession',
-    about: 'The key binding says that it was signed yesterday.',
+    about: 'The key binding states that it was signed yesterday.',
     formats: ['dc+sd-jwt'],
   },
   'foreign-holder-key': {
-    title: "Show somebody else's card",
-    about: 'The answer is signed with another key than the one that the issuer bound the card to.',
+    title: 'Present the credential of another holder',
+    about: 'The response is signed with another key than the one that the credential is bound to.',
     formats: ['dc+sd-jwt', 'mso_mdoc'],
   },
   'withheld-claim': {
-    title: 'Keep a claim back',
-    about: 'One of the claims that were asked for is left out, and the rest is sent as if it were everything.',
+    title: 'Withhold a claim',
+    about: 'One of the requested claims is withheld, and the rest is sent as a complete response.',
     formats: ['dc+sd-jwt', 'mso_mdoc'],
   },
-  decline: { title: 'Decline', about: 'Nothing is shown; the verifier is told that the user said no.', formats: ['dc+sd-jwt', 'mso_mdoc'] },
+  decline: {
+    title: 'Decline',
+    about: 'Nothing is presented; the verifier is notified that the user declined.',
+    formats: ['dc+sd-jwt', 'mso_mdoc'],
+  },
 } as const satisfies Readonly<Record<string, { title: string; about: string; formats: readonly CardFormat[] }>>;
 
 export type Misbehaviour = keyof typeof MISBEHAVIOURS;

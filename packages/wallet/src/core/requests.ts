@@ -53,8 +53,7 @@ type CredentialQuery = {
 export function describeRequest(resolved: ResolvedRequest, cards: readonly StoredCredential[]): ReadRequest {
   const payload = resolved.authorizationRequestPayload as Record<string, unknown>;
   if (resolved.dcql === undefined) throw new Error('the request has no DCQL query');
-  if (typeof payload['response_uri'] !== 'string')
-    throw new Error('the request names no response_uri, so it is not one that this wallet can answer');
+  if (typeof payload['response_uri'] !== 'string') throw new Error('the request has no response_uri, so this wallet cannot answer it');
   const query = DcqlQuery.parse(resolved.dcql.query as DcqlQuery.Input);
   DcqlQuery.validate(query);
   const result = DcqlQuery.query(query, cards.map(dcqlCard));

@@ -33,14 +33,14 @@ export async function readSdJwt(text: string): Promise<SdJwt> {
     byDigest.set(await digestText(disclosure, algorithm), { text: disclosure, parts: jsonOfBase64(disclosure) as Json[] });
   const disclosures: Disclosure[] = [];
   const claims = resolveDisclosures(payload, [], byDigest, disclosures) as JsonObject;
-  if (disclosures.length !== disclosed.length) throw new Error('a disclosure of the credential belongs to nothing that was signed');
+  if (disclosures.length !== disclosed.length) throw new Error('a disclosure of the credential has no signed digest');
   return { jwt, header, payload, disclosures, claims };
 }
 
 /** @throws Error for a signature that does not match the certificate in the header. */
 export async function verifySdJwt({ jwt, header }: SdJwt): Promise<void> {
   const [leaf] = Array.isArray(header['x5c']) ? header['x5c'] : [];
-  if (typeof leaf !== 'string') throw new Error('the credential names no certificate of its signer');
+  if (typeof leaf !== 'string') throw new Error('the credential has no certificate of its signer');
   const alg = String(header['alg']);
   await jwtVerify(jwt, await importX509(pem(leaf), alg), { typ: 'dc+sd-jwt', algorithms: [alg] });
 }

@@ -68,7 +68,7 @@ export class SimulatedWallet {
 
   /** Collects the credentials of a pre-authorized code. @throws Error for an offer of another flow. */
   async accept(offer: ReadOffer, options: { readonly txCode?: string } = {}): Promise<IssuanceResult> {
-    if (offer.grant !== 'pre_authorized_code') throw new Error('this offer is accepted on a page of its issuer: authorize it');
+    if (offer.grant !== 'pre_authorized_code') throw new Error('this offer requires approval on a page of its issuer');
     return this.#keep(await this.#issuance.accept(offer, options.txCode));
   }
 

@@ -9,7 +9,7 @@ const SIGNATURES = 'A signature is not trusted';
 const ISSUER = { what: 'Nothing here: the issuer has to issue it anew. Tell it the reason.' };
 const WALLET = { what: 'Nothing here: update the wallet, or report it to its maker with this session.' };
 const CHANGED = {
-  what: 'Do not go by it: it is not what the issuer signed. Ask again; if it comes again, have the holder collect a new one, and report the wallet to its maker.',
+  what: 'Do not go by it: it differs from the signed digest. Ask again; if it comes again, have the holder collect a new one, and report the wallet to its maker.',
 };
 const AGAIN = { what: 'Make another request: each is answered once, and soon.' };
 const CERTIFICATE: Cure = { what: 'The issuer needs another certificate of its authority, and issues anew.', section: SIGNATURES };

@@ -12,10 +12,7 @@ export const FAILURES: Readonly<Record<string, readonly [cause: string, cure: st
     'an authorization code of a wallet that began by itself came twice from who could prove the same, so its tokens were revoked. Of an offer only the tokens of that wallet end, since others may come with it',
     'let the wallet begin again; report it to its maker',
   ],
-  refresh_token_replayed: [
-    'a refresh token came back after it was used, so its tokens were revoked',
-    'make another offer; somebody may have copied it',
-  ],
+  refresh_token_replayed: ['a refresh token was replayed, so its tokens were revoked', 'make another offer; somebody may have copied it'],
   deferred_failed: ['your backend called POST /issuer/deferred/{transactionId}/fail', 'see message, which has what it said'],
   presentation_refused: [
     'a required credential is missing or not good',
