@@ -9,7 +9,7 @@ import { GRACE_MS, NOTICE_MS, stopOnSignals, stopWithParent } from './start/stop
 /** Reads the configuration, starts the service, in this process or in workers, and stops it on SIGTERM or SIGINT. */
 export async function run(): Promise<void> {
   if (process.argv.length > 2) {
-    console.error('Vidimus takes no arguments; it is set by environment variables, which docs/settings.md lists.');
+    console.error('Vidimus takes no arguments; it is set by environment variables, which docs/reference/settings.md lists.');
     process.exit(2);
   }
   stopWithParent(process.env);

@@ -98,7 +98,7 @@ const MONITORING = {
   METRICS_ADDRESS: listenAddress
     .optional()
     .describe(
-      'Where `GET /metrics` is answered for Prometheus, apart from the service and without a token: a port, for this machine alone, or `0.0.0.0:9464`; see docs/monitoring.md',
+      'Where `GET /metrics` is answered for Prometheus, apart from the service and without a token: a port, for this machine alone, or `0.0.0.0:9464`; see docs/guides/monitoring.md',
     ),
   METRICS_TOKEN: z
     .string()
@@ -112,13 +112,13 @@ const MONITORING = {
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe('Collector that traces are sent to (OTLP over HTTP); without it there are none. See docs/monitoring.md'),
+    .describe('Collector that traces are sent to (OTLP over HTTP); without it there are none. See docs/guides/monitoring.md'),
   OTEL_TRACES_SAMPLER_ARG: ratio.default(1).describe('Part of the traces that is kept, from 0 to 1'),
 };
 
 /**
  * All settings, read from the environment once at the start. The descriptions are the manual: they generate the table of
- * docs/settings.md.
+ * docs/reference/settings.md.
  */
 export const SettingsSchema = z.object({
   NODE_ENV: oneOf(['production', 'development', 'test'])
@@ -132,7 +132,7 @@ export const SettingsSchema = z.object({
   PORT: wholeNumber(1, 65_535).default(3000).describe('Port to listen on'),
   WORKERS: workers
     .default(1)
-    .describe('Processes that share the port and the work; `auto` for one per core. More than one needs PostgreSQL; see docs/workers.md'),
+    .describe('Processes that share the port and the work; `auto` for one per core. More than one needs PostgreSQL; see docs/reference/workers.md'),
   DRAIN_SECONDS: wholeNumber(0, 300)
     .default(3)
     .describe(
@@ -163,12 +163,12 @@ export const SettingsSchema = z.object({
     .regex(/^\d{1,12}\.\d{1,15}$/, 'is not <term>.<counter>, as the start that refuses names it')
     .optional()
     .describe(
-      'To start once with a database that went back in time although something in it may be missing, or that this machine has no record of: the position that the start names when it refuses; see docs/backup-and-restore.md',
+      'To start once with a database that went back in time although something in it may be missing, or that this machine has no record of: the position that the start names when it refuses; see docs/guides/backup-and-restore.md',
     ),
   EXPECT_AUDIT_LOG: anchors
     .optional()
     .describe(
-      'Ends of chains of the audit log that were kept elsewhere, as `npm run audit:verify` prints them, separated by commas: a start with a database that does not have them is refused; see docs/backup-and-restore.md',
+      'Ends of chains of the audit log that were kept elsewhere, as `npm run audit:verify` prints them, separated by commas: a start with a database that does not have them is refused; see docs/guides/backup-and-restore.md',
     ),
   DATABASE_MIGRATION_URL: databaseUrl
     .optional()
@@ -236,12 +236,12 @@ export const SettingsSchema = z.object({
   KEEP_ALIVE_SECONDS: wholeNumber(5, 3_600)
     .default(65)
     .describe(
-      'Seconds that an idle connection of a client is kept open. Set it above the time for which the load balancer keeps its connections, or it sends requests on connections that just closed (502); see docs/installing.md',
+      'Seconds that an idle connection of a client is kept open. Set it above the time for which the load balancer keeps its connections, or it sends requests on connections that just closed (502); see docs/guides/installing.md',
     ),
   REQUESTS_AT_ONCE: wholeNumber(4, 1_000)
     .optional()
     .describe(
-      'Requests that one process works on at the same time, at most, not counted those that wait for a backend; others wait, and tenants take turns. Default: two more than DATABASE_POOL, with SQLite 6; see docs/limits.md',
+      'Requests that one process works on at the same time, at most, not counted those that wait for a backend; others wait, and tenants take turns. Default: two more than DATABASE_POOL, with SQLite 6; see docs/reference/limits.md',
     ),
   BODY_MEMORY: wholeNumber(8, 65_536)
     .default(64)
@@ -258,7 +258,7 @@ export const SettingsSchema = z.object({
   QUOTA_SESSION_BYTES: wholeNumber(1_048_576, 1_099_511_627_776)
     .default(268_435_456)
     .describe(
-      'Bytes that the open sessions of one tenant may have together, as they are stored, with what wallets began and has not ended; see docs/limits.md. There is no value for no quota',
+      'Bytes that the open sessions of one tenant may have together, as they are stored, with what wallets began and has not ended; see docs/reference/limits.md. There is no value for no quota',
     ),
   CACHE_MEMORY: wholeNumber(16, 65_536)
     .default(160)
@@ -268,25 +268,25 @@ export const SettingsSchema = z.object({
   AUDIT_KEEP_DAYS: wholeNumber(30, 36_500)
     .optional()
     .describe(
-      'Days that entries of the audit logs of tenants are kept; the log of the service stays, and says from where what is left can be verified; see docs/audit.md. At least 30. Default: as long as their tenant',
+      'Days that entries of the audit logs of tenants are kept; the log of the service stays, and says from where what is left can be verified; see docs/reference/audit.md. At least 30. Default: as long as their tenant',
     ),
   CONFIG_FOLDER: z
     .string()
     .min(1)
     .optional()
-    .describe('Folder with tenants as files, `<tenant>/…`, which is imported at each start; see docs/configuration-files.md'),
+    .describe('Folder with tenants as files, `<tenant>/…`, which is imported at each start; see docs/reference/configuration-files.md'),
   LOG_LEVEL: oneOf(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('Least severe log line that is written'),
   ...MONITORING,
   KMS_CONFIG: z
     .string()
     .optional()
     .describe(
-      'Where keys live, as JSON or as the path of a file with it: providers of type `local`, `vault` or `pkcs11`, the default one, and those of tenants; see docs/key-stores.md. Default: `kms.json` in DATA_FOLDER, else all keys in the database',
+      'Where keys live, as JSON or as the path of a file with it: providers of type `local`, `vault` or `pkcs11`, the default one, and those of tenants; see docs/reference/key-stores.md. Default: `kms.json` in DATA_FOLDER, else all keys in the database',
     ),
   AMQP_URL: amqpUrl
     .optional()
     .describe(
-      '`amqps://user:password@host:port/vhost` of RabbitMQ, which wakes up other processes and hands on events; see docs/events.md. Without it all of that stays in the process',
+      '`amqps://user:password@host:port/vhost` of RabbitMQ, which wakes up other processes and hands on events; see docs/reference/events.md. Without it all of that stays in the process',
     ),
   AMQP_CA: z
     .string()

@@ -3,7 +3,7 @@ import { KmsConfigSchema, KmsProviderSchema, VaultAuthSchema } from '../config/k
 
 type Row = { readonly places: string[]; readonly name: string; readonly defaultValue: string; readonly meaning: string };
 
-/** @returns the table of docs/key-stores.md, generated from the schema that parses the configuration. */
+/** @returns the table of docs/reference/key-stores.md, generated from the schema that parses the configuration. */
 export function describeKmsConfig(): string {
   const rows: Row[] = [];
   const add = (of: string, shape: z.core.$ZodLooseShape) => {

@@ -59,7 +59,7 @@ export class WitnessFile extends Witness {
     } catch (cause) {
       throw new Error(
         `${this.#file}: is not what the service keeps there of how far its database is. Look whether the database was put ` +
-          'back (docs/backup-and-restore.md), then remove the file',
+          'back (docs/guides/backup-and-restore.md), then remove the file',
         { cause },
       );
     }

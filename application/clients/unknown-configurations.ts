@@ -32,7 +32,7 @@ async function unknownOf(
     .map((name) => {
       const suggestion = closestName(name, knownIds);
       return {
-        rule: 'docs/roles.md, Clients that are restricted',
+        rule: 'docs/reference/roles.md, Clients that are restricted',
         member,
         concerns: 'the client',
         message: `there is no configuration ${JSON.stringify(name)} at present, so this name allows nothing`,

@@ -146,7 +146,7 @@ export async function assertNotRewound(ports: StartPorts, address: string, accep
     if (suspicion.isProven) await terms.markLost(positionOf(newest));
     throw new RewindRefusedError(
       `${suspicion.finding}. It would give away once more what it has forgotten: entries of status lists, codes, numbers of ` +
-        'trust lists. `npx vidimus restore fence` (in a clone `npm run restore:fence`) sees to it that nothing from before counts; see docs/backup-and-restore.md. ' +
+        'trust lists. `npx vidimus restore fence` (in a clone `npm run restore:fence`) sees to it that nothing from before counts; see docs/guides/backup-and-restore.md. ' +
         `When nothing can be missing, or this is meant to be a new beginning, start once with ACCEPT_REWIND=${suspicion.position}`,
     );
   }

@@ -31,7 +31,7 @@ const OBJECTION_PERIOD_MS = 3_000;
 const IDLE_CHECK_MS = 10_000;
 const LOST =
   'the database has gone back in time, and would give away once more what it has forgotten: nothing is issued until ' +
-  '`npx vidimus restore fence` (in a clone `npm run restore:fence`) was run; see docs/backup-and-restore.md';
+  '`npx vidimus restore fence` (in a clone `npm run restore:fence`) was run; see docs/guides/backup-and-restore.md';
 const SETTLING = 'another database has just taken over; it is waited for those who miss something in it';
 
 /**

@@ -20,7 +20,7 @@ export async function verifyAnchors(store: Pick<Store, 'forTenant' | 'forService
     throw new RewindRefusedError(
       `EXPECT_AUDIT_LOG: the audit log ${name} does not have its entry ${anchor.sequence} as it was: the database has gone back in ` +
         'time, or somebody changed it. `npx vidimus audit verify` (in a clone `npm run audit:verify`) looks closer, and ' +
-        '`npx vidimus restore fence --force` (in a clone `npm run restore:fence -- --force`) sees to it that nothing from before counts; see docs/backup-and-restore.md. Then state what the log ends with now',
+        '`npx vidimus restore fence --force` (in a clone `npm run restore:fence -- --force`) sees to it that nothing from before counts; see docs/guides/backup-and-restore.md. Then state what the log ends with now',
     );
   }
 }

@@ -11,7 +11,7 @@ import { openStored } from './open-stored.ts';
  * with 1 when it failed, and with 3 when there is no sign that the database was restored.
  */
 const USAGE = 'npm run restore:fence -- [--force] [--lost-releases <n>]';
-const ABOUT = `After a database was put back, ends all that counts once and was handed out before; see docs/backup-and-restore.md.
+const ABOUT = `After a database was put back, ends all that counts once and was handed out before; see docs/guides/backup-and-restore.md.
   --force              fences though nothing says that the database went back: for who knows that it did
   --lost-releases <n>  signs trust lists under numbers that are n above the stored ones, in place of a thousand and one for
                        each second since the last release: for lists that readers have seen under higher numbers

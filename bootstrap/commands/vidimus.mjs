@@ -19,7 +19,7 @@ const COMMANDS = {
   start: {
     script: 'bootstrap/main',
     usage: 'start [--env-file=<file>]…',
-    about: 'starts the service; it is set by environment variables, which docs/settings.md lists, or by files of them',
+    about: 'starts the service; it is set by environment variables, which docs/reference/settings.md lists, or by files of them',
     isService: true,
   },
   doctor: {

@@ -45,7 +45,7 @@ export async function checkDatabase(settings: Settings, { isStarted }: { readonl
 function failureFinding(error: unknown, url: string): Finding {
   if (!(error instanceof DatabaseNotReady)) {
     const message = error instanceof Error ? error.message : String(error);
-    return fault(CHECK, message, 'see the setting DATABASE_URL in docs/settings.md');
+    return fault(CHECK, message, 'see the setting DATABASE_URL in docs/reference/settings.md');
   }
   return error.state === 'empty'
     ? warning(
@@ -56,7 +56,7 @@ function failureFinding(error: unknown, url: string): Finding {
     : warning(
         CHECK,
         `${urlWithoutCredentials(url)} is of an older release`,
-        'make a backup, then start the service; see docs/upgrading.md',
+        'make a backup, then start the service; see docs/guides/upgrade.md',
       );
 }
 

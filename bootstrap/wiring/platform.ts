@@ -180,7 +180,7 @@ async function openDatabase(settings: Settings, closers: Closers, { cipher, log 
 function refuseOnCluster({ isCluster }: OrmStore, { AMQP_URL }: Settings): void {
   if (!isCluster || AMQP_URL === undefined) return;
   throw new SettingsError([
-    'AMQP_URL: the event log of a database that is spread over several machines (Citus) cannot be handed on in order; leave it out, see docs/scale.md',
+    'AMQP_URL: the event log of a database that is spread over several machines (Citus) cannot be handed on in order; leave it out, see docs/reference/scale.md',
   ]);
 }
 

@@ -151,7 +151,7 @@ export const CredentialConfigurationBody = object({
     .describe(
       'Credentials end with their wallet: they expire before the time until which its provider keeps the status of the wallet and of its ' +
         'keys, and with statusManagement they are revoked when it revokes one of them. True unless stated where ' +
-        'attestations of wallets or of keys are required; see docs/wallet-attestations.md',
+        'attestations of wallets or of keys are required; see docs/reference/wallet-attestations.md',
     ),
   maxIssuances: z
     .number()

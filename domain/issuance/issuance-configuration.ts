@@ -110,7 +110,7 @@ const Seconds = z.number().int();
 const Use = z.enum(['off', 'optional', 'required']);
 export const IssuanceConfigurationBody = object({
   display: z.array(DisplayInfo).max(50).describe('How wallets show the issuer, by language; an empty list says nothing of it'),
-  pages: PageSettings.nullish().describe('How pages for users look beside that; see docs/pages-for-users.md'),
+  pages: PageSettings.nullish().describe('How pages for users look beside that; see docs/reference/pages-for-users.md'),
   signingKeyId: Reference.nullish().describe(
     'Key chain with the usage `signing` for access tokens of wallets; the oldest such one unless stated. Credentials ' +
       'are signed by `keyChainId` of their configuration',

@@ -18,7 +18,7 @@ import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 const RUNS = /^npx node --env-file=(\w+\.env) (\w+\.mjs)$/;
 
 describe('the page about the first hour', () => {
-  const PAGE = 'first-hour.md';
+  const PAGE = 'guides/first-hour.md';
   const text = readFileSync(new URL(`../../docs/${PAGE}`, import.meta.url), 'utf8');
   const frames = framesOf(text);
 
@@ -90,7 +90,7 @@ describe('the page about the first hour', () => {
 const TRANSACTION = '<transactionId>';
 
 describe('the walk through issuing', () => {
-  const PAGE = readPage('issuing.md');
+  const PAGE = readPage('reference/issuing.md');
 
   let service: TestService;
   let tenant: { id: string; token: string };
@@ -178,7 +178,7 @@ describe('the page about pages for users', () => {
   after(() => service.close());
 
   it('shows requests that are taken, and a page comes of them', async () => {
-    const page = readPage('pages-for-users.md', 2);
+    const page = readPage('reference/pages-for-users.md', 2);
     expectNamed(page, Object.keys(PageSettings.shape));
     const { token } = await createTenant(service, 'acme');
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Student card', locale: 'en' }] };
@@ -200,7 +200,7 @@ describe('the page about pages for users', () => {
 const PASSWORD = 'the password of the account';
 
 describe('the page about profiles', () => {
-  const PAGE = readPage('profiles.md');
+  const PAGE = readPage('reference/profiles.md');
 
   let service: TestService;
   let authorities: Authorities;
@@ -249,7 +249,7 @@ describe('the page about profiles', () => {
 });
 
 describe('the page about registrars', () => {
-  const PAGE = readPage('registrar.md');
+  const PAGE = readPage('reference/registrar.md');
 
   let world: RegistrarWorld;
 
@@ -280,7 +280,7 @@ describe('the page about registrars', () => {
 });
 
 describe('the page about certification', () => {
-  const PAGE = readFileSync(new URL('../../docs/certification.md', import.meta.url), 'utf8');
+  const PAGE = readFileSync(new URL('../../docs/guides/certification.md', import.meta.url), 'utf8');
   const REQUESTS = [...PAGE.matchAll(/^`(POST) (\/\S+)`\n```json\n([\s\S]*?)\n```$/gm)].map(([, method = '', path = '', text = '']) => ({
     method,
     path,

@@ -15,8 +15,8 @@ import { until } from '../support/standby.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 import { CONFIDENTIAL, startUpstreamProvider, type UpstreamProvider } from '../support/upstream-provider.ts';
 
-const PAGE = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
-const INSTALLING = readFileSync(new URL('../../docs/installing.md', import.meta.url), 'utf8');
+const PAGE = readFileSync(new URL('../../docs/guides/operating.md', import.meta.url), 'utf8');
+const INSTALLING = readFileSync(new URL('../../docs/guides/installing.md', import.meta.url), 'utf8');
 const FRAMES = framesOf(PAGE).filter(({ language }) => language === 'sh');
 /** What needs servers of its own: run by the last suite of this file, or the page says why not. */
 const ELSEWHERE = ['The client of the identity provider', 'The password of RabbitMQ', 'The login at Vault', 'The PIN of an HSM'];
@@ -33,7 +33,7 @@ describe('the commands of the page for operators', () => {
 
   before(async function () {
     const found = await findServer();
-    if (found === undefined || !hasNginx() || !hasPrograms('docs/operating.md', PROGRAMS)) return this.skip();
+    if (found === undefined || !hasNginx() || !hasPrograms('docs/guides/operating.md', PROGRAMS)) return this.skip();
     if (!(await canDump(found))) return this.skip();
     server = found;
     machine = await OperatedMachine.make(server);
@@ -242,7 +242,7 @@ describe('the commands of the page for operators that exchange secrets of others
 
   before(async function () {
     const server = await findServer();
-    if (server === undefined || !hasNginx() || !hasPrograms('docs/operating.md', PROGRAMS)) return this.skip();
+    if (server === undefined || !hasNginx() || !hasPrograms('docs/guides/operating.md', PROGRAMS)) return this.skip();
     machine = await OperatedMachine.make(server);
     const [script, functions] = commandsOf('What the commands need');
     const [made] = commandsOf('The first start in production');
@@ -345,7 +345,7 @@ describe('the table of limits', () => {
   after(() => service.close());
 
   it('is the one that the code makes', async () => {
-    const text = readFileSync(new URL('../../docs/limits.md', import.meta.url), 'utf8');
+    const text = readFileSync(new URL('../../docs/reference/limits.md', import.meta.url), 'utf8');
     const [, table] = text.split(/<!-- \/?limits -->/);
     const document = (await service.call('GET', '/openapi.json')).body;
     const made = describeLimits(collectRoutes(service.service.container), document);

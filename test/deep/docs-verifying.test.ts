@@ -26,7 +26,7 @@ const LICENCE = 'org.iso.18013.5.1.mDL';
 const SAMPLE_KEY_ID = 's9tIpPmhxdiuNkHMEWNpYim8S8Y';
 
 describe('the page about verifying', () => {
-  const PAGE = readPage('verifying.md');
+  const PAGE = readPage('reference/verifying.md');
 
   let service: TestService;
   let tenant: { id: string; token: string };
@@ -51,7 +51,7 @@ describe('the page about verifying', () => {
     await service.close();
   });
 
-  const ISSUING = readPage('issuing.md').requests;
+  const ISSUING = readPage('reference/issuing.md').requests;
   const isConfiguration = ({ path, text }: PageRequest) => path === '/key-chain' || /"id": "(student|mdl)"/.test(text);
   const call = (method: string, path: string, json?: unknown): Promise<Answer> =>
     service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
@@ -244,7 +244,7 @@ describe('the page about verifying', () => {
 });
 
 describe('the page about trust lists', () => {
-  const PAGE = readPage('trust-lists.md');
+  const PAGE = readPage('reference/trust-lists.md');
 
   let service: TestService;
 
@@ -277,7 +277,7 @@ describe('the page about trust lists', () => {
 });
 
 describe('the page about status lists', () => {
-  const PAGE = readPage('status-lists.md');
+  const PAGE = readPage('reference/status-lists.md');
 
   let service: TestService;
 
@@ -309,7 +309,7 @@ describe('the page about status lists', () => {
 const VERIFIER = new URL('../../docs/examples/verify-webhook.mjs', import.meta.url).href;
 
 describe('the page about webhooks', () => {
-  const PAGE = readPage('webhooks.md');
+  const PAGE = readPage('reference/webhooks.md');
 
   let service: TestService;
   let tenant: { id: string; token: string };

@@ -247,7 +247,7 @@ describe('a start without the packages', () => {
     const { status, stderr } = spawnSync(process.execPath, [main, '--port', '4000'], { encoding: 'utf8' });
     expect([status, stderr.trim()]).to.deep.equal([
       2,
-      'Vidimus takes no arguments; it is set by environment variables, which docs/settings.md lists.',
+      'Vidimus takes no arguments; it is set by environment variables, which docs/reference/settings.md lists.',
     ]);
   });
 });

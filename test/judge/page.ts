@@ -1,7 +1,7 @@
 import { expectedOf } from './expected.ts';
 import { FORMATS, PROFILES, RESULTS, type Result, type Row, type Tool } from './verdict.ts';
 
-export const PAGE = 'docs/interoperability.md';
+export const PAGE = 'docs/reference/interoperability.md';
 const BEGIN = '<!-- verdicts: written by `npm run judge -- --write` -->';
 const END = '<!-- /verdicts -->';
 

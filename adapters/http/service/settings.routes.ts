@@ -36,7 +36,7 @@ export const serviceSettingRoutes = family({ listSettings: ListSettings, setting
     exampleParameters: { q: 'database', source: 'environment', limit: 20, sort: 'asc' },
     summary: 'Read the settings of the service',
     description:
-      'All that docs/settings.md names and in its order, unless `sort` says otherwise, as this process was started; of secrets only whether they are set. Settings are changed ' +
+      'All that docs/reference/settings.md names and in its order, unless `sort` says otherwise, as this process was started; of secrets only whether they are set. Settings are changed ' +
       'in the environment, and count from the next start on.',
     query: ListQuery.extend(SettingsQuery.shape),
     responses: { 200: z.array(SettingView) },

@@ -11,7 +11,7 @@ export const PageUrl = z
   .string()
   .optional()
   .describe(
-    'A page for the user, with the QR code, the link and what is offered or asked; see docs/pages-for-users.md. Whoever has it ' +
+    'A page for the user, with the QR code, the link and what is offered or asked; see docs/reference/pages-for-users.md. Whoever has it ' +
       'can take what it offers, like the link itself. Absent with dc-api, and with `requireResponseCode: true`',
   );
 

@@ -108,10 +108,10 @@ describe('the text of the console about failures', () => {
   });
 
   it('is what the documents say', () => {
-    const rows = section('troubleshooting.md', 'A session failed').matchAll(/^\| `(\w+)` \| \w+ \| (.*?) \| (.*?) \|$/gm);
+    const rows = section('reference/troubleshooting.md', 'A session failed').matchAll(/^\| `(\w+)` \| \w+ \| (.*?) \| (.*?) \|$/gm);
     const failures = [...rows].map(([, code = '', cause = '', cure = '']) => [code, [plain(cause), plain(cure)]]);
     expect(FAILURES).to.deep.equal(Object.fromEntries(failures));
-    const reasons = section('verifying.md', 'Why a presentation is refused').matchAll(/^\| (`.*?) \| (.*?) \|$/gm);
+    const reasons = section('reference/verifying.md', 'Why a presentation is refused').matchAll(/^\| (`.*?) \| (.*?) \|$/gm);
     const meant = [...reasons].flatMap(([, names = '', meaning = '']) =>
       [...names.matchAll(/`(\w+)`/g)].map(([, name = '']) => [name, plain(meaning)]),
     );
@@ -125,6 +125,6 @@ describe('the text of the console about failures', () => {
     expect(Object.keys(FAILURE_PLACES).filter((code) => !codes.includes(code))).to.deep.equal([]);
     const cures = [...reasons.map(cureOf), ...Object.values(FAILURE_PLACES)];
     const sections = cures.flatMap(({ section: title }) => (title === undefined ? [] : [title]));
-    expect(sections.filter((title) => section('troubleshooting.md', title) === '')).to.deep.equal([]);
+    expect(sections.filter((title) => section('reference/troubleshooting.md', title) === '')).to.deep.equal([]);
   });
 });

@@ -15,7 +15,7 @@ const FIRST_HOUR = 'test/deep/docs-issuing.test.ts';
 
 /** By page, heading by heading: how each of its commands is held to what it says. A block that is new is missing here. */
 const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  'operating.md': {
+  'guides/operating.md': {
     'What the commands need': [OPERATING, OPERATING, OPERATING],
     'The first start in production': [OPERATING, OPERATING],
     'Sizes, and what grows': [OPERATING],
@@ -46,15 +46,15 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     'Somebody asks for erasure': [OPERATING, OPERATING, OPERATING],
     'Anchors of the audit log': [OPERATING, OPERATING],
   },
-  'backup-and-restore.md': { 'At three in the morning': Array.from({ length: 6 }, () => BACKUP) },
-  'first-hour.md': {
+  'guides/backup-and-restore.md': { 'At three in the morning': Array.from({ length: 6 }, () => BACKUP) },
+  'guides/first-hour.md': {
     Start: [FIRST_HOUR],
     'Two tenants': [FIRST_HOUR],
     'A type, and a webhook of your own': [FIRST_HOUR],
     'A question': [FIRST_HOUR],
   },
-  'upgrading.md': { 'The record of how far the database is': [NAMES] },
-  'installing.md': {
+  'guides/upgrade.md': { 'The record of how far the database is': [NAMES] },
+  'guides/installing.md': {
     // The package is made, installed and started by test/deploy/package.test.ts, by steps of its own.
     'A package': [NAMES],
     systemd: [OPERATING],
@@ -91,7 +91,7 @@ const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string
 const compose = parse(read('deploy/compose.yaml'), { merge: true, maxAliasCount: 50 });
 const values = parse(read('deploy/helm/vidimus/values.yaml'));
 /** Variables that a configuration of key stores takes. */
-const keyStores = read('docs/key-stores.md');
+const keyStores = read('docs/reference/key-stores.md');
 const dockerfile = read('Dockerfile');
 const commands = read('bootstrap/commands/vidimus.mjs');
 const schema = JSON.parse(read('deploy/helm/vidimus/values.schema.json'));

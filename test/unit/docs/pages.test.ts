@@ -25,12 +25,12 @@ describe('the README', () => {
   });
 
   it('leads to a page that documents every setting as the schema does', () => {
-    const table = pageOf('docs/settings.md').split('<!-- settings -->')[1]?.split('<!-- /settings -->')[0]?.trim();
+    const table = pageOf('docs/reference/settings.md').split('<!-- settings -->')[1]?.split('<!-- /settings -->')[0]?.trim();
     expect(table).to.equal(describeSettings());
   });
 
   it('names commands that exist, and so do the pages about them', () => {
-    const pages = ['README.md', 'docs/running.md', 'docs/commands.md'].map(pageOf).join('\n');
+    const pages = ['README.md', 'docs/guides/running.md', 'docs/reference/commands.md'].map(pageOf).join('\n');
     const named = [...pages.matchAll(/`npm run ([a-z:]+)/g)].map((match) => match[1] ?? '');
     for (const name of named) expect(manifest.scripts, name).to.have.property(name);
   });
@@ -49,13 +49,13 @@ describe('the pages', () => {
 
   it('are all in the table of contents', () => {
     const contents = pageOf('docs/README.md');
-    const names = pages.flatMap((page) => /^docs\/([\w-]+\.md)$/.exec(page)?.[1] ?? []);
+    const names = pages.flatMap((page) => /^docs\/((?:guides\/|reference\/)?[\w-]+\.md)$/.exec(page)?.[1] ?? []);
     expect(names).to.have.length.greaterThan(30);
     for (const name of names.filter((one) => one !== 'README.md')) expect(contents, name).to.include(`](${name})`);
   });
 
   it('lead to pages and headings that there are', () => {
-    expect(pages).to.include.members(['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs/operating.md']);
+    expect(pages).to.include.members(['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs/guides/operating.md']);
     for (const page of pages) {
       const text = pageOf(page);
       for (const [, file = '', anchor] of text.matchAll(/\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]*))?\)/g)) {
@@ -122,11 +122,11 @@ describe('The page on the tests', () => {
 });
 
 describe('the page about security', () => {
-  const page = pageOf('docs/security.md');
+  const page = pageOf('docs/reference/security.md');
 
   it('names tests and pages that exist', () => {
     const named = [...page.matchAll(/`((?:test|docs)\/[\w./-]+)`/g)].map(([, path = '']) => path);
-    const linked = [...page.matchAll(/\]\(([\w./-]+)\)/g)].map(([, path = '']) => `docs/${path}`);
+    const linked = [...page.matchAll(/\]\(([\w./-]+)\)/g)].map(([, path = '']) => `docs/reference/${path}`);
     expect(named.length).to.be.greaterThan(40);
     for (const path of [...named, ...linked]) expect(existsSync(new URL(path, ROOT)), path).to.equal(true);
   });
@@ -152,7 +152,7 @@ function codesIn(text: string): string[] {
 }
 
 describe('the page about troubles', () => {
-  const text = pageOf('docs/troubleshooting.md');
+  const text = pageOf('docs/reference/troubleshooting.md');
 
   it('explains every reason for which a session fails, each once', () => {
     expect(codesIn(part(text, 'A session failed'))).to.have.members([...SESSION_FAILURE_CODES]);
@@ -169,7 +169,7 @@ describe('the page about troubles', () => {
 
   it('links to the reasons of a rejected presentation, all of them', () => {
     expect(text).to.include('(verifying.md#why-a-presentation-is-refused)');
-    const reasons = codesIn(part(pageOf('docs/verifying.md'), 'Why a presentation is refused'));
+    const reasons = codesIn(part(pageOf('docs/reference/verifying.md'), 'Why a presentation is refused'));
     expect(reasons).to.have.members([...REFUSAL_REASONS]);
   });
 
@@ -213,7 +213,7 @@ describe('the page about troubles', () => {
   });
 });
 
-const CERTIFICATION = pageOf('docs/certification.md');
+const CERTIFICATION = pageOf('docs/guides/certification.md');
 
 /** Names in backticks of the first column of the settings table. */
 function settingsOfIssuers(): string[] {
@@ -225,7 +225,7 @@ function settingsOfIssuers(): string[] {
   });
 }
 
-describe('docs/certification.md', () => {
+describe('docs/guides/certification.md', () => {
   it('names settings of issuers that exist', () => {
     const known = [...Object.keys(IssuanceConfigurationBody.shape), ...Object.keys(CredentialConfigurationBody.shape)];
     const names = settingsOfIssuers();

@@ -181,7 +181,7 @@ const labelsOf = (name: string) =>
 
 describe('monitoring files for operators:', () => {
   it('alerts: each uses existing metrics and labels, and has a section with a remedy', () => {
-    const [, page = ''] = read('docs/operating.md').split(/^## Alerts$/m);
+    const [, page = ''] = read('docs/guides/operating.md').split(/^## Alerts$/m);
     const sections = [...page.matchAll(/^### (.+)$/gm)].map(([, title = '']) => title);
     expect(rules.length).to.be.greaterThan(20);
     for (const { alert, expr, labels, annotations } of rules) {
@@ -191,7 +191,7 @@ describe('monitoring files for operators:', () => {
         for (const [, label = ''] of selectors.matchAll(/(\w+)(?:=|!=|=~|!~)"/g))
           expect(['job', ...labelsOf(name)], `${alert}: ${name}`).to.include(label);
       expect(['critical', 'warning']).to.include(labels.severity);
-      expect(annotations.runbook).to.equal(`docs/operating.md#${alert.toLowerCase()}`);
+      expect(annotations.runbook).to.equal(`docs/guides/operating.md#${alert.toLowerCase()}`);
     }
     expect(sections.toSorted(), 'one section for each').to.deep.equal(rules.map(({ alert }) => alert).toSorted());
     for (const section of page.split(/^### /m).slice(1)) expect(section, section.split('\n')[0]).to.match(/\*\*Means\*\*: [\s\S]+\n1\. /);
@@ -222,7 +222,7 @@ describe('monitoring files for operators:', () => {
   });
 
   it('the page on monitoring, whose table is that of the registry', () => {
-    const table = read('docs/monitoring.md').split('<!-- metrics -->\n')[1]?.split('\n<!-- /metrics -->')[0];
+    const table = read('docs/guides/monitoring.md').split('<!-- metrics -->\n')[1]?.split('\n<!-- /metrics -->')[0];
     expect(table).to.equal(describeMetrics());
   });
 });

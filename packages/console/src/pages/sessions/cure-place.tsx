@@ -20,7 +20,7 @@ export function CurePlace({ session, cure: { at, section } }: Props) {
       {section?.includes('webhook') === true && failed?.detail !== undefined && (
         <span class="place">The webhook of this session: {failed.detail}</span>
       )}
-      {section !== undefined && <span class="place">docs/troubleshooting.md, “{section}”</span>}
+      {section !== undefined && <span class="place">docs/reference/troubleshooting.md, “{section}”</span>}
     </>
   );
 }

@@ -1,7 +1,7 @@
 export type Cure = {
   readonly what: string;
   readonly at?: 'question' | 'anchors';
-  /** A section of docs/troubleshooting.md: a test looks for it. */
+  /** A section of docs/reference/troubleshooting.md: a test looks for it. */
   readonly section?: string;
 };
 

@@ -1,6 +1,6 @@
 /**
- * Cause and cure of each failure code, as docs/troubleshooting.md has them, and what each reason of a report means, as
- * docs/verifying.md has it: a test holds the two together.
+ * Cause and cure of each failure code, as docs/reference/troubleshooting.md has them, and what each reason of a report means, as
+ * docs/reference/verifying.md has it: a test holds the two together.
  */
 export const FAILURES: Readonly<Record<string, readonly [cause: string, cure: string]>> = {
   claims_unavailable: [
