@@ -10,7 +10,7 @@ import { type Finding, fault, ok, warning } from './finding.ts';
 const MIB = 1_048_576;
 /** Memory of a process besides caches and bodies; see docs/architecture/memory.md. */
 const BASE_MIB = 150;
-/** Additional memory of a process that reads a large trust list; see docs/reference/verifying.md. */
+/** Additional memory of a process that reads a large trust list; see docs/reference/issuer-trust.md. */
 const TRUST_LIST_MIB = 128;
 const MIN_DISK_MIB = 200;
 const LOW_DISK_MIB = 2_048;

@@ -11,7 +11,7 @@ import { signatureHeaders } from '../../domain/webhooks/sign-webhook.ts';
 import { freePort } from '../demo/process.ts';
 import { Backend } from '../support/backend.ts';
 import { deviceResponse } from '../support/device.ts';
-import { blocksOf, expectNamed, type PageRequest, readPage, startScript, withCertificate } from '../support/docs-pages.ts';
+import { blocksOf, type DocsPage, expectNamed, type PageRequest, readPage, startScript, withCertificate } from '../support/docs-pages.ts';
 import { withoutIssuers } from '../support/failures.ts';
 import { loteFaults } from '../support/lote-schema.ts';
 import { created, credentialBody } from '../support/populated.ts';
@@ -25,8 +25,10 @@ const STUDENT = 'urn:acme:student:1';
 const LICENCE = 'org.iso.18013.5.1.mDL';
 const SAMPLE_KEY_ID = 's9tIpPmhxdiuNkHMEWNpYim8S8Y';
 
-describe('the page about verifying', () => {
-  const PAGE = readPage('reference/verifying.md');
+describe('the pages about verifying', () => {
+  const pages = ['presentation-requests', 'verifying', 'issuer-trust'].map((name) => readPage(`reference/${name}.md`, 1));
+  /** The requests of these pages build on each other in this order. */
+  const PAGE: DocsPage = { text: pages.map(({ text }) => text).join('\n'), requests: pages.flatMap(({ requests }) => requests) };
 
   let service: TestService;
   let tenant: { id: string; token: string };
@@ -222,7 +224,8 @@ describe('the page about verifying', () => {
   });
 
   it('says what each reason of a refusal means', () => {
-    const [, section = ''] = PAGE.text.split('## Why a presentation is refused');
+    const [, below = ''] = PAGE.text.split('## Why a presentation is refused');
+    const [section = ''] = below.split('\n## ');
     const cells = [...section.matchAll(/^\| (`[^|]*) \|/gm)].map(([, cell = '']) => cell);
     const explained = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, reason]) => reason));
     expect(explained).to.have.members([...REFUSAL_REASONS]);
