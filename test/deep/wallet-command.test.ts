@@ -170,7 +170,7 @@ describe('npm run wallet', () => {
 
   it('is what its page says', async () => {
     const commands = framesOf(PAGE)
-      .filter(({ language, section }) => language === 'sh' && section !== 'In a page')
+      .filter(({ language, section }) => language === 'sh' && section !== 'Browser')
       .flatMap(({ text }) => text.split('\n'))
       .filter((line) => line.includes('--yes'));
     expect(commands).to.have.length(3);
