@@ -132,7 +132,9 @@ export const SettingsSchema = z.object({
   PORT: wholeNumber(1, 65_535).default(3000).describe('Port to listen on'),
   WORKERS: workers
     .default(1)
-    .describe('Processes that share the port and the work; `auto` for one per core. More than one needs PostgreSQL; see docs/reference/workers.md'),
+    .describe(
+      'Processes that share the port and the work; `auto` for one per core. More than one needs PostgreSQL; see docs/reference/workers.md',
+    ),
   DRAIN_SECONDS: wholeNumber(0, 300)
     .default(3)
     .describe(
@@ -236,7 +238,7 @@ export const SettingsSchema = z.object({
   KEEP_ALIVE_SECONDS: wholeNumber(5, 3_600)
     .default(65)
     .describe(
-      'Seconds that an idle connection of a client is kept open. Set it above the time for which the load balancer keeps its connections, or it sends requests on connections that just closed (502); see docs/guides/installing.md',
+      'Seconds that an idle connection of a client is kept open. Set it above the time for which the load balancer keeps its connections, or it sends requests on connections that just closed (502); see docs/reference/operations.md',
     ),
   REQUESTS_AT_ONCE: wholeNumber(4, 1_000)
     .optional()

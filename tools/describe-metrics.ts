@@ -13,7 +13,7 @@ export function ownMetrics(): readonly DescribedMetric[] {
   return [...serviceMetrics, { ...WORKER_RESTARTS, type: 'counter', labelNames: [] }];
 }
 
-/** @returns the table of docs/guides/monitoring.md. */
+/** @returns the table of docs/reference/metrics.md. */
 export function describeMetrics(): string {
   const rows = ownMetrics().map(
     ({ name, type, labelNames, help }) => `| \`${name}\` | ${type} | ${labelNames.map((label) => `\`${label}\``).join(', ')} | ${help} |`,

@@ -62,7 +62,7 @@ export function checkMachine(settings: Settings, machine = thisMachine()): reado
 function checkNode({ nodeVersion }: Machine): Finding {
   const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
   if (major < 24 || (major === 24 && minor < 7))
-    return fault('node', `this is Node ${nodeVersion}`, 'install Node 24.7 or newer, see docs/guides/installing.md');
+    return fault('node', `this is Node ${nodeVersion}`, 'install Node 24.7 or newer, see docs/guides/without-docker.md');
   return major === 24
     ? ok('node', `Node ${nodeVersion}`)
     : warning('node', `Node ${nodeVersion} is not the version that this release was tested with`, 'use Node 24');

@@ -56,7 +56,7 @@ function noServiceFinding({ DATA_FOLDER }: Settings, isStarted: boolean): Findin
     : warning(
         CHECK,
         'none is in this environment, so it is not that of a service: what follows is about defaults',
-        'run it with the settings of the service, as "What the commands need" in docs/guides/operating.md says',
+        'run it with the settings of the service, as "Operator shell" in docs/reference/operations.md says',
       );
 }
 

@@ -52,7 +52,7 @@ describe('the page about the first hour', () => {
     return started.output();
   };
 
-  it('can be followed up to a question that is answered', async () => {
+  it('runs every command, up to a verified presentation', async () => {
     const outputs: string[] = [];
     for (const frame of frames) {
       if (frame.language === 'js') terminal.write(frame.name, frame.text);
@@ -76,7 +76,7 @@ describe('the page about the first hour', () => {
     expect(outputs[1]).to.match(/\ncompleted\n\{ course: 'Logic' \}\n$/);
   });
 
-  it('shows the phone what is there', async () => {
+  it('names addresses for the phone that answer', async () => {
     for (const [, path = ''] of text.matchAll(/`<PUBLIC_URL>(\/[^`]+)`/g)) {
       const answer = await fetch(address + path);
       expect(answer.status, path).to.equal(200);

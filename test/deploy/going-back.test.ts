@@ -73,7 +73,7 @@ function suite(kind: DatabaseKind) {
       return body.revoked as number;
     };
 
-    it('is kept by it, where docs/guides/upgrade.md says so, and else not done or lost', async () => {
+    it('is kept by it, where docs/reference/compatibility.md says so, and else not done or lost', async () => {
       const first = await releases.start('present', port);
       ({ token } = await createTenant(calls, 'acme'));
       for (const id of ['kept', 'written']) await created(calls, token, '/issuer/credentials', credential(id));

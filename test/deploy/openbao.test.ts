@@ -15,7 +15,7 @@ import { callsTo } from '../support/worker-service.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 
-describeWithOpenBao('OpenBao as deploy/ and docs/guides/installing.md set it up', (binary) => {
+describeWithOpenBao('OpenBao as deploy/ and docs/guides/docker-compose.md set it up', (binary) => {
   let folder: string;
   let server: Running;
   let address: string;
@@ -68,7 +68,7 @@ describeWithOpenBao('OpenBao as deploy/ and docs/guides/installing.md set it up'
   });
 
   it('creates a role for the service by the commands of the page, and a tenant has its keys there', async () => {
-    const page = readFileSync(join(REPOSITORY, 'docs/guides/installing.md'), 'utf8');
+    const page = readFileSync(join(REPOSITORY, 'docs/guides/docker-compose.md'), 'utf8');
     const [, commands = ''] = /```sh\n(bao\(\) \{[^`]*)```/.exec(page) ?? [];
     // The program itself stands for the one in the container.
     const [, ...rest] = commands.split('\n');

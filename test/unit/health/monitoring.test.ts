@@ -181,8 +181,8 @@ const labelsOf = (name: string) =>
 
 describe('monitoring files for operators:', () => {
   it('alerts: each uses existing metrics and labels, and has a section with a remedy', () => {
-    const [, page = ''] = read('docs/guides/operating.md').split(/^## Alerts$/m);
-    const sections = [...page.matchAll(/^### (.+)$/gm)].map(([, title = '']) => title);
+    const page = read('docs/reference/alerts.md');
+    const sections = [...page.matchAll(/^## (.+)$/gm)].map(([, title = '']) => title);
     expect(rules.length).to.be.greaterThan(20);
     for (const { alert, expr, labels, annotations } of rules) {
       expect(metricsIn(expr), alert).to.not.deep.equal([]);
@@ -191,10 +191,11 @@ describe('monitoring files for operators:', () => {
         for (const [, label = ''] of selectors.matchAll(/(\w+)(?:=|!=|=~|!~)"/g))
           expect(['job', ...labelsOf(name)], `${alert}: ${name}`).to.include(label);
       expect(['critical', 'warning']).to.include(labels.severity);
-      expect(annotations.runbook).to.equal(`docs/guides/operating.md#${alert.toLowerCase()}`);
+      expect(annotations.runbook).to.equal(`docs/reference/alerts.md#${alert.toLowerCase()}`);
     }
     expect(sections.toSorted(), 'one section for each').to.deep.equal(rules.map(({ alert }) => alert).toSorted());
-    for (const section of page.split(/^### /m).slice(1)) expect(section, section.split('\n')[0]).to.match(/\*\*Means\*\*: [\s\S]+\n1\. /);
+    for (const section of page.split(/^## /m).slice(1))
+      expect(section, section.split('\n')[0]).to.match(/\*\*Meaning\*\*: [\s\S]+\n\*\*Cause\*\*: [\s\S]+\n1\. /);
   });
 
   it('a dashboard, whose every panel names metrics that there are, and has its place', () => {
@@ -221,8 +222,8 @@ describe('monitoring files for operators:', () => {
     ).to.deep.equal([]);
   });
 
-  it('the page on monitoring, whose table is that of the registry', () => {
-    const table = read('docs/guides/monitoring.md').split('<!-- metrics -->\n')[1]?.split('\n<!-- /metrics -->')[0];
+  it('the page on metrics, whose table is that of the registry', () => {
+    const table = read('docs/reference/metrics.md').split('<!-- metrics -->\n')[1]?.split('\n<!-- /metrics -->')[0];
     expect(table).to.equal(describeMetrics());
   });
 });
