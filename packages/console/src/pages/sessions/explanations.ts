@@ -60,12 +60,10 @@ export const FAILURES: Readonly<Record<string, readonly [cause: string, cure: st
 
 export const REASONS: Readonly<Record<string, string>> = {
   untrusted_chain: 'no anchor vouches for the certificate. The report names lists that could not be used',
-  certificate_expired:
-    'a certificate of the issuer is outside its validity period, or may not sign credentials, for example because of its extended key usage',
-  certificate_profile:
-    'a certificate of the issuer is outside its validity period, or may not sign credentials, for example because of its extended key usage',
+  certificate_expired: 'a certificate of the issuer is expired, or may not sign credentials (extended key usage)',
+  certificate_profile: 'a certificate of the issuer is expired, or may not sign credentials (extended key usage)',
   certificate_revoked: 'the certificate of the signer, or of a CA above it, is revoked',
-  revocation_unavailable: 'certificateRevocation is required, and no valid revocation list or OCSP response is available',
+  revocation_unavailable: 'revocation status is required and not available',
   x5c_contains_anchor: 'the chain contains its trust anchor, which the profile of the tenant forbids',
   issuer_key_unresolved: 'it contains no readable certificate of the issuer',
   issuer_typ: 'its header has another type, an algorithm that is not accepted, or an unknown critical extension',
@@ -74,21 +72,18 @@ export const REASONS: Readonly<Record<string, string>> = {
   issuer_signature: 'the signature of the issuer is invalid: the credential was changed, or another key signed it',
   credential_expired: 'it is outside its validity period; the tolerance is one minute',
   credential_not_yet_valid: 'it is outside its validity period; the tolerance is one minute',
-  credential_audience: 'the issuer restricted it to other recipients (aud) than the client identifier and the origins of this verifier',
+  credential_audience: 'the issuer restricted it to other recipients (aud) than this verifier',
   repeated_credential: 'the same credential was already sent for this query',
-  issuer_country_mismatch: 'the driving licence is of another country or state than its signer, or its signer than the CA',
+  issuer_country_mismatch: 'the driving licence, its signer and the CA are not of the same country or state',
   signed_outside_certificate: 'the mdoc was signed outside the validity period of its certificate',
   status_revoked: 'the issuer revoked or suspended it',
   status_suspended: 'the issuer revoked or suspended it',
   status_unknown: 'its status cannot be determined',
   status_unavailable: 'its status cannot be determined',
   status_invalid: 'its status cannot be determined',
-  type_metadata_unavailable:
-    'typeMetadata is enforced, and the metadata of its type cannot be fetched, do not match their hash, or contradict a claim',
-  type_metadata_invalid:
-    'typeMetadata is enforced, and the metadata of its type cannot be fetched, do not match their hash, or contradict a claim',
-  type_metadata_broken:
-    'typeMetadata is enforced, and the metadata of its type cannot be fetched, do not match their hash, or contradict a claim',
+  type_metadata_unavailable: 'the metadata of its type cannot be fetched, do not match their hash, or contradict a claim',
+  type_metadata_invalid: 'the metadata of its type cannot be fetched, do not match their hash, or contradict a claim',
+  type_metadata_broken: 'the metadata of its type cannot be fetched, do not match their hash, or contradict a claim',
   format_mismatch: 'it has another format or type than requested',
   type_mismatch: 'it has another format or type than requested',
   doctype_mismatch: 'it has another format or type than requested',
@@ -108,20 +103,17 @@ export const REASONS: Readonly<Record<string, string>> = {
   kb_claim_type: 'a required claim of the proof is missing or has another type',
   aud_not_string: 'a required claim of the proof is missing or has another type',
   nonce_mismatch:
-    'the answer is for another request; nothing of it is used, and no status list is fetched for it. It takes precedence over other faults of the credential, and covers a device that signed no transcript of the request (device_signature)',
+    'the answer is for another request; nothing of it is used. It takes precedence over other faults of the credential, also over device_signature',
   aud_mismatch: 'the proof was created for another verifier, or for another page',
-  kb_iat_window: 'the proof is older than the request or five minutes, or from the future: compare the clocks',
+  kb_iat_window: 'the proof is older than the request or five minutes, or from the future: check the clocks',
   sd_hash_mismatch: 'disclosures were added or removed after the wallet had signed',
-  strong_authentication:
-    'the wallet did not state how it authenticated the user of a payment: the report names which of jti, amr and response_mode is wrong',
-  transaction_data_missing:
-    'no credential confirmed the transaction, or a different one was confirmed, or the hash algorithm was not offered',
-  transaction_data_mismatch:
-    'no credential confirmed the transaction, or a different one was confirmed, or the hash algorithm was not offered',
-  transaction_data_alg: 'no credential confirmed the transaction, or a different one was confirmed, or the hash algorithm was not offered',
+  strong_authentication: 'the proof for a payment lacks jti, amr or response_mode, which the report names',
+  transaction_data_missing: 'the transaction was not confirmed, or another one, or with a hash algorithm that was not offered',
+  transaction_data_mismatch: 'the transaction was not confirmed, or another one, or with a hash algorithm that was not offered',
+  transaction_data_alg: 'the transaction was not confirmed, or another one, or with a hash algorithm that was not offered',
   key_authorization: 'the device signed elements that the issuer does not authorize it to sign',
-  malformed: 'it does not have the structure of its format, exceeds a limit, or is nested deeper than 32 levels',
-  too_deep: 'it does not have the structure of its format, exceeds a limit, or is nested deeper than 32 levels',
+  malformed: 'it violates its format or a limit, or is nested deeper than 32 levels',
+  too_deep: 'it violates its format or a limit, or is nested deeper than 32 levels',
   response_status: 'the mdoc response reports an error, contains several documents, or has another version',
   multiple_documents: 'the mdoc response reports an error, contains several documents, or has another version',
   unsupported_version: 'the mdoc response reports an error, contains several documents, or has another version',
@@ -137,7 +129,7 @@ export const REASONS: Readonly<Record<string, string>> = {
   unreferenced_disclosure: 'a disclosure is duplicated, not referenced, or malformed',
   malformed_disclosure: 'a disclosure is duplicated, not referenced, or malformed',
   wrong_disclosure_length: 'a disclosure is duplicated, not referenced, or malformed',
-  claim_exists: 'a disclosure adds a claim that is not allowed there, such as a second name or the status',
-  reserved_claim_name: 'a disclosure adds a claim that is not allowed there, such as a second name or the status',
-  forbidden_disclosure: 'a disclosure adds a claim that is not allowed there, such as a second name or the status',
+  claim_exists: 'a disclosure adds a claim that is not allowed, such as a second name or the status',
+  reserved_claim_name: 'a disclosure adds a claim that is not allowed, such as a second name or the status',
+  forbidden_disclosure: 'a disclosure adds a claim that is not allowed, such as a second name or the status',
 };
