@@ -14,6 +14,7 @@ import { withCodes } from '../../../tools/write-test-codes.ts';
 
 const ROOT = new URL('../../../', import.meta.url);
 const pageOf = (file: string | URL) => readFileSync(new URL(file, ROOT), 'utf8');
+const MAX_GUIDE_WORDS = 800;
 const guides = globSync('docs/guides/*.md', { cwd: ROOT });
 const manifest = JSON.parse(pageOf('package.json')) as { scripts: Record<string, string> };
 
@@ -53,6 +54,15 @@ describe('the pages', () => {
     const names = pages.flatMap((page) => /^docs\/((?:guides\/|reference\/)?[\w-]+\.md)$/.exec(page)?.[1] ?? []);
     expect(names).to.have.length.greaterThan(30);
     for (const name of names.filter((one) => one !== 'README.md')) expect(contents, name).to.include(`](${name})`);
+  });
+
+  it('have at most 800 words of text if they are guides', () => {
+    for (const guide of guides) {
+      const words = pageOf(guide)
+        .replaceAll(/^ *```[\s\S]*?^ *```$|`[^`]*`/gm, '')
+        .split(/\s+/);
+      expect(words.length, guide).to.be.at.most(MAX_GUIDE_WORDS);
+    }
   });
 
   it('lead to pages and headings that there are', () => {
