@@ -15,24 +15,24 @@ const failed = (check: string, reason: string, id?: string): Check => ({
   ...(id !== undefined && { id }),
 });
 
-describe('the advice of the console after a fault', () => {
+describe('the advice of the console after a failure', () => {
   const changed = failed('elements', 'digest_mismatch', 'licence');
   const missing = failed('response', 'missing licence');
 
-  it('is that a query has no answer whose only presentation was refused', () => {
+  it('blames the rejected presentation for a missing credential', () => {
     expect(originOf(missing, [changed, missing])).to.equal(changed);
     expect(originOf(changed, [changed, missing])).to.equal(undefined);
     expect(titleOf(changed)).to.equal('licence: elements');
   });
 
-  it('is that a set is incomplete, and what is said once more', () => {
+  it('blames the first failed check for an incomplete set and a repeated reason', () => {
     const set = failed('response', 'missing credential_sets[0]');
     const [nonce, again] = [failed('nonce', 'nonce_mismatch', 'a'), failed('response', 'nonce_mismatch')];
     expect(originOf(set, [changed, set])).to.equal(changed);
     expect(originOf(again, [nonce, again])).to.equal(nonce);
   });
 
-  it('is nothing where another query was not answered at all', () => {
+  it('blames nothing else for a query without any presentation', () => {
     const other = failed('response', 'missing diploma');
     expect(originOf(other, [changed, other])).to.equal(undefined);
     expect(causeOf('missing diploma')).to.equal('no good presentation came for “diploma”, which the question requires');
@@ -45,13 +45,13 @@ describe('the advice of the console after a fault', () => {
   });
 });
 
-describe('whether a phone reaches what a link leads to', () => {
+describe('the reachability of a link for phones', () => {
   const offer = (address: string) => `openid-credential-offer://?credential_offer_uri=${encodeURIComponent(`${address}/offer/1`)}`;
   const judged = (link: string) => {
     const address = hostOfLink(link);
     return address !== undefined && mayBeReached(address);
   };
-  it('is judged by the address in the link', () => {
+  it('depends on the address in the link', () => {
     expect(judged(offer('https://id.example'))).to.equal(true);
     expect(judged('openid4vp://?client_id=x&request_uri=https%3A%2F%2F203.0.113.7%2Fr')).to.equal(true);
     expect(judged(offer('https://[2001:db8::1]'))).to.equal(true);
@@ -63,7 +63,7 @@ describe('whether a phone reaches what a link leads to', () => {
 });
 
 describe('the decoder of the console', () => {
-  it('says a query in words', () => {
+  it('describes a query in words', () => {
     const credentials = [
       {
         id: 'pid',
@@ -82,7 +82,7 @@ describe('the decoder of the console', () => {
     for (const odd of [undefined, null, 'x', [], { credentials: 7 }]) expect(queryInWords(odd)).to.deep.equal([]);
   });
 
-  it('reads nothing out of what is no certificate', () => {
+  it('returns undefined for bytes that are no certificate', () => {
     const encoded = (...bytes: number[]) => Buffer.from(bytes).toString('base64');
     const odd = [undefined, 7, '', '%', encoded(0x30), encoded(0x30, 0x80), encoded(0x30, 0x84, 255, 255, 255, 255)];
     const long = 'A'.repeat(1_000_000);
@@ -101,13 +101,13 @@ const plain = (text: string) =>
     .replaceAll('`', '')
     .trim();
 
-describe('the text of the console about failures', () => {
-  it('has a sentence for each code and each reason', () => {
+describe('the texts of the console about failures', () => {
+  it('cover every failure code and refusal reason', () => {
     expect(SESSION_FAILURE_CODES.filter((code) => FAILURES[code] === undefined)).to.deep.equal([]);
     expect(REFUSAL_REASONS.filter((reason) => REASONS[reason] === undefined)).to.deep.equal([]);
   });
 
-  it('is what the documents say', () => {
+  it('equal those of the documentation', () => {
     const rows = section('reference/troubleshooting.md', 'A session failed').matchAll(/^\| `(\w+)` \| \w+ \| (.*?) \| (.*?) \|$/gm);
     const failures = [...rows].map(([, code = '', cause = '', cure = '']) => [code, [plain(cause), plain(cure)]]);
     expect(FAILURES).to.deep.equal(Object.fromEntries(failures));
@@ -118,7 +118,7 @@ describe('the text of the console about failures', () => {
     expect(REASONS).to.deep.equal(Object.fromEntries(meant));
   });
 
-  it('sends people to sections that there are, for reasons and codes that there are', () => {
+  it('refer to existing sections, reasons and codes', () => {
     const reasons: readonly string[] = REFUSAL_REASONS;
     expect(CURED_REASONS.filter((reason) => !reasons.includes(reason))).to.deep.equal([]);
     const codes: readonly string[] = SESSION_FAILURE_CODES;
