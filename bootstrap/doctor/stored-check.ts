@@ -111,7 +111,8 @@ export function endingFindings(chain: KeyChain, now: Date): Finding[] {
   return ends.flatMap(({ subject, end, renews }) => {
     const days = daysUntil(end, now);
     const name = `the ${subject} of the key chain "${id}" of ${tenantId}`;
-    const advice = root === undefined ? 'bring a new certificate (docs/reference/keys.md)' : `POST /key-chain/${id}/rotate (docs/reference/keys.md)`;
+    const advice =
+      root === undefined ? 'bring a new certificate (docs/reference/keys.md)' : `POST /key-chain/${id}/rotate (docs/reference/keys.md)`;
     if (end <= now) return [fault('keys', `${name} has ended`, advice)];
     return days < ENDING_DAYS && !renews ? [warning('keys', `${name} ends in ${days} days`, advice)] : [];
   });

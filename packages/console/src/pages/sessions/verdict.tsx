@@ -46,7 +46,9 @@ type CureProps = Props & { readonly failure: NonNullable<SessionRecord['failure'
 
 function Cure({ session, failure: { code, message }, reason }: CureProps) {
   const cure =
-    reason === undefined ? { what: FAILURES[code]?.[1] ?? 'see docs/reference/troubleshooting.md', ...FAILURE_PLACES[code] } : cureOf(reason);
+    reason === undefined
+      ? { what: FAILURES[code]?.[1] ?? 'see docs/reference/troubleshooting.md', ...FAILURE_PLACES[code] }
+      : cureOf(reason);
   return (
     <dl class="facts">
       <dt>Code</dt>
