@@ -36,7 +36,7 @@ const ELSEWHERE = [
 const ADMINISTRATOR = `export TOKEN="$(token acme-admin "$ADMIN_SECRET")"`;
 const ROLES = '"clients:manage","issuance:manage","issuance:offer","presentation:manage","registrar:manage"';
 
-describe('the commands of the page for operators', () => {
+describe('the commands of the guides for operators', () => {
   const PROGRAMS = ['curl', 'jq', 'openssl', 'psql', 'pg_dump'];
 
   let machine: OperatedMachine;
@@ -67,11 +67,11 @@ describe('the commands of the page for operators', () => {
     expect(found, section).to.not.deep.equal([]);
     return found;
   };
-  /** Types what a chapter shows. @returns what each of its frames wrote. */
-  const follow = async (section: string, given = ''): Promise<readonly string[]> => {
+  /** Types the commands of a section. @returns the output of each block. */
+  const follow = async (section: string, preparation = ''): Promise<readonly string[]> => {
     const written: string[] = [];
     for (const frame of framesIn(section)) {
-      written.push(await type(`${given}\n${frame.text}`));
+      written.push(await type(`${preparation}\n${frame.text}`));
       done.add(frame);
     }
     return written;
@@ -105,7 +105,7 @@ call POST /issuer/offer '{"response_type":"uri","flow":"pre_authorized_code","cr
 call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
   });
 
-  it('show what grows, and make a backup that the doctor takes', async () => {
+  it('print the size of tables, and make a backup that the doctor accepts', async () => {
     expect((await follow('Sizes')).join())
       .to.match(/sessions/)
       .and.to.match(/ kB/);
@@ -114,7 +114,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     expect(existsSync(join(machine.folder, 'backups/vidimus.dump'))).to.equal(true);
   });
 
-  it('look at a release after an upgrade, restart a process, and ask it how it is', async () => {
+  it('check a release after an upgrade, restart a process, and read its probes', async () => {
     const [looked] = await follow('3. Check');
     expect(looked)
       .to.include('0 faults')
@@ -125,7 +125,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     expect(probes).to.match(/"history": \{\s+"status": "up"/);
   });
 
-  it('exchange the master secret, as the table says: access tokens end, everything opens', async () => {
+  it('rotate the master secret: access tokens end, everything opens', async () => {
     const former = machine.setting('MASTER_SECRET');
     await type(ADMINISTRATOR);
     const token = await type('echo "$TOKEN"');
@@ -140,7 +140,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     await type(`${ADMINISTRATOR}\ncall GET /key-chain`);
   });
 
-  it('exchange the secret of the operator', async () => {
+  it('rotate the secret of the operator', async () => {
     const former = machine.setting('AUTH_CLIENT_SECRET');
     const token = await type(`token operator '${former}'`);
     expect(await status(token)).to.equal('200');
@@ -151,7 +151,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     expect(refused.stdout, 'the former secret').to.not.match(/^eyJ/);
   });
 
-  it('exchange secrets of clients, of webhooks, of metrics, of the database', async () => {
+  it('rotate secrets of clients, of webhooks, of metrics, of the database', async () => {
     expect(await follow('Client secrets', ADMINISTRATOR)).to.satisfy(([text]: string[]) => text && text.length > 20);
     expect(await follow('Webhook secrets', ADMINISTRATOR)).to.satisfy(([text]: string[]) => /^whsec_/.test(text ?? ''));
     const metrics = machine.setting('METRICS_TOKEN');
@@ -165,7 +165,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     expect(JSON.stringify(await stored())).to.not.equal(password);
   });
 
-  it('exchange the certificate of TLS, keys, and the login at a registrar', async () => {
+  it('reload the certificate of TLS, rotate keys, and change the login at a registrar', async () => {
     await follow('TLS certificate');
     expect((await follow('Tenant keys', ADMINISTRATOR)).join()).to.match(/"id":"signing","previousKeyExpiry":"\d{4}-/);
     registrar.password = 'another password of the account';
@@ -187,7 +187,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     expect([suspended, active]).to.deep.equal(['suspended', 'active']);
   });
 
-  it('let a tenant end by itself, and take it back', async () => {
+  it('set the end of a tenant, and cancel it', async () => {
     const operator = `TOKEN="$(token operator "$(secret AUTH_CLIENT_SECRET)")"`;
     const [end = ''] = await follow('Temporary tenant', operator);
     expect(new Date(end).getTime() - Date.now()).to.be.within(29.9 * 86_400_000, 30.1 * 86_400_000);
@@ -219,7 +219,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     expect(await sessions()).to.equal('0');
   });
 
-  it('keep anchors of the audit log elsewhere, by the line for cron, and hold the log against them', async () => {
+  it('copy anchors of the audit log by the line for cron, and compare the log with them', async () => {
     const [line, held] = framesIn('Anchors of the audit log');
     if (line === undefined || held === undefined) throw new Error('two');
     await type(line.text);
@@ -240,7 +240,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
 
 const commandsOf = (section: string) => FRAMES.flatMap((frame) => (frame.section === section ? [frame.text] : []));
 
-describe('the commands of the page for operators that exchange secrets of others', () => {
+describe('the commands that rotate secrets of other servers', () => {
   const PROGRAMS = ['curl', 'jq', 'openssl', 'psql'];
 
   let machine: OperatedMachine;
