@@ -71,6 +71,12 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     'Erasure request': [OPERATING, OPERATING, OPERATING],
     'Temporary tenant': [OPERATING],
   },
+  // No commands of their own: operations and settings in their sentences are looked up.
+  'guides/key-stores.md': {},
+  'guides/certification.md': {},
+  'reference/alerts.md': {},
+  'reference/metrics.md': {},
+  'reference/compatibility.md': {},
   'guides/issue-from-your-backend.md': {
     '1. Start the service': [GUIDES, GUIDES],
     '2. Create a tenant': [GUIDES, GUIDES],
