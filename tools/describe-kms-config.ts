@@ -21,14 +21,14 @@ export function describeKmsConfig(): string {
   const lines = rows.map(
     ({ places, name, defaultValue, meaning }) => `| ${places.join(', ')} | \`${name}\` | ${defaultValue} | ${meaning} |`,
   );
-  return ['| Of | Member | Default | Meaning |', '|---|---|---|---|', ...lines].join('\n');
+  return ['| In | Property | Default | Meaning |', '|---|---|---|---|', ...lines].join('\n');
 }
 
 function defaultOf(schema: z.ZodType): string {
   const { const: constant } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
   if (constant !== undefined) return `is \`${String(constant)}\``;
   const parsedDefault = schema.safeParse(undefined);
-  if (!parsedDefault.success) return 'needed';
+  if (!parsedDefault.success) return 'required';
   if (parsedDefault.data === undefined || typeof parsedDefault.data === 'object') return '';
   return `\`${String(parsedDefault.data)}\``;
 }
