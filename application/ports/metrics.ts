@@ -1,7 +1,7 @@
 import type { SessionKind, SessionStatus } from '../../domain/sessions/session.ts';
 import type { SessionFailureCode } from '../../domain/shared/session-failure.ts';
+import type { WebhookFault } from '../../domain/shared/webhook-fault.ts';
 import type { RemoteFault } from './remote.ts';
-import type { WebhookFault } from './webhooks.ts';
 
 /** Measurement of an answered request. `route` is the pattern of the route, never the address. */
 export type RequestMeasure = { readonly method: string; readonly route: string; readonly status: number; readonly seconds: number };

@@ -5,7 +5,6 @@ import { runInNewContext } from 'node:vm';
 import { SubjectKeyIdentifierExtension, X509Certificate } from '@peculiar/x509';
 import { expect } from 'chai';
 import { redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
-import { REFUSAL_REASONS } from '../../domain/shared/refusal.ts';
 import { MAX_UNUSED_LISTS, StatusListCreation } from '../../domain/status-lists/list-definition.ts';
 import { signatureHeaders } from '../../domain/webhooks/sign-webhook.ts';
 import { freePort } from '../demo/process.ts';
@@ -221,14 +220,6 @@ describe('the pages about verifying', () => {
     expect(location.href, seen.failure?.message).to.equal('/done');
     expect(seen.credentials).to.have.length(1);
     expect(seen.credentials[0].values).to.deep.include({ name: 'Ada' });
-  });
-
-  it('explain every refusal reason once', () => {
-    const [, below = ''] = PAGE.text.split('## Why a presentation is refused');
-    const [section = ''] = below.split('\n## ');
-    const cells = [...section.matchAll(/^\| (`[^|]*) \|/gm)].map(([, cell = '']) => cell);
-    const explained = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, reason]) => reason));
-    expect(explained).to.have.members([...REFUSAL_REASONS]);
   });
 
   it('name every property of a configuration and of an offer', async () => {

@@ -33,7 +33,7 @@ export const Presented = object({
     .enum([...REFUSAL_REASONS, 'missing', 'response_refused'])
     .optional()
     .describe(
-      'Why nothing was taken, in place of `values`: see docs/reference/troubleshooting.md. `missing`: it did not come; `response_refused`: ' +
+      'Why nothing was taken, in place of `values`: see docs/reference/errors.md. `missing`: it did not come; `response_refused`: ' +
         'it was good, and something else of the response was not',
     ),
 }).meta({ id: 'PresentedCredential', description: 'Result of one credential query' });

@@ -3709,7 +3709,7 @@ export interface components {
         }[];
       };
       /**
-       * @description Why nothing was taken, in place of `values`: see docs/reference/troubleshooting.md. `missing`: it did not come; `response_refused`: it was good, and something else of the response was not
+       * @description Why nothing was taken, in place of `values`: see docs/reference/errors.md. `missing`: it did not come; `response_refused`: it was good, and something else of the response was not
        * @enum {string}
        */
       error?: "malformed" | "issuer_typ" | "issuer_alg" | "issuer_key_unresolved" | "issuer_signature" | "untrusted_chain" | "certificate_expired" | "certificate_profile" | "x5c_contains_anchor" | "certificate_revoked" | "revocation_unavailable" | "unsupported_crit" | "unsupported_hash" | "duplicate_digest" | "duplicate_disclosure" | "unreferenced_disclosure" | "wrong_disclosure_length" | "malformed_disclosure" | "reserved_claim_name" | "claim_exists" | "forbidden_disclosure" | "malformed_sd" | "malformed_array_digest" | "nested_sd_alg" | "reserved_key" | "too_deep" | "credential_expired" | "credential_not_yet_valid" | "holder_binding_missing" | "holder_key_missing" | "kb_typ" | "kb_alg" | "kb_signature" | "kb_iat_window" | "kb_claim_missing" | "kb_claim_type" | "credential_audience" | "aud_mismatch" | "aud_not_string" | "nonce_mismatch" | "sd_hash_mismatch" | "transaction_data_missing" | "transaction_data_mismatch" | "transaction_data_alg" | "strong_authentication" | "digest_mismatch" | "duplicate_element" | "doctype_mismatch" | "signed_outside_certificate" | "issuer_country_mismatch" | "repeated_credential" | "unsupported_version" | "device_auth_missing" | "device_alg" | "device_signature" | "key_authorization" | "response_status" | "multiple_documents" | "format_mismatch" | "type_mismatch" | "missing_claim" | "value_mismatch" | "claim_set_unsatisfied" | "untrusted_authority" | "type_metadata_unavailable" | "type_metadata_invalid" | "type_metadata_broken" | "status_revoked" | "status_suspended" | "status_unknown" | "status_unavailable" | "status_invalid" | "missing" | "response_refused";
@@ -3789,7 +3789,7 @@ export interface components {
       status: number;
       detail: string;
       /**
-       * @description Machine-readable code; see docs/reference/troubleshooting.md
+       * @description Machine-readable code; docs/reference/errors.md has cause and fix of each
        * @enum {string}
        */
       code: "invalid_input" | "unauthenticated" | "forbidden" | "not_found" | "method_not_allowed" | "conflict" | "session_quota_exceeded" | "gone" | "too_large" | "unsupported_media_type" | "too_many_requests" | "unavailable" | "invalid_request" | "invalid_client" | "invalid_grant" | "unsupported_grant_type" | "unauthorized_client" | "unsupported_response_type" | "request_not_supported" | "invalid_target" | "invalid_client_attestation" | "use_attestation_challenge" | "use_fresh_attestation" | "invalid_scope" | "invalid_authorization_details" | "invalid_dpop_proof" | "use_dpop_nonce" | "missing_token" | "invalid_token" | "insufficient_scope" | "missing_interaction_type" | "redirect_to_web" | "invalid_session" | "access_denied" | "invalid_credential_request" | "unknown_credential_configuration" | "unknown_credential_identifier" | "invalid_proof" | "invalid_nonce" | "invalid_encryption_parameters" | "credential_request_denied" | "invalid_transaction_id" | "issuance_pending" | "invalid_notification_id" | "invalid_notification_request" | "internal_error";
@@ -4683,7 +4683,7 @@ export interface components {
       result: "passed" | "failed";
       /** @description Checked names, numbers and addresses */
       input?: string;
-      /** @description Reason of the failure, see docs/reference/troubleshooting.md; for the whole response, in words */
+      /** @description Reason of the failure, see docs/reference/errors.md; for the whole response, in words */
       reason?: string;
       detail?: string;
       /** @description Source of the requirement */
@@ -4904,7 +4904,7 @@ export interface components {
     /** @description Reason of a failed session */
     SessionFailure: {
       /**
-       * @description See docs/reference/troubleshooting.md
+       * @description See docs/reference/errors.md
        * @enum {string}
        */
       code: "code_replayed" | "refresh_token_replayed" | "tx_code_attempts" | "claims_unavailable" | "deferred_failed" | "decryption_failed" | "malformed" | "presentation_refused" | "response_code_missing" | "response_mode" | "webhook_failed" | "cancelled" | "internal_error" | "access_denied" | "invalid_client" | "invalid_request" | "invalid_request_uri_method" | "invalid_scope" | "invalid_transaction_data" | "server_error" | "temporarily_unavailable" | "unauthorized_client" | "unsupported_response_type" | "vp_formats_not_supported" | "wallet_unavailable" | "wallet_error";
@@ -6178,7 +6178,7 @@ export interface components {
         }[];
       };
       /**
-       * @description Why nothing was taken, in place of `values`: see docs/reference/troubleshooting.md. `missing`: it did not come; `response_refused`: it was good, and something else of the response was not
+       * @description Why nothing was taken, in place of `values`: see docs/reference/errors.md. `missing`: it did not come; `response_refused`: it was good, and something else of the response was not
        * @enum {string}
        */
       error?: "malformed" | "issuer_typ" | "issuer_alg" | "issuer_key_unresolved" | "issuer_signature" | "untrusted_chain" | "certificate_expired" | "certificate_profile" | "x5c_contains_anchor" | "certificate_revoked" | "revocation_unavailable" | "unsupported_crit" | "unsupported_hash" | "duplicate_digest" | "duplicate_disclosure" | "unreferenced_disclosure" | "wrong_disclosure_length" | "malformed_disclosure" | "reserved_claim_name" | "claim_exists" | "forbidden_disclosure" | "malformed_sd" | "malformed_array_digest" | "nested_sd_alg" | "reserved_key" | "too_deep" | "credential_expired" | "credential_not_yet_valid" | "holder_binding_missing" | "holder_key_missing" | "kb_typ" | "kb_alg" | "kb_signature" | "kb_iat_window" | "kb_claim_missing" | "kb_claim_type" | "credential_audience" | "aud_mismatch" | "aud_not_string" | "nonce_mismatch" | "sd_hash_mismatch" | "transaction_data_missing" | "transaction_data_mismatch" | "transaction_data_alg" | "strong_authentication" | "digest_mismatch" | "duplicate_element" | "doctype_mismatch" | "signed_outside_certificate" | "issuer_country_mismatch" | "repeated_credential" | "unsupported_version" | "device_auth_missing" | "device_alg" | "device_signature" | "key_authorization" | "response_status" | "multiple_documents" | "format_mismatch" | "type_mismatch" | "missing_claim" | "value_mismatch" | "claim_set_unsatisfied" | "untrusted_authority" | "type_metadata_unavailable" | "type_metadata_invalid" | "type_metadata_broken" | "status_revoked" | "status_suspended" | "status_unknown" | "status_unavailable" | "status_invalid" | "missing" | "response_refused";

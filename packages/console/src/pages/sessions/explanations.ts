@@ -1,135 +1,16 @@
-/**
- * Cause and cure of each failure code, as docs/reference/troubleshooting.md has them, and what each reason of a report means, as
- * docs/reference/verifying.md has it; a test compares them.
- */
-export const FAILURES: Readonly<Record<string, readonly [cause: string, cure: string]>> = {
-  claims_unavailable: [
-    'the claims webhook did not answer as it should, or its claims fit neither schema nor format: message says which of it',
-    'mend the backend or the schema, make another offer',
-  ],
-  tx_code_attempts: ['the transaction code was wrong five times', 'make another offer; send the code by another way than the link'],
-  code_replayed: [
-    'an authorization code of a wallet that began by itself came twice from who could prove the same, so its tokens were revoked. Of an offer only the tokens of that wallet end, since others may come with it',
-    'let the wallet begin again; report it to its maker',
-  ],
-  refresh_token_replayed: [
-    'a refresh token came back after it was used, so its tokens were revoked',
-    'make another offer; somebody may have copied it',
-  ],
-  deferred_failed: ['your backend called POST /issuer/deferred/{transactionId}/fail', 'see message, which has what it said'],
-  presentation_refused: [
-    'a required credential is missing or not good',
-    'see the first check that failed in report, and what its reason means in verifying',
-  ],
-  malformed: ['what the wallet sent is no presentation response', 'update the wallet; report it to its maker with the request id'],
-  decryption_failed: ['five answers came that nobody could decrypt', 'make another request; the wallet encrypts for another key'],
-  response_code_missing: [
-    'the wallet answered, and no browser brought the response code within five minutes',
-    'make another request; see whether redirectUri leads the user back to where it began, and whether that page calls GET /session/{id}?response_code=',
-  ],
-  response_mode: [
-    'an answer in the clear where it was to be encrypted, or the other way round, or with members that exclude each other',
-    'set responseMode to what the wallet can do',
-  ],
-  webhook_failed: [
-    'the presentation webhook did not take the result',
-    'see webhooks, then POST /session/{id}/deliveries/{deliveryId}/retry',
-  ],
-  cancelled: ['somebody called POST /session/{id}/cancel', 'the audit log says who; make another one'],
-  internal_error: ['a fault of the service', 'the log has it under the request id; try again, and report it'],
-  access_denied: ['the user declined, or the wallet has nothing that fits', 'ask for less, or for other credentials'],
-  invalid_request: ['the wallet does not understand the request', 'look at its log; try another clientIdPrefix or responseMode'],
-  invalid_client: [
-    'the wallet does not trust the access certificate, or its prefix',
-    'have the certificate issued by an authority that the wallet knows',
-  ],
-  invalid_scope: ['the wallet does not know what is asked for', 'ask with another query'],
-  invalid_request_uri_method: ['the wallet does not fetch requests by post', 'set requestUriMethod to get'],
-  invalid_transaction_data: [
-    'the wallet does not know the type of the transaction, or has no credential that may confirm it',
-    'look at type and credential_ids',
-  ],
-  vp_formats_not_supported: ['the wallet knows none of the formats', 'ask for a format that it has'],
-  wallet_unavailable: ['the wallet could not be started', 'let the user try again'],
-  unauthorized_client: ['the wallet does not answer this verifier', 'have yourself registered where the wallet looks'],
-  unsupported_response_type: ['the wallet knows no vp_token', 'update the wallet'],
-  server_error: ['the wallet, or a server of its own, failed', 'try again'],
-  temporarily_unavailable: ['the same, for a while', 'try again later'],
-  wallet_error: ['the wallet named an error that no specification has; message begins with it', 'look at its documentation'],
-};
+import { type ErrorExplanation, REFUSAL_REFERENCE, SESSION_FAILURE_REFERENCE } from '../../../../../domain/shared/error-reference.ts';
 
-export const REASONS: Readonly<Record<string, string>> = {
-  untrusted_chain: 'no anchor vouches for the certificate. The report names lists that could not be used',
-  certificate_expired: 'a certificate of the issuer is expired, or may not sign credentials (extended key usage)',
-  certificate_profile: 'a certificate of the issuer is expired, or may not sign credentials (extended key usage)',
-  certificate_revoked: 'the certificate of the signer, or of a CA above it, is revoked',
-  revocation_unavailable: 'revocation status is required and not available',
-  x5c_contains_anchor: 'the chain contains its trust anchor, which the profile of the tenant forbids',
-  issuer_key_unresolved: 'it contains no readable certificate of the issuer',
-  issuer_typ: 'its header has another type, an algorithm that is not accepted, or an unknown critical extension',
-  issuer_alg: 'its header has another type, an algorithm that is not accepted, or an unknown critical extension',
-  unsupported_crit: 'its header has another type, an algorithm that is not accepted, or an unknown critical extension',
-  issuer_signature: 'the signature of the issuer is invalid: the credential was changed, or another key signed it',
-  credential_expired: 'it is outside its validity period; the tolerance is one minute',
-  credential_not_yet_valid: 'it is outside its validity period; the tolerance is one minute',
-  credential_audience: 'the issuer restricted it to other recipients (aud) than this verifier',
-  repeated_credential: 'the same credential was already sent for this query',
-  issuer_country_mismatch: 'the driving licence, its signer and the CA are not of the same country or state',
-  signed_outside_certificate: 'the mdoc was signed outside the validity period of its certificate',
-  status_revoked: 'the issuer revoked or suspended it',
-  status_suspended: 'the issuer revoked or suspended it',
-  status_unknown: 'its status cannot be determined',
-  status_unavailable: 'its status cannot be determined',
-  status_invalid: 'its status cannot be determined',
-  type_metadata_unavailable: 'the metadata of its type cannot be fetched, do not match their hash, or contradict a claim',
-  type_metadata_invalid: 'the metadata of its type cannot be fetched, do not match their hash, or contradict a claim',
-  type_metadata_broken: 'the metadata of its type cannot be fetched, do not match their hash, or contradict a claim',
-  format_mismatch: 'it has another format or type than requested',
-  type_mismatch: 'it has another format or type than requested',
-  doctype_mismatch: 'it has another format or type than requested',
-  missing_claim: 'a requested claim is missing, or has another value',
-  value_mismatch: 'a requested claim is missing, or has another value',
-  claim_set_unsatisfied: 'none of the claim sets is complete',
-  untrusted_authority: 'the issuer is trusted, but not one of trusted_authorities',
-  holder_binding_missing: 'the wallet did not prove possession of the key of the credential',
-  device_auth_missing: 'the wallet did not prove possession of the key of the credential',
-  holder_key_missing: 'the issuer bound it to no key, so possession cannot be proved',
-  kb_typ: 'the proof has another type, or another algorithm than the key',
-  kb_alg: 'the proof has another type, or another algorithm than the key',
-  device_alg: 'the proof has another type, or another algorithm than the key',
-  kb_signature: 'the signature of the proof is invalid. For an mdoc also: it was created for another request, address or page',
-  device_signature: 'the signature of the proof is invalid. For an mdoc also: it was created for another request, address or page',
-  kb_claim_missing: 'a required claim of the proof is missing or has another type',
-  kb_claim_type: 'a required claim of the proof is missing or has another type',
-  aud_not_string: 'a required claim of the proof is missing or has another type',
-  nonce_mismatch:
-    'the answer is for another request; nothing of it is used. It takes precedence over other faults of the credential, also over device_signature',
-  aud_mismatch: 'the proof was created for another verifier, or for another page',
-  kb_iat_window: 'the proof is older than the request or five minutes, or from the future: check the clocks',
-  sd_hash_mismatch: 'disclosures were added or removed after the wallet had signed',
-  strong_authentication: 'the proof for a payment lacks jti, amr or response_mode, which the report names',
-  transaction_data_missing: 'the transaction was not confirmed, or another one, or with a hash algorithm that was not offered',
-  transaction_data_mismatch: 'the transaction was not confirmed, or another one, or with a hash algorithm that was not offered',
-  transaction_data_alg: 'the transaction was not confirmed, or another one, or with a hash algorithm that was not offered',
-  key_authorization: 'the device signed elements that the issuer does not authorize it to sign',
-  malformed: 'it violates its format or a limit, or is nested deeper than 32 levels',
-  too_deep: 'it violates its format or a limit, or is nested deeper than 32 levels',
-  response_status: 'the mdoc response reports an error, contains several documents, or has another version',
-  multiple_documents: 'the mdoc response reports an error, contains several documents, or has another version',
-  unsupported_version: 'the mdoc response reports an error, contains several documents, or has another version',
-  digest_mismatch: 'an element was changed, or occurs twice',
-  duplicate_element: 'an element was changed, or occurs twice',
-  unsupported_hash: 'the digests use another hash than SHA-256, SHA-384 or SHA-512',
-  duplicate_digest: 'the SD-JWT of the issuer violates RFC 9901',
-  malformed_sd: 'the SD-JWT of the issuer violates RFC 9901',
-  malformed_array_digest: 'the SD-JWT of the issuer violates RFC 9901',
-  nested_sd_alg: 'the SD-JWT of the issuer violates RFC 9901',
-  reserved_key: 'the SD-JWT of the issuer violates RFC 9901',
-  duplicate_disclosure: 'a disclosure is duplicated, not referenced, or malformed',
-  unreferenced_disclosure: 'a disclosure is duplicated, not referenced, or malformed',
-  malformed_disclosure: 'a disclosure is duplicated, not referenced, or malformed',
-  wrong_disclosure_length: 'a disclosure is duplicated, not referenced, or malformed',
-  claim_exists: 'a disclosure adds a claim that is not allowed, such as a second name or the status',
-  reserved_claim_name: 'a disclosure adds a claim that is not allowed, such as a second name or the status',
-  forbidden_disclosure: 'a disclosure adds a claim that is not allowed, such as a second name or the status',
-};
+/** Explains a failure code of a session; undefined for codes of another release. */
+export const explainFailure = (code: string) => explanationOf(SESSION_FAILURE_REFERENCE, code);
+
+/** Explains a reason of a rejected credential; undefined for texts such as `missing card`. */
+export const explainReason = (reason: string) => explanationOf(REFUSAL_REFERENCE, reason);
+
+/** The texts without backticks, which are for Markdown. */
+function explanationOf(table: Readonly<Record<string, ErrorExplanation>>, code: string) {
+  const entry = Object.hasOwn(table, code) ? table[code] : undefined;
+  if (entry === undefined) return undefined;
+  return { meaning: plain(entry.meaning), cause: plain(entry.cause), fix: plain(entry.fix) };
+}
+
+const plain = (text: string) => text.replaceAll('`', '');
