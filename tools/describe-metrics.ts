@@ -18,5 +18,5 @@ export function describeMetrics(): string {
   const rows = ownMetrics().map(
     ({ name, type, labelNames, help }) => `| \`${name}\` | ${type} | ${labelNames.map((label) => `\`${label}\``).join(', ')} | ${help} |`,
   );
-  return ['| Metric | Type | Labels | What |', '|---|---|---|---|', ...rows].join('\n');
+  return ['| Metric | Type | Labels | Meaning |', '|---|---|---|---|', ...rows].join('\n');
 }

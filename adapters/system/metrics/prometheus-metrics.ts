@@ -56,49 +56,41 @@ export class PrometheusMetrics extends Metrics {
     this.#tenants = new TenantLabels(tenants);
     const tenantLabelNames = this.#tenants.areTold ? ['tenant'] : [];
     collectDefaultMetrics({ register: this.registry });
-    const info = this.#gauge('info', 'The release that runs', ['version', 'commit'], 'first');
+    const info = this.#gauge('info', 'Running release', ['version', 'commit'], 'first');
     info.set({ version, commit: commit ?? '' }, 1);
     this.#requests = this.#counter('http_requests_total', 'Answered requests', ['method', 'route', 'status']);
     this.#unexpected = this.#counter('unexpected_failures_total', 'Requests that failed unexpectedly', []);
-    this.#requestSeconds = this.#histogram('http_request_duration_seconds', 'From the head of a request to the end of its answer', [
-      'method',
-      'route',
-    ]);
-    this.#sessions = this.#counter('sessions_total', 'Sessions by what became of them', ['kind', 'outcome', 'code', ...tenantLabelNames]);
+    this.#requestSeconds = this.#histogram('http_request_duration_seconds', 'Duration of requests', ['method', 'route']);
+    this.#sessions = this.#counter('sessions_total', 'Sessions by outcome', ['kind', 'outcome', 'code', ...tenantLabelNames]);
     this.#refusedSessions = this.#counter(
       'session_quota_refusals_total',
-      'Sessions and requests of wallets that were not opened because of QUOTA_SESSION_BYTES',
+      'Sessions and requests of wallets rejected because of QUOTA_SESSION_BYTES',
       tenantLabelNames,
     );
-    this.#webhooks = this.#counter('webhooks_total', 'Calls of backends of tenants', ['outcome']);
-    this.#webhookSeconds = this.#histogram('webhook_duration_seconds', 'Until a backend has answered', []);
-    this.#signatures = this.#counter('signatures_total', 'Signatures, by the key provider', ['provider', 'outcome']);
+    this.#webhooks = this.#counter('webhooks_total', 'Webhook calls', ['outcome']);
+    this.#webhookSeconds = this.#histogram('webhook_duration_seconds', 'Duration of webhook calls', []);
+    this.#signatures = this.#counter('signatures_total', 'Signatures', ['provider', 'outcome']);
     this.#signatureSeconds = this.#histogram(
       'signature_duration_seconds',
-      'Of one call of a key provider, with one signature or many',
+      'Duration of one call of a key provider, with one or more signatures',
       ['provider'],
       SIGNING_SECONDS,
     );
-    this.#outgoing = this.#counter('outgoing_requests_total', 'Calls of others, webhooks among them', ['outcome']);
-    this.#outgoingSeconds = this.#histogram('outgoing_request_duration_seconds', 'Until others have answered', []);
-    this.#jobFailures = this.#counter('job_failures_total', 'Runs of jobs that failed', ['task']);
-    this.#jobSuccess = this.#gauge(
-      'job_last_success_timestamp_seconds',
-      'Time of the last successful run of a job in this process',
-      ['task'],
-      'max',
-    );
+    this.#outgoing = this.#counter('outgoing_requests_total', 'Outgoing calls, webhooks included', ['outcome']);
+    this.#outgoingSeconds = this.#histogram('outgoing_request_duration_seconds', 'Duration of outgoing calls', []);
+    this.#jobFailures = this.#counter('job_failures_total', 'Failed runs of jobs', ['task']);
+    this.#jobSuccess = this.#gauge('job_last_success_timestamp_seconds', 'Last successful run of a job in this process', ['task'], 'max');
     this.#jobSeconds = this.#gauge('job_last_duration_seconds', 'Duration of its last run', ['task'], 'max');
     this.#health = this.#gauge('health_part_up', 'Parts of GET /health: 1 works, 0 does not', ['part'], 'min');
     this.#endings = new EndingDays(this.registry, `${METRIC_PREFIX}days_until_end`, this.#tenants);
     this.#removals = {
-      waiting: this.#gauge('tenants_being_removed', 'Removed tenants whose data is not all removed yet', [], 'max'),
-      rows: this.#counter('removed_tenant_rows_total', 'Rows of removed tenants that were removed', []),
+      waiting: this.#gauge('tenants_being_removed', 'Deleted tenants with remaining data', [], 'max'),
+      rows: this.#counter('removed_tenant_rows_total', 'Deleted rows of deleted tenants', []),
     };
     this.#lists = {
       count: this.#gauge('status_lists', 'Status lists', [], 'max'),
-      used: this.#gauge('status_list_entries_used', 'Entries of all status lists that are taken', [], 'max'),
-      capacity: this.#gauge('status_list_entries_capacity', 'Entries that all status lists have', [], 'max'),
+      used: this.#gauge('status_list_entries_used', 'Used entries of all status lists', [], 'max'),
+      capacity: this.#gauge('status_list_entries_capacity', 'Entries of all status lists', [], 'max'),
     };
   }
 
