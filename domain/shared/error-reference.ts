@@ -62,7 +62,7 @@ export const FAILURE_REFERENCE: Readonly<Record<FailureCode | 'internal_error', 
     where: API,
     meaning: 'Conflict',
     cause: 'The object exists already, is in use, has ended, or was changed concurrently.',
-    fix: 'Read it again and repeat the change.',
+    fix: 'Read the object again; `detail` has the reason.',
     page: 'concurrent-edits.md',
   },
   session_quota_exceeded: {
@@ -75,8 +75,8 @@ export const FAILURE_REFERENCE: Readonly<Record<FailureCode | 'internal_error', 
   gone: {
     where: API,
     meaning: 'No longer available',
-    cause: 'The secret was shown already, or the delivery or request has ended.',
-    fix: 'Create a new one.',
+    cause: 'The secret was fetched before, the data of a delivery were deleted, or the presentation request has ended.',
+    fix: 'Rotate the secret, or create a new request.',
   },
   too_large: {
     where: API,
@@ -102,7 +102,7 @@ export const FAILURE_REFERENCE: Readonly<Record<FailureCode | 'internal_error', 
     where: API,
     meaning: 'Temporarily unavailable',
     cause: 'The database, a key provider or another system does not answer, or too many requests of the tenant are waiting.',
-    fix: 'Retry. `GET /health` names the cause.',
+    fix: 'Retry. `GET /health` names parts that are down.',
     page: 'limits.md',
   },
   internal_error: {
@@ -613,7 +613,7 @@ export const REFUSAL_REFERENCE: Readonly<Record<RefusalReason, ErrorExplanation>
   status_invalid: {
     meaning: 'The status list is invalid',
     cause: 'The list or its signer is invalid.',
-    fix: REVOCATION_LIST,
+    fix: 'The issuer must publish a valid list.',
     page: 'verifying.md#credential-status',
   },
   type_metadata_unavailable: {
@@ -635,7 +635,7 @@ export const REFUSAL_REFERENCE: Readonly<Record<RefusalReason, ErrorExplanation>
     page: 'issuer-trust.md#type-metadata',
   },
   format_mismatch: { meaning: 'The credential has another format', cause: 'The query requests another one.', fix: QUERY },
-  type_mismatch: { meaning: 'The credential has another type', cause: '`vct` is none that the query requests.', fix: QUERY },
+  type_mismatch: { meaning: 'The credential has another type', cause: 'The query requests another `vct`.', fix: QUERY },
   doctype_mismatch: { meaning: 'The mdoc has another document type', cause: 'The query requests another one.', fix: QUERY },
   missing_claim: {
     meaning: 'A requested claim is missing',

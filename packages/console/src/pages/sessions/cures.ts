@@ -18,7 +18,7 @@ const GROUPS: readonly (readonly [string, Place])[] = [
     SIGNATURES,
   ],
   [
-    'untrusted_authority type_metadata_unavailable type_metadata_invalid type_metadata_broken format_mismatch type_mismatch doctype_mismatch missing_claim value_mismatch claim_set_unsatisfied strong_authentication transaction_data_missing transaction_data_mismatch transaction_data_alg',
+    'untrusted_authority type_metadata_unavailable type_metadata_invalid type_metadata_broken format_mismatch type_mismatch doctype_mismatch missing_claim value_mismatch claim_set_unsatisfied transaction_data_missing transaction_data_mismatch transaction_data_alg',
     QUESTION,
   ],
 ];
