@@ -5,7 +5,8 @@ import type { WebhookFault } from './webhook-fault.ts';
 
 /**
  * The explanation of one error code. Code, field and setting names are in backticks. The texts are shown by the console and by
- * docs/reference/errors.md (`npm run docs:errors`).
+ * docs/reference/errors.md (`npm run docs:errors`). Tables without template literals, so that bundlers can drop those that the console does
+ * not use.
  */
 export type ErrorExplanation = {
   /** A short phrase without a full stop. The API sends that of a failure as `title`. */
@@ -20,6 +21,7 @@ export type ErrorExplanation = {
 
 const API = 'administrative interface';
 const REPORT_WALLET = 'Report it to the vendor of the wallet.';
+const LOG_HAS_REASON = 'The log has the reason. Report it to the vendor of the wallet.';
 const NEW_OFFER = 'Create a new offer.';
 const WALLET_RETRIES = 'None: the wallet retries with it.';
 
@@ -115,7 +117,7 @@ export const FAILURE_REFERENCE: Readonly<Record<FailureCode | 'internal_error', 
     where: 'all endpoints for wallets',
     meaning: 'Invalid request',
     cause: 'The request violates the protocol, or was answered before.',
-    fix: `The log has the reason. ${REPORT_WALLET}`,
+    fix: LOG_HAS_REASON,
   },
   invalid_client: {
     where: 'token, PAR',
@@ -234,7 +236,7 @@ export const FAILURE_REFERENCE: Readonly<Record<FailureCode | 'internal_error', 
     where: 'credential',
     meaning: 'Invalid credential request',
     cause: 'The request violates the protocol.',
-    fix: `The log has the reason. ${REPORT_WALLET}`,
+    fix: LOG_HAS_REASON,
   },
   unknown_credential_configuration: {
     where: 'credential',
@@ -322,7 +324,7 @@ export const SESSION_FAILURE_REFERENCE: Readonly<Record<SessionFailureCode, Erro
     cause:
       'A wallet that started without an offer repeated its code with the same proof, so its tokens were revoked. ' +
       'With an offer only the tokens of that wallet end.',
-    fix: `Let the wallet start again. ${REPORT_WALLET}`,
+    fix: 'Let the wallet start again. Report it to the vendor of the wallet.',
   },
   refresh_token_replayed: {
     where: 'issuance',
@@ -347,7 +349,7 @@ export const SESSION_FAILURE_REFERENCE: Readonly<Record<SessionFailureCode, Erro
     where: 'verification',
     meaning: 'The response cannot be parsed',
     cause: 'The wallet did not send a presentation response.',
-    fix: `Update the wallet. ${REPORT_WALLET}`,
+    fix: 'Update the wallet. Report it to the vendor of the wallet.',
   },
   decryption_failed: {
     where: 'verification',
