@@ -6,12 +6,12 @@ export type Cure = {
   /** A page of the documentation, and a heading of it. */
   readonly page?: { readonly file: 'troubleshooting' | 'errors'; readonly section: string };
 };
-type Place = Omit<Cure, 'what'>;
+type FixLocation = Omit<Cure, 'what'>;
 
-const SIGNATURES: Place = { page: { file: 'troubleshooting', section: 'A signature is not trusted' } };
-const QUESTION: Place = { at: 'question' };
+const SIGNATURES: FixLocation = { page: { file: 'troubleshooting', section: 'A signature is not trusted' } };
+const QUESTION: FixLocation = { at: 'question' };
 
-const GROUPS: readonly (readonly [string, Place])[] = [
+const GROUPS: readonly (readonly [string, FixLocation])[] = [
   ['untrusted_chain issuer_key_unresolved', { at: 'anchors', ...SIGNATURES }],
   [
     'certificate_expired certificate_profile certificate_revoked x5c_contains_anchor issuer_country_mismatch signed_outside_certificate revocation_unavailable status_unknown status_unavailable status_invalid',
@@ -23,8 +23,8 @@ const GROUPS: readonly (readonly [string, Place])[] = [
   ],
 ];
 
-const REASON_PLACES: ReadonlyMap<string, Place> = new Map(
-  GROUPS.flatMap(([reasons, place]) => reasons.split(' ').map((reason): [string, Place] => [reason, place])),
+const REASON_PLACES: ReadonlyMap<string, FixLocation> = new Map(
+  GROUPS.flatMap(([reasons, place]) => reasons.split(' ').map((reason): [string, FixLocation] => [reason, place])),
 );
 
 export function cureOf(reason: string): Cure {
@@ -34,7 +34,7 @@ export function cureOf(reason: string): Cure {
   return { what: explainReason('missing_claim')?.fix ?? '', ...QUESTION };
 }
 
-export const FAILURE_PLACES: Readonly<Record<string, Place>> = {
+export const FAILURE_PLACES: Readonly<Record<string, FixLocation>> = {
   claims_unavailable: { page: { file: 'troubleshooting', section: 'The webhook is not called' } },
   webhook_failed: { page: { file: 'errors', section: 'Failed webhooks' } },
   invalid_client: SIGNATURES,
