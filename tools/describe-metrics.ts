@@ -16,7 +16,7 @@ export function ownMetrics(): readonly DescribedMetric[] {
 /** @returns the table of docs/reference/metrics.md. */
 export function describeMetrics(): string {
   const rows = ownMetrics().map(
-    ({ name, type, labelNames, help }) => `| \`${name}\` | ${type} | ${labelNames.map((label) => `\`${label}\``).join(', ')} | ${help} |`,
+    ({ name, type, labelNames, help }) => `| \`${name}\` | ${[type, ...labelNames.map((label) => `\`${label}\``)].join(', ')} | ${help} |`,
   );
-  return ['| Metric | Type | Labels | Meaning |', '|---|---|---|---|', ...rows].join('\n');
+  return ['| Metric | Type, labels | Meaning |', '|---|---|---|', ...rows].join('\n');
 }
