@@ -20,8 +20,8 @@ export type ErrorExplanation = {
 };
 
 const API = 'administrative interface';
-const REPORT_WALLET = 'Report it to the vendor of the wallet.';
-const LOG_HAS_REASON = 'The log has the reason. Report it to the vendor of the wallet.';
+const REPORT_WALLET = 'Inform the wallet vendor.';
+const LOG_HAS_REASON = 'The log has the reason. Inform the wallet vendor.';
 const NEW_OFFER = 'Create a new offer.';
 const WALLET_RETRIES = 'None: the wallet retries with it.';
 
@@ -212,7 +212,7 @@ export const FAILURE_REFERENCE: Readonly<Record<FailureCode | 'internal_error', 
     where: 'interactive authorization',
     meaning: 'Missing interaction type',
     cause: 'The wallet does not list an interaction that the credential needs.',
-    fix: 'Use another wallet, or report it to its vendor.',
+    fix: 'Use another wallet, or inform its vendor.',
   },
   redirect_to_web: {
     where: 'interactive authorization',
@@ -324,7 +324,7 @@ export const SESSION_FAILURE_REFERENCE: Readonly<Record<SessionFailureCode, Erro
     cause:
       'A wallet that started without an offer repeated its code with the same proof, so its tokens were revoked. ' +
       'With an offer only the tokens of that wallet end.',
-    fix: 'Let the wallet start again. Report it to the vendor of the wallet.',
+    fix: 'Let the wallet start again. Inform the wallet vendor.',
   },
   refresh_token_replayed: {
     where: 'issuance',
@@ -349,7 +349,7 @@ export const SESSION_FAILURE_REFERENCE: Readonly<Record<SessionFailureCode, Erro
     where: 'verification',
     meaning: 'The response cannot be parsed',
     cause: 'The wallet did not send a presentation response.',
-    fix: 'Update the wallet. Report it to the vendor of the wallet.',
+    fix: 'Update the wallet, or inform its vendor.',
   },
   decryption_failed: {
     where: 'verification',
@@ -440,7 +440,7 @@ export const SESSION_FAILURE_REFERENCE: Readonly<Record<SessionFailureCode, Erro
   unauthorized_client: {
     where: 'verification',
     meaning: 'The wallet does not answer this verifier',
-    cause: 'The wallet answers registered verifiers only.',
+    cause: 'The wallet does not allow this verifier to request credentials.',
     fix: 'Register with the provider of the wallet.',
   },
   unsupported_response_type: {
@@ -501,16 +501,16 @@ export const WEBHOOK_FAULT_REFERENCE: Readonly<Record<WebhookFault, ErrorExplana
   },
 };
 
-const ISSUER = 'The issuer must fix it and issue again.';
-const CERTIFICATE = 'The issuer must get another certificate and issue again.';
-const WALLET = 'Update the wallet, or report the session to its vendor.';
-const CHANGED = 'Do not accept it. If it happens again, have it issued again, and report the wallet to its vendor.';
+const ISSUER = 'The issuer must fix and reissue it.';
+const CERTIFICATE = 'The issuer must reissue it under another certificate.';
+const WALLET = 'Update the wallet, or inform its vendor.';
+const CHANGED = 'Do not accept it. If it happens again, have it reissued, and inform the wallet vendor.';
 const REQUEST_AGAIN = 'Create a new request. Check the clocks.';
-const REVOCATION_LIST = 'Check whether the service reaches the list that the certificate or credential names.';
-const METADATA = 'The issuer must fix the type metadata, or the configuration must not enforce them.';
-const QUERY = 'Compare type, format and paths of the query with the credential, or request less.';
-const TRANSACTION = 'Compare type and hash algorithms of the transaction with those that the wallet supports.';
-const HOLDER_RENEWS = 'The holder must get a new one. Check the clock of the service.';
+const REVOCATION_LIST = 'Check that the service reaches the list of the certificate or credential.';
+const METADATA = 'The issuer must fix them, or do not enforce them.';
+const QUERY = 'Compare type, format and paths of the query, or request less.';
+const TRANSACTION = 'Use a type and hash algorithms that the wallet supports.';
+const HOLDER_RENEWS = 'The holder must renew it. Check the clock of the service.';
 const ASK_ISSUER = 'The holder must ask the issuer.';
 
 /** Reasons for rejecting a presented credential. */
@@ -733,9 +733,9 @@ export const REFUSAL_REFERENCE: Readonly<Record<RefusalReason, ErrorExplanation>
     fix: ISSUER,
   },
   malformed: {
-    meaning: 'The credential cannot be parsed',
+    meaning: 'The presentation cannot be parsed',
     cause: 'It violates its format, or a limit that the report names.',
-    fix: ISSUER,
+    fix: 'Update the wallet. If the credential is malformed, the issuer must reissue it.',
     page: 'verifying.md#limits',
   },
   too_deep: { meaning: 'The credential is nested too deeply', cause: 'It has more than 32 levels.', fix: ISSUER },
