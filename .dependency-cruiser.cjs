@@ -114,10 +114,21 @@ module.exports = {
     },
     {
       name: 'console-is-a-program-of-browsers',
-      comment: 'It knows the public interface, as any other program does: the client and the simulated wallet, nothing of the service.',
+      comment:
+        'It knows the public interface, as any other program does: the client and the simulated wallet. Of the service it has the texts about errors only.',
       severity: 'error',
       from: { path: '^packages/console/src/' },
-      to: { path: '^(domain|application|adapters|bootstrap|config|test|tools)/|^packages/attack/|^packages/wallet/src/(?!core/)' },
+      to: {
+        path: '^(domain|application|adapters|bootstrap|config|test|tools)/|^packages/attack/|^packages/wallet/src/(?!core/)',
+        pathNot: '^domain/shared/error-reference\\.ts$',
+      },
+    },
+    {
+      name: 'error-reference-is-data',
+      comment: 'The console bundles it, so it imports nothing but types.',
+      severity: 'error',
+      from: { path: '^domain/shared/error-reference\\.' },
+      to: { dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'console-packages',

@@ -9,7 +9,7 @@ import { GRACE_MS, NOTICE_MS, stopOnSignals, stopWithParent } from './start/stop
 /** Reads the configuration, starts the service, in this process or in workers, and stops it on SIGTERM or SIGINT. */
 export async function run(): Promise<void> {
   if (process.argv.length > 2) {
-    console.error('Vidimus accepts no arguments; it is configured by the environment variables in docs/settings.md.');
+    console.error('Vidimus accepts no arguments; it is configured by the environment variables in docs/reference/settings.md.');
     process.exit(2);
   }
   stopWithParent(process.env);

@@ -14,15 +14,10 @@ const MAX_BYTES = 256 * 1024;
 const ProviderName = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and hyphens, at most 63');
 const Text = z.string().min(1).max(4096);
 
-const Tenants = { onlyFor: z.array(TenantIdSchema).min(1).optional().describe('Tenants that may create keys here. Default: all') };
+const Tenants = { onlyFor: z.array(TenantIdSchema).min(1).optional().describe('Tenants that may create keys here; default: all') };
 
 const limits = {
-  timeoutSeconds: z
-    .number()
-    .min(0.1)
-    .max(60)
-    .default(5)
-    .describe('Timeout of a call in seconds; after it the request fails, and the wallet may retry'),
+  timeoutSeconds: z.number().min(0.1).max(60).default(5).describe('Seconds for one call; after that it fails, and the wallet may retry'),
 };
 
 const LocalProvider = z.strictObject({ type: z.literal('local').describe('Keys sealed in the database of the service'), ...Tenants });
@@ -30,18 +25,15 @@ const LocalProvider = z.strictObject({ type: z.literal('local').describe('Keys s
 const Mount = (standard: string) => Text.default(standard).describe('Mount path of the login method');
 
 const VaultAuth = z.discriminatedUnion('method', [
+  z.strictObject({ method: z.literal('token').describe('Existing token'), token: Text.describe('Renewed if its policy allows it') }),
   z.strictObject({
-    method: z.literal('token').describe('A token that was created in advance'),
-    token: Text.describe('It is renewed if it is renewable'),
-  }),
-  z.strictObject({
-    method: z.literal('approle').describe('Login method of Vault for services'),
+    method: z.literal('approle').describe('AppRole'),
     mount: Mount('approle'),
     roleId: Text.describe('`role_id` of the role'),
     secretId: Text.describe('`secret_id` of the role'),
   }),
   z.strictObject({
-    method: z.literal('kubernetes').describe('By the service account of the pod'),
+    method: z.literal('kubernetes').describe('Service account of the pod'),
     mount: Mount('kubernetes'),
     role: Text.describe('Name of the role'),
     tokenFile: Text.default('/var/run/secrets/kubernetes.io/serviceaccount/token').describe(
@@ -55,23 +47,23 @@ const VaultProvider = z.strictObject({
   address: z
     .url({ protocol: /^https?$/ })
     .refine((text) => URL.canParse(text) && new URL(text).username === '', 'without user and password')
-    .describe('Such as `https://vault.internal:8200`; http only for tests and for a sidecar on loopback'),
+    .describe('Such as `https://vault.internal:8200`; http only for tests and a sidecar on loopback'),
   mount: Text.default('transit').describe('Mount path of the Transit engine'),
   namespace: Text.optional().describe('Namespace of Vault Enterprise or OpenBao'),
   auth: VaultAuth.describe('Login method of the service'),
-  ca: Text.optional().describe('File with the trusted authorities (PEM) of its certificate'),
+  ca: Text.optional().describe('File with the authorities of its certificate (PEM)'),
   ...Tenants,
-  atOnce: z.int().min(1).max(256).default(32).describe('Maximum number of concurrent calls'),
+  atOnce: z.int().min(1).max(256).default(32).describe('Concurrent calls'),
   ...limits,
 });
 
 const Pkcs11Provider = z.strictObject({
-  type: z.literal('pkcs11').describe('A hardware security module by its PKCS#11 library'),
+  type: z.literal('pkcs11').describe('HSM by its PKCS#11 library'),
   library: Text.describe('File of the library, such as `/usr/lib/softhsm/libsofthsm2.so`'),
   token: Text.describe('Label of the token'),
   pin: Text.describe('PIN of its user'),
   ...Tenants,
-  sessions: z.int().min(1).max(64).default(4).describe('Number of sessions; each signs one text at a time'),
+  sessions: z.int().min(1).max(64).default(4).describe('Concurrent signatures'),
   ...limits,
 });
 
@@ -79,14 +71,12 @@ export const KmsProviderSchema = z.discriminatedUnion('type', [LocalProvider, Va
 export const VaultAuthSchema = VaultAuth;
 
 export const KmsConfigSchema = z.strictObject({
-  default: ProviderName.default('local').describe('Provider of new keys by default'),
-  providers: z
-    .record(ProviderName, KmsProviderSchema)
-    .describe('Providers by name, which is stored with each key; a provider must not be renamed'),
+  default: ProviderName.default('local').describe('Provider of new keys'),
+  providers: z.record(ProviderName, KmsProviderSchema).describe('By name; keys refer to it, so never rename a provider'),
   tenants: z
     .record(TenantIdSchema, ProviderName)
     .default({})
-    .describe('Provider of the next keys by tenant, unless `PATCH /tenant/{id}` sets another one'),
+    .describe('By tenant: provider of new keys, unless `PATCH /tenant/{id}` sets another'),
 });
 
 export type VaultSettings = z.output<typeof VaultProvider>;
@@ -167,7 +157,7 @@ function findUnknownNames({ default: standard, providers, tenants }: KmsConfig):
     return [`tenants.${id}: the provider "${name}" is only for: ${onlyFor.join(', ')}`];
   });
   if (providers[standard]?.onlyFor !== undefined) {
-    restrictedFaults.push(`default: the provider "${standard}" is not for all tenants; remove its onlyFor`);
+    restrictedFaults.push(`default: the provider "${standard}" is not for all tenants; take its onlyFor away`);
   }
   const missingFaults = uses
     .filter(([, name = '']) => !names.includes(name))

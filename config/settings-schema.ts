@@ -36,7 +36,7 @@ const outboundAllow = list.transform((entries, context): readonly string[] => {
 function findEntryProblem(entry: string): string | undefined {
   const split = entry.indexOf('=');
   if (split >= 0 && !TENANT.test(entry.slice(0, split).trim())) {
-    return 'has no tenant before the =; an entry for one tenant is written <tenant>=<host>';
+    return 'names no tenant before the =; an entry for one tenant is written <tenant>=<host>';
   }
   const target = entry
     .slice(split + 1)
@@ -66,7 +66,7 @@ const PROVIDER = {
     .describe(
       'Issuer of an external OpenID provider, exactly as in its tokens. It then issues administrative access tokens, with `platform-service` in `aud`, and `/oauth2/token` issues none',
     ),
-  OIDC_INTERNAL_ISSUER_URL: issuerUrl.optional().describe('Address at which this service reaches the provider, if it differs from `OIDC`'),
+  OIDC_INTERNAL_ISSUER_URL: issuerUrl.optional().describe('Address of the provider for this service, if it differs from `OIDC`'),
   OIDC_CLIENT_ID: z.string().min(1).max(500).optional().describe('Client of this service at the provider; `GET /health` logs in with it'),
   OIDC_CLIENT_SECRET: z.string().min(1).max(4096).optional().describe('Its secret'),
   OIDC_CONSOLE_CLIENT_ID: z
@@ -74,20 +74,20 @@ const PROVIDER = {
     .min(1)
     .max(500)
     .optional()
-    .describe('Public client at the provider for the login to the console (code with PKCE); its redirect address is `PUBLIC_URL/console`'),
+    .describe('Public client at the provider for the console (code with PKCE), with the redirect address `PUBLIC_URL/console`'),
   OIDC_SUB: claimName
     .default('tenant_id')
-    .describe('Claim with the tenant id; an account that manages tenants has its own client id there, and the role `tenants:manage`'),
+    .describe('Claim with the tenant id; for clients that manage tenants (role `tenants:manage`) with their client id'),
   OIDC_ACTOR_CLAIM: claimName
     .default('sub')
     .describe(
-      'Claim with the name of the user, such as `sub` or `preferred_username`. The audit log, the request log and limits distinguish users of one client by it',
+      'Claim that identifies the person, such as `sub` or `preferred_username`, for the audit log, the request log and rate limits',
     ),
   OIDC_ROLES: z
     .string()
     .regex(/^[^.\s]+(\.[^.\s]+){0,9}$/, 'names joined by dots')
     .optional()
-    .describe('Claim with the roles, such as `resource_access.vidimus.roles`. Default: `roles`, otherwise `realm_access.roles`'),
+    .describe('Path of the roles in tokens, such as `resource_access.vidimus.roles`. Default: `roles`, else `realm_access.roles`'),
   OIDC_ALGORITHM: z.enum(FOREIGN_ALGORITHMS).default('RS256').describe('Signature algorithm of the tokens'),
 };
 
@@ -96,102 +96,90 @@ const MONITORING = {
   METRICS_ADDRESS: listenAddress
     .optional()
     .describe(
-      'Separate address of `GET /metrics` for Prometheus, without a token: a port on the loopback interface, or `0.0.0.0:9464`; see docs/monitoring.md',
+      'Separate address of `GET /metrics` for Prometheus, without a token: a port (this machine only) or `0.0.0.0:9464`; see docs/guides/monitoring.md',
     ),
   METRICS_TOKEN: z
     .string()
     .min(16, 'at least 16 characters')
     .max(256)
     .optional()
-    .describe('Bearer token for `GET /metrics` at the address of the service; without it this route is disabled. At least 16 characters'),
-  METRICS_TENANTS: wholeNumber(0, 1_000)
-    .default(0)
-    .describe('Maximum number of tenants with their own metric label; all others are counted as `others`. 0: no tenant has a label'),
+    .describe('Bearer token for `GET /metrics` on PORT, at least 16 characters; without it that path is not served'),
+  METRICS_TENANTS: wholeNumber(0, 1_000).default(0).describe('Number of tenants that metrics name; all others are `others`'),
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe('Collector of traces (OTLP over HTTP); without it no traces are created. See docs/monitoring.md'),
-  OTEL_TRACES_SAMPLER_ARG: ratio.default(1).describe('Sampled share of the traces, from 0 to 1'),
+    .describe('Collector of traces (OTLP over HTTP); see docs/guides/monitoring.md. Default: no traces'),
+  OTEL_TRACES_SAMPLER_ARG: ratio.default(1).describe('Share of traces that is kept, from 0 to 1'),
 };
 
 /**
  * All settings, read from the environment once at the start. The descriptions are the manual: they generate the table of
- * docs/settings.md.
+ * docs/reference/settings.md.
  */
 export const SettingsSchema = z.object({
   NODE_ENV: oneOf(['production', 'development', 'test'])
     .optional()
-    .describe('`production`, `development` or `test`. In production nothing is generated at the start, and PUBLIC_URL must be https'),
-  HOST: z
-    .string()
-    .min(1)
-    .default('127.0.0.1')
-    .describe('Address to listen on. Default: the loopback interface. `0.0.0.0`: all networks, as in the image'),
+    .describe('`production`, `development` or `test`. In production no secrets are generated, and PUBLIC_URL must be https'),
+  HOST: z.string().min(1).default('127.0.0.1').describe('Address to listen on; `0.0.0.0` for all networks, as in the image'),
   PORT: wholeNumber(1, 65_535).default(3000).describe('Port to listen on'),
   WORKERS: workers
     .default(1)
-    .describe('Processes that share the port and the work; `auto` for one per core. More than one needs PostgreSQL; see docs/workers.md'),
+    .describe('Processes that share the port; `auto` for one per core. More than one needs PostgreSQL; see docs/reference/workers.md'),
   DRAIN_SECONDS: wholeNumber(0, 300)
     .default(3)
     .describe(
-      'Seconds after SIGTERM in which `GET /health/ready` and `GET /health` return 503 and all other requests are served, so that a load balancer stops sending requests; longer than its check interval. SIGINT does not wait',
+      'Seconds after SIGTERM in which `GET /health/ready` and `GET /health` answer 503 and everything else is served; longer than the balancer needs to notice. SIGINT does not wait',
     ),
   PUBLIC_URL: publicUrl
     .optional()
     .describe(
-      'Public address of the service; the prefix of every published address, in lower case, with A-labels and without a default port. Default `http://localhost:<PORT>`',
+      'Public address; every published address begins with it, in lower case, with A-labels, without a default port. Default: `http://localhost:<PORT>`',
     ),
   TRUST_PROXY: proxies
     .default(false)
-    .describe('Trusted proxies that set the client address: their number, or their networks (`10.0.0.0/8, fd00::/8`)'),
+    .describe('Proxies that may set the client address: their number, or their networks (`10.0.0.0/8, fd00::/8`)'),
   DATA_FOLDER: z
     .string()
     .min(1)
     .default('./data')
     .describe(
-      'Folder of the SQLite file and generated secrets, and with PostgreSQL of the last seen database position (`witness.json`). It must be persistent: on a volume, if the service runs in a container',
+      'SQLite file, generated secrets, and with PostgreSQL the record of the database (`witness.json`). Must outlive the process: use a volume in a container',
     ),
   DATABASE_URL: databaseUrl
     .optional()
     .describe(
-      '`postgres://user:password@host:port/database` or `sqlite:<file>`; `?sslmode=verify-full` requires TLS, `&sslrootcert=<file>` sets a private authority. `postgres://user@%2Frun%2Fpostgresql/database` uses the Unix socket of a server on the same machine, which needs a tenth less CPU of both. Default: SQLite in DATA_FOLDER',
+      '`postgres://user:password@host:port/database` or `sqlite:<file>`; `?sslmode=verify-full` requires TLS, `&sslrootcert=<file>` names a private CA. `postgres://user@%2Frun%2Fpostgresql/database` uses a local socket, which costs a tenth less. Default: SQLite in DATA_FOLDER',
     ),
   ACCEPT_REWIND: z
     .string()
-    .regex(/^\d{1,12}\.\d{1,15}$/, 'is not <term>.<counter>, as printed by the rejected start')
+    .regex(/^\d{1,12}\.\d{1,15}$/, 'is not <term>.<counter>, as the start that refuses names it')
     .optional()
     .describe(
-      'Accepts a database that went back in time, or without a record on this machine, for one start although changes may be missing: the position that the rejected start prints; see docs/backup-and-restore.md',
+      'Position from the message of a refused start: accepts once a database that went back in time or that this machine has no record of, although data may be missing; see docs/guides/backup-and-restore.md',
     ),
   EXPECT_AUDIT_LOG: anchors
     .optional()
     .describe(
-      'Externally stored ends of audit log chains, as `npm run audit:verify` prints them, separated by commas: a start with a database without them is rejected; see docs/backup-and-restore.md',
+      'Audit log anchors from `npm run audit:verify`, separated by commas; a start with a database without them is refused; see docs/guides/backup-and-restore.md',
     ),
   DATABASE_MIGRATION_URL: databaseUrl
     .optional()
-    .describe(
-      'Address of the same PostgreSQL database for a user with the right to create tables; only used by `npx vidimus migrate`. Default: DATABASE_URL',
-    ),
+    .describe('The same database for a user who may create tables, for `npx vidimus migrate` only. Default: DATABASE_URL'),
   MIGRATE: oneOf(['on', 'off'])
     .default('on')
-    .describe(
-      '`on`: a start creates and migrates the tables. `off`: a start fails if they are not up to date, and refers to `npx vidimus migrate`',
-    ),
-  DATABASE_POOL: wholeNumber(1, 200)
-    .default(10)
-    .describe('PostgreSQL connections of one `npm start`; WORKERS have equal shares of it, at least 4 each'),
+    .describe('`on`: the start migrates the tables. `off`: the start fails if they are not current, and names `npx vidimus migrate`'),
+  DATABASE_POOL: wholeNumber(1, 200).default(10).describe('PostgreSQL connections, divided among WORKERS, at least 4 each'),
   DATABASE_TIMEOUT: wholeNumber(1, 300)
     .default(15)
     .describe(
-      'Timeout in seconds of one statement of PostgreSQL, and of a request that waits for a connection; then the response is 503, and an unresponsive connection is replaced. More for a slow database, less for a fast failover. Migrations have no timeout',
+      'Seconds for one statement and for waiting for a connection; then the answer is 503, and a silent connection is replaced. Does not apply to migrations',
     ),
   MASTER_SECRET: masterSecret
     .optional()
     .describe(
-      'Seals data at rest and signs access tokens; 32 characters or more, or `vault:<provider>:<key>` for a secret of a provider of KMS_CONFIG. Several, separated by commas: the first seals and signs, all open; `npx vidimus reseal` (in a clone `npm run reseal`) makes the others unnecessary. A new first secret ends administrative access tokens immediately; removing a former one ends refresh tokens of wallets and transaction codes of open offers that were created under it',
+      'Seals data at rest and signs access tokens; 32 characters or more, or `vault:<provider>:<key>` (KMS_CONFIG). Several, separated by commas: the first seals and signs, all open; `npx vidimus reseal` (in a clone `npm run reseal`) makes the others unnecessary. A new first one invalidates administrative access tokens; removing a former one invalidates refresh tokens of wallets and transaction codes of open offers',
     ),
-  JWT_SECRET: masterSecret.optional().describe('Former name of MASTER_SECRET'),
+  JWT_SECRET: masterSecret.optional().describe('Older name of MASTER_SECRET'),
   JWT_ISSUER: z.string().min(1).max(500).default('platform-service').describe('Issuer of administrative access tokens'),
   JWT_EXPIRES_IN: duration.default(86_400).describe('Lifetime of administrative access tokens, such as `24h`'),
   AUTH_CLIENT_ID: z
@@ -200,98 +188,90 @@ export const SettingsSchema = z.object({
     .optional()
     .describe('Id of the built-in client that manages tenants'),
   AUTH_CLIENT_SECRET: z.string().min(16, 'at least 16 characters').max(256).optional().describe('Secret of the built-in client'),
-  SESSION_TTL: wholeNumber(60, 315_360_000)
-    .default(86_400)
-    .describe('Default lifetime of a session in seconds; a tenant can set another one'),
+  SESSION_TTL: wholeNumber(60, 315_360_000).default(86_400).describe('Seconds that a session lives, unless the tenant sets another value'),
   STATUS_CAPACITY: wholeNumber(100, 10_000_000).default(100_000).describe('Entries of a new status list'),
   STATUS_BITS: oneOf(['1', '2', '4', '8'])
     .transform((bits) => Number(bits) as 1 | 2 | 4 | 8)
     .default(1)
     .describe('Bits per status list entry'),
-  STATUS_TTL: wholeNumber(60, 31_536_000).default(3600).describe('Validity of a status list token in seconds'),
+  STATUS_TTL: wholeNumber(60, 31_536_000).default(3600).describe('Seconds that a status list token is valid'),
   OUTBOUND_ALLOW: outboundAllow
     .default([])
     .describe(
-      'Hosts and networks that are allowed for outgoing calls in addition to public https: `backend.example`, `*.example`, `10.0.0.0/8`, `127.0.0.1:8080`; for one tenant `acme=backend.example`. Metadata services of clouds, such as `169.254.169.254`, require an exact entry',
+      'Hosts and networks that outgoing calls may reach although they are not public https: `backend.example`, `*.example`, `10.0.0.0/8`, `127.0.0.1:8080`; for one tenant `acme=backend.example`. Cloud metadata services, such as `169.254.169.254`, need an entry of their own',
     ),
   RATE_LIMIT_TOKEN: wholeNumber(0, 1_000_000)
     .default(600)
     .describe(
-      'Calls per minute to token, PAR and interactive authorization endpoints: of one public address, and of one client at `/oauth2/token`; 0: unlimited. Each process and each of WORKERS counts separately',
+      'Calls per minute of one public address to token, PAR and interactive authorization endpoints, and of one client to `/oauth2/token`; 0: no limit. Each process and worker counts separately',
     ),
   RATE_LIMIT_NONCE: wholeNumber(0, 1_000_000)
     .default(1_200)
-    .describe('Calls per minute of one public address to nonce and challenge endpoints and for offers; 0: unlimited'),
+    .describe('Calls per minute of one public address to nonce and challenge endpoints and for offers; 0: no limit'),
   RATE_LIMIT_LOGIN: wholeNumber(0, 1_000_000)
     .default(60)
-    .describe(
-      'Logins per minute that browsers of one public address may begin at, or return from, an upstream provider, which is called for each; 0: unlimited',
-    ),
+    .describe('Logins per minute that one public address starts at, or returns from, an upstream provider; 0: no limit'),
   RATE_LIMIT_OFFER: wholeNumber(0, 1_000_000)
     .default(60_000)
-    .describe('Offers, presentation requests and trials of presentation configurations per minute of one client; 0: unlimited'),
+    .describe('Offers, presentation requests and dry runs per minute of one client; 0: no limit'),
   MAX_CONNECTIONS: wholeNumber(10, 1_000_000)
     .default(10_000)
-    .describe('Maximum number of open connections; further ones are closed immediately, which is logged. WORKERS have equal shares of it'),
+    .describe('Open connections, divided among WORKERS; more are closed at once and logged'),
   KEEP_ALIVE_SECONDS: wholeNumber(5, 3_600)
     .default(65)
     .describe(
-      'Seconds that an idle connection of a client is kept open. Set it above the time for which the load balancer keeps its connections, otherwise it sends requests on connections that were just closed (502); see docs/installing.md',
+      'Seconds that an idle connection stays open. Must exceed that of the load balancer, or it gets 502; see docs/reference/operations.md',
     ),
   REQUESTS_AT_ONCE: wholeNumber(4, 1_000)
     .optional()
     .describe(
-      'Maximum number of requests that one process serves concurrently, without those that wait for a backend; others wait, and tenants take turns. Default: two more than DATABASE_POOL, with SQLite 6; see docs/limits.md',
+      'Concurrent requests of one process, except those that wait for a backend; tenants take turns. Default: DATABASE_POOL plus 2, with SQLite 6; see docs/reference/limits.md',
     ),
   BODY_MEMORY: wholeNumber(8, 65_536)
     .default(64)
     .describe(
-      'MiB of request bodies in memory; half of it is for callers with an access token, of which one tenant may use half, and one public address may use an eighth. Beyond that the response is 503. WORKERS have equal shares of it, at least 20 each, so that one address can send the largest response of a wallet (2.5 MiB)',
+      'MiB of request bodies at once: half for callers with an access token (one tenant at most half of that), an eighth for one public address; beyond that 503. Divided among WORKERS, at least 20 each',
     ),
-  QUOTA_CREDENTIAL_CONFIGS: wholeNumber(1, 100_000).default(500).describe('Maximum number of credential configurations of one tenant'),
-  QUOTA_PRESENTATION_CONFIGS: wholeNumber(1, 100_000).default(500).describe('Maximum number of presentation configurations of one tenant'),
-  QUOTA_KEY_CHAINS: wholeNumber(1, 100_000).default(500).describe('Maximum number of key chains of one tenant'),
-  QUOTA_CLIENTS: wholeNumber(1, 100_000).default(500).describe('Maximum number of clients of one tenant'),
+  QUOTA_CREDENTIAL_CONFIGS: wholeNumber(1, 100_000).default(500).describe('Credential configurations of one tenant'),
+  QUOTA_PRESENTATION_CONFIGS: wholeNumber(1, 100_000).default(500).describe('Presentation configurations of one tenant'),
+  QUOTA_KEY_CHAINS: wholeNumber(1, 100_000).default(500).describe('Key chains of one tenant'),
+  QUOTA_CLIENTS: wholeNumber(1, 100_000).default(500).describe('Clients of one tenant'),
   QUOTA_CONFIG_BYTES: wholeNumber(65_536, 1_073_741_824)
     .default(8_388_608)
-    .describe('Maximum total bytes of all configurations of one tenant, as stored: sealed, a third more than written'),
+    .describe('Bytes of all configurations of one tenant as stored: sealed, a third more than written'),
   QUOTA_SESSION_BYTES: wholeNumber(1_048_576, 1_099_511_627_776)
     .default(268_435_456)
     .describe(
-      'Maximum total bytes of the open sessions of one tenant, as stored, including open wallet requests; see docs/limits.md. The quota cannot be disabled',
+      'Stored bytes of the open sessions of one tenant, with unfinished authorizations; see docs/reference/limits.md. It cannot be switched off',
     ),
   CACHE_MEMORY: wholeNumber(16, 65_536)
     .default(160)
     .describe(
-      'Approximate total MiB of all caches of one process, or of each of WORKERS; see docs/architecture/memory.md. More for a thousand tenants, with a larger heap (`NODE_OPTIONS=--max-old-space-size`)',
+      'Approximate MiB of all caches of one process or worker; see docs/architecture/memory.md. Increase it for a thousand tenants, with the heap (`NODE_OPTIONS=--max-old-space-size`)',
     ),
   AUDIT_KEEP_DAYS: wholeNumber(30, 36_500)
     .optional()
     .describe(
-      'Retention of audit log entries of tenants in days; the log of the service is kept, and contains the start of the verifiable rest; see docs/audit.md. At least 30. Default: as long as their tenant',
+      'Days that entries of audit logs of tenants are kept, at least 30; the log of the service is kept; see docs/reference/audit.md. Default: as long as the tenant',
     ),
   CONFIG_FOLDER: z
     .string()
     .min(1)
     .optional()
-    .describe('Folder with tenants as files, `<tenant>/…`, which is imported at each start; see docs/configuration-files.md'),
-  LOG_LEVEL: oneOf(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('Minimum severity of log lines'),
+    .describe('Folder with tenants as files, `<tenant>/…`, imported at each start; see docs/reference/configuration-files.md'),
+  LOG_LEVEL: oneOf(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('Least severe level that is logged'),
   ...MONITORING,
   KMS_CONFIG: z
     .string()
     .optional()
     .describe(
-      'Key providers, as JSON or as the path of a JSON file: providers of type `local`, `vault` or `pkcs11`, the default one, and those of tenants; see docs/key-stores.md. Default: `kms.json` in DATA_FOLDER, otherwise all keys in the database',
+      'Key stores, as JSON or path of a JSON file; see docs/reference/key-stores.md. Default: `kms.json` in DATA_FOLDER, else all keys in the database',
     ),
   AMQP_URL: amqpUrl
     .optional()
     .describe(
-      '`amqps://user:password@host:port/vhost` of RabbitMQ, which wakes up other processes and publishes events; see docs/events.md. Without it no events leave the process',
+      'RabbitMQ, `amqps://user:password@host:port/vhost`, for events and for notifications between processes; see docs/reference/events.md',
     ),
-  AMQP_CA: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Path of a PEM file with the authority of the broker certificate, if it is not publicly trusted'),
+  AMQP_CA: z.string().min(1).optional().describe('File with the private CA of the broker (PEM)'),
   ...PROVIDER,
 });

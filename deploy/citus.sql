@@ -1,4 +1,4 @@
--- Spreads the tables of a PostgreSQL with Citus over its nodes, by tenant; see docs/scale.md.
+-- Spreads the tables of a PostgreSQL with Citus over its nodes, by tenant; see docs/reference/scale.md.
 -- Run once on the coordinator, when the service has made its tables and none of its processes runs:
 --   psql --set ON_ERROR_STOP=1 --file deploy/citus.sql <database>
 -- Run again after an upgrade it spreads what is new, and leaves the rest as it is.

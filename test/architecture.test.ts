@@ -106,6 +106,19 @@ describe('architecture', () => {
     }
   });
 
+  it('detects an import in the error reference, which the console bundles', async () => {
+    const file = `${root}domain/shared/error-reference.planted.ts`;
+    try {
+      writeFileSync(file, "import { FAILURE_CODES } from './failure.ts';\nexport const planted = FAILURE_CODES;\n");
+      const { summary } = await violations(['domain/shared/error-reference.planted.ts']);
+      expect(summary.violations.map(({ rule, to }) => `${rule.name} ${to}`)).to.deep.equal([
+        'error-reference-is-data domain/shared/failure.ts',
+      ]);
+    } finally {
+      rmSync(file, { force: true });
+    }
+  });
+
   it('detects an import of service code in the attack tool', async () => {
     const file = `${root}packages/attack/src/planted.ts`;
     try {

@@ -3,11 +3,12 @@ import { KmsConfigSchema, KmsProviderSchema, VaultAuthSchema } from '../config/k
 
 type Row = { readonly places: string[]; readonly name: string; readonly defaultValue: string; readonly meaning: string };
 
-/** @returns the table of docs/key-stores.md, generated from the schema that parses the configuration. */
+/** @returns the table of docs/reference/key-stores.md, generated from the schema that parses the configuration. */
 export function describeKmsConfig(): string {
   const rows: Row[] = [];
   const add = (of: string, shape: z.core.$ZodLooseShape) => {
     for (const [name, schema] of Object.entries(shape) as [string, z.ZodType][]) {
+      if (isConstant(schema)) continue;
       const meaning = schema.description ?? '';
       const defaultValue = defaultOf(schema);
       const sameRow = rows.find((row) => row.name === name && row.defaultValue === defaultValue && row.meaning === meaning);
@@ -21,14 +22,17 @@ export function describeKmsConfig(): string {
   const lines = rows.map(
     ({ places, name, defaultValue, meaning }) => `| ${places.join(', ')} | \`${name}\` | ${defaultValue} | ${meaning} |`,
   );
-  return ['| Of | Member | Default | Meaning |', '|---|---|---|---|', ...lines].join('\n');
+  return ['| In | Property | Default | Meaning |', '|---|---|---|---|', ...lines].join('\n');
+}
+
+/** The page names `type` and `method` above the table: their value is the name of the place. */
+function isConstant(schema: z.ZodType): boolean {
+  return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }).const !== undefined;
 }
 
 function defaultOf(schema: z.ZodType): string {
-  const { const: constant } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
-  if (constant !== undefined) return `is \`${String(constant)}\``;
   const parsedDefault = schema.safeParse(undefined);
-  if (!parsedDefault.success) return 'needed';
+  if (!parsedDefault.success) return 'required';
   if (parsedDefault.data === undefined || typeof parsedDefault.data === 'object') return '';
   return `\`${String(parsedDefault.data)}\``;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SettingsSchema } from '../config/settings-schema.ts';
 
-/** @returns the table of docs/settings.md, generated from the schema that parses the settings. */
+/** @returns the table of docs/reference/settings.md, generated from the schema that parses the settings. */
 export function describeSettings(): string {
   const rows = Object.entries(SettingsSchema.shape).flatMap(([name, schema]) => {
     const { description } = schema;

@@ -23,7 +23,7 @@ export type Specification = {
   readonly requirements: readonly Requirement[];
 };
 
-const PAGE = 'docs/conformance.md';
+const PAGE = 'docs/reference/conformance.md';
 const BEGIN = '<!-- requirements: written by `npm run docs:conformance` -->';
 const END = '<!-- /requirements -->';
 

@@ -7,8 +7,8 @@ import { collectRoutes } from '../bootstrap/wiring/routes.ts';
 import { readSettings } from '../config/settings.ts';
 import { describeLimits } from './describe-limits.ts';
 
-/** `npm run docs:limits`: writes the tables of docs/limits.md again. The service is not started. */
-const file = new URL('../docs/limits.md', import.meta.url);
+/** `npm run docs:limits`: writes the tables of docs/reference/limits.md again. The service is not started. */
+const file = new URL('../docs/reference/limits.md', import.meta.url);
 const MARKS = ['<!-- limits -->\n', '\n<!-- /limits -->'] as const;
 
 const closers = new Closers();

@@ -59,7 +59,7 @@ export class WitnessFile extends Witness {
     } catch (cause) {
       throw new Error(
         `${this.#file}: is not a valid record of the database position. Check whether the database was restored ` +
-          '(docs/backup-and-restore.md), then remove the file',
+          '(docs/guides/backup-and-restore.md), then remove the file',
         { cause },
       );
     }

@@ -39,7 +39,7 @@ export type Verification = {
 
 /**
  * Verifies one chain of the audit log piece by piece, as `npm run audit:verify` does with all of them at once. Only the command finds
- * missing chains, and what the database alone cannot show (docs/audit.md).
+ * missing chains, and what the database alone cannot show (docs/reference/audit.md).
  */
 export class VerifyChain extends needs({ store: Store, auditMacs: AuditMacs }) {
   /** @throws Failure `not_found`, `forbidden` as `readableLog`; `invalid_input` for a malformed cursor. A forged one gives `broken`. */

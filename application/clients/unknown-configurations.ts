@@ -32,7 +32,7 @@ async function unknownOf(
     .map((name) => {
       const suggestion = closestName(name, knownIds);
       return {
-        rule: 'docs/roles.md, Clients that are restricted',
+        rule: 'docs/reference/roles.md, Clients that are restricted',
         member,
         concerns: 'the client',
         message: `the configuration ${JSON.stringify(name)} does not exist, so this id allows nothing`,

@@ -92,7 +92,7 @@ export class RelayEvents {
       await eventLog.advanceRelay(after, events[events.length - 1]?.cursor ?? after);
       return 'more';
     }
-    log.warn('a queue rejects an event, which is sent again; see docs/events.md', logFields);
+    log.warn('a queue rejects an event, which is sent again; see docs/reference/events.md', logFields);
     const cursor = cursorBefore(events, index);
     if (cursor !== undefined && (await eventLog.advanceRelay(after, cursor))) this.#refusals = 0;
     return 'refused';

@@ -1,7 +1,7 @@
 import type { SessionKind, SessionStatus } from '../../domain/sessions/session.ts';
 import type { SessionFailureCode } from '../../domain/shared/session-failure.ts';
+import type { WebhookFault } from '../../domain/shared/webhook-fault.ts';
 import type { RemoteFault } from './remote.ts';
-import type { WebhookFault } from './webhooks.ts';
 
 /** Measurement of an answered request. `route` is the pattern of the route, never the address. */
 export type RequestMeasure = { readonly method: string; readonly route: string; readonly status: number; readonly seconds: number };
@@ -26,19 +26,16 @@ export type ListFill = { readonly lists: number; readonly used: number; readonly
 
 /** Gauges that are read at each scrape; each is a few numbers in memory. */
 export const GAUGES = {
-  database_connections: ['state', 'Connections to PostgreSQL: in use, idle, and requests that wait for one'],
+  database_connections: ['state', 'PostgreSQL connections: in use, idle, and requests waiting for one'],
   database_connections_limit: [undefined, 'DATABASE_POOL of this process'],
-  http_connections: [undefined, 'Open client connections'],
-  http_connections_limit: [undefined, 'Maximum number of connections of this process, by MAX_CONNECTIONS and the limit of open files'],
-  open_session_bytes_highest: [
-    undefined,
-    'Bytes of open sessions of the tenant with the most bytes among those served in the last minute, see QUOTA_SESSION_BYTES',
-  ],
+  http_connections: [undefined, 'Open connections of callers'],
+  http_connections_limit: [undefined, 'Limit by MAX_CONNECTIONS and open files'],
+  open_session_bytes_highest: [undefined, 'Bytes of open sessions of the tenant with most of them, among those served in the last minute'],
   open_session_bytes_limit: [undefined, 'QUOTA_SESSION_BYTES'],
-  requests_waiting: [undefined, 'Requests that wait for a slot, see REQUESTS_AT_ONCE'],
-  cache_bytes: ['cache', 'Estimated bytes in caches'],
-  heap_limit_bytes: [undefined, 'Heap limit of this process in bytes'],
-  draining: [undefined, '1 while the process is being watched in its first or last seconds, else 0'],
+  requests_waiting: [undefined, 'Requests waiting for a slot (REQUESTS_AT_ONCE)'],
+  cache_bytes: ['cache', 'Approximate bytes in caches'],
+  heap_limit_bytes: [undefined, 'Heap limit of this process'],
+  draining: [undefined, '1 while the process drains, else 0'],
 } as const satisfies Record<string, readonly [label: string | undefined, help: string]>;
 export type Watched = keyof typeof GAUGES;
 

@@ -1,20 +1,8 @@
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Json } from '../../domain/shared/json.ts';
+import type { WebhookFault } from '../../domain/shared/webhook-fault.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import type { WebhookSecret } from '../../domain/webhooks/webhook-secret.ts';
-import type { RemoteFault } from './remote.ts';
-
-/** Reasons of a failed delivery. `refused_address`: the outbound guard blocked the call. `busy`: too many calls were under way. */
-export const WEBHOOK_FAULTS = [
-  'refused_address',
-  'timeout',
-  'too_large',
-  'unreachable',
-  'busy',
-  'bad_status',
-  'not_json',
-] as const satisfies readonly (Exclude<RemoteFault, 'redirected'> | 'bad_status' | 'not_json')[];
-export type WebhookFault = (typeof WEBHOOK_FAULTS)[number];
 
 export class WebhookError extends Error {
   readonly reason: WebhookFault;

@@ -146,7 +146,7 @@ export async function assertNotRewound(ports: StartPorts, address: string, accep
     if (suspicion.isProven) await terms.markLost(positionOf(newest));
     throw new RewindRefusedError(
       `${suspicion.finding}. The service would reuse lost values: status list entries, codes, sequence numbers of ` +
-        'trust lists. `npx vidimus restore fence` (in a clone `npm run restore:fence`) invalidates earlier values; see docs/backup-and-restore.md. ' +
+        'trust lists. `npx vidimus restore fence` (in a clone `npm run restore:fence`) invalidates earlier values; see docs/guides/backup-and-restore.md. ' +
         `If no change can be missing, or the database was replaced on purpose, start once with ACCEPT_REWIND=${suspicion.position}`,
     );
   }

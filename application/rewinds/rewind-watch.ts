@@ -31,7 +31,7 @@ const OBJECTION_PERIOD_MS = 3_000;
 const IDLE_CHECK_MS = 10_000;
 const LOST =
   'the database went back in time, and the service would reuse lost values: nothing is issued until ' +
-  '`npx vidimus restore fence` (in a clone `npm run restore:fence`) was run; see docs/backup-and-restore.md';
+  '`npx vidimus restore fence` (in a clone `npm run restore:fence`) was run; see docs/guides/backup-and-restore.md';
 const SETTLING = 'another database has just taken over; processes that miss changes are awaited';
 
 /**

@@ -20,7 +20,7 @@ export async function verifyAnchors(store: Pick<Store, 'forTenant' | 'forService
     throw new RewindRefusedError(
       `EXPECT_AUDIT_LOG: the audit log ${name} does not contain the expected entry ${anchor.sequence}: the database went back in ` +
         'time, or was tampered with. `npx vidimus audit verify` (in a clone `npm run audit:verify`) shows details, and ' +
-        '`npx vidimus restore fence --force` (in a clone `npm run restore:fence -- --force`) invalidates earlier values; see docs/backup-and-restore.md. Then set the present end of the log',
+        '`npx vidimus restore fence --force` (in a clone `npm run restore:fence -- --force`) invalidates earlier values; see docs/guides/backup-and-restore.md. Then set the present end of the log',
     );
   }
 }

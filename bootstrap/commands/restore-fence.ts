@@ -11,7 +11,7 @@ import { openStored } from './open-stored.ts';
  * with 1 when it failed, and with 3 when there is no sign that the database was restored.
  */
 const USAGE = 'npm run restore:fence -- [--force] [--lost-releases <n>]';
-const ABOUT = `After a database was restored, invalidates all single-use values that were issued before; see docs/backup-and-restore.md.
+const ABOUT = `After a database was restored, invalidates all single-use values that were issued before; see docs/guides/backup-and-restore.md.
   --force              fences without evidence that the database went back, if you know that it did
   --lost-releases <n>  signs trust lists with sequence numbers n above the stored ones, instead of a thousand plus one for
                        each second since the last release: for lists that readers have seen with higher numbers

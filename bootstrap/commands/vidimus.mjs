@@ -19,7 +19,7 @@ const COMMANDS = {
   start: {
     script: 'bootstrap/main',
     usage: 'start [--env-file=<file>]…',
-    about: 'starts the service; it is configured by the environment variables in docs/settings.md, or by files with them',
+    about: 'starts the service; it is configured by the environment variables in docs/reference/settings.md, or by files with them',
     isService: true,
   },
   doctor: {

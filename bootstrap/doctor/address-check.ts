@@ -120,7 +120,7 @@ async function healthFinding(publicUrl: string): Promise<Finding> {
   const message = failingParts.length > 0 ? `${failingParts.join(', ')}: down` : `GET /health answers with ${answer.status}`;
   const advice = 'read the reason in the log of the service (level error), and fix it';
   if (failingParts.includes('history')) {
-    const fence = 'nothing is issued: the database went back in time; see docs/backup-and-restore.md';
+    const fence = 'nothing is issued: the database went back in time; see docs/guides/backup-and-restore.md';
     return fault('health', message, fence);
   }
   return health?.['status'] === 'degraded' ? warning('health', message, advice) : fault('health', message, advice);

@@ -45,14 +45,14 @@ export async function checkDatabase(settings: Settings, { isStarted }: { readonl
 function failureFinding(error: unknown, url: string): Finding {
   if (!(error instanceof DatabaseNotReady)) {
     const message = error instanceof Error ? error.message : String(error);
-    return fault(CHECK, message, 'see the setting DATABASE_URL in docs/settings.md');
+    return fault(CHECK, message, 'see the setting DATABASE_URL in docs/reference/settings.md');
   }
   return error.state === 'empty'
     ? warning(CHECK, `${urlWithoutCredentials(url)} is empty`, 'check DATABASE_URL; the first start creates the tables')
     : warning(
         CHECK,
         `${urlWithoutCredentials(url)} has the tables of an older release`,
-        'create a backup, then start the service; see docs/upgrading.md',
+        'create a backup, then start the service; see docs/guides/upgrade.md',
       );
 }
 

@@ -64,7 +64,8 @@ async function checkKeyProviders(settings: Settings): Promise<Finding[]> {
   try {
     const findings: Finding[] = [];
     for (const { name, check } of stores.probes) {
-      const advice = 'correct its address or login in KMS_CONFIG, see docs/key-stores.md: until then tenants with keys there cannot issue';
+      const advice =
+        'correct its address or login in KMS_CONFIG, see docs/reference/key-stores.md: until then tenants with keys there cannot issue';
       findings.push(
         await check().then(
           () => ok('key-provider', `${name.split('/')[1]} answers`),

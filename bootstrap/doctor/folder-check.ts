@@ -13,9 +13,15 @@ export async function checkConfigurationFolder(folder: string, environment: Envi
   const { faults, withheld, advice, documents } = await checkFolderOffline(folder, environment);
   const lines = [
     ...faults.map((each) =>
-      fault(CHECK, describeFault(each), 'fix the file; a start fails until then. docs/configuration-files.md describes the files'),
+      fault(
+        CHECK,
+        describeFault(each),
+        'fix the file; a start fails until then. docs/reference/configuration-files.md describes the files',
+      ),
     ),
-    ...withheld.map((each) => fault(CHECK, describeFault(each), 'fix the file, which is not imported until then; see docs/upgrading.md')),
+    ...withheld.map((each) =>
+      fault(CHECK, describeFault(each), 'fix the file, which is not imported until then; see docs/reference/compatibility.md'),
+    ),
     ...advice.map((each) => warning(CHECK, describeFault(each), 'change the file as the message says')),
   ];
   const furtherCount = lines.length - MAX_LINES;

@@ -10,7 +10,7 @@ import { type Finding, fault, ok, warning } from './finding.ts';
 const MIB = 1_048_576;
 /** Memory of a process besides caches and bodies; see docs/architecture/memory.md. */
 const BASE_MIB = 150;
-/** Additional memory of a process that reads a large trust list; see docs/verifying.md. */
+/** Additional memory of a process that reads a large trust list; see docs/reference/issuer-trust.md. */
 const TRUST_LIST_MIB = 128;
 const MIN_DISK_MIB = 200;
 const LOW_DISK_MIB = 2_048;
@@ -62,7 +62,7 @@ export function checkMachine(settings: Settings, machine = thisMachine()): reado
 function checkNode({ nodeVersion }: Machine): Finding {
   const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
   if (major < 24 || (major === 24 && minor < 7))
-    return fault('node', `this is Node ${nodeVersion}`, 'install Node 24.7 or newer, see docs/installing.md');
+    return fault('node', `this is Node ${nodeVersion}`, 'install Node 24.7 or newer, see docs/guides/without-docker.md');
   return major === 24
     ? ok('node', `Node ${nodeVersion}`)
     : warning('node', `Node ${nodeVersion} is not the version that this release was tested with`, 'use Node 24');
@@ -113,7 +113,7 @@ function checkWitness(folder: string, settings: Settings, machine: Machine): Fin
     return warning(
       'disk',
       `${folder} cannot be written (DATA_FOLDER), so the next start has no record of the database position`,
-      'give the account of the service write access to the folder, on a persistent disk; see docs/backup-and-restore.md',
+      'give the account of the service write access to the folder, on a persistent disk; see docs/guides/backup-and-restore.md',
     );
   return volatileFolder(folder, settings, machine) ?? ok('disk', 'the data are stored elsewhere');
 }
@@ -125,7 +125,7 @@ function volatileFolder(folder: string, { NODE_ENV }: Settings, machine: Machine
   return warning(
     'disk',
     `${folder} is on ${fileSystem}, so its files are lost with the container or the machine, and the next start may be rejected`,
-    'mount a persistent volume there; see docs/backup-and-restore.md',
+    'mount a persistent volume there; see docs/guides/backup-and-restore.md',
   );
 }
 
@@ -145,7 +145,7 @@ function existingFolder(folder: string): string {
 /** @param paths files, or folders whose newest file counts. */
 export function checkBackups(paths: readonly string[], now = new Date()): readonly Finding[] {
   return paths.map((path) => {
-    const advice = 'check that the backup job runs, and test a restore: docs/backup-and-restore.md';
+    const advice = 'check that the backup job runs, and test a restore: docs/guides/backup-and-restore.md';
     const newest = newestFile(path);
     if (newest === undefined) return fault('backup', `there is none at ${path}`, advice);
     const hours = Math.floor((now.getTime() - newest.at.getTime()) / 3_600_000);

@@ -29,7 +29,7 @@ export function checkSettings(environment: Environment): ReadSettings {
   try {
     const settings = readSettings(completed);
     const findings = misspeltSettings(environment).map((line) =>
-      warning(CHECK, line, 'correct the name by docs/settings.md, or remove the variable from the environment'),
+      warning(CHECK, line, 'correct the name by docs/reference/settings.md, or remove the variable from the environment'),
     );
     if (!isStarted) findings.push(notStartedFinding(settings));
     if (!Object.keys(environment).some((name) => isSetting(name) && environment[name] !== ''))
@@ -56,14 +56,14 @@ function noServiceFinding({ DATA_FOLDER }: Settings, isStarted: boolean): Findin
     : warning(
         CHECK,
         'none is set in this environment, so it is not that of a service: the report is about defaults',
-        'run it with the settings of the service, see "What the commands need" in docs/operating.md',
+        'run it with the settings of the service, see "Operator shell" in docs/reference/operations.md',
       );
 }
 
 function adviceOn(line: string): string {
   return /\bKMS_CONFIG\b|kms\.json\b|vault:/.test(line)
-    ? 'correct it in KMS_CONFIG or kms.json, as docs/key-stores.md describes'
-    : 'correct it in the environment of the service; docs/settings.md describes every setting';
+    ? 'correct it in KMS_CONFIG or kms.json, as docs/reference/key-stores.md describes'
+    : 'correct it in the environment of the service; docs/reference/settings.md describes every setting';
 }
 
 function notStartedFinding({ DATA_FOLDER }: Settings): Finding {

@@ -62,7 +62,7 @@ async function clientFindings(store: OrmStore): Promise<Finding[]> {
       fault(
         'clients',
         `the client "${id}" was changed in the database without the service, so it cannot log in`,
-        'find out who writes to the database, delete the row and create the client again (docs/security.md)',
+        'find out who writes to the database, delete the row and create the client again (docs/reference/security.md)',
       ),
     );
   const furtherCount = forged.length - findings.length;
@@ -109,7 +109,8 @@ export function endingFindings(chain: KeyChain, now: Date): Finding[] {
   return ends.flatMap(({ subject, end, renews }) => {
     const days = daysUntil(end, now);
     const name = `the ${subject} of the key chain "${id}" of ${tenantId}`;
-    const advice = root === undefined ? 'upload a new certificate (docs/keys.md)' : `POST /key-chain/${id}/rotate (docs/keys.md)`;
+    const advice =
+      root === undefined ? 'upload a new certificate (docs/reference/keys.md)' : `POST /key-chain/${id}/rotate (docs/reference/keys.md)`;
     if (end <= now) return [fault('keys', `${name} has ended`, advice)];
     return days < ENDING_DAYS && !renews ? [warning('keys', `${name} expires in ${days} days`, advice)] : [];
   });

@@ -180,7 +180,7 @@ async function openDatabase(settings: Settings, closers: Closers, { cipher, log 
 function refuseOnCluster({ isCluster }: OrmStore, { AMQP_URL }: Settings): void {
   if (!isCluster || AMQP_URL === undefined) return;
   throw new SettingsError([
-    'AMQP_URL: the events of a database that is distributed over several machines (Citus) have no order; remove this setting, see docs/scale.md',
+    'AMQP_URL: the events of a database that is distributed over several machines (Citus) have no order; remove this setting, see docs/reference/scale.md',
   ]);
 }
 

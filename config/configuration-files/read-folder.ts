@@ -105,7 +105,7 @@ class FolderReader {
       const documentPlace = locationOf(path);
       if (entry.isDirectory() && isFolder(path)) this.#readTenant(tenant, path);
       else if (entry.isFile() && documentPlace !== undefined) this.#readFile(tenant, file, documentPlace, entry.size);
-      else if (below !== '' || !IGNORED.has(name)) this.#fault(file, 'is not expected here; see docs/configuration-files.md');
+      else if (below !== '' || !IGNORED.has(name)) this.#fault(file, 'is not expected here; see docs/reference/configuration-files.md');
     }
   }
 

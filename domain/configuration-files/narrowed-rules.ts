@@ -22,7 +22,7 @@ export type NarrowedRule = {
 const FIRST_RELEASE = '0.1.0';
 const SCHEME = /^data\.LoTE\.ListAndSchemeInformation\b/;
 
-/** `docs/upgrading.md` has a row for each rule; a test starts a service with an example of each. */
+/** `docs/reference/compatibility.md` has a row for each rule; a test starts a service with an example of each. */
 export const NARROWED_RULES: readonly NarrowedRule[] = [
   {
     path: /\.headerName$/,

@@ -154,7 +154,7 @@ export const CredentialConfigurationBody = object({
     .describe(
       'Credentials follow their wallet: they expire before the time until which its provider maintains the status of the wallet and of its ' +
         'keys, and with statusManagement they are revoked when it revokes one of them. Default: true if ' +
-        'attestations of wallets or keys are required; see docs/wallet-attestations.md',
+        'attestations of wallets or keys are required; see docs/reference/wallet-attestations.md',
     ),
   maxIssuances: z
     .number()

@@ -110,7 +110,7 @@ const Seconds = z.number().int();
 const Use = z.enum(['off', 'optional', 'required']);
 export const IssuanceConfigurationBody = object({
   display: z.array(DisplayInfo).max(50).describe('Display of the issuer in wallets, by language; an empty list omits it'),
-  pages: PageSettings.nullish().describe('Further design of end-user pages; see docs/pages-for-users.md'),
+  pages: PageSettings.nullish().describe('Further design of end-user pages; see docs/reference/pages-for-users.md'),
   signingKeyId: Reference.nullish().describe(
     'Key chain with the usage `signing` for access tokens of wallets. Default: the oldest one with this usage. Credentials ' +
       'are signed by `keyChainId` of their configuration',

@@ -57,7 +57,7 @@ export function findOlderRuleProblems(schema: z.ZodType, storedDocument: object)
   const parsed = safeParseInput(schema, Object.fromEntries(currentEntries));
   if (!('errors' in parsed)) return [];
   return parsed.errors.map(({ path, message }) => ({
-    rule: 'docs/upgrading.md, Stricter rules',
+    rule: 'docs/reference/compatibility.md, Stricter rules',
     member: path,
     concerns: 'the next write of this property',
     message: `an earlier release accepted it, and it is rejected when it is written again: ${message}`,

@@ -17,7 +17,7 @@ const WALLET_ERRORS = [
 /** Replaces unspecified errors of wallets. */
 const OTHER_WALLET_ERROR = 'wallet_error';
 
-/** Reasons for the failure of a session: the closed list that the API document publishes and `docs/troubleshooting.md` explains. */
+/** Reasons for the failure of a session: the closed list that the API document publishes and `error-reference.ts` explains. */
 export const SESSION_FAILURE_CODES = [
   // issuance
   'code_replayed',

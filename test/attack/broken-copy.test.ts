@@ -64,7 +64,7 @@ describe('attack tool on services with planted faults', () => {
     expect(found.length / FAULTS.length).to.be.at.least(0.9);
     expect(new Set(found.map(({ family }) => family)).size).to.equal(found.length);
     expect(FAULTS.length).to.be.at.least(20);
-    const page = readFileSync(new URL('../../docs/attack-tool.md', import.meta.url), 'utf8');
+    const page = readFileSync(new URL('../../docs/reference/attack-tool.md', import.meta.url), 'utf8');
     expect(page).to.include(`plants ${FAULTS.length} faults`);
     expect(page).to.include(`finds ${found.length} of them`);
   });

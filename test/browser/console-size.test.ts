@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { openBrowser } from './support/browser.ts';
 import { ConsoleService } from './support/console-service.ts';
 
-/** docs/console.md says so. */
+/** docs/reference/console.md says so. */
 const FIRST_BYTES = 42_000;
 const PHONE_BYTES = 260_000;
 /** On a machine that does other things, too. */

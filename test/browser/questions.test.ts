@@ -208,7 +208,7 @@ describe('trial of a presentation configuration in the console', function () {
     await dry.getByText('It would not answer “card”:').waitFor();
     const stranger = await certify({ name: 'Stranger' });
     await attempt(makeSdJwt(base({ issuer: { key: stranger, chain: [stranger.certificate] } })));
-    await dry.getByText('no anchor vouches for the certificate').waitFor();
+    await dry.getByText('The issuer is not trusted').waitFor();
     await dry.getByText('Add the authority of the issuer to the trust anchors').waitFor();
     await attempt(makeSdJwt(base({ hidden: {} })));
     await dry.getByText('Missing: name.').waitFor();

@@ -128,17 +128,17 @@ describe('session page', function () {
     const name = /CN=(.*)/.exec(subject)?.[1] ?? '';
     const days = Math.floor((Date.parse(validTo) - Date.now()) / 86_400_000);
     await page.getByText(new RegExp(`Signed by .*${name}.*; ${days} days left`)).waitFor();
-    await page.getByText('Refused: the issuer took it back, or holds it back.').waitFor();
+    await page.getByText('Refused: The issuer revoked the credential.').waitFor();
     await page.getByText('Token Status List section 8.3').waitFor();
-    await page.getByText('Nothing here: the holder asks the issuer why.').waitFor();
+    await page.getByText('The holder must ask the issuer.').waitFor();
     expect(await page.locator('.checks details[open]').count(), 'the first fault alone').to.equal(1);
     await page
       .locator('summary', { hasText: /response/ })
       .last()
       .click();
     await page.getByText(/Nothing for itself: it follows from “card: /).waitFor();
-    await page.getByText('No good presentation came for “card”, which the question requires.').waitFor();
-    expect(await page.content()).not.to.include('update the wallet');
+    await page.getByText('No valid presentation for the required query “card”.').waitFor();
+    expect(await page.content()).not.to.match(/update the wallet/i);
     await page.getByRole('button', { name: 'Run again' }).click();
     await page.locator('dialog[open]').getByRole('button', { name: 'Run again' }).click();
     await status(page, 'active');

@@ -131,7 +131,7 @@ describe('attack tool on this service', () => {
 
 describe('attack tool page', () => {
   it('lists every family with the number of its cases', () => {
-    const page = readFileSync(new URL('../../docs/attack-tool.md', import.meta.url), 'utf8');
+    const page = readFileSync(new URL('../../docs/reference/attack-tool.md', import.meta.url), 'utf8');
     const families = [...issuerFamilies, ...verifierFamilies];
     for (const { id, title, cases } of families) expect(page).to.include(`| \`${id}\` | ${title} | ${cases.length} |`);
     const all = families.flatMap(({ cases }) => cases as readonly { section: string; why: string }[]);

@@ -18,7 +18,7 @@ import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 const RUNS = /^npx node --env-file=(\w+\.env) (\w+\.mjs)$/;
 
 describe('the page about the first hour', () => {
-  const PAGE = 'first-hour.md';
+  const PAGE = 'guides/first-hour.md';
   const text = readFileSync(new URL(`../../docs/${PAGE}`, import.meta.url), 'utf8');
   const frames = framesOf(text);
 
@@ -52,7 +52,7 @@ describe('the page about the first hour', () => {
     return started.output();
   };
 
-  it('can be followed up to a question that is answered', async () => {
+  it('runs every command, up to a verified presentation', async () => {
     const outputs: string[] = [];
     for (const frame of frames) {
       if (frame.language === 'js') terminal.write(frame.name, frame.text);
@@ -76,7 +76,7 @@ describe('the page about the first hour', () => {
     expect(outputs[1]).to.match(/\ncompleted\n\{ course: 'Logic' \}\n$/);
   });
 
-  it('shows the phone what is there', async () => {
+  it('names addresses for the phone that answer', async () => {
     for (const [, path = ''] of text.matchAll(/`<PUBLIC_URL>(\/[^`]+)`/g)) {
       const answer = await fetch(address + path);
       expect(answer.status, path).to.equal(200);
@@ -89,8 +89,8 @@ describe('the page about the first hour', () => {
 
 const TRANSACTION = '<transactionId>';
 
-describe('the walk through issuing', () => {
-  const PAGE = readPage('issuing.md');
+describe('the page about issuing', () => {
+  const PAGE = readPage('reference/issuing.md');
 
   let service: TestService;
   let tenant: { id: string; token: string };
@@ -101,7 +101,7 @@ describe('the walk through issuing', () => {
     port = await freePort(createServer);
     service = await startTestService();
     tenant = await createTenant(service, 'acme');
-    // The backend as it stands in the document, on another port.
+    // The backend of the page, on another port.
     backend = await startScript(blocksOf(PAGE, 'js')[0] ?? '', port);
   });
   after(async () => {
@@ -111,14 +111,14 @@ describe('the walk through issuing', () => {
 
   const call = (method: string, path: string, json?: unknown) =>
     service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
-  /** A body of the document, with the addresses and a certificate of this service. */
+  /** A body of the page with the addresses and a certificate of this service. */
   const bodyOf = (text: string, certificate: string) =>
     JSON.parse(
       withCertificate(text, certificate)
         .replaceAll('https://issuer.example', service.address)
         .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`),
     );
-  /** The wallet that comes for an offer and is told to wait. */
+  /** A wallet redeems an offer and gets a deferred response. */
   async function defer({ uri, session }: { uri: string; session: string }) {
     const wallet = new RawWallet(service, tenant.id);
     const token = await wallet.accessToken(uri);
@@ -134,7 +134,7 @@ describe('the walk through issuing', () => {
     return { transactionId, fetch };
   }
 
-  it('can be walked: every request is taken, in its order', async () => {
+  it('contains requests that the service accepts in this order', async () => {
     expect(PAGE.requests).to.have.length.greaterThan(10);
     const certificate = (await call('GET', '/key-chain/signing')).body.rootCertificate;
     let last = { uri: '', session: '' };
@@ -149,7 +149,7 @@ describe('the walk through issuing', () => {
     }
   });
 
-  it('names fields that are described', async () => {
+  it('uses only properties of the OpenAPI document', async () => {
     const { components } = (await service.call('GET', '/openapi.json')).body;
     const inputs: Record<string, string> = {
       '/issuer/credentials': 'CredentialConfigurationInput',
@@ -164,7 +164,7 @@ describe('the walk through issuing', () => {
     }
   });
 
-  it('serves the type that it says is hosted', async () => {
+  it('describes the hosted type that the service serves', async () => {
     const type = await service.call('GET', '/acme/vct/library');
     expect(type.body).to.include({ vct: `${service.address}/acme/vct/library`, name: 'Library card of Acme University' });
   });
@@ -177,8 +177,8 @@ describe('the page about pages for users', () => {
   });
   after(() => service.close());
 
-  it('shows requests that are taken, and a page comes of them', async () => {
-    const page = readPage('pages-for-users.md', 2);
+  it('contains requests that the service accepts, which create an offer page', async () => {
+    const page = readPage('reference/pages-for-users.md', 2);
     expectNamed(page, Object.keys(PageSettings.shape));
     const { token } = await createTenant(service, 'acme');
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Student card', locale: 'en' }] };
@@ -200,7 +200,7 @@ describe('the page about pages for users', () => {
 const PASSWORD = 'the password of the account';
 
 describe('the page about profiles', () => {
-  const PAGE = readPage('profiles.md');
+  const PAGE = readPage('reference/profiles.md');
 
   let service: TestService;
   let authorities: Authorities;
@@ -214,7 +214,7 @@ describe('the page about profiles', () => {
     await authorities.close();
   });
 
-  /** What the page says, with the addresses and the certificate of this machine. */
+  /** The JSON of the page with the addresses and the certificate of this machine. */
   const here = (text: string) => {
     const { registrar, provider } = authorities;
     const list = provider.configuration()['walletProviderTrustLists'] as readonly string[];
@@ -226,7 +226,7 @@ describe('the page about profiles', () => {
     );
   };
 
-  it('leads to a tenant under eu that offers and asks', async () => {
+  it('sets up a tenant under eu that can issue and verify', async () => {
     authorities.registrar.password = PASSWORD;
     let token = await service.rootToken();
     for (const { method, path, text } of PAGE.requests) {
@@ -249,7 +249,7 @@ describe('the page about profiles', () => {
 });
 
 describe('the page about registrars', () => {
-  const PAGE = readPage('registrar.md');
+  const PAGE = readPage('reference/registrar.md');
 
   let world: RegistrarWorld;
 
@@ -258,7 +258,7 @@ describe('the page about registrars', () => {
   });
   after(() => world.close());
 
-  it('shows requests that are taken, in their order', async () => {
+  it('contains requests that the service accepts in this order', async () => {
     const { registrar } = world;
     registrar.password = 'the password of the account';
     for (const { method, path, text } of PAGE.requests) {
@@ -270,7 +270,7 @@ describe('the page about registrars', () => {
     expect(payload['verifier_info']).to.have.length(1);
   });
 
-  it('names every member of the login', async () => {
+  it('names every property of the registrar account', async () => {
     const { components } = (await world.service.call('GET', '/openapi.json')).body;
     const { properties } = components.schemas.RegistrarConfigurationInput;
     const members = Object.keys(properties).filter((name) => properties[name].readOnly !== true);
@@ -280,7 +280,7 @@ describe('the page about registrars', () => {
 });
 
 describe('the page about certification', () => {
-  const PAGE = readFileSync(new URL('../../docs/certification.md', import.meta.url), 'utf8');
+  const PAGE = readFileSync(new URL('../../docs/guides/certification.md', import.meta.url), 'utf8');
   const REQUESTS = [...PAGE.matchAll(/^`(POST) (\/\S+)`\n```json\n([\s\S]*?)\n```$/gm)].map(([, method = '', path = '', text = '']) => ({
     method,
     path,

@@ -17,7 +17,7 @@ import { describeWithOpenBao, makeTls, type OpenBao, startOpenBao, until } from 
 import { hasSoftHsm, PIN, SoftHsm } from '../support/softhsm.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 
-const PAGE = readFileSync(new URL('../../docs/key-stores.md', import.meta.url), 'utf8');
+const PAGE = readFileSync(new URL('../../docs/reference/key-stores.md', import.meta.url), 'utf8');
 const FRAMES = framesOf(PAGE);
 const TENANT_ROLES = ['clients:manage', 'issuance:manage', 'presentation:manage'];
 const LEFT_BEHIND = 'acme.left-behind-0123456789.es256';
@@ -71,8 +71,8 @@ function hasPrograms(): boolean {
     }
   });
   if (missing.length === 0) return true;
-  if (process.env['CI'] === 'true') throw new Error(`install what docs/key-stores.md uses: ${missing.join(' ')}`);
-  console.log(`    skipped: the commands of docs/key-stores.md (needs ${missing.join(' ')})`);
+  if (process.env['CI'] === 'true') throw new Error(`install what docs/reference/key-stores.md uses: ${missing.join(' ')}`);
+  console.log(`    skipped: the commands of docs/reference/key-stores.md (needs ${missing.join(' ')})`);
   return false;
 }
 

@@ -15,15 +15,28 @@ import { until } from '../support/standby.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 import { CONFIDENTIAL, startUpstreamProvider, type UpstreamProvider } from '../support/upstream-provider.ts';
 
-const PAGE = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
-const INSTALLING = readFileSync(new URL('../../docs/installing.md', import.meta.url), 'utf8');
-const FRAMES = framesOf(PAGE).filter(({ language }) => language === 'sh');
-/** What needs servers of its own: run by the last suite of this file, or the page says why not. */
-const ELSEWHERE = ['The client of the identity provider', 'The password of RabbitMQ', 'The login at Vault', 'The PIN of an HSM'];
+const PAGES = [
+  'reference/operations.md',
+  'guides/without-docker.md',
+  'guides/several-machines.md',
+  'guides/monitoring.md',
+  'guides/backup-and-restore.md',
+  'guides/upgrade.md',
+  'guides/rotate-secrets.md',
+  'guides/incidents.md',
+];
+const FRAMES = PAGES.flatMap((page) => framesOf(readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8'))).filter(
+  ({ language }) => language === 'sh',
+);
+/** Sections that need other servers: the last suite of this file or docs-backup.test.ts runs them, or docs-commands.test.ts looks up their names. */
+const ELSEWHERE = [
+  ...['Identity provider client', 'RabbitMQ password', 'Vault login', 'HSM PIN'],
+  ...['1. Install the package', 'From 0.2.0 or earlier on Kubernetes', 'The start refuses, and nothing is missing'],
+];
 const ADMINISTRATOR = `export TOKEN="$(token acme-admin "$ADMIN_SECRET")"`;
 const ROLES = '"clients:manage","issuance:manage","issuance:offer","presentation:manage","registrar:manage"';
 
-describe('the commands of the page for operators', () => {
+describe('the commands of the guides for operators', () => {
   const PROGRAMS = ['curl', 'jq', 'openssl', 'psql', 'pg_dump'];
 
   let machine: OperatedMachine;
@@ -33,7 +46,7 @@ describe('the commands of the page for operators', () => {
 
   before(async function () {
     const found = await findServer();
-    if (found === undefined || !hasNginx() || !hasPrograms('docs/operating.md', PROGRAMS)) return this.skip();
+    if (found === undefined || !hasNginx() || !hasPrograms('the guides for operators', PROGRAMS)) return this.skip();
     if (!(await canDump(found))) return this.skip();
     server = found;
     machine = await OperatedMachine.make(server);
@@ -54,11 +67,11 @@ describe('the commands of the page for operators', () => {
     expect(found, section).to.not.deep.equal([]);
     return found;
   };
-  /** Types what a chapter shows. @returns what each of its frames wrote. */
-  const follow = async (section: string, given = ''): Promise<readonly string[]> => {
+  /** Types the commands of a section. @returns the output of each block. */
+  const follow = async (section: string, preparation = ''): Promise<readonly string[]> => {
     const written: string[] = [];
     for (const frame of framesIn(section)) {
-      written.push(await type(`${given}\n${frame.text}`));
+      written.push(await type(`${preparation}\n${frame.text}`));
       done.add(frame);
     }
     return written;
@@ -66,28 +79,23 @@ describe('the commands of the page for operators', () => {
   const status = (token: string, path = '/tenant') =>
     type(`curl -sS -o /dev/null -w '%{http_code}' "$BASE${path}" -H "Authorization: Bearer ${token}"`);
 
-  it('begin with what the others need', async () => {
-    // Its secrets are filled in before it starts, which is done below.
-    const unit = framesOf(INSTALLING).find(({ section, language }) => section === 'systemd' && language === 'sh');
-    await type(unit?.text.replace(/^systemctl .*$/m, '') ?? 'false');
-    expect(existsSync(join(machine.folder, 'system/vidimus.service'))).to.equal(true);
-    const [script, functions, operator] = framesIn('What the commands need');
+  it('create the operator shell', async () => {
+    const [script, functions, operator] = framesIn('Operator shell');
     if (script === undefined || functions === undefined || operator === undefined) throw new Error('three');
     await type(script.text);
     machine.functions = functions.text;
     for (const frame of [script, functions, operator]) done.add(frame);
   });
 
-  it('lead to a service in production that the doctor has nothing against', async () => {
-    const [made, started] = framesIn('The first start in production');
-    if (made === undefined || started === undefined) throw new Error('two');
-    await type(made.text);
+  it('lead to a service in production without faults', async () => {
+    await follow('2. Create database, settings and secrets');
     // The registrar of this test is on this machine.
     appendFileSync(join(machine.folder, 'etc/settings.env'), 'OUTBOUND_ALLOW=127.0.0.1/32\n');
-    const said = await type(started.text);
-    expect(said).to.include('0 faults');
-    for (const frame of [made, started]) done.add(frame);
-    const [, , operator] = framesIn('What the commands need');
+    await follow('3. Install the systemd unit');
+    expect(existsSync(join(machine.folder, 'system/vidimus.service'))).to.equal(true);
+    const [doctor] = await follow('5. Start');
+    expect(doctor?.split('\n').at(-1)).to.include('0 faults');
+    const [, , operator] = framesIn('Operator shell');
     await type(operator?.text ?? '');
     await type(`export ADMIN_SECRET="$(call POST /tenant '{"id":"acme","name":"Acme","roles":[${ROLES}]}' | jq -r '.clients[0].secret')"`);
     await type(`${ADMINISTRATOR}
@@ -97,32 +105,32 @@ call POST /issuer/offer '{"response_type":"uri","flow":"pre_authorized_code","cr
 call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
   });
 
-  it('show what grows, and make a backup that the doctor takes', async () => {
-    expect((await follow('Sizes, and what grows')).join())
+  it('print the size of tables, and make a backup that the doctor accepts', async () => {
+    expect((await follow('Sizes')).join())
       .to.match(/sessions/)
       .and.to.match(/ kB/);
-    const [said] = await follow('Backups');
+    const [said] = await follow('Make backups');
     expect(said).to.match(/backup/);
     expect(existsSync(join(machine.folder, 'backups/vidimus.dump'))).to.equal(true);
   });
 
-  it('look at a release after an upgrade, restart a process, and ask it how it is', async () => {
-    const [looked] = await follow('Upgrade, and going back');
+  it('check a release after an upgrade, restart a process, and read its probes', async () => {
+    const [looked] = await follow('3. Check');
     expect(looked)
       .to.include('0 faults')
       .and.to.match(/^_service=\d+:/m);
-    await follow('Draining and rolling restarts');
+    await follow('3. Restart one after the other');
     const [probes] = await follow('Probes');
     expect(probes?.match(/^200$/gm)).to.have.length(2);
     expect(probes).to.match(/"history": \{\s+"status": "up"/);
   });
 
-  it('exchange the master secret, as the table says: access tokens end, everything opens', async () => {
+  it('rotate the master secret: access tokens end, everything opens', async () => {
     const former = machine.setting('MASTER_SECRET');
     await type(ADMINISTRATOR);
     const token = await type('echo "$TOKEN"');
     expect(await status(token, '/client')).to.equal('200');
-    const [first, dropped] = await follow('The master secret');
+    const [first, dropped] = await follow('Master secret');
     expect(first).to.include('All data is sealed under the first secret');
     expect(dropped).to.match(/^acme=\d+:/m);
     expect(machine.setting('MASTER_SECRET'))
@@ -132,38 +140,39 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     await type(`${ADMINISTRATOR}\ncall GET /key-chain`);
   });
 
-  it('exchange the secret of the operator', async () => {
+  it('rotate the secret of the operator', async () => {
     const former = machine.setting('AUTH_CLIENT_SECRET');
     const token = await type(`token operator '${former}'`);
     expect(await status(token)).to.equal('200');
-    const [, said] = await follow("The operator's secret");
+    const [, said] = await follow('Operator secret');
     expect(said).to.match(/"created","tenant","acme"/);
     expect(await status(token), 'a token of before').to.equal('401');
     const refused = await machine.type(`token operator '${former}'`);
     expect(refused.stdout, 'the former secret').to.not.match(/^eyJ/);
   });
 
-  it('exchange secrets of clients, of webhooks, of metrics, of the database', async () => {
-    expect(await follow('Secrets of clients', ADMINISTRATOR)).to.satisfy(([text]: string[]) => text && text.length > 20);
-    expect(await follow('Secrets of webhooks', ADMINISTRATOR)).to.satisfy(([text]: string[]) => /^whsec_/.test(text ?? ''));
+  it('rotate secrets of clients, of webhooks, of metrics, of the database', async () => {
+    expect(await follow('Client secrets', ADMINISTRATOR)).to.satisfy(([text]: string[]) => text && text.length > 20);
+    expect(await follow('Webhook secrets', ADMINISTRATOR)).to.satisfy(([text]: string[]) => /^whsec_/.test(text ?? ''));
     const metrics = machine.setting('METRICS_TOKEN');
-    expect((await follow('The token of metrics')).join()).to.match(/^vidimus_info\{version=/);
+    await follow('Metrics token');
+    expect((await follow('1. Enable metrics')).join()).to.match(/^vidimus_info\{version=/);
     expect(await status(metrics ?? '', '/metrics')).to.equal('401');
     const stored = () => rawSql(server, (run) => run(`select rolpassword from pg_authid where rolname = '${machine.name}'`));
     const [url, password] = [machine.setting('DATABASE_URL'), JSON.stringify(await stored())];
-    await follow('The password of the database');
+    await follow('Database password');
     expect(machine.setting('DATABASE_URL')).to.not.equal(url);
     expect(JSON.stringify(await stored())).to.not.equal(password);
   });
 
-  it('exchange the certificate of TLS, keys, and the login at a registrar', async () => {
-    await follow('The certificate of TLS');
-    expect((await follow('Keys of tenants', ADMINISTRATOR)).join()).to.match(/"id":"signing","previousKeyExpiry":"\d{4}-/);
+  it('reload the certificate of TLS, rotate keys, and change the login at a registrar', async () => {
+    await follow('TLS certificate');
+    expect((await follow('Tenant keys', ADMINISTRATOR)).join()).to.match(/"id":"signing","previousKeyExpiry":"\d{4}-/);
     registrar.password = 'another password of the account';
     machine.set('NEW_PASSWORD', registrar.password);
-    expect(await follow('The login at a registrar', ADMINISTRATOR)).to.deep.equal(['true']);
+    expect(await follow('Registrar login', ADMINISTRATOR)).to.deep.equal(['true']);
     registrar.password = 'what nobody has told us';
-    const [frame] = framesIn('The login at a registrar');
+    const [frame] = framesIn('Registrar login');
     const refused = await machine.type(`${ADMINISTRATOR}\n${frame?.text}`);
     expect(refused.stdout, 'a wrong one').to.equal('null\n');
   });
@@ -173,14 +182,14 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     expect(clocks.split('\n')).to.have.length(2);
     const [line = ''] = await follow('Logs');
     expect(JSON.parse(line)).to.include({ msg: 'request', route: '/session', status: 401 });
-    const [count, suspended, active] = await follow('A tenant that floods', `TOKEN="$(token operator "$(secret AUTH_CLIENT_SECRET)")"`);
+    const [count, suspended, active] = await follow('Flooding tenant', `TOKEN="$(token operator "$(secret AUTH_CLIENT_SECRET)")"`);
     expect(count).to.match(/^\s*\d+ acme\tacme-admin\t\/\S+$/m);
     expect([suspended, active]).to.deep.equal(['suspended', 'active']);
   });
 
-  it('let a tenant end by itself, and take it back', async () => {
+  it('set the end of a tenant, and cancel it', async () => {
     const operator = `TOKEN="$(token operator "$(secret AUTH_CLIENT_SECRET)")"`;
-    const [end = ''] = await follow('A tenant for a while', operator);
+    const [end = ''] = await follow('Temporary tenant', operator);
     expect(new Date(end).getTime() - Date.now()).to.be.within(29.9 * 86_400_000, 30.1 * 86_400_000);
     const stays = await type(`${operator}\ncall PATCH /tenant/acme '{"endsAt":null}' | jq -r .endsAt`);
     expect(stays).to.equal('null');
@@ -190,7 +199,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     const secret = await type(`${ADMINISTRATOR}\ncall POST /client/shop/rotate-secret | jq -r .secret`);
     const token = await type(`token shop '${secret}'`);
     expect(await status(token, '/session')).to.equal('200');
-    const [fresh, found] = await follow('A client secret that leaked', ADMINISTRATOR);
+    const [fresh, found] = await follow('Leaked client secret', ADMINISTRATOR);
     expect(fresh).to.not.equal(secret);
     expect(found).to.match(/^\["[\w-]+","active"\]$/m);
     expect(await status(token, '/session')).to.equal('401');
@@ -199,18 +208,18 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
   it('take a compromised key out of use', async () => {
     const keys = () => type('curl -sS "$BASE/acme/.well-known/jwks.json" | jq -r ".keys[] | .x"');
     const before = (await keys()).split('\n');
-    expect(await follow('A signing key that is compromised', ADMINISTRATOR)).to.deep.equal(['{"id":"signing","activeCertificate":true}']);
+    expect(await follow('Stolen signing key', ADMINISTRATOR)).to.deep.equal(['{"id":"signing","activeCertificate":true}']);
     expect((await keys()).split('\n')).to.not.include.members(before);
   });
 
   it('erase the data of a person', async () => {
     const sessions = () => type(`${ADMINISTRATOR}\ncall GET '/session?q=order-17' | jq length`);
     expect(await sessions()).to.equal('1');
-    await follow('Somebody asks for erasure', ADMINISTRATOR);
+    await follow('Erasure request', ADMINISTRATOR);
     expect(await sessions()).to.equal('0');
   });
 
-  it('keep anchors of the audit log elsewhere, by the line for cron, and hold the log against them', async () => {
+  it('copy anchors of the audit log by the line for cron, and compare the log with them', async () => {
     const [line, held] = framesIn('Anchors of the audit log');
     if (line === undefined || held === undefined) throw new Error('two');
     await type(line.text);
@@ -229,10 +238,9 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
   });
 });
 
-const commandsOf = (section: string) =>
-  framesOf(PAGE).flatMap((frame) => (frame.language === 'sh' && frame.section === section ? [frame.text] : []));
+const commandsOf = (section: string) => FRAMES.flatMap((frame) => (frame.section === section ? [frame.text] : []));
 
-describe('the commands of the page for operators that exchange secrets of others', () => {
+describe('the commands that rotate secrets of other servers', () => {
   const PROGRAMS = ['curl', 'jq', 'openssl', 'psql'];
 
   let machine: OperatedMachine;
@@ -242,10 +250,10 @@ describe('the commands of the page for operators that exchange secrets of others
 
   before(async function () {
     const server = await findServer();
-    if (server === undefined || !hasNginx() || !hasPrograms('docs/operating.md', PROGRAMS)) return this.skip();
+    if (server === undefined || !hasNginx() || !hasPrograms('the guides for operators', PROGRAMS)) return this.skip();
     machine = await OperatedMachine.make(server);
-    const [script, functions] = commandsOf('What the commands need');
-    const [made] = commandsOf('The first start in production');
+    const [script, functions] = commandsOf('Operator shell');
+    const [made] = commandsOf('2. Create database, settings and secrets');
     await type(script);
     await type(made);
     machine.functions = functions ?? '';
@@ -286,7 +294,7 @@ describe('the commands of the page for operators that exchange secrets of others
     configure(`AMQP_URL=amqp://vidimus:the-former-password@${host}`);
     await type('systemctl start vidimus');
     await until(async () => (await partOf('broker')) === 'up');
-    await follow('The password of RabbitMQ');
+    await follow('RabbitMQ password');
     await until(async () => (await partOf('broker')) === 'up');
     expect(machine.setting('AMQP_URL')).to.match(/^amqp:\/\/vidimus:[0-9a-f]{48}@/);
     const refused = await broker.control('authenticate_user', 'vidimus', 'the-former-password').catch(() => 'refused');
@@ -315,7 +323,7 @@ describe('the commands of the page for operators that exchange secrets of others
     writeFileSync(join(machine.folder, 'data/kms.json'), JSON.stringify({ providers }));
     await type('systemctl restart vidimus');
     expect(await partOf('key-providers')).to.equal('up');
-    expect(await follow('The login at Vault')).to.match(/^true$/m);
+    expect(await follow('Vault login')).to.match(/^true$/m);
     expect(machine.setting('VAULT_SECRET_ID')).to.not.equal(data.secret_id);
     const login = { role_id: 'vidimus', secret_id: data.secret_id };
     expect((await vault.call('POST', 'auth/approle/login', login)).status, 'the former').to.equal(400);
@@ -333,7 +341,7 @@ describe('the commands of the page for operators that exchange secrets of others
     await type('systemctl restart vidimus');
     expect(await partOf('identity-provider')).to.equal('down');
     machine.set('NEW_SECRET', CONFIDENTIAL.clientSecret);
-    expect(await follow('The client of the identity provider')).to.equal('true');
+    expect(await follow('Identity provider client')).to.equal('true');
   });
 });
 
@@ -345,7 +353,7 @@ describe('the table of limits', () => {
   after(() => service.close());
 
   it('is the one that the code makes', async () => {
-    const text = readFileSync(new URL('../../docs/limits.md', import.meta.url), 'utf8');
+    const text = readFileSync(new URL('../../docs/reference/limits.md', import.meta.url), 'utf8');
     const [, table] = text.split(/<!-- \/?limits -->/);
     const document = (await service.call('GET', '/openapi.json')).body;
     const made = describeLimits(collectRoutes(service.service.container), document);

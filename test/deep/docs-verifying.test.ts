@@ -5,13 +5,12 @@ import { runInNewContext } from 'node:vm';
 import { SubjectKeyIdentifierExtension, X509Certificate } from '@peculiar/x509';
 import { expect } from 'chai';
 import { redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
-import { REFUSAL_REASONS } from '../../domain/shared/refusal.ts';
 import { MAX_UNUSED_LISTS, StatusListCreation } from '../../domain/status-lists/list-definition.ts';
 import { signatureHeaders } from '../../domain/webhooks/sign-webhook.ts';
 import { freePort } from '../demo/process.ts';
 import { Backend } from '../support/backend.ts';
 import { deviceResponse } from '../support/device.ts';
-import { blocksOf, expectNamed, type PageRequest, readPage, startScript, withCertificate } from '../support/docs-pages.ts';
+import { blocksOf, type DocsPage, expectNamed, type PageRequest, readPage, startScript, withCertificate } from '../support/docs-pages.ts';
 import { withoutIssuers } from '../support/failures.ts';
 import { loteFaults } from '../support/lote-schema.ts';
 import { created, credentialBody } from '../support/populated.ts';
@@ -25,8 +24,10 @@ const STUDENT = 'urn:acme:student:1';
 const LICENCE = 'org.iso.18013.5.1.mDL';
 const SAMPLE_KEY_ID = 's9tIpPmhxdiuNkHMEWNpYim8S8Y';
 
-describe('the page about verifying', () => {
-  const PAGE = readPage('verifying.md');
+describe('the pages about verifying', () => {
+  const pages = ['presentation-requests', 'verifying', 'issuer-trust'].map((name) => readPage(`reference/${name}.md`, 1));
+  /** The requests of these pages build on each other in this order. */
+  const PAGE: DocsPage = { text: pages.map(({ text }) => text).join('\n'), requests: pages.flatMap(({ requests }) => requests) };
 
   let service: TestService;
   let tenant: { id: string; token: string };
@@ -37,7 +38,7 @@ describe('the page about verifying', () => {
   before(async () => {
     service = await startTestService();
     backend = await Backend.start();
-    // The list of the example cannot be fetched; a write then warns and succeeds.
+    // The trust list of the example cannot be fetched, so the write succeeds with a warning.
     backend.on('/attestations.jwt', (response) => response.writeHead(404).end());
     tenant = await createTenant(service, 'acme');
     authority = (await call('GET', '/key-chain/signing')).body.rootCertificate;
@@ -51,13 +52,13 @@ describe('the page about verifying', () => {
     await service.close();
   });
 
-  const ISSUING = readPage('issuing.md').requests;
+  const ISSUING = readPage('reference/issuing.md').requests;
   const isConfiguration = ({ path, text }: PageRequest) => path === '/key-chain' || /"id": "(student|mdl)"/.test(text);
   const call = (method: string, path: string, json?: unknown): Promise<Answer> =>
     service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
 
-  /** What a page says, with the addresses, the certificate and the key identifier of this service. */
-  function here(text: string) {
+  /** The JSON of a page with the addresses, the certificate and the key identifier of this service. */
+  function adapted(text: string) {
     const keyId = new X509Certificate(authority).getExtension(SubjectKeyIdentifierExtension)?.keyId ?? '';
     return JSON.parse(
       withCertificate(text, authority)
@@ -67,27 +68,27 @@ describe('the page about verifying', () => {
     );
   }
   async function send({ method, path, text }: PageRequest) {
-    const answer = await call(method, path, here(text));
+    const answer = await call(method, path, adapted(text));
     expect(answer.status, `${path} ${text}: ${answer.text}`).to.equal(method === 'POST' ? 201 : 200);
     return answer.body;
   }
   const requestWith = (mark: string) => PAGE.requests.find(({ text }) => text.includes(mark));
-  /** The first question of the page, changed as the page does with `mark`. */
+  /** Sends the first configuration of the pages, then the request that contains `mark`. */
   async function configure(mark: string) {
     for (const request of [PAGE.requests[0], requestWith(mark)]) {
-      if (request === undefined) throw new Error(`the page does not show ${mark}`);
+      if (request === undefined) throw new Error(`no request of the pages contains ${mark}`);
       await send(request);
     }
   }
-  /** Credentials with the claims that the page about issuing offers. */
+  /** Issues a credential with the claims of the page about issuing. */
   function collect(id: string): Promise<Held> {
     const offers = ISSUING.map(({ text }) => JSON.parse(text).credentialClaims ?? {});
-    const claims = offers.find((of) => id in of);
+    const claims = offers.find((offer) => id in offer);
     return issue(service, tenant, id, { credentialClaims: claims });
   }
   const sessionOf = async (id: string) => (await call('GET', `/session/${id}`)).body;
 
-  /** A wallet that answers with what it has, and confirms what it is asked to confirm. */
+  /** A wallet that presents matching credentials and confirms transaction data. */
   async function present(asked: Asked, card?: Held): Promise<Answer> {
     const held = card ?? (await collect('student'));
     const vpToken: Record<string, string[]> = {};
@@ -112,19 +113,19 @@ describe('the page about verifying', () => {
     const hashes = entries.map((entry) => createHash('sha256').update(entry).digest('base64url'));
     if (hashes.length === 0) return {};
     const { transaction_data_hashes_alg: named } = JSON.parse(Buffer.from(entries[0] ?? '', 'base64url').toString());
-    // As a European wallet does it for payments.
+    // TS12: a European wallet states the authentication of the user for payments.
     const amr = [{ knowledge: 'pin_6_or_more_digits' }, { possession: 'key_in_remote_wscd' }];
     const strong = { transaction_data_hashes_alg: 'sha-256', jti: randomUUID(), amr };
     const { response_mode } = payload;
     return { transaction_data_hashes: hashes, ...(named !== undefined && { ...strong, response_mode }) };
   }
 
-  it('shows requests that are taken, in their order, and questions that a wallet can answer', async () => {
+  it('contain requests that the service accepts in this order and that a wallet can answer', async () => {
     const answered: string[] = [];
     for (const request of PAGE.requests) {
       const body = await send(request);
       if (body.dcApi !== undefined) continue;
-      const { response_type: _, requestId, ...offer } = here(request.text);
+      const { response_type: _, requestId, ...offer } = adapted(request.text);
       const id = requestId ?? body.id;
       const asked = await ask(service, tenant.token, id, requestId === undefined ? {} : offer);
       const { status } = await present(asked);
@@ -135,7 +136,7 @@ describe('the page about verifying', () => {
     expect(new Set(answered)).to.deep.equal(new Set(['card', 'licence', 'cards']));
   });
 
-  describe('shows what the webhook gets', () => {
+  describe('show the webhook body', () => {
     const delivered = async (card?: Held) => {
       await configure('"webhook"');
       backend.forget();
@@ -149,10 +150,10 @@ describe('the page about verifying', () => {
     };
     const shown = blocksOf(PAGE, 'jsonc').map((text) => JSON.parse(text));
 
-    it('of a good answer', async () => {
+    it('of a completed session', async () => {
       expect(await delivered()).to.deep.equal(shown[0]);
     });
-    it('of one that is refused', async () => {
+    it('of a rejected presentation', async () => {
       const card = await collect('student');
       const revoked = await call('POST', '/session/revoke', { sessionId: card.session, status: 1 });
       expect(revoked.status).to.equal(201);
@@ -160,7 +161,7 @@ describe('the page about verifying', () => {
     });
   });
 
-  it('has a backend that admits the visitor of the wallet once', async () => {
+  it('contain a backend that accepts the response code once, from the browser that started', async () => {
     await configure('"redirectUri"');
     const port = await freePort(createServer);
     const [code = ''] = blocksOf(PAGE, 'js');
@@ -193,10 +194,10 @@ describe('the page about verifying', () => {
     }
   });
 
-  it('has a page that asks through the Digital Credentials API', async () => {
+  it('contain a web page that sends a request through the Digital Credentials API', async () => {
     await configure('"expectedOrigins"');
     const offer = requestWith('"dc-api"');
-    if (offer === undefined) throw new Error('the page shows no such offer');
+    if (offer === undefined) throw new Error('no offer of the pages contains "dc-api"');
     const { uri, session } = await send(offer);
     const card = await collect('student');
     const button: { onclick?: () => Promise<void> } = {};
@@ -221,30 +222,23 @@ describe('the page about verifying', () => {
     expect(seen.credentials[0].values).to.deep.include({ name: 'Ada' });
   });
 
-  it('says what each reason of a refusal means', () => {
-    const [, section = ''] = PAGE.text.split('## Why a presentation is refused');
-    const cells = [...section.matchAll(/^\| (`[^|]*) \|/gm)].map(([, cell = '']) => cell);
-    const explained = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, reason]) => reason));
-    expect(explained).to.have.members([...REFUSAL_REASONS]);
-  });
-
-  it('names every member of a configuration and of an offer', async () => {
+  it('name every property of a configuration and of an offer', async () => {
     const { components } = (await service.call('GET', '/openapi.json')).body;
     const { PresentationConfigurationInput: configuration, PresentationRequest: offer } = components.schemas;
-    const members = [configuration, offer].flatMap(({ properties }) =>
+    const properties = [configuration, offer].flatMap(({ properties }) =>
       Object.keys(properties).filter((name) => properties[name].readOnly !== true),
     );
-    expect(members).to.have.length.greaterThan(20);
+    expect(properties).to.have.length.greaterThan(20);
     const olderNames = ['accessCertId'];
     expectNamed(
       PAGE,
-      members.filter((member) => member !== 'description' && !olderNames.includes(member)),
+      properties.filter((property) => property !== 'description' && !olderNames.includes(property)),
     );
   });
 });
 
 describe('the page about trust lists', () => {
-  const PAGE = readPage('trust-lists.md');
+  const PAGE = readPage('reference/trust-lists.md');
 
   let service: TestService;
 
@@ -253,7 +247,7 @@ describe('the page about trust lists', () => {
   });
   after(() => service.close());
 
-  it('shows requests that are taken, in their order', async () => {
+  it('contains requests that the service accepts in this order', async () => {
     const { token } = await createTenant(service, 'acme');
     const certificate = pem(await certify({ name: 'University', ca: true }));
     for (const { method, path, text } of PAGE.requests) {
@@ -268,7 +262,7 @@ describe('the page about trust lists', () => {
     expect(chain.body.rootCertificate).to.match(/BEGIN CERTIFICATE/);
   });
 
-  it('names every member of the scheme that can be set', async () => {
+  it('names every writable property of the scheme information', async () => {
     const { components } = (await service.call('GET', '/openapi.json')).body;
     const members = Object.keys(components.schemas.SchemeInformation.properties);
     expect(members).to.have.length.greaterThan(10);
@@ -277,7 +271,7 @@ describe('the page about trust lists', () => {
 });
 
 describe('the page about status lists', () => {
-  const PAGE = readPage('status-lists.md');
+  const PAGE = readPage('reference/status-lists.md');
 
   let service: TestService;
 
@@ -286,7 +280,7 @@ describe('the page about status lists', () => {
   });
   after(() => service.close());
 
-  it('can be followed: every request is taken, in its order', async () => {
+  it('contains requests that the service accepts in this order', async () => {
     const { token } = await createTenant(service, 'acme');
     await created(service, token, '/issuer/credentials', credentialBody('student', 'signing'));
     let listId = '';
@@ -300,7 +294,7 @@ describe('the page about status lists', () => {
     expect((await service.call('DELETE', `/status-lists/${listId}`, { token })).status).to.equal(204);
   });
 
-  it('names the content of a list and its limit', () => {
+  it('names every property of a list and the limit of unused lists', () => {
     expectNamed(PAGE, Object.keys(StatusListCreation.shape));
     expect(PAGE.text).to.contain(`${MAX_UNUSED_LISTS} lists that nothing uses`);
   });
@@ -309,7 +303,7 @@ describe('the page about status lists', () => {
 const VERIFIER = new URL('../../docs/examples/verify-webhook.mjs', import.meta.url).href;
 
 describe('the page about webhooks', () => {
-  const PAGE = readPage('webhooks.md');
+  const PAGE = readPage('reference/webhooks.md');
 
   let service: TestService;
   let tenant: { id: string; token: string };
@@ -334,7 +328,7 @@ describe('the page about webhooks', () => {
     expect(answer.status, `${path}: ${answer.text}`).to.equal(method === 'POST' ? 201 : 200);
     return answer.body;
   };
-  /** The backend as it stands on the page, which knows these secrets. */
+  /** Starts the backend of the page with these secrets. */
   const start = async (...secrets: string[]) => {
     backend?.kill();
     port = await freePort(createServer);
@@ -354,22 +348,22 @@ describe('the page about webhooks', () => {
     return answer.status === 200;
   };
 
-  it('can be followed: its backend takes what the service signed, with either secret of a rotation', async () => {
+  it('contains a backend that accepts signed calls with either secret of a rotation', async () => {
     const { secret: first } = await send(begin);
     await start(first);
     expect(await isIssued()).to.equal(true);
     const { secret: second } = await send(rotation);
-    expect(await isIssued(), 'a backend that knows the former one').to.equal(true);
+    expect(await isIssued(), 'a backend with the previous secret').to.equal(true);
     await start(second);
-    expect(await isIssued(), 'one that knows the new one').to.equal(true);
+    expect(await isIssued(), 'a backend with the new secret').to.equal(true);
     await start(first, second);
     await send(begin);
-    expect(await isIssued(), 'one that was told neither').to.equal(false);
+    expect(await isIssued(), 'a backend with neither secret').to.equal(false);
     await send(off);
     expect(await isIssued(), 'without a signature').to.equal(false);
   });
 
-  it('answers a delivery that comes again as before, and a forged one not at all', async () => {
+  it('contains a backend that answers a repeated delivery identically and rejects a forged one', async () => {
     const key = Buffer.alloc(32, 7);
     await start(`whsec_${key.toString('base64')}`);
     const post = async (body: string, headers: Readonly<Record<string, string>>) => {
@@ -388,7 +382,7 @@ describe('the page about webhooks', () => {
     expect(await post('{}', headers)).to.deep.equal([401, '']);
   });
 
-  it('names all webhooks and all headers', async () => {
+  it('names every webhook and header', async () => {
     const { webhooks } = (await service.call('GET', '/openapi.json')).body;
     for (const name of Object.keys(webhooks)) {
       const words = name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);

@@ -17,7 +17,7 @@ import { startedProgram } from '../support/start-options.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
 
 const MASTER_SECRET = 'a master secret for the events 0123456789';
-const PAGE = readFileSync(new URL('../../docs/events.md', import.meta.url), 'utf8');
+const PAGE = readFileSync(new URL('../../docs/reference/events.md', import.meta.url), 'utf8');
 const FOLDER = fileURLToPath(new URL('../..', import.meta.url));
 const blocks = (language: string) =>
   [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)\\n\`\`\`$`, 'gm'))].map(([, text = '']) => text);

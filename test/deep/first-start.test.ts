@@ -246,7 +246,7 @@ describe('start without installed packages', () => {
     const { status, stderr } = spawnSync(process.execPath, [startedProgram(), '--port', '4000'], { encoding: 'utf8' });
     expect([status, stderr.trim()]).to.deep.equal([
       2,
-      'Vidimus accepts no arguments; it is configured by the environment variables in docs/settings.md.',
+      'Vidimus accepts no arguments; it is configured by the environment variables in docs/reference/settings.md.',
     ]);
   });
 });

@@ -168,8 +168,8 @@ describe('PostgreSQL user without the right to create tables', () => {
     ['a new database', false],
     ['a database whose tables exist', true],
   ] as const) {
-    it(`is set up by the statements of docs/poolers.md for ${which}`, async () => {
-      const page = readFileSync(join(ROOT, 'docs/poolers.md'), 'utf8');
+    it(`is set up by the statements of docs/reference/poolers.md for ${which}`, async () => {
+      const page = readFileSync(join(ROOT, 'docs/reference/poolers.md'), 'utf8');
       const blocks = [...page.matchAll(/```sql\n([\s\S]*?)```/g)].map(([, text = '']) => text);
       const own = `p${randomBytes(6).toString('hex')}`;
       const text = (blocks[single ? 1 : 0] ?? '').replaceAll('vidimus', own);

@@ -14,7 +14,7 @@ import { createTenant, startTestService, type TestService } from '../support/tes
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const WALLET = join(ROOT, 'packages/wallet/src/main.ts');
-const PAGE = readFileSync(join(ROOT, 'docs/wallet-simulator.md'), 'utf8');
+const PAGE = readFileSync(join(ROOT, 'docs/reference/wallet-simulator.md'), 'utf8');
 
 describe('npm run wallet', () => {
   let service: TestService;
@@ -170,7 +170,7 @@ describe('npm run wallet', () => {
 
   it('matches its documentation page', async () => {
     const commands = framesOf(PAGE)
-      .filter(({ language, section }) => language === 'sh' && section !== 'In a page')
+      .filter(({ language, section }) => language === 'sh' && section !== 'Browser')
       .flatMap(({ text }) => text.split('\n'))
       .filter((line) => line.includes('--yes'));
     expect(commands).to.have.length(3);

@@ -10,7 +10,7 @@ export const DONE = 'https://shop.example/done';
 /** One use for each copy, two copies at a time. */
 const REUSE = { id: 'arf_annex_ii', options: [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 1 }] };
 
-/** The tenant of the example under the profile `eu`, in the order that docs/profiles.md gives. */
+/** The tenant of the example under the profile `eu`, in the order that docs/reference/profiles.md gives. */
 export async function createEuropeanTenant(
   address: string,
   root: { readonly clientId: string; readonly secret: string },

@@ -73,7 +73,7 @@ function suite(kind: DatabaseKind) {
       return body.revoked as number;
     };
 
-    it('keeps features of later releases as docs/upgrading.md states, and neither runs nor loses the others', async () => {
+    it('keeps features of later releases as docs/reference/compatibility.md states, and neither runs nor loses the others', async () => {
       const first = await releases.start('present', port);
       ({ token } = await createTenant(calls, 'acme'));
       for (const id of ['kept', 'written']) await created(calls, token, '/issuer/credentials', credential(id));

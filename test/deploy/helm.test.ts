@@ -94,8 +94,8 @@ describe('Helm chart', function () {
     }
   });
 
-  it('accepts the values of docs/installing.md', () => {
-    const page = readFileSync(new URL('../../docs/installing.md', import.meta.url), 'utf8');
+  it('accepts the values of docs/guides/kubernetes.md', () => {
+    const page = readFileSync(new URL('../../docs/guides/kubernetes.md', import.meta.url), 'utf8');
     const commands = [...page.replaceAll(/ \\\n */g, ' ').matchAll(/^helm (?:install|upgrade) (vidimus .*)$/gm)];
     expect(commands).to.have.length(2);
     const [installed = '', upgraded = ''] = commands.map(([, words = '']) =>

@@ -15,7 +15,7 @@ import { callsTo } from '../support/worker-service.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 
-describeWithOpenBao('OpenBao with the configuration of deploy/ and docs/installing.md', (binary) => {
+describeWithOpenBao('OpenBao with the configuration of deploy/ and docs/guides/docker-compose.md', (binary) => {
   let folder: string;
   let server: Running;
   let address: string;
@@ -68,7 +68,7 @@ describeWithOpenBao('OpenBao with the configuration of deploy/ and docs/installi
   });
 
   it('creates a role for the service by the commands of the documentation, and stores the keys of a tenant', async () => {
-    const page = readFileSync(join(REPOSITORY, 'docs/installing.md'), 'utf8');
+    const page = readFileSync(join(REPOSITORY, 'docs/guides/docker-compose.md'), 'utf8');
     const [, commands = ''] = /```sh\n(bao\(\) \{[^`]*)```/.exec(page) ?? [];
     // The program itself stands for the one in the container.
     const [, ...rest] = commands.split('\n');

@@ -56,7 +56,7 @@ describe('npm package', function () {
     expect(files).to.include.members([
       'LICENSE',
       'README.md',
-      'docs/issuing.md',
+      'docs/reference/issuing.md',
       'dist/bootstrap/main.js',
       'packages/client/dist/index.js',
     ]);

@@ -35,8 +35,8 @@ async function whileStarting<T>(start: () => Promise<unknown>, work: () => Promi
 }
 
 describe('migrations', () => {
-  it('remove nothing that a former release reads, or are listed in docs/upgrading.md', () => {
-    const page = readFileSync(new URL('../../docs/upgrading.md', import.meta.url), 'utf8');
+  it('remove nothing that a former release reads, or are listed in docs/reference/compatibility.md', () => {
+    const page = readFileSync(new URL('../../docs/reference/compatibility.md', import.meta.url), 'utf8');
     const files = globSync('adapters/persistence/migrations/*/Migration*.ts', { cwd: ROOT });
     const ofFiles = files.map((file) => [file, readFileSync(`${ROOT}${file}`, 'utf8')] as const);
     const ofBoth = Object.entries(BOTH_DIALECTS).map(([migration, statements]) => [migration, statements.join('\n')] as const);

@@ -5,7 +5,7 @@ import { Coverage } from './engine/coverage.ts';
 import { fuzzTarget, type Run } from './engine/fuzz-target.ts';
 import type { Target } from './engine/target.ts';
 
-/** `npm run fuzz -- [target…] [--seconds n] [--seed n]`; see `docs/fuzzing.md`. */
+/** `npm run fuzz -- [target…] [--seconds n] [--seed n]`; see `docs/reference/fuzzing.md`. */
 const USAGE = `npm run fuzz -- [target…] [--seconds <for each target, 30>] [--seed <number>] [--report]
 Without a target all run. New inputs replace those of test/fuzz/corpus/<target>.json (the most telling 40), and crashes are kept in
 test/fuzz/crashes/<target>.json; --report leaves the files as they are. Ends with 1 when something crashed.`;

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { makeJwt, newKey, now } from '../support/raw-wallet.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
-const PAGE = readFileSync(new URL('../../docs/external-oidc.md', import.meta.url), 'utf8');
+const PAGE = readFileSync(new URL('../../docs/reference/external-oidc.md', import.meta.url), 'utf8');
 
 /** A provider whose issuer ends in a slash, as those of several products do. */
 describe('external OpenID provider', () => {

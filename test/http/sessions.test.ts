@@ -165,7 +165,7 @@ describe('Sessions through HTTP', () => {
       expect((await shop.post(asked, answer)).status).to.equal(404);
       const { paths } = (await shop.service.call('GET', '/openapi.json')).body;
       const { description } = paths['/session/{id}'].delete;
-      const page = readFileSync(new URL('../../docs/sessions.md', import.meta.url), 'utf8');
+      const page = readFileSync(new URL('../../docs/reference/sessions.md', import.meta.url), 'utf8');
       for (const text of [description, page]) {
         expect(text).to.match(/404 at (its link|the link of the offer or the request) and for a response/);
         expect(text).to.include('`invalid_grant` for the code');

@@ -21,15 +21,15 @@ export const EXPECTED: readonly Expected[] = [
     flows: [OWN_LIST],
     says: /the wallet provider is not trusted/,
     reason:
-      'its list is signed without naming a certificate (ETSI TS 119 182-1 section 5.1, TS 119 602 section 6.8), so nobody can ' +
-      'tell whose it is. In all other rows a list of the tests names its authority',
+      'the signature of its list names no certificate (ETSI TS 119 182-1 section 5.1, TS 119 602 section 6.8), so the signer is ' +
+      'unknown. In all other rows a list of the tests names its CA',
     test: 'unit/trust-lists/trust-lists.test.ts: without x5c',
   },
   {
     tool: '@openid4vc',
     flows: ['deferred'],
     says: /^Error retrieving deferred credentials from the service "\{\\"credentials\\":\[/,
-    reason: 'it takes a `notification_id` beside deferred credentials for a fault, which is where OpenID4VCI 1.0 section 9.2 has it',
+    reason: 'it rejects deferred credentials with a `notification_id`, which OpenID4VCI 1.0 section 9.2 allows',
     test: 'http/independent-wallets.test.ts: and show a known fault of the library, which still exists',
   },
   {
@@ -38,8 +38,8 @@ export const EXPECTED: readonly Expected[] = [
     formats: ['dc+sd-jwt'],
     says: /Status List JWT verification failed/,
     reason:
-      'it verifies a status list with the key of the credential and does not look at the certificate that the list itself ' +
-      'brings (Token Status List section 11.3). Where one key chain signs both it reads the list',
+      'it verifies a status list with the key of the credential and ignores the certificate of the list (Token Status List ' +
+      'section 11.3). It works if one key chain signs both',
     test: 'http/status-lists.test.ts: is signed without its anchor, for the address in the credential',
   },
   {
@@ -47,8 +47,8 @@ export const EXPECTED: readonly Expected[] = [
     profiles: ['haip', 'eu'],
     says: /use_attestation_challenge/,
     reason:
-      'its proofs of possession never carry the challenge that the server hands out (attestation-based client ' +
-      'authentication section 6.1), and it does not come back with the one of the refusal',
+      'its proofs of possession never contain the challenge of the server (attestation-based client authentication ' +
+      'section 6.1), also after the error that provides one',
     test: 'unit/oauth/client-attestation.test.ts: is required, and returned with the error',
   },
 ];

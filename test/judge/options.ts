@@ -21,7 +21,7 @@ export type Options = {
 export const USAGE = `usage: npm run judge -- [--tools <folder>] [--only <tool>]... [--write] [--examples <number>] [--service <url>]
   --tools      where tools of others are (VIDIMUS_JUDGE_TOOLS): the programs eudi-dev and schemathesis
   --only       judge by these alone: ${TOOLS.join(', ')}
-  --write      write docs/interoperability.md, by all tools
+  --write      write docs/reference/interoperability.md, by all tools
   --examples   requests of Schemathesis for each operation; 3 unless stated
   --service    judge a service that runs instead of one that is started; the credentials of its root client stand in
                VIDIMUS_JUDGE_CLIENT_ID and VIDIMUS_JUDGE_CLIENT_SECRET. It has to be allowed to call 127.0.0.1

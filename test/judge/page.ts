@@ -1,7 +1,7 @@
 import { expectedOf } from './expected.ts';
 import { FORMATS, PROFILES, RESULTS, type Result, type Row, type Tool } from './verdict.ts';
 
-export const PAGE = 'docs/interoperability.md';
+export const PAGE = 'docs/reference/interoperability.md';
 const BEGIN = '<!-- verdicts: written by `npm run judge -- --write` -->';
 const END = '<!-- /verdicts -->';
 
@@ -23,7 +23,7 @@ function tablesOf({ date, tools, rows }: Judgement): string {
     `Judged on ${date}: ${summary.join(', ')}.`,
     ['| Tool | Version | What it is |', '|---|---|---|', ...tools.map(toolLine)].join('\n'),
     ...tools.map(({ name }) => tableOf(name, rows, reasons)).filter((table) => table !== ''),
-    ...(reasons.length === 0 ? [] : [`### Why some fail\n\n${reasons.map((one, at) => `${at + 1}. ${one}`).join('\n')}`]),
+    ...(reasons.length === 0 ? [] : [`### Reasons of failures\n\n${reasons.map((one, at) => `${at + 1}. ${one}`).join('\n')}`]),
   ].join('\n\n');
 }
 
@@ -32,7 +32,7 @@ const toolLine = ({ name, version, about }: Tool) => `| ${name} | ${version} | $
 function reasonFor(row: Row): string {
   const known = expectedOf(row);
   if (known === undefined) return `**Not explained**: ${row.detail ?? 'no reason given'}`;
-  return `${known.tool}: ${known.reason}. Our test: \`${known.test}\``;
+  return `${known.tool}: ${known.reason}. Test: \`${known.test}\``;
 }
 
 /** Flows downwards; profiles and formats across. */

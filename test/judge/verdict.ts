@@ -1,4 +1,4 @@
-/** What a tenant is bound to; see docs/profiles.md. */
+/** What a tenant is bound to; see docs/reference/profiles.md. */
 export const PROFILES = ['none', 'haip', 'eu'] as const;
 export type Profile = (typeof PROFILES)[number];
 

@@ -17,7 +17,7 @@ import { startedProgram } from './start-options.ts';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /**
- * A machine as docs/operating.md has it before it: the package, settings in a folder, nginx with TLS in front, a server of
+ * A machine as docs/guides/without-docker.md has it before it: the package, settings in a folder, nginx with TLS in front, a server of
  * PostgreSQL. What systemd does is done here: `systemctl` starts and stops the service with the settings of the folder, and
  * `journalctl` has what it wrote.
  */

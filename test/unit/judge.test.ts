@@ -47,7 +47,7 @@ describe('results of external tools', () => {
     const page = readFileSync(new URL(PAGE, ROOT), 'utf8');
     expect(page).to.match(/\nJudged on \d{4}-\d\d-\d\d: \d+ works, \d+ FAILS/);
     expect(page).to.not.include('Not explained');
-    const reasons = [...page.matchAll(/^(\d+)\. (\S+): (.+) Our test: `(.+)`$/gm)];
+    const reasons = [...page.matchAll(/^(\d+)\. (\S+): (.+) Test: `(.+)`$/gm)];
     const listed = EXPECTED.map(({ tool, reason, test }) => [tool, `${reason}.`, test]);
     expect(reasons.map(([, , ...rest]) => rest)).to.have.deep.members(listed);
     const numbers = [...page.matchAll(/\| FAILS \((\d+)\)/g)].map(([, number]) => number);

@@ -66,7 +66,7 @@ export function explain(error: Error): string {
   // The client does not pass on the broker's own message in this case.
   if (/ConnectionOpenOk; got <ConnectionClose/.test(text))
     return 'there is no such virtual host, or the user has no rights in it: check the path of AMQP_URL';
-  if (/ACCESS.REFUSED/i.test(text)) return `the user lacks a right, see docs/events.md: ${text}`;
+  if (/ACCESS.REFUSED/i.test(text)) return `the user lacks a right, see docs/reference/events.md: ${text}`;
   if (/PRECONDITION.FAILED/i.test(text)) return `an exchange or queue exists with other properties and must be deleted: ${text}`;
   if (/certificate|\b(TLS|SSL)\b/i.test(text)) return text;
   return typeof code === 'string' ? `it does not answer (${code})` : text;

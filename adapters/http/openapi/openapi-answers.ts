@@ -10,7 +10,7 @@ const Problem = object({
   title: z.string(),
   status: z.number().int(),
   detail: z.string(),
-  code: z.enum([...FAILURE_CODES, INTERNAL_ERROR]).describe('Machine-readable code; see docs/troubleshooting.md'),
+  code: z.enum([...FAILURE_CODES, INTERNAL_ERROR]).describe('Machine-readable code; docs/reference/errors.md has cause and fix of each'),
   requestId: z.string(),
   errors: z.array(object({ path: z.string(), message: z.string() })).optional(),
 }).meta({ id: 'Problem' });

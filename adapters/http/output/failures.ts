@@ -1,4 +1,5 @@
 import { defined } from '../../../domain/shared/defined.ts';
+import { FAILURE_REFERENCE } from '../../../domain/shared/error-reference.ts';
 import type { Failure, FailureCode, FieldError } from '../../../domain/shared/failure.ts';
 import { PUBLISHED_ALGORITHMS } from '../../../domain/shared/jwk.ts';
 import { errorPage } from '../pages/error-page.ts';
@@ -7,7 +8,6 @@ import type { Surface } from '../route.ts';
 
 type Rendering = {
   readonly status: number;
-  readonly title: string;
   /** The `error` that wallets see, if it differs from the code: for all protocols, or for one. */
   readonly wallet?: string;
   readonly vci?: string;
@@ -20,58 +20,57 @@ type Rendering = {
 /** Codes for wallets whose request cannot be parsed. */
 const UNREADABLE = { wallet: 'invalid_request', vci: 'invalid_credential_request' } as const;
 
-/** A new failure code does not compile until it has a status here. */
-const RENDERINGS = {
-  invalid_input: { status: 400, title: 'The request is not valid', ...UNREADABLE },
-  unauthenticated: { status: 401, title: 'No valid access token', oauth: 'invalid_client' },
-  forbidden: { status: 403, title: 'Not allowed', wallet: 'invalid_request' },
-  not_found: { status: 404, title: 'Not found', wallet: 'invalid_request' },
-  method_not_allowed: { status: 405, title: 'Method not allowed', wallet: 'invalid_request' },
-  conflict: { status: 409, title: 'Conflict', vp: 'invalid_request' },
+/** A new failure code does not compile until it has a status here. Titles are in `domain/shared/error-reference.ts`. */
+export const RENDERINGS = {
+  invalid_input: { status: 400, ...UNREADABLE },
+  unauthenticated: { status: 401, oauth: 'invalid_client' },
+  forbidden: { status: 403, wallet: 'invalid_request' },
+  not_found: { status: 404, wallet: 'invalid_request' },
+  method_not_allowed: { status: 405, wallet: 'invalid_request' },
+  conflict: { status: 409, vp: 'invalid_request' },
   session_quota_exceeded: {
     status: 409,
-    title: 'Too many open sessions',
     wallet: 'temporarily_unavailable',
     forWallets: { status: 503, message: 'too many requests are in progress; try again later' },
   },
-  gone: { status: 410, title: 'No longer available', vp: 'invalid_request' },
-  too_large: { status: 413, title: 'Request too large', ...UNREADABLE },
-  unsupported_media_type: { status: 415, title: 'Unsupported media type', ...UNREADABLE },
-  too_many_requests: { status: 429, title: 'Too many requests', wallet: 'temporarily_unavailable' },
-  unavailable: { status: 503, title: 'Temporarily unavailable', wallet: 'temporarily_unavailable' },
-  invalid_request: { status: 400, title: 'Invalid request' },
-  invalid_client: { status: 401, title: 'Invalid client' },
-  invalid_grant: { status: 400, title: 'Invalid grant' },
-  unsupported_grant_type: { status: 400, title: 'Unsupported grant type' },
-  unauthorized_client: { status: 400, title: 'Client not allowed' },
-  unsupported_response_type: { status: 400, title: 'Unsupported response type' },
-  request_not_supported: { status: 400, title: 'Request objects are not supported' },
-  invalid_target: { status: 400, title: 'Unknown resource' },
-  invalid_client_attestation: { status: 400, title: 'Invalid client attestation' },
-  use_attestation_challenge: { status: 400, title: 'Use the attestation challenge' },
-  use_fresh_attestation: { status: 400, title: 'Use a new attestation' },
-  invalid_scope: { status: 400, title: 'Invalid scope' },
-  invalid_authorization_details: { status: 400, title: 'Invalid authorization details' },
-  invalid_dpop_proof: { status: 400, title: 'Invalid DPoP proof' },
-  use_dpop_nonce: { status: 400, title: 'Use the DPoP nonce' },
-  missing_token: { status: 401, title: 'No access token', wallet: 'invalid_token' },
-  invalid_token: { status: 401, title: 'Invalid access token' },
-  insufficient_scope: { status: 403, title: 'Insufficient scope' },
-  missing_interaction_type: { status: 400, title: 'Missing interaction type' },
-  redirect_to_web: { status: 400, title: 'Redirect to the web' },
-  invalid_session: { status: 400, title: 'Invalid session' },
-  access_denied: { status: 400, title: 'Access denied' },
-  invalid_credential_request: { status: 400, title: 'Invalid credential request' },
-  unknown_credential_configuration: { status: 400, title: 'Unknown credential configuration' },
-  unknown_credential_identifier: { status: 400, title: 'Unknown credential identifier' },
-  invalid_proof: { status: 400, title: 'Invalid proof' },
-  invalid_nonce: { status: 400, title: 'Invalid nonce' },
-  invalid_encryption_parameters: { status: 400, title: 'Invalid encryption parameters' },
-  credential_request_denied: { status: 400, title: 'Credential request denied' },
-  issuance_pending: { status: 400, title: 'Not ready yet' },
-  invalid_transaction_id: { status: 400, title: 'Invalid transaction' },
-  invalid_notification_id: { status: 400, title: 'Invalid notification' },
-  invalid_notification_request: { status: 400, title: 'Invalid notification request' },
+  gone: { status: 410, vp: 'invalid_request' },
+  too_large: { status: 413, ...UNREADABLE },
+  unsupported_media_type: { status: 415, ...UNREADABLE },
+  too_many_requests: { status: 429, wallet: 'temporarily_unavailable' },
+  unavailable: { status: 503, wallet: 'temporarily_unavailable' },
+  invalid_request: { status: 400 },
+  invalid_client: { status: 401 },
+  invalid_grant: { status: 400 },
+  unsupported_grant_type: { status: 400 },
+  unauthorized_client: { status: 400 },
+  unsupported_response_type: { status: 400 },
+  request_not_supported: { status: 400 },
+  invalid_target: { status: 400 },
+  invalid_client_attestation: { status: 400 },
+  use_attestation_challenge: { status: 400 },
+  use_fresh_attestation: { status: 400 },
+  invalid_scope: { status: 400 },
+  invalid_authorization_details: { status: 400 },
+  invalid_dpop_proof: { status: 400 },
+  use_dpop_nonce: { status: 400 },
+  missing_token: { status: 401, wallet: 'invalid_token' },
+  invalid_token: { status: 401 },
+  insufficient_scope: { status: 403 },
+  missing_interaction_type: { status: 400 },
+  redirect_to_web: { status: 400 },
+  invalid_session: { status: 400 },
+  access_denied: { status: 400 },
+  invalid_credential_request: { status: 400 },
+  unknown_credential_configuration: { status: 400 },
+  unknown_credential_identifier: { status: 400 },
+  invalid_proof: { status: 400 },
+  invalid_nonce: { status: 400 },
+  invalid_encryption_parameters: { status: 400 },
+  credential_request_denied: { status: 400 },
+  issuance_pending: { status: 400 },
+  invalid_transaction_id: { status: 400 },
+  invalid_notification_id: { status: 400 },
+  invalid_notification_request: { status: 400 },
 } as const satisfies Record<FailureCode, Rendering>;
 
 export type Rendered = {
@@ -90,7 +89,7 @@ export type Audience = { readonly surface: Surface; readonly reader?: BrandedRea
 export function renderFailure(failure: Failure, { surface, reader }: Audience, requestId: string): Rendered {
   const { code, details } = failure;
   const rendering: Rendering = RENDERINGS[code];
-  const { title } = rendering;
+  const title = FAILURE_REFERENCE[code].meaning;
   const { errors, intervalSeconds, wayBack } = details;
   const forWallets = isForBackends(surface) ? undefined : rendering.forWallets;
   const message = forWallets?.message ?? details.message;
@@ -119,7 +118,7 @@ function headersOf(failure: Failure, surface: Surface): Record<string, string> {
 /** Renders a fault of the service: the caller learns nothing but the id of the request. */
 export function renderUnexpected({ surface, reader }: Audience, requestId: string): Rendered {
   const detail = `An unexpected error occurred${reader !== undefined ? '' : '; see the log for this request id'}.`;
-  const problem = { status: 500, title: 'Internal error', detail, code: INTERNAL_ERROR };
+  const problem = { status: 500, title: FAILURE_REFERENCE[INTERNAL_ERROR].meaning, detail, code: INTERNAL_ERROR };
   return render({ ...problem, wallet: { error: 'server_error' } }, surface, requestId, reader);
 }
 

@@ -36,7 +36,7 @@ export const serviceSettingRoutes = family({ listSettings: ListSettings, setting
     exampleParameters: { q: 'database', source: 'environment', limit: 20, sort: 'asc' },
     summary: 'Read the settings of the service',
     description:
-      'All settings of docs/settings.md, by default in its order, with the values of the start of this process; for secrets only whether they are set. Settings are changed ' +
+      'All settings of docs/reference/settings.md, by default in its order, with the values of the start of this process; for secrets only whether they are set. Settings are changed ' +
       'in the environment, and apply from the next start on.',
     query: ListQuery.extend(SettingsQuery.shape),
     responses: { 200: z.array(SettingView) },

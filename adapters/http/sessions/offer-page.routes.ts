@@ -11,7 +11,7 @@ export const PageUrl = z
   .string()
   .optional()
   .describe(
-    'A page for the user, with the QR code, the link and the offered or requested data; see docs/pages-for-users.md. Like the link, it lets any holder ' +
+    'A page for the user, with the QR code, the link and the offered or requested data; see docs/reference/pages-for-users.md. Like the link, it lets any holder ' +
       'accept the offer. Absent with dc-api, and with `requireResponseCode: true`',
   );
 

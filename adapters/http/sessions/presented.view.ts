@@ -28,12 +28,12 @@ export const Presented = object({
     amr: z.array(z.record(z.string(), z.string())).describe('Factors by category'),
   })
     .optional()
-    .describe('User authentication by the wallet, beside a confirmed transaction of TS12 (docs/verifying.md)'),
+    .describe('User authentication by the wallet, beside a confirmed transaction of TS12 (docs/reference/verifying.md)'),
   error: z
     .enum([...REFUSAL_REASONS, 'missing', 'response_refused'])
     .optional()
     .describe(
-      'Reason for absent `values`, see docs/troubleshooting.md. `missing`: no presentation; `response_refused`: ' +
+      'Reason for absent `values`, see docs/reference/errors.md. `missing`: no presentation; `response_refused`: ' +
         'it was valid, but another part of the response was not',
     ),
 }).meta({ id: 'PresentedCredential', description: 'Result of one credential query' });

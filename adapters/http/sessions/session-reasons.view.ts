@@ -7,7 +7,7 @@ export const CheckView = object({
   check: z.string(),
   result: z.enum(['passed', 'failed']),
   input: z.string().optional().describe('Checked names, numbers and addresses'),
-  reason: z.string().optional().describe('Reason of the failure, see docs/troubleshooting.md; for the whole response, in words'),
+  reason: z.string().optional().describe('Reason of the failure, see docs/reference/errors.md; for the whole response, in words'),
   detail: z.string().optional(),
   section: z.string().describe('Source of the requirement'),
 }).meta({ id: 'Check', description: 'One check of a presentation' });
@@ -20,6 +20,6 @@ export const AttemptView = object({
 }).meta({ id: 'RefusedAttempt', description: 'A request for a credential, or a response to a presentation request, that was rejected' });
 
 export const FailureView = object({
-  code: z.enum(SESSION_FAILURE_CODES).describe('See docs/troubleshooting.md'),
+  code: z.enum(SESSION_FAILURE_CODES).describe('See docs/reference/errors.md'),
   message: z.string().describe('For the operator'),
 }).meta({ id: 'SessionFailure', description: 'Reason of a failed session' });

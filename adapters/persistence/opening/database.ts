@@ -60,7 +60,7 @@ function describeFault(url: string, error: unknown): string | undefined {
     return isOfFile ? `DATABASE_URL: ${urlWithoutCredentials(url)} cannot be opened: ${message}` : undefined;
   }
   if (error instanceof SharedSessionError)
-    return `DATABASE_URL: ${urlWithoutCredentials(url)} is a connection pooler in transaction or statement mode, which does not keep prepared statements and locks. Set pool_mode=session for this database, or use the PostgreSQL server itself; see docs/poolers.md`;
+    return `DATABASE_URL: ${urlWithoutCredentials(url)} is a connection pooler in transaction or statement mode, which does not keep prepared statements and locks. Set pool_mode=session for this database, or use the PostgreSQL server itself; see docs/reference/poolers.md`;
   if (code === '42501')
     return `DATABASE_URL: ${urlWithoutCredentials(url)}: ${message}. The user must not create the tables of the service; as an administrator run "grant create on schema public to <user>" in this database, or make the user its owner`;
   if (code === '3D000') return `DATABASE_URL: ${urlWithoutCredentials(url)} does not exist; create it, or correct its name`;

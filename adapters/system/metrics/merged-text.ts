@@ -1,10 +1,7 @@
 import { AggregatorRegistry, Counter } from 'prom-client';
 
 /** Metric of the supervisor itself, beside those of its workers. */
-export const WORKER_RESTARTS = {
-  name: 'vidimus_worker_restarts_total',
-  help: 'Workers that ended and were replaced; only with WORKERS',
-} as const;
+export const WORKER_RESTARTS = { name: 'vidimus_worker_restarts_total', help: 'Restarted workers, only with WORKERS' } as const;
 
 /** Metrics of one process in the form that prom-client aggregates. */
 export type MeasuredProcess = object[];

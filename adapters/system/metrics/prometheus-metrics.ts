@@ -60,46 +60,37 @@ export class PrometheusMetrics extends Metrics {
     info.set({ version, commit: commit ?? '' }, 1);
     this.#requests = this.#counter('http_requests_total', 'Answered requests', ['method', 'route', 'status']);
     this.#unexpected = this.#counter('unexpected_failures_total', 'Requests that failed unexpectedly', []);
-    this.#requestSeconds = this.#histogram(
-      'http_request_duration_seconds',
-      'Duration of requests, from the head to the end of the response',
-      ['method', 'route'],
-    );
+    this.#requestSeconds = this.#histogram('http_request_duration_seconds', 'Duration of requests', ['method', 'route']);
     this.#sessions = this.#counter('sessions_total', 'Sessions by outcome', ['kind', 'outcome', 'code', ...tenantLabelNames]);
     this.#refusedSessions = this.#counter(
       'session_quota_refusals_total',
-      'Sessions and wallet requests that were rejected because of QUOTA_SESSION_BYTES',
+      'Sessions and requests of wallets rejected because of QUOTA_SESSION_BYTES',
       tenantLabelNames,
     );
-    this.#webhooks = this.#counter('webhooks_total', 'Webhook calls to backends of tenants', ['outcome']);
+    this.#webhooks = this.#counter('webhooks_total', 'Webhook calls', ['outcome']);
     this.#webhookSeconds = this.#histogram('webhook_duration_seconds', 'Duration of webhook calls', []);
-    this.#signatures = this.#counter('signatures_total', 'Signatures by key provider', ['provider', 'outcome']);
+    this.#signatures = this.#counter('signatures_total', 'Signatures', ['provider', 'outcome']);
     this.#signatureSeconds = this.#histogram(
       'signature_duration_seconds',
-      'Duration of a call of a key provider, with one or many signatures',
+      'Duration of one call of a key provider, with one or more signatures',
       ['provider'],
       SIGNING_SECONDS,
     );
-    this.#outgoing = this.#counter('outgoing_requests_total', 'Outgoing calls, including webhooks', ['outcome']);
+    this.#outgoing = this.#counter('outgoing_requests_total', 'Outgoing calls, webhooks included', ['outcome']);
     this.#outgoingSeconds = this.#histogram('outgoing_request_duration_seconds', 'Duration of outgoing calls', []);
-    this.#jobFailures = this.#counter('job_failures_total', 'Runs of jobs that failed', ['task']);
-    this.#jobSuccess = this.#gauge(
-      'job_last_success_timestamp_seconds',
-      'Time of the last successful run of a job in this process',
-      ['task'],
-      'max',
-    );
-    this.#jobSeconds = this.#gauge('job_last_duration_seconds', 'Duration of the last run of a job', ['task'], 'max');
-    this.#health = this.#gauge('health_part_up', 'Components of GET /health: 1 works, 0 fails', ['part'], 'min');
+    this.#jobFailures = this.#counter('job_failures_total', 'Failed runs of jobs', ['task']);
+    this.#jobSuccess = this.#gauge('job_last_success_timestamp_seconds', 'Last successful run of a job in this process', ['task'], 'max');
+    this.#jobSeconds = this.#gauge('job_last_duration_seconds', 'Duration of its last run', ['task'], 'max');
+    this.#health = this.#gauge('health_part_up', 'Parts of GET /health: 1 works, 0 does not', ['part'], 'min');
     this.#endings = new EndingDays(this.registry, `${METRIC_PREFIX}days_until_end`, this.#tenants);
     this.#removals = {
-      waiting: this.#gauge('tenants_being_removed', 'Removed tenants whose data is still being removed', [], 'max'),
-      rows: this.#counter('removed_tenant_rows_total', 'Deleted rows of removed tenants', []),
+      waiting: this.#gauge('tenants_being_removed', 'Deleted tenants with remaining data', [], 'max'),
+      rows: this.#counter('removed_tenant_rows_total', 'Deleted rows of deleted tenants', []),
     };
     this.#lists = {
       count: this.#gauge('status_lists', 'Status lists', [], 'max'),
-      used: this.#gauge('status_list_entries_used', 'Allocated entries of all status lists', [], 'max'),
-      capacity: this.#gauge('status_list_entries_capacity', 'Capacity of all status lists in entries', [], 'max'),
+      used: this.#gauge('status_list_entries_used', 'Used entries of all status lists', [], 'max'),
+      capacity: this.#gauge('status_list_entries_capacity', 'Entries of all status lists', [], 'max'),
     };
   }
 

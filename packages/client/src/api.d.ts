@@ -1733,7 +1733,7 @@ export interface paths {
     };
     /**
      * Read the settings of the service
-     * @description All settings of docs/settings.md, by default in its order, with the values of the start of this process; for secrets only whether they are set. Settings are changed in the environment, and apply from the next start on.
+     * @description All settings of docs/reference/settings.md, by default in its order, with the values of the start of this process; for secrets only whether they are set. Settings are changed in the environment, and apply from the next start on.
      *
      *     Requires one of the roles: `tenants:manage`.
      */
@@ -2184,7 +2184,7 @@ export interface components {
     IssuanceConfigurationInput: {
       /** @description Display of the issuer in wallets, by language; an empty list omits it */
       display: components["schemas"]["DisplayInfo"][];
-      /** @description Further design of end-user pages; see docs/pages-for-users.md */
+      /** @description Further design of end-user pages; see docs/reference/pages-for-users.md */
       pages?: components["schemas"]["PageSettings"] | null;
       /** @description Key chain with the usage `signing` for access tokens of wallets. Default: the oldest one with this usage. Credentials are signed by `keyChainId` of their configuration */
       signingKeyId?: string | null;
@@ -2431,7 +2431,7 @@ export interface components {
       keyChainId?: string | null;
       /** @description Gives each credential an entry in a status list; credentials without an entry cannot be revoked. Unless stated: `false` */
       statusManagement?: boolean;
-      /** @description Credentials follow their wallet: they expire before the time until which its provider maintains the status of the wallet and of its keys, and with statusManagement they are revoked when it revokes one of them. Default: true if attestations of wallets or keys are required; see docs/wallet-attestations.md */
+      /** @description Credentials follow their wallet: they expire before the time until which its provider maintains the status of the wallet and of its keys, and with statusManagement they are revoked when it revokes one of them. Default: true if attestations of wallets or keys are required; see docs/reference/wallet-attestations.md */
       followWalletStatus?: boolean | null;
       /** @description Maximum number of credential requests that one session (offer) answers with it, renewals included, for all wallets together. Default: 100. Further requests are denied */
       maxIssuances?: number | null;
@@ -3699,7 +3699,7 @@ export interface components {
       }[];
       /** @description Signer; an array for an array of `values` */
       issuer?: components["schemas"]["PresentedIssuer"] | components["schemas"]["PresentedIssuer"][];
-      /** @description User authentication by the wallet, beside a confirmed transaction of TS12 (docs/verifying.md) */
+      /** @description User authentication by the wallet, beside a confirmed transaction of TS12 (docs/reference/verifying.md) */
       authentication?: {
         /** @description The authentication code */
         jti: string;
@@ -3709,7 +3709,7 @@ export interface components {
         }[];
       };
       /**
-       * @description Reason for absent `values`, see docs/troubleshooting.md. `missing`: no presentation; `response_refused`: it was valid, but another part of the response was not
+       * @description Reason for absent `values`, see docs/reference/errors.md. `missing`: no presentation; `response_refused`: it was valid, but another part of the response was not
        * @enum {string}
        */
       error?: "malformed" | "issuer_typ" | "issuer_alg" | "issuer_key_unresolved" | "issuer_signature" | "untrusted_chain" | "certificate_expired" | "certificate_profile" | "x5c_contains_anchor" | "certificate_revoked" | "revocation_unavailable" | "unsupported_crit" | "unsupported_hash" | "duplicate_digest" | "duplicate_disclosure" | "unreferenced_disclosure" | "wrong_disclosure_length" | "malformed_disclosure" | "reserved_claim_name" | "claim_exists" | "forbidden_disclosure" | "malformed_sd" | "malformed_array_digest" | "nested_sd_alg" | "reserved_key" | "too_deep" | "credential_expired" | "credential_not_yet_valid" | "holder_binding_missing" | "holder_key_missing" | "kb_typ" | "kb_alg" | "kb_signature" | "kb_iat_window" | "kb_claim_missing" | "kb_claim_type" | "credential_audience" | "aud_mismatch" | "aud_not_string" | "nonce_mismatch" | "sd_hash_mismatch" | "transaction_data_missing" | "transaction_data_mismatch" | "transaction_data_alg" | "strong_authentication" | "digest_mismatch" | "duplicate_element" | "doctype_mismatch" | "signed_outside_certificate" | "issuer_country_mismatch" | "repeated_credential" | "unsupported_version" | "device_auth_missing" | "device_alg" | "device_signature" | "key_authorization" | "response_status" | "multiple_documents" | "format_mismatch" | "type_mismatch" | "missing_claim" | "value_mismatch" | "claim_set_unsatisfied" | "untrusted_authority" | "type_metadata_unavailable" | "type_metadata_invalid" | "type_metadata_broken" | "status_revoked" | "status_suspended" | "status_unknown" | "status_unavailable" | "status_invalid" | "missing" | "response_refused";
@@ -3789,7 +3789,7 @@ export interface components {
       status: number;
       detail: string;
       /**
-       * @description Machine-readable code; see docs/troubleshooting.md
+       * @description Machine-readable code; docs/reference/errors.md has cause and fix of each
        * @enum {string}
        */
       code: "invalid_input" | "unauthenticated" | "forbidden" | "not_found" | "method_not_allowed" | "conflict" | "session_quota_exceeded" | "gone" | "too_large" | "unsupported_media_type" | "too_many_requests" | "unavailable" | "invalid_request" | "invalid_client" | "invalid_grant" | "unsupported_grant_type" | "unauthorized_client" | "unsupported_response_type" | "request_not_supported" | "invalid_target" | "invalid_client_attestation" | "use_attestation_challenge" | "use_fresh_attestation" | "invalid_scope" | "invalid_authorization_details" | "invalid_dpop_proof" | "use_dpop_nonce" | "missing_token" | "invalid_token" | "insufficient_scope" | "missing_interaction_type" | "redirect_to_web" | "invalid_session" | "access_denied" | "invalid_credential_request" | "unknown_credential_configuration" | "unknown_credential_identifier" | "invalid_proof" | "invalid_nonce" | "invalid_encryption_parameters" | "credential_request_denied" | "invalid_transaction_id" | "issuance_pending" | "invalid_notification_id" | "invalid_notification_request" | "internal_error";
@@ -3950,7 +3950,7 @@ export interface components {
       uri: string;
       session: string;
       crossDeviceUri?: string;
-      /** @description A page for the user, with the QR code, the link and the offered or requested data; see docs/pages-for-users.md. Like the link, it lets any holder accept the offer. Absent with dc-api, and with `requireResponseCode: true` */
+      /** @description A page for the user, with the QR code, the link and the offered or requested data; see docs/reference/pages-for-users.md. Like the link, it lets any holder accept the offer. Absent with dc-api, and with `requireResponseCode: true` */
       pageUrl?: string;
       /** @description Experimental: the offer for the Digital Credentials API */
       dcApi?: {
@@ -3965,7 +3965,7 @@ export interface components {
     IssuanceConfiguration: {
       /** @description Display of the issuer in wallets, by language; an empty list omits it */
       display: components["schemas"]["DisplayInfoOutput"][];
-      /** @description Further design of end-user pages; see docs/pages-for-users.md */
+      /** @description Further design of end-user pages; see docs/reference/pages-for-users.md */
       pages?: components["schemas"]["PageSettings"] | null;
       /** @description Key chain with the usage `signing` for access tokens of wallets. Default: the oldest one with this usage. Credentials are signed by `keyChainId` of their configuration */
       signingKeyId?: string | null;
@@ -4028,7 +4028,7 @@ export interface components {
     WrittenIssuanceConfiguration: {
       /** @description Display of the issuer in wallets, by language; an empty list omits it */
       display: components["schemas"]["DisplayInfoOutput"][];
-      /** @description Further design of end-user pages; see docs/pages-for-users.md */
+      /** @description Further design of end-user pages; see docs/reference/pages-for-users.md */
       pages?: components["schemas"]["PageSettings"] | null;
       /** @description Key chain with the usage `signing` for access tokens of wallets. Default: the oldest one with this usage. Credentials are signed by `keyChainId` of their configuration */
       signingKeyId?: string | null;
@@ -4160,7 +4160,7 @@ export interface components {
       keyChainId?: string | null;
       /** @description Gives each credential an entry in a status list; credentials without an entry cannot be revoked */
       statusManagement: boolean;
-      /** @description Credentials follow their wallet: they expire before the time until which its provider maintains the status of the wallet and of its keys, and with statusManagement they are revoked when it revokes one of them. Default: true if attestations of wallets or keys are required; see docs/wallet-attestations.md */
+      /** @description Credentials follow their wallet: they expire before the time until which its provider maintains the status of the wallet and of its keys, and with statusManagement they are revoked when it revokes one of them. Default: true if attestations of wallets or keys are required; see docs/reference/wallet-attestations.md */
       followWalletStatus?: boolean | null;
       /** @description Maximum number of credential requests that one session (offer) answers with it, renewals included, for all wallets together. Default: 100. Further requests are denied */
       maxIssuances?: number | null;
@@ -4363,7 +4363,7 @@ export interface components {
       keyChainId?: string | null;
       /** @description Gives each credential an entry in a status list; credentials without an entry cannot be revoked */
       statusManagement: boolean;
-      /** @description Credentials follow their wallet: they expire before the time until which its provider maintains the status of the wallet and of its keys, and with statusManagement they are revoked when it revokes one of them. Default: true if attestations of wallets or keys are required; see docs/wallet-attestations.md */
+      /** @description Credentials follow their wallet: they expire before the time until which its provider maintains the status of the wallet and of its keys, and with statusManagement they are revoked when it revokes one of them. Default: true if attestations of wallets or keys are required; see docs/reference/wallet-attestations.md */
       followWalletStatus?: boolean | null;
       /** @description Maximum number of credential requests that one session (offer) answers with it, renewals included, for all wallets together. Default: 100. Further requests are denied */
       maxIssuances?: number | null;
@@ -4433,7 +4433,7 @@ export interface components {
       session: string;
       /** @description For a QR code. Belongs to the same session as `uri`; the wallet that uses it is not redirected to `redirectUri` and gets no response_code, so follow the session by its events. Absent with dc-api, and with `requireResponseCode: true` in the configuration, since no result is accepted without the response_code, which another device cannot return */
       crossDeviceUri?: string;
-      /** @description A page for the user, with the QR code, the link and the offered or requested data; see docs/pages-for-users.md. Like the link, it lets any holder accept the offer. Absent with dc-api, and with `requireResponseCode: true` */
+      /** @description A page for the user, with the QR code, the link and the offered or requested data; see docs/reference/pages-for-users.md. Like the link, it lets any holder accept the offer. Absent with dc-api, and with `requireResponseCode: true` */
       pageUrl?: string;
       dcApi?: components["schemas"]["DigitalCredentialRequests"];
     };
@@ -4683,7 +4683,7 @@ export interface components {
       result: "passed" | "failed";
       /** @description Checked names, numbers and addresses */
       input?: string;
-      /** @description Reason of the failure, see docs/troubleshooting.md; for the whole response, in words */
+      /** @description Reason of the failure, see docs/reference/errors.md; for the whole response, in words */
       reason?: string;
       detail?: string;
       /** @description Source of the requirement */
@@ -4904,7 +4904,7 @@ export interface components {
     /** @description Reason of a failed session */
     SessionFailure: {
       /**
-       * @description See docs/troubleshooting.md
+       * @description See docs/reference/errors.md
        * @enum {string}
        */
       code: "code_replayed" | "refresh_token_replayed" | "tx_code_attempts" | "claims_unavailable" | "deferred_failed" | "decryption_failed" | "malformed" | "presentation_refused" | "response_code_missing" | "response_mode" | "webhook_failed" | "cancelled" | "internal_error" | "access_denied" | "invalid_client" | "invalid_request" | "invalid_request_uri_method" | "invalid_scope" | "invalid_transaction_data" | "server_error" | "temporarily_unavailable" | "unauthorized_client" | "unsupported_response_type" | "vp_formats_not_supported" | "wallet_unavailable" | "wallet_error";
@@ -6168,7 +6168,7 @@ export interface components {
       }[];
       /** @description Signer; an array for an array of `values` */
       issuer?: components["schemas"]["PresentedIssuerOutput"] | components["schemas"]["PresentedIssuerOutput"][];
-      /** @description User authentication by the wallet, beside a confirmed transaction of TS12 (docs/verifying.md) */
+      /** @description User authentication by the wallet, beside a confirmed transaction of TS12 (docs/reference/verifying.md) */
       authentication?: {
         /** @description The authentication code */
         jti: string;
@@ -6178,7 +6178,7 @@ export interface components {
         }[];
       };
       /**
-       * @description Reason for absent `values`, see docs/troubleshooting.md. `missing`: no presentation; `response_refused`: it was valid, but another part of the response was not
+       * @description Reason for absent `values`, see docs/reference/errors.md. `missing`: no presentation; `response_refused`: it was valid, but another part of the response was not
        * @enum {string}
        */
       error?: "malformed" | "issuer_typ" | "issuer_alg" | "issuer_key_unresolved" | "issuer_signature" | "untrusted_chain" | "certificate_expired" | "certificate_profile" | "x5c_contains_anchor" | "certificate_revoked" | "revocation_unavailable" | "unsupported_crit" | "unsupported_hash" | "duplicate_digest" | "duplicate_disclosure" | "unreferenced_disclosure" | "wrong_disclosure_length" | "malformed_disclosure" | "reserved_claim_name" | "claim_exists" | "forbidden_disclosure" | "malformed_sd" | "malformed_array_digest" | "nested_sd_alg" | "reserved_key" | "too_deep" | "credential_expired" | "credential_not_yet_valid" | "holder_binding_missing" | "holder_key_missing" | "kb_typ" | "kb_alg" | "kb_signature" | "kb_iat_window" | "kb_claim_missing" | "kb_claim_type" | "credential_audience" | "aud_mismatch" | "aud_not_string" | "nonce_mismatch" | "sd_hash_mismatch" | "transaction_data_missing" | "transaction_data_mismatch" | "transaction_data_alg" | "strong_authentication" | "digest_mismatch" | "duplicate_element" | "doctype_mismatch" | "signed_outside_certificate" | "issuer_country_mismatch" | "repeated_credential" | "unsupported_version" | "device_auth_missing" | "device_alg" | "device_signature" | "key_authorization" | "response_status" | "multiple_documents" | "format_mismatch" | "type_mismatch" | "missing_claim" | "value_mismatch" | "claim_set_unsatisfied" | "untrusted_authority" | "type_metadata_unavailable" | "type_metadata_invalid" | "type_metadata_broken" | "status_revoked" | "status_suspended" | "status_unknown" | "status_unavailable" | "status_invalid" | "missing" | "response_refused";

@@ -1,6 +1,6 @@
 import type { webhooks } from './api.d.ts';
 
-/** `claims`, `presentation`, `notification` and `webStep`; docs/webhooks.md describes them. */
+/** `claims`, `presentation`, `notification` and `webStep`; docs/reference/webhooks.md describes them. */
 export type WebhookName = keyof webhooks;
 
 type Json<Content> = Content extends { content: { 'application/json': infer Value } } ? Value : never;

@@ -1,7 +1,7 @@
 import type { Schemas } from './operations.ts';
 
 /**
- * Error codes of the service, see docs/troubleshooting.md, and of the connection: `unreachable`, `timeout`, and `unexpected_answer` for a
+ * Error codes of the service, see docs/reference/errors.md, and of the connection: `unreachable`, `timeout`, and `unexpected_answer` for a
  * response that is not from Vidimus, such as the error page of a proxy.
  */
 export type VidimusErrorCode = Schemas['Problem']['code'] | 'unreachable' | 'timeout' | 'unexpected_answer';

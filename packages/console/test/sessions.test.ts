@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { REFUSAL_REFERENCE, SESSION_FAILURE_REFERENCE } from '../../../domain/shared/error-reference.ts';
 import { REFUSAL_REASONS } from '../../../domain/shared/refusal.ts';
 import { SESSION_FAILURE_CODES } from '../../../domain/shared/session-failure.ts';
-import { causeOf, originOf, titleOf } from '../src/pages/sessions/causes.ts';
+import { causeOf, meaningOf, originOf, titleOf } from '../src/pages/sessions/causes.ts';
 import { readCertificate } from '../src/pages/sessions/certificate.ts';
-import { CURED_REASONS, cureOf, FAILURE_PLACES } from '../src/pages/sessions/cures.ts';
-import { FAILURES, REASONS } from '../src/pages/sessions/explanations.ts';
+import { cureOf, FAILURE_PLACES, PLACED_REASONS } from '../src/pages/sessions/cures.ts';
+import { explainFailure, explainReason } from '../src/pages/sessions/explanations.ts';
 import { queryInWords } from '../src/pages/sessions/query-in-words.ts';
 import type { Check } from '../src/pages/sessions/session-record.ts';
 import { hostOfLink, mayBeReached } from '../src/parts/public-address.ts';
@@ -15,43 +16,43 @@ const failed = (check: string, reason: string, id?: string): Check => ({
   ...(id !== undefined && { id }),
 });
 
-describe('the advice of the console after a fault', () => {
+describe('the advice of the console after a failure', () => {
   const changed = failed('elements', 'digest_mismatch', 'licence');
   const missing = failed('response', 'missing licence');
 
-  it('is that a query has no answer whose only presentation was refused', () => {
+  it('blames the rejected presentation for a missing credential', () => {
     expect(originOf(missing, [changed, missing])).to.equal(changed);
     expect(originOf(changed, [changed, missing])).to.equal(undefined);
     expect(titleOf(changed)).to.equal('licence: elements');
   });
 
-  it('is that a set is incomplete, and what is said once more', () => {
+  it('blames the first failed check for an incomplete set and a repeated reason', () => {
     const set = failed('response', 'missing credential_sets[0]');
     const [nonce, again] = [failed('nonce', 'nonce_mismatch', 'a'), failed('response', 'nonce_mismatch')];
     expect(originOf(set, [changed, set])).to.equal(changed);
     expect(originOf(again, [nonce, again])).to.equal(nonce);
   });
 
-  it('is nothing where another query was not answered at all', () => {
+  it('blames nothing else for a query without any presentation', () => {
     const other = failed('response', 'missing diploma');
     expect(originOf(other, [changed, other])).to.equal(undefined);
-    expect(causeOf('missing diploma')).to.equal('no good presentation came for “diploma”, which the question requires');
-    expect(cureOf('missing diploma').at, 'the question asks for what the wallet has not').to.equal('question');
+    expect(causeOf('missing diploma')).to.equal('No valid presentation for the required query “diploma”');
+    expect(cureOf('missing diploma')).to.deep.include({ at: 'question', what: REFUSAL_REFERENCE.missing_claim.fix });
   });
 
   it('does not advise to issue again after data was changed in transit', () => {
     for (const reason of ['digest_mismatch', 'unreferenced_disclosure', 'issuer_signature'])
-      expect(cureOf(reason).what).to.match(/^Do not go by it/);
+      expect(cureOf(reason).what).to.match(/^Do not accept it/);
   });
 });
 
-describe('whether a phone reaches what a link leads to', () => {
+describe('the reachability of a link for phones', () => {
   const offer = (address: string) => `openid-credential-offer://?credential_offer_uri=${encodeURIComponent(`${address}/offer/1`)}`;
   const judged = (link: string) => {
     const address = hostOfLink(link);
     return address !== undefined && mayBeReached(address);
   };
-  it('is judged by the address in the link', () => {
+  it('depends on the address in the link', () => {
     expect(judged(offer('https://id.example'))).to.equal(true);
     expect(judged('openid4vp://?client_id=x&request_uri=https%3A%2F%2F203.0.113.7%2Fr')).to.equal(true);
     expect(judged(offer('https://[2001:db8::1]'))).to.equal(true);
@@ -63,7 +64,7 @@ describe('whether a phone reaches what a link leads to', () => {
 });
 
 describe('the decoder of the console', () => {
-  it('says a query in words', () => {
+  it('describes a query in words', () => {
     const credentials = [
       {
         id: 'pid',
@@ -82,7 +83,7 @@ describe('the decoder of the console', () => {
     for (const odd of [undefined, null, 'x', [], { credentials: 7 }]) expect(queryInWords(odd)).to.deep.equal([]);
   });
 
-  it('reads nothing out of what is no certificate', () => {
+  it('returns undefined for bytes that are no certificate', () => {
     const encoded = (...bytes: number[]) => Buffer.from(bytes).toString('base64');
     const odd = [undefined, 7, '', '%', encoded(0x30), encoded(0x30, 0x80), encoded(0x30, 0x84, 255, 255, 255, 255)];
     const long = 'A'.repeat(1_000_000);
@@ -92,39 +93,35 @@ describe('the decoder of the console', () => {
 });
 
 const section = (file: string, title: string) =>
-  readFileSync(new URL(`../../../docs/${file}`, import.meta.url), 'utf8')
+  readFileSync(new URL(`../../../docs/reference/${file}.md`, import.meta.url), 'utf8')
     .split(`## ${title}`)[1]
     ?.split('\n## ')[0] ?? '';
-const plain = (text: string) =>
-  text
-    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-    .replaceAll('`', '')
-    .trim();
 
-describe('the text of the console about failures', () => {
-  it('has a sentence for each code and each reason', () => {
-    expect(SESSION_FAILURE_CODES.filter((code) => FAILURES[code] === undefined)).to.deep.equal([]);
-    expect(REFUSAL_REASONS.filter((reason) => REASONS[reason] === undefined)).to.deep.equal([]);
+describe('the texts of the console about failures', () => {
+  it('are those of the error reference, without backticks', () => {
+    const plain = (text: string) => text.replaceAll('`', '');
+    for (const code of SESSION_FAILURE_CODES) {
+      const { meaning, cause, fix } = SESSION_FAILURE_REFERENCE[code];
+      expect(explainFailure(code), code).to.deep.equal({ meaning: plain(meaning), cause: plain(cause), fix: plain(fix) });
+    }
+    for (const reason of REFUSAL_REASONS) {
+      const { meaning, cause, fix } = REFUSAL_REFERENCE[reason];
+      expect([meaningOf(reason), causeOf(reason), cureOf(reason).what], reason).to.deep.equal([plain(meaning), plain(cause), plain(fix)]);
+    }
   });
 
-  it('is what the documents say', () => {
-    const rows = section('troubleshooting.md', 'A session failed').matchAll(/^\| `(\w+)` \| \w+ \| (.*?) \| (.*?) \|$/gm);
-    const failures = [...rows].map(([, code = '', cause = '', cure = '']) => [code, [plain(cause), plain(cure)]]);
-    expect(FAILURES).to.deep.equal(Object.fromEntries(failures));
-    const reasons = section('verifying.md', 'Why a presentation is refused').matchAll(/^\| (`.*?) \| (.*?) \|$/gm);
-    const meant = [...reasons].flatMap(([, names = '', meaning = '']) =>
-      [...names.matchAll(/`(\w+)`/g)].map(([, name = '']) => [name, plain(meaning)]),
-    );
-    expect(REASONS).to.deep.equal(Object.fromEntries(meant));
+  it('are absent for unknown codes, whose reason is shown as it is', () => {
+    for (const code of ['unknown', 'toString', '']) expect(explainFailure(code) ?? explainReason(code), code).to.equal(undefined);
+    expect([meaningOf('unknown'), causeOf('unknown')]).to.deep.equal(['unknown', 'unknown']);
   });
 
-  it('sends people to sections that there are, for reasons and codes that there are', () => {
+  it('refer to existing sections, reasons and codes', () => {
     const reasons: readonly string[] = REFUSAL_REASONS;
-    expect(CURED_REASONS.filter((reason) => !reasons.includes(reason))).to.deep.equal([]);
+    expect(PLACED_REASONS.filter((reason) => !reasons.includes(reason))).to.deep.equal([]);
     const codes: readonly string[] = SESSION_FAILURE_CODES;
     expect(Object.keys(FAILURE_PLACES).filter((code) => !codes.includes(code))).to.deep.equal([]);
-    const cures = [...reasons.map(cureOf), ...Object.values(FAILURE_PLACES)];
-    const sections = cures.flatMap(({ section: title }) => (title === undefined ? [] : [title]));
-    expect(sections.filter((title) => section('troubleshooting.md', title) === '')).to.deep.equal([]);
+    const pages = [...reasons.map(cureOf), ...Object.values(FAILURE_PLACES)].flatMap(({ page }) => (page === undefined ? [] : [page]));
+    expect(pages).to.have.length.greaterThan(10);
+    expect(pages.filter(({ file, section: title }) => section(file, title) === '')).to.deep.equal([]);
   });
 });

@@ -66,7 +66,7 @@ describe('The table of requirements', () => {
   });
 
   it('is in the documents as it is', () => {
-    const page = readFileSync(new URL('docs/conformance.md', ROOT), 'utf8');
+    const page = readFileSync(new URL('docs/reference/conformance.md', ROOT), 'utf8');
     expect(page).to.equal(withRequirements(page, all));
   });
 });

@@ -12,65 +12,114 @@ const NAMES = 'its names are looked up';
 const OPERATING = 'test/deep/docs-operating.test.ts';
 const BACKUP = 'test/deep/docs-backup.test.ts';
 const FIRST_HOUR = 'test/deep/docs-issuing.test.ts';
+const GUIDES = 'test/deep/docs-guides.test.ts';
 
 /** By page, heading by heading: how each of its commands is held to what it says. A block that is new is missing here. */
 const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  'operating.md': {
-    'What the commands need': [OPERATING, OPERATING, OPERATING],
-    'The first start in production': [OPERATING, OPERATING],
-    'Sizes, and what grows': [OPERATING],
-    Backups: [OPERATING],
-    'Upgrade, and going back': [OPERATING],
-    'Draining and rolling restarts': [OPERATING],
+  'reference/operations.md': {
+    'Operator shell': [OPERATING, OPERATING, OPERATING],
     Probes: [OPERATING],
-    'The master secret': [OPERATING, OPERATING],
-    "The operator's secret": [OPERATING, OPERATING],
-    'Secrets of clients': [OPERATING],
-    'Secrets of webhooks': [OPERATING],
-    'The token of metrics': [OPERATING],
-    'The password of the database': [OPERATING],
-    'The client of the identity provider': [OPERATING],
-    'The password of RabbitMQ': [OPERATING],
-    'The login at Vault': [OPERATING],
-    // The tool of OpenSC asks a person for both PINs.
-    'The PIN of an HSM': [NAMES],
-    'The certificate of TLS': [OPERATING],
-    'Keys of tenants': [OPERATING],
-    'The login at a registrar': [OPERATING],
+    Sizes: [OPERATING],
     Clocks: [OPERATING],
     Logs: [OPERATING],
-    'A tenant that floods': [OPERATING, OPERATING, OPERATING],
-    'A tenant for a while': [OPERATING],
-    'A client secret that leaked': [OPERATING, OPERATING],
-    'A signing key that is compromised': [OPERATING],
-    'Somebody asks for erasure': [OPERATING, OPERATING, OPERATING],
+  },
+  'guides/without-docker.md': {
+    // The package is made, installed and started by test/deploy/package.test.ts, by steps of its own.
+    '1. Install the package': [NAMES],
+    '2. Create database, settings and secrets': [OPERATING],
+    '3. Install the systemd unit': [OPERATING],
+    '5. Start': [OPERATING],
+  },
+  'guides/docker-compose.md': {
+    // There is no engine for containers, and no cluster, where tests run.
+    '1. Start': [NAMES],
+    '3. Keys in OpenBao (optional)': ['test/deploy/openbao.test.ts'],
+    'Restart without interruption': [NAMES],
+    'The image alone': [NAMES],
+  },
+  'guides/kubernetes.md': { '1. Install': [NAMES], '3. Enable monitoring': [NAMES] },
+  'guides/several-machines.md': { '3. Restart one after the other': [OPERATING] },
+  'guides/monitoring.md': { '1. Enable metrics': [OPERATING] },
+  'guides/backup-and-restore.md': {
+    'Make backups': [OPERATING],
+    'Restore a lost database': [BACKUP, BACKUP, BACKUP, BACKUP],
+    'The service reports history down': [BACKUP],
+    'The start refuses, and nothing is missing': [BACKUP],
     'Anchors of the audit log': [OPERATING, OPERATING],
   },
-  'backup-and-restore.md': { 'At three in the morning': Array.from({ length: 6 }, () => BACKUP) },
-  'first-hour.md': {
+  'guides/upgrade.md': { '3. Check': [OPERATING], 'From 0.2.0 or earlier on Kubernetes': [NAMES] },
+  'guides/rotate-secrets.md': {
+    'Master secret': [OPERATING, OPERATING],
+    'Operator secret': [OPERATING, OPERATING],
+    'Client secrets': [OPERATING],
+    'Webhook secrets': [OPERATING],
+    'Metrics token': [OPERATING],
+    'Database password': [OPERATING],
+    'Identity provider client': [OPERATING],
+    'RabbitMQ password': [OPERATING],
+    'Vault login': [OPERATING],
+    // The tool of OpenSC asks a person for both PINs.
+    'HSM PIN': [NAMES],
+    'TLS certificate': [OPERATING],
+    'Tenant keys': [OPERATING],
+    'Registrar login': [OPERATING],
+  },
+  'guides/incidents.md': {
+    'Stolen signing key': [OPERATING],
+    'Leaked client secret': [OPERATING, OPERATING],
+    'Flooding tenant': [OPERATING, OPERATING, OPERATING],
+    'Erasure request': [OPERATING, OPERATING, OPERATING],
+    'Temporary tenant': [OPERATING],
+  },
+  // No commands of their own: operations and settings in their sentences are looked up.
+  'guides/key-stores.md': {},
+  'guides/certification.md': {},
+  'reference/alerts.md': {},
+  'reference/metrics.md': {},
+  'reference/compatibility.md': {},
+  'guides/issue-from-your-backend.md': {
+    '1. Start the service': [GUIDES, GUIDES],
+    '2. Create a tenant': [GUIDES, GUIDES],
+    '4. Configure the credential': [GUIDES],
+    '5. Create an offer': [GUIDES],
+    '6. Collect it': [GUIDES],
+  },
+  'guides/verify-in-a-web-shop.md': {
+    '1. Configure the presentation request': [GUIDES],
+    '2. Create a client for the shop': [GUIDES],
+    '3. Write the page': [GUIDES],
+  },
+  'guides/deferred-and-batch-issuance.md': { Batch: [GUIDES], Deferred: [GUIDES, GUIDES, GUIDES, GUIDES, GUIDES] },
+  'guides/revoke.md': {
+    '1. Choose the kind of status list': [GUIDES],
+    '2. Issue a credential': [GUIDES],
+    '3. Suspend it, and restore it': [GUIDES],
+    '4. Revoke it': [GUIDES],
+    '5. Revoke everything of a person': [GUIDES],
+  },
+  'guides/own-identity-provider.md': { '2. Configure the issuer': [GUIDES], '3. Create an offer': [GUIDES] },
+  // test/deep/example-keycloak.test.ts runs the example, with a stand-in where there is no Keycloak.
+  'guides/keycloak.md': { 'Access tokens for your backends': [NAMES, NAMES, NAMES] },
+  'guides/haip-and-eu.md': {
+    '1. See what would be rejected': [GUIDES],
+    '2. Switch HAIP on': [GUIDES],
+    '3. Trust wallet providers': [GUIDES],
+    '4. Give requests a redirect address': [GUIDES],
+  },
+  'guides/first-hour.md': {
     Start: [FIRST_HOUR],
     'Two tenants': [FIRST_HOUR],
-    'A type, and a webhook of your own': [FIRST_HOUR],
-    'A question': [FIRST_HOUR],
-  },
-  'upgrading.md': { 'The record of how far the database is': [NAMES] },
-  'installing.md': {
-    // The package is made, installed and started by test/deploy/package.test.ts, by steps of its own.
-    'A package': [NAMES],
-    systemd: [OPERATING],
-    // There is no engine for containers, and no cluster, where tests run.
-    'An image': [NAMES],
-    Compose: [NAMES, 'test/deploy/openbao.test.ts', NAMES],
-    Helm: [NAMES, NAMES],
+    'Issue a credential': [FIRST_HOUR],
+    'Verify it': [FIRST_HOUR],
   },
 };
 
 /** Of an operation, whatever stands for its parameters. */
 const patternOf = (operation: string) => new RegExp(`^${operation.replaceAll(/:\w+/g, '[^/]+')}$`);
-/** Of the service, of Node, of the compose file, or of the build of the image. */
+/** A variable of the service, of Node, of Keycloak, of the compose file, or of the build of the image. */
 const isVariable = (name: string) =>
   isSetting(name) ||
-  ['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'].includes(name) ||
+  ['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'KC_HOSTNAME'].includes(name) ||
   read('deploy/compose.yaml').includes(`\${${name}:`) ||
   read('Dockerfile').includes(`ARG ${name}`);
 
@@ -91,7 +140,7 @@ const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string
 const compose = parse(read('deploy/compose.yaml'), { merge: true, maxAliasCount: 50 });
 const values = parse(read('deploy/helm/vidimus/values.yaml'));
 /** Variables that a configuration of key stores takes. */
-const keyStores = read('docs/key-stores.md');
+const keyStores = read('docs/reference/key-stores.md');
 const dockerfile = read('Dockerfile');
 const commands = read('bootstrap/commands/vidimus.mjs');
 const schema = JSON.parse(read('deploy/helm/vidimus/values.schema.json'));
@@ -145,13 +194,17 @@ describe('commands of the guides for operators', () => {
     it(`${page}: names operations and settings in its sentences that there are`, async () => {
       const operations = await allOperations();
       const text = read(`docs/${page}`).replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
+      // Variables of the reader's shell, which a command of the page sets.
+      const exported = blocks.flatMap((block) =>
+        [...block.text.matchAll(/^export (.+)$/gm)].flatMap(([, line = '']) => line.match(/\b[A-Z_]+(?==)/g) ?? []),
+      );
       for (const [, method, path = ''] of text.matchAll(/`(GET|POST|PUT|PATCH|DELETE) (\/[^\s?`]*)/g))
         expect(
           operations.some((each) => patternOf(each).test(`${method} ${path}`)),
           `${method} ${path}`,
         ).to.equal(true);
       for (const [, name = ''] of text.matchAll(/`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^`]*)?`/g))
-        expect(isVariable(name), name).to.equal(true);
+        expect(isVariable(name) || exported.includes(name), name).to.equal(true);
     });
 
     it(`${page}: names files, settings, commands and options that there are`, () => {

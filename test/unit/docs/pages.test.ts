@@ -1,19 +1,28 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { WEBHOOK_FAULTS } from '../../../application/ports/webhooks.ts';
 import { isSetting } from '../../../config/settings.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
+import {
+  FAILURE_REFERENCE,
+  REFUSAL_REFERENCE,
+  SESSION_FAILURE_REFERENCE,
+  WEBHOOK_FAULT_REFERENCE,
+} from '../../../domain/shared/error-reference.ts';
 import { FAILURE_CODES } from '../../../domain/shared/failure.ts';
 import { REFUSAL_REASONS } from '../../../domain/shared/refusal.ts';
 import { SESSION_FAILURE_CODES } from '../../../domain/shared/session-failure.ts';
+import { WEBHOOK_FAULTS } from '../../../domain/shared/webhook-fault.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { allOperations } from '../../../tools/api-document.ts';
+import { describeErrors } from '../../../tools/describe-errors.ts';
 import { describeSettings } from '../../../tools/describe-settings.ts';
 import { withCodes } from '../../../tools/write-test-codes.ts';
 
 const ROOT = new URL('../../../', import.meta.url);
 const pageOf = (file: string | URL) => readFileSync(new URL(file, ROOT), 'utf8');
+const MAX_GUIDE_WORDS = 800;
+const guides = globSync('docs/guides/*.md', { cwd: ROOT });
 const manifest = JSON.parse(pageOf('package.json')) as { scripts: Record<string, string> };
 
 describe('the README', () => {
@@ -25,12 +34,12 @@ describe('the README', () => {
   });
 
   it('leads to a page that documents every setting as the schema does', () => {
-    const table = pageOf('docs/settings.md').split('<!-- settings -->')[1]?.split('<!-- /settings -->')[0]?.trim();
+    const table = pageOf('docs/reference/settings.md').split('<!-- settings -->')[1]?.split('<!-- /settings -->')[0]?.trim();
     expect(table).to.equal(describeSettings());
   });
 
   it('names commands that exist, and so do the pages about them', () => {
-    const pages = ['README.md', 'docs/running.md', 'docs/commands.md'].map(pageOf).join('\n');
+    const pages = ['README.md', ...guides, 'docs/reference/commands.md'].map(pageOf).join('\n');
     const named = [...pages.matchAll(/`npm run ([a-z:]+)/g)].map((match) => match[1] ?? '');
     for (const name of named) expect(manifest.scripts, name).to.have.property(name);
   });
@@ -49,13 +58,22 @@ describe('the pages', () => {
 
   it('are all in the table of contents', () => {
     const contents = pageOf('docs/README.md');
-    const names = pages.flatMap((page) => /^docs\/([\w-]+\.md)$/.exec(page)?.[1] ?? []);
+    const names = pages.flatMap((page) => /^docs\/((?:guides\/|reference\/)?[\w-]+\.md)$/.exec(page)?.[1] ?? []);
     expect(names).to.have.length.greaterThan(30);
     for (const name of names.filter((one) => one !== 'README.md')) expect(contents, name).to.include(`](${name})`);
   });
 
+  it('have at most 800 words of text if they are guides', () => {
+    for (const guide of guides) {
+      const words = pageOf(guide)
+        .replaceAll(/^ *```[\s\S]*?^ *```$|`[^`]*`/gm, '')
+        .split(/\s+/);
+      expect(words.length, guide).to.be.at.most(MAX_GUIDE_WORDS);
+    }
+  });
+
   it('lead to pages and headings that there are', () => {
-    expect(pages).to.include.members(['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs/operating.md']);
+    expect(pages).to.include.members(['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs/guides/without-docker.md']);
     for (const page of pages) {
       const text = pageOf(page);
       for (const [, file = '', anchor] of text.matchAll(/\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]*))?\)/g)) {
@@ -122,18 +140,17 @@ describe('The page on the tests', () => {
 });
 
 describe('the page about security', () => {
-  const page = pageOf('docs/security.md');
+  const page = pageOf('docs/reference/security.md');
 
   it('names tests and pages that exist', () => {
     const named = [...page.matchAll(/`((?:test|docs)\/[\w./-]+)`/g)].map(([, path = '']) => path);
-    const linked = [...page.matchAll(/\]\(([\w./-]+)\)/g)].map(([, path = '']) => `docs/${path}`);
+    const linked = [...page.matchAll(/\]\(([\w./-]+)\)/g)].map(([, path = '']) => `docs/reference/${path}`);
     expect(named.length).to.be.greaterThan(40);
     for (const path of [...named, ...linked]) expect(existsSync(new URL(path, ROOT)), path).to.equal(true);
   });
 
   it('has a test for each answer', () => {
-    const rows = page.split('\n').filter((line) => /^\| (?!Way|Who|---)/.test(line) && line.split('|').length === 5);
-    const answers = rows.filter((row) => !/^\| (a|an|another|who) [^|]*\| [^|]*\| [^|`]*\|$/.test(row));
+    const answers = page.split('\n').filter((line) => /^\| (?!Way|---)/.test(line) && line.split('|').length === 5);
     expect(answers.length).to.be.greaterThan(30);
     for (const row of answers) expect(row).to.match(/`(test|docs)\//);
   });
@@ -145,48 +162,80 @@ function part(text: string, heading: string): string {
   return below.split('\n## ')[0] ?? '';
 }
 
-/** The first cells of the tables of a text, each code on its own. */
+/** The codes in the first cells of the first table of a text. */
 function codesIn(text: string): string[] {
-  const rows = text.split('\n').filter((line) => line.startsWith('| `'));
-  return rows.flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`([a-z0-9_]+)`(?!\))/g)].map(([, code = '']) => code));
+  const [, table = ''] = text.split('| --- |\n');
+  const [rows = ''] = table.split('\n\n');
+  return [...rows.matchAll(/^\| `([a-z0-9_]+)` \|/gm)].map(([, code = '']) => code);
 }
 
-describe('the page about troubles', () => {
-  const text = pageOf('docs/troubleshooting.md');
+async function expectNamesOfService(text: string): Promise<void> {
+  const operations = await allOperations();
+  for (const [, method, path = ''] of text.matchAll(/`(GET|POST|PUT|PATCH|DELETE) (\/[^\s?`]*)/g)) {
+    const pattern = (operation: string) => new RegExp(`^${operation.replaceAll(/:\w+/g, '[^/]+')}$`);
+    const isThere = operations.some((operation) => pattern(operation).test(`${method} ${path}`));
+    expect(isThere, `${method} ${path}`).to.equal(true);
+  }
+  for (const [, name = ''] of text.matchAll(/`([A-Z]+(?:_[A-Z]+)+)(?:=[^`]*)?`/g)) expect(isSetting(name), name).to.equal(true);
+}
 
-  it('explains every reason for which a session fails, each once', () => {
-    expect(codesIn(part(text, 'A session failed'))).to.have.members([...SESSION_FAILURE_CODES]);
+describe('the reference of errors', () => {
+  const page = pageOf('docs/reference/errors.md');
+  const tables = {
+    failures: FAILURE_REFERENCE,
+    'failures of sessions': SESSION_FAILURE_REFERENCE,
+    'webhook faults': WEBHOOK_FAULT_REFERENCE,
+    'rejected presentations': REFUSAL_REFERENCE,
+  };
+
+  it('is the page that `npm run docs:errors` generates', () => {
+    const [, generated = ''] = page.split(/<!-- \/?errors -->/);
+    expect(generated.trim()).to.equal(describeErrors());
   });
 
-  it('explains every failure of a request, each once on its side', () => {
-    const [calls, wallets] = ['A call is refused', 'A wallet is refused'].map((name) => codesIn(part(text, name)));
-    expect([...(calls ?? []), ...(wallets ?? [])]).to.have.members([...FAILURE_CODES, 'internal_error']);
+  it('has every code once in its section of the page', () => {
+    const calls = ['Rejected calls', 'Rejected wallet requests'].flatMap((heading) => codesIn(part(page, heading)));
+    expect(calls).to.have.members([...FAILURE_CODES, 'internal_error']);
+    expect(codesIn(part(page, 'Failed sessions'))).to.have.members([...SESSION_FAILURE_CODES]);
+    expect(codesIn(part(page, 'Failed webhooks'))).to.have.members([...WEBHOOK_FAULTS]);
+    expect(codesIn(part(page, 'Rejected presentations'))).to.have.members([...REFUSAL_REASONS]);
   });
 
-  it('explains every fault of a webhook', () => {
-    expect(codesIn(part(text, 'A webhook failed'))).to.have.members([...WEBHOOK_FAULTS]);
+  for (const [name, table] of Object.entries(tables)) {
+    it(`has a meaning, and sentences on cause and fix, for ${name}`, () => {
+      for (const [code, { meaning, cause, fix }] of Object.entries(table)) {
+        expect(meaning, code).to.match(/^[A-Z`][^|\n]*[^.\s]$/);
+        for (const sentences of [cause, fix]) expect(sentences, code).to.match(/^[A-Z`][^|\n]*\.$/);
+      }
+    });
+  }
+
+  it('names operations and settings that exist', async () => {
+    await expectNamesOfService(page);
+  });
+});
+
+describe('the page about troubleshooting', () => {
+  const text = pageOf('docs/reference/troubleshooting.md');
+
+  it('links to the tables of codes', () => {
+    for (const anchor of ['rejected-calls', 'rejected-wallet-requests', 'failed-sessions', 'failed-webhooks', 'rejected-presentations'])
+      expect(text).to.include(`(errors.md#${anchor})`);
   });
 
-  it('links to the reasons of a rejected presentation, all of them', () => {
-    expect(text).to.include('(verifying.md#why-a-presentation-is-refused)');
-    const reasons = codesIn(part(pageOf('docs/verifying.md'), 'Why a presentation is refused'));
-    expect(reasons).to.have.members([...REFUSAL_REASONS]);
-  });
-
-  it('leads from each symptom to a section, whose tables name a cause and what to do', () => {
+  it('leads from each symptom to a section, whose tables name a cause and a fix', () => {
     const [symptoms = '', ...sections] = text.split(/\n## /);
     const targets = [...symptoms.matchAll(/\]\(#([\w-]+)\)/g)].map(([, anchor = '']) => anchor);
-    expect(targets).to.have.length.greaterThan(6);
+    expect(targets).to.have.length.greaterThan(5);
     for (const anchor of targets) {
       const section = sections.find((one) => one.split('\n')[0]?.toLowerCase().replaceAll(' ', '-') === anchor);
       expect(section, anchor).to.be.a('string');
-      const rows = (section ?? '').split('\n').filter((line) => /^\| (?!What|It says|Who)/.test(line));
+      const rows = (section ?? '').split('\n').filter((line) => line.startsWith('| '));
       for (const row of rows) for (const cell of row.split('|').slice(1, -1)) expect(cell.trim(), row).not.to.equal('');
     }
   });
 
-  it('names codes, operations and settings that there are', async () => {
-    const operations = await allOperations();
+  it('names codes, operations and settings that exist', async () => {
     const codes: readonly string[] = [
       ...SESSION_FAILURE_CODES,
       ...FAILURE_CODES,
@@ -194,26 +243,13 @@ describe('the page about troubles', () => {
       ...REFUSAL_REASONS,
       ...['internal_error', 'credential_issuer'],
     ];
-    const [before = ''] = text.split('\n## The database went back in time');
-    for (const [, code = ''] of before.matchAll(/`([a-z]+(?:_[a-z]+)+)`/g)) expect(codes).to.include(code);
-    for (const [, method, path = ''] of before.matchAll(/`(GET|POST|PUT|PATCH|DELETE) (\/[^\s?`]*)/g)) {
-      const pattern = (operation: string) => new RegExp(`^${operation.replaceAll(/:\w+/g, '[^/]+')}$`);
-      const isThere = operations.some((operation) => pattern(operation).test(`${method} ${path}`));
-      expect(isThere, `${method} ${path}`).to.equal(true);
-    }
-    for (const [, name = ''] of before.matchAll(/`([A-Z]+(?:_[A-Z]+)+)(?:=[^`]*)?`/g)) expect(isSetting(name), name).to.equal(true);
-  });
-
-  it('has place, cause and remedy of each error', () => {
-    for (const line of text.split('\n').filter((row) => row.startsWith('| `'))) {
-      const cells = line.split('|').slice(1, -1);
-      expect(cells, line).to.have.length(4);
-      for (const cell of cells) expect(cell.trim(), line).to.not.equal('');
-    }
+    const [beforeRewinds = ''] = text.split('\n## The database went back in time');
+    for (const [, code = ''] of beforeRewinds.matchAll(/`([a-z]+(?:_[a-z]+)+)`/g)) expect(codes).to.include(code);
+    await expectNamesOfService(beforeRewinds);
   });
 });
 
-const CERTIFICATION = pageOf('docs/certification.md');
+const CERTIFICATION = pageOf('docs/guides/certification.md');
 
 /** Names in backticks of the first column of the settings table. */
 function settingsOfIssuers(): string[] {
@@ -225,7 +261,7 @@ function settingsOfIssuers(): string[] {
   });
 }
 
-describe('docs/certification.md', () => {
+describe('docs/guides/certification.md', () => {
   it('names settings of issuers that exist', () => {
     const known = [...Object.keys(IssuanceConfigurationBody.shape), ...Object.keys(CredentialConfigurationBody.shape)];
     const names = settingsOfIssuers();

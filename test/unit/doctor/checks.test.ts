@@ -71,10 +71,10 @@ describe('doctor: settings', () => {
       checkSettings({ ...VALID, ...changes })
         .findings.map((finding) => finding.advice ?? '')
         .join();
-    expect(advice({ KMS_CONFIG: '{' })).to.include('docs/key-stores.md');
-    expect(advice({ MASTER_SECRET: 'vault:house:vidimus' })).to.include('docs/key-stores.md');
+    expect(advice({ KMS_CONFIG: '{' })).to.include('docs/reference/key-stores.md');
+    expect(advice({ MASTER_SECRET: 'vault:house:vidimus' })).to.include('docs/reference/key-stores.md');
     expect(advice({ PORT: 'many' }))
-      .to.include('docs/settings.md')
+      .to.include('docs/reference/settings.md')
       .and.not.to.include('key-stores');
   });
 });

@@ -181,8 +181,8 @@ const labelsOf = (name: string) =>
 
 describe('monitoring files for operators', () => {
   it('have alerts with existing metrics and labels, and a section with a remedy for each', () => {
-    const [, page = ''] = read('docs/operating.md').split(/^## Alerts$/m);
-    const sections = [...page.matchAll(/^### (.+)$/gm)].map(([, title = '']) => title);
+    const page = read('docs/reference/alerts.md');
+    const sections = [...page.matchAll(/^## (.+)$/gm)].map(([, title = '']) => title);
     expect(rules.length).to.be.greaterThan(20);
     for (const { alert, expr, labels, annotations } of rules) {
       expect(metricsIn(expr), alert).to.not.deep.equal([]);
@@ -191,10 +191,11 @@ describe('monitoring files for operators', () => {
         for (const [, label = ''] of selectors.matchAll(/(\w+)(?:=|!=|=~|!~)"/g))
           expect(['job', ...labelsOf(name)], `${alert}: ${name}`).to.include(label);
       expect(['critical', 'warning']).to.include(labels.severity);
-      expect(annotations.runbook).to.equal(`docs/operating.md#${alert.toLowerCase()}`);
+      expect(annotations.runbook).to.equal(`docs/reference/alerts.md#${alert.toLowerCase()}`);
     }
     expect(sections.toSorted(), 'one section for each').to.deep.equal(rules.map(({ alert }) => alert).toSorted());
-    for (const section of page.split(/^### /m).slice(1)) expect(section, section.split('\n')[0]).to.match(/\*\*Means\*\*: [\s\S]+\n1\. /);
+    for (const section of page.split(/^## /m).slice(1))
+      expect(section, section.split('\n')[0]).to.match(/\*\*Meaning\*\*: [\s\S]+\n\*\*Cause\*\*: [\s\S]+\n1\. /);
   });
 
   it('have a dashboard whose panels use existing metrics and do not overlap', () => {
@@ -222,7 +223,7 @@ describe('monitoring files for operators', () => {
   });
 
   it('have a documentation page whose table matches the registry', () => {
-    const table = read('docs/monitoring.md').split('<!-- metrics -->\n')[1]?.split('\n<!-- /metrics -->')[0];
+    const table = read('docs/reference/metrics.md').split('<!-- metrics -->\n')[1]?.split('\n<!-- /metrics -->')[0];
     expect(table).to.equal(describeMetrics());
   });
 });

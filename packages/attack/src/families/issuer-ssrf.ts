@@ -20,7 +20,7 @@ const authorizeWithAddress = (fields: (address: string) => Record<string, string
 
 export const issuerSsrf: Family<Issuer> = {
   id: 'issuer-ssrf',
-  title: 'Addresses of strangers that an issuer must not call',
+  title: 'Untrusted addresses that an issuer must not call',
   async control(issuer) {
     if (!issuer.http.mayRace(issuer.id)) throw new Skip('the listener is reached from this machine alone');
     await issueCredential(issuer);

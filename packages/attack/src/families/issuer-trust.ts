@@ -30,7 +30,7 @@ const forged =
 
 export const issuerTrust: Family<Verifier> = {
   id: 'issuer-trust',
-  title: 'Issuers that nobody trusts',
+  title: 'Untrusted issuers',
   control: presentsCard,
   cases: table<Verifier>(
     { section: 'SD-JWT VC section 2.5', why: 'a credential counts by who issued it, and anybody can make one', safe: REFUSED },

@@ -25,7 +25,7 @@ const alteredCard = (header: object, payload: object): CardAlteration => ({
 
 export const verifierSsrf: Family<Verifier> = {
   id: 'verifier-ssrf',
-  title: 'Addresses of strangers that a verifier must not call',
+  title: 'Untrusted addresses that a verifier must not call',
   async control(verifier) {
     if (!verifier.http.mayRace((await verifier.ask()).url)) throw new Skip('the listener is reached from this machine alone');
     await presentsCard(verifier);

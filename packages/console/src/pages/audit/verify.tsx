@@ -89,7 +89,7 @@ function Progress({ look }: { readonly look: Look }) {
           <p>
             Entry {found.fault.sequence} is the first that is wrong: {found.fault.message}.
           </p>
-          <p class="fine">{found.fault.kind}; docs/audit.md says what that means.</p>
+          <p class="fine">{found.fault.kind}; docs/reference/audit.md says what that means.</p>
         </div>
       )}
       {found?.warning !== undefined && <p class="fine">{found.warning}</p>}

@@ -1,5 +1,5 @@
+import { meaningOf } from '../sessions/causes.ts';
 import { cureOf } from '../sessions/cures.ts';
-import { REASONS } from '../sessions/explanations.ts';
 import { inWords } from './question.ts';
 import { namesOf, type Trial, type TriedPresentation, type TriedQuery } from './trial.ts';
 
@@ -49,7 +49,7 @@ function Answer({ query: { id, result, reason, missing, report } }: { readonly q
           <strong>It would answer “{id}”.</strong>
         ) : (
           <>
-            <strong>It would not answer “{id}”:</strong> {REASONS[reason ?? ''] ?? reason} (<code>{reason}</code>).
+            <strong>It would not answer “{id}”:</strong> {meaningOf(reason ?? '')} (<code>{reason}</code>).
           </>
         )}
         {missing.length > 0 && ` Missing: ${inWords(namesOf(missing))}.`}

@@ -3,7 +3,7 @@ import { Problem } from '../../parts/problem.tsx';
 import { useAsked } from '../../parts/use-asked.ts';
 import type { PageProps } from '../../shell/page-props.ts';
 import { linkTo, place, refine } from '../../shell/place.ts';
-import { FAILURES, REASONS } from '../sessions/explanations.ts';
+import { explainFailure, explainReason } from '../sessions/explanations.ts';
 import { shareOf } from '../webhooks/deliveries.ts';
 import { aboutWhich, PERIODS, type Period, pathOf, periodOf, rowsOf, type SessionRates } from './session-rates.ts';
 
@@ -52,7 +52,7 @@ function Counted({ rates, period }: Props) {
             {failures.map(({ code, reason, count }) => (
               <li key={`${code} ${reason}`}>
                 <strong>{count.toLocaleString('en')}</strong> <code>{reason ?? code}</code>{' '}
-                {reason === undefined ? FAILURES[code]?.[0] : (REASONS[reason] ?? FAILURES[code]?.[0])}
+                {(explainReason(reason ?? '') ?? explainFailure(code))?.meaning}
               </li>
             ))}
           </ol>

@@ -1,19 +1,23 @@
-import { REASONS } from './explanations.ts';
+import { explainReason } from './explanations.ts';
 import type { Check } from './session-record.ts';
 
 const MISSING = /^missing (credential_sets)?(.+)$/;
 
-export function causeOf(reason: string): string {
-  const known = REASONS[reason];
-  if (known !== undefined) return known;
-  const [, isSet, name] = MISSING.exec(reason) ?? [];
-  if (name === undefined) return reason;
-  return isSet === undefined
-    ? `no good presentation came for “${name}”, which the question requires`
-    : 'no set of credentials that the question requires came as a whole';
+export function meaningOf(reason: string): string {
+  return explainReason(reason)?.meaning ?? meaningOfMissing(reason) ?? reason;
 }
 
-/** The check from which a failed one follows: its own cure is none. */
+export function causeOf(reason: string): string {
+  return explainReason(reason)?.cause ?? meaningOfMissing(reason) ?? reason;
+}
+
+function meaningOfMissing(reason: string): string | undefined {
+  const [, isSet, name] = MISSING.exec(reason) ?? [];
+  if (name === undefined) return undefined;
+  return isSet === undefined ? `No valid presentation for the required query “${name}”` : 'No required set of credentials is complete';
+}
+
+/** The check from which a failed one follows; the fix is that of the earlier check. */
 export function originOf(check: Check, report: readonly Check[]): Check | undefined {
   if (check.check !== 'response' || check.reason === undefined) return undefined;
   const before = report.slice(0, report.indexOf(check)).filter(({ result }) => result === 'failed');

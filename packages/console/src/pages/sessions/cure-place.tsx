@@ -6,7 +6,7 @@ import type { SessionRecord } from './session-record.ts';
 
 type Props = { readonly session: SessionRecord; readonly cure: Omit<Cure, 'what'> };
 
-export function CurePlace({ session, cure: { at, section } }: Props) {
+export function CurePlace({ session, cure: { at, page } }: Props) {
   const failed = session.deliveries?.find(({ result }) => result === 'failed');
   return (
     <>
@@ -17,10 +17,14 @@ export function CurePlace({ session, cure: { at, section } }: Props) {
             <Question id={id} />
           </span>
         ))}
-      {section?.includes('webhook') === true && failed?.detail !== undefined && (
+      {page?.section.includes('webhook') === true && failed?.detail !== undefined && (
         <span class="place">The webhook of this session: {failed.detail}</span>
       )}
-      {section !== undefined && <span class="place">docs/troubleshooting.md, “{section}”</span>}
+      {page !== undefined && (
+        <span class="place">
+          docs/reference/{page.file}.md, “{page.section}”
+        </span>
+      )}
     </>
   );
 }

@@ -1,8 +1,8 @@
 import { sentence } from '../../parts/sentence.ts';
-import { causeOf, originOf, titleOf } from './causes.ts';
+import { causeOf, meaningOf, originOf, titleOf } from './causes.ts';
 import { CurePlace } from './cure-place.tsx';
 import { cureOf, FAILURE_PLACES } from './cures.ts';
-import { FAILURES, REASONS } from './explanations.ts';
+import { explainFailure, explainReason } from './explanations.ts';
 import type { Check, SessionRecord } from './session-record.ts';
 
 const MASK = '•••';
@@ -37,16 +37,18 @@ function sentenceOf({ status, kind, failure }: SessionRecord, failed: Check | un
     return kind === 'issuance' ? 'Issued: the wallet has what was offered.' : 'Accepted: what was presented is good.';
   if (status === 'expired') return 'Expired: no wallet ended it in time.';
   if (status !== 'failed') return kind === 'issuance' ? 'Open: nothing is collected yet.' : 'Open: there is no answer yet.';
-  if (failed?.reason !== undefined) return `Refused: ${causeOf(failed.reason)}.`;
+  if (failed?.reason !== undefined) return `Refused: ${meaningOf(failed.reason)}.`;
   if (failure?.code === 'cancelled') return 'Cancelled: somebody of the tenant ended it.';
-  return `Failed: ${FAILURES[failure?.code ?? '']?.[0] ?? failure?.code ?? 'nobody knows why'}.`;
+  const explanation = explainFailure(failure?.code ?? '');
+  if (explanation !== undefined) return `Failed: ${explanation.meaning}. ${explanation.cause}`;
+  return `Failed: ${failure?.code ?? 'no reason is recorded'}.`;
 }
 
 type CureProps = Props & { readonly failure: NonNullable<SessionRecord['failure']>; readonly reason: string | undefined };
 
 function Cure({ session, failure: { code, message }, reason }: CureProps) {
   const cure =
-    reason === undefined ? { what: FAILURES[code]?.[1] ?? 'see docs/troubleshooting.md', ...FAILURE_PLACES[code] } : cureOf(reason);
+    reason === undefined ? { what: explainFailure(code)?.fix ?? 'See docs/reference/errors.md', ...FAILURE_PLACES[code] } : cureOf(reason);
   return (
     <dl class="facts">
       <dt>Code</dt>
@@ -87,7 +89,7 @@ function CheckLine({ session, check: told, isFirst }: CheckProps) {
         {reason !== undefined && <dt>Likely cause</dt>}
         {reason !== undefined && (
           <dd>
-            {sentence(causeOf(reason))} {REASONS[reason] !== undefined && <code>{reason}</code>}
+            {sentence(causeOf(reason))} {explainReason(reason) !== undefined && <code>{reason}</code>}
           </dd>
         )}
         {reason !== undefined && !isFirst && <dt>What to do</dt>}
