@@ -13,7 +13,7 @@ COPY packages/wallet/package.json packages/wallet/
 RUN npm ci
 COPY . .
 # The image brings its own Node, and nothing for developers.
-RUN npm run build && npm prune --omit=dev && rm -rf node_modules/node-linux-* node_modules/@vidimus node_modules/.bin node_modules/.cache
+RUN npm run build && npm run docs:build && npm prune --omit=dev && rm -rf node_modules/node-linux-* node_modules/@vidimus node_modules/.bin node_modules/.cache
 
 FROM ${NODE_IMAGE}
 # Others reach a container only where its ports are published.
@@ -21,6 +21,7 @@ ENV NODE_ENV=production DATA_FOLDER=/data HOST=0.0.0.0
 WORKDIR /app
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+COPY --from=build /app/docs/site ./docs/site
 COPY package.json LICENSE ./
 COPY bootstrap/commands/vidimus.mjs bootstrap/commands/start-service.mjs ./bootstrap/commands/
 # Group 0 may write as well: OpenShift runs the image as an arbitrary user of that group.

@@ -179,7 +179,7 @@ export const SettingsSchema = z.object({
     .describe(
       'Seals data at rest and signs access tokens; 32 characters or more, or `vault:<provider>:<key>` (KMS_CONFIG). Several, separated by commas: the first seals and signs, all open; `npx vidimus reseal` (in a clone `npm run reseal`) makes the others unnecessary. A new first one invalidates administrative access tokens; removing a former one invalidates refresh tokens of wallets and transaction codes of open offers',
     ),
-  JWT_SECRET: masterSecret.optional().describe('Older name of MASTER_SECRET'),
+  JWT_SECRET: masterSecret.optional().describe('Former name of MASTER_SECRET'),
   JWT_ISSUER: z.string().min(1).max(500).default('platform-service').describe('Issuer of administrative access tokens'),
   JWT_EXPIRES_IN: duration.default(86_400).describe('Lifetime of administrative access tokens, such as `24h`'),
   AUTH_CLIENT_ID: z

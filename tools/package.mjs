@@ -5,6 +5,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildClient } from '../packages/client/package.mjs';
 import { build, bundleDemo, DIST, ROOT } from './build.mjs';
+import { copySite } from './build-docs.mjs';
 
 /**
  * `npm run package [-- <folder>]`: writes the package that is installed with `npm install <file>`. It is assembled in a temporary folder,
@@ -31,9 +32,10 @@ export async function makePackage(target) {
   const stage = mkdtempSync(join(tmpdir(), 'vidimus-package-'));
   try {
     for (const file of COPIED) copy(stage, file);
-    const beside = globSync('{docs,deploy,examples}/**/*.*', { cwd: ROOT, exclude: isSecret });
+    const beside = globSync('{docs,deploy,examples}/**/*.*', { cwd: ROOT, exclude: isNotCopied });
     for (const file of beside) copy(stage, file);
     copyBuilt(stage);
+    copySite(join(stage, 'docs/site'));
     await buildClient(join(stage, CLIENT));
     await addDemo(stage);
     addPages(stage);
@@ -47,9 +49,9 @@ export async function makePackage(target) {
   }
 }
 
-/** @returns true for secrets that `make-secrets.sh` generated, which must not be published. */
-function isSecret(path) {
-  return /(^|\/)(secrets|\.env)$/.test(path);
+/** @returns true for secrets that `make-secrets.sh` generated, which must not be published, and for the site, which is built anew. */
+function isNotCopied(path) {
+  return /(^|\/)(secrets|\.env)$/.test(path) || /^docs[/](site|\.vitepress)$/.test(path);
 }
 
 function copy(stage, file) {

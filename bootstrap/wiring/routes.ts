@@ -19,6 +19,7 @@ import { challengeRoutes } from '../../adapters/http/oauth/server-endpoints.ts';
 import { registrarRoutes } from '../../adapters/http/registrar/registrar.routes.ts';
 import type { Family, Route } from '../../adapters/http/route.ts';
 import { documentationRoutes } from '../../adapters/http/service/documentation.routes.ts';
+import { guideRoutes } from '../../adapters/http/service/guide.routes.ts';
 import { metricsRoutes } from '../../adapters/http/service/metrics.routes.ts';
 import { serviceRoutes } from '../../adapters/http/service/service.routes.ts';
 import { serviceSettingRoutes } from '../../adapters/http/service/settings.routes.ts';
@@ -102,7 +103,7 @@ export function collectRoutes(container: Container, metrics?: Parameters<typeof 
     const { buildOpenApi } = await import('../../adapters/http/openapi/openapi.ts');
     return buildOpenApi(allRoutes, { publicUrl: settings.publicUrl, version: settings.release.version });
   };
-  const allRoutes: readonly Route[] = [...routes, ...documentationRoutes(document, settings)];
+  const allRoutes: readonly Route[] = [...routes, ...documentationRoutes(document, settings), ...guideRoutes(settings)];
   // The route of the metrics is not in the document: it is for the operator, and not for clients.
   return metrics === undefined ? allRoutes : [...allRoutes, ...metricsRoutes(metrics)];
 }

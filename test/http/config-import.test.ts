@@ -257,7 +257,7 @@ for (const { name, open, copy } of servedDatabases()) {
         /^acme\/clients\/other-admin.json: clientId: names that end in -admin/,
         /^acme\/issuance\/credentials\/card.json: lifeTime: /,
         /^acme\/issuance\/credentials\/more.json: keyChainId: There is no key chain "nowhere"/,
-        /^acme\/issuance\/credentials\/more.yaml: describes the same as acme\/issuance\/credentials\/more.json/,
+        /^acme\/issuance\/credentials\/more.yaml: describes the same object as acme\/issuance\/credentials\/more.json/,
         /^acme\/issuance\/credentials\/more.yaml: config.display: /,
         /^acme\/keys\/access.json: key: /,
         /^acme\/presentation\/broken.json: is not JSON/,

@@ -134,7 +134,7 @@ describe('credential with a large image', () => {
     expect(failure.message).to.match(/the maximum is 1000/);
     const inline = { ...offer, credentialClaims: { many: { type: 'inline', claims } } };
     const rejected = await shop.call('POST', '/issuer/offer', inline, shop.acme.token);
-    expect([rejected.status, rejected.text.includes('at most 1000')]).to.deep.equal([400, true]);
+    expect([rejected.status, rejected.text.includes('the maximum is 1000')]).to.deep.equal([400, true]);
   });
 
   /** Collects an offer with as many keys as `copies`. */

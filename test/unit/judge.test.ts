@@ -139,7 +139,7 @@ describe('failed demo', () => {
   });
 
   it('explains the remedy for every error', () => {
-    expect(explain(new Error('port 3000 is in use; set PORT to another one'))).to.include('or set PORT');
+    expect(explain(new Error('port 3000 is in use; set PORT to another one'))).to.include('set PORT to another one');
     expect(explain(new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') }))).to.include(
       'fetch failed (connect ECONNREFUSED)',
     );

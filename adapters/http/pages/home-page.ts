@@ -2,10 +2,11 @@ import { TEXTS } from './languages.ts';
 import { escapeHtml, fill } from './markup.ts';
 import { type Page, page, type Reader } from './page.ts';
 
-/** Page at the root address for a person with a browser. */
-export function homePage(publicUrl: string, reader: Reader): Page {
+/** Page at the root address for a person with a browser. @param hasGuide true if the documentation is served. */
+export function homePage(publicUrl: string, reader: Reader, hasGuide: boolean): Page {
   const texts = TEXTS[reader.language];
   const link = (path: string, text: string) => `<li><a href="${escapeHtml(publicUrl + path)}">${escapeHtml(text)}</a></li>`;
+  const folder = hasGuide ? `<a href="${escapeHtml(`${publicUrl}/docs/guide`)}">docs</a>` : '<code>docs</code>';
   return page({
     reader,
     title: 'Vidimus',
@@ -16,6 +17,6 @@ export function homePage(publicUrl: string, reader: Reader): Page {
 ${link('/console', texts.homeConsole)}
 ${link('/docs', texts.homeApi)}
 </ul>
-<p class="note">${fill(texts.homeGuide, { folder: '<code>docs</code>' })}</p>`,
+<p class="note">${fill(texts.homeGuide, { folder })}</p>`,
   });
 }

@@ -6,6 +6,7 @@ import { homePage } from '../pages/home-page.ts';
 import { pageReply } from '../pages/page.ts';
 import { readerOf } from '../pages/reader.ts';
 import { family, reply, route } from '../route.ts';
+import { GuideFiles } from './guide-files.ts';
 
 const Dependency = object({ status: z.enum(['up', 'down']) });
 const Dependencies = z.record(z.string(), Dependency);
@@ -80,6 +81,7 @@ async function isOperator(authenticateClient: AuthenticateClient, authorization:
   }
 }
 
+const hasGuide = new GuideFiles('').isBuilt;
 const common = { tag: 'Service', surface: 'admin', access: 'public', method: 'get' } as const;
 
 export const serviceRoutes = family(
@@ -90,7 +92,7 @@ export const serviceRoutes = family(
       path: '/',
       operationId: 'getService',
       summary: 'Name and version of the service',
-      browserPage: (request) => pageReply(homePage(settings.publicUrl, readerOf(request))),
+      browserPage: (request) => pageReply(homePage(settings.publicUrl, readerOf(request), hasGuide)),
       responses: { 200: ServiceView },
       handle() {
         return reply(200, {

@@ -7,12 +7,14 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 type Violation = { readonly id: string; readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[] };
 
-/** What axe has against the page as it is now (WCAG 2.2 A and AA, and best practices). */
-export async function expectAccessible(page: Page, what: string): Promise<void> {
+/** Violations that axe finds on the page as it is now (WCAG 2.2 A and AA, and best practices). @param within a selector; by default the page. */
+export async function expectAccessible(page: Page, what: string, within?: string): Promise<void> {
   // Colours are judged as they stay, not as they appear.
   await page.evaluate('Promise.all(document.getAnimations().map((one) => one.finished.catch(() => {})))');
   await page.evaluate(AXE);
-  const { violations } = (await page.evaluate('axe.run(document)')) as { violations: Violation[] };
+  const { violations } = (await page.evaluate(`axe.run(${within === undefined ? 'document' : JSON.stringify(within)})`)) as {
+    violations: Violation[];
+  };
   const told = violations.map(
     ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
   );
