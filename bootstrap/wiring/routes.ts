@@ -103,7 +103,7 @@ export function collectRoutes(container: Container, metrics?: Parameters<typeof 
     const { buildOpenApi } = await import('../../adapters/http/openapi/openapi.ts');
     return buildOpenApi(allRoutes, { publicUrl: settings.publicUrl, version: settings.release.version });
   };
-  const allRoutes: readonly Route[] = [...routes, ...documentationRoutes(document, settings), ...guideRoutes(settings)];
-  // The route of the metrics is not in the document: it is for the operator, and not for clients.
-  return metrics === undefined ? allRoutes : [...allRoutes, ...metricsRoutes(metrics)];
+  const allRoutes: readonly Route[] = [...routes, ...documentationRoutes(document, settings)];
+  // Pages for people and the metrics for the operator are not in the document, which is for clients.
+  return [...allRoutes, ...guideRoutes(settings), ...(metrics === undefined ? [] : metricsRoutes(metrics))];
 }

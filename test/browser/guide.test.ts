@@ -53,11 +53,11 @@ describe('The documentation site of the service', function () {
   });
 
   it('is served from this origin only, with the hashes of its scripts', async () => {
-    const { headers } = await service.call('GET', '/docs/guide/index.html');
+    const { headers } = await fetch(`${service.address}/docs/guide/index.html`);
     expect(headers.get('content-security-policy'))
       .to.match(/script-src 'self' 'sha256-/)
       .and.not.include('unsafe');
-    const { status } = await service.call('GET', '/docs/guide/none.html');
+    const { status } = await fetch(`${service.address}/docs/guide/none.html`);
     expect(status).to.equal(404);
   });
 });

@@ -167,10 +167,10 @@ describe('Sessions through HTTP', () => {
       const { description } = paths['/session/{id}'].delete;
       const page = readFileSync(new URL('../../docs/reference/sessions.md', import.meta.url), 'utf8');
       for (const text of [description, page]) {
-        expect(text).to.match(/404 at (its link|the link of the offer or the request) and for a response/);
+        expect(text).to.match(/404 (at its link|for the link) and for a response/);
         expect(text).to.include('`invalid_grant` for the code');
       }
-      expect(page).to.include('DELETE /session/{id}').and.to.include('a refusal for an access token');
+      expect(page).to.include('DELETE /session/{id}').and.to.include('a rejection for an access token');
     });
 
     it('never change after they have ended', async () => {

@@ -1831,6 +1831,74 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/docs/guide": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The documentation of this release */
+    get: operations["getGuide"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/docs/guide/{file}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** A page of the documentation */
+    get: operations["getGuidePage"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/docs/guide/{folder}/{file}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** A page or a file of the documentation */
+    get: operations["getGuideFile"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/docs/guide/assets/chunks/{file}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** A script of the documentation */
+    get: operations["getGuideScript"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/deferred_credential": {
     parameters: {
       query?: never;
@@ -9959,6 +10027,91 @@ export interface operations {
     requestBody?: never;
     responses: {
       /** @description One of: swagger-ui.css, swagger-ui-bundle.js, favicon-32x32.png, start.js */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  getGuide: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The first page */
+      302: {
+        headers: {
+          /** @description Redirect address */
+          Location?: string;
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  getGuidePage: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example index.html */
+        file: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page, a script, a style sheet or an image */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  getGuideFile: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example guides */
+        folder: string;
+        /** @example first-hour.html */
+        file: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page, a script, a style sheet or an image */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  getGuideScript: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @example metadata.js */
+        file: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page, a script, a style sheet or an image */
       200: {
         headers: {
           [name: string]: unknown;
