@@ -20,7 +20,7 @@ import { Closers } from '../wiring/closers.ts';
 import { HttpServer } from '../wiring/http-server.ts';
 import { openPlatform } from '../wiring/platform.ts';
 import { currentRelease } from '../wiring/release.ts';
-import { collectRoutes } from '../wiring/routes.ts';
+import { servedRoutes } from '../wiring/routes.ts';
 import { type MeasuredProcess, openTelemetry, startObserving } from '../wiring/telemetry.ts';
 import { obtain, resolve } from '../wiring/wire.ts';
 import { withMasterSecrets } from './master-secrets.ts';
@@ -107,7 +107,7 @@ export async function startService(
     const authenticateClient = obtain(container, AuthenticateClient);
     const sessionWatcher = obtain(container, SessionWatcher);
     const router = buildRouter(
-      collectRoutes(container, servedMetrics(settings, readMetrics ?? telemetry.metricsText)),
+      servedRoutes(container, servedMetrics(settings, readMetrics ?? telemetry.metricsText)),
       {
         authenticateClient,
         editTags: obtain(container, EditTags),

@@ -94,8 +94,8 @@ const FAMILIES: readonly Family[] = [
   ],
 ];
 
-/** The whole route table. The API document describes it and is part of it. */
-export function collectRoutes(container: Container, metrics?: Parameters<typeof metricsRoutes>[0]): readonly Route[] {
+/** Routes of the OpenAPI document, in the order in which they are matched. */
+export function collectRoutes(container: Container): readonly Route[] {
   const settings = container.get(ServiceSettings);
   const routes = FAMILIES.flatMap((make) => make((token) => obtain(container, token)));
   // The module is loaded when the document is requested, so that an idle process does not hold it.
@@ -104,6 +104,11 @@ export function collectRoutes(container: Container, metrics?: Parameters<typeof 
     return buildOpenApi(allRoutes, { publicUrl: settings.publicUrl, version: settings.release.version });
   };
   const allRoutes: readonly Route[] = [...routes, ...documentationRoutes(document, settings)];
-  // Pages for people and the metrics for the operator are not in the document, which is for clients.
-  return [...allRoutes, ...guideRoutes(settings), ...(metrics === undefined ? [] : metricsRoutes(metrics))];
+  return allRoutes;
+}
+
+/** All served routes. Pages for people and the metrics for the operator are not in the document, which is for clients. */
+export function servedRoutes(container: Container, metrics?: Parameters<typeof metricsRoutes>[0]): readonly Route[] {
+  const pages = guideRoutes(container.get(ServiceSettings));
+  return [...collectRoutes(container), ...pages, ...(metrics === undefined ? [] : metricsRoutes(metrics))];
 }
