@@ -13,8 +13,6 @@ const RUN_SHOP = `npx node ${SHOP}`;
 
 /** The guides continue in one shell, in this order, so one service runs for all of them. */
 describe('the guides for integrators', function () {
-  this.bail(true);
-
   let terminal: Terminal;
   let address: string;
   let webhookPort: number;
@@ -107,7 +105,7 @@ describe('the guides for integrators', function () {
 
     const second = await visit();
     const output = await type(`npm run --silent wallet -- '${second.uri}' --yes`);
-    const [, path = ''] = /The browser goes to http:\/\/127\.0\.0\.1:\d+(\/done\S+)/.exec(output) ?? [];
+    const [, path = ''] = /The browser is redirected to http:\/\/127\.0\.0\.1:\d+(\/done\S+)/.exec(output) ?? [];
     expect(await read(path, first.cookie), 'in another browser').to.include('Not verified');
     expect(await read(path, second.cookie)).to.equal('Welcome, Ada');
   });
