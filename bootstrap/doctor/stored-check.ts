@@ -111,7 +111,7 @@ export function endingFindings(chain: KeyChain, now: Date): Finding[] {
     const name = `the ${subject} of the key chain "${id}" of ${tenantId}`;
     const advice =
       root === undefined ? 'upload a new certificate (docs/reference/keys.md)' : `POST /key-chain/${id}/rotate (docs/reference/keys.md)`;
-    if (end <= now) return [fault('keys', `${name} has ended`, advice)];
+    if (end <= now) return [fault('keys', `${name} has expired`, advice)];
     return days < ENDING_DAYS && !renews ? [warning('keys', `${name} expires in ${days} days`, advice)] : [];
   });
 }
@@ -129,5 +129,5 @@ async function listFindings({ maintenance }: Store, now: Date): Promise<Finding[
   const failingCount = await maintenance.failingLists(new Date(now.getTime() - HOUR_MS));
   if (failingCount > 0)
     findings.push(warning('lists', `${failingCount} followed status lists are unavailable`, 'GET /cache/stats lists them'));
-  return findings.length > 0 ? findings : [ok('lists', 'none has ended')];
+  return findings.length > 0 ? findings : [ok('lists', 'no trust list has expired')];
 }

@@ -93,7 +93,7 @@ describe('doctor', () => {
     expect(wrong.stdout).to.not.include(other);
     const former = await subject.examine({ MASTER_SECRET: `${other},${MASTER}` }, '--offline');
     expect(former.code).to.equal(0);
-    expect(messages(former.findings, 'warning', 'secrets')).to.include('still needed');
+    expect(messages(former.findings, 'warning', 'secrets')).to.include('still required');
     service.child.kill('SIGTERM');
     await service.ended;
     const both = { MASTER_SECRET: `${other},${MASTER}` };
@@ -108,14 +108,14 @@ describe('doctor', () => {
     const token = await subject.makeTenant();
     await created(subject.calls, token, '/trust-list', trustListBody('partners', 'signing'));
     const fresh = await subject.examine({}, '--offline');
-    expect(messages(fresh.findings, 'ok', 'lists')).to.equal('none has ended');
+    expect(messages(fresh.findings, 'ok', 'lists')).to.equal('no trust list has expired');
     service.child.kill('SIGTERM');
     await service.ended;
     const url = `sqlite:${join(subject.folder, 'vidimus.sqlite')}`;
     await rawSql(url, (run) => run('update trust_lists set next_update = 1000'));
     const { code, findings } = await subject.examine({}, '--offline');
     expect(code).to.equal(2);
-    expect(messages(findings, 'fault', 'lists')).to.equal('the trust list "partners" of acme has ended');
+    expect(messages(findings, 'fault', 'lists')).to.equal('the trust list "partners" of acme has expired');
   });
 
   it('checks backups', async () => {
@@ -187,7 +187,7 @@ describe('doctor', () => {
           .and.not.to.include('empty');
         const absent = await subject.examine({ DATABASE_URL: `${empty?.url}_absent` }, '--offline');
         expect(absent.code).to.equal(2);
-        expect(messages(absent.findings, 'fault', 'database')).to.include('there is no postgres://');
+        expect(messages(absent.findings, 'fault', 'database')).to.include('does not exist; create it');
       } finally {
         await empty?.drop();
       }
