@@ -249,12 +249,12 @@ describe('the page about troubleshooting', () => {
 
 const CERTIFICATION = pageOf('docs/guides/certification.md');
 
-/** Names in backticks of the first column of the settings table. */
+/** Names in backticks before the colon of each setting. */
 function settingsOfIssuers(): string[] {
-  const [, table = ''] = CERTIFICATION.split('| Setting | Value | Why |');
-  const rows = table.split('\n\n')[0]?.split('\n') ?? [];
-  return rows.flatMap((row) => {
-    const [, first = ''] = row.split('|');
+  const [, list = ''] = CERTIFICATION.split('\nSettings:\n\n');
+  const entries = list.split('\n\n')[0]?.split(/^- /m) ?? [];
+  return entries.flatMap((entry) => {
+    const [first = ''] = entry.split(': ');
     return [...first.matchAll(/`(\w+)`/g)].map(([, name = '']) => name);
   });
 }
