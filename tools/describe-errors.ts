@@ -93,15 +93,16 @@ const explain = ({ meaning, cause }: ErrorExplanation) => `${meaning}. ${cause}`
 
 const link = ({ page }: ErrorExplanation) => (page === undefined ? '' : ` [More](${page})`);
 
+/** The codes by their `error` at each kind of endpoint, if it is another one. */
 function wireNames(): string {
-  const surfaces = ['oauth', 'vci', 'vp'] as const;
-  const rows = Object.entries(STATUSES).flatMap(([code, names]) => {
-    const errors = surfaces.map((surface) => names[surface] ?? names.wallet ?? code);
-    return errors.every((error) => error === code) ? [] : [[`\`${code}\``, ...errors.map((error) => `\`${error}\``)]];
+  const surfaces = { oauth: 'OAuth', vci: 'Credential endpoints', vp: 'Presentation endpoints' } as const;
+  const lists = Object.entries(surfaces).map(([surface, title]) => {
+    const renamed = Object.entries(STATUSES).flatMap(([code, names]) => {
+      const error = names[surface as keyof typeof surfaces] ?? names.wallet ?? code;
+      return error === code ? [] : [{ code, error }];
+    });
+    const groups = [...Map.groupBy(renamed, ({ error }) => error)];
+    return `- ${title}: ${groups.map(([error, codes]) => `\`${error}\` for ${codes.map(({ code }) => `\`${code}\``).join(', ')}`).join(';\n  ')}`;
   });
-  return table(['Code', 'OAuth', 'Credential endpoints', 'Presentation endpoints'], rows);
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  return lists.join('\n');
 }
