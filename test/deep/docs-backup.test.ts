@@ -110,7 +110,7 @@ describe('the commands of the page about backups', () => {
     await type(`export ${word}`);
     await makeTenant('later');
     const running = await terminal.type(`${FENCE} -- --force`, address);
-    expect(running.stderr, 'while the service runs').to.include('another service has');
+    expect(running.stderr, 'while the service runs').to.include('nothing is fenced: another service');
     await terminal.stop();
     await type(`${FENCE} -- --force`);
   });
