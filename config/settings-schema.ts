@@ -128,7 +128,7 @@ export const SettingsSchema = z.object({
   DRAIN_SECONDS: wholeNumber(0, 300)
     .default(3)
     .describe(
-      'Seconds after SIGTERM in which `GET /health/ready` and `GET /health` answer 503 and everything else is served; longer than the balancer needs to notice. SIGINT does not wait',
+      'Seconds after SIGTERM in which only `GET /health/ready` and `GET /health` answer 503; longer than the balancer needs to notice',
     ),
   PUBLIC_URL: publicUrl
     .optional()
@@ -148,7 +148,7 @@ export const SettingsSchema = z.object({
   DATABASE_URL: databaseUrl
     .optional()
     .describe(
-      '`postgres://user:password@host:port/database` or `sqlite:<file>`; `?sslmode=verify-full` requires TLS, `&sslrootcert=<file>` names a private CA. `postgres://user@%2Frun%2Fpostgresql/database` uses a local socket, which costs a tenth less. Default: SQLite in DATA_FOLDER',
+      '`postgres://user:password@host:port/database` or `sqlite:<file>`; `?sslmode=verify-full` requires TLS, `&sslrootcert=<file>` names a private CA. `postgres://user@%2Frun%2Fpostgresql/database` uses a local socket. Default: SQLite in DATA_FOLDER',
     ),
   ACCEPT_REWIND: z
     .string()
@@ -160,7 +160,7 @@ export const SettingsSchema = z.object({
   EXPECT_AUDIT_LOG: anchors
     .optional()
     .describe(
-      'Audit log anchors from `npm run audit:verify`, separated by commas; a start with a database without them is refused; see docs/guides/backup-and-restore.md',
+      'Audit log anchors from `npm run audit:verify`, separated by commas, without which the start is refused; see docs/guides/backup-and-restore.md',
     ),
   DATABASE_MIGRATION_URL: databaseUrl
     .optional()
@@ -171,9 +171,7 @@ export const SettingsSchema = z.object({
   DATABASE_POOL: wholeNumber(1, 200).default(10).describe('PostgreSQL connections, divided among WORKERS, at least 4 each'),
   DATABASE_TIMEOUT: wholeNumber(1, 300)
     .default(15)
-    .describe(
-      'Seconds for one statement and for waiting for a connection; then the answer is 503, and a silent connection is replaced. Does not apply to migrations',
-    ),
+    .describe('Seconds for one statement and for waiting for a connection, except migrations; then 503'),
   MASTER_SECRET: masterSecret
     .optional()
     .describe(
@@ -203,14 +201,14 @@ export const SettingsSchema = z.object({
   RATE_LIMIT_TOKEN: wholeNumber(0, 1_000_000)
     .default(600)
     .describe(
-      'Calls per minute of one public address to token, PAR and interactive authorization endpoints, and of one client to `/oauth2/token`; 0: no limit. Each process and worker counts separately',
+      'Calls per minute of one public address to token, PAR and interactive authorization endpoints, and of one client to `/oauth2/token`, per process; 0: no limit',
     ),
   RATE_LIMIT_NONCE: wholeNumber(0, 1_000_000)
     .default(1_200)
     .describe('Calls per minute of one public address to nonce and challenge endpoints and for offers; 0: no limit'),
   RATE_LIMIT_LOGIN: wholeNumber(0, 1_000_000)
     .default(60)
-    .describe('Logins per minute that one public address starts at, or returns from, an upstream provider; 0: no limit'),
+    .describe('Logins at upstream providers per minute of one public address; 0: no limit'),
   RATE_LIMIT_OFFER: wholeNumber(0, 1_000_000)
     .default(60_000)
     .describe('Offers, presentation requests and dry runs per minute of one client; 0: no limit'),
@@ -238,12 +236,10 @@ export const SettingsSchema = z.object({
   QUOTA_CLIENTS: wholeNumber(1, 100_000).default(500).describe('Clients of one tenant'),
   QUOTA_CONFIG_BYTES: wholeNumber(65_536, 1_073_741_824)
     .default(8_388_608)
-    .describe('Bytes of all configurations of one tenant as stored: sealed, a third more than written'),
+    .describe('Stored bytes of all configurations of one tenant, a third more than written'),
   QUOTA_SESSION_BYTES: wholeNumber(1_048_576, 1_099_511_627_776)
     .default(268_435_456)
-    .describe(
-      'Stored bytes of the open sessions of one tenant, with unfinished authorizations; see docs/reference/limits.md. It cannot be switched off',
-    ),
+    .describe('Stored bytes of the open sessions of one tenant; see docs/reference/limits.md. Cannot be switched off'),
   CACHE_MEMORY: wholeNumber(16, 65_536)
     .default(160)
     .describe(
@@ -251,9 +247,7 @@ export const SettingsSchema = z.object({
     ),
   AUDIT_KEEP_DAYS: wholeNumber(30, 36_500)
     .optional()
-    .describe(
-      'Days that entries of audit logs of tenants are kept, at least 30; the log of the service is kept; see docs/reference/audit.md. Default: as long as the tenant',
-    ),
+    .describe('Days that audit log entries of tenants are kept, at least 30; see docs/reference/audit.md. Default: as long as the tenant'),
   CONFIG_FOLDER: z
     .string()
     .min(1)

@@ -11,6 +11,7 @@ type Codes = readonly (readonly [code: string, entry: ErrorExplanation])[];
 type WireNames = { readonly status: number } & Readonly<Partial<Record<'wallet' | 'vci' | 'oauth' | 'vp', string>>>;
 
 const INTERNAL_ERROR_STATUS = 500;
+const DEFAULT_STATUS = 400;
 const STATUSES: Readonly<Record<string, WireNames>> = RENDERINGS;
 
 /** The sections of docs/reference/errors.md. A test compares them with the page. */
@@ -21,17 +22,28 @@ export function describeErrors(): string {
     section(
       'Rejected calls',
       '`code` of an error of the administrative interface.',
-      callTable(failures.filter(([, entry]) => isApi(entry))),
+      listByFix(
+        failures.filter(([, entry]) => isApi(entry)),
+        describeCall,
+      ),
     ),
-    section('Rejected wallet requests', WALLETS, walletTable(failures.filter(([, entry]) => !isApi(entry)))),
+    section(
+      'Rejected wallet requests',
+      WALLETS,
+      listByFix(
+        failures.filter(([, entry]) => !isApi(entry)),
+        describeWalletError,
+      ),
+    ),
     `Codes with another \`error\` in responses to wallets:\n\n${wireNames()}`,
-    section('Failed sessions', '`failure.code` of a session.', sessionTable(Object.entries(SESSION_FAILURE_REFERENCE))),
-    section('Failed webhooks', WEBHOOKS, plainTable(Object.entries(WEBHOOK_FAULT_REFERENCE))),
-    section('Rejected presentations', PRESENTATIONS, plainTable(Object.entries(REFUSAL_REFERENCE))),
+    section('Failed sessions', '`failure.code` of a session.', listByFlow(Object.entries(SESSION_FAILURE_REFERENCE))),
+    section('Failed webhooks', WEBHOOKS, listByFix(Object.entries(WEBHOOK_FAULT_REFERENCE), describePlain)),
+    section('Rejected presentations', PRESENTATIONS, listByFix(Object.entries(REFUSAL_REFERENCE), describePlain)),
   ].join('\n\n');
 }
 
-const WALLETS = `\`error\` of responses to wallets. The log has the code with the reason, and names the session once it is determined.
+const WALLETS = `\`error\` of responses to wallets, with status 400 unless another is given.
+The log has the code with the reason, and names the session once it is determined.
 A wallet whose authentication or key proof is invalid is rejected before its code is looked up, and the session does not change.`;
 
 const WEBHOOKS = `\`reason\` of the warning "… webhook failed" in the log; \`detail\` of \`deliveries\` has it in words.
@@ -40,56 +52,57 @@ const WEBHOOKS = `\`reason\` of the warning "… webhook failed" in the log; \`d
 const PRESENTATIONS = `\`reason\` in \`report\`, and \`error\` in the body of the presentation webhook.
 \`missing <id>\` and \`missing credential_sets[n]\` say what the response as a whole lacks.`;
 
-function section(title: string, intro: string, table: string): string {
-  return `## ${title}\n\n${intro}\n\n${table}`;
+function section(title: string, intro: string, lists: string): string {
+  return `## ${title}\n\n${intro}\n\n${lists}`;
 }
 
-function callTable(codes: Codes): string {
-  return table(
-    ['Code', 'Status', ...EXPLANATION],
-    codes.map(([code, entry]) => [`\`${code}\``, statusOf(code), ...explanation(entry)]),
-  );
+/** Codes with the same fix share it above their list. */
+function listByFix(codes: Codes, describe: (code: string, entry: ErrorExplanation) => string): string {
+  const groups = Map.groupBy(codes, ([, { fix }]) => fix);
+  const singles = codes.filter(([, { fix }]) => groups.get(fix)?.length === 1);
+  const shared = [...groups].filter(([, group]) => group.length > 1);
+  return [
+    ...shared.map(
+      ([fix, group]) => `**Fix:** ${fix}\n\n${group.map(([code, entry]) => `${describe(code, entry)}${link(entry)}`).join('\n')}`,
+    ),
+    ...(shared.length === 0 ? [] : ['**Other fixes:**']),
+    singles.map(([code, entry]) => `${describe(code, entry)}\n  *Fix:* ${entry.fix}${link(entry)}`).join('\n'),
+  ].join('\n\n');
 }
 
-/** The meaning repeats the code in words, so the table leaves it out. */
-function walletTable(codes: Codes): string {
-  return table(
-    ['Code', 'Status', 'Endpoint', ...EXPLANATION.slice(1)],
-    codes.map(([code, entry]) => [`\`${code}\``, statusOf(code), entry.where ?? '', ...explanation(entry).slice(1)]),
-  );
+function describeCall(code: string, entry: ErrorExplanation): string {
+  return `- \`${code}\`, ${statusOf(code)}: ${explain(entry)}`;
 }
 
-const statusOf = (code: string) => String(STATUSES[code]?.status ?? INTERNAL_ERROR_STATUS);
-
-function sessionTable(codes: Codes): string {
-  return table(
-    ['Code', 'Flow', ...EXPLANATION],
-    codes.map(([code, entry]) => [`\`${code}\``, entry.where ?? '', ...explanation(entry)]),
-  );
+/** The meaning repeats the code in words, so it is left out if there is a cause. */
+function describeWalletError(code: string, { where, meaning, cause }: ErrorExplanation): string {
+  const status = statusOf(code) === DEFAULT_STATUS ? '' : `${statusOf(code)}, `;
+  return `- \`${code}\` (${status}${where}): ${cause === '' ? `${meaning}.` : cause}`;
 }
 
-function plainTable(codes: Codes): string {
-  return table(
-    ['Code', ...EXPLANATION],
-    codes.map(([code, entry]) => [`\`${code}\``, ...explanation(entry)]),
-  );
+const describePlain = (code: string, entry: ErrorExplanation) => `- \`${code}\`: ${explain(entry)}`;
+
+const statusOf = (code: string) => STATUSES[code]?.status ?? INTERNAL_ERROR_STATUS;
+
+function listByFlow(codes: Codes): string {
+  const flows = Map.groupBy(codes, ([, { where = '' }]) => where);
+  return [...flows].map(([flow, group]) => `### Flow: ${flow}\n\n${listByFix(group, describePlain)}`).join('\n\n');
 }
 
-const EXPLANATION = ['Meaning', 'Cause', 'Fix'];
+const explain = ({ meaning, cause }: ErrorExplanation) => `${meaning}. ${cause}`.trim();
 
-function explanation({ meaning, cause, fix, page }: ErrorExplanation): readonly string[] {
-  return [meaning, cause, page === undefined ? fix : `${fix} [More](${page})`];
-}
+const link = ({ page }: ErrorExplanation) => (page === undefined ? '' : ` [More](${page})`);
 
+/** The codes by their `error` at each kind of endpoint, if it is another one. */
 function wireNames(): string {
-  const surfaces = ['oauth', 'vci', 'vp'] as const;
-  const rows = Object.entries(STATUSES).flatMap(([code, names]) => {
-    const errors = surfaces.map((surface) => names[surface] ?? names.wallet ?? code);
-    return errors.every((error) => error === code) ? [] : [[`\`${code}\``, ...errors.map((error) => `\`${error}\``)]];
+  const surfaces = { oauth: 'OAuth', vci: 'Credential endpoints', vp: 'Presentation endpoints' } as const;
+  const lists = Object.entries(surfaces).map(([surface, title]) => {
+    const renamed = Object.entries(STATUSES).flatMap(([code, names]) => {
+      const error = names[surface as keyof typeof surfaces] ?? names.wallet ?? code;
+      return error === code ? [] : [{ code, error }];
+    });
+    const groups = [...Map.groupBy(renamed, ({ error }) => error)];
+    return `- ${title}: ${groups.map(([error, codes]) => `\`${error}\` for ${codes.map(({ code }) => `\`${code}\``).join(', ')}`).join(';\n  ')}`;
   });
-  return table(['Code', 'OAuth', 'Credential endpoints', 'Presentation endpoints'], rows);
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  return lists.join('\n');
 }

@@ -13,10 +13,10 @@ export function ownMetrics(): readonly DescribedMetric[] {
   return [...serviceMetrics, { ...WORKER_RESTARTS, type: 'counter', labelNames: [] }];
 }
 
-/** @returns the table of docs/reference/metrics.md. */
+/** @returns the list of docs/reference/metrics.md. */
 export function describeMetrics(): string {
   const rows = ownMetrics().map(
-    ({ name, type, labelNames, help }) => `| \`${name}\` | ${[type, ...labelNames.map((label) => `\`${label}\``)].join(', ')} | ${help} |`,
+    ({ name, type, labelNames, help }) => `- \`${name}\` (${[type, ...labelNames.map((label) => `\`${label}\``)].join(', ')}): ${help}`,
   );
-  return ['| Metric | Type, labels | Meaning |', '|---|---|---|', ...rows].join('\n');
+  return rows.join('\n');
 }

@@ -133,7 +133,7 @@ describe('attack tool page', () => {
   it('lists every family with the number of its cases', () => {
     const page = readFileSync(new URL('../../docs/reference/attack-tool.md', import.meta.url), 'utf8');
     const families = [...issuerFamilies, ...verifierFamilies];
-    for (const { id, title, cases } of families) expect(page).to.include(`| \`${id}\` | ${title} | ${cases.length} |`);
+    for (const { id, cases } of families) expect(page).to.include(`\`${id}\` (${cases.length})`);
     const all = families.flatMap(({ cases }) => cases as readonly { section: string; why: string }[]);
     expect(page).to.include(`${families.length} families with ${all.length} cases`);
     for (const { section, why } of all) expect([section === '', why === '']).to.deep.equal([false, false]);

@@ -99,7 +99,7 @@ describe('the commands of the page about backups', () => {
     await live(inTable('sqlite3'));
     await type(blockWith('mkdir lost'));
     expect(existsSync(join(terminal.folder, 'lost/vidimus.sqlite'))).to.equal(true);
-    expect(await refusal()).to.include('gone back in time');
+    expect(await refusal()).to.include('went back in time');
     expect(await type(blockWith('restore:fence\nnpm start'))).to.include('Values that were issued before are no longer valid');
     await makeTenant('later');
     await terminal.stop();
@@ -110,7 +110,7 @@ describe('the commands of the page about backups', () => {
     await type(`export ${word}`);
     await makeTenant('later');
     const running = await terminal.type(`${FENCE} -- --force`, address);
-    expect(running.stderr, 'while the service runs').to.include('another service has');
+    expect(running.stderr, 'while the service runs').to.include('nothing is fenced: another service');
     await terminal.stop();
     await type(`${FENCE} -- --force`);
   });
@@ -146,7 +146,7 @@ describe('the commands of the page about backups', () => {
     );
     await live(inTable('pg_dump'));
     await type(blockWith('createdb'));
-    expect(await refusal()).to.match(/gone back in time|not where it was/);
+    expect(await refusal()).to.match(/went back in time|not where it was/);
     await type(FENCE);
     await type(START);
     await makeTenant('later');

@@ -150,9 +150,10 @@ describe('the page about security', () => {
   });
 
   it('has a test for each answer', () => {
-    const answers = page.split('\n').filter((line) => /^\| (?!Way|---)/.test(line) && line.split('|').length === 5);
-    expect(answers.length).to.be.greaterThan(30);
-    for (const row of answers) expect(row).to.match(/`(test|docs)\//);
+    const [, threats = ''] = page.split('\n## Network\n');
+    const answers = threats.split('\n## Left to the operator')[0]?.split('\n- ').slice(1) ?? [];
+    expect(answers.length).to.be.greaterThan(50);
+    for (const answer of answers) expect(answer).to.match(/`(test|docs)\//);
   });
 });
 
@@ -162,12 +163,8 @@ function part(text: string, heading: string): string {
   return below.split('\n## ')[0] ?? '';
 }
 
-/** The codes in the first cells of the first table of a text. */
-function codesIn(text: string): string[] {
-  const [, table = ''] = text.split('| --- |\n');
-  const [rows = ''] = table.split('\n\n');
-  return [...rows.matchAll(/^\| `([a-z0-9_]+)` \|/gm)].map(([, code = '']) => code);
-}
+/** The codes that begin the list items of a text. */
+const codesIn = (text: string) => [...text.matchAll(/^- `([a-z0-9_]+)`/gm)].map(([, code = '']) => code);
 
 async function expectNamesOfService(text: string): Promise<void> {
   const operations = await allOperations();
@@ -202,10 +199,11 @@ describe('the reference of errors', () => {
   });
 
   for (const [name, table] of Object.entries(tables)) {
-    it(`has a meaning, and sentences on cause and fix, for ${name}`, () => {
+    it(`has a meaning, a sentence on the fix, and none or one on the cause, for ${name}`, () => {
       for (const [code, { meaning, cause, fix }] of Object.entries(table)) {
         expect(meaning, code).to.match(/^[A-Z`][^|\n]*[^.\s]$/);
-        for (const sentences of [cause, fix]) expect(sentences, code).to.match(/^[A-Z`][^|\n]*\.$/);
+        expect(cause, code).to.match(/^([A-Z`][^|\n]*\.)?$/);
+        expect(fix, code).to.match(/^[A-Z`][^|\n]*\.$/);
       }
     });
   }
@@ -218,20 +216,20 @@ describe('the reference of errors', () => {
 describe('the page about troubleshooting', () => {
   const text = pageOf('docs/reference/troubleshooting.md');
 
-  it('links to the tables of codes', () => {
+  it('links to the lists of codes', () => {
     for (const anchor of ['rejected-calls', 'rejected-wallet-requests', 'failed-sessions', 'failed-webhooks', 'rejected-presentations'])
       expect(text).to.include(`(errors.md#${anchor})`);
   });
 
-  it('leads from each symptom to a section, whose tables name a cause and a fix', () => {
+  it('leads from each symptom to a section, whose entries name a cause and a fix', () => {
     const [symptoms = '', ...sections] = text.split(/\n## /);
     const targets = [...symptoms.matchAll(/\]\(#([\w-]+)\)/g)].map(([, anchor = '']) => anchor);
     expect(targets).to.have.length.greaterThan(5);
     for (const anchor of targets) {
       const section = sections.find((one) => one.split('\n')[0]?.toLowerCase().replaceAll(' ', '-') === anchor);
       expect(section, anchor).to.be.a('string');
-      const rows = (section ?? '').split('\n').filter((line) => line.startsWith('| '));
-      for (const row of rows) for (const cell of row.split('|').slice(1, -1)) expect(cell.trim(), row).not.to.equal('');
+      const entries = (section ?? '').split('\n\n').filter((block) => block.startsWith('- '));
+      for (const entry of entries.flatMap((block) => block.split('\n- '))) expect(entry).to.match(/^\S.*:\s+\S[\s\S]*\s\*Fix:\*\s+\S/);
     }
   });
 
@@ -251,12 +249,12 @@ describe('the page about troubleshooting', () => {
 
 const CERTIFICATION = pageOf('docs/guides/certification.md');
 
-/** Names in backticks of the first column of the settings table. */
+/** Names in backticks before the colon of each setting. */
 function settingsOfIssuers(): string[] {
-  const [, table = ''] = CERTIFICATION.split('| Setting | Value | Why |');
-  const rows = table.split('\n\n')[0]?.split('\n') ?? [];
-  return rows.flatMap((row) => {
-    const [, first = ''] = row.split('|');
+  const [, list = ''] = CERTIFICATION.split('\nSettings:\n\n');
+  const entries = list.split('\n\n')[0]?.split(/^- /m) ?? [];
+  return entries.flatMap((entry) => {
+    const [first = ''] = entry.split(': ');
     return [...first.matchAll(/`(\w+)`/g)].map(([, name = '']) => name);
   });
 }

@@ -8,7 +8,7 @@ export function meaningOf(reason: string): string {
 }
 
 export function causeOf(reason: string): string {
-  return explainReason(reason)?.cause ?? meaningOfMissing(reason) ?? reason;
+  return explainReason(reason)?.cause || meaningOf(reason);
 }
 
 function meaningOfMissing(reason: string): string | undefined {

@@ -40,7 +40,7 @@ function sentenceOf({ status, kind, failure }: SessionRecord, failed: Check | un
   if (failed?.reason !== undefined) return `Refused: ${meaningOf(failed.reason)}.`;
   if (failure?.code === 'cancelled') return 'Cancelled: somebody of the tenant ended it.';
   const explanation = explainFailure(failure?.code ?? '');
-  if (explanation !== undefined) return `Failed: ${explanation.meaning}. ${explanation.cause}`;
+  if (explanation !== undefined) return `Failed: ${explanation.meaning}. ${explanation.cause}`.trim();
   return `Failed: ${failure?.code ?? 'no reason is recorded'}.`;
 }
 
