@@ -82,7 +82,7 @@ export class ListSigners extends needs({
         try {
           const readInTime = async () => {
             // The caller has already timed out.
-            if (performance.now() >= deadline) throw new TrustListRefusal('unavailable', 'it is still being parsed');
+            if (performance.now() >= deadline) throw new TrustListRefusal('unavailable', 'it was not downloaded and parsed in time');
             return this.read(tenantId, certifiedList);
           };
           return { list: await withDeadline(this.#slots.run(tenantId, readInTime), deadline) };
@@ -120,7 +120,7 @@ export class ListSigners extends needs({
     if (ownList !== undefined) return contentOf(await this.#published(ownList), clock.now());
     const bytes = await downloadTrustList(remote, tenantId, uri);
     // TS 119 612: the signer of such a list is determined by the list of lists, not by the list itself
-    if (isXml(bytes)) throw new TrustListRefusal('untrusted_signer', 'of a list in XML, set the certificate');
+    if (isXml(bytes)) throw new TrustListRefusal('untrusted_signer', 'the list is in XML; set the certificate of its signer');
     const openedList = await this.ports.trustListReader.open(bytes, { signers: 'shown', now: clock.now(), tenantId });
     const { list, signer = '' } = openedList;
     const pem = writePemCertificates([signer]);

@@ -53,7 +53,7 @@ function assertFits(list: TrustList, { follow, via, territory }: ListSource): vo
     throw new TrustListRefusal('malformed', `it only points to other lists: ${reason}`);
   }
   if (territory !== undefined && territory !== list.territory) {
-    throw new TrustListRefusal('another_list', `of ${list.territory ?? 'no territory'} instead of ${territory}`);
+    throw new TrustListRefusal('another_list', `its territory is ${list.territory ?? 'missing'}, not ${territory}`);
   }
 }
 
@@ -92,7 +92,7 @@ function pointedBy(source: ListSource, { pointers }: TrustList): readonly ListSo
 export async function withDeadline<T>(list: Promise<T>, deadline: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {
-    const refuse = () => reject(new TrustListRefusal('unavailable', 'it is still being parsed'));
+    const refuse = () => reject(new TrustListRefusal('unavailable', 'it was not downloaded and parsed in time'));
     timer = setTimeout(refuse, Math.max(0, deadline - performance.now()));
   });
   try {
