@@ -13,13 +13,13 @@ import type { Signatures } from '../ports/signatures.ts';
 /** Pinned certificates of CAs or signers of a list. */
 export type PinnedSigners = {
   readonly anchors: readonly TrustAnchor[];
-  /** Equal for equal certificates. */
+  /** Hash of the certificates: equal for the same certificates in the same order. */
   readonly id: string;
 };
 
 const MAX_CERTIFICATES_PER_TEXT = 10;
 
-/** @param pems each contains certificates; a text without any is ignored. */
+/** @param pems texts with PEM certificates; a text without a certificate is ignored. */
 export function pinSigners(pems: readonly string[]): PinnedSigners {
   return signersOf(pems.flatMap((pem) => parsePemCertificates(pem, MAX_CERTIFICATES_PER_TEXT) ?? []));
 }
@@ -39,8 +39,8 @@ export type VerifiedList = {
 };
 
 /**
- * Verifies a list in compact JWS form, its signature before any content is read.
- * @throws TrustListRefusal; also for a list that no pinned certificate vouches for.
+ * Verifies a list in the form of a compact JWS. Its content is parsed only after its signature was verified.
+ * @throws TrustListRefusal also `untrusted_signer` for a list that was not signed under a pinned certificate.
  */
 export function verifyTrustList(ports: Ports, text: string, anchors: readonly TrustAnchor[], now: Date): VerifiedList {
   const signedList = parseSignedList(text);
