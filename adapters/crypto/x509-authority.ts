@@ -9,7 +9,7 @@ import type { Random } from '../../application/ports/random.ts';
 
 type Ports = { readonly kms: Kms; readonly random: Random };
 
-/** Creates certificates. That is rare, so the writer is loaded with the first one. */
+/** Creates certificates, revocation lists and certificate requests. This is rare, so `X509Writer` is loaded on first use. */
 export class X509Authority extends CertificateAuthority {
   readonly #ports: Ports;
   #writer: Promise<CertificateAuthority> | undefined;

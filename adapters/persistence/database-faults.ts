@@ -4,10 +4,15 @@ import { StoreUnavailableError, StoreUnwritableError } from '../../application/p
 export const UNREACHABLE = ['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'];
 
 /**
- * Result codes of SQLite, with their extended codes, and classes of SQLSTATE (PostgreSQL appendix A): connection exceptions, shutdown or
- * start-up; no disk space, memory or connection slot left; a standby; an idle transaction that timed out.
+ * Codes of a database that cannot be written. SQLite: the disk is full, the database is locked or read-only (also extended result codes).
+ * SQLSTATE (PostgreSQL appendix A): the disk is full, or the transaction is read-only, as on a standby.
  */
 const UNWRITABLE = /^(SQLITE_(FULL|BUSY|READONLY)|53100|25006)/;
+/**
+ * Codes of a database that cannot be reached. SQLite: an I/O error, or a file that cannot be opened. SQLSTATE: connection exceptions (08),
+ * shutdown, start-up or an idle session (57P0x), an idle transaction that timed out (25P03), no memory or connection slot left (53). Node:
+ * a closed connection (EPIPE).
+ */
 const UNAVAILABLE = /^(SQLITE_(IOERR|CANTOPEN)|08...$|57P0[1-5]$|25P03$|53...$|EPIPE$)/;
 /** SQLSTATE of a statement that exceeded its timeout. */
 const STATEMENT_TIMEOUT = '57014';
@@ -18,12 +23,12 @@ const LOST_CONNECTION =
 /** SQLSTATE with which `commit_change_1` reports the part of a change whose expectation failed. */
 const EXPECTATION_FAILED = 'VC001';
 
-/** Returns true if a change was rejected: nothing of it was applied, and the connection is still usable. */
+/** Returns true if a change was rejected because its expectation failed: nothing of it was applied, and the connection is still usable. */
 export function isExpectationFailure(error: unknown): boolean {
   return (error as { code?: unknown }).code === EXPECTATION_FAILED;
 }
 
-/** SQLSTATE of a failed statement, without those by which a server ends a connection or reports an internal failure. */
+/** SQLSTATEs of a rejected statement: all except those of a lost connection (08, 57P) and of faults of the server (58, F0, XX). */
 const STATEMENT_ERROR = /^(?!08|57P|58|F0|XX)[0-9A-Z]{5}$/;
 
 /** Deadlock and serialization failure. */
@@ -61,7 +66,10 @@ export function mapDatabaseErrorsSync<T>(work: () => T): T {
   }
 }
 
-/** @returns StoreUnavailableError for a connection fault, any other error unchanged. */
+/**
+ * @returns StoreUnwritableError if the database cannot be written, StoreUnavailableError if it cannot be reached or a statement exceeded
+ * its timeout, any other error unchanged.
+ */
 export function toStoreError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StoreUnavailableError) return error;
   const { code } = error as { readonly code?: unknown };

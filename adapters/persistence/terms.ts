@@ -10,7 +10,7 @@ import { namedStatement, type Row } from './statement.ts';
 
 /** Statements in which the dialects differ. */
 export type TermSql = {
-  readonly moves: boolean;
+  readonly supportsPromotion: boolean;
   /** Reads the terms, the newest first, each with the location and time of the database; one row without a term if there is none. */
   read(sql: JobSql): Promise<readonly Row[]>;
 };
@@ -116,14 +116,14 @@ const readOnPostgres = readTerms(
    (select string_agg(substr(name, ${CHALLENGE.length + 1}), ' ') from leases
      where name like '${CHALLENGE}%' and holder = '' and expires_at > ${PRESENT_MS}) as challenges`,
 );
-export const POSTGRES_TERMS: TermSql = { moves: true, read: (sql) => sql.all(readOnPostgres) };
+export const POSTGRES_TERMS: TermSql = { supportsPromotion: true, read: (sql) => sql.all(readOnPostgres) };
 
 const readOnSqlite = readTerms(`cast(unixepoch('subsec') * 1000 as integer) as now`);
 
 /** @param file undefined for a database in memory. */
 export function sqliteTerms(file: string | undefined): TermSql {
   return {
-    moves: false,
+    supportsPromotion: false,
     async read(sql) {
       // While a process has a file open, another file may take its name.
       const inode = file === undefined ? undefined : statSync(file, { throwIfNoEntry: false })?.ino;
@@ -148,7 +148,7 @@ export function termsOf(sql: JobSql, words: TermSql, changes: LastChanges): Term
     };
   };
   return {
-    moves: words.moves,
+    supportsPromotion: words.supportsPromotion,
     get changes() {
       return changes.count;
     },

@@ -72,7 +72,8 @@ function parsePart(reference: SignatureNode, signature: SignatureNode, root: Xml
   const uri = attributeOf(reference.element, 'URI') ?? '';
   const candidates = [...walk(signature, [root])].filter(({ node }) => `#${attributeOf(node.element, 'Id')}` === uri);
   const [part] = candidates;
-  if (!PLAIN_ID.test(uri) || part === undefined || candidates.length > 1) throw new TrustListRefusal('malformed', 'Reference');
+  if (!PLAIN_ID.test(uri) || part === undefined || candidates.length > 1)
+    throw new TrustListRefusal('malformed', 'Reference does not identify exactly one part of the signature');
   return { ...parseReference(reference, false), ...part };
 }
 
@@ -80,11 +81,15 @@ function parseReference(reference: SignatureNode, isEnveloping: boolean): Signed
   const digest = DIGESTS[assertAlgorithm(only(reference, 'DigestMethod'), Object.keys(DIGESTS))];
   const [list, ...more] = childrenOf(reference, 'Transforms');
   const steps = list === undefined ? [] : childrenOf(list, 'Transform');
-  if (more.length > 0 || steps.length > MAX_TRANSFORMS || digest === undefined) throw new TrustListRefusal('malformed', 'Transforms');
+  if (more.length > 0 || steps.length > MAX_TRANSFORMS || digest === undefined) {
+    throw new TrustListRefusal('malformed', 'Transforms is repeated or has too many steps');
+  }
   const [firstStep, ...otherSteps] = steps;
   const isEnveloped = isEnveloping && firstStep !== undefined && attributeOf(firstStep.element, 'Algorithm') === ENVELOPED;
   // A signature that is part of its own input cannot be valid.
-  if (isEnveloping && !isEnveloped && steps.every(isCanonicalization)) throw new TrustListRefusal('malformed', 'Transforms');
+  if (isEnveloping && !isEnveloped && steps.every(isCanonicalization)) {
+    throw new TrustListRefusal('malformed', 'Transforms does not exclude the signature itself');
+  }
   return {
     canonicalization: canonicalizationOf(isEnveloped ? otherSteps : steps),
     digest,
@@ -103,7 +108,9 @@ function canonicalizationOf(steps: readonly SignatureNode[]): Canonicalization {
   const prefixes = exclusive.map(inclusivePrefixes);
   // XML Signature section 4.4.3.2: without one, Canonical XML 1.0
   if (exclusive.length === 0) return { isExclusive: false, prefixes: [] };
-  if (prefixes.length > 1 && prefixes.some((each) => each.length > 0)) throw new TrustListRefusal('malformed', 'Transforms');
+  if (prefixes.length > 1 && prefixes.some((each) => each.length > 0)) {
+    throw new TrustListRefusal('malformed', 'Transforms has several canonicalizations with prefixes');
+  }
   return { isExclusive: true, prefixes: prefixes[0] ?? [] };
 }
 
@@ -116,20 +123,20 @@ function inclusivePrefixes(step: SignatureNode): readonly string[] {
 
 function assertAlgorithm({ element }: SignatureNode, algorithms: readonly string[]): string {
   const algorithm = attributeOf(element, 'Algorithm') ?? '';
-  if (!algorithms.includes(algorithm)) throw new TrustListRefusal('algorithm', element.local);
+  if (!algorithms.includes(algorithm)) throw new TrustListRefusal('algorithm', `${element.local} has an unsupported algorithm`);
   return algorithm;
 }
 
 function only(parent: SignatureNode, name: string): SignatureNode {
   const [node, ...more] = childrenOf(parent, name);
-  if (node === undefined || more.length > 0) throw new TrustListRefusal('malformed', name);
+  if (node === undefined || more.length > 0) throw new TrustListRefusal('malformed', `${name} is missing or repeated`);
   return node;
 }
 
 function base64Of(node: SignatureNode): Buffer {
   const text = textOf(node).replaceAll(/\s/g, '');
   if (elementsIn(node).length > 0 || text.length % 4 !== 0 || !BASE64.test(text)) {
-    throw new TrustListRefusal('signature', 'it cannot be verified');
+    throw new TrustListRefusal('signature', `${node.element.local} is not base64`);
   }
   return Buffer.from(text, 'base64');
 }

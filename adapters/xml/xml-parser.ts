@@ -141,7 +141,7 @@ class XmlParser {
     }
     // Entities can expand a small text without limit, and no list needs them.
     if (/^<!(?:DOCTYPE|ENTITY)/i.test(text.slice(this.#position, this.#position + 12))) {
-      throw new TrustListRefusal('malformed', 'a document type');
+      throw new TrustListRefusal('malformed', 'it has a document type declaration');
     }
     throw notWellFormed();
   }
@@ -377,9 +377,9 @@ function resolveReference(name: string): string {
 }
 
 function notWellFormed(): TrustListRefusal {
-  return new TrustListRefusal('malformed', 'not well-formed XML');
+  return new TrustListRefusal('malformed', 'it is not well-formed XML');
 }
 
 export function tooLarge(): TrustListRefusal {
-  return new TrustListRefusal('malformed', 'too large');
+  return new TrustListRefusal('malformed', 'it is too large');
 }

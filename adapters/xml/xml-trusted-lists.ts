@@ -61,7 +61,7 @@ function parseText(bytes: Uint8Array, limits: XmlLimits): string {
   if (bytes.length > limits.bytes) throw new TrustListRefusal('malformed', `lists in XML may have up to ${limits.bytes / 1_000_000} MB`);
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   const text = decodeUtf8(withLineFeeds(hasMark ? bytes.subarray(3) : bytes));
-  if (text === undefined) throw new TrustListRefusal('malformed', 'not UTF-8');
+  if (text === undefined) throw new TrustListRefusal('malformed', 'it is not UTF-8');
   return text;
 }
 
@@ -96,7 +96,7 @@ function scan(text: string, limits: XmlLimits): ScannedList {
   parseXml(text, scanner, limits);
   const { root, signature, isMisplaced } = scanner;
   const { namespace, name } = TRUSTED_LIST_ROOT;
-  if (root?.namespace !== namespace || root.local !== name) throw new TrustListRefusal('malformed', 'another root element');
+  if (root?.namespace !== namespace || root.local !== name) throw new TrustListRefusal('malformed', `its root element is not ${name}`);
   if (signature === undefined || isMisplaced) {
     throw new TrustListRefusal('malformed', 'exactly one signature is required, directly below the root element');
   }
@@ -192,7 +192,7 @@ function signerKey(signature: SignatureNode, signers: readonly string[], now: Da
   const certificatesOfSignature = certificatesIn(signature);
   const der = signers.find((signer) => certificatesOfSignature.includes(signer));
   const certificate = der === undefined ? undefined : parseCertificate(Buffer.from(der, 'base64'));
-  if (certificate === undefined) throw new TrustListRefusal('untrusted_signer', 'none of the pinned ones');
+  if (certificate === undefined) throw new TrustListRefusal('untrusted_signer', 'its signature contains none of the pinned certificates');
   if (now < certificate.notBefore || now > certificate.notAfter) {
     throw new TrustListRefusal('untrusted_signer', 'the pinned certificate is not valid now');
   }

@@ -9,18 +9,21 @@ import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { prunedUntil } from './pruned-until.ts';
 
-/** Maximum number of entries of one chain per call. */
-const BATCH = 5_000;
+/** Limit of entries that one call reads, and therefore prunes, of the log of one tenant. */
+const MAX_PRUNED_ENTRIES = 5_000;
 const DAY_MS = 86_400_000;
 
 /**
- * Prunes tenants' audit logs after `AUDIT_KEEP_DAYS`. An entry of the service's log records up to where, and is the start of later
- * verifications; only verified entries are pruned, so that no fault is covered up.
+ * Prunes the audit logs of tenants: removes entries older than `AUDIT_KEEP_DAYS`. An entry in the log of the service records the last
+ * pruned entry, after which later verifications start. Only verified entries are pruned, so that pruning never hides that a log was
+ * tampered with.
  */
 export class PruneAuditLog extends needs({ store: Store, auditMacs: AuditMacs, settings: ServiceSettings, clock: Clock, log: Log }) {
   /**
-   * @param now of the database. @param limit number of chains. @param afterTenant cursor.
-   * @returns the last processed chain, undefined at the end of a pass; and the number of removed entries.
+   * @param now the time of the database.
+   * @param limit the maximum number of tenants.
+   * @param afterTenant `last` of the previous call.
+   * @returns `last`, the last processed tenant, undefined if there are no more; and `removed`, the number of removed entries.
    */
   async execute(
     now: Date,
@@ -32,20 +35,20 @@ export class PruneAuditLog extends needs({ store: Store, auditMacs: AuditMacs, s
     if (days === undefined) return { last: undefined, removed: 0 };
     // Pruning is irreversible, so the earlier of two clocks decides.
     const time = Math.min(now.getTime(), clock.now().getTime());
-    const deadline = new Date(time - days * DAY_MS);
-    // At most once a day, since each pruning adds two entries.
-    const due = await store.maintenance.oldAuditLogs(new Date(deadline.getTime() - DAY_MS), limit, afterTenant);
+    const cutoff = new Date(time - days * DAY_MS);
+    // A log is pruned at most once a day, since each pruning adds two entries.
+    const tenantIds = await store.maintenance.oldAuditLogs(new Date(cutoff.getTime() - DAY_MS), limit, afterTenant);
     let removed = 0;
-    for (const tenantId of due) removed += await this.#prune(tenantId, deadline);
-    return { last: due.length < limit ? undefined : due.at(-1), removed };
+    for (const tenantId of tenantIds) removed += await this.#prune(tenantId, cutoff);
+    return { last: tenantIds.length < limit ? undefined : tenantIds.at(-1), removed };
   }
 
-  async #prune(tenantId: TenantId, deadline: Date): Promise<number> {
+  async #prune(tenantId: TenantId, cutoff: Date): Promise<number> {
     const { store, auditMacs, log } = this.ports;
     const start = await prunedUntil(store, tenantId);
-    const query = { ascending: true, after: start.sequence, limit: BATCH } as const;
+    const query = { ascending: true, after: start.sequence, limit: MAX_PRUNED_ENTRIES } as const;
     const entries = await store.forTenant(tenantId, ({ audit }) => audit.list(query));
-    const firstKeptIndex = entries.findIndex(({ at }) => at >= deadline);
+    const firstKeptIndex = entries.findIndex(({ at }) => at >= cutoff);
     const expiredEntries = firstKeptIndex === -1 ? entries : entries.slice(0, firstKeptIndex);
     const { progress, fault } = verifyEntries(auditMacs.macs, tenantId, start, expiredEntries);
     if (fault !== undefined) {
@@ -54,6 +57,6 @@ export class PruneAuditLog extends needs({ store: Store, auditMacs: AuditMacs, s
       return 0;
     }
     if (progress.sequence > start.sequence) await store.forService(({ audit }) => audit.prune(tenantId, progress), { by: SYSTEM });
-    return store.maintenance.removeAuditEntries(tenantId, progress.sequence, deadline);
+    return store.maintenance.removeAuditEntries(tenantId, progress.sequence, cutoff);
   }
 }

@@ -21,7 +21,7 @@ export function decisionPurpose(authorizationId: string): string {
 }
 
 /** A consent page; for an interactive authorization with the cookie that binds the answer to the browser. */
-export type ShownConsent = Consent & { readonly keep?: BrowserCookie };
+export type ShownConsent = Consent & { readonly cookie?: BrowserCookie };
 
 /** The built-in authorization endpoint (RFC 6749 section 4.1.1). A reload shows the same page. */
 export class ShowAuthorization extends needs({ ...TRANSACTION_PORTS, random: Random, settings: ServiceSettings }) {
@@ -50,9 +50,9 @@ export class ShowAuthorization extends needs({ ...TRANSACTION_PORTS, random: Ran
     now: Date,
   ): Promise<ShownConsent | PageRedirect | undefined> {
     if (authorization.request.isRegisteredRedirect === true) return sendToPage(this.ports, tenant, authorization, now);
-    const keep = await bindBrowser(this.ports, tenant, authorization, now);
-    if (keep === undefined) return undefined;
-    return { ...(await this.#consent(tenant, authorization, browser, now)), keep };
+    const cookie = await bindBrowser(this.ports, tenant, authorization, now);
+    if (cookie === undefined) return undefined;
+    return { ...(await this.#consent(tenant, authorization, browser, now)), cookie };
   }
 
   /** Records the first visit, the only one that the request URI must be valid for. @returns false when another step was first. */

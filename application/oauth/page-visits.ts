@@ -12,7 +12,7 @@ type Ports = { readonly store: Store; readonly random: Random };
 /** A cookie that the browser keeps until it comes back. */
 export type BrowserCookie = { readonly authorizationId: string; readonly browserSecret: string; readonly seconds: number };
 
-export type PageRedirect = { readonly location: string; readonly keep: BrowserCookie };
+export type PageRedirect = { readonly location: string; readonly cookie: BrowserCookie };
 
 /**
  * Binds the pending web step to this browser: no other browser can continue it.
@@ -60,8 +60,8 @@ export async function sendToPage(
 ): Promise<PageRedirect | undefined> {
   if (authorization.interaction === undefined) throw createNoPageError();
   const location = webStepUrl(authorization.interaction, interactionEndpoint(tenant));
-  const keep = await bindBrowser(ports, tenant, authorization, now);
-  return keep === undefined ? undefined : { location, keep };
+  const cookie = await bindBrowser(ports, tenant, authorization, now);
+  return cookie === undefined ? undefined : { location, cookie };
 }
 
 function createNoPageError(): Failure {

@@ -17,7 +17,7 @@ export type StartedLogin = {
   /** Address of the upstream provider, or of the wallet. */
   readonly location: string;
   /** Cookie for the return of the browser; absent without a login. */
-  readonly keep?: BrowserCookie;
+  readonly cookie?: BrowserCookie;
 };
 
 /** The authorization endpoint of the chained server: users log in at the upstream provider of the tenant. */
@@ -74,7 +74,7 @@ export class StartUpstreamLogin extends needs({
       nonce,
       codeVerifier,
     });
-    return { location, keep: cookieFor(authorization, browserSecret, now) };
+    return { location, cookie: cookieFor(authorization, browserSecret, now) };
   }
 
   /** @throws AuthorizationServerError */

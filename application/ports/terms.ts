@@ -2,9 +2,10 @@ import type { History, Position, TermBeginning } from '../../domain/rewinds/term
 
 /** A term that is about to begin. */
 export type NextTerm = {
-  /** Number of the newest term; if another process was faster, it has already begun the next one. */
+  /** Number of the newest term; the new term is not begun if another process has begun one after it. */
   readonly after: number;
   readonly number: number;
+  /** Reason for which the term begins. */
   readonly how: TermBeginning;
   /** Versions published up to this number may be lost; never lower than that of the previous term. */
   readonly listFloor?: number;
@@ -16,10 +17,10 @@ export type Terms = {
   begin(): Promise<void>;
   read(): Promise<History>;
   /**
-   * Raises the counter, if the database is at `seen` or further in the same term. The result is durable, with everything that
+   * Raises the counter, if the database is at `lastPosition` or further in the same term. The result is durable, with everything that
    * was written before.
    */
-  count(seen: Position): Promise<History>;
+  count(lastPosition: Position): Promise<History>;
   open(next: NextTerm): Promise<boolean>;
   /**
    * Marks this term, and the terms that were promoted from it since, as incomplete for all processes. A term that an operator began
@@ -28,7 +29,8 @@ export type Terms = {
    */
   markLost(observed: Pick<Position, 'term' | 'termId'>): Promise<void>;
   /**
-   * Records that this position is stored on a disk outside of the database; never replaces a later one, see `later`.
+   * Records that a position is stored on a disk outside of the database. A later position is not replaced.
+   * @param recorded the stored position.
    * @param location host and file of the record, for messages to operators.
    */
   markWitnessed(recorded: Position, location: string): Promise<void>;
@@ -42,12 +44,12 @@ export type Terms = {
   isAnswered(id: string): Promise<boolean>;
   closeChallenge(id: string): Promise<void>;
   /**
-   * True if the database has the last change of this process that no counted position is known to cover. On PostgreSQL changes
-   * reach a standby in order, so it has the earlier ones as well.
+   * Returns true if the database has the last change of this process after the last counted position. Changes reach a standby of
+   * PostgreSQL in order, so it has the earlier ones as well.
    */
   hasLastChange(): Promise<boolean>;
   /** Number of changes that this process made so far. */
   readonly changes: number;
-  /** True if the database can continue elsewhere without loss: a promoted standby of PostgreSQL. */
-  readonly moves: boolean;
+  /** True if the database can continue in another place without loss, as a promoted standby: PostgreSQL, not SQLite. */
+  readonly supportsPromotion: boolean;
 };

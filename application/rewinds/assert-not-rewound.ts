@@ -177,7 +177,7 @@ async function isConfirmedByProcess(
   pause: (milliseconds: number) => Promise<unknown>,
   report: (line: string) => void,
 ): Promise<boolean> {
-  if (!terms.moves) return false;
+  if (!terms.supportsPromotion) return false;
   report(
     `waiting up to ${ANSWER_MS / 1_000} seconds for another process of the service on this database, which has to confirm that ` +
       'no change is missing, because the record of this machine cannot show it',

@@ -133,7 +133,7 @@ export class RewindWatch {
     const isSameLocation = history.place === newest.place;
     if (!isSameLocation || (history.place !== this.#place && !isSettledByOperator(history, this.#position))) {
       // A SQLite file that was replaced by another one is lost for this process.
-      if (!terms.moves || !(await terms.hasLastChange())) return this.#handleLoss(terms, true, newest);
+      if (!terms.supportsPromotion || !(await terms.hasLastChange())) return this.#handleLoss(terms, true, newest);
       if (!isSameLocation) {
         await terms.open({ after: newest.number, number: nextTermNumber(history, this.#position.term), how: 'promoted' });
         history = await terms.read();
@@ -167,7 +167,7 @@ export class RewindWatch {
     if (newest === undefined) return;
     this.#fencedAt = fencedAt({ terms: [newest, ...earlier] });
     const remainingMs =
-      newest.how === 'promoted' && this.#ports.terms.moves ? newest.beganAt.getTime() + OBJECTION_PERIOD_MS - now.getTime() : 0;
+      newest.how === 'promoted' && this.#ports.terms.supportsPromotion ? newest.beganAt.getTime() + OBJECTION_PERIOD_MS - now.getTime() : 0;
     this.#settlesAt = performance.now() + Math.min(remainingMs, OBJECTION_PERIOD_MS);
   }
 
@@ -178,7 +178,7 @@ export class RewindWatch {
       this.#ports.log.error(LOST, { seen: formatPosition(this.#position) });
       this.#ports.forget();
       // A file that was replaced is not read any more, so the loss is recorded by a position that its successor did not reach.
-      if (isNew && !terms.moves) await this.#writeSighting({ ...this.#position, counter: this.#position.counter + 1 });
+      if (isNew && !terms.supportsPromotion) await this.#writeSighting({ ...this.#position, counter: this.#position.counter + 1 });
     }
     // Other processes may not notice the loss, so the term is marked.
     if (isNew && newest !== undefined) await terms.markLost(positionOf(newest));

@@ -12,5 +12,5 @@ const DETECTION_MS = 2_500;
 export async function stopOtherProcesses(terms: Terms, newest: Term, pause: (milliseconds: number) => Promise<unknown>): Promise<void> {
   await terms.markLost(positionOf(newest));
   // A SQLite file is used by one process only.
-  if (terms.moves) await pause(DETECTION_MS);
+  if (terms.supportsPromotion) await pause(DETECTION_MS);
 }

@@ -7,7 +7,7 @@ import { TRANSACTION_PORTS } from '../transactions/tenant-transaction.ts';
 import { SessionNotes } from './session-notes.ts';
 
 /** Failures that are a normal part of the protocol, or say nothing about the request. */
-const EXPECTED: readonly FailureCode[] = [
+const UNRECORDED_CODES: readonly FailureCode[] = [
   'use_dpop_nonce',
   'use_attestation_challenge',
   'issuance_pending',
@@ -16,12 +16,12 @@ const EXPECTED: readonly FailureCode[] = [
   'not_found',
 ];
 
-/** Reports the session of a request after its token was verified. */
+/** Called with the session of a request, after the token of the request was verified. */
 export type ReportSession = (publicId: PublicId) => void;
 
 /** Records in the session why a request of a wallet was rejected, since users rarely report that to the operator. */
 export class RejectedAttempts extends needs({ ...TRANSACTION_PORTS, sessionNotes: SessionNotes, log: Log }) {
-  /** @param requestId of the request, as in the log. */
+  /** Runs `work`, and records its failure in the session that `work` reports. @param requestId as in the log. */
   async recordFailures<T>(
     tenantId: TenantId,
     requestId: string | undefined,
@@ -49,7 +49,7 @@ export class RejectedAttempts extends needs({ ...TRANSACTION_PORTS, sessionNotes
     error: unknown,
     findSession: () => Promise<PublicId | undefined>,
   ): Promise<void> {
-    if (!(error instanceof Failure) || EXPECTED.includes(error.code)) return;
+    if (!(error instanceof Failure) || UNRECORDED_CODES.includes(error.code)) return;
     const { code, message } = error;
     const { store, clock, sessionNotes, log } = this.ports;
     const timestamp = clock.now().toISOString();

@@ -175,7 +175,7 @@ export class GetSession extends needs({ ...TRANSACTION_PORTS, fetchedSessions: F
     return attemptFor(this.ports, caller, async (transaction, currentCaller) => {
       const { now, tenant } = transaction;
       await this.ports.fetchedSessions.flushTenant(transaction.tenantId);
-      const result = await transaction.confirm(transaction.reads.sessionWithAuthorization(id, transaction.requestOf(id)));
+      const result = await transaction.confirm(transaction.reads.sessionWithAuthorization(id, transaction.cachedRequest(id)));
       const session = assertVisible(currentCaller, result.session);
       return { session, authorization: result.authorization, tenant: await tenant.tenant(), now };
     });

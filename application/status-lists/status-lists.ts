@@ -116,7 +116,7 @@ export class AggregateStatusLists extends needs({ tenantConfigurations: TenantCo
   async execute(tenantId: TenantId): Promise<readonly string[]> {
     const { tenantConfigurations, settings } = this.ports;
     const tenant = await tenantConfigurations.readStored(tenantId);
-    if (tenant === undefined) throw new Failure('not_found', 'unknown address');
+    if (tenant === undefined) throw new Failure('not_found', 'unknown tenant');
     const lists = (await tenant.statusLists()).filter((list) => list.enableAggregation);
     const isEnabled = (await tenant.tenant()).statusListConfig?.enableAggregation ?? true;
     if (lists.length === 0 && !isEnabled) throw new Failure('not_found', 'unknown address');

@@ -1,17 +1,17 @@
 /**
- * Approximate memory of a plain value in bytes, the bound of caches. Compiled values (functions, keys, regular
+ * Estimates the memory that a plain value takes, in bytes, for the limits of caches. Compiled values (functions, keys, regular
  * expressions) count as a flat amount.
  */
 export function sizeOf(value: unknown): number {
-  return count(value, new Set());
+  return countBytes(value, new Set());
 }
 
-/** Like `sizeOf`, six times faster, for values without shared references, as documents are. */
+/** Like `sizeOf` and six times faster, for values without shared or circular references, such as documents. */
 export function sizeOfDocument(value: unknown): number {
-  return count(value, undefined);
+  return countBytes(value, undefined);
 }
 
-function count(value: unknown, visited: Set<object> | undefined): number {
+function countBytes(value: unknown, visited: Set<object> | undefined): number {
   if (typeof value === 'string') return 24 + value.length;
   if (typeof value === 'function') return sizeOfCompiled(value);
   if (typeof value !== 'object' || value === null || visited?.has(value)) return 8;
@@ -27,7 +27,7 @@ function count(value: unknown, visited: Set<object> | undefined): number {
 
 function countEntries(entries: Iterable<unknown>, visited: Set<object> | undefined): number {
   let bytes = 48;
-  for (const entry of entries) bytes += 8 + count(entry, visited);
+  for (const entry of entries) bytes += 8 + countBytes(entry, visited);
   return bytes;
 }
 
@@ -37,12 +37,13 @@ function countProperties(value: object, visited: Set<object> | undefined): numbe
   // `for in` avoids an array of the properties, which would take as long as counting them.
   for (const name in value) {
     isEmpty = false;
-    bytes += 8 + count((value as Readonly<Record<string, unknown>>)[name], visited);
+    bytes += 8 + countBytes((value as Readonly<Record<string, unknown>>)[name], visited);
   }
+  // An object without enumerable properties is a compiled value, such as a key.
   return isEmpty ? 500 : bytes;
 }
 
-/** Size that a compiled function reports in `bytes`, otherwise a flat amount. */
+/** Returns the size that a compiled function reports in its property `bytes`, otherwise a flat amount. */
 function sizeOfCompiled(compiled: object): number {
   const { bytes } = compiled as { readonly bytes?: unknown };
   return typeof bytes === 'number' ? bytes : 2_000;

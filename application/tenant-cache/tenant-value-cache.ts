@@ -5,14 +5,18 @@ import type { Store } from '../ports/store.ts';
 import { boundedBytes } from './cache-memory.ts';
 
 /**
- * A value per tenant that a job reuses between runs, so that a run reads only tenants whose configuration changed. Values that
- * were evicted are read again.
+ * Caches one value per tenant between the runs of a job, so that a run reads only tenants whose configuration changed, or whose value was
+ * evicted.
  */
 export class TenantValueCache<Value extends object> {
   readonly #store: Pick<Store, 'maintenance'>;
   readonly #values: LRUCache<string, { readonly version: string; readonly value: Value }>;
-  /** The versions of all tenants, ordered by id, as of `#state`. Replaced by each read and each rollback of the database. */
+  /**
+   * The versions of all tenants, ordered by id. Each change of the list and each rollback of the database replaces the map, so that a
+   * concurrent `refresh` notices it.
+   */
   #versions: ReadonlyMap<TenantId, TenantVersion> = new Map();
+  /** Identifies the list of versions; undefined before the first `refresh` and after a rollback. */
   #state: string | undefined;
 
   constructor(store: Pick<Store, 'maintenance' | 'onRewind'>, maxBytes: number) {
@@ -29,7 +33,7 @@ export class TenantValueCache<Value extends object> {
   async refresh(): Promise<void> {
     const versions = this.#versions;
     const changedVersions = await this.#store.maintenance.tenantVersions(this.#state);
-    // The database was rolled back meanwhile, or another refresh was faster: this answer may be out of date.
+    // The database was rolled back meanwhile, or another refresh was faster: this result may be out of date.
     if (this.#versions !== versions) return this.refresh();
     if (changedVersions === undefined) return;
     this.#versions = new Map(changedVersions.versions.map((tenant) => [tenant.id, tenant]));
@@ -49,8 +53,8 @@ export class TenantValueCache<Value extends object> {
   }
 
   /**
-   * Caches a value that was read after the last `refresh`. A value of an earlier one is dropped: the database may have been rolled back
-   * since, and versions of the lost future are assigned again.
+   * Caches a value that was read after the last `refresh`. A value that was read before it is ignored: the database may have been rolled
+   * back since, and then assigns the lost version numbers again.
    * @param tenant an element of `all()`: its version precedes the read of the value, so that a change meanwhile is noticed.
    */
   set(tenant: TenantVersion, value: Value): void {

@@ -7,23 +7,23 @@ import { Store } from '../ports/store.ts';
 
 /** Removes tenants after their end date; another job removes the rows of large tables. */
 export class RemoveEndedTenants extends needs({ store: Store, eventBus: EventBus, clock: Clock, log: Log }) {
-  /** @param now of the database. @returns the number of removed tenants, and true in `mayBeMore` if others may be due. */
+  /** @param now the time of the database. @returns the number of removed tenants, and true in `mayBeMore` if there may be more. */
   async execute(now: Date, limit: number): Promise<{ readonly removed: number; readonly mayBeMore: boolean }> {
     const { store, eventBus, clock, log } = this.ports;
     // Removal is irreversible, so the earlier of two clocks decides.
     const time = new Date(Math.min(now.getTime(), clock.now().getTime()));
-    const due = await store.maintenance.endedTenants(time, limit);
+    const tenantIds = await store.maintenance.endedTenants(time, limit);
     let removed = 0;
-    for (const tenantId of due) {
+    for (const tenantId of tenantIds) {
       try {
         const isRemoved = await store.forService(({ tenants }) => tenants.removeEnded(tenantId, time), { by: SYSTEM });
         if (!isRemoved) continue;
         removed++;
         eventBus.publish({ type: 'tenant', tenantId });
       } catch (error) {
-        log.error('a tenant past its end date cannot be removed', { tenantId }, error);
+        log.error('a tenant past its end date was not removed', { tenantId }, error);
       }
     }
-    return { removed, mayBeMore: removed > 0 && due.length === limit };
+    return { removed, mayBeMore: removed > 0 && tenantIds.length === limit };
   }
 }

@@ -52,7 +52,7 @@ export class GetTenant extends needs({ store: Store }) {
   }
 }
 
-/** Creates a tenant that can work at once: with its keys and, if roles are given, its administrator. */
+/** Creates a tenant with its first keys and, if `roles` are given, its administrator. */
 export class CreateTenant extends needs({ ...TENANT_CREATION_PORTS, log: Log }) {
   /**
    * @returns the tenant and its clients; `secret` of the new administrator is returned only here.
@@ -61,9 +61,9 @@ export class CreateTenant extends needs({ ...TENANT_CREATION_PORTS, log: Log }) 
   async execute(caller: Caller, creation: TenantCreation): Promise<TenantWithClients> {
     return withNewKeys(this.ports, async (ports) => {
       const { keyChains, ...createdTenant } = await createTenant(ports, creation, (tenant) => createInitialKeys(ports, tenant));
-      const belongings = { keyChains, clients: createdTenant.clients };
-      await ports.store.forService(({ tenants }) => tenants.add(createdTenant.tenant, belongings), { by: caller });
-      return { ...createdTenant, findings: findProfileProblems(createdTenant.tenant.profile, undefined) };
+      const { tenant, clients } = createdTenant;
+      await ports.store.forService(({ tenants }) => tenants.add(tenant, { keyChains, clients }), { by: caller });
+      return { ...createdTenant, findings: findProfileProblems(tenant.profile, undefined) };
     });
   }
 }
@@ -90,9 +90,9 @@ export class UpdateTenant extends needs({ ...CLIENT_CREATION_PORTS, store: Store
         const tenant = await repositories.tenant.save(applyUpdate(await repositories.tenant.get(), update, clock.now()));
         if (administrator !== undefined) await repositories.clients.add(administrator.client);
         else if (update.roles !== undefined) {
-          const administrator = await repositories.clients.get(administratorOf(id));
+          const currentAdministrator = await repositories.clients.get(administratorOf(id));
           const roles = [...new Set(update.roles)];
-          await repositories.clients.save({ ...administrator, roles, updatedAt: clock.now() });
+          await repositories.clients.save({ ...currentAdministrator, roles, updatedAt: clock.now() });
         }
         const clients = await repositories.clients.list();
         const { profile } = tenant;
@@ -135,9 +135,9 @@ function applyUpdate(tenant: Tenant, update: TenantUpdate, now: Date): Tenant {
 }
 
 /** Number of keys that are destroyed before the response; a job destroys the others. */
-const MAX_DESTROYED = 20;
+const MAX_DESTROYED_KEYS = 20;
 /** Rows that are removed before the response, so that a small tenant is removed at once; a job removes the rest. */
-const BATCH = 500;
+const MAX_REMOVED_ROWS = 500;
 
 /** Removes a tenant with all its data. Its tokens become invalid and nothing of it is served any more. */
 export class DeleteTenant extends needs({ ...KEY_DESTRUCTION_PORTS, eventBus: EventBus }) {
@@ -146,19 +146,19 @@ export class DeleteTenant extends needs({ ...KEY_DESTRUCTION_PORTS, eventBus: Ev
     const { store, eventBus } = this.ports;
     await store.forService(({ tenants }) => tenants.remove(id), { by: caller });
     eventBus.publish({ type: 'tenant', tenantId: id });
-    await this.#removeSome(id);
-    await destroyRetiredKeys(this.ports, MAX_DESTROYED, id);
+    await this.#removeFirstRows(id);
+    await destroyRetiredKeys(this.ports, MAX_DESTROYED_KEYS, id);
   }
 
-  /** Failures are logged only, since the tenant itself is already removed. */
-  async #removeSome(tenant: TenantId): Promise<void> {
+  /** Failures are only logged: the tenant itself is already removed, and a job removes the remaining rows. */
+  async #removeFirstRows(tenant: TenantId): Promise<void> {
     const { store, log } = this.ports;
     const { maintenance } = store;
     try {
       const now = await maintenance.time();
-      await maintenance.removeRemainingRows(now, BATCH);
+      await maintenance.removeRemainingRows(now, MAX_REMOVED_ROWS);
     } catch (error) {
-      log.error('the job removes the remaining data of a tenant', { tenant }, error);
+      log.error('the data of a deleted tenant was not removed; a job tries again', { tenant }, error);
     }
   }
 }

@@ -22,12 +22,12 @@ export class OutdatedTenantError extends Failure {
   }
 }
 
-/** Failures by the part of a change that did not find what it expects. */
+/** Creates the failure for each part of a change whose expectation may fail. */
 export type CommitFailures = { readonly [part in Exclude<ChangePart, 'uses'>]?: () => Failure } & {
   readonly uses?: (kind: Extract<CommitResult, { part: 'uses' }>['kind']) => Failure;
 };
 
-/** Checks the status of a tenant. @throws Failure when it was removed or suspended, worded for the kind of caller. */
+/** Admits requests for a tenant by its state. @throws Failure when it was removed or suspended, with a message for the kind of caller. */
 export type AdmitTenant = (state: TenantState | undefined) => TenantConfiguration;
 
 /** The state of a tenant and its sessions in one attempt. */
@@ -60,8 +60,8 @@ export class TenantTransaction {
   }
 
   /**
-   * Compares the tenant state that was read together with a value with the one of the attempt.
-   * @throws Failure when the tenant was removed or suspended.
+   * Awaits a value that was read together with the state of the tenant, and compares this state with that of the attempt.
+   * @throws OutdatedTenantError if the states differ; Failure if the tenant was removed or suspended.
    */
   async confirm<T>(reading: WithTenant<T>): Promise<T & { readonly tenant: TenantState }> {
     const result = await reading;
@@ -72,7 +72,7 @@ export class TenantTransaction {
     return result;
   }
 
-  /** The session as cached by this process, if it is cached and `fits`. */
+  /** Returns the session from the cache of this process, if it is cached and `matches` returns true. */
   cachedSession(publicId: PublicId, matches: (session: Session) => boolean = () => true): Session | undefined {
     if (this.isStored) return undefined;
     const session = this.#transactionPorts.tenantConfigurations.sessionCache.session(this.tenantId, publicId);
@@ -81,7 +81,7 @@ export class TenantTransaction {
     return session;
   }
 
-  requestOf(id: SessionId): SessionRequest | undefined {
+  cachedRequest(id: SessionId): SessionRequest | undefined {
     return this.#transactionPorts.tenantConfigurations.sessionCache.request(this.tenantId, id);
   }
 
@@ -91,8 +91,8 @@ export class TenantTransaction {
   }
 
   /**
-   * The cached session if it `fits`, otherwise the stored one. Its request never changes and can be relied on; its status only if
-   * a commit expects it.
+   * Returns the cached session if `matches` returns true for it, otherwise the stored one. Its request never changes and can be relied on;
+   * its status only if a commit expects it.
    */
   async session(publicId: PublicId, matches?: (session: Session) => boolean): Promise<Session | undefined> {
     const cached = this.cachedSession(publicId, matches);
@@ -102,7 +102,7 @@ export class TenantTransaction {
   }
 
   /**
-   * The session as stored, for an answer without a commit. If an open session is cached, only its mutable properties are read.
+   * Returns the stored session, for an answer without a commit. If an open session is cached, only its mutable properties are read.
    */
   async currentSession(publicId: PublicId): Promise<Session | undefined> {
     const cached = this.cachedSession(publicId);
@@ -126,7 +126,7 @@ export class TenantTransaction {
 
   /**
    * Like `commit`, for a change that may fail on its session without an error.
-   * @returns `session` when the session was not as expected; nothing has been committed then.
+   * @returns 'session' if the session was not as expected; nothing was committed then.
    */
   async tryCommit(change: Change, failures: CommitFailures): Promise<'done' | 'session'> {
     // Created on demand: the error with its stack costs more than everything else here.
@@ -141,7 +141,10 @@ export class TenantTransaction {
     }
   }
 
-  /** Like `commit`, before work that uses this configuration: no part of it may have changed, whether it was read or not. */
+  /**
+   * Like `commit`, for a change that precedes work with this configuration. It expects that no part of the configuration has changed,
+   * whether that part was read or not.
+   */
   claim(change: Change, failures: CommitFailures = {}): Promise<Extract<CommitResult, { done: true }>> {
     const isAssumed = !this.hasCommitted && !this.isStored;
     return this.commit(isAssumed ? { revisions: this.tenant.state.revisions, ...change } : change, failures);
@@ -149,21 +152,25 @@ export class TenantTransaction {
 
   /**
    * Applies the change, on the condition that the tenant serves and is configured as this attempt assumes.
-   * @param failures for parts that did not find what they expect.
-   * @throws Failure of `refusals`; for the tenant `not_found`, for anything else `conflict`.
+   * @param failures by the part of the change whose expectation failed.
+   * @throws Failure of `failures` for the part that failed. Without one, `not_found` for the tenant and `conflict` for any other part.
    */
   async commit(change: Change, failures: CommitFailures = {}): Promise<Extract<CommitResult, { done: true }>> {
     const { store, tenantConfigurations } = this.#transactionPorts;
     const { sessionCache } = tenantConfigurations;
     const isFirst = !this.hasCommitted;
-    const assumed = {
+    const conditions = {
       ...(isFirst && { serving: true as const }),
       // A change that was decided on a state stored after the request arrived needs no condition on the revisions.
       ...(isFirst && !this.isStored && { revisions: this.tenant.revisions }),
     };
     // If no answer arrives, the outcome is unknown, so nothing is repeated.
     this.hasCommitted = true;
-    const committed = await store.commit(this.tenantId, { ...assumed, ...change }, isFirst ? this.now : this.#transactionPorts.clock.now());
+    const committed = await store.commit(
+      this.tenantId,
+      { ...conditions, ...change },
+      isFirst ? this.now : this.#transactionPorts.clock.now(),
+    );
     if (change.grant !== undefined) sessionCache.forgetGrant(this.tenantId, change.grant.id);
     if (!committed.done) {
       this.hasCommitted = !isFirst;
@@ -181,6 +188,6 @@ function failureOf(committed: Extract<CommitResult, { done: false }>, failures: 
   if (committed.part === 'uses') return failures.uses?.(committed.kind) ?? new Failure('conflict', 'this value was already used');
   const createFailure = failures[committed.part];
   if (createFailure !== undefined) return createFailure();
-  if (committed.part === 'tenant') return new Failure('not_found', 'unknown address');
+  if (committed.part === 'tenant') return new Failure('not_found', 'unknown or inactive tenant');
   return new Failure('conflict', 'this object was changed concurrently; read it again and repeat the change');
 }

@@ -27,37 +27,37 @@ export type FetchedListStats = {
   readonly failing: readonly { readonly uri: string; readonly reason: string; readonly failedAt: Date; readonly retriedAt: Date }[];
 };
 
-type Rules<L extends FetchedList> = {
+type CacheOptions<L extends FetchedList> = {
   readonly clock: Clock;
   readonly eventBus: EventBus;
-  /** Kind of cache-clearing hints on the event bus. */
+  /** Kind of the events that clear this cache. */
   readonly kind: CachedLists;
   sizeOf(list: L): number;
-  /** Time until which a list is used without fetching it again. */
+  /** Returns the time until which a list is used without fetching it again. */
   freshUntil(list: L): Date;
   /** True for an error that means that the list is unavailable, which is cached for `failureMs`. */
   isRefusal(error: unknown): error is Error;
-  /** The reason why a copy replaces its list, since when, and the time of the next attempt. */
+  /** Returns the fault because of which a stored copy is used in place of the list; undefined for the list itself. */
   faultOf?(list: L): { readonly reason: string; readonly at: Date; readonly retriedAt: Date } | undefined;
   readonly failureMs: number;
 };
 
 /** Third-party lists, cached per tenant in bounded memory: concurrent callers share a fetch, and failures are cached for a while. */
 export class FetchedLists<L extends FetchedList> {
-  readonly #rules: Rules<L>;
+  readonly #options: CacheOptions<L>;
   readonly #lists: SharedLists<L>;
   readonly #failures = new LRUCache<string, { readonly refusal: Error; readonly failedAt: number; readonly expiresAt: number }>(
     boundedBytes(MAX_FAILURE_BYTES, () => FAILURE_BYTES),
   );
-  readonly #fetching = new SingleFlight<L>();
+  readonly #flights = new SingleFlight<L>();
   readonly #counts = new LRUCache<string, { hits: number; misses: number }>(boundedBytes(MAX_COUNT_BYTES));
 
-  constructor(rules: Rules<L>) {
-    this.#rules = rules;
-    this.#lists = new SharedLists({ maxBytes: shareOfCacheMemory(MAX_CACHE_BYTES), sizeOf: (list) => rules.sizeOf(list) });
-    rules.eventBus.subscribe((wakeUp) => {
+  constructor(options: CacheOptions<L>) {
+    this.#options = options;
+    this.#lists = new SharedLists({ maxBytes: shareOfCacheMemory(MAX_CACHE_BYTES), sizeOf: (list) => options.sizeOf(list) });
+    options.eventBus.subscribe((wakeUp) => {
       if (wakeUp.type === 'missed') this.clearAll();
-      else if (wakeUp.type === 'cache' && wakeUp.lists === rules.kind) this.clear(wakeUp.tenantId);
+      else if (wakeUp.type === 'cache' && wakeUp.lists === options.kind) this.clear(wakeUp.tenantId);
     });
   }
 
@@ -72,10 +72,10 @@ export class FetchedLists<L extends FetchedList> {
 
   /** @throws the error of `fetch`, for all concurrent callers; a refusal is thrown again until it expires. */
   fetch(key: string, fetch: () => Promise<L>): Promise<L> {
-    const { clock, isRefusal, failureMs } = this.#rules;
+    const { clock, isRefusal, failureMs } = this.#options;
     const failed = this.#failures.get(key);
     if (failed !== undefined && clock.now().getTime() < failed.expiresAt) return Promise.reject(failed.refusal);
-    return this.#fetching.run(key, async (isCurrent) => {
+    return this.#flights.run(key, async (isCurrent) => {
       try {
         const list = await fetch();
         if (isCurrent()) this.#lists.set(tenantOf(key), key, list);
@@ -93,15 +93,15 @@ export class FetchedLists<L extends FetchedList> {
   stats(tenantId: string): FetchedListStats {
     const entries = this.#lists
       .entries(tenantId)
-      .map((list) => ({ uri: list.uri, fetchedAt: list.fetchedAt, expiresAt: this.#rules.freshUntil(list) }));
+      .map((list) => ({ uri: list.uri, fetchedAt: list.fetchedAt, expiresAt: this.#options.freshUntil(list) }));
     const { hits, misses } = this.#counts.get(tenantId) ?? { hits: 0, misses: 0 };
-    return { size: entries.length, hits, misses, entries, failing: this.#failing(tenantId) };
+    return { size: entries.length, hits, misses, entries, failing: this.#failingLists(tenantId) };
   }
 
-  #failing(tenantId: string): FetchedListStats['failing'] {
-    const now = this.#rules.clock.now().getTime();
-    const replacedLists = this.#lists.entries(tenantId).flatMap((list) => {
-      const fault = this.#rules.faultOf?.(list);
+  #failingLists(tenantId: string): FetchedListStats['failing'] {
+    const now = this.#options.clock.now().getTime();
+    const listsWithCopy = this.#lists.entries(tenantId).flatMap((list) => {
+      const fault = this.#options.faultOf?.(list);
       if (fault === undefined) return [];
       return [{ uri: list.uri, reason: fault.reason, failedAt: fault.at, retriedAt: fault.retriedAt }];
     });
@@ -117,7 +117,7 @@ export class FetchedLists<L extends FetchedList> {
           ]
         : [],
     );
-    return [...failedLists, ...replacedLists];
+    return [...failedLists, ...listsWithCopy];
   }
 
   /** The next read fetches the list, even if an earlier fetch is in progress. */
@@ -125,13 +125,13 @@ export class FetchedLists<L extends FetchedList> {
     this.#lists.clear(tenantId);
     const isOfTenant = (key: string) => key.startsWith(`${tenantId} `);
     for (const key of [...this.#failures.keys()]) if (isOfTenant(key)) this.#failures.delete(key);
-    this.#fetching.forget(isOfTenant);
+    this.#flights.forget(isOfTenant);
   }
 
   clearAll(): void {
     this.#lists.clearAll();
     this.#failures.clear();
-    this.#fetching.forget(() => true);
+    this.#flights.forget(() => true);
   }
 }
 
@@ -140,11 +140,11 @@ type DownloadOptions = {
   readonly accept: string;
   readonly maxBytes: number;
   readonly isSigned?: boolean;
-  /** Default true: readers follow a list that has moved (Token Status List section 8.2). */
+  /** Default true: redirects of lists are followed (Token Status List section 8.2). */
   readonly followsRedirects?: boolean;
 };
 
-/** Makes one attempt. @param refusal creates the error for an unavailable list. */
+/** Downloads a list without retries. @param refusal creates the error for an unavailable list. */
 export async function download(
   remote: Remote,
   uri: string,
@@ -153,13 +153,13 @@ export async function download(
 ): Promise<RemoteResponse> {
   const requestOptions = { method: 'GET', headers: { accept }, timeoutMs: LIST_TIMEOUT_MS } as const;
   const options = { ...limits, ...requestOptions, isSigned, followsRedirects };
-  const answer = await remote.request(uri, options).catch((error: unknown) => {
+  const response = await remote.request(uri, options).catch((error: unknown) => {
     throw error instanceof RemoteError ? refusal(error.reason) : error;
   });
   // Token Status List section 8.2: any success status with a body
-  if (answer.status < 200 || answer.status > 299) throw refusal(`HTTP status ${answer.status}`);
-  if (answer.body.length === 0) throw refusal(`HTTP status ${answer.status} without a body`);
-  return answer;
+  if (response.status < 200 || response.status > 299) throw refusal(`HTTP status ${response.status}`);
+  if (response.body.length === 0) throw refusal(`HTTP status ${response.status} without a body`);
+  return response;
 }
 
 /** Cache key of a tenant's list. @param parts without spaces. */
@@ -171,19 +171,19 @@ function tenantOf(key: string): string {
   return key.slice(0, key.indexOf(' '));
 }
 
-type Sizes<L> = { readonly maxBytes: number; readonly sizeOf: (list: L) => number };
+type CacheLimits<L> = { readonly maxBytes: number; readonly sizeOf: (list: L) => number };
 
 /**
- * Lists of all tenants within one memory bound. When it is exceeded, the tenant with the largest share loses its least recently used
- * list, so that tenants do not evict each other's lists.
+ * Cache for the lists of all tenants with one memory limit. When it is exceeded, the tenant with the largest share loses its least recently
+ * used list, so that tenants do not evict each other's lists.
  */
 export class SharedLists<L extends object> {
-  readonly #sizes: Sizes<L>;
+  readonly #limits: CacheLimits<L>;
   readonly #tenants = new Map<string, LRUCache<string, L>>();
   #bytes = 0;
 
-  constructor(sizes: Sizes<L>) {
-    this.#sizes = sizes;
+  constructor(limits: CacheLimits<L>) {
+    this.#limits = limits;
   }
 
   get(tenantId: string, key: string): L | undefined {
@@ -191,7 +191,7 @@ export class SharedLists<L extends object> {
   }
 
   set(tenantId: string, key: string, list: L): void {
-    const { maxBytes, sizeOf } = this.#sizes;
+    const { maxBytes, sizeOf } = this.#limits;
     const createCache = () => new LRUCache<string, L>({ maxSize: maxBytes, sizeCalculation: sizeOf });
     const tenantCache = getOrCreate(this.#tenants, tenantId, createCache);
     this.#bytes -= tenantCache.calculatedSize;

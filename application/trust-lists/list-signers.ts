@@ -28,10 +28,10 @@ export type NamedList = {
 
 export type CertifiedList = { readonly uri: string; readonly signers: PinnedSigners };
 
-/** `list` is undefined if it was not inspected, such as in an import, which fetches nothing. */
+/** Result for a list. `list` is undefined if the list was not inspected, as in an import, which fetches nothing. */
 export type InspectedList = { readonly list: TrustList | undefined } | { readonly refusal: TrustListRefusal };
 
-/** The signer (PEM) and the content of a list; no signer for a list of this service. */
+/** The certificate of the signer (PEM) and the content of a list. A list of this service has no `pem`. */
 export type SignerAndContent = { readonly pem?: string; readonly list?: TrustList };
 
 /**
@@ -81,8 +81,8 @@ export class ListSigners extends needs({
       lists.map(async (certifiedList): Promise<InspectedList> => {
         try {
           const readInTime = async () => {
-            // The caller has already timed out.
-            if (performance.now() >= deadline) throw new TrustListRefusal('unavailable', 'it is still being parsed');
+            // A slot was free only after the deadline, so the caller no longer waits.
+            if (performance.now() >= deadline) throw new TrustListRefusal('unavailable', 'it was not downloaded and parsed in time');
             return this.read(tenantId, certifiedList);
           };
           return { list: await withDeadline(this.#slots.run(tenantId, readInTime), deadline) };
@@ -120,7 +120,7 @@ export class ListSigners extends needs({
     if (ownList !== undefined) return contentOf(await this.#published(ownList), clock.now());
     const bytes = await downloadTrustList(remote, tenantId, uri);
     // TS 119 612: the signer of such a list is determined by the list of lists, not by the list itself
-    if (isXml(bytes)) throw new TrustListRefusal('untrusted_signer', 'of a list in XML, set the certificate');
+    if (isXml(bytes)) throw new TrustListRefusal('untrusted_signer', 'the list is in XML; set the certificate of its signer');
     const openedList = await this.ports.trustListReader.open(bytes, { signers: 'shown', now: clock.now(), tenantId });
     const { list, signer = '' } = openedList;
     const pem = writePemCertificates([signer]);
@@ -131,7 +131,7 @@ export class ListSigners extends needs({
   }
 }
 
-/** A list of this service that has expired is renewed by a job, and is accepted until then. */
+/** Returns the content of a list of this service. It is empty for an expired list, which is accepted because a job renews it. */
 function contentOf(published: Pick<PublishedList, 'jwt'>, now: Date): SignerAndContent {
   try {
     return { list: parseTrustList(documentOf(published), now) };
@@ -141,7 +141,7 @@ function contentOf(published: Pick<PublishedList, 'jwt'>, now: Date): SignerAndC
   }
 }
 
-/** @returns the required kind of list, for a list that has only services for other purposes. */
+/** @returns the problem of a list that has only services for other purposes; undefined for a list without this problem. */
 export function findPurposeProblem(list: TrustList, purpose: TrustPurpose): string | undefined {
   if (hasServicesFor(list, purpose)) return undefined;
   const entities = purpose === WALLET_PROVIDERS ? 'wallet providers' : 'issuers of credentials';

@@ -84,7 +84,7 @@ export class InlineTrustLists extends TrustListReader {
 function shownSigner(ports: Ports, bytes: Uint8Array): string {
   if (isXml(bytes)) {
     const certificate = ports.xmlTrustedListReader.shownSigner(bytes);
-    if (certificate === undefined) throw new TrustListRefusal('untrusted_signer', 'no certificate');
+    if (certificate === undefined) throw new TrustListRefusal('untrusted_signer', 'its signature contains no certificate');
     return certificate;
   }
   const { signer } = parseSignedList(compactText(bytes));

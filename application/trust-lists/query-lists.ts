@@ -8,7 +8,7 @@ import type { ListSource, QueriedList } from './listed-anchors.ts';
 import type { TrustLists } from './remote-trust-lists.ts';
 import { signersOf } from './verify-trust-list.ts';
 
-/** Total waiting time of a verification. Reading continues in the background, and the next verification uses the result. */
+/** Limit of the time for which a verification waits for lists. Downloads continue in the background for the next verification. */
 const MAX_WAIT_MS = 10_000;
 const MAX_CONCURRENT = 8;
 
@@ -25,7 +25,7 @@ export async function queryLists(
   const deadline = performance.now() + waitMs;
   const groups = sources.map(async (source) => {
     const result = await queryList(trustLists, tenantId, source, deadline);
-    const pointedSources = 'list' in result ? pointedBy(source, result.list) : [];
+    const pointedSources = 'list' in result ? sourcesOfPointers(source, result.list) : [];
     return [result, ...(await mapConcurrently(pointedSources, (each) => queryList(trustLists, tenantId, each, deadline)))];
   });
   return (await Promise.all(groups)).flat();
@@ -35,7 +35,7 @@ async function queryList(trustLists: TrustLists, tenantId: TenantId, source: Lis
   try {
     if (performance.now() >= deadline) throw new TrustListRefusal('unavailable', 'the time limit is reached');
     const list = await withDeadline(trustLists.get(tenantId, source.uri, source.signers, source.via), deadline);
-    assertFits(list, source);
+    assertAllowed(list, source);
     return { source, list };
   } catch (error) {
     if (error instanceof TrustListRefusal) return { source, refusal: error };
@@ -46,22 +46,22 @@ async function queryList(trustLists: TrustLists, tenantId: TenantId, source: Lis
 }
 
 /** @throws TrustListRefusal for a list that the configuration, or the pointing list of lists, does not allow. */
-function assertFits(list: TrustList, { follow, via, territory }: ListSource): void {
+function assertAllowed(list: TrustList, { follow, via, territory }: ListSource): void {
   const isPointing = list.isListOfLists === true || (list.entities.length === 0 && list.pointers !== undefined);
   if (isPointing && follow === undefined) {
     const reason = via === undefined ? 'they are only trusted with `follow`' : 'lists are followed one level deep';
     throw new TrustListRefusal('malformed', `it only points to other lists: ${reason}`);
   }
   if (territory !== undefined && territory !== list.territory) {
-    throw new TrustListRefusal('another_list', `of ${list.territory ?? 'no territory'} instead of ${territory}`);
+    throw new TrustListRefusal('another_list', `its territory is ${list.territory ?? 'missing'}, not ${territory}`);
   }
 }
 
-/** Cached sources by list of lists, so that their objects stay the same while its pointers do. */
+/** Sources by list of lists. They are cached so that unchanged pointers give the same objects. */
 const cachedSources = new WeakMap<ListSource, { readonly pointers: readonly ListPointer[]; readonly sources: readonly ListSource[] }>();
 
-/** The lists that a list of lists points to, each once, with its signers. Pointers back or to further lists of lists are ignored. */
-function pointedBy(source: ListSource, { pointers }: TrustList): readonly ListSource[] {
+/** Returns the lists that a list of lists points to, each once, with its signers. Pointers to lists of lists are ignored. */
+function sourcesOfPointers(source: ListSource, { pointers }: TrustList): readonly ListSource[] {
   const { follow, uri, purpose } = source;
   if (follow === undefined || pointers === undefined) return [];
   const cached = cachedSources.get(source);
@@ -86,14 +86,15 @@ function pointedBy(source: ListSource, { pointers }: TrustList): readonly ListSo
 }
 
 /**
+ * Waits for a list until the deadline.
  * @param deadline in milliseconds of `performance.now()`.
  * @throws TrustListRefusal `unavailable` after the deadline.
  */
 export async function withDeadline<T>(list: Promise<T>, deadline: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {
-    const refuse = () => reject(new TrustListRefusal('unavailable', 'it is still being parsed'));
-    timer = setTimeout(refuse, Math.max(0, deadline - performance.now()));
+    const rejectOnTimeout = () => reject(new TrustListRefusal('unavailable', 'it was not downloaded and parsed in time'));
+    timer = setTimeout(rejectOnTimeout, Math.max(0, deadline - performance.now()));
   });
   try {
     return await Promise.race([list, timeout]);

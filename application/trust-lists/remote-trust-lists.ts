@@ -243,7 +243,7 @@ function followedOf({ tenantId, uri, signers, via }: ListRequest): FollowedTrust
 /** Lists of two schemes may be signed by the same CA: an address stays bound to one scheme. */
 function assertSameTerritory(previousTerritory: string | undefined, territory: string | undefined): void {
   if (previousTerritory === undefined || previousTerritory === territory) return;
-  throw new TrustListRefusal('another_list', `of ${territory ?? 'no territory'} instead of ${previousTerritory}`);
+  throw new TrustListRefusal('another_list', `its territory is ${territory ?? 'missing'}, not ${previousTerritory}`);
 }
 
 type Ports = { readonly store: Store; readonly tenantConfigurations: TenantConfigurations };

@@ -11,25 +11,26 @@ type Ports = {
   readonly log: Log;
 };
 
-const BATCH = 50;
+const MAX_REPORTED_PROBLEMS = 50;
 
 /**
- * Reports problems of lists that need a decision to other systems, at least once: a problem is marked after the broker accepted it.
+ * Publishes the problems of trust lists that an administrator must decide on, each at least once: a problem is marked as reported after
+ * the broker has accepted it.
  * @returns true if there may be more.
  */
 export async function reportHeldLists({ maintenance, publisher, log }: Ports): Promise<boolean> {
   if (!publisher.isReady) return false;
-  const problems = await maintenance.unreportedProblems(BATCH);
+  const problems = await maintenance.unreportedProblems(MAX_REPORTED_PROBLEMS);
   for (const problem of problems) {
     const { tenantId, id, place, finding, since } = problem;
     const { origin, pathname } = new URL(place.uri);
     const signer = finding.signer === undefined ? undefined : thumbprintOf(finding.signer);
-    const notice = { tenantId, listId: id, list: origin + pathname, reason: finding.reason };
-    const heldListNotice = { ...notice, key: problemKey(finding), at: since, ...defined({ signer }) };
-    // A queue that rejects the event is not retried, since all others would get it again.
+    const listNotice = { tenantId, listId: id, list: origin + pathname, reason: finding.reason };
+    const heldListNotice = { ...listNotice, key: problemKey(finding), at: since, ...defined({ signer }) };
+    // An event that one queue rejects is not published again, since all other queues would get it twice.
     if (!(await publisher.publishHeldList(heldListNotice)))
-      log.warn('an event of a trust list was rejected by the broker and skipped', { tenantId, list: notice.list });
+      log.warn('an event of a trust list was rejected by the broker and skipped', { tenantId, list: listNotice.list });
     await maintenance.markProblemReported(problem);
   }
-  return problems.length >= BATCH;
+  return problems.length >= MAX_REPORTED_PROBLEMS;
 }

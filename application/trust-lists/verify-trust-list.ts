@@ -13,13 +13,13 @@ import type { Signatures } from '../ports/signatures.ts';
 /** Pinned certificates of CAs or signers of a list. */
 export type PinnedSigners = {
   readonly anchors: readonly TrustAnchor[];
-  /** Equal for equal certificates. */
+  /** Hash of the certificates: equal for the same certificates in the same order. */
   readonly id: string;
 };
 
 const MAX_CERTIFICATES_PER_TEXT = 10;
 
-/** @param pems each contains certificates; a text without any is ignored. */
+/** @param pems texts with PEM certificates; a text without a certificate is ignored. */
 export function pinSigners(pems: readonly string[]): PinnedSigners {
   return signersOf(pems.flatMap((pem) => parsePemCertificates(pem, MAX_CERTIFICATES_PER_TEXT) ?? []));
 }
@@ -39,14 +39,14 @@ export type VerifiedList = {
 };
 
 /**
- * Verifies a list in compact JWS form, its signature before any content is read.
- * @throws TrustListRefusal; also for a list that no pinned certificate vouches for.
+ * Verifies a list in the form of a compact JWS. Its content is parsed only after its signature was verified.
+ * @throws TrustListRefusal also `untrusted_signer` for a list that was not signed under a pinned certificate.
  */
 export function verifyTrustList(ports: Ports, text: string, anchors: readonly TrustAnchor[], now: Date): VerifiedList {
   const signedList = parseSignedList(text);
   const key = signerKey(ports.certificates, signedList.signer, anchors, now);
   // RFC 8725 section 3.1: the algorithm follows from the key.
-  if (algorithmOf(key) !== signedList.algorithm) throw new TrustListRefusal('algorithm', 'does not fit the key');
+  if (algorithmOf(key) !== signedList.algorithm) throw new TrustListRefusal('algorithm', 'the algorithm is not that of the key');
   const { jws, documentHash } = signedList;
   if (!ports.signatures.verify(key, jws.signingInput, jws.signature)) throw new TrustListRefusal('signature');
   assertSigningTime(signedList, now);
@@ -74,14 +74,15 @@ export function thumbprintOf(certificate: string): string {
 
 function pinnedKey(base64: string, now: Date): PublicJwk {
   const certificate = parseCertificate(Buffer.from(base64, 'base64'));
-  if (certificate?.publicJwk === undefined) throw new TrustListRefusal('untrusted_signer', 'unsupported key');
+  if (certificate?.publicJwk === undefined)
+    throw new TrustListRefusal('untrusted_signer', 'the key of the pinned certificate is not supported');
   // RFC 5280 section 6.1.3 (a)(2)
   if (now < certificate.notBefore || now > certificate.notAfter) {
     throw new TrustListRefusal('untrusted_signer', 'the pinned certificate is not valid now');
   }
   // RFC 5280 section 4.2.1.12
   if (!allowsPurpose(certificate, 'trust list')) {
-    throw new TrustListRefusal('untrusted_signer', 'the pinned certificate has another usage');
+    throw new TrustListRefusal('untrusted_signer', 'the extended key usage of the pinned certificate does not permit trust lists');
   }
   return certificate.publicJwk;
 }

@@ -51,10 +51,16 @@ export function contentHashOf(payload: JsonObject): string {
  * @throws TrustListRefusal `sequence_went_back`, `sequence_reused`.
  */
 export function assertSequenceIncreases(newest: SeenListVersion, candidate: SeenListVersion & { readonly documentHash?: string }): void {
-  const numbers = `${candidate.sequenceNumber} after ${newest.sequenceNumber}`;
-  if (candidate.sequenceNumber < newest.sequenceNumber) throw new TrustListRefusal('sequence_went_back', numbers);
+  if (candidate.sequenceNumber < newest.sequenceNumber) {
+    throw new TrustListRefusal(
+      'sequence_went_back',
+      `its number is ${candidate.sequenceNumber}, the newest one is ${newest.sequenceNumber}`,
+    );
+  }
   const isKnown = [candidate.contentHash, candidate.documentHash].includes(newest.contentHash);
-  if (candidate.sequenceNumber === newest.sequenceNumber && !isKnown) throw new TrustListRefusal('sequence_reused', numbers);
+  if (candidate.sequenceNumber === newest.sequenceNumber && !isKnown) {
+    throw new TrustListRefusal('sequence_reused', `its number ${candidate.sequenceNumber} is that of a list with other content`);
+  }
 }
 
 export type DatedListVersion = SeenListVersion & { readonly seenAt: Date };
@@ -79,10 +85,13 @@ export function assertNoSequenceJump(newest: DatedListVersion | undefined, candi
   const seconds = newest === undefined ? 0 : Math.max(0, now.getTime() - newest.seenAt.getTime()) / 1000;
   const limit = newest === undefined ? MAX_FIRST : newest.sequenceNumber + MAX_UNDATED_JUMP * (1 + seconds);
   if (sequenceNumber <= limit) return;
-  const reference = newest === undefined ? 'as the first number' : `after ${newest.sequenceNumber}`;
+  const jump =
+    newest === undefined
+      ? `its first number is ${sequenceNumber}`
+      : `its number is ${sequenceNumber}, the newest one is ${newest.sequenceNumber}`;
   throw new TrustListRefusal(
     'sequence_jumped',
-    `${sequenceNumber} ${reference}; if this is correct, DELETE /cache/trust-list?releases=true accepts restarted numbers`,
+    `${jump}; if this is correct, DELETE /cache/trust-list?releases=true accepts restarted numbers`,
   );
 }
 

@@ -51,7 +51,7 @@ export function toListPointer({
  */
 export function parsePointers(value: Json | undefined): readonly ListPointer[] {
   if (!Array.isArray(value)) return [];
-  if (value.length > MAX_POINTERS_READ) throw new TrustListRefusal('malformed', 'too many pointers');
+  if (value.length > MAX_POINTERS_READ) throw new TrustListRefusal('malformed', 'it has too many pointers');
   return value.filter(isJsonObject).flatMap((pointer) => {
     const qualifiers = listOf(pointer['LoTEQualifiers']).slice(0, MAX_QUALIFIERS);
     const signers = listOf(pointer['ServiceDigitalIdentities'])

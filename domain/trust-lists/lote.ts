@@ -18,7 +18,7 @@ export const MAX_CERTIFICATES = 5_000;
 export function assertWithinBounds(list: TrustList): TrustList {
   const services = list.entities.flatMap((entity) => entity.services);
   const certificates = services.flatMap((service) => service.certificates);
-  if (certificates.length > MAX_CERTIFICATES) throw new TrustListRefusal('malformed', 'too many certificates');
+  if (certificates.length > MAX_CERTIFICATES) throw new TrustListRefusal('malformed', 'it has too many certificates');
   const pointers = list.pointers ?? [];
   const long = [...certificates, ...pointers.flatMap(({ signers }) => signers)];
   const states = services.flatMap((service) => [service, ...(service.history ?? [])]);
@@ -87,7 +87,8 @@ export function parseTrustList(payload: JsonObject, now: Date): TrustList {
   if (scheme['LoTEVersionIdentifier'] !== VERSION) throw new TrustListRefusal('version');
   assertNoCritical(scheme['SchemeExtensions']);
   const issuedAt = parseDateTime(scheme['ListIssueDateTime'], 'ListIssueDateTime');
-  if (issuedAt.getTime() > now.getTime() + SKEW_SECONDS * 1000) throw new TrustListRefusal('from_the_future', 'ListIssueDateTime');
+  if (issuedAt.getTime() > now.getTime() + SKEW_SECONDS * 1000)
+    throw new TrustListRefusal('from_the_future', 'ListIssueDateTime is in the future');
   const sequenceNumber = parseSequenceNumber(scheme['LoTESequenceNumber']);
   const entities = listOf(document['TrustedEntitiesList'], 'TrustedEntitiesList').map((entity) => parseEntity(entity, now));
   // TS 119 602 section 6.3.15
@@ -100,14 +101,15 @@ export function parseTrustList(payload: JsonObject, now: Date): TrustList {
   if (nextUpdate <= now) throw new TrustListRefusal('outdated', 'NextUpdate has passed');
   const pointerValue = scheme['PointersToOtherLoTE'];
   const pointers = parsePointers(pointerValue);
-  if (pointers.length > MAX_POINTERS) throw new TrustListRefusal('malformed', 'too many pointers');
+  if (pointers.length > MAX_POINTERS) throw new TrustListRefusal('malformed', 'it has too many pointers');
   // A list without entities is a list of lists, even if none of its pointers is supported.
   const isPointing = Array.isArray(pointerValue) && pointerValue.length > 0;
   return assertWithinBounds({ ...header, nextUpdate, entities, ...(isPointing && { pointers }) });
 }
 
 function parseSequenceNumber(value: Json | undefined): number {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1) throw new TrustListRefusal('malformed', 'LoTESequenceNumber');
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1)
+    throw new TrustListRefusal('malformed', `LoTESequenceNumber is not an integer from 1 to ${Number.MAX_SAFE_INTEGER}`);
   return value;
 }
 
@@ -119,7 +121,7 @@ function parseEntity(value: Json, now: Date): TrustedEntity {
   const [firstName] = listOf(names, 'TEName');
   const name = isJsonObject(firstName) ? firstName['value'] : undefined;
   // TS 119 602 section 6.5.1
-  if (typeof name !== 'string') throw new TrustListRefusal('malformed', 'TEName');
+  if (typeof name !== 'string') throw new TrustListRefusal('malformed', 'TEName has no value');
   const country = countryOf(information['TEAddress']);
   const identity = [names ?? null, information['TETradeName'] ?? null, country ?? null];
   return {
@@ -199,13 +201,13 @@ function assertNoCritical(extensions: Json | undefined): void {
 }
 
 function objectOf(value: Json | undefined, name: string): JsonObject {
-  if (!isJsonObject(value)) throw new TrustListRefusal('malformed', name);
+  if (!isJsonObject(value)) throw new TrustListRefusal('malformed', `${name} is not an object`);
   return value;
 }
 
 /** Empty lists are omitted (section 6.4.0). */
 function listOf(value: Json | undefined, name: string): readonly Json[] {
   if (value === undefined) return [];
-  if (!Array.isArray(value)) throw new TrustListRefusal('malformed', name);
+  if (!Array.isArray(value)) throw new TrustListRefusal('malformed', `${name} is not an array`);
   return value;
 }

@@ -45,10 +45,11 @@ function isForeignType(typ: unknown): boolean {
  */
 export function parseSignedList(text: string): SignedList {
   const jws = parseCompactJws(text, { length: MAX_LIST_BYTES, headerBytes: 64 * 1024, members: MAX_MEMBERS });
-  if (jws === undefined) throw new TrustListRefusal('malformed', 'not a compact JWS');
+  if (jws === undefined) throw new TrustListRefusal('malformed', 'it is not a compact JWS');
   const { crit: _crit, ...header } = jws.header;
-  if (isForeignType(header['typ'])) throw new TrustListRefusal('malformed', 'typ of another kind of token');
-  if (!supportsCriticalParameters(jws.header, JADES_CRITICAL)) throw new TrustListRefusal('critical_extension', 'crit of the signature');
+  if (isForeignType(header['typ'])) throw new TrustListRefusal('malformed', 'typ is that of another kind of token');
+  if (!supportsCriticalParameters(jws.header, JADES_CRITICAL))
+    throw new TrustListRefusal('critical_extension', 'crit of the signature is invalid or names an unsupported parameter');
   const verdict = parseAlgorithm(header, SIGNING_ALGORITHMS);
   if (verdict.fault !== undefined) throw new TrustListRefusal(verdict.fault === 'alg' ? 'algorithm' : 'critical_extension');
   const payload = jws.signingInput.slice(jws.signingInput.indexOf('.') + 1);
@@ -70,10 +71,10 @@ function parseSigner(header: JsonObject): SignedList['signer'] {
  */
 export function assertSigningTime({ jws }: SignedList, now: Date): void {
   const { iat, sigT } = jws.header;
-  if (iat !== undefined && typeof iat !== 'number') throw new TrustListRefusal('malformed', 'iat');
+  if (iat !== undefined && typeof iat !== 'number') throw new TrustListRefusal('malformed', 'iat is not a number');
   const sigTSeconds = sigT === undefined ? undefined : parseDateTime(sigT, 'sigT').getTime() / 1000;
   const latest = Math.max(iat ?? 0, sigTSeconds ?? 0);
-  if (latest > now.getTime() / 1000 + SKEW_SECONDS) throw new TrustListRefusal('from_the_future', 'signing time');
+  if (latest > now.getTime() / 1000 + SKEW_SECONDS) throw new TrustListRefusal('from_the_future', 'the signing time is in the future');
 }
 
 /** TS 119 602 section 6.1.3 requires whole seconds; published lists contain fractions as well. */
@@ -82,6 +83,6 @@ const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 /** @throws TrustListRefusal `malformed` */
 export function parseDateTime(value: unknown, name: string): Date {
   const time = typeof value === 'string' && DATE_TIME.test(value) ? new Date(value) : undefined;
-  if (time === undefined || Number.isNaN(time.getTime())) throw new TrustListRefusal('malformed', name);
+  if (time === undefined || Number.isNaN(time.getTime())) throw new TrustListRefusal('malformed', `${name} is not a date and time in UTC`);
   return time;
 }

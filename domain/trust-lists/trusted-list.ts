@@ -72,8 +72,8 @@ export class TrustedListReader {
       const services = parseService(part, this.#now);
       this.#services += services.length;
       this.#certificates += services.reduce((sum, { certificates }) => sum + certificates.length, 0);
-      if (this.#services > MAX_SERVICES) throw new TrustListRefusal('malformed', 'too many services');
-      if (this.#certificates > MAX_CERTIFICATES) throw new TrustListRefusal('malformed', 'too many certificates');
+      if (this.#services > MAX_SERVICES) throw new TrustListRefusal('malformed', 'it has too many services');
+      if (this.#certificates > MAX_CERTIFICATES) throw new TrustListRefusal('malformed', 'it has too many certificates');
       this.#providers.at(-1)?.services.push(...services);
     } catch (error) {
       this.#fault = error;
@@ -83,11 +83,13 @@ export class TrustedListReader {
   /** @throws TrustListRefusal `malformed`, `version`, `critical_extension`, `from_the_future`, `outdated`. */
   finish(): TrustList {
     const [scheme, ...more] = this.#schemes;
-    if (scheme === undefined || more.length > 0) throw new TrustListRefusal('malformed', 'SchemeInformation');
+    if (scheme === undefined || more.length > 0) throw new TrustListRefusal('malformed', 'SchemeInformation is missing or repeated');
     if (!VERSIONS.includes(requireChild(scheme, 'TSLVersionIdentifier').text)) throw new TrustListRefusal('version');
-    if (hasUnknownCritical(scheme, 'SchemeExtensions')) throw new TrustListRefusal('critical_extension', 'SchemeExtensions');
+    if (hasUnknownCritical(scheme, 'SchemeExtensions'))
+      throw new TrustListRefusal('critical_extension', 'SchemeExtensions contains an unsupported one');
     const issuedAt = parseDateTime(requireChild(scheme, 'ListIssueDateTime').text, 'ListIssueDateTime');
-    if (issuedAt.getTime() > this.#now.getTime() + SKEW_SECONDS * 1000) throw new TrustListRefusal('from_the_future', 'ListIssueDateTime');
+    if (issuedAt.getTime() > this.#now.getTime() + SKEW_SECONDS * 1000)
+      throw new TrustListRefusal('from_the_future', 'ListIssueDateTime is in the future');
     const sequenceNumber = parseNumber(requireChild(scheme, 'TSLSequenceNumber').text);
     // Section 5.3.15: an empty element closes the list
     const [end] = childrenNamed(requireChild(scheme, 'NextUpdate'), 'dateTime');
@@ -100,7 +102,7 @@ export class TrustedListReader {
     const pointerElements = childrenNamed(scheme, 'PointersToOtherTSL').flatMap((list) => childrenNamed(list, 'OtherTSLPointer'));
     const pointers = pointerElements.slice(0, MAX_POINTERS_READ).flatMap(parsePointer);
     if (pointerElements.length > MAX_POINTERS_READ || pointers.length > MAX_POINTERS)
-      throw new TrustListRefusal('malformed', 'too many pointers');
+      throw new TrustListRefusal('malformed', 'it has too many pointers');
     const entities = this.#providers.map(parseProvider);
     if (this.#fault !== undefined) throw this.#fault;
     return assertWithinBounds({
@@ -177,7 +179,8 @@ export class TrustedListDigest {
 
 function parseNumber(text: string): number {
   const number = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN;
-  if (!Number.isSafeInteger(number)) throw new TrustListRefusal('malformed', 'TSLSequenceNumber');
+  if (!Number.isSafeInteger(number))
+    throw new TrustListRefusal('malformed', `TSLSequenceNumber is not an integer from 1 to ${Number.MAX_SAFE_INTEGER}`);
   return number;
 }
 
@@ -189,12 +192,12 @@ function parseProvider({
   readonly services: readonly TrustedService[];
 }): TrustedEntity {
   const [information, ...more] = parts;
-  if (information === undefined || more.length > 0) throw new TrustListRefusal('malformed', 'TSPInformation');
+  if (information === undefined || more.length > 0) throw new TrustListRefusal('malformed', 'TSPInformation is missing or repeated');
   const names = textsOf(information, 'TSPName');
   const [name] = names;
-  if (name === undefined) throw new TrustListRefusal('malformed', 'TSPName');
+  if (name === undefined) throw new TrustListRefusal('malformed', 'TSPName is missing');
   if (services.length > 0 && hasUnknownCritical(information, 'TSPInformationExtensions'))
-    throw new TrustListRefusal('critical_extension', 'TSPInformationExtensions');
+    throw new TrustListRefusal('critical_extension', 'TSPInformationExtensions contains an unsupported one');
   const country = childrenNamed(information, 'TSPAddress')
     .flatMap((address) => childrenNamed(address, 'PostalAddresses'))
     .flatMap((addresses) => childrenNamed(addresses, 'PostalAddress'))
@@ -264,6 +267,6 @@ function childrenNamed(parent: ListElement, name: string): readonly ListElement[
 
 function requireChild(parent: ListElement, name: string): ListElement {
   const [element, ...more] = childrenNamed(parent, name);
-  if (element === undefined || more.length > 0) throw new TrustListRefusal('malformed', name);
+  if (element === undefined || more.length > 0) throw new TrustListRefusal('malformed', `${name} is missing or repeated`);
   return element;
 }

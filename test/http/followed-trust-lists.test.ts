@@ -202,7 +202,7 @@ describe('Followed trust lists of other publishers', () => {
     serve('/swapped', national('FR'));
     serve('/swapping', lotl(pointer('/swapped', 'DE')));
     const { status, text } = await judged(await follow('/swapping', { follow: {} }, europe));
-    expect([status, /another_list: of FR instead of DE/.test(text)]).to.deep.equal(['failed', true]);
+    expect([status, /another_list: its territory is FR, not DE/.test(text)]).to.deep.equal(['failed', true]);
   });
 
   it('make no issuer trusted when they are replayed, endless or never answer', async () => {

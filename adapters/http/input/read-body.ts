@@ -110,7 +110,7 @@ export function readForm(text: string): Record<string, string> {
     names.add(name);
     // The replacement character stands for bytes that are not UTF-8.
     if (value.includes('\uFFFD')) throw new Failure('invalid_request', 'a parameter is not UTF-8');
-    if (!isText(value)) throw new Failure('invalid_request', 'a parameter contains NUL');
+    if (!isText(value)) throw new Failure('invalid_request', 'The form contains a NUL character (U+0000). Remove it.');
     if (value !== '') form[name] = value;
   }
   return form;

@@ -28,12 +28,12 @@ export function readInput(route: Route, request: Request): ParsedInput {
   };
 }
 
-/** Limit of a document of an administrator, because each small change of it validates all of it. */
-const MAX_MEMBERS = 10_000;
+/** Limit of properties in a document of an administrator, because each small change of the document validates all of it. */
+const MAX_PROPERTIES = 10_000;
 
 const NO_QUERY = z.object({});
 
-/** Express parses the address at each access, and most addresses have no query. */
+/** Express parses the query at each access, so it is only accessed if the address has one. */
 function queryOf(request: Request): object {
   return request.url.includes('?') ? { ...request.query } : {};
 }
@@ -42,9 +42,9 @@ function parseQuery(route: Route, value: object): unknown {
   const { query: schema } = route;
   if (!isStrict(route)) return parse(schema, value, 'query');
   assertText(value, 'query');
-  const read = safeParseInput(schema ?? NO_QUERY, value);
-  if ('errors' in read) throw invalidFields(within('query', read.errors));
-  return schema && read.data;
+  const parsed = safeParseInput(schema ?? NO_QUERY, value);
+  if ('errors' in parsed) throw invalidFields(prefixPaths('query', parsed.errors));
+  return schema && parsed.data;
 }
 
 /** Protocols ignore unknown parameters (RFC 6749 section 3.1); the administrative interface rejects them. */
@@ -55,9 +55,9 @@ function isStrict({ surface, access }: Route): boolean {
 function readRouteBody(route: Route, request: Request): Pick<ParsedInput, 'body' | 'readOnly' | 'originalBody'> {
   const { access, body: schema, bodyKind = 'json', members = schema } = route;
   if (schema === undefined || members === undefined || bodyKind === 'unread') return { body: undefined, readOnly: {} };
-  const maxMembers = typeof access === 'string' ? MAX_UNTRUSTED_PROPERTIES : MAX_MEMBERS;
+  const maxProperties = typeof access === 'string' ? MAX_UNTRUSTED_PROPERTIES : MAX_PROPERTIES;
   const type = request.headers['content-type'];
-  const value = readBody(bodyKind, type, request.body, maxMembers) as Properties;
+  const value = readBody(bodyKind, type, request.body, maxProperties) as Properties;
   if (!isStrict(route)) return { body: parse(schema, value), readOnly: {} };
   const names = readOnlyNames(route);
   const entries = Object.entries(value);
@@ -65,8 +65,8 @@ function readRouteBody(route: Route, request: Request): Pick<ParsedInput, 'body'
   const originalBody = Object.fromEntries(entries.filter(([name]) => !names.includes(name)));
   try {
     const body = parseInput(members, originalBody);
-    const read = members === schema ? body : withCurrentNames(originalBody, membersOf(members)).value;
-    return { body: read, readOnly, originalBody };
+    const currentBody = members === schema ? body : withCurrentNames(originalBody, membersOf(members)).value;
+    return { body: currentBody, readOnly, originalBody };
   } catch (error) {
     throw inWrittenNames(error, originalBody);
   }
@@ -89,22 +89,22 @@ function parse(schema: z.ZodType | undefined, value: unknown, location?: string)
   if (location !== undefined) assertText(value, location);
   const parsed = schema.safeParse(value, PARSE_OPTIONS);
   if (parsed.success) return parsed.data;
-  throw invalidFields(within(location, fieldErrors(parsed.error.issues, value)));
+  throw invalidFields(prefixPaths(location, fieldErrors(parsed.error.issues, value)));
 }
 
-function within(location: string | undefined, errors: readonly FieldError[]) {
+function prefixPaths(location: string | undefined, errors: readonly FieldError[]) {
   return errors.map(({ path, message }) => ({
     path: [location, path].filter((part) => part !== undefined && part !== '').join('.'),
     message,
   }));
 }
 
-/** No resource has a name with NUL, and databases reject it. */
+/** Rejects texts with NUL, which databases cannot store; no resource has such a name. */
 function assertText(parameters: unknown, location: string): void {
-  const isFit = Object.values(parameters as object)
+  const isValid = Object.values(parameters as object)
     .flat()
     .every((value) => typeof value !== 'string' || isText(value));
-  if (isFit) return;
+  if (isValid) return;
   if (location === 'path') throw new Failure('not_found', 'unknown address');
-  throw new Failure('invalid_input', 'a parameter contains NUL');
+  throw new Failure('invalid_input', 'The query contains a NUL character (U+0000). Remove it.');
 }

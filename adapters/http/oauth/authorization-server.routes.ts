@@ -27,7 +27,7 @@ type UseCases = PortsOf<typeof USE_CASES>;
 const tag = 'Wallet: issuance';
 const page = { tag, surface: 'page', access: 'public', params: TenantPath } as const;
 
-/** Query of an authorization endpoint; other parameters are ignored, because the pushed values count. */
+/** Query of an authorization endpoint; other parameters are ignored, because the values of the pushed request apply. */
 export const BrowserQuery = object({ client_id: z.string().max(2048).optional(), request_uri: z.string().max(512).optional() }).transform(
   ({ client_id: clientId, request_uri: requestUri }) => ({ clientId, requestUri }),
 );
@@ -43,9 +43,9 @@ export const authorizationServerRoutes = family(USE_CASES, (useCases) => {
 });
 
 function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCases): Route[] {
-  /** Sets the cookie for a browser that goes to a page of the customer. */
-  const visitCookie = (tenantId: string, keep: BrowserCookie | undefined) =>
-    keep && browserCookie({ settings, tenantId, errand: VISIT }, keep);
+  /** `Set-Cookie` value for a browser that is redirected to a page of the tenant. */
+  const visitCookie = (tenantId: string, cookie: BrowserCookie | undefined) =>
+    cookie && browserCookie({ settings, tenantId, roundTrip: VISIT }, cookie);
   return [
     route({
       ...page,
@@ -62,9 +62,9 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
       },
       async handle({ params: { tenant: tenantId }, query, request }) {
         const view = await showAuthorization.execute(tenantId, query);
-        if ('location' in view) return redirectTo(view.location, visitCookie(tenantId, view.keep));
-        const context = { settings, tenantId, errand: CONSENT };
-        const cookie = view.keep && browserCookie(context, view.keep);
+        if ('location' in view) return redirectTo(view.location, visitCookie(tenantId, view.cookie));
+        const context = { settings, tenantId, roundTrip: CONSENT };
+        const cookie = view.cookie && browserCookie(context, view.cookie);
         const reader = readerOf(request, view.branding);
         return pageReply(consentPage(view, reader), defined({ 'Set-Cookie': cookie }));
       },
@@ -87,7 +87,7 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
       bodyKind: 'form',
       responses: { 303: 'Redirect to the wallet with a code or an error, or to the page of the tenant' },
       async handle({ params: { tenant: tenantId }, body, request }) {
-        const context = { settings, tenantId, errand: CONSENT };
+        const context = { settings, tenantId, roundTrip: CONSENT };
         const decision = await decideAuthorization.execute(tenantId, {
           clientId: body['client_id'],
           requestUri: body['request_uri'],
@@ -95,7 +95,7 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
           decisionToken: body['decision_token'],
           browserSecrets: parseBrowserCookies(context, request.headers.cookie),
         });
-        return seeOther(decision.location, visitCookie(tenantId, 'keep' in decision ? decision.keep : undefined));
+        return seeOther(decision.location, visitCookie(tenantId, 'cookie' in decision ? decision.cookie : undefined));
       },
     }),
   ];

@@ -1,7 +1,7 @@
 import type { ServiceSettings } from '../../../application/ports/settings.ts';
 import type { Reply } from '../route.ts';
 
-/** Reason for which a browser leaves the service and returns to it. */
+/** A purpose for which a browser leaves the service and returns to it. */
 type RoundTrip = {
   readonly name: string;
   /** Folder to which it returns, below the tenant. */
@@ -12,10 +12,10 @@ type RoundTrip = {
 export const LOGIN: RoundTrip = { name: 'vidimus-login-', folder: 'chained-as' };
 /** Consent of the user to an interactive authorization. */
 export const CONSENT: RoundTrip = { name: 'vidimus-consent-', folder: 'authorize' };
-/** Visit of a page of the customer. */
+/** Visit of a page of the tenant, in an interactive authorization. */
 export const VISIT: RoundTrip = { name: 'vidimus-visit-', folder: 'interactive-authorization' };
 
-type CookieContext = { readonly settings: ServiceSettings; readonly tenantId: string; readonly errand: RoundTrip };
+type CookieContext = { readonly settings: ServiceSettings; readonly tenantId: string; readonly roundTrip: RoundTrip };
 
 /**
  * `Set-Cookie` value that binds an authorization to the browser that left. The browser returns by a link of another site, for which
@@ -58,14 +58,14 @@ function isSecure({ settings }: Pick<CookieContext, 'settings'>): boolean {
 
 /** RFC 6265bis section 4.1.3.2: with the prefix, neither an insecure connection nor a sibling domain can set the cookie. */
 function nameAt(context: CookieContext): string {
-  return isSecure(context) ? `__Host-${context.errand.name}` : context.errand.name;
+  return isSecure(context) ? `__Host-${context.roundTrip.name}` : context.roundTrip.name;
 }
 
 /** The prefix requires the root path (RFC 6265bis section 4.1.3.2); without it the path is as narrow as possible. */
-function pathAt({ settings, tenantId, errand }: CookieContext): string {
+function pathAt({ settings, tenantId, roundTrip }: CookieContext): string {
   if (isSecure({ settings })) return '/';
   const base = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
-  return `${base}/${tenantId}/${errand.folder}`;
+  return `${base}/${tenantId}/${roundTrip.folder}`;
 }
 
 /** Redirects after a form with 303, never 307, so that the browser does not send the form on (FAPI 2.0 section 5.3.2.2). */

@@ -80,8 +80,8 @@ function browserRoutes(useCases: UseCases): Route[] {
       described: { query: AUTHORIZE_QUERY },
       responses: { 302: 'Redirect to the upstream provider; to a verified wallet with an error if the provider is unavailable' },
       async handle({ params: { tenant: tenantId }, query }) {
-        const { location, keep } = await startUpstreamLogin.execute(tenantId, query);
-        return redirectTo(location, keep && browserCookie({ settings, tenantId, errand: LOGIN }, keep));
+        const { location, cookie } = await startUpstreamLogin.execute(tenantId, query);
+        return redirectTo(location, cookie && browserCookie({ settings, tenantId, roundTrip: LOGIN }, cookie));
       },
     }),
     route({
@@ -99,7 +99,7 @@ function browserRoutes(useCases: UseCases): Route[] {
         302: 'Redirect to the wallet with a code or an error',
       },
       async handle({ params: { tenant: tenantId }, query: { code, state, error, iss }, request }) {
-        const context = { settings, tenantId, errand: LOGIN };
+        const context = { settings, tenantId, roundTrip: LOGIN };
         const browserSecrets = parseBrowserCookies(context, request.headers.cookie);
         const login = { code, state, error, iss, browserSecrets };
         const finished = await finishUpstreamLogin.execute(tenantId, login);
@@ -119,7 +119,7 @@ function browserRoutes(useCases: UseCases): Route[] {
       bodyKind: 'form',
       responses: { 303: 'Redirect to the wallet with a code or an error' },
       async handle({ params: { tenant: tenantId }, body, request }) {
-        const context = { settings, tenantId, errand: LOGIN };
+        const context = { settings, tenantId, roundTrip: LOGIN };
         const { location, authorizationId } = await confirmWallet.execute(tenantId, {
           decision: body['decision'],
           confirmation: body['confirmation'],

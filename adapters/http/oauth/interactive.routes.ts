@@ -83,7 +83,7 @@ export const interactiveRoutes = family(USE_CASES, ({ interactiveAuthorization, 
     described: { query: RETURN_QUERY },
     responses: { 302: 'Redirect to the wallet' },
     async handle({ params: { tenant: tenantId }, query, request }) {
-      const context = { settings, tenantId, errand: VISIT };
+      const context = { settings, tenantId, roundTrip: VISIT };
       const { location, authorizationId } = await returnToInteraction.execute(tenantId, {
         pageHandle: query.auth_session,
         error: query.error,

@@ -24,10 +24,10 @@ type Document = {
  * Responses reuse input schemas, some of which brand or rename their values. Such a value is sent in the form in which it was received, so
  * it is documented by its input type.
  */
-export const OPTIONS: CreateDocumentOptions = {
+export const DOCUMENT_OPTIONS: CreateDocumentOptions = {
   allowEmptySchema: { pipe: { output: true }, transform: true, custom: true },
   override({ zodSchema, jsonSchema, io }) {
-    withoutPlatformBounds(jsonSchema);
+    removeIntegerBounds(jsonSchema);
     describeDefault(jsonSchema, io);
     if (io === 'input') {
       excludeNul(jsonSchema);
@@ -43,20 +43,20 @@ export const OPTIONS: CreateDocumentOptions = {
   },
 };
 
-/** The range of integers in JSON is not a limit of this interface, and generators use it for examples. */
-function withoutPlatformBounds(schema: JsonSchema): void {
+/** The range of integers in JSON is not a limit of this interface, but generators would use its ends for examples. */
+function removeIntegerBounds(schema: JsonSchema): void {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
 }
 
-/** Texts with NUL are rejected. */
+/** Adds a pattern to unconstrained texts, because the service rejects texts with NUL. */
 function excludeNul(schema: JsonSchema): void {
   const { type, pattern, format, enum: values, const: value } = schema;
-  const isOpen = [pattern, format, values, value].every((each) => each === undefined);
-  if (type === 'string' && isOpen) schema.pattern = '^[^\\u0000]*$';
+  const isUnconstrained = [pattern, format, values, value].every((constraint) => constraint === undefined);
+  if (type === 'string' && isUnconstrained) schema.pattern = '^[^\\u0000]*$';
 }
 
-/** Names of unknown properties with NUL are rejected, too. */
+/** Adds the same pattern to the names of additional properties. */
 function excludeNulInNames(schema: JsonSchema): void {
   const { type, additionalProperties, propertyNames } = schema;
   if (type !== 'object' || additionalProperties === undefined || additionalProperties === false) return;
@@ -64,51 +64,51 @@ function excludeNulInNames(schema: JsonSchema): void {
   if (names.pattern === undefined && names.enum === undefined) schema.propertyNames = { ...names, pattern: '^[^\\u0000]*$' };
 }
 
-/** Describes the default in words: generators treat a property with the keyword as required. */
+/** Moves the default to the description: generators treat a property with the keyword `default` as required. */
 function describeDefault(schema: JsonSchema, io: 'input' | 'output'): void {
   if (schema.default === undefined) return;
-  const words = `Unless stated: \`${JSON.stringify(schema.default)}\``;
+  const defaultText = `Unless stated: \`${JSON.stringify(schema.default)}\``;
   delete schema.default;
   if (io === 'output' || /unless stated/i.test(schema.description ?? '')) return;
-  schema.description = schema.description === undefined ? words : `${schema.description}. ${words}`;
+  schema.description = schema.description === undefined ? defaultText : `${schema.description}. ${defaultText}`;
 }
 
 /**
- * Adds rules that schemas alone cannot express.
+ * Adds rules that the schemas of zod cannot express.
  * @param isExact leaves out the rewrites for common generators.
  */
-export function finish(document: object, routes: readonly Route[], isExact = false): object {
-  const documentWithJson = withOneJson(document as Document);
-  const closed = new Set<Schema>();
-  for (const route of routes) closeBody(documentWithJson, route, closed);
-  addParameterExamples(documentWithJson.paths ?? {}, routes);
+export function finishDocument(document: object, routes: readonly Route[], isExact = false): object {
+  const result = mergeJsonSchemas(document as Document);
+  const closedSchemas = new Set<Schema>();
+  for (const route of routes) closeBody(result, route, closedSchemas);
+  addParameterExamples(result.paths ?? {}, routes);
   for (const name of ['TrustAnchor', 'TrustListEntity']) {
-    const { anyOf, oneOf } = (documentWithJson.components?.schemas?.[name] ?? {}) as Record<string, Schema[]>;
+    const { anyOf, oneOf } = (result.components?.schemas?.[name] ?? {}) as Record<string, Schema[]>;
     for (const alternative of anyOf ?? oneOf ?? []) addOlderNames(alternative);
   }
   if (!isExact) {
-    simplify(documentWithJson);
-    adaptToGenerators(documentWithJson);
+    simplify(result);
+    adaptToGenerators(result);
   }
-  return documentWithJson;
+  return result;
 }
 
-/** Any JSON value has one schema. It is not recursive, because generators cannot handle that. */
-function withOneJson(document: Document): Document {
+/** Replaces the recursive schemas of arbitrary JSON by one that is not recursive, because generators cannot handle recursion. */
+function mergeJsonSchemas(document: Document): Document {
   const { schemas = {} } = document.components ?? {};
-  const anonymous = Object.keys(schemas).filter((name) => /^__schema\d+$/.test(name));
-  if (anonymous.length === 0) return document;
+  const recursiveNames = Object.keys(schemas).filter((name) => /^__schema\d+$/.test(name));
+  if (recursiveNames.length === 0) return document;
   const text = JSON.stringify(document).replaceAll(/"#\/components\/schemas\/__schema\d+"/g, JSON_REFERENCE);
   const renamedDocument = JSON.parse(text) as Document;
   const renamedSchemas = renamedDocument.components?.schemas ?? {};
-  for (const name of anonymous) delete renamedSchemas[name];
+  for (const name of recursiveNames) delete renamedSchemas[name];
   renamedSchemas['Json'] = { description: 'Any JSON value' };
   return renamedDocument;
 }
 
 const JSON_REFERENCE = '"#/components/schemas/Json"';
 
-/** Schema of a body in the document: a component, or inline. */
+/** Returns the schema of the body of a route: a component, or inline. */
 function bodyOf(document: Document, { path, method }: Route): Schema | undefined {
   const operation = document.paths?.[path.replaceAll(/:([A-Za-z]+)/g, '{$1}')]?.[method];
   const schema = Object.values(operation?.requestBody?.content ?? {})[0]?.schema;
@@ -117,14 +117,14 @@ function bodyOf(document: Document, { path, method }: Route): Schema | undefined
   return document.components?.schemas?.[nameIn(reference)];
 }
 
-/** Rejects unknown properties, except read-only ones of responses: a resource that was read may be sent back. */
-function closeBody(document: Document, route: Route, closed: Set<Schema>): void {
+/** Excludes unknown properties, except the read-only ones of the response: a resource that was read may be sent back. */
+function closeBody(document: Document, route: Route, closedSchemas: Set<Schema>): void {
   const { surface, access, responses } = route;
   if (surface !== 'admin' || access === 'public') return;
   const schema = bodyOf(document, route);
   if (schema?.properties === undefined) return;
-  if (!closed.has(schema)) addOlderNames(schema);
-  closed.add(schema);
+  if (!closedSchemas.has(schema)) addOlderNames(schema);
+  closedSchemas.add(schema);
   schema['additionalProperties'] = false;
   if (route.edits?.id === undefined) return;
   const view = responses[200] ?? responses[201];
@@ -146,23 +146,24 @@ function nameIn(reference: string): string {
 }
 
 /**
- * Accepts the names that certificates had before they were key chains: either of the two where one is required, or both with equal values.
+ * Adds the former names of properties, such as those that key chains had when they were called certificates. Where a property is required,
+ * a request has one of the two names, or both with equal values.
  */
 function addOlderNames(schema: Schema): void {
   const { properties = {}, required = [] } = schema;
   for (const name of Object.keys(properties)) {
-    const older = olderNameOf(name);
-    if (older === undefined || Object.hasOwn(properties, older)) continue;
-    properties[older] = {
+    const formerName = olderNameOf(name);
+    if (formerName === undefined || Object.hasOwn(properties, formerName)) continue;
+    properties[formerName] = {
       ...properties[name],
       description: `The former name of \`${name}\`. A request that has both with different values is rejected with 400`,
     };
     if (!required.includes(name)) continue;
     schema.required = (schema.required ?? []).filter((requiredName) => requiredName !== name);
-    demand(schema, { anyOf: [{ required: [name] }, { required: [older] }] });
+    addCondition(schema, { anyOf: [{ required: [name] }, { required: [formerName] }] });
   }
 }
 
-function demand(schema: Schema, condition: object): void {
+function addCondition(schema: Schema, condition: object): void {
   schema['allOf'] = [...((schema['allOf'] as object[] | undefined) ?? []), condition];
 }

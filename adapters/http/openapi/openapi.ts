@@ -5,7 +5,7 @@ import type { Access, Route } from '../route.ts';
 import { rolesOf } from '../server/authenticate.ts';
 import { COMPACT, failureResponsesOf, responsesOf, takesCondition } from './openapi-answers.ts';
 import { ABOUT_EXAMPLES } from './openapi-examples.ts';
-import { finish, OPTIONS } from './openapi-schemas.ts';
+import { DOCUMENT_OPTIONS, finishDocument } from './openapi-schemas.ts';
 import { WEBHOOKS } from './openapi-webhooks.ts';
 
 export type OpenApiSettings = {
@@ -54,7 +54,7 @@ export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings
       },
     },
   };
-  return finish(createDocument(document, OPTIONS), routes, settings.isExact);
+  return finishDocument(createDocument(document, DOCUMENT_OPTIONS), routes, settings.isExact);
 }
 
 /** RFC 9110 section 13.1.1, for lists of practical length. It is one string, because generators leave out headers of several types. */

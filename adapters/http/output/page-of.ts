@@ -3,7 +3,7 @@ import { MAX_PAGE_ENTRIES, textCursor } from '../../../domain/shared/list-page.t
 import { type Reply, reply } from '../route.ts';
 import { nextPage } from './next-page.ts';
 
-/** Requested part of a list; all of it by default. */
+/** Query of a list. Without `limit`, a response has all entries. */
 export const ListQuery = z.object({
   limit: z.coerce.number().int().min(1).max(MAX_PAGE_ENTRIES).optional().describe('Entries of a page. Default: all'),
   cursor: textCursor(/^[A-Za-z0-9_-]+$/, z.string().max(1_000)),
@@ -24,13 +24,13 @@ export type PageOptions<T> = {
 };
 
 /**
- * Page of a list in memory, with a link to the next one. A page begins after the last entry of the previous one, even if that entry is gone
- * by then.
+ * Returns a page of a list in memory, with a link to the next page. A page begins after the last entry of the previous page, even if that
+ * entry was removed since.
  */
 export async function pageOf<T>({ all, query, address, keyOf, order = 'asc', toView }: PageOptions<T>): Promise<Reply> {
   const { limit = all.length, cursor, sort } = query;
-  const show = (entries: readonly T[]) => Promise.all(entries.map(toView));
-  if (query.limit === undefined && cursor === undefined && sort === undefined) return reply(200, await show(all));
+  const toViews = (entries: readonly T[]) => Promise.all(entries.map(toView));
+  if (query.limit === undefined && cursor === undefined && sort === undefined) return reply(200, await toViews(all));
   const direction = (sort ?? order) === 'asc' ? 1 : -1;
   const previousKey = cursor === undefined ? undefined : parseCursor(cursor);
   const sorted = all
@@ -40,7 +40,7 @@ export async function pageOf<T>({ all, query, address, keyOf, order = 'asc', toV
   const page = sorted.slice(0, limit);
   const lastEntry = page.at(-1);
   const nextCursor = lastEntry !== undefined && sorted.length > page.length ? writeCursor(lastEntry.key) : undefined;
-  return reply(200, await show(page.map(({ entry }) => entry)), nextPage(address, query, nextCursor));
+  return reply(200, await toViews(page.map(({ entry }) => entry)), nextPage(address, query, nextCursor));
 }
 
 function compare(a: string, b: string): number {
@@ -51,7 +51,7 @@ function writeCursor(key: string): string {
   return Buffer.from(key).toString('base64url');
 }
 
-/** Any other text is a valid position in the list, too. */
+/** Accepts any text: a cursor that this service did not write also decodes to a position in the list. */
 function parseCursor(cursor: string): string {
   return Buffer.from(cursor, 'base64url').toString('utf8');
 }

@@ -3,12 +3,12 @@ import { TEXTS } from './languages.ts';
 import { escapeHtml } from './markup.ts';
 import { type Page, page, type Reader } from './page.ts';
 
-/** Page after the wallet has answered. It reveals neither the person nor the request nor the result. */
-export function presentedPage(look: TenantBranding, reader: Reader): Page {
+/** Creates the page that users see after their wallet has responded. It reveals neither the person nor the request nor the result. */
+export function presentedPage(branding: TenantBranding, reader: Reader): Page {
   const { presented, presentedAdvice, closeWindow } = TEXTS[reader.language];
   return page({
     reader,
-    branding: look,
+    branding,
     title: presented,
     main: `<h1>${escapeHtml(presented)}</h1>
 <p>${escapeHtml(presentedAdvice)}</p>

@@ -9,7 +9,7 @@ import { KeyChainView, toKeyChainView } from '../keys/key-chain.view.ts';
 import { viewOf } from '../output/view-of.ts';
 import { TenantReference, toTenantReference } from '../shapes.ts';
 
-const { registrarUrl, oidcUrl, clientId, username, ...optional } = RegistrarConfigurationBody.shape;
+const { registrarUrl, oidcUrl, clientId, username, ...certificateProperties } = RegistrarConfigurationBody.shape;
 
 export const RegistrarConfigurationView = object({
   registrarUrl,
@@ -18,8 +18,8 @@ export const RegistrarConfigurationView = object({
   hasClientSecret: z.boolean(),
   username,
   hasPassword: z.boolean(),
-  registrationCertificateAnchors: optional.registrationCertificateAnchors,
-  registrationCertificateDefaults: optional.registrationCertificateDefaults,
+  registrationCertificateAnchors: certificateProperties.registrationCertificateAnchors,
+  registrationCertificateDefaults: certificateProperties.registrationCertificateDefaults,
   tenantId: z.string(),
   tenant: TenantReference,
   createdAt: z.iso.datetime(),

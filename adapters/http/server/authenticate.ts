@@ -36,15 +36,15 @@ function assertAccess(access: Exclude<Access, string>, caller: Caller): void {
   }
 }
 
-/** Bearer token (RFC 6750 section 2.1); the query form only where the contract publishes it, and never logged. */
+/** Reads the bearer token (RFC 6750 section 2.1). Only event streams accept it in the query. */
 function tokenOf(access: Access, request: Request): string | undefined {
   const [scheme, token] = (request.headers.authorization ?? '').split(' ', 2);
   if (scheme?.toLowerCase() === 'bearer' && token !== undefined && token !== '') return token;
-  const inQuery = typeof access === 'object' && 'stream' in access ? request.query['token'] : undefined;
-  return typeof inQuery === 'string' && inQuery !== '' ? inQuery : undefined;
+  const queryToken = typeof access === 'object' && 'stream' in access ? request.query['token'] : undefined;
+  return typeof queryToken === 'string' && queryToken !== '' ? queryToken : undefined;
 }
 
-/** Roles of which a caller needs one. */
+/** Returns the roles of which a caller needs at least one. */
 export function rolesOf(access: Access): readonly Role[] {
   if (typeof access === 'string') return [];
   if ('anyOf' in access) return access.anyOf;

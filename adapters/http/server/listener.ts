@@ -13,38 +13,39 @@ export type Listener = {
   readonly listen: RequestListener;
 };
 
-type WithLast = (request: IncomingMessage, response: ServerResponse, fallback: () => void) => void;
+/** An application of express; it calls `fallback` for requests that it does not handle. */
+type ExpressApp = (request: IncomingMessage, response: ServerResponse, fallback: () => void) => void;
 
 /**
- * Requests for a route bypass the stack of express, which costs as much as many a response; the application handles the others, and
- * addresses that express cannot parse are rejected. Requests and responses are created with the prototypes of express: it would otherwise
- * change the prototype of each object, which makes every access slower.
+ * Creates the server options. Requests for a route bypass the middleware stack of express, which can cost as much as the response itself;
+ * express handles all other requests, and those that it passes on are rejected. Requests and responses are created with the prototypes of
+ * express: it would otherwise change the prototype of each object, which makes every access slower.
  */
-export function listenerOf({ app, find, reject: refuse }: Router): Listener {
-  class ServedRequest extends http.IncomingMessage {
+export function listenerOf({ app, find, reject }: Router): Listener {
+  class ExpressRequest extends http.IncomingMessage {
     #ip: { readonly address: string | undefined } | undefined;
-    /** Cached value of express, which inspects the proxies at each access. */
+    /** Caches the address, since express inspects the proxies at each access. */
     get ip(): string | undefined {
       this.#ip ??= { address: addressOf(this) };
       return this.#ip.address;
     }
   }
-  class ServedResponse extends http.ServerResponse<IncomingMessage> {
+  class ExpressResponse extends http.ServerResponse<IncomingMessage> {
     readonly locals = Object.create(null);
   }
   const addressOf = getterOf(app.request, 'ip');
-  Object.setPrototypeOf(ServedRequest.prototype, app.request);
-  Object.setPrototypeOf(ServedResponse.prototype, app.response);
-  const throughExpress: RequestListener = (request, response) =>
-    (app as unknown as WithLast)(request, response, () => refuse(request as Request, response as Response));
-  const findAnswer: Router['find'] = (request) => valueOrUndefined(() => find(request));
+  Object.setPrototypeOf(ExpressRequest.prototype, app.request);
+  Object.setPrototypeOf(ExpressResponse.prototype, app.response);
+  const handleWithExpress: RequestListener = (request, response) =>
+    (app as unknown as ExpressApp)(request, response, () => reject(request as Request, response as Response));
+  const findHandler: Router['find'] = (request) => valueOrUndefined(() => find(request));
   return {
-    IncomingMessage: ServedRequest,
-    ServerResponse: ServedResponse as unknown as typeof ServerResponse,
+    IncomingMessage: ExpressRequest,
+    ServerResponse: ExpressResponse as unknown as typeof ServerResponse,
     listen(request, response) {
-      const answer = findAnswer(request as Request);
-      if (answer === undefined) throughExpress(request, response);
-      else answer(request as Request, response as Response);
+      const handler = findHandler(request as Request);
+      if (handler === undefined) handleWithExpress(request, response);
+      else handler(request as Request, response as Response);
     },
   };
 }

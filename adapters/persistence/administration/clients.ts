@@ -29,7 +29,7 @@ export async function saveClient(em: EntityManager, macs: ClientMacs, client: Cl
   return { ...client, version: client.version + 1 };
 }
 
-/** @returns undefined if there is no row, or if the service did not write it. */
+/** @returns undefined if there is no row, or if its MAC is invalid, so that the service did not write it. */
 export function verifiedClient(macs: ClientMacs, row: ClientRow | null): Client | undefined {
   return row === null ? undefined : macs.verify(readClient(row), row.mac);
 }

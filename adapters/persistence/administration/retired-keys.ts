@@ -8,7 +8,7 @@ import { RetiredKeyRow } from '../rows/administration.row.ts';
 import { decodeDocument } from '../rows/document-codec.ts';
 import { documentContext } from '../rows/document-tables.ts';
 
-/** Schedules keys for destruction at their provider, in the transaction in which the last key chain drops them. */
+/** Schedules keys for destruction at their provider, in the transaction that removes them from the last key chain. */
 export async function retireKeys(em: EntityManager, keys: readonly RetiredKey[]): Promise<void> {
   for (const { tenantId, handle } of keys) {
     const { kms, keyId, algorithm } = handle;
@@ -35,23 +35,23 @@ export async function keyChainsOf(em: EntityManager, cipher: Cipher, tenantId: T
   });
 }
 
-/** Key chains of a tenant that retire the keys which a write or a removal drops. */
+/** Wraps the key chains of a tenant: `put` and `remove` also retire the keys that no key chain of the tenant contains any more. */
 export function withRetiredKeys(em: EntityManager, chains: Documents<KeyChain>): Documents<KeyChain> {
-  const retireDropped = async (previousChain: KeyChain | undefined, newChain: KeyChain | undefined) => {
-    const dropped = removedKeys(previousChain, newChain);
-    if (dropped.length > 0) await retireKeys(em, keysOutside(dropped, await chains.list()));
+  const retireRemovedKeys = async (previousChain: KeyChain | undefined, newChain: KeyChain | undefined) => {
+    const keys = removedKeys(previousChain, newChain);
+    if (keys.length > 0) await retireKeys(em, keysOutside(keys, await chains.list()));
   };
   return {
     ...chains,
     async put(chain) {
       const previousChain = await chains.find(chain.id);
       await chains.put(chain);
-      await retireDropped(previousChain, chain);
+      await retireRemovedKeys(previousChain, chain);
     },
     async remove(id) {
       const removedChain = await chains.find(id);
       await chains.remove(id);
-      await retireDropped(removedChain, undefined);
+      await retireRemovedKeys(removedChain, undefined);
     },
   };
 }

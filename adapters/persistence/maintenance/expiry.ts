@@ -10,72 +10,76 @@ import { NOTHING_PENDING } from './pending-deliveries.ts';
 
 type Expiry = Pick<Maintenance, 'expireSessions'>;
 
-const OPEN = listOf(MOVES.expire.from);
-const EXPIRED = listOf([MOVES.expire.to]);
-/** A session with a response is completed by the client that can read it. It expires if that takes longer than this. */
-const DECIDED_WITHIN_MS = 3_600_000;
+const OPEN_STATUSES = listOf(MOVES.expire.from);
+const EXPIRED_STATUS = listOf([MOVES.expire.to]);
+/**
+ * Time after its expiry in which `EndOverdueResponses` ends a session with a response (`claimed_at`). After it, the session expires like
+ * one without a response.
+ */
+const MAX_OVERDUE_MS = 3_600_000;
 
 /**
- * The next `$4` sessions in the order of their expiry, up to `$1`: the open ones without a pending delivery, and the position of the last
- * one. The cost depends on the sessions in the range, not on all that are stored.
+ * Reads the next `$4` sessions in the order of their expiry, up to `$1`. The result has the open ones without a pending delivery, and, if
+ * there may be more, the last session of the range as the position (`is_open` 0). The cost depends on the sessions in the range, not on all
+ * that are stored.
  */
-const visit = (columns: string, range: string, order: string, position: string) =>
+const selectExpiring = (columns: string, range: string, order: string, position: string) =>
   `with visited as materialized (
      select ${columns} from sessions${position === 'rowid' ? ' indexed by sessions_by_expiry' : ''} where expires_at <= $1 and expires_at >= $2 and ${range} order by ${order} limit $4)
-   select sessions.*, 1 as is_open from visited sessions where status in (${OPEN}) and ${NOTHING_PENDING}
+   select sessions.*, 1 as is_open from visited sessions where status in (${OPEN_STATUSES}) and ${NOTHING_PENDING}
    union all
    select * from (select visited.*, 0 as is_open from visited order by ${order} limit 1 offset $4 - 1) last`;
 
 const COLUMNS = 'tenant_id, id, status, expires_at, claimed_at';
-const VISIT_POSTGRES = namedStatement(
+const SELECT_EXPIRING_POSTGRES = namedStatement(
   'visit_expiring_sessions',
-  visit(COLUMNS, '(expires_at, tenant_id, id) > ($2, $3::text, $5::text)', 'expires_at, tenant_id, id', 'tenant_id, id'),
+  selectExpiring(COLUMNS, '(expires_at, tenant_id, id) > ($2, $3::text, $5::text)', 'expires_at, tenant_id, id', 'tenant_id, id'),
 );
-/** Rows with the same expiry are ordered by rowid in the index. */
-const VISIT_SQLITE = namedStatement(
+/** The index orders sessions with the same expiry by their rowid. */
+const SELECT_EXPIRING_SQLITE = namedStatement(
   'visit_expiring_sessions',
-  visit(`${COLUMNS}, rowid as place`, '(expires_at, rowid) > ($2, $3)', 'expires_at, place', 'rowid').replace(
-    'order by expires_at, place limit $4)',
+  selectExpiring(`${COLUMNS}, rowid as row_id`, '(expires_at, rowid) > ($2, $3)', 'expires_at, row_id', 'rowid').replace(
+    'order by expires_at, row_id limit $4)',
     'order by expires_at, rowid limit $4)',
   ),
 );
 
-/** Condition that is checked again with the row locked. `$1` is the time. */
-const IS_DUE = `status in (${OPEN}) and expires_at <= $1 and (claimed_at is null or expires_at <= $1 - ${DECIDED_WITHIN_MS})
+/** Condition for the expiry of a session, which is evaluated again while its row is locked. `$1` is the time. */
+const IS_DUE = `status in (${OPEN_STATUSES}) and expires_at <= $1 and (claimed_at is null or expires_at <= $1 - ${MAX_OVERDUE_MS})
   and ${NOTHING_PENDING}`;
-const LOG = 'insert into session_events (tenant_id, session_id, version, status, at)';
+const INSERT_EVENT = 'insert into session_events (tenant_id, session_id, version, status, at)';
 const EXPIRE_POSTGRES = namedStatement(
   'expire_sessions',
   `with p as (select tenant_id, id from sessions
      where (tenant_id, id) in (select * from unnest($2::text[], $3::text[])) and ${IS_DUE} for update skip locked),
-   u as (update sessions s set status = ${EXPIRED}, version = version + 1, updated_at = $1, request = ${REQUEST_AT_EXPIRY}
+   u as (update sessions s set status = ${EXPIRED_STATUS}, version = version + 1, updated_at = $1, request = ${REQUEST_AT_EXPIRY}
      from p where s.tenant_id = p.tenant_id and s.id = p.id
      returning s.tenant_id, s.id, s.version, s.status, s.updated_at),
-   e as (${LOG} select tenant_id, id, version, status, updated_at from u)
+   e as (${INSERT_EVENT} select tenant_id, id, version, status, updated_at from u)
    select tenant_id, id from u`,
 );
 const EXPIRE_SQLITE = namedStatement(
   'expire_sessions',
-  `update sessions set status = ${EXPIRED}, version = version + 1, updated_at = $1, request = ${REQUEST_AT_EXPIRY}
+  `update sessions set status = ${EXPIRED_STATUS}, version = version + 1, updated_at = $1, request = ${REQUEST_AT_EXPIRY}
    where (tenant_id, id) in (select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each($2)) and ${IS_DUE}
    returning tenant_id, id, version`,
 );
-const LOG_SQLITE = namedStatement('log_expired', `${LOG} values ($1, $2, $3, ${EXPIRED}, $4)`);
+const INSERT_EVENT_SQLITE = namedStatement('log_expired', `${INSERT_EVENT} values ($1, $2, $3, ${EXPIRED_STATUS}, $4)`);
 const EXPIRE_OF_TENANT = namedStatement(
   'expire_sessions_of_tenant',
-  `update sessions set status = ${EXPIRED}, version = version + 1, updated_at = $1, request = ${REQUEST_AT_EXPIRY}
+  `update sessions set status = ${EXPIRED_STATUS}, version = version + 1, updated_at = $1, request = ${REQUEST_AT_EXPIRY}
    where tenant_id = $2 and id = any($3::text[]) and ${IS_DUE} returning tenant_id, id, version`,
 );
-const LOG_OF_TENANT = namedStatement(
+const INSERT_EVENTS_OF_TENANT = namedStatement(
   'log_expired_of_tenant',
-  `${LOG} select $1::text, x.id, x.version, ${EXPIRED}, $2::bigint from unnest($3::text[], $4::int[]) as x(id, version)`,
+  `${INSERT_EVENT} select $1::text, x.id, x.version, ${EXPIRED_STATUS}, $2::bigint from unnest($3::text[], $4::int[]) as x(id, version)`,
 );
 
 const keyOf = (row: Row): SessionKey => ({ tenantId: row['tenant_id'] as TenantId, id: row['id'] as SessionId });
 
-function readVisit(rows: readonly Row[], now: Date, positionOf: (row: Row) => ExpiryCursor) {
+function readExpiring(rows: readonly Row[], now: Date, positionOf: (row: Row) => ExpiryCursor) {
   const open = rows.filter((row) => Number(row['is_open']) === 1);
-  const isOverdue = (row: Row) => row['claimed_at'] !== null && Number(row['expires_at']) > now.getTime() - DECIDED_WITHIN_MS;
+  const isOverdue = (row: Row) => row['claimed_at'] !== null && Number(row['expires_at']) > now.getTime() - MAX_OVERDUE_MS;
   const lastRow = rows.find((row) => Number(row['is_open']) === 0);
   return {
     due: open.filter((row) => !isOverdue(row)).map(keyOf),
@@ -93,12 +97,12 @@ export function postgresExpiry(sql: PostgresSql, isCluster = false): Expiry {
   return {
     async expireSessions(now, limit, { after: cursor = START, until: deadline = now } = {}) {
       const [from = 0, tenantId = '', id = ''] = cursor;
-      const rows = await sql.query(VISIT_POSTGRES, [deadline.getTime(), from, tenantId, limit, id]);
+      const rows = await sql.query(SELECT_EXPIRING_POSTGRES, [deadline.getTime(), from, tenantId, limit, id]);
       const {
         due,
         overdue,
         next: nextPosition,
-      } = readVisit(rows, now, (row) => [Number(row['expires_at']), String(row['tenant_id']), String(row['id'])]);
+      } = readExpiring(rows, now, (row) => [Number(row['expires_at']), String(row['tenant_id']), String(row['id'])]);
       return { expired: due.length === 0 ? [] : await expire(sql, due, now), overdue, next: nextPosition };
     },
   };
@@ -117,7 +121,7 @@ async function expireOnCluster(sql: PostgresSql, due: readonly SessionKey[], now
       const expiredRows = await tx.query(EXPIRE_OF_TENANT, [now.getTime(), tenantId, ids]);
       const keys = expiredRows.map(({ id }) => String(id));
       const versions = expiredRows.map(({ version }) => Number(version));
-      if (expiredRows.length > 0) await tx.query(LOG_OF_TENANT, [tenantId, now.getTime(), keys, versions]);
+      if (expiredRows.length > 0) await tx.query(INSERT_EVENTS_OF_TENANT, [tenantId, now.getTime(), keys, versions]);
       return expiredRows;
     });
     expired.push(...rows.map(keyOf));
@@ -126,8 +130,8 @@ async function expireOnCluster(sql: PostgresSql, due: readonly SessionKey[], now
 }
 
 export function sqliteExpiry(sql: SqliteSql): Expiry {
-  // Most visited sessions are not due, so a visit has many rows. A change of as many rows would block the thread for long.
-  const visits = new BatchSize();
+  // Most sessions in the range are not due, so a read has many rows. A change of as many rows would block the thread for long.
+  const reads = new BatchSize();
   const changes = new BatchSize();
   const expire = (now: Date, due: readonly SessionKey[]) =>
     changes.run(due.length, (rows) => {
@@ -137,7 +141,7 @@ export function sqliteExpiry(sql: SqliteSql): Expiry {
           changes.timed(() => {
             const expiredRows = run.all(EXPIRE_SQLITE, now.getTime(), keys);
             for (const { tenant_id, id, version } of expiredRows)
-              run.change(LOG_SQLITE, String(tenant_id), String(id), Number(version), now.getTime());
+              run.change(INSERT_EVENT_SQLITE, String(tenant_id), String(id), Number(version), now.getTime());
             return { expired: expiredRows.map(keyOf), rest: due.slice(rows) };
           }),
         (step) => changes.transaction(step),
@@ -145,10 +149,12 @@ export function sqliteExpiry(sql: SqliteSql): Expiry {
     });
   return {
     expireSessions: (now, limit, { after: cursor = START, until: deadline = now } = {}) =>
-      visits.run(limit, async (visited) => {
+      reads.run(limit, async (maxSessions) => {
         const [from = 0, rowid = -1] = cursor;
-        const rows = await sql.single((run) => visits.timed(() => run.all(VISIT_SQLITE, deadline.getTime(), from, rowid, visited)));
-        const { due, overdue, next: nextPosition } = readVisit(rows, now, (row) => [Number(row['expires_at']), Number(row['place'])]);
+        const rows = await sql.single((run) =>
+          reads.timed(() => run.all(SELECT_EXPIRING_SQLITE, deadline.getTime(), from, rowid, maxSessions)),
+        );
+        const { due, overdue, next: nextPosition } = readExpiring(rows, now, (row) => [Number(row['expires_at']), Number(row['row_id'])]);
         const expired: SessionKey[] = [];
         for (let remainingSessions: readonly SessionKey[] = due; remainingSessions.length > 0; ) {
           // Requests that arrived during the last step run first.
@@ -159,7 +165,7 @@ export function sqliteExpiry(sql: SqliteSql): Expiry {
             remainingSessions = step.rest;
           } catch (error) {
             if (expired.length === 0) throw error;
-            // The expired sessions are reported; the next visit begins where this one did.
+            // The expired sessions are reported; the next call begins at the same position.
             return { expired, overdue: [], next: cursor };
           }
         }
@@ -168,4 +174,7 @@ export function sqliteExpiry(sql: SqliteSql): Expiry {
   };
 }
 
-export const EXPIRY_STATEMENTS: Readonly<Record<'postgres' | 'sqlite', Statement>> = { postgres: VISIT_POSTGRES, sqlite: VISIT_SQLITE };
+export const EXPIRY_STATEMENTS: Readonly<Record<'postgres' | 'sqlite', Statement>> = {
+  postgres: SELECT_EXPIRING_POSTGRES,
+  sqlite: SELECT_EXPIRING_SQLITE,
+};

@@ -9,30 +9,30 @@ import { UNSENT } from './event-log.ts';
 /** Only the day of a time is kept (ARF 3.0 ISSU_35b): a time in milliseconds would link a credential to the session that issued it. */
 export const dayOf = (column: string) => `(${column}) - (${column}) % 86400000`;
 
-/** The unary `+` keeps databases from reading all grants that have not expired. */
+/** The unary `+` keeps databases from using the index by expiry, with which they would read all grants that have not expired. */
 const LIVING_GRANT = `g.tenant_id = s.tenant_id and g.session_id = s.id and g.consumed_at is not null
   and g.revoked_at is null and +g.expires_at > $1`;
 
-/** Condition that a wallet may renew what the session `s` issued, at the time `$1`. */
-export const IS_RENEWED = `s.kind <> 'verification' and s.issued_mask <> 0
+/** Condition at the time `$1` that a wallet may renew credentials that the session `s` issued. */
+export const IS_RENEWABLE = `s.kind <> 'verification' and s.issued_mask <> 0
   and s.status in (${listOf(RENEWING_STATUSES)}) and exists (select 1 from grants g where ${LIVING_GRANT})`;
 
-/** Columns of a due session; the statement adds `mode` and `ttl` of its tenant. */
-export const RENEWED = `s.*, (select max(g.expires_at) from grants g where ${LIVING_GRANT}) as until`;
+/** Columns of a renewable session `s`; the caller adds `mode` and `ttl` of its tenant. */
+export const RENEWABLE_COLUMNS = `s.*, (select max(g.expires_at) from grants g where ${LIVING_GRANT}) as until`;
 
-/** SQL that turns the elements of a JSON array at `$1` into rows of `v`. */
-export type Rows = string;
-export const POSTGRES_ROWS: Rows = `jsonb_to_recordset(cast($1 as jsonb))
-  as v(tenant_id text, id text, mask int, seen int, mode text, created bigint, document text)`;
-const COLUMNS = ['tenant_id', 'id', 'mask', 'seen', 'mode', 'created', 'document'];
-export const SQLITE_ROWS: Rows = `(select ${COLUMNS.map((name) => `json_extract(value, '$.${name}') as ${name}`).join(', ')}
+/** SQL expression that turns the elements of a JSON array at `$1` into rows of `v`. */
+export type RowsExpression = string;
+export const POSTGRES_ROWS: RowsExpression = `jsonb_to_recordset(cast($1 as jsonb))
+  as v(tenant_id text, id text, mask int, previous_mask int, mode text, created bigint, document text)`;
+const JSON_COLUMNS = ['tenant_id', 'id', 'mask', 'previous_mask', 'mode', 'created', 'document'];
+export const SQLITE_ROWS: RowsExpression = `(select ${JSON_COLUMNS.map((name) => `json_extract(value, '$.${name}') as ${name}`).join(', ')}
   from json_each($1)) v`;
 
 /** Statements that reduce the sessions at `$1` at the time `$2`. */
-function statementsFor(rows: Rows) {
+function statementsFor(rows: RowsExpression) {
   const inSessions = (condition = '') => `(tenant_id, session_id) in (select v.tenant_id, v.id from ${rows} ${condition})`;
   return {
-    /** A concurrent issuance changes the mask, so that its session is left out. */
+    /** A session whose mask was changed by a concurrent issuance is not reduced. */
     reduce: namedStatement(
       'reduce_renewed',
       `update sessions set request = null, outcome = null, version = version + 1, issued_mask = v.mask,
@@ -40,7 +40,7 @@ function statementsFor(rows: Rows) {
          updated_at = ${dayOf('updated_at')}, claimed_at = ${dayOf('claimed_at')},
          kind = case when v.mode = 'full' then '${HIDDEN}' else kind end,
          created_at = case when v.mode = 'full' then v.created else ${dayOf('created_at')} end
-       from ${rows} where sessions.tenant_id = v.tenant_id and sessions.id = v.id and sessions.issued_mask = v.seen`,
+       from ${rows} where sessions.tenant_id = v.tenant_id and sessions.id = v.id and sessions.issued_mask = v.previous_mask`,
     ),
     roundBatches: namedStatement(
       'round_batches_of_renewed',
@@ -55,7 +55,7 @@ function statementsFor(rows: Rows) {
       `delete from grants where ${inSessions()} and (consumed_at is null or revoked_at is not null or expires_at <= $2)`,
     ),
     dropAllGrants: namedStatement('drop_all_grants_of_renewed', `delete from grants where ${inSessions('where v.mask = 0')}`),
-    /** Grants stay, without the data that concerns their session only. */
+    /** The data of grants that concerns only their session is removed; the grants stay. */
     documents: namedStatement(
       'documents_of_renewed',
       `select tenant_id, id, document from grants where ${inSessions()} and document is not null`,
@@ -76,11 +76,11 @@ function statementsFor(rows: Rows) {
 }
 
 /** Reduces due sessions to what a wallet needs to renew their credentials. */
-export function renewals(sql: JobSql, cipher: Cipher, rows: Rows) {
+export function renewals(sql: JobSql, cipher: Cipher, rows: RowsExpression) {
   const statements = statementsFor(rows);
   /**
-   * @param due sessions with the columns of `RENEWED`. A session without renewable credentials loses its grants, and is due like any other
-   * from then on. A session whose tenant removes in full is hidden, and due again when its last grant ends.
+   * @param due sessions with the columns of `RENEWABLE_COLUMNS`. A session without renewable credentials loses its grants, and is due like
+   * any other from then on. A session whose tenant removes in full is hidden, and due again when its last grant ends.
    */
   return async (due: readonly Row[], now: Date) => {
     if (due.length === 0) return { removed: 0, anonymized: 0, unsent: 0 };
@@ -90,7 +90,7 @@ export function renewals(sql: JobSql, cipher: Cipher, rows: Rows) {
         tenant_id: session.tenantId,
         id: session.id,
         mask: renewableMask(session),
-        seen: session.issuedMask,
+        previous_mask: session.issuedMask,
         mode: String(row['mode']),
         created: Number(row['until']) - Number(row['ttl']),
       };
@@ -100,17 +100,17 @@ export function renewals(sql: JobSql, cipher: Cipher, rows: Rows) {
     if (renewable.length === 0) return { removed: 0, anonymized: 0, unsent: 0 };
     const renewableJson = JSON.stringify(renewable);
     await sql.change(statements.dropGrants, renewableJson, timestamp);
-    const reduced = (await sql.all(statements.documents, renewableJson)).flatMap((row) => {
+    const reducedGrants = (await sql.all(statements.documents, renewableJson)).flatMap((row) => {
       const document = withoutRequestOf(cipher, row);
       return document === undefined ? [] : [{ tenant_id: row['tenant_id'], id: row['id'], document }];
     });
-    if (reduced.length > 0) await sql.change(statements.reduceGrants, JSON.stringify(reduced));
+    if (reducedGrants.length > 0) await sql.change(statements.reduceGrants, JSON.stringify(reducedGrants));
     await sql.change(statements.roundBatches, renewableJson);
     await sql.change(statements.roundEvents, renewableJson);
     for (const statement of statements.drop) await sql.change(statement, renewableJson);
     const [counted] = await sql.all(statements.countUnsent, renewableJson);
     await sql.change(statements.dropEvents, renewableJson);
-    // Last, because a reduced session is not visited again: after an interruption the next clean-up repeats the other steps.
+    // Last, because a reduced session is not due again: after an interruption the next clean-up repeats the other steps.
     await sql.change(statements.reduce, renewableJson, timestamp);
     const removed = renewable.filter(({ mode }) => mode === 'full').length;
     return { removed, anonymized: renewable.length - removed, unsent: Number(counted?.['unsent']) };

@@ -11,7 +11,7 @@ import type { SqliteRun, SqliteSql } from '../sqlite/sql.ts';
 import { listOf, namedStatement, type Row, type Statement } from '../statement.ts';
 import { BatchSize } from './batch-size.ts';
 import { UNSENT } from './event-log.ts';
-import { dayOf, IS_RENEWED, POSTGRES_ROWS, RENEWED, renewals, SQLITE_ROWS } from './renewals.ts';
+import { dayOf, IS_RENEWABLE, POSTGRES_ROWS, RENEWABLE_COLUMNS, renewals, SQLITE_ROWS } from './renewals.ts';
 
 type CleaningUp = Pick<Maintenance, 'cleanUpSessions'>;
 
@@ -53,7 +53,7 @@ const TO_DO = `case
   when s.status in (${OPEN}) and s.expires_at > $1 then 'wait'
   when exists (select 1 from deferred_transactions w where w.tenant_id = $2 and w.session_id = s.id
     and w.status in (${WAITING}) and +w.expires_at > $1) then 'wait'
-  when ${IS_RENEWED} then 'reduce'
+  when ${IS_RENEWABLE} then 'reduce'
   else 'clean' end`;
 
 /** Visits the next `$7` sessions of the tenant `$2` up to `$4` in the order of their creation: those with an action, and the last one. */
@@ -102,7 +102,10 @@ const CLEAN_UP_POSTGRES = namedStatement(
 );
 /** Sessions with credentials that wallets may still renew, of tenants whose retention period is over. */
 const renewedStatement = (ids: string) =>
-  namedStatement('due_renewed_sessions', `select ${RENEWED} from sessions s where s.tenant_id = $2 and s.id ${ids} and ${IS_RENEWED}`);
+  namedStatement(
+    'due_renewed_sessions',
+    `select ${RENEWABLE_COLUMNS} from sessions s where s.tenant_id = $2 and s.id ${ids} and ${IS_RENEWABLE}`,
+  );
 const RENEWED_POSTGRES = renewedStatement('= any($3::text[])');
 const RENEWED_SQLITE = renewedStatement('in (select value from json_each($3))');
 const KINDS_SQLITE = namedStatement(

@@ -14,7 +14,7 @@ export type Connections = { readonly used: number; readonly idle: number; readon
 
 export type Dialect = 'postgres' | 'sqlite';
 
-/** Open database of a process: its driver, and MikroORM over the same connections once administration needs it. */
+/** The open database of a process: its driver, and MikroORM on the same connections for the administration. */
 export type Database = {
   readonly dialect: Dialect;
   /** PostgreSQL that spreads its tables over several machines, by tenant (Citus). */
@@ -23,17 +23,17 @@ export type Database = {
   readonly native: object;
   /** Runs a statement without parameters; used during a start. */
   all(text: string): Promise<readonly Row[]>;
-  /** Runs one statement, prepared if the database has prepared statements, like the statements of wallet paths. */
+  /** Runs a minimal statement. On PostgreSQL it is prepared, like the statements for wallets. */
   ping(): Promise<unknown>;
-  /** Loaded on first use: it takes 0.1 s and 15 MB, and most of what a process serves does without it. */
+  /** Loads MikroORM on first use: that takes 0.1 s and 15 MB, and most requests do not need it. */
   orm(): Promise<MikroORM>;
   /** Connections of the pool; undefined for SQLite. */
   readonly connections?: () => Connections;
   close(): Promise<void>;
   readonly terms: TermSql;
-  /** Checkpoints of SQLite outside of the main thread; undefined if the connection runs them. */
+  /** Runs the checkpoints of SQLite in a thread of its own; undefined if the connection runs them. */
   readonly checkpoints?: Checkpoints;
-  /** Checks each new connection by statements on it before it is used. A connection whose check fails is not used. */
+  /** Registers a check that runs statements on each new connection before it is used. A connection whose check fails is not used. */
   onConnection?(check: (sql: JobSql) => Promise<void>): void;
 };
 
@@ -47,8 +47,8 @@ export type OpeningSettings = {
 const DEFAULT_TIMEOUT_SECONDS = 15;
 /** Time after the statement timeout of PostgreSQL until a silent connection counts as dead. */
 const GRACE_MS = 1_000;
-/** Type ids of dates and times, which PostgreSQL has in a table of MikroORM; MikroORM parses them itself. */
-const TIMES = [1082, 1114, 1184, 1186];
+/** Type ids (OIDs) of date, timestamp, timestamptz and interval. MikroORM parses their texts itself. */
+const TIME_TYPE_IDS = [1082, 1114, 1184, 1186];
 
 type SessionParameters = Readonly<Record<string, string>>;
 
@@ -62,17 +62,17 @@ const COMMON_PARAMETERS: SessionParameters = {
 };
 
 /**
- * Plans of single rows are worth caching. A Citus cluster must see the tenant in each call to route it, and rejects plans that were made
- * without it.
+ * The plans of statements that find single rows are worth caching. A Citus cluster must see the tenant in each call to route it, and
+ * rejects plans that were made without it.
  */
-const planning = (isCluster: boolean): SessionParameters => (isCluster ? {} : { plan_cache_mode: 'force_generic_plan' });
+const planParameters = (isCluster: boolean): SessionParameters => (isCluster ? {} : { plan_cache_mode: 'force_generic_plan' });
 
 /**
- * Limits of a serving process. A migration has none: a statement that rewrites a large table is silent for as long as it takes, so only TCP
- * detects that the database is gone. A connection that is lost between two statements holds its locks until PostgreSQL ends the
+ * Timeouts of a serving process. A migration has none: a statement that rewrites a large table is silent for as long as it takes, so only
+ * TCP detects that the database is gone. A connection that is lost between two statements holds its locks until PostgreSQL ends the
  * transaction.
  */
-const limits = (timeoutMs: number): SessionParameters => ({
+const timeoutParameters = (timeoutMs: number): SessionParameters => ({
   statement_timeout: String(timeoutMs),
   idle_in_transaction_session_timeout: String(timeoutMs),
 });
@@ -84,8 +84,8 @@ const limits = (timeoutMs: number): SessionParameters => ({
 function sessionSetup({ timeoutSeconds, isCluster }: OpeningSettings, purpose: 'serve' | 'migrate') {
   const parameters = {
     ...COMMON_PARAMETERS,
-    ...planning(isCluster === true),
-    ...(purpose === 'serve' ? limits(timeoutMsOf(timeoutSeconds)) : {}),
+    ...planParameters(isCluster === true),
+    ...(purpose === 'serve' ? timeoutParameters(timeoutMsOf(timeoutSeconds)) : {}),
   };
   const calls = Object.entries(parameters).map(([name, value]) => `set_config('${name}', '${value}', false)`);
   return `select ${calls.join(', ')}`;
@@ -116,15 +116,15 @@ export function openPostgres(
 ): Database {
   const { Pool, TypeOverrides } = postgresDriver();
   const types = new TypeOverrides();
-  for (const type of TIMES) types.setTypeParser(type, (text) => text);
+  for (const type of TIME_TYPE_IDS) types.setTypeParser(type, (text) => text);
   const options = postgresOptions(settings);
   const setup = { text: sessionSetup(settings, purpose), values: [] };
   let check: ((sql: JobSql) => Promise<void>) | undefined;
-  const prepare = async (client: FreshConnection) => {
+  const prepare = async (client: NewConnection) => {
     await client.query(setup);
-    await check?.(freshJobs(client));
+    await check?.(jobSqlOf(client));
   };
-  const verify = (client: FreshConnection, done: (error?: unknown) => void) => void prepare(client).then(() => done(), done);
+  const verify = (client: NewConnection, done: (error?: unknown) => void) => void prepare(client).then(() => done(), done);
   const pool = new Pool({ ...addressOf(settings.url), ...poolOf(settings), types, ...options, verify });
   ignoreLostConnections(pool);
   if (purpose === 'serve') endSilentConnections(pool as never, options.connectionTimeoutMillis + GRACE_MS);
@@ -147,7 +147,7 @@ export function openPostgres(
   };
 }
 
-/** @param onCheckpointFault runs checkpoints in a thread, and is called if they fail there. */
+/** @param onCheckpointFault called when a checkpoint fails. If it is undefined, the connection runs the checkpoints, not a thread. */
 export function openSqlite(
   file: string,
   orm: (driverOptions: object) => Promise<MikroORM>,
@@ -185,15 +185,15 @@ export function openSqlite(
   };
 }
 
-/** Connection of the pool that is not in use yet. */
-type FreshConnection = {
+/** New connection of the pool, before its first use. */
+type NewConnection = {
   query(query: {
     readonly text: string;
     readonly values: readonly Parameter[];
   }): Promise<{ readonly rows: Row[]; readonly rowCount: number | null }>;
 };
 
-function freshJobs(client: FreshConnection): JobSql {
+function jobSqlOf(client: NewConnection): JobSql {
   const query = (text: string, values: readonly Parameter[]) => mapDatabaseErrors(() => client.query({ text, values }));
   return {
     all: async ({ text }, ...values) => (await query(text, values)).rows,
@@ -211,7 +211,7 @@ export function setUpSqlite(database: SqliteDatabase): void {
   tolerateLostTransactionsOnSqlite(database);
 }
 
-/** Parses the address as MikroORM does. */
+/** Parses the address of the database in the same way as MikroORM. */
 function addressOf(address: string) {
   const { hostname, port, username, password, pathname } = new URL(address);
   return {
@@ -223,16 +223,16 @@ function addressOf(address: string) {
   };
 }
 
-/** The running statement fails with its connection, and the pool replaces it, so the error events need no handling. */
+/** Ignores the error events of lost connections: the running statement fails with its connection, and the pool replaces the connection. */
 function ignoreLostConnections(pool: PostgresPool): void {
-  const nothing = () => {};
-  pool.on('error', nothing);
+  const ignore = () => {};
+  pool.on('error', ignore);
   pool.on('connect', (client: { on(event: 'error', listener: () => void): unknown }) => {
-    client.on('error', nothing);
+    client.on('error', ignore);
   });
 }
 
-/** MikroORM closes the connections that it works on. */
+/** Creates MikroORM on first use. Once it exists, `close` closes it, which also closes its connections. */
 function lazyOrm(create: () => Promise<MikroORM>, close: () => Promise<void>): Pick<Database, 'orm' | 'close'> {
   let loading: Promise<MikroORM> | undefined;
   return {

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 
 /**
- * TLS as the libpq parameters `sslmode` and `sslrootcert` of the address request it: none, or a server certificate of that authority
- * (`verify-ca`) for the host name of the address (`verify-full`).
+ * Reads the TLS options from the libpq parameters `sslmode` and `sslrootcert` of a database address. `disable`, the default, is without
+ * TLS; `verify-ca` requires a server certificate of the authority in `sslrootcert`, and `verify-full` one for the host name of the address.
  * @throws Error if the file of the authority cannot be read.
  */
 export function postgresTls(address: string): ConnectionOptions | false {

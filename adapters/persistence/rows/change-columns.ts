@@ -11,8 +11,8 @@ import type { Fields } from './columns.ts';
 import { GRANTS, ISSUED_BATCHES, SESSIONS } from './session-codec.ts';
 
 /**
- * Parts of a change as fields. PostgreSQL takes each as a composite value of the type of the same name, SQLite as parameters of its
- * statements. They are in the order of the bits that tell `commit_change_1` which parts are present.
+ * Converts the parts of a change to fields. PostgreSQL takes each as a composite value of the type of the same name, SQLite as parameters
+ * of its statements. They are in the order of the bits that tell `commit_change_1` which parts are present.
  */
 export function partsOf(cipher: Cipher, tenantId: TenantId, change: Change) {
   const { grant, session, authorization, deferred, opens, issued, subject } = change;
@@ -39,37 +39,41 @@ export function partsOf(cipher: Cipher, tenantId: TenantId, change: Change) {
 export type Parts = ReturnType<typeof partsOf>;
 
 const unlessEmpty = <T, R>(items: readonly T[] = [], rowsOf: (all: readonly T[]) => R) => (items.length === 0 ? undefined : rowsOf(items));
-const time = (date: Date | null | undefined) => date?.getTime() ?? null;
+const timestampOf = (date: Date | null | undefined) => date?.getTime() ?? null;
 
-/** Kinds of writes of a session change. The most frequent one has a statement of its own, which is a quarter cheaper. */
+/**
+ * Values of `writes` in `session_change`. The most frequent write changes only the status and the data of a response; it has a statement of
+ * its own, which is a quarter cheaper.
+ */
 export const NO_WRITE = 0;
-const MOVE = 1;
-const ANYTHING = 2;
+const STATUS_WRITE = 1;
+const ANY_WRITE = 2;
 
-const OF_A_MOVE: ReadonlySet<string> = new Set<keyof SessionChange>([
+/** Properties of a change with `STATUS_WRITE`. */
+const STATUS_WRITE_PROPERTIES: ReadonlySet<string> = new Set<keyof SessionChange>([
   ...(['id', 'running', 'anytime', 'version', 'unanswered'] as const),
   ...(['to', 'answers', 'outcome', 'delivery', 'erasesRequest'] as const),
 ]);
 
-/** Returns true if only the status changes, with the data of a response, and nothing else is expected. */
-function isMove(change: SessionChange): boolean {
-  return change.to !== undefined && Object.keys(change).every((property) => OF_A_MOVE.has(property));
+/** Returns true if the change writes only the status and the data of a response, and has no expectations about other columns. */
+function isStatusWrite(change: SessionChange): boolean {
+  return change.to !== undefined && Object.keys(change).every((property) => STATUS_WRITE_PROPERTIES.has(property));
 }
 
-/** Indexes of the fields of `session_change` and `deferred_change` whose length depends on the request. */
+/** Index of the outcome in `session_change`, and of the credentials in `deferred_change`. Their lengths depend on the request. */
 export const CHANGED_OUTCOME = 12;
 export const CHANGED_CREDENTIALS = 3;
 
-/** `session_change`: the expectations come first, then the new values. */
+/** Returns the fields of the type `session_change`: first the expectations, then the new values. */
 function sessionChange(cipher: Cipher, tenantId: TenantId, change: SessionChange): Fields {
   const { id, outcome, sets, bars, to } = change;
   const expiresAt = change.endsAt ?? change.lastsUntil;
-  const touches = to !== undefined || outcome !== undefined || sets !== undefined;
+  const touchesUpdatedAt = to !== undefined || outcome !== undefined || sets !== undefined;
   const counts = change.counts === true;
-  const writes = touches || bars !== undefined || change.answers === true || counts || expiresAt !== undefined;
+  const hasWrites = touchesUpdatedAt || bars !== undefined || change.answers === true || counts || expiresAt !== undefined;
   return [
     id,
-    writes ? (isMove(change) ? MOVE : ANYTHING) : NO_WRITE,
+    hasWrites ? (isStatusWrite(change) ? STATUS_WRITE : ANY_WRITE) : NO_WRITE,
     change.running ?? null,
     change.anytime ?? null,
     change.version ?? null,
@@ -88,8 +92,8 @@ function sessionChange(cipher: Cipher, tenantId: TenantId, change: SessionChange
     sets?.last.to ?? null,
     bars?.barred === true ? bars.mask : 0,
     bars?.barred === false ? bars.mask : 0,
-    time(expiresAt),
-    touches,
+    timestampOf(expiresAt),
+    touchesUpdatedAt,
     to !== undefined || outcome !== undefined ? 1 : 0,
   ];
 }
@@ -106,7 +110,7 @@ function grantChange(change: GrantChange): Fields {
     change.act === 'refresh' ? change.generation : null,
     redemption !== undefined,
     redemption === undefined ? null : JSON.stringify(redemption.holder),
-    time(redemption?.until),
+    timestampOf(redemption?.until),
     change.act === 'attempt' ? 1 : 0,
     change.act === 'refresh' ? 1 : 0,
     change.act === 'revoke',

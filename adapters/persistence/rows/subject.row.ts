@@ -1,10 +1,10 @@
 import { p } from '@mikro-orm/core';
 import { index, tenantTable, time } from './row-parts.ts';
 
-/** Key for a tenant's fingerprints of persons. Its only row has the id `fingerprints`. */
+/** Keys with which tenants compute the fingerprints of persons. A tenant has at most one row, with the id `fingerprints`. */
 export const SubjectKeyRow = tenantTable('SubjectKeyRow', 'subject_keys', [], {
   id: p.string().primary(),
-  /** Sealed. */
+  /** The key, sealed by `Cipher`. */
   secret: p.text(),
 });
 
@@ -14,7 +14,7 @@ export const IssuedSubjectRow = tenantTable(
   'issued_subjects',
   [
     index('issued_subjects_by_expiry', 'expiresAt'),
-    // A revocation of one person checks if a grant or a session serves another one.
+    // A revocation for one person checks if the grant or the session also serves another person.
     index('issued_subjects_by_session', 'tenantId', 'sessionId', 'grantId'),
   ],
   {
@@ -38,17 +38,17 @@ export const SubjectRevocationRow = tenantTable(
   { fingerprint: p.string().primary(), sessionId: p.string().primary(), credentialConfigurationId: p.string().primary(), dueAt: time() },
 );
 
-/** Times of revocations by person: a credential that was deferred before one is not issued to the person afterwards. */
+/** Times of revocations by person: a credential that was deferred before a revocation is not issued to the person after it. */
 export const RevokedSubjectRow = tenantTable(
   'RevokedSubjectRow',
   'revoked_subjects',
   [index('revoked_subjects_by_number', 'tenantId', 'number')],
   {
     fingerprint: p.string().primary(),
-    /** Empty for all configurations. */
+    /** Empty if the revocation concerns all configurations. */
     credentialConfigurationId: p.string().primary(),
     revokedAt: time(),
-    /** Counts the revocations of the tenant. Null in rows of earlier releases. */
+    /** Sequence number among the revocations of the tenant. Null in rows of earlier releases. */
     number: p.bigint('number').nullable(),
   },
 );

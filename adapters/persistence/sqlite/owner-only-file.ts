@@ -2,19 +2,19 @@ import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Creates the database file, and restricts it and the files that SQLite has beside it to their owner.
+ * Creates the database file if there is none, and makes it and its `-wal` and `-shm` files readable and writable by their owner only.
  * @throws Error of the file system if the file cannot be created.
  */
 export function restrictToOwner(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   createFile(file);
-  // SQLite gives new files the mode of the database; files of an earlier release had another.
+  // SQLite creates both files with the mode of the database file, which was wider in earlier releases.
   for (const path of [file, `${file}-wal`, `${file}-shm`]) if (existsSync(path)) restrict(path);
 }
 
 /**
- * Does not open an existing file: closing it would release every lock that SQLite in this process has on it (POSIX, `fcntl`), and the next
- * program that opens the database would take itself for the last one and remove the log.
+ * An existing file is not opened: closing it would release all POSIX locks (`fcntl`) that SQLite holds on it in this process. The next
+ * program that opens the database would then consider itself the only user, and remove the WAL when it closes.
  */
 function createFile(file: string): void {
   try {

@@ -66,7 +66,7 @@ export const STORE_TIME: Statement = {
 export function sqliteSql(native: object, checkpoints?: Checkpoints): SqliteSql {
   const database = native as Database;
   const gate = new TransactionQueue();
-  let bound = 0;
+  let boundCharacters = 0;
   const statements = new Map<string, { prepared: Prepared; order: readonly number[] }>();
   const bind = ({ name, text }: Statement, parameters: readonly Parameter[]) => {
     let statement = statements.get(name);
@@ -78,7 +78,7 @@ export function sqliteSql(native: object, checkpoints?: Checkpoints): SqliteSql 
       prepared: statement.prepared,
       values: statement.order.map((place) => {
         const value = sqliteValue(parameters[place - 1]);
-        if (typeof value === 'string') bound += value.length;
+        if (typeof value === 'string') boundCharacters += value.length;
         return value;
       }),
     };
@@ -105,12 +105,12 @@ export function sqliteSql(native: object, checkpoints?: Checkpoints): SqliteSql 
       return result;
     });
   const time = timeOf(database, run);
-  const groups = new ChangeGroups({ ...groupSteps(database, afterWrite), bound: () => bound }, gate);
+  const groups = new ChangeGroups({ ...groupSteps(database, afterWrite), boundCharacters: () => boundCharacters }, gate);
   return {
     grouped: (work) => groups.join(() => work(run)),
     transaction,
     async single(work) {
-      const group = groups.passing();
+      const group = groups.groupToWaitFor();
       if (group !== undefined) {
         gate.assertNotNested();
         await group;
@@ -132,7 +132,7 @@ export function sqliteSql(native: object, checkpoints?: Checkpoints): SqliteSql 
 
 const unmeasured: Measure = (step) => step();
 
-function groupSteps(database: Database, afterWrite: () => void): Omit<GroupSteps, 'bound'> {
+function groupSteps(database: Database, afterWrite: () => void): Omit<GroupSteps, 'boundCharacters'> {
   const step = (text: string) => {
     const prepared = database.prepare(text);
     return () => void prepared.run();
@@ -147,9 +147,9 @@ function groupSteps(database: Database, afterWrite: () => void): Omit<GroupSteps
       afterWrite();
     },
     rollback: step('rollback transaction'),
-    mark: step('savepoint member'),
-    keep: release,
-    undo: () => {
+    savepoint: step('savepoint member'),
+    releaseSavepoint: release,
+    rollbackToSavepoint: () => {
       rollbackTo();
       release();
     },

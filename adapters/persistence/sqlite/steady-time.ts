@@ -8,28 +8,29 @@ export type MachineClocks = {
 
 const MACHINE: MachineClocks = { wall: () => Date.now(), elapsed: () => performance.now() };
 
-/** Difference that counts as a gradual correction of the clock, not as a jump. */
+/** Difference up to which a change of the time of day counts as a gradual correction, not as a jump. */
 const SLEW_MS = 5_000;
 /** A jump of the time of day is accepted after it has lasted for this long. */
-const CONFIRMED_MS = 15 * 60_000;
+const MIN_JUMP_AGE_MS = 15 * 60_000;
 
-/** Jump that is not accepted yet: the difference of the time of day to the monotonic time, and when it appeared. */
-type Doubt = { readonly offset: number; readonly since: number };
+/** Jump that is not accepted yet: the difference of the time of day to the monotonic time, and the monotonic time of its first reading. */
+type PendingJump = { readonly offset: number; readonly since: number };
 
 /**
- * Time by which a database of one process (SQLite) decides that data has expired for good: single-use values, leases, data to delete. It
- * advances with monotonic time, and follows the time of day only where that moves little or has kept its jump for a quarter of an hour. So
- * a clock that is hours wrong for a minute changes nothing, and one that was set right is accepted. The same applies to the time that
- * passed before the process started: a machine often learns the right time only a while after its start, so the first reading continues
- * from the last one that was stored.
+ * Clock that tolerates jumps of the time of day. The database of a single process (SQLite) decides by it that data has expired and can be
+ * deleted: single-use values, leases, old rows. It advances with monotonic time. It follows small corrections of the time of day at once,
+ * and a jump only after the jump has lasted for a quarter of an hour: a clock that is hours wrong for a minute changes nothing, and a clock
+ * that was corrected is accepted. The time between two processes is treated like a jump, because a machine often synchronizes its clock a
+ * while after it started: the first reading continues from the stored last reading of the previous process.
  *
- * If a jump is real (a virtual machine that slept), everything is deleted a quarter of an hour later than it could be. The clock goes back
- * only after a quarter of an hour, too; until then values with an earlier expiry are rejected.
+ * After a real jump (a virtual machine that was paused), data is deleted a quarter of an hour later than possible. A jump back is also
+ * accepted after a quarter of an hour; until then, values that expire before the time of this clock are rejected.
  */
 export class SteadyTime {
   readonly #clocks: MachineClocks;
   #offset: number;
-  #doubt: Doubt | undefined;
+  #pendingJump: PendingJump | undefined;
+  /** True once a reading of the time of day was accepted. */
   #isSettled = false;
   #latest = Number.NEGATIVE_INFINITY;
 
@@ -39,9 +40,9 @@ export class SteadyTime {
     this.#offset = (storedTime ?? clocks.wall()) - clocks.elapsed();
   }
 
-  /** True if the time that passed before the process started is not accepted yet, as after every pause. */
+  /** True while the time between the previous process and this one counts as a jump forward that is not accepted yet. */
   get isCatchingUp(): boolean {
-    return !this.#isSettled && this.#doubt !== undefined && this.#doubt.offset > this.#offset;
+    return !this.#isSettled && this.#pendingJump !== undefined && this.#pendingJump.offset > this.#offset;
   }
 
   now(): number {
@@ -49,12 +50,12 @@ export class SteadyTime {
     const offset = this.#clocks.wall() - elapsed;
     if (isNear(offset, this.#offset)) {
       this.#offset = offset;
-      this.#doubt = undefined;
+      this.#pendingJump = undefined;
       this.#isSettled = true;
-    } else if (this.#doubt === undefined || !isNear(offset, this.#doubt.offset)) this.#doubt = { offset, since: elapsed };
-    else if (elapsed - this.#doubt.since >= CONFIRMED_MS) {
+    } else if (this.#pendingJump === undefined || !isNear(offset, this.#pendingJump.offset)) this.#pendingJump = { offset, since: elapsed };
+    else if (elapsed - this.#pendingJump.since >= MIN_JUMP_AGE_MS) {
       this.#offset = offset;
-      this.#doubt = undefined;
+      this.#pendingJump = undefined;
       this.#isSettled = true;
       this.#latest = Number.NEGATIVE_INFINITY;
     }

@@ -44,7 +44,7 @@ describe('web step of an interactive authorization', () => {
       expect(shown.credentials.map(({ displays }) => displays)).to.deep.equal([[{ name: 'Card', locale: 'en' }]]);
       expect(shown.isVerified).to.equal(false);
       expect(JSON.stringify(shown)).not.to.include('shop.example');
-      expect(await browserHash(asked)).to.equal(hashSecret(shown.keep?.browserSecret ?? ''));
+      expect(await browserHash(asked)).to.equal(hashSecret(shown.cookie?.browserSecret ?? ''));
     });
 
     it('redirects the user of a wallet with a registered address to the page directly', async () => {
@@ -76,8 +76,8 @@ describe('web step of an interactive authorization', () => {
   describe('DecideAuthorization', () => {
     const shown = async () => {
       const asked = await wallet.asked('visitor');
-      const { fields, keep } = (await show(asked)) as ShownConsent;
-      const browserSecrets = new Map([[asked.id, keep?.browserSecret ?? '']]);
+      const { fields, cookie } = (await show(asked)) as ShownConsent;
+      const browserSecrets = new Map([[asked.id, cookie?.browserSecret ?? '']]);
       const browser = { clientId: CLIENT_ID, requestUri: asked.requestUri, browserSecrets };
       return { asked, answer: { ...browser, decision: 'approve', decisionToken: fields['decision_token'] } };
     };
@@ -86,10 +86,10 @@ describe('web step of an interactive authorization', () => {
     it('redirects an approving user to the page, and binds the browser with a new secret', async () => {
       const { asked, answer } = await shown();
       const sent = await decide(answer);
-      if (!('keep' in sent)) throw new Error('no page');
+      if (!('cookie' in sent)) throw new Error('no page');
       expect(new URL(sent.location).origin).to.equal('https://shop.example');
-      expect(await browserHash(asked)).to.equal(hashSecret(sent.keep.browserSecret));
-      expect(sent.keep.seconds).to.equal(1800);
+      expect(await browserHash(asked)).to.equal(hashSecret(sent.cookie.browserSecret));
+      expect(sent.cookie.seconds).to.equal(1800);
     });
 
     it('ends a denial with an error', async () => {

@@ -231,13 +231,13 @@ export class InteractiveWallet extends Wallet {
     const { world, tenantId } = this;
     const browser = { clientId: AUTHORIZATION_REQUEST.client_id, requestUri };
     const shown = (await world.showAuthorization.execute(tenantId, browser)) as ShownConsent;
-    this.browserSecrets.set(id, shown.keep?.browserSecret ?? '');
+    this.browserSecrets.set(id, shown.cookie?.browserSecret ?? '');
     const { decision_token: decisionToken } = shown.fields;
     const { browserSecrets } = this;
     const answer = { ...browser, decision: 'approve', decisionToken, browserSecrets };
     const sent = await world.decideAuthorization.execute(tenantId, answer);
-    if (!('keep' in sent)) throw new Error('no page');
-    this.browserSecrets.set(id, sent.keep.browserSecret);
+    if (!('cookie' in sent)) throw new Error('no page');
+    this.browserSecrets.set(id, sent.cookie.browserSecret);
     return new URL(sent.location);
   }
 
@@ -322,9 +322,9 @@ export class LoginWorld {
   /** A browser that was sent to the provider. */
   async start(): Promise<Login> {
     const { requestUri, session } = await this.push();
-    const { location, keep } = await this.visit(requestUri);
-    if (keep === undefined) throw new Error('nobody logs in');
-    const { authorizationId: id, browserSecret } = keep;
+    const { location, cookie } = await this.visit(requestUri);
+    if (cookie === undefined) throw new Error('nobody logs in');
+    const { authorizationId: id, browserSecret } = cookie;
     return { id, session, location: new URL(location), browserSecrets: new Map([[id, browserSecret]]) };
   }
 

@@ -56,8 +56,8 @@ describe('StartUpstreamLogin', () => {
     const { requestUri, session } = await logins.push();
     const first = await logins.visit(requestUri);
     await logins.visit(requestUri);
-    const id = first.keep?.authorizationId ?? '';
-    const browserSecrets = new Map([[id, first.keep?.browserSecret ?? '']]);
+    const id = first.cookie?.authorizationId ?? '';
+    const browserSecrets = new Map([[id, first.cookie?.browserSecret ?? '']]);
     const login = { id, session, location: new URL(first.location), browserSecrets };
     expect(await endOf(logins.finish(login))).to.equal('invalid_request');
   });
@@ -68,7 +68,7 @@ describe('StartUpstreamLogin', () => {
     const { world } = logins;
     expect(await world.later(61, () => endOf(logins.visit(late.requestUri)))).to.equal('invalid_request');
     const again = await world.later(1700, () => logins.visit(early.requestUri));
-    expect(again.keep?.seconds).to.equal(100);
+    expect(again.cookie?.seconds).to.equal(100);
     expect(await world.later(1800, () => endOf(logins.visit(early.requestUri)))).to.equal('invalid_request');
   });
 
@@ -114,8 +114,8 @@ describe('StartUpstreamLogin', () => {
         await logins.configure({ confirmUnverifiedWallets: false });
         const { requestUri } = await logins.push();
         away(fault);
-        const { location, keep } = await logins.visit(requestUri);
-        expect([logins.told(location), keep]).to.deep.equal([logins.refusal(error), undefined]);
+        const { location, cookie } = await logins.visit(requestUri);
+        expect([logins.told(location), cookie]).to.deep.equal([logins.refusal(error), undefined]);
         expect(await logins.stored(idOf(requestUri))).to.deep.include({ stage: 'done', handles: {} });
         await logins.configure();
       });

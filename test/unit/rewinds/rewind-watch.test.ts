@@ -28,7 +28,7 @@ const first: Term = {
 class Past implements Terms {
   history: History = { terms: [first], place: 'cluster/1', now: NOW, challenges: [] };
   changes = 0;
-  moves = true;
+  supportsPromotion = true;
   isLastThere = true;
   opened: NextTerm[] = [];
   /** Whether the last challenge was removed. */
@@ -185,7 +185,7 @@ describe('start on a database', () => {
 
   it('needs no answer on a database that only one process uses', async () => {
     const past = witnessed();
-    past.moves = false;
+    past.supportsPromotion = false;
     const open = sinon.spy(past, 'openChallenge');
     expect(await start(past, [])).to.include('has no record');
     expect(open.callCount).to.equal(0);
@@ -269,7 +269,7 @@ describe('start on a database', () => {
 
     it('needs no answer on a database that only one process uses', async () => {
       const database = past();
-      database.moves = false;
+      database.supportsPromotion = false;
       const open = sinon.spy(database, 'openChallenge');
       expect(await start(database, seen(5))).to.include('is out of date');
       expect(open.callCount).to.equal(0);
@@ -559,7 +559,7 @@ describe('process whose database changes', () => {
   });
 
   it('never continues with a file that was replaced, and leaves the record for the next start', async () => {
-    past.moves = false;
+    past.supportsPromotion = false;
     past.moveTo('file/2');
     await watch.tick();
     expect(watch.refusal).to.include('restore:fence');

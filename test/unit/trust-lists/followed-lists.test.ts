@@ -287,7 +287,9 @@ describe('stored copy of a followed trust list', () => {
     restart();
     expect([await read(), await isHealthy()]).to.deep.equal(['Fifth', false]);
     const { failing } = lists.stats(ACME);
-    expect(failing.map(({ uri, reason }) => [uri, reason])).to.deep.equal([[URI, 'sequence_reused: 5 after 5']]);
+    expect(failing.map(({ uri, reason }) => [uri, reason])).to.deep.equal([
+      [URI, 'sequence_reused: its number 5 is that of a list with other content'],
+    ]);
     clock.time += 26 * DAY;
     restart();
     publish(named('Another', 5));
@@ -295,7 +297,9 @@ describe('stored copy of a followed trust list', () => {
     const [event, ...more] = await events();
     expect(more, 'told once').to.deep.equal([]);
     expect(event).to.deep.include({ action: 'held', target: 'https://operator.example/lote' });
-    expect(JSON.stringify(event)).to.include('sequence_reused: 5 after 5').and.not.include('secret');
+    expect(JSON.stringify(event))
+      .to.include('sequence_reused: its number 5 is that of a list with other content')
+      .and.not.include('secret');
     clock.time += 5 * DAY;
     expect(await read(), 'it has expired').to.equal('sequence_reused');
     publish(named('Sixth', 6));
@@ -380,7 +384,7 @@ describe('stored copy of a followed trust list', () => {
     publish(named('French', 7, { SchemeTerritory: 'FR' }));
     clock.time += 2 * HOUR;
     expect(await read()).to.equal('German');
-    expect((await kept())?.held?.reason).to.equal('another_list: of FR instead of DE');
+    expect((await kept())?.held?.reason).to.equal('another_list: its territory is FR, not DE');
   });
 
   it('belongs to one set of signers and one tenant', async () => {

@@ -124,10 +124,10 @@ describe('list of lists', () => {
     'cannot be had': [() => published.delete(addressOf('FR')), /^unavailable/],
     'is signed by somebody else': [() => national('FR', {}, foe), /^untrusted_signer/],
     'is signed by who signs another one': [() => national('FR', {}, signerOf('DE')), /^untrusted_signer/],
-    'is that of another territory': [() => national('FR', { territory: 'DE' }), /^another_list: of DE instead of FR/],
+    'is that of another territory': [() => national('FR', { territory: 'DE' }), /^another_list: its territory is DE, not FR/],
     'says no territory': [
       () => published.set(addressOf('FR'), signXml(xmlList(dates), signerOf('FR'))),
-      /^another_list: of no territory instead of FR/,
+      /^another_list: its territory is missing, not FR/,
     ],
     'has ended': [() => national('FR', { nextUpdate: '2020-02-01T00:00:00Z' }), /^outdated/],
     'points to lists itself': [
@@ -151,7 +151,7 @@ describe('list of lists', () => {
     const anchors = [...(await collectAnchors(asked)).values()].map(({ certificate }) => certificate);
     expect(anchors).to.deep.equal([certificateOf('DE'), certificateOf('IT')]);
     const [refusal] = asked.flatMap((one) => ('refusal' in one ? [one.refusal.message] : []));
-    expect(refusal).to.equal('unavailable: it is still being parsed');
+    expect(refusal).to.equal('unavailable: it was not downloaded and parsed in time');
   });
 
   it('with another signer is not followed', async () => {
@@ -178,14 +178,14 @@ describe('list of lists', () => {
     const many = (count: number) =>
       pointTo(Array.from({ length: count }, (_, at) => pointer('DE', { uri: `https://${at}.example/`, territory: 'XX' })));
     many(65);
-    expect(await refusals()).to.deep.equal(['malformed: too many pointers']);
+    expect(await refusals()).to.deep.equal(['malformed: it has too many pointers']);
   });
 
   it('with too many pointers is rejected, even if they are invalid', async () => {
     const PointersToOtherLoTE = Array.from({ length: 257 }, () => ({ LoTELocation: 'no address' }));
     const scheme = { LoTEType: 'x', PointersToOtherLoTE };
     published.set(LOTL, trustList({ entities: [], signer: europe, scheme }, Math.floor(clock.time / 1000)));
-    expect(await refusals()).to.deep.equal(['malformed: too many pointers']);
+    expect(await refusals()).to.deep.equal(['malformed: it has too many pointers']);
   });
 
   it('skips only the affected list after an unexpected error', async () => {

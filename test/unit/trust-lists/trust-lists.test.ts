@@ -370,7 +370,7 @@ describe('trust list', () => {
 
     it('by a lower number', async () => {
       expect(await renew(named('Fourth', 4))).to.equal('Fifth');
-      expect(log.warnings[0]?.['reason']).to.equal('sequence_went_back: 4 after 5');
+      expect(log.warnings[0]?.['reason']).to.equal('sequence_went_back: its number is 4, the newest one is 5');
     });
     it('by other content, but by the same content with later dates under the same number, with a warning', async () => {
       const end = () => new Date(clock.time + 40 * 24 * 60 * MINUTE).toISOString();
@@ -393,11 +393,11 @@ describe('trust list', () => {
     it('by a list that was closed or opened under the same number', async () => {
       const { scheme, ...rest } = named('Fifth', 5);
       expect(await renew({ ...rest, scheme: { ...scheme, NextUpdate: null } })).to.equal('Fifth');
-      expect(log.warnings[0]?.['reason']).to.equal('sequence_reused: 5 after 5');
+      expect(log.warnings[0]?.['reason']).to.equal('sequence_reused: its number 5 is that of a list with other content');
     });
     it('by other content under the same number', async () => {
       expect(await renew(named('Another', 5))).to.equal('Fifth');
-      expect(log.warnings[0]?.['reason']).to.equal('sequence_reused: 5 after 5');
+      expect(log.warnings[0]?.['reason']).to.equal('sequence_reused: its number 5 is that of a list with other content');
     });
     it('by an older copy, whose lifetime is not extended', async () => {
       await renew(named('Fourth', 4));
@@ -421,7 +421,9 @@ describe('trust list', () => {
     });
     it('by a number without a possible successor', async () => {
       expect(await renew(named('Last', Number.MAX_SAFE_INTEGER))).to.equal('Fifth');
-      expect(log.warnings[0]?.['reason']).to.match(/^sequence_jumped: 9007199254740991 after 5; .*releases=true/);
+      expect(log.warnings[0]?.['reason']).to.match(
+        /^sequence_jumped: its number is 9007199254740991, the newest one is 5; .*releases=true/,
+      );
       clock.time += 31 * MINUTE;
       expect(await renew(named('Sixth', 6)), 'the list goes on').to.equal('Sixth');
     });
