@@ -116,7 +116,7 @@ describe('The demo with the profile eu', function () {
     const { status, stderr } = run(['--eu', '--keep'], { PORT: String(port) });
     server.close();
     expect(status).to.equal(1);
-    expect(stderr).to.include(`The demo failed: port ${port} is taken`).and.include('What to do: ');
+    expect(stderr).to.include(`The demo failed: port ${port} is in use`).and.include('What to do: ');
     expect(stderr).to.not.match(/\n\s+at /);
   });
 });

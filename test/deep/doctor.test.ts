@@ -100,7 +100,7 @@ describe('doctor', () => {
     const resealed = await runProcess('commands/reseal', [], { ...subject.environment, ...both });
     expect(resealed.code, resealed.stderr).to.equal(0);
     const over = await subject.examine(both, '--offline');
-    expect(messages(over.findings, 'warning', 'secrets')).to.include('nothing is sealed under the former');
+    expect(messages(over.findings, 'warning', 'secrets')).to.include('no data is sealed under the former');
   });
 
   it('reports a trust list that was not signed in time', async () => {

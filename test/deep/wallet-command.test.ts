@@ -121,12 +121,12 @@ describe('npm run wallet', () => {
     await post(`/issuer/deferred/${await made()}/complete`, { claims: { degree: 'Physics' } });
     const { code, stdout, stderr } = await collecting;
     expect(code, stderr).to.equal(0);
-    expect(stdout).to.include('makes it later').and.include('degree: Physics');
+    expect(stdout).to.include('The credential is deferred').and.include('degree: Physics');
   });
 
   const WRONG: readonly [string, readonly string[], RegExp][] = [
     ['no link', [], /^pass the link of an offer or of a request$/],
-    ['a word', ['nonsense'], /^"nonsense" is no link$/],
+    ['a word', ['nonsense'], /^"nonsense" is not a link$/],
     ['another scheme', ['mailto:a@example.org'], /^links that begin with mailto: are neither/],
     ['an offer of nothing', ['openid-credential-offer://?x=1'], /^the link has neither credential_offer/],
     ['a request of nothing', ['openid4vp://?client_id=1'], /^the link has neither request_uri/],
