@@ -54,7 +54,7 @@ describe('processes that read or write configuration files', () => {
   it('check a valid folder with exit code 0', async () => {
     const { code, stdout, stderr } = await runProcess('commands/config-check', [folder.path], SECRETS);
     expect(code, stderr).to.equal(0);
-    expect(stdout).to.match(/10 files of 2 tenants are right/);
+    expect(stdout).to.match(/10 files of 2 tenants are valid/);
   });
 
   it('export a tenant in production without AUTH_CLIENT_SECRET', async () => {

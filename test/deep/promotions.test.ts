@@ -255,10 +255,10 @@ describe('PostgreSQL dump that is restored in another cluster', () => {
   it('is not served, with or without a process that used the former database', async () => {
     const elsewhere = { DATABASE_URL: url, DATA_FOLDER: join(folder, 'elsewhere') };
     expect(await refusal(elsewhere))
-      .to.include('not where it was')
+      .to.include('is at another place')
       .and.to.include('ACCEPT_REWIND=');
     expect(await refusal({ DATABASE_URL: url }))
-      .to.include('gone back in time')
+      .to.include('went back in time')
       .and.to.include('ACCEPT_REWIND=');
     expect(await refusal(elsewhere), 'the start before has told the database').to.include('a process detected');
   });

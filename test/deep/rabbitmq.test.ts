@@ -393,7 +393,7 @@ describe('RabbitMQ', () => {
       expect(await one?.work.offer(task)).to.equal(true);
       await until('it is there', () => seen.length > 0);
       expect(seen).to.deep.equal([task]);
-      expect(one?.log.lines.filter((line) => line.includes('is no task'))).to.have.length(5);
+      expect(one?.log.lines.filter((line) => line.includes('is not a task'))).to.have.length(5);
     });
 
     it('retries a failed task a few times, and then drops it, which the log reports', async () => {
@@ -458,7 +458,7 @@ describe('RabbitMQ', () => {
       await outsider.assertQueue(WORK_QUEUE, { durable: true });
       try {
         const [one, two] = [await joined(), await joined()];
-        expect(one.log.has(/^error: the work queue cannot be used.*has to be deleted/)).to.equal(true);
+        expect(one.log.has(/^error: the work queue cannot be used.*must be deleted/)).to.equal(true);
         one.work.serve(async () => {});
         expect(await one.work.offer(ofKeys('acme')), 'it is done here').to.equal(false);
         expect(await one.publisher.publish([notice()])).to.equal(1);

@@ -85,7 +85,7 @@ for (const kind of databases()) {
     it('explains what to do while there is one secret', async () => {
       const ended = await reseal(FORMER);
       expect(ended.code).to.equal(1);
-      expect(ended.stderr).to.include('Put the new one in front');
+      expect(ended.stderr).to.include('Add the new one before it');
     });
 
     it('leaves no data under the former secret while a service runs', async () => {
@@ -162,7 +162,7 @@ for (const kind of databases()) {
         async (started) => started.close(),
         (error: Error) => error.message,
       );
-      expect(refused).to.match(/not all of those that did/);
+      expect(refused).to.match(/not all of them are set/);
     });
   });
 }

@@ -139,7 +139,7 @@ describe('The compose file', () => {
     expect(settings.KMS.providers).to.have.keys('local', 'house');
     // The database and the broker are on a network that nobody else is on.
     const advice = checkDefaults(settings).filter(
-      ({ outcome, message }) => outcome !== 'ok' && !/the way to the (database|broker) /.test(message),
+      ({ outcome, message }) => outcome !== 'ok' && !/the connection to the (database|broker) /.test(message),
     );
     expect(advice).to.deep.equal([]);
     for (const { file } of Object.values(compose.secrets)) expect(statSync(join(folder, file)).size, file).to.be.greaterThan(0);
