@@ -314,7 +314,7 @@ for (const kind of databases()) {
         `drop table planted`,
       );
       const { code, lines } = await verify();
-      expect([code, lines[2]?.startsWith('planted FAULT unexpected at 1: there is such a tenant')]).to.deep.equal([1, true]);
+      expect([code, lines[2]?.startsWith('planted FAULT unexpected at 1: the tenant exists')]).to.deep.equal([1, true]);
     });
   });
 }

@@ -35,7 +35,7 @@ if (hasSoftHsm()) {
         const [there, kms] = [await hsm.open('there', 'there'), await hsm.open('hsm', 'later')];
         hsm.addToken('later');
         const key = await there.generate('acme', 'ES256');
-        expect(await messageOf(() => kms.assertReachable())).to.contain('shows 1 initialized ones');
+        expect(await messageOf(() => kms.assertReachable())).to.contain('shows 1 initialized tokens');
         await expectSigns(there, key);
         await there.close();
         await kms.assertReachable();

@@ -232,22 +232,22 @@ describeWithOpenBao('Vault that fails', (binary) => {
         async () => ({ mount: 'transits', auth: { method: 'token', token: bao.rootToken } }),
         /no handler for route.*check "mount" and "namespace"$/,
       ],
-      'a namespace that is missing': [async () => ({ namespace: 'nowhere' }), /login by token was refused.*namespace/],
+      'a namespace that is missing': [async () => ({ namespace: 'nowhere' }), /login by token was rejected.*namespace/],
       'a policy that does not suffice': [
         async () => ({ auth: { method: 'token', token: await bao.token({ policies: ['default'] }) } }),
         /permission denied; its policy must allow .* on transit\/keys\/\*$/,
       ],
       'a token that is invalid': [
         async () => ({ auth: { method: 'token', token: 'none' } }),
-        /login by token was refused.*set a new token/,
+        /login by token was rejected.*set a new token/,
       ],
       'an AppRole that is invalid': [
         async () => ({ auth: { method: 'approle', mount: 'approle', roleId: 'none', secretId: 'none' } }),
-        /login by approle was refused.*check "roleId" and "secretId".*"approle"$/,
+        /login by approle was rejected.*check "roleId" and "secretId".*"approle"$/,
       ],
       'a way to log in that is not enabled': [
         async () => ({ auth: { ...(await bao.appRole()), mount: 'approles' } }),
-        /login by approle was refused.*"approles"$/,
+        /login by approle was rejected.*"approles"$/,
       ],
     };
     for (const [name, [settings, message]] of Object.entries(faults)) {

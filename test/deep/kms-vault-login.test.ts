@@ -130,7 +130,7 @@ describeWithOpenBao('Vault login', (binary) => {
     await expectSigns(vault);
     expected.jwt = 'third';
     await revoke(lastToken());
-    expectUnavailable(await failing(() => sign(vault)), /login by kubernetes was refused.*service account/);
+    expectUnavailable(await failing(() => sign(vault)), /login by kubernetes was rejected.*service account/);
   });
 
   it('works in a namespace', async () => {
@@ -276,7 +276,7 @@ describeWithOpenBao('Vault login', (binary) => {
       }
       for (let i = 0; i < 5; i++) {
         const error = await failing(() => sign(vault));
-        expectUnavailable(error, /login by approle was refused.*check "roleId" and "secretId"/);
+        expectUnavailable(error, /login by approle was rejected.*check "roleId" and "secretId"/);
       }
       front.take();
       expectUnavailable(await failing(() => sign(vault)), /several times in a row/);
@@ -288,7 +288,7 @@ describeWithOpenBao('Vault login', (binary) => {
       const vault = await provider({ auth: { method: 'token', token } });
       await expectSigns(vault);
       await revoke(token);
-      expectUnavailable(await failing(() => sign(vault)), /login by token was refused.*set a new token/);
+      expectUnavailable(await failing(() => sign(vault)), /login by token was rejected.*set a new token/);
     });
 
     it('limits the rate of logins when no new token is accepted, also without the right to look up its token', async () => {

@@ -359,7 +359,7 @@ describeWithOpenBao('master secret from Vault', (binary) => {
     const auth = { method: 'token', token: bao.rootToken } as const;
     expect(await refusal('sealing', 1, { auth, mount: 'transits' })).to.match(/check "mount"/);
     const none = { method: 'token', token: 'none' } as const;
-    expect(await refusal('sealing', 1, { auth: none })).to.match(/login by token was refused/);
+    expect(await refusal('sealing', 1, { auth: none })).to.match(/login by token was rejected/);
     front.play(() => new Promise(() => {}));
     const slow = { address: front.address, timeoutSeconds: 0.2 };
     expect(await refusal('sealing', 1, slow)).to.match(/no answer .*within 0\.2 s/);
