@@ -308,7 +308,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     expect(imported.status, JSON.stringify(imported.body)).to.equal(201);
     const back = await terminal.type('npm run -s kms:migrate -- bank local', address);
     expect(back.code, back.stderr).to.equal(1);
-    expect(back.stdout).to.match(/certified: stays where it is: .*come from outside/);
+    expect(back.stdout).to.match(/certified: stays where it is: .*come from an external authority/);
     expect(back.stdout).to.match(/signing: has a new key at local; the key of its authority cannot be exported/);
   });
 
