@@ -24,10 +24,10 @@ const BUNDLED = [
 
 /** @param command `build`, or `dev` for a server that follows changes. */
 export function runGenerator(command) {
-  const stdio = 'inherit';
-  if (!isInstalled()) execFileSync('npm', ['ci', '--prefix', GENERATOR, '--no-audit', '--no-fund', '--ignore-scripts'], { stdio });
+  const options = { stdio: 'inherit', cwd: ROOT };
+  if (!isInstalled()) execFileSync('npm', ['ci', '--prefix', GENERATOR, '--no-audit', '--no-fund', '--ignore-scripts'], options);
   const script = join(GENERATOR, 'node_modules/vitepress/bin/vitepress.js');
-  execFileSync(process.execPath, [script, command, join(ROOT, 'docs')], { stdio });
+  execFileSync(process.execPath, [script, command, join(ROOT, 'docs')], options);
   if (command === 'build') writeFileSync(join(SITE, 'third-party-notices.txt'), notices());
 }
 

@@ -96,7 +96,7 @@ export class TenantConfigurations {
    * @throws Failure `not_found`.
    */
   admitWallet(state: TenantState | undefined): TenantConfiguration {
-    if (state === undefined || !isServing(state, this.#ports.clock.now())) throw new Failure('not_found', 'unknown or inactive tenant');
+    if (state === undefined || !isServing(state, this.#ports.clock.now())) throw new Failure('not_found', 'unknown address');
     return this.forState(state);
   }
 

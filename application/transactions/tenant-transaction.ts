@@ -188,6 +188,6 @@ function failureOf(committed: Extract<CommitResult, { done: false }>, failures: 
   if (committed.part === 'uses') return failures.uses?.(committed.kind) ?? new Failure('conflict', 'this value was already used');
   const createFailure = failures[committed.part];
   if (createFailure !== undefined) return createFailure();
-  if (committed.part === 'tenant') return new Failure('not_found', 'unknown or inactive tenant');
+  if (committed.part === 'tenant') return new Failure('not_found', 'unknown address');
   return new Failure('conflict', 'this object was changed concurrently; read it again and repeat the change');
 }

@@ -34,6 +34,8 @@ export default defineConfig({
       markdown.core.ruler.push('aligned-cells', ({ tokens }) => alignByAttribute(tokens));
     },
   },
+  // The generator is installed beside the pages, so `vue` is not found from them.
+  vite: { resolve: { alias: [vueAlias('vue/server-renderer'), vueAlias('vue', 'vue/dist/vue.runtime.esm-bundler.js')] } },
   themeConfig: {
     sidebar: sidebar(),
     outline: [2, 3],
@@ -46,6 +48,10 @@ export default defineConfig({
   transformHtml: (html) => html.replaceAll(/ style="[^"]*"/g, ''),
   buildEnd: ({ outDir }) => writeFileSync(join(outDir, 'assets/code.css'), codeColours.getCSS()),
 });
+
+function vueAlias(name, module = name) {
+  return { find: new RegExp(`^${name}$`), replacement: fileURLToPath(import.meta.resolve(module)) };
+}
 
 /** Tables with thousands of rows would double the search index. */
 function isLong(path) {

@@ -59,9 +59,11 @@ describe('container image', function () {
       'LICENSE',
       'bootstrap',
       'dist',
+      'docs',
       'node_modules',
       'package.json',
     ]);
+    expect(globSync('*', { cwd: join(image.root, 'app/docs') })).to.deep.equal(['site']);
   });
 
   it('serves, writes only its data, is healthy while it runs, and stops on a signal', async () => {

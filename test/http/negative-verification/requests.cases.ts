@@ -19,7 +19,7 @@ const elsewhere = (row: number, what: string, path: (id: string) => string): Cas
   expected: kept(404),
   async also({ service }, { url }) {
     const { text } = await service.call('GET', path(lastPart(url)));
-    expect(text, 'no detail').to.equal((await service.call('GET', '/shop/request/x')).text);
+    expect(text, 'no detail').to.equal((await service.call('GET', '/nobody/request/x')).text);
   },
 });
 
