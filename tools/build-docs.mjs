@@ -22,9 +22,9 @@ const BUNDLED = [
   'tabbable',
 ];
 
-/** @param command `build`, or `dev` for a server that follows changes. */
-export function runGenerator(command) {
-  const options = { stdio: 'inherit', cwd: ROOT };
+/** @param command `build`, or `dev` for a server that follows changes. @param stdio of the generator. */
+export function runGenerator(command, stdio = 'inherit') {
+  const options = { stdio, cwd: ROOT };
   if (!isInstalled()) execFileSync('npm', ['ci', '--prefix', GENERATOR, '--no-audit', '--no-fund', '--ignore-scripts'], options);
   const script = join(GENERATOR, 'node_modules/vitepress/bin/vitepress.js');
   execFileSync(process.execPath, [script, command, join(ROOT, 'docs')], options);
@@ -49,7 +49,8 @@ function notices() {
 
 /** Copies the site into a package. @param target folder that becomes `docs/site` of the package. */
 export function copySite(target) {
-  runGenerator('build');
+  // Standard output has only the path of the package.
+  runGenerator('build', ['ignore', 'ignore', 'inherit']);
   cpSync(SITE, target, { recursive: true });
 }
 
