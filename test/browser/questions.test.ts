@@ -209,7 +209,7 @@ describe('trial of a presentation configuration in the console', function () {
     const stranger = await certify({ name: 'Stranger' });
     await attempt(makeSdJwt(base({ issuer: { key: stranger, chain: [stranger.certificate] } })));
     await dry.getByText('The issuer is not trusted').waitFor();
-    await dry.getByText('Add the authority of the issuer to the trust anchors').waitFor();
+    await dry.getByText('Add its authority to the trust anchors').waitFor();
     await attempt(makeSdJwt(base({ hidden: {} })));
     await dry.getByText('Missing: name.').waitFor();
     await attempt(
