@@ -34,9 +34,18 @@ const STATEMENT_ERROR = /^(?!08|57P|58|F0|XX)[0-9A-Z]{5}$/;
 /** Deadlock and serialization failure. */
 const CONCURRENCY_FAILURES = ['40P01', '40001'];
 
-/** Returns true if the transaction was rolled back because of a concurrent one and may be retried. */
+/** Returns true if the transaction was rolled back because of a concurrent change and may be retried. */
 export function isConcurrencyFailure(error: unknown): boolean {
-  return CONCURRENCY_FAILURES.includes(String((error as { readonly code?: unknown }).code));
+  return CONCURRENCY_FAILURES.includes(String((error as { readonly code?: unknown }).code)) || isStalePlan(error);
+}
+
+/**
+ * Returns true if a prepared statement was rejected because a migration changed the columns of its result, as when a newer release starts
+ * beside this process ("cached plan must not change result type"). The message may be translated, the function that reports it is not.
+ */
+export function isStalePlan(error: unknown): boolean {
+  const { code, routine } = error as { readonly code?: unknown; readonly routine?: unknown };
+  return code === '0A000' && routine === 'RevalidateCachedQuery';
 }
 
 /** Returns true if the server rejected the statement: nothing of it was applied, and the connection is still usable. */

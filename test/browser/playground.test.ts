@@ -10,7 +10,7 @@ const WAYS: readonly (readonly [string, RegExp])[] = [
   ['Change a claim', /not the one that the issuer signed/],
   ['Respond to another request', /signed for another request/],
   ['Send an old proof of possession', /long before this request/],
-  ['Show somebody else', /somebody else’s card/],
+  ['Present the credential of another holder', /belongs to another holder/],
   ['Withhold a claim', /asked for is missing/],
 ];
 
@@ -160,10 +160,7 @@ describe('playground', function () {
   });
 
   it('opens the session of its verifier, which shows the verification checks', async () => {
-    await page
-      .locator('.turn', { hasText: 'The issuer revoked this credential' })
-      .getByRole('link', { name: 'Look at the session' })
-      .click();
+    await page.locator('.turn', { hasText: 'The issuer revoked this credential' }).getByRole('link', { name: 'Open the session' }).click();
     await page
       .getByRole('status')
       .getByText(/^You are employer-/)

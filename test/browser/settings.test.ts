@@ -29,15 +29,15 @@ describe('settings page', function () {
   it('is filtered and sorted by the service', async () => {
     const page = await visitors.asOperator('settings', { width: 390, dark: true });
     const table = page.getByRole('table', { name: 'Settings' });
-    await page.getByLabel('Name or meaning').fill('log line');
+    await page.getByLabel('Name or meaning').fill('least severe');
     await table.getByText('STATUS_TTL').waitFor({ state: 'detached' });
     await table.getByText('LOG_LEVEL').waitFor();
-    expect(page.url()).to.include('q=log');
+    expect(page.url()).to.include('q=least');
     await page.getByLabel('Name or meaning').fill('Bearer abcdefgh');
     await page.getByText('the service is not asked for it').waitFor();
     await page.waitForTimeout(500);
-    expect(page.url()).to.include('q=log');
-    await page.getByLabel('Name or meaning').fill('log line');
+    expect(page.url()).to.include('q=least');
+    await page.getByLabel('Name or meaning').fill('least severe');
     await page.getByLabel('From').selectOption('default');
     await page.getByText('No setting fits.').waitFor();
     await expectFits(page, 'settings at 390 px');

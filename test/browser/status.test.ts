@@ -176,8 +176,8 @@ describe('status list page of the console', function () {
     const { expiresAt } = await call('GET', `/status-lists/${list.id}`);
     const end = await page.evaluate(`new Date('${expiresAt}').toLocaleTimeString(undefined, { timeStyle: 'short' })`);
     await seen().getByText(`Entry ${place} is still valid in this copy.`).waitFor();
-    const told = `does not say so yet: it is made anew by ${end}`;
-    await seen().getByText(`On record, entry ${place} is revoked.`).getByText(told).waitFor();
+    const delay = `It is signed again by ${end}.`;
+    await seen().getByText(`Entry ${place} is revoked in the database.`).filter({ hasText: delay }).waitFor();
     await page.getByRole('table', { name: 'Entries of the session' }).getByText('revoked').waitFor();
     await expectAccessible(page, 'a list that lags behind');
   });

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { BOTH_DIALECTS } from '../../adapters/persistence/migrations/both-dialects.ts';
 import { freePort } from '../demo/process.ts';
-import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
+import { type DatabaseKind, databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { HealthBalancer } from '../support/health-balancer.ts';
 import { IssuingLoad } from '../support/issuing-load.ts';
 import { asService, collect, goesOn, type Left, leave, revoke, show, statusOf } from '../support/left-behind.ts';
@@ -21,6 +21,8 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const LAST_OF_FIRST = 7;
 /** Flows of a load between two steps of a rolling upgrade. */
 const FLOWS_PER_STEP = 6;
+/** Errors of earlier releases on a connection that prepared a statement before the migration; the connection is closed after the first. */
+const STALE_PLAN = 'cached plan must not change result type';
 
 /** @returns what `work` had to say, again and again, while something starts. */
 async function whileStarting<T>(start: () => Promise<unknown>, work: () => Promise<T>): Promise<readonly T[]> {
@@ -121,7 +123,9 @@ function suite(kind: DatabaseKind, state: Earlier) {
           await load.end();
           balancer.close();
         }
-        expect(load.failures).to.deep.equal([]);
+        // Releases up to 0.3.0 do not repeat a statement whose plan became stale: docs/reference/compatibility.md.
+        const stalePlans = old.map((program) => program.output().split(STALE_PLAN).length - 1).reduce((sum, count) => sum + count);
+        expect(load.failures).to.have.length.at.most(stalePlans, load.failures.join('\n'));
         const fresh = rolling.callsTo(ports[1]);
         for (const { held, isRevoked, uri } of load.issued) {
           expect(await statusOf(fresh, held)).to.equal(isRevoked ? 1 : 0);
@@ -134,6 +138,29 @@ function suite(kind: DatabaseKind, state: Earlier) {
         const verified = await runProcess('commands/audit-verify', [], rolling.environment(ports[1]));
         expect(verified.code, verified.stdout).to.equal(0);
         rolling.remove();
+      });
+
+    if (kind.name === 'postgres' && state === 'first')
+      it('loses no request when a migration adds columns to all tables under load', async function () {
+        this.timeout(300_000);
+        const running = [await releases.start('present', ports[0]), await releases.start('present', ports[1])];
+        const balancer = await HealthBalancer.start(ports);
+        const calls = releases.callsTo(Number(new URL(balancer.address).port));
+        const { token } = await leave(calls);
+        const load = new IssuingLoad(calls, token);
+        try {
+          await load.atLeast(2 * FLOWS_PER_STEP);
+          await rawSql(database?.url ?? '', async (run) => {
+            const tables = await run(`select table_name as name from information_schema.tables where table_schema = 'public'`);
+            const additions = tables.map(({ name }) => `alter table "${name}" add "of_the_next_release" int null`);
+            await run(['begin', 'lock table "tenants" in access exclusive mode', ...additions, 'commit'].join(';'));
+          });
+          await load.atLeast(2 * FLOWS_PER_STEP);
+        } finally {
+          await load.end();
+          balancer.close();
+        }
+        expect(load.failures, running.map(({ output }) => output()).join('\n')).to.deep.equal([]);
       });
 
     /** A process on another machine. */

@@ -6,7 +6,6 @@ import { type Page, page, type Reader } from './page.ts';
 export function homePage(publicUrl: string, reader: Reader, hasGuide: boolean): Page {
   const texts = TEXTS[reader.language];
   const link = (path: string, text: string) => `<li><a href="${escapeHtml(publicUrl + path)}">${escapeHtml(text)}</a></li>`;
-  const folder = hasGuide ? `<a href="${escapeHtml(`${publicUrl}/docs/guide`)}">docs</a>` : '<code>docs</code>';
   return page({
     reader,
     title: 'Vidimus',
@@ -16,7 +15,8 @@ export function homePage(publicUrl: string, reader: Reader, hasGuide: boolean): 
 <ul>
 ${link('/console', texts.homeConsole)}
 ${link('/docs', texts.homeApi)}
+${hasGuide ? link('/docs/guide', texts.homeDocumentation) : ''}
 </ul>
-<p class="note">${fill(texts.homeGuide, { folder })}</p>`,
+${hasGuide ? '' : `<p class="note">${fill(texts.homeGuide, { folder: '<code>docs</code>' })}</p>`}`,
   });
 }

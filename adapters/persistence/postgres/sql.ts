@@ -1,5 +1,12 @@
 import { StoreUnavailableError } from '../../../application/ports/store.ts';
-import { isConcurrencyFailure, isExpectationFailure, isStatementError, mapDatabaseErrors, toStoreError } from '../database-faults.ts';
+import {
+  isConcurrencyFailure,
+  isExpectationFailure,
+  isStalePlan,
+  isStatementError,
+  mapDatabaseErrors,
+  toStoreError,
+} from '../database-faults.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
 import { type Call, CallGroups, type Outcome } from './call-groups.ts';
 import { type Column, PreparedCalls } from './prepared-call.ts';
@@ -73,9 +80,9 @@ function recoverOutcomes(outcomes: Promise<readonly Outcome[]>): Promise<readonl
   });
 }
 
-function oneConnection(client: Client, inOne: typeof runTogether): OneConnection {
+function oneConnection(client: Client, inOne: typeof runTogether, runOne = run): OneConnection {
   return {
-    query: (statement, values) => run(client, { statement, values }).catch(throwStoreError),
+    query: (statement, values) => runOne(client, { statement, values }).catch(throwStoreError),
     together: (calls) => recoverOutcomes(inOne(client, calls)).catch(throwStoreError),
   };
 }
@@ -85,7 +92,7 @@ const statementOf = (text: string): Call => ({ statement: { name: text, text }, 
 async function inTransaction<T>(client: Client, work: (connection: OneConnection) => Promise<T>, inOne: typeof runTogether): Promise<T> {
   await run(client, statementOf('begin'));
   try {
-    const done = await work(oneConnection(client, inOne));
+    const done = await work(oneConnection(client, inOne, runOnce));
     await run(client, statementOf('commit'));
     return done;
   } catch (error) {
@@ -116,12 +123,17 @@ async function withLock<T>(
 /** Attempts of a statement that conflicts with concurrent ones. */
 const MAX_DEADLOCK_ATTEMPTS = 3;
 
-/** Repeats a statement that was rolled back because of a concurrent one: nothing of it was applied. */
+/** Repeats work that was rolled back because of a concurrent change: nothing of it was applied. */
 async function retryOnDeadlock<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();
     } catch (error) {
+      if (isStalePlan(error)) {
+        // Each connection fails once per statement, so this ends; it says nothing about conflicts.
+        attempt--;
+        continue;
+      }
       if (!isConcurrencyFailure(error)) throw error;
       if (attempt === MAX_DEADLOCK_ATTEMPTS) throw new StoreUnavailableError('changes block each other in the database', { cause: error });
     }
@@ -145,33 +157,72 @@ async function onConnection<T>(pool: Pool, work: (client: Client) => Promise<T>)
   }
 }
 
-/** Statements that each connection has prepared, with their result columns. */
-const prepared = new WeakMap<Client, Map<string, readonly Column[]>>();
+/** A statement of one connection. `name` is its name in PostgreSQL, `columns` describes its result. */
+type PreparedStatement = { readonly name: string; readonly columns: readonly Column[] };
 
-function preparedStatements(client: Client): Map<string, readonly Column[]> {
+/** Statements that a connection has prepared, by the name of the statement. */
+class PreparedStatements {
+  readonly #byName = new Map<string, PreparedStatement>();
+  #stalePlans = 0;
+
+  get(name: string): PreparedStatement | undefined {
+    return this.#byName.get(name);
+  }
+
+  /** @returns the name under which PostgreSQL prepares the statement next. The name of a statement with a stale plan stays in use. */
+  nextName(name: string): string {
+    return this.#stalePlans === 0 ? name : `${name}/${this.#stalePlans}`;
+  }
+
+  set(name: string, statement: PreparedStatement): void {
+    this.#byName.set(name, statement);
+  }
+
+  removeStale(names: readonly string[]): void {
+    this.#stalePlans++;
+    for (const name of names) this.#byName.delete(name);
+  }
+}
+
+const prepared = new WeakMap<Client, PreparedStatements>();
+
+function preparedStatements(client: Client): PreparedStatements {
   let statements = prepared.get(client);
   if (statements === undefined) {
-    statements = new Map();
+    statements = new PreparedStatements();
     prepared.set(client, statements);
   }
   return statements;
 }
 
-/** On first use on a connection, the driver prepares the statement and returns its columns. */
-async function run(client: Client, { statement, values }: Call): Promise<readonly Row[]> {
-  const { name, text } = statement;
-  const statements = preparedStatements(client);
-  const columns = statements.get(name);
-  if (columns !== undefined) {
-    const calls = new PreparedCalls([{ statement: name, values, columns }]);
-    client.query(calls);
-    return (await calls.answers)[0] ?? [];
+/** Runs a statement outside a transaction. If its plan is stale, the statement is prepared again. */
+async function run(client: Client, call: Call): Promise<readonly Row[]> {
+  try {
+    return await runOnce(client, call);
+  } catch (error) {
+    if (!isStalePlan(error)) throw error;
+    return runOnce(client, call);
   }
-  const { rows, fields } = await client.query({ name, text, values: values as Parameter[] });
-  statements.set(
-    name,
-    fields.map((field) => ({ name: field.name, read: client.getTypeParser(field.dataTypeID, 'text') })),
-  );
+}
+
+/** On first use on a connection, the driver prepares the statement and returns its columns. */
+async function runOnce(client: Client, { statement: { name, text }, values }: Call): Promise<readonly Row[]> {
+  const statements = preparedStatements(client);
+  const statement = statements.get(name);
+  if (statement !== undefined) {
+    const calls = new PreparedCalls([{ statement: statement.name, values, columns: statement.columns }]);
+    client.query(calls);
+    try {
+      return (await calls.answers)[0] ?? [];
+    } catch (error) {
+      if (isStalePlan(error)) statements.removeStale([name]);
+      throw error;
+    }
+  }
+  const newName = statements.nextName(name);
+  const { rows, fields } = await client.query({ name: newName, text, values: values as Parameter[] });
+  const columns = fields.map((field) => ({ name: field.name, read: client.getTypeParser(field.dataTypeID, 'text') }));
+  statements.set(name, { name: newName, columns });
   return rows;
 }
 
@@ -183,8 +234,8 @@ async function run(client: Client, { statement, values }: Call): Promise<readonl
 async function runTogether(client: Client, calls: readonly Call[]): Promise<readonly Outcome[]> {
   const statements = preparedStatements(client);
   const ready = calls.flatMap(({ statement: { name }, values }) => {
-    const columns = statements.get(name);
-    return columns === undefined ? [] : [{ statement: name, values, columns }];
+    const statement = statements.get(name);
+    return statement === undefined ? [] : [{ statement: statement.name, values, columns: statement.columns }];
   });
   if (ready.length < calls.length) return oneByOne(client, calls);
   const together = new PreparedCalls(ready);
@@ -193,6 +244,7 @@ async function runTogether(client: Client, calls: readonly Call[]): Promise<read
     return (await together.answers).map((rows) => ({ rows }));
   } catch (error) {
     if (!isStatementError(error) || together.answered === calls.length) throw error;
+    if (isStalePlan(error)) statements.removeStale(calls.map(({ statement: { name } }) => name));
     // A failed expectation may come from another call of the batch that is undone now, so the call is repeated, too.
     const isFinal = !isExpectationFailure(error) && !isConcurrencyFailure(error);
     return calls.map((_, index) => (isFinal && index === together.answered ? { error } : { undone: true }));

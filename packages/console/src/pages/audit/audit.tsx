@@ -33,7 +33,7 @@ export default function Audit({ identity }: PageProps) {
         <SearchField label="Who" {...sought('actor')} />
         <Choice name="action" label="Did" chosen={asked['action'] ?? ''} of={ACTIONS} />
         <Choice name="kind" label="Kind" chosen={asked['kind'] ?? ''} of={KINDS} />
-        <SearchField label="Id of the thing" {...sought('target')} />
+        <SearchField label="Id of the changed object" {...sought('target')} />
         <label>
           Since
           <input type="date" value={asked['since'] ?? ''} onChange={(event) => refine({ since: event.currentTarget.value })} />

@@ -30,7 +30,7 @@ export function Phone() {
         </div>
         {note?.detail !== undefined && (
           <details>
-            <summary>In the words of the wallet</summary>
+            <summary>Text of the wallet</summary>
             <p class="fine">{note.detail}</p>
           </details>
         )}

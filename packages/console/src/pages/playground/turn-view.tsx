@@ -54,7 +54,7 @@ export function TurnView({ turn, play, who, title, children }: Props) {
       )}
       {children}
       <a class="fine" href={linkTo('sessions', turn.id)} onClick={become}>
-        Look at the session
+        Open the session
         <About about={title} />
       </a>
     </article>

@@ -14,8 +14,8 @@ export function Lag({ list, of, onRecord }: Props) {
     <>
       {behind.map(({ index, status }) => (
         <p key={index} class="remark warned">
-          On record, entry {index} is {nameOfStatus(status)}. The list that verifiers have is of {clockOf(made)} and does not say so yet: it
-          is made anew by {clockOf(ends)}. Until then verifiers elsewhere may go by it; those of this service do not.
+          Entry {index} is {nameOfStatus(status)} in the database. The published list was signed at {clockOf(made)} and does not show this
+          yet. It is signed again by {clockOf(ends)}. Until then other verifiers may use it; verifiers of this service use the database.
         </p>
       ))}
       <p class="fine">
