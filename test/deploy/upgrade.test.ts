@@ -21,8 +21,8 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const LAST_OF_FIRST = 7;
 /** Flows of a load between two steps of a rolling upgrade. */
 const FLOWS_PER_STEP = 6;
-/** Errors of earlier releases on a connection that prepared a statement before the migration; the connection is closed after the first. */
-const STALE_PLAN = 'cached plan must not change result type';
+/** In the log of an earlier release: a statement that a connection prepared before the migration failed (SQLSTATE 0A000), once. */
+const STALE_PLAN = '"errorCode":"0A000"';
 
 /** @returns what `work` had to say, again and again, while something starts. */
 async function whileStarting<T>(start: () => Promise<unknown>, work: () => Promise<T>): Promise<readonly T[]> {
