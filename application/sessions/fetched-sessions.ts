@@ -10,6 +10,8 @@ import { TRANSACTION_PORTS } from '../transactions/tenant-transaction.ts';
 const COLLECTION_MS = 100;
 /** Maximum number of pending fetches per tenant; the next one triggers a write. */
 const MAX_WAITING = 200;
+/** Maximum number of writes per session. PostgreSQL skips a session while another transaction has locked its row. */
+const MAX_WRITES = 3;
 
 const PORTS = { ...TRANSACTION_PORTS, eventBus: EventBus, log: Log };
 
@@ -18,7 +20,8 @@ const PORTS = { ...TRANSACTION_PORTS, eventBus: EventBus, log: Log };
  * tenant. A crash may lose the last tenth of a second, which was not visible to any reader.
  */
 export class FetchedSessions extends needs(PORTS) {
-  readonly #pending = new Map<TenantId, Set<SessionId>>();
+  /** By tenant and session: the number of writes that skipped the session. */
+  readonly #pending = new Map<TenantId, Map<SessionId, number>>();
   readonly #writes = new Map<TenantId, Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -38,11 +41,15 @@ export class FetchedSessions extends needs(PORTS) {
   note(session: Session): void {
     if (!isUnfetched(session)) return;
     const { tenantId, id } = session;
-    const sessionIds = this.#pending.get(tenantId) ?? new Set();
+    if (this.#add(tenantId, id, 0).size >= MAX_WAITING) void this.#write(tenantId);
+  }
+
+  #add(tenantId: TenantId, id: SessionId, skippedWrites: number): ReadonlyMap<SessionId, number> {
+    const sessionIds = this.#pending.get(tenantId) ?? new Map();
     this.#pending.set(tenantId, sessionIds);
-    sessionIds.add(id);
-    if (sessionIds.size >= MAX_WAITING) void this.#write(tenantId);
+    sessionIds.set(id, skippedWrites);
     this.#timer ??= setTimeout(() => void this.flush(), COLLECTION_MS).unref();
+    return sessionIds;
   }
 
   /** Resolves when earlier fetches of the tenant are written, so that readers in this process see them. */
@@ -59,26 +66,33 @@ export class FetchedSessions extends needs(PORTS) {
   }
 
   #write(tenantId: TenantId): Promise<void> {
-    const ids = [...(this.#pending.get(tenantId) ?? [])];
+    const sessions = this.#pending.get(tenantId) ?? new Map<SessionId, number>();
     this.#pending.delete(tenantId);
     const previousWrite = this.#writes.get(tenantId) ?? Promise.resolve();
-    const write = previousWrite.then(() => this.#writeBatch(tenantId, ids));
+    const write = previousWrite.then(() => this.#writeBatch(tenantId, sessions));
     this.#writes.set(tenantId, write);
     return write.then(() => {
       if (this.#writes.get(tenantId) === write) this.#writes.delete(tenantId);
     });
   }
 
-  async #writeBatch(tenantId: TenantId, ids: readonly SessionId[]): Promise<void> {
+  async #writeBatch(tenantId: TenantId, sessions: ReadonlyMap<SessionId, number>): Promise<void> {
     const { store, clock, tenantConfigurations, eventBus, log } = this.ports;
-    if (ids.length === 0) return;
+    if (sessions.size === 0) return;
+    const skipped = new Map(sessions);
     try {
-      for (const { id, version } of await store.note(tenantId, ids, MOVES.fetch, clock.now())) {
+      for (const { id, version } of await store.note(tenantId, [...sessions.keys()], MOVES.fetch, clock.now())) {
+        skipped.delete(id);
         tenantConfigurations.sessionCache.updateStatus(tenantId, id, MOVES.fetch.to, version);
         eventBus.publish({ type: 'session', tenantId, sessionId: id });
       }
     } catch (error) {
-      log.error('fetched sessions could not be recorded', { tenantId, sessions: ids.length }, error);
+      log.error('fetched sessions could not be recorded', { tenantId, sessions: sessions.size }, error);
+      return;
+    }
+    // A skipped session has moved on, or its row was locked, for example by the record of a webhook delivery.
+    for (const [id, skippedWrites] of skipped) {
+      if (skippedWrites + 1 < MAX_WRITES) this.#add(tenantId, id, skippedWrites + 1);
     }
   }
 }
