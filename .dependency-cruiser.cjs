@@ -125,10 +125,10 @@ module.exports = {
     },
     {
       name: 'error-reference-is-data',
-      comment: 'The console bundles it, so it imports nothing but types.',
+      comment: 'The console bundles it, so it imports nothing but types and the texts.',
       severity: 'error',
       from: { path: '^domain/shared/error-reference\\.' },
-      to: { dependencyTypesNot: ['type-only'] },
+      to: { dependencyTypesNot: ['type-only'], pathNot: '^domain/shared/errors/' },
     },
     {
       name: 'console-packages',
