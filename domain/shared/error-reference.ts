@@ -9,7 +9,7 @@ import type { WebhookFault } from './webhook-fault.ts';
 
 /**
  * The explanation of one error code. Code, field and setting names are in backticks. The texts are in `errors/*.json`; the console and
- * docs/reference/errors.md (`npm run docs:errors`) show them. A code without an explanation does not compile.
+ * docs/reference/errors.md (`npm run docs:errors`) show them.
  */
 export type ErrorExplanation = {
   /** A short phrase without a full stop. The API sends that of a failure as `title`. */

@@ -1,59 +1,11 @@
+import failures from './errors/failures.json' with { type: 'json' };
+
 /**
- * Errors that end a request. One closed union with the names of the protocols; each surface (administrative, OAuth, issuance, presentation)
- * renders it in `adapters/http/output/failures.ts`.
+ * Errors that end a request: the codes of `errors/failures.json`, which explains them. Each surface (administrative, OAuth, issuance,
+ * presentation) renders them in `adapters/http/output/failures.ts`. `internal_error` is a fault of the service, not of a request.
  */
-export const FAILURE_CODES = [
-  // administrative
-  'invalid_input',
-  'unauthenticated',
-  'forbidden',
-  'not_found',
-  'method_not_allowed',
-  'conflict',
-  'session_quota_exceeded',
-  'gone',
-  'too_large',
-  'unsupported_media_type',
-  'too_many_requests',
-  'unavailable',
-  // OAuth 2.0 (RFC 6749, RFC 6750, RFC 9449, RFC 9396)
-  'invalid_request',
-  'invalid_client',
-  'invalid_grant',
-  'unsupported_grant_type',
-  'unauthorized_client',
-  'unsupported_response_type',
-  'request_not_supported',
-  'invalid_target',
-  'invalid_client_attestation',
-  'use_attestation_challenge',
-  'use_fresh_attestation',
-  'invalid_scope',
-  'invalid_authorization_details',
-  'invalid_dpop_proof',
-  'use_dpop_nonce',
-  'missing_token',
-  'invalid_token',
-  'insufficient_scope',
-  // Interactive authorization (OpenID4VCI 1.1, OAuth 2.0 for First-Party Applications)
-  'missing_interaction_type',
-  'redirect_to_web',
-  'invalid_session',
-  'access_denied',
-  // OpenID4VCI 1.0
-  'invalid_credential_request',
-  'unknown_credential_configuration',
-  'unknown_credential_identifier',
-  'invalid_proof',
-  'invalid_nonce',
-  'invalid_encryption_parameters',
-  'credential_request_denied',
-  'invalid_transaction_id',
-  'issuance_pending',
-  'invalid_notification_id',
-  'invalid_notification_request',
-] as const;
-export type FailureCode = (typeof FAILURE_CODES)[number];
+export type FailureCode = Exclude<keyof typeof failures, 'internal_error'>;
+export const FAILURE_CODES = Object.keys(failures).filter((code): code is FailureCode => code !== 'internal_error');
 
 /** One problem of one field of a request. `path` is a dotted path. */
 export type FieldError = { readonly path: string; readonly message: string };
