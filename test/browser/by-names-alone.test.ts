@@ -73,7 +73,7 @@ describe('first walkthrough with a screen reader', function () {
   });
 
   it('opens other pages and closes dialogs without losing the focus', async () => {
-    await page.getByRole('link', { name: 'Look at the session (Which degree? (2))' }).focus();
+    await page.getByRole('link', { name: 'Open the session (Which degree? (2))' }).focus();
     await page.keyboard.press('Enter');
     await heading(/^Request of/).waitFor();
     expect(await page.getByRole('main').getAttribute('aria-label')).to.equal('Sessions');
