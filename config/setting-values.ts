@@ -75,7 +75,7 @@ export function isNetwork(text: string): boolean {
 }
 
 export const publicUrl = z
-  .url({ protocol: /^https?$/ })
+  .url({ protocol: /^https?$/, error: 'an http or https address, such as https://issuer.example' })
   .transform((text) => text.replace(/\/+$/, ''))
   .refine((text) => {
     const url = new URL(text);

@@ -121,22 +121,25 @@ function similarCommands(words) {
   );
   const typed = words.slice(0, 2).join(' ').replaceAll(':', ' ').slice(0, 40);
   return named
-    .map((name) => ({ name, slips: Math.min(slips(typed, name), slips(words[0]?.slice(0, 40) ?? '', name)) }))
-    .filter(({ name, slips }) => slips <= Math.max(1, Math.floor(name.length / 4)))
-    .sort((one, other) => one.slips - other.slips)
+    .map((name) => ({ name, changes: Math.min(distance(typed, name), distance(words[0]?.slice(0, 40) ?? '', name)) }))
+    .filter(({ name, changes }) => changes <= Math.max(1, Math.floor(name.length / 4)))
+    .sort((one, other) => one.changes - other.changes)
     .map(({ name }) => name);
 }
 
-/** @returns the Levenshtein distance. */
-function slips(one, other) {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+/** @returns the edit distance of two words, in which two exchanged neighbours count as one change. */
+function distance(one, other) {
+  const rows = [Array.from({ length: other.length + 1 }, (_, index) => index)];
   for (let at = 1; at <= one.length; at++) {
-    const next = [at];
-    for (let to = 1; to <= other.length; to++)
-      next.push(Math.min(row[to] + 1, next[to - 1] + 1, row[to - 1] + (one[at - 1] === other[to - 1] ? 0 : 1)));
-    row = next;
+    const [row, previous] = [[at], rows[at - 1]];
+    for (let to = 1; to <= other.length; to++) {
+      const isSwap = at > 1 && to > 1 && one[at - 1] === other[to - 2] && one[at - 2] === other[to - 1];
+      const replaced = previous[to - 1] + (one[at - 1] === other[to - 1] ? 0 : 1);
+      row.push(Math.min(previous[to] + 1, row[to - 1] + 1, replaced, isSwap ? rows[at - 2][to - 2] + 1 : Number.POSITIVE_INFINITY));
+    }
+    rows.push(row);
   }
-  return row[other.length];
+  return rows[one.length][other.length];
 }
 
 function isHelp(word) {

@@ -40,8 +40,10 @@ export class VidimusClient {
 
   constructor(options: VidimusClientOptions) {
     const { url, timeoutMs = DEFAULT_TIMEOUT_MS, fetch = globalThis.fetch.bind(globalThis) } = options;
+    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+      throw new TypeError('Set url to the http or https address of the service, such as https://issuer.example.');
+    }
     const parsed = new URL(url);
-    if (!/^https?:$/.test(parsed.protocol)) throw new TypeError('url begins with https: or http:');
     this.#url = `${parsed.origin}${parsed.pathname.replace(/\/+$/, '')}`;
     this.#timeoutMs = timeoutMs;
     this.#fetch = fetch;
