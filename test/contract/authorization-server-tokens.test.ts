@@ -177,7 +177,7 @@ describe('AuthorizationServers: token verification', () => {
 
     it('with a claim changed after signing is rejected', async () => {
       const [header, , signature] = provider.token().split('.');
-      const [, claims] = provider.token({ claims: { sub: 'somebody else' } }).split('.');
+      const [, claims] = provider.token({ claims: { sub: 'other user' } }).split('.');
       expect(await accessToken(`${header}.${claims}.${signature}`)).to.equal('signature');
     });
 
@@ -231,8 +231,8 @@ describe('AuthorizationServers: token verification', () => {
     const readToken = (token: string) => servers.readReceivedAccessToken(provider.issuer, token, { tenantId: ACME, now: clock.now() });
 
     it('returns every claim when the issuer signed it, for any audience', async () => {
-      const token = provider.token({ header: { typ: 'at+jwt' }, claims: { aud: 'somebody', scope: 'x' } });
-      expect(await readToken(token)).to.deep.include({ aud: 'somebody', scope: 'x' });
+      const token = provider.token({ header: { typ: 'at+jwt' }, claims: { aud: 'other', scope: 'x' } });
+      expect(await readToken(token)).to.deep.include({ aud: 'other', scope: 'x' });
     });
 
     it('returns no claims when it is opaque, forged, expired or from another issuer', async () => {

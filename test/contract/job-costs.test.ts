@@ -36,9 +36,9 @@ for (const kind of databases()) {
     let tenantId: TenantId;
 
     beforeEach(async function () {
-      const opened = await kind.open();
-      if (opened === undefined) return this.skip();
-      database = opened;
+      const openedDatabase = await kind.open();
+      if (openedDatabase === undefined) return this.skip();
+      database = openedDatabase;
       store = await OrmStore.open({ url: database.url, poolSize: 4 }, cipher);
       raw = await openRaw(database.url);
       tenantId = await addTenant(store);

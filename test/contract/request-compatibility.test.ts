@@ -27,12 +27,14 @@ function readAllowedNarrowings(release: string): readonly AllowedNarrowing[] {
     return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : [];
   };
   type DescribedLater = { readonly operations: readonly string[]; readonly places: readonly string[] };
-  type Narrowed = { readonly operations: readonly string[]; readonly place: string };
+  type NarrowedProperty = { readonly operations: readonly string[]; readonly place: string };
   return [
     ...readList<DescribedLater>('described-later.json').flatMap(({ operations, places }) =>
       operations.flatMap((operation) => places.map((place) => ({ operation, place }))),
     ),
-    ...readList<Narrowed>('narrowed.json').flatMap(({ operations, place }) => operations.map((operation) => ({ operation, place }))),
+    ...readList<NarrowedProperty>('narrowed.json').flatMap(({ operations, place }) =>
+      operations.map((operation) => ({ operation, place })),
+    ),
   ];
 }
 

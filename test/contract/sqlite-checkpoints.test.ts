@@ -203,7 +203,7 @@ describe('write-ahead log of a SQLite database', () => {
     );
     const database = open({ program: silentProgram, maxPauseMs: 1 });
     let largest = 0;
-    for (let written = 0; written < 24_000; written += 1_000) largest = Math.max(largest, (await database.add(1_000)).pages);
+    for (let pages = 0; pages < 24_000; pages += 1_000) largest = Math.max(largest, (await database.add(1_000)).pages);
     expect(largest, 'the last limit').to.be.within(LOG_PAGES.wait, LOG_PAGES.last + 2_000);
   });
 

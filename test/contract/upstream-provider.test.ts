@@ -120,13 +120,13 @@ describe('certified OpenID provider', () => {
   describe('as an external authorization server', () => {
     const configurations = [{ id: 'pid', scope: 'eu.pid' }];
     const verifyToken = async (token: string, audience = US) => {
-      const verified = await servers.verifyToken(provider.issuer, token, {
+      const verifiedToken = await servers.verifyToken(provider.issuer, token, {
         tenantId: ACME,
         audience,
         types: EXTERNAL_TOKEN_TYPES,
         now: new Date(),
       });
-      return parseExternalToken(verified, { credentialIssuer: US, configurations });
+      return parseExternalToken(verifiedToken, { credentialIssuer: US, configurations });
     };
 
     it('issues JWT access tokens that are accepted', async () => {

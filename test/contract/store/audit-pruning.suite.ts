@@ -80,7 +80,7 @@ const TAMPERINGS: readonly Tampering[] = [
     sql: [
       ...[10, 9, 8, 7, 6].map((sequence) => `update audit_entries set sequence = ${sequence + 1} ${atSequence(sequence)}`),
       `insert into audit_entries (${COLUMNS})
-       select tenant_id, 6, at, actor, action, kind, 'planted', detail, hash from audit_entries ${atSequence(5)}`,
+       select tenant_id, 6, at, actor, action, kind, 'inserted', detail, hash from audit_entries ${atSequence(5)}`,
     ],
     finds: ['altered', 6],
   },

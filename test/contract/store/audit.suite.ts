@@ -65,7 +65,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
         await repositories.credentialConfigurations.put(aConfiguration('pid', { claimsWebhook, keyBinding: false }));
         await repositories.credentialConfigurations.remove('pid');
         await repositories.registrarConfiguration.put(aRegistrarConfiguration());
-        await repositories.tenant.save({ ...(await repositories.tenant.get()), status: 'suspended', description: 'for nobody' });
+        await repositories.tenant.save({ ...(await repositories.tenant.get()), status: 'suspended', description: 'internal note' });
         repositories.audit.note({ action: 'cleared', kind: 'cache', target: 'trust-lists', changes: [] });
       });
       const entries = await log();
@@ -93,7 +93,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
         { member: 'description' },
         { member: 'status', before: 'active', after: 'suspended' },
       ]);
-      for (const secret of ['plans', key, 'token=abc', 'Mustermann', 'password at', 'sealed', 'for nobody']) {
+      for (const secret of ['plans', key, 'token=abc', 'Mustermann', 'password at', 'sealed', 'internal note']) {
         expect(JSON.stringify(entries)).to.not.include(secret);
       }
       expect(await faults()).to.deep.equal([]);

@@ -200,9 +200,9 @@ export function describeTenants(open: () => Store): void {
         const asOtherTenant = (work: (repositories: TenantRepositories) => Promise<unknown>) =>
           failureOf(store.forTenant(tenantId, work, { by: 'system' }));
         expect(await asOtherTenant((repositories) => repositories.clients.get(client.clientId))).to.equal('not_found');
-        expect(await asOtherTenant((own) => own.clients.save({ ...client, description: 'stolen' }))).to.equal('conflict');
-        expect(await asOtherTenant((own) => own.clients.save({ ...client, tenantId }))).to.equal('conflict');
-        expect(await asOtherTenant((own) => own.clients.remove(client.clientId))).to.equal('not_found');
+        expect(await asOtherTenant((repositories) => repositories.clients.save({ ...client, description: 'stolen' }))).to.equal('conflict');
+        expect(await asOtherTenant((repositories) => repositories.clients.save({ ...client, tenantId }))).to.equal('conflict');
+        expect(await asOtherTenant((repositories) => repositories.clients.remove(client.clientId))).to.equal('not_found');
         expect(await store.forTenant(tenantId, (repositories) => repositories.clients.list())).to.deep.equal([]);
         expect(await store.forTenant(otherTenant, (repositories) => repositories.clients.list())).to.deep.equal([client]);
       });

@@ -256,7 +256,7 @@ export function describeWalletSteps(open: () => Store): void {
           session: undefined,
           revoked: false,
         });
-        const missing = 'nobody-yet' as TenantId;
+        const missing = 'not-yet-created' as TenantId;
         expect(await stepsOf(store, missing).claimCredentialRequest('none' as PublicId, [value])).to.equal(undefined);
         await addTenant(store, { id: missing });
         expect(await stepsOf(store, missing).commit({ uses: [value] })).to.include({ done: true });
