@@ -26,8 +26,8 @@ describe('AuthorizationServers: code exchange', () => {
   afterEach(() => world.close());
 
   describe('the exchange of a code', () => {
-    const exchange = (more: object = {}) => servers.exchangeCode(provider.issuer, { ...EXCHANGE, ...more });
-    const sent = () => provider.requests.find(({ path }) => path === '/token');
+    const exchange = (overrides: object = {}) => servers.exchangeCode(provider.issuer, { ...EXCHANGE, ...overrides });
+    const tokenRequest = () => provider.requests.find(({ path }) => path === '/token');
     const offer = (...methods: string[]) =>
       provider.on('/.well-known/openid-configuration', { json: provider.metadata({ token_endpoint_auth_methods_supported: methods }) });
 
@@ -36,29 +36,29 @@ describe('AuthorizationServers: code exchange', () => {
       expect(answer.accessToken).to.equal('opaque');
       expect(answer.idToken).to.match(/^eyJ/);
       expect(provider.hits('/token')).to.equal(1);
-      expect(Object.fromEntries(new URLSearchParams(sent()?.body))).to.deep.equal({
+      expect(Object.fromEntries(new URLSearchParams(tokenRequest()?.body))).to.deep.equal({
         grant_type: 'authorization_code',
         code: EXCHANGE.code,
         redirect_uri: EXCHANGE.redirectUri,
         code_verifier: EXCHANGE.codeVerifier,
         client_id: 'client',
       });
-      expect(sent()?.headers).to.include({ 'content-type': 'application/x-www-form-urlencoded' });
-      expect(sent()?.headers).not.to.have.property('authorization');
+      expect(tokenRequest()?.headers).to.include({ 'content-type': 'application/x-www-form-urlencoded' });
+      expect(tokenRequest()?.headers).not.to.have.property('authorization');
     });
 
     it('form-encodes name and secret in the Basic header, and sends them nowhere else', async () => {
       await exchange({ clientId: 'https://a:1', clientSecret: 'p w:%é+' });
-      const header = sent()?.headers.authorization ?? '';
+      const header = tokenRequest()?.headers.authorization ?? '';
       expect(Buffer.from(header.replace('Basic ', ''), 'base64').toString()).to.equal('https%3A%2F%2Fa%3A1:p+w%3A%25%C3%A9%2B');
-      expect(sent()?.body).not.to.contain('client');
+      expect(tokenRequest()?.body).not.to.contain('client');
     });
 
     it('sends the secret in the body when the server supports only client_secret_post', async () => {
       offer('private_key_jwt', 'client_secret_post');
       await exchange({ clientSecret: 'a+b' });
-      expect(sent()?.headers).not.to.have.property('authorization');
-      expect(new URLSearchParams(sent()?.body).get('client_secret')).to.equal('a+b');
+      expect(tokenRequest()?.headers).not.to.have.property('authorization');
+      expect(new URLSearchParams(tokenRequest()?.body).get('client_secret')).to.equal('a+b');
     });
 
     it('sends no secret to a server with token_endpoint_auth_method none', async () => {
@@ -67,20 +67,20 @@ describe('AuthorizationServers: code exchange', () => {
       expect(provider.hits('/token')).to.equal(0);
     });
 
-    const bad: readonly [string, Answer, AuthorizationServerFault][] = [
+    const failures: readonly [string, Answer, AuthorizationServerFault][] = [
       ['an OAuth error', { json: { error: 'invalid_grant' }, status: 400 }, 'refused'],
       ['an OAuth error with status 200', { json: { error: 'invalid_grant', id_token: 'x' } }, 'refused'],
       ['an error without a code', { json: { message: 'no' }, status: 500 }, 'bad_status'],
       ['no ID token', { json: { access_token: 'opaque' } }, 'bad_answer'],
-      ['an ID token that is no text', { json: { id_token: {} } }, 'bad_answer'],
-      ['an access token that is no text', { json: { id_token: 'x', access_token: 7 } }, 'bad_answer'],
+      ['an ID token that is not a string', { json: { id_token: {} } }, 'bad_answer'],
+      ['an access token that is not a string', { json: { id_token: 'x', access_token: 7 } }, 'bad_answer'],
       ['no JSON', (response) => response.end('id_token=x'), 'bad_answer'],
       ['a huge document', (response) => response.end(' '.repeat(257 * 1024)), 'too_large'],
       ['a redirect', (response) => response.writeHead(307, { location: '/other' }).end(), 'redirected'],
       ['a broken connection', (response) => response.destroy(), 'unreachable'],
     ];
-    for (const [what, answer, fault] of bad) {
-      it(`fails with ${fault} and is not retried when the response is ${what}`, async () => {
+    for (const [description, answer, fault] of failures) {
+      it(`fails with ${fault} and is not retried when the response is ${description}`, async () => {
         provider.on('/token', answer);
         expect(await outcome(exchange())).to.equal(fault);
         expect(provider.hits('/token')).to.equal(1);
@@ -107,8 +107,8 @@ describe('AuthorizationServers: code exchange', () => {
   });
 });
 
-/** Signs under the name of the provider's key. */
-const STRANGER = makeKey('key-1', 'ES256');
+/** A foreign key under the key identifier of the provider. */
+const FOREIGN_KEY = makeKey('key-1', 'ES256');
 
 const ACME = 'acme' as TenantId;
 
@@ -145,21 +145,21 @@ describe('AuthorizationServers: token verification', () => {
       expect(verified.claims).to.deep.include({ sub: 'u-1', department: { name: 'R&D' } });
     });
 
-    const bent: readonly [string, object, ForeignTokenReason][] = [
+    const invalidTokens: readonly [string, object, ForeignTokenReason][] = [
       ['another issuer', { claims: { iss: 'https://evil.example' } }, 'issuer'],
       ['another audience', { claims: { aud: 'others' } }, 'audience'],
-      ['a time that is over', { claims: { exp: Math.floor(Date.now() / 1000) - 120 } }, 'expired'],
-      ['no end', { claims: { exp: undefined } }, 'expired'],
+      ['an expiry in the past', { claims: { exp: Math.floor(Date.now() / 1000) - 120 } }, 'expired'],
+      ['no expiry', { claims: { exp: undefined } }, 'expired'],
       ['a start in the future', { claims: { nbf: Math.floor(Date.now() / 1000) + 3600 } }, 'not_yet_valid'],
       ['an extension', { header: { crit: ['x'], x: 1 } }, 'critical_header'],
       ['another type', { header: { typ: 'logout+jwt' } }, 'type'],
       ['an unknown key', { header: { kid: 'key-2' } }, 'unknown_key'],
-      ['a key of its own', { header: { jwk: STRANGER.jwk }, key: STRANGER }, 'signature'],
+      ['an embedded key', { header: { jwk: FOREIGN_KEY.jwk }, key: FOREIGN_KEY }, 'signature'],
       ['an algorithm that its key does not have', { header: { alg: 'ES384' } }, 'unknown_key'],
     ];
-    for (const [what, bend, reason] of bent) {
-      it(`with ${what} is rejected`, async () => {
-        expect(await accessToken(provider.token(bend))).to.equal(reason);
+    for (const [description, changes, reason] of invalidTokens) {
+      it(`with ${description} is rejected`, async () => {
+        expect(await accessToken(provider.token(changes))).to.equal(reason);
       });
     }
 
@@ -169,7 +169,7 @@ describe('AuthorizationServers: token verification', () => {
     });
 
     for (const form of ['pem', 'jwk'] as const) {
-      it(`with a MAC made from the public key (${form}) is rejected`, async () => {
+      it(`with a MAC computed with the public key (${form}) is rejected`, async () => {
         provider.keys = [makeKey('key-1', 'RS256')];
         expect(await accessToken(signWithPublicKey(provider, form))).to.equal('algorithm');
       });
@@ -177,14 +177,14 @@ describe('AuthorizationServers: token verification', () => {
 
     it('with a claim changed after signing is rejected', async () => {
       const [header, , signature] = provider.token().split('.');
-      const [, claims] = provider.token({ claims: { sub: 'somebody else' } }).split('.');
+      const [, claims] = provider.token({ claims: { sub: 'other user' } }).split('.');
       expect(await accessToken(`${header}.${claims}.${signature}`)).to.equal('signature');
     });
 
     it('of another issuer with the same kid is rejected', async () => {
-      const other = await BentProvider.start();
-      expect(await accessToken(other.token({ claims: { iss: provider.issuer } }))).to.equal('signature');
-      await other.close();
+      const otherProvider = await BentProvider.start();
+      expect(await accessToken(otherProvider.token({ claims: { iss: provider.issuer } }))).to.equal('signature');
+      await otherProvider.close();
     });
 
     it('that exceeds the size limit is rejected without a fetch', async () => {
@@ -205,7 +205,7 @@ describe('AuthorizationServers: token verification', () => {
       expect(await idToken(provider.token({ header: { typ: 'JWT' } }))).to.equal('good');
     });
 
-    const bent: readonly [string, object, ForeignTokenReason][] = [
+    const invalidTokens: readonly [string, object, ForeignTokenReason][] = [
       ['another nonce', { claims: { nonce: 'n-2' } }, 'nonce'],
       ['no nonce', { claims: { nonce: undefined } }, 'nonce'],
       ['another audience', { claims: { aud: 'others' } }, 'audience'],
@@ -215,9 +215,9 @@ describe('AuthorizationServers: token verification', () => {
       ['the type of an access token', { header: { typ: 'at+jwt' } }, 'type'],
       ['the hash of another access token', { claims: { at_hash: 'AAAAAAAAAAAAAAAAAAAAAA' } }, 'access_token_hash'],
     ];
-    for (const [what, bend, reason] of bent) {
-      it(`with ${what} is rejected`, async () => {
-        expect(await idToken(provider.token(bend), 'opaque')).to.equal(reason);
+    for (const [description, changes, reason] of invalidTokens) {
+      it(`with ${description} is rejected`, async () => {
+        expect(await idToken(provider.token(changes), 'opaque')).to.equal(reason);
       });
     }
 
@@ -228,11 +228,11 @@ describe('AuthorizationServers: token verification', () => {
   });
 
   describe('the access token of a login', () => {
-    const read = (token: string) => servers.readReceivedAccessToken(provider.issuer, token, { tenantId: ACME, now: clock.now() });
+    const readToken = (token: string) => servers.readReceivedAccessToken(provider.issuer, token, { tenantId: ACME, now: clock.now() });
 
     it('returns every claim when the issuer signed it, for any audience', async () => {
-      const token = provider.token({ header: { typ: 'at+jwt' }, claims: { aud: 'somebody', scope: 'x' } });
-      expect(await read(token)).to.deep.include({ aud: 'somebody', scope: 'x' });
+      const token = provider.token({ header: { typ: 'at+jwt' }, claims: { aud: 'other', scope: 'x' } });
+      expect(await readToken(token)).to.deep.include({ aud: 'other', scope: 'x' });
     });
 
     it('returns no claims when it is opaque, forged, expired or from another issuer', async () => {
@@ -243,7 +243,7 @@ describe('AuthorizationServers: token verification', () => {
         provider.token({ claims: { exp: 1 } }),
         provider.token({ claims: { iss: 'https://evil.example' } }),
       ];
-      for (const token of tokens) expect(await read(token)).to.equal(undefined);
+      for (const token of tokens) expect(await readToken(token)).to.equal(undefined);
     });
   });
 });
@@ -261,8 +261,8 @@ describe('AuthorizationServers: userinfo', () => {
   });
   afterEach(() => world.close());
 
-  const announce = (more: object) => provider.on('/.well-known/openid-configuration', { json: provider.metadata(more) });
-  const ask = (accessToken = 'opaque') =>
+  const announce = (overrides: object) => provider.on('/.well-known/openid-configuration', { json: provider.metadata(overrides) });
+  const readUserinfo = (accessToken = 'opaque') =>
     world.servers.readUserinfo(provider.issuer, {
       tenantId: TENANT,
       clientId: 'client',
@@ -270,17 +270,17 @@ describe('AuthorizationServers: userinfo', () => {
       accessToken,
       now: world.clock.now(),
     });
-  /** @returns `fault error`, or what came. */
-  const told = async (accessToken?: string) => {
+  /** @returns `fault error`, or the claims. */
+  const claimsOrFault = async (accessToken?: string) => {
     try {
-      return await ask(accessToken);
+      return await readUserinfo(accessToken);
     } catch (error) {
       if (!(error instanceof AuthorizationServerError)) throw error;
       return `${error.fault} ${error.error}`;
     }
   };
-  const signed = (claims: object = {}, more: object = {}): Answer => {
-    const token = provider.token({ claims: { exp: undefined, nonce: undefined, ...claims }, ...more });
+  const signed = (claims: object = {}, overrides: object = {}): Answer => {
+    const token = provider.token({ claims: { exp: undefined, nonce: undefined, ...claims }, ...overrides });
     return (response) => response.writeHead(200, JWT).end(token);
   };
   const text =
@@ -290,7 +290,7 @@ describe('AuthorizationServers: userinfo', () => {
 
   it('returns every claim of a JSON response, and sends only the access token', async () => {
     provider.on('/me', { json: { sub: 'u-1', name: 'Ada', address: { country: 'GB' } } });
-    expect(await ask()).to.deep.equal({ sub: 'u-1', name: 'Ada', address: { country: 'GB' } });
+    expect(await readUserinfo()).to.deep.equal({ sub: 'u-1', name: 'Ada', address: { country: 'GB' } });
     const [request] = provider.requests.filter(({ path }) => path === '/me');
     expect(request).to.include({ method: 'GET', body: '' });
     expect(request?.headers.authorization).to.equal('Bearer opaque');
@@ -298,18 +298,18 @@ describe('AuthorizationServers: userinfo', () => {
 
   it('returns every claim of a JWT that the issuer signed, with or without `exp`', async () => {
     provider.on('/me', signed({ name: 'Ada' }));
-    expect(await ask()).to.deep.include({ sub: 'u-1', name: 'Ada' });
+    expect(await readUserinfo()).to.deep.include({ sub: 'u-1', name: 'Ada' });
     provider.on('/me', signed({ aud: ['others', 'client'], exp: Math.floor(Date.now() / 1000) + 60 }));
-    expect(await ask()).to.deep.include({ sub: 'u-1' });
+    expect(await readUserinfo()).to.deep.include({ sub: 'u-1' });
   });
 
   it('returns undefined for an issuer without a userinfo endpoint', async () => {
     announce({});
-    expect(await ask()).to.equal(undefined);
+    expect(await readUserinfo()).to.equal(undefined);
     expect(provider.hits('/me')).to.equal(0);
   });
 
-  const bad: readonly [what: string, answer: () => Answer, told: string][] = [
+  const invalidResponses: readonly [description: string, answer: () => Answer, error: string][] = [
     ['another subject', () => ({ json: { sub: 'u-2' } }), 'bad_answer userinfo_subject'],
     ['no subject', () => ({ json: { name: 'Ada' } }), 'bad_answer userinfo_subject'],
     ['a subject that is not a string', () => ({ json: { sub: ['u-1'] } }), 'bad_answer userinfo_subject'],
@@ -317,37 +317,37 @@ describe('AuthorizationServers: userinfo', () => {
     ['a page', () => text('<html>', { 'content-type': 'text/html' }), 'bad_answer userinfo_malformed'],
     ['a property twice', () => text('{"sub":"u-1","sub":"u-1"}'), 'bad_answer userinfo_malformed'],
     ['deep nesting', () => text(`{"sub":"u-1","a":${'['.repeat(500)}${']'.repeat(500)}}`), 'bad_answer userinfo_malformed'],
-    ['more than fits', () => ({ json: { sub: 'u-1', name: 'x'.repeat(70_000) } }), 'too_large userinfo'],
-    ['a signed answer about somebody else', () => signed({ sub: 'u-2' }), 'bad_answer userinfo_subject'],
-    ['a signed answer of another issuer', () => signed({ iss: 'https://evil.example' }), 'bad_answer userinfo_issuer'],
-    ['a signed answer for another client', () => signed({ aud: 'others' }), 'bad_answer userinfo_audience'],
-    ['a signed answer that has ended', () => signed({ exp: 1 }), 'bad_answer userinfo_expired'],
-    ['an answer that somebody else signed', () => signed({}, { key: makeKey('key-1', 'ES256') }), 'bad_answer userinfo_signature'],
-    ['an answer that nobody signed', () => text(unsigned(provider), JWT), 'bad_answer userinfo_algorithm'],
-    ['JSON in place of a JWT', () => text('{"sub":"u-1"}', JWT), 'bad_answer userinfo_malformed'],
-    ['a refusal', () => ({ json: { error: 'invalid_token' }, status: 401 }), 'refused userinfo'],
-    ['a failure', () => ({ json: {}, status: 503 }), 'bad_status userinfo'],
+    ['more than 64 KiB', () => ({ json: { sub: 'u-1', name: 'x'.repeat(70_000) } }), 'too_large userinfo'],
+    ['a signed response about another subject', () => signed({ sub: 'u-2' }), 'bad_answer userinfo_subject'],
+    ['a signed response of another issuer', () => signed({ iss: 'https://evil.example' }), 'bad_answer userinfo_issuer'],
+    ['a signed response for another client', () => signed({ aud: 'others' }), 'bad_answer userinfo_audience'],
+    ['an expired signed response', () => signed({ exp: 1 }), 'bad_answer userinfo_expired'],
+    ['a signature of a foreign key', () => signed({}, { key: makeKey('key-1', 'ES256') }), 'bad_answer userinfo_signature'],
+    ['an unsigned response', () => text(unsigned(provider), JWT), 'bad_answer userinfo_algorithm'],
+    ['JSON instead of a JWT', () => text('{"sub":"u-1"}', JWT), 'bad_answer userinfo_malformed'],
+    ['an OAuth error', () => ({ json: { error: 'invalid_token' }, status: 401 }), 'refused userinfo'],
+    ['status 503', () => ({ json: {}, status: 503 }), 'bad_status userinfo'],
     ['a redirect', () => (response) => response.writeHead(302, { location: '/other' }).end(), 'redirected userinfo'],
   ];
-  for (const [what, answer, end] of bad) {
-    it(`rejects a response with ${what}`, async () => {
+  for (const [description, answer, expectedError] of invalidResponses) {
+    it(`rejects a response with ${description}`, async () => {
       provider.on('/me', answer());
-      expect(await told()).to.equal(end);
+      expect(await claimsOrFault()).to.equal(expectedError);
     });
   }
 
   it('is not called at a blocked address or with an invalid token', async () => {
     announce({ userinfo_endpoint: 'http://127.0.0.2:1/me' });
-    expect(await told()).to.equal('refused_address userinfo');
-    expect(await told('a\r\nb')).to.equal('bad_answer userinfo');
+    expect(await claimsOrFault()).to.equal('refused_address userinfo');
+    expect(await claimsOrFault('a\r\nb')).to.equal('bad_answer userinfo');
   });
 
   it('makes the metadata invalid when its address is blocked', async () => {
     for (const userinfo_endpoint of ['ftp://127.0.0.1/me', 'http://a:b@127.0.0.1/me', 7]) {
-      const other = await ForeignWorld.start();
-      other.provider.on('/.well-known/openid-configuration', { json: other.provider.metadata({ userinfo_endpoint }) });
-      expect(await other.discovery()).to.equal('bad_metadata');
-      await other.close();
+      const otherWorld = await ForeignWorld.start();
+      otherWorld.provider.on('/.well-known/openid-configuration', { json: otherWorld.provider.metadata({ userinfo_endpoint }) });
+      expect(await otherWorld.discovery()).to.equal('bad_metadata');
+      await otherWorld.close();
     }
   });
 });

@@ -23,20 +23,20 @@ describe('AuthorizationServers', () => {
 
   describe('metadata discovery', () => {
     it('reads the OpenID metadata, also of an issuer with a path', async () => {
-      const other = await BentProvider.start('/realms/acme');
-      const metadata = await servers.discover(other.issuer, ACME);
-      expect(metadata.tokenEndpoint).to.equal(`${other.issuer}/token`);
-      expect(other.requests.map(({ path }) => path)).to.deep.equal(['/realms/acme/.well-known/openid-configuration']);
-      await other.close();
+      const otherProvider = await BentProvider.start('/realms/acme');
+      const metadata = await servers.discover(otherProvider.issuer, ACME);
+      expect(metadata.tokenEndpoint).to.equal(`${otherProvider.issuer}/token`);
+      expect(otherProvider.requests.map(({ path }) => path)).to.deep.equal(['/realms/acme/.well-known/openid-configuration']);
+      await otherProvider.close();
     });
 
-    const absent: readonly [string, Answer][] = [
+    const failures: readonly [string, Answer][] = [
       ['is not found', { json: {}, status: 404 }],
       ['is a page', (response) => response.writeHead(200).end('<html></html>')],
       ['leads to a login page', (response) => response.writeHead(302, { location: '/login' }).end()],
     ];
-    for (const [what, answer] of absent) {
-      it(`reads the OAuth metadata when the OpenID address ${what}`, async () => {
+    for (const [description, answer] of failures) {
+      it(`reads the OAuth metadata when the OpenID address ${description}`, async () => {
         provider.on('/.well-known/openid-configuration', answer);
         provider.on('/.well-known/oauth-authorization-server', { json: provider.metadata() });
         expect(await servers.discover(provider.issuer, ACME)).to.include({ issuer: provider.issuer });
@@ -60,8 +60,8 @@ describe('AuthorizationServers', () => {
       ['a redirect', (response) => response.writeHead(301, { location: '/' }).end(), 'redirected'],
       ['a broken connection', (response) => response.destroy(), 'unreachable'],
     ];
-    for (const [what, answer, fault] of broken) {
-      it(`fails with ${fault} when the answer is ${what}`, async () => {
+    for (const [description, answer, fault] of broken) {
+      it(`fails with ${fault} when the response is ${description}`, async () => {
         provider.on('/.well-known/openid-configuration', answer);
         expect(await discovery()).to.equal(fault);
       });
@@ -74,13 +74,13 @@ describe('AuthorizationServers', () => {
     });
 
     it('calls no address that is blocked for outgoing calls', async () => {
-      const guarded = new GuardedHttpClient({ allow: [] });
-      const strict = new RemoteAuthorizationServers({ remote: guarded, clock });
+      const guardedClient = new GuardedHttpClient({ allow: [] });
+      const guardedServers = new RemoteAuthorizationServers({ remote: guardedClient, clock });
       for (const issuer of [provider.issuer, 'https://169.254.169.254', 'https://[::1]:8443']) {
-        expect(await outcome(strict.discover(issuer, ACME))).to.equal('refused_address');
+        expect(await outcome(guardedServers.discover(issuer, ACME))).to.equal('refused_address');
       }
       expect(provider.requests).to.have.length(0);
-      await guarded.close();
+      await guardedClient.close();
     });
 
     it('fails for an invalid issuer without a network call', async () => {
@@ -151,11 +151,11 @@ describe('AuthorizationServers', () => {
     });
 
     it('lose withdrawn keys with that fetch', async () => {
-      const old = provider.token();
-      expect(await accessToken(old)).to.equal('good');
+      const oldToken = provider.token();
+      expect(await accessToken(oldToken)).to.equal('good');
       provider.keys = [makeKey('key-2', 'ES256')];
       await accessToken(provider.token());
-      expect(await accessToken(old)).to.equal('unknown_key');
+      expect(await accessToken(oldToken)).to.equal('unknown_key');
     });
 
     it('without kid are replaced by that fetch as well', async () => {
@@ -167,20 +167,20 @@ describe('AuthorizationServers', () => {
 
     it('are fetched at most every 30 seconds during a flood of invalid tokens', async () => {
       await accessToken(provider.token());
-      const bad = () => accessToken(provider.token({ header: { kid: `key-${Math.random()}` } }));
-      const reasons = await Promise.all(Array.from({ length: 30 }, bad));
-      for (let i = 0; i < 10; i++) reasons.push(await bad());
+      const readWithUnknownKey = () => accessToken(provider.token({ header: { kid: `key-${Math.random()}` } }));
+      const reasons = await Promise.all(Array.from({ length: 30 }, readWithUnknownKey));
+      for (let i = 0; i < 10; i++) reasons.push(await readWithUnknownKey());
       expect([...new Set(reasons)]).to.deep.equal(['unknown_key']);
       expect(provider.hits('/jwks')).to.equal(2);
       clock.time += 30_000;
-      await bad();
+      await readWithUnknownKey();
       expect(provider.hits('/jwks')).to.equal(3);
     });
 
     it('are not fetched again for an invalid token whose kid is cached', async () => {
-      const stranger = makeKey('key-1', 'ES256');
+      const foreignKey = makeKey('key-1', 'ES256');
       for (let i = 0; i < 3; i++) {
-        expect(await accessToken(provider.token({ key: stranger }))).to.equal('signature');
+        expect(await accessToken(provider.token({ key: foreignKey }))).to.equal('signature');
       }
       expect(provider.hits('/jwks')).to.equal(1);
     });
@@ -192,7 +192,7 @@ describe('AuthorizationServers', () => {
       expect(await accessToken(provider.token())).to.equal('good');
     });
 
-    const bad: readonly [string, Answer, AuthorizationServerFault][] = [
+    const failures: readonly [string, Answer, AuthorizationServerFault][] = [
       ['no key set', { json: { keys: 'none' } }, 'bad_keys'],
       ['too many keys', { json: { keys: Array.from({ length: 101 }, () => ({})) } }, 'bad_keys'],
       ['a huge document', (response) => response.end(' '.repeat(129 * 1024)), 'too_large'],
@@ -200,8 +200,8 @@ describe('AuthorizationServers', () => {
       ['an error', { json: { keys: [] }, status: 500 }, 'bad_status'],
       ['a redirect', (response) => response.writeHead(302, { location: '/keys' }).end(), 'redirected'],
     ];
-    for (const [what, answer, fault] of bad) {
-      it(`make the token unverifiable when the address answers with ${what}`, async () => {
+    for (const [description, answer, fault] of failures) {
+      it(`make the token unverifiable when the address answers with ${description}`, async () => {
         provider.on('/jwks', answer);
         expect(await accessToken(provider.token())).to.equal(fault);
       });

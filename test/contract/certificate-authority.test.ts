@@ -13,7 +13,7 @@ const random = new NodeRandom();
 const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
 const provider = new LocalKms({ name: 'local', cipher, random });
 const kms = new KmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
-const authority = new X509Authority({ kms, random });
+const x509Authority = new X509Authority({ kms, random });
 
 function aRequest(publicJwk: PublicJwk, changes: Partial<CertificateRequest> = {}): CertificateRequest {
   return {
@@ -26,7 +26,7 @@ function aRequest(publicJwk: PublicJwk, changes: Partial<CertificateRequest> = {
   };
 }
 
-function read(base64: string): X509Certificate {
+function parseCertificate(base64: string): X509Certificate {
   return new X509Certificate(Buffer.from(base64, 'base64'));
 }
 
@@ -36,9 +36,9 @@ describe('X509Authority', () => {
       const [root, key] = [await kms.generate('acme', algorithm), await kms.generate('acme', 'ES256')];
       const signer = signingKey('acme', root);
       const subject = { commonName: 'Acme "Ünï" CA, #1', organization: 'Acme', country: 'DE' };
-      const caDer = await authority.issue(aRequest(root.publicJwk, { kind: 'ca', subject }), { key: signer });
-      const leafDer = await authority.issue(aRequest(key.publicJwk), { key: signer, certificate: caDer });
-      const [ca, leaf] = [read(caDer), read(leafDer)];
+      const caDer = await x509Authority.issue(aRequest(root.publicJwk, { kind: 'ca', subject }), { key: signer });
+      const leafDer = await x509Authority.issue(aRequest(key.publicJwk), { key: signer, certificate: caDer });
+      const [ca, leaf] = [parseCertificate(caDer), parseCertificate(leafDer)];
 
       expect(ca.ca).to.equal(true);
       expect(leaf.ca).to.equal(false);
@@ -57,35 +57,35 @@ describe('X509Authority', () => {
   it('writes valid DER for ECDSA signatures with any leading bytes of r and s', async () => {
     const key = await kms.generate('acme', 'ES256');
     const signer = { key: signingKey('acme', key) };
-    // The authority verifies what it issues; many rounds meet short and padded integers.
-    for (let round = 0; round < 300; round++) await authority.issue(aRequest(key.publicJwk), signer);
+    // The authority verifies what it issues. Repeated runs meet short and padded integers.
+    for (let round = 0; round < 300; round++) await x509Authority.issue(aRequest(key.publicJwk), signer);
   });
 
   it('writes validity, names, positive 20-byte serial numbers and key identifiers', async () => {
     const [root, key] = [await kms.generate('acme', 'ES256'), await kms.generate('acme', 'ES256')];
     const signer = signingKey('acme', root);
-    const caDer = await authority.issue(aRequest(root.publicJwk, { kind: 'ca' }), { key: signer });
+    const caDer = await x509Authority.issue(aRequest(root.publicJwk, { kind: 'ca' }), { key: signer });
     const request = aRequest(key.publicJwk, {
       dnsNames: ['issuer.example', 'localhost'],
       uris: ['https://issuer.example/acme'],
       notAfter: new Date('2056-01-01T00:00:00Z'),
     });
-    const leafDer = await authority.issue(request, { key: signer, certificate: caDer });
-    const leaf = read(leafDer);
+    const leafDer = await x509Authority.issue(request, { key: signer, certificate: caDer });
+    const leaf = parseCertificate(leafDer);
 
     expect(leaf.validFromDate).to.deep.equal(request.notBefore);
     expect(leaf.validToDate).to.deep.equal(request.notAfter);
     expect(leaf.subjectAltName).to.equal('DNS:issuer.example, DNS:localhost, URI:https://issuer.example/acme');
     expect(leaf.checkHost('issuer.example')).to.equal('issuer.example');
     expect(leaf.serialNumber).to.match(/^[4-7][0-9A-F]{39}$/);
-    expect(leaf.serialNumber).to.not.equal(read(caDer).serialNumber);
+    expect(leaf.serialNumber).to.not.equal(parseCertificate(caDer).serialNumber);
   });
 
   it('gives critical basic constraints to a CA and none to a leaf', async () => {
     const key = await kms.generate('acme', 'ES256');
     const signer = { key: signingKey('acme', key) };
-    const ca = read(await authority.issue(aRequest(key.publicJwk, { kind: 'ca' }), signer)).raw.toString('hex');
-    const leaf = read(await authority.issue(aRequest(key.publicJwk), signer)).raw.toString('hex');
+    const ca = parseCertificate(await x509Authority.issue(aRequest(key.publicJwk, { kind: 'ca' }), signer)).raw.toString('hex');
+    const leaf = parseCertificate(await x509Authority.issue(aRequest(key.publicJwk), signer)).raw.toString('hex');
     // OID, critical TRUE, OCTET STRING: SEQUENCE { cA TRUE, pathLen 0 } and the usage bits.
     expect(ca).to.contain('0603551d130101ff040830060101ff020100');
     expect(ca).to.contain('0603551d0f0101ff040403020106');
@@ -98,7 +98,7 @@ describe('X509Authority', () => {
     let signer: { readonly key: SigningKey; readonly certificate: string };
     beforeEach(async () => {
       root = await kms.generate('acme', 'ES256');
-      const certificate = await authority.issue(aRequest(root.publicJwk, { kind: 'ca' }), { key: signingKey('acme', root) });
+      const certificate = await x509Authority.issue(aRequest(root.publicJwk, { kind: 'ca' }), { key: signingKey('acme', root) });
       signer = { key: signingKey('acme', await kms.generate('acme', 'ES256')), certificate };
     });
     const expectRejected = async (work: Promise<unknown>) => {
@@ -106,19 +106,19 @@ describe('X509Authority', () => {
       expect(outcome).to.be.instanceOf(Error).with.property('message').that.contains('does not belong');
     };
 
-    it('for a certificate', () => expectRejected(authority.issue(aRequest(root.publicJwk), signer)));
+    it('for a certificate', () => expectRejected(x509Authority.issue(aRequest(root.publicJwk), signer)));
 
     it('for a revocation list', () => {
       const [thisUpdate, nextUpdate] = [new Date('2026-01-01T00:00:00Z'), new Date('2026-01-02T00:00:00Z')];
-      return expectRejected(authority.revocationList({ thisUpdate, nextUpdate, number: 1, revoked: [] }, signer));
+      return expectRejected(x509Authority.revocationList({ thisUpdate, nextUpdate, number: 1, revoked: [] }, signer));
     });
 
     it('for a certificate request, whose signature proves possession of the key', () =>
-      expectRejected(authority.request({ subject: { commonName: 'Acme' }, publicJwk: root.publicJwk }, signer.key)));
+      expectRejected(x509Authority.request({ subject: { commonName: 'Acme' }, publicJwk: root.publicJwk }, signer.key)));
 
     it('for a certificate request of another type of key', async () => {
       const key = signingKey('acme', await kms.generate('acme', 'EdDSA'));
-      await expectRejected(authority.request({ subject: { commonName: 'Acme' }, publicJwk: root.publicJwk }, key));
+      await expectRejected(x509Authority.request({ subject: { commonName: 'Acme' }, publicJwk: root.publicJwk }, key));
     });
   });
 });

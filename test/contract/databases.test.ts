@@ -21,22 +21,22 @@ const messageOf = (promise: Promise<unknown>) =>
 
 describe('database address', () => {
   it('with a typing error creates no database, and the message names the error', async function () {
-    const made = await databases()
+    const database = await databases()
       .find(({ name }) => name === 'postgres')
       ?.open();
-    if (made === undefined) return this.skip();
+    if (database === undefined) return this.skip();
     try {
-      const url = `${made.url}_mistyped`;
+      const url = `${database.url}_mistyped`;
       const name = new URL(url).pathname.slice(1);
       for (const migrates of [true, false]) {
         expect(await messageOf(openDatabase({ url, poolSize: 2, migrates }))).to.equal(
           `DATABASE_URL: ${urlWithoutCredentials(url)} does not exist; create it, or correct its name`,
         );
       }
-      const found = await rawSql(made.url, (run) => run(`select 1 from pg_database where datname = '${name}'`));
-      expect(found).to.deep.equal([]);
+      const rows = await rawSql(database.url, (run) => run(`select 1 from pg_database where datname = '${name}'`));
+      expect(rows).to.deep.equal([]);
     } finally {
-      await made.drop();
+      await database.drop();
     }
   });
 
@@ -48,22 +48,22 @@ describe('database address', () => {
       writeFileSync(file, '');
       expect(newFileOf(`sqlite:${file}`)).to.equal(undefined);
       expect(newFileOf(`sqlite:${join(folder, 'other', 'here.sqlite')}`)).to.include('other');
-      for (const url of ['sqlite::memory:', 'postgres://somebody@127.0.0.1/x']) expect(newFileOf(url)).to.equal(undefined);
+      for (const url of ['sqlite::memory:', 'postgres://operator@127.0.0.1/x']) expect(newFileOf(url)).to.equal(undefined);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
   });
 
   it('may name a Unix socket', async function () {
-    const made = await databases()
+    const database = await databases()
       .find(({ name }) => name === 'postgres')
       ?.open();
-    if (made === undefined) return this.skip();
+    if (database === undefined) return this.skip();
     try {
-      const { username, password, port, pathname } = new URL(made.url);
-      const [row] = await rawSql(made.url, (run) => run(`select current_setting('unix_socket_directories') as folder`));
+      const { username, password, port, pathname } = new URL(database.url);
+      const [row] = await rawSql(database.url, (run) => run(`select current_setting('unix_socket_directories') as folder`));
       const folder = String(row?.['folder']).split(',')[0]?.trim() ?? '';
-      expect(existsSync(join(folder, `.s.PGSQL.${port || '5432'}`)), 'runs on this machine').to.equal(true);
+      expect(existsSync(join(folder, `.s.PGSQL.${port || '5432'}`)), 'the server is local').to.equal(true);
       const url = `postgres://${username}:${password}@${encodeURIComponent(folder)}:${port || '5432'}${pathname}`;
       const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
       const store = await OrmStore.open({ url, poolSize: 2 }, cipher);
@@ -73,7 +73,7 @@ describe('database address', () => {
       expect(client).to.deep.equal({ address: null });
       expect(urlWithoutCredentials(url)).to.equal(`postgres://${encodeURIComponent(folder)}:${port || '5432'}${pathname}`);
     } finally {
-      await made.drop();
+      await database.drop();
     }
   });
 
@@ -84,8 +84,8 @@ describe('database address', () => {
   });
 
   it('without a user, or with an invalid file, is reported as such', async () => {
-    const nobody = await messageOf(openDatabase({ url: 'postgres://u:geheim@127.0.0.1:1/x', poolSize: 2 }));
-    expect(nobody).to.equal('DATABASE_URL: postgres://127.0.0.1:1/x does not answer (ECONNREFUSED)');
+    const unreachable = await messageOf(openDatabase({ url: 'postgres://u:geheim@127.0.0.1:1/x', poolSize: 2 }));
+    expect(unreachable).to.equal('DATABASE_URL: postgres://127.0.0.1:1/x does not answer (ECONNREFUSED)');
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-address-'));
     try {
       const file = join(folder, 'notes.txt');
@@ -102,24 +102,24 @@ describe('database address', () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-held-'));
     const url = `sqlite:${join(folder, 'held.sqlite')}`;
     const cipher = new MasterCipher({ masterSecrets: ['a master secret for the tests 0123456789'] });
-    const newer = new MasterCipher({
+    const newerCipher = new MasterCipher({
       masterSecrets: ['a newer master secret 0123456789 0123', 'a master secret for the tests 0123456789'],
     });
     const alias = join(folder, 'alias.sqlite');
-    const open = (at: string, by = cipher) => OrmStore.open({ url: at, poolSize: 2, alone: true }, by);
-    const sealed = () => rawSql(url, (run) => run('select * from sealing_keys'));
-    const first = await open(url);
+    const openStore = (at: string, by = cipher) => OrmStore.open({ url: at, poolSize: 2, alone: true }, by);
+    const sealingKeys = () => rawSql(url, (run) => run('select * from sealing_keys'));
+    const first = await openStore(url);
     try {
       symlinkSync(join(folder, 'held.sqlite'), alias);
-      const before = await sealed();
+      const before = await sealingKeys();
       for (const at of [url, `sqlite:${alias}`]) {
-        const refused = await messageOf(open(at, newer));
-        expect(refused).to.match(/^another service uses .*\.sqlite; several processes require PostgreSQL/);
+        const error = await messageOf(openStore(at, newerCipher));
+        expect(error).to.match(/^another service uses .*\.sqlite; several processes require PostgreSQL/);
       }
-      expect(await sealed(), 'nothing was written').to.deep.equal(before);
+      expect(await sealingKeys(), 'the key rows are unchanged').to.deep.equal(before);
       await (await OrmStore.open({ url, poolSize: 2, migrates: false }, cipher)).close();
       await first.close();
-      await (await open(`sqlite:${alias}`)).close();
+      await (await openStore(`sqlite:${alias}`)).close();
     } finally {
       await first.close();
       rmSync(folder, { recursive: true });
@@ -130,18 +130,18 @@ describe('database address', () => {
     let folder: string;
     let server: Server;
     let port: number;
-    /** What came over TLS first: a PostgreSQL client says who it is. */
-    const heard: string[] = [];
+    /** Startup messages that arrived over TLS; a PostgreSQL client names its user in them. */
+    const startupMessages: string[] = [];
     const sockets = new Set<Socket>();
 
     before(async () => {
       folder = mkdtempSync(join(tmpdir(), 'vidimus-tls-'));
-      const authority = await certify({ name: 'ours', ca: true });
-      const own = await certify({ name: 'localhost', by: authority, dns: ['localhost'] });
-      writeFileSync(join(folder, 'ca.pem'), pem(authority));
+      const ca = await certify({ name: 'ours', ca: true });
+      const serverCertificate = await certify({ name: 'localhost', by: ca, dns: ['localhost'] });
+      writeFileSync(join(folder, 'ca.pem'), pem(ca));
       writeFileSync(join(folder, 'other.pem'), pem(await certify({ name: 'other', ca: true })));
-      const key = own.privateKey.export({ format: 'pem', type: 'pkcs8' });
-      const secureContext = createSecureContext({ key, cert: pem(own) });
+      const key = serverCertificate.privateKey.export({ format: 'pem', type: 'pkcs8' });
+      const secureContext = createSecureContext({ key, cert: pem(serverCertificate) });
       server = createServer((socket) => {
         sockets.add(socket);
         socket.on('error', () => {});
@@ -150,7 +150,7 @@ describe('database address', () => {
           const secure = new TLSSocket(socket, { isServer: true, secureContext });
           secure.on('error', () => {});
           secure.once('data', (chunk) => {
-            heard.push(chunk.toString('latin1'));
+            startupMessages.push(chunk.toString('latin1'));
             secure.destroy();
           });
         });
@@ -165,28 +165,28 @@ describe('database address', () => {
     });
 
     const attempt = async (host: string, parameters: string) => {
-      heard.length = 0;
-      const url = `postgres://somebody:secret@${host}:${port}/x?${parameters}`;
+      startupMessages.length = 0;
+      const url = `postgres://operator:secret@${host}:${port}/x?${parameters}`;
       const message = await messageOf(openDatabase({ url, poolSize: 2 }));
-      return { message, heard: heard.join() };
+      return { message, heard: startupMessages.join() };
     };
 
     it('sends the credentials only to a server with a certificate of the configured authority', async () => {
       const right = await attempt('localhost', `sslmode=verify-full&sslrootcert=${join(folder, 'ca.pem')}`);
-      expect(right.heard).to.include('somebody');
+      expect(right.heard).to.include('operator');
       for (const [host, parameters] of [
         ['localhost', 'sslmode=verify-full'],
         ['localhost', `sslmode=verify-full&sslrootcert=${join(folder, 'other.pem')}`],
         ['127.0.0.1', `sslmode=verify-full&sslrootcert=${join(folder, 'ca.pem')}`],
         ['127.0.0.1', `sslmode=verify-ca&sslrootcert=${join(folder, 'other.pem')}`],
       ] as const) {
-        const refused = await attempt(host, parameters);
-        expect(refused.heard, parameters).to.equal('');
-        expect(refused.message, parameters).to.match(/^DATABASE_URL: postgres:\/\/.*certificate/i);
-        expect(refused.message).to.not.include('secret');
+        const result = await attempt(host, parameters);
+        expect(result.heard, parameters).to.equal('');
+        expect(result.message, parameters).to.match(/^DATABASE_URL: postgres:\/\/.*certificate/i);
+        expect(result.message).to.not.include('secret');
       }
       const anyName = await attempt('127.0.0.1', `sslmode=verify-ca&sslrootcert=${join(folder, 'ca.pem')}`);
-      expect(anyName.heard).to.include('somebody');
+      expect(anyName.heard).to.include('operator');
     });
 
     it('reports the path of a certificate file that cannot be read', async () => {
@@ -198,8 +198,8 @@ describe('database address', () => {
 
 const LOCK = new URL('../../adapters/persistence/sqlite/lock.ts', import.meta.url).href;
 const DATABASE = new URL('../../adapters/persistence/opening/database.ts', import.meta.url).href;
-/** Opens the file, asks for the lock when it is told to, and keeps what it gets until it is ended. */
-const ASKER = `
+/** Opens the file, locks it on request, and holds the lock until the process is killed. */
+const LOCKING_PROGRAM = `
   const [file] = process.argv.slice(1);
   const { openDatabase } = await import('${DATABASE}');
   const { lockSqlite } = await import('${LOCK}');
@@ -214,14 +214,14 @@ const ASKER = `
   });
   process.stdout.write('ready');`;
 
-type Asker = { answer(): Promise<string>; ask(): void; end(): void };
+type LockingProcess = { output(): Promise<string>; lock(): void; kill(): void };
 
-function askerOf(file: string): Asker {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', ASKER, file], { stdio: ['pipe', 'pipe', 'inherit'] });
+function startLockingProcess(file: string): LockingProcess {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', LOCKING_PROGRAM, file], { stdio: ['pipe', 'pipe', 'inherit'] });
   return {
-    answer: async () => String((await once(child.stdout, 'data'))[0]),
-    ask: () => void child.stdin.write('now'),
-    end: () => void child.kill('SIGKILL'),
+    output: async () => String((await once(child.stdout, 'data'))[0]),
+    lock: () => void child.stdin.write('now'),
+    kill: () => void child.kill('SIGKILL'),
   };
 }
 
@@ -233,20 +233,20 @@ describe('SQLite database file', () => {
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
   const modes = () => Object.fromEntries(readdirSync(folder).map((name) => [name, statSync(join(folder, name)).mode & 0o777]));
-  const opened = async () => {
-    const opened = await openDatabase({ url: `sqlite:${join(folder, 'vidimus.sqlite')}`, poolSize: 2 });
-    const seen = modes();
-    const native = await opened.all('pragma synchronous');
-    await opened.close();
-    return { seen, synchronous: Object.values(native[0] ?? {})[0] };
+  const openAndClose = async () => {
+    const database = await openDatabase({ url: `sqlite:${join(folder, 'vidimus.sqlite')}`, poolSize: 2 });
+    const fileModes = modes();
+    const native = await database.all('pragma synchronous');
+    await database.close();
+    return { modes: fileModes, synchronous: Object.values(native[0] ?? {})[0] };
   };
 
   it('and its companion files are accessible only to their owner', async () => {
     const before = process.umask(0);
     try {
-      const { seen } = await opened();
-      expect(Object.keys(seen)).to.include('vidimus.sqlite');
-      for (const [name, mode] of Object.entries(seen)) expect(mode, name).to.equal(0o600);
+      const { modes } = await openAndClose();
+      expect(Object.keys(modes)).to.include('vidimus.sqlite');
+      for (const [name, mode] of Object.entries(modes)) expect(mode, name).to.equal(0o600);
     } finally {
       process.umask(before);
     }
@@ -255,33 +255,33 @@ describe('SQLite database file', () => {
   it('of an earlier release becomes accessible only to its owner', async () => {
     writeFileSync(join(folder, 'vidimus.sqlite'), '');
     chmodSync(join(folder, 'vidimus.sqlite'), 0o644);
-    const { seen } = await opened();
-    for (const [name, mode] of Object.entries(seen)) expect(mode, name).to.equal(0o600);
+    const { modes } = await openAndClose();
+    for (const [name, mode] of Object.entries(modes)) expect(mode, name).to.equal(0o600);
   });
 
   it('is opened by one of several services that start simultaneously', async () => {
     const file = join(folder, 'vidimus.sqlite');
     for (let round = 0; round < 6; round++) {
-      const askers = [1, 2, 3].map(() => askerOf(file));
+      const processes = [1, 2, 3].map(() => startLockingProcess(file));
       try {
-        await Promise.all(askers.map((asker) => asker.answer()));
-        const answering = askers.map((asker) => asker.answer());
-        for (const asker of askers) asker.ask();
-        const answers = await Promise.all(answering);
-        expect(answers.toSorted()).to.deep.equal(['another service', 'another service', 'held']);
+        await Promise.all(processes.map((process) => process.output()));
+        const outputs = processes.map((process) => process.output());
+        for (const process of processes) process.lock();
+        const results = await Promise.all(outputs);
+        expect(results.toSorted()).to.deep.equal(['another service', 'another service', 'held']);
       } finally {
-        for (const asker of askers) asker.end();
+        for (const process of processes) process.kill();
       }
     }
   });
 
   it('stays locked while it is open, so that another program does not take itself for the last user', async function () {
-    // Programs with an older SQLite remove the log then, and what is written from then on is lost.
+    // Programs with an older SQLite then remove the log, and all later writes are lost.
     if (!existsSync('/proc/locks')) return this.skip();
     const file = join(folder, 'vidimus.sqlite');
     const first = await openDatabase({ url: `sqlite:${file}`, poolSize: 2 });
     const isLocked = () => readFileSync('/proc/locks', 'utf8').includes(`:${statSync(file).ino} `);
-    expect(isLocked(), 'once it was made and brought up to date').to.equal(true);
+    expect(isLocked(), 'after its creation and migration').to.equal(true);
     const second = await openDatabase({ url: `sqlite:${file}`, poolSize: 2 });
     await second.close();
     expect(isLocked(), 'after another connection of the same process').to.equal(true);
@@ -290,6 +290,6 @@ describe('SQLite database file', () => {
   });
 
   it('is flushed to the disk before a change is confirmed', async () => {
-    expect((await opened()).synchronous).to.equal(2);
+    expect((await openAndClose()).synchronous).to.equal(2);
   });
 });

@@ -23,20 +23,20 @@ for (const kind of databases()) {
       for (const listId of ['spoiled', 'sound']) {
         const tenantId = await addTenant(store);
         const { session } = await openOffer(store, tenantId);
-        const issued = aBatch(session);
+        const batch = aBatch(session);
         const statuses = [{ uri: 'https://provider.example/1', idx: 3, anchor: 'anchor', listId }];
-        const follows = { sessionId: session.id, batchId: issued.id, endsAt: null, statuses };
-        expect((await store.commit(tenantId, { issued, follows }, NOW)).done).to.equal(true);
+        const follows = { sessionId: session.id, batchId: batch.id, endsAt: null, statuses };
+        expect((await store.commit(tenantId, { issued: batch, follows }, NOW)).done).to.equal(true);
       }
       const { url } = database as TestDatabase;
       await rawSql(url, (run) => run("update followed_lists set place = 'x' where id = 'spoiled'"));
-      const due = async (now: Date) => (await store.maintenance.dueFollowedLists(now, 8)).map(({ id }) => id);
-      expect(await due(seconds(1))).to.deep.equal(['sound']);
+      const dueLists = async (now: Date) => (await store.maintenance.dueFollowedLists(now, 8)).map(({ id }) => id);
+      expect(await dueLists(seconds(1))).to.deep.equal(['sound']);
       const rows = await rawSql(url, (run) => run("select failure, failures from followed_lists where id = 'spoiled'"));
       expect(JSON.stringify(rows)).to.include('cannot be decrypted');
-      // Until it is tried again it is not even looked at.
-      expect(await due(seconds(2))).to.deep.equal(['sound']);
-      expect(await due(seconds(3_600))).to.deep.equal(['sound']);
+      // Until the next attempt is due, the list is not read.
+      expect(await dueLists(seconds(2))).to.deep.equal(['sound']);
+      expect(await dueLists(seconds(3_600))).to.deep.equal(['sound']);
     });
   });
 }

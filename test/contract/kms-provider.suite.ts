@@ -13,7 +13,7 @@ export function isSignedBy(publicJwk: PublicJwk, data: string, signature: Uint8A
   return verify(HASH[algorithm], Buffer.from(data), { key, dsaEncoding: 'ieee-p1363' }, signature);
 }
 
-/** What holds for every provider. `name` is the configured name that its handles must carry. */
+/** Requirements for every provider. `name` is the configured name that its handles must carry. */
 export function describeKmsProvider(title: string, name: string, make: () => Promise<KmsProvider> | KmsProvider) {
   describe(`${title} as a KMS provider`, () => {
     let provider: KmsProvider;

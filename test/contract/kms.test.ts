@@ -25,11 +25,11 @@ describe('LocalKms', () => {
     expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);
   });
 
-  it('rejects a sealed key that was copied to the place of another key', async () => {
+  it('rejects a sealed key that was copied to another key', async () => {
     const [one, two] = [await local.generate('acme', 'ES256'), await local.generate('acme', 'ES256')];
     local.sign(signingKey('acme', one), 'warm');
-    const swapped: StoredKey = { ...one, sealedKey: two.sealedKey ?? '' };
-    expect(() => local.sign(signingKey('acme', swapped), 'data')).to.throw();
+    const keyWithForeignSecret: StoredKey = { ...one, sealedKey: two.sealedKey ?? '' };
+    expect(() => local.sign(signingKey('acme', keyWithForeignSecret), 'data')).to.throw();
     expect(() => local.sign({ tenantId: 'acme', handle: one.handle }, 'data')).to.throw('private key');
   });
 
@@ -55,7 +55,7 @@ describe('LocalKms', () => {
 
     const ecJwk = () => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' });
     const edJwk = () => generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
-    const refused: Record<string, () => JsonWebKey | Buffer> = {
+    const invalidKeys: Record<string, () => JsonWebKey | Buffer> = {
       'an RSA key': () => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'der', type: 'pkcs8' }),
       'a secp256k1 key': () => generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey.export({ format: 'der', type: 'pkcs8' }),
       'an X25519 key': () => generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' }),
@@ -64,9 +64,9 @@ describe('LocalKms', () => {
       'an Ed25519 key with a foreign public half': () => ({ ...edJwk(), d: edJwk().d ?? '' }),
       'no key at all': () => Buffer.from('not a key'),
     };
-    for (const [name, make] of Object.entries(refused)) {
+    for (const [name, makeKey] of Object.entries(invalidKeys)) {
       it(`rejects ${name}`, async () => {
-        const error = await failing(() => local.import('acme', make() as PrivateKeyMaterial));
+        const error = await failing(() => local.import('acme', makeKey() as PrivateKeyMaterial));
         expect(error).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
       });
     }

@@ -54,8 +54,8 @@ for (const kind of databases()) {
       try {
         const identify = async (fingerprint: string, grantId: string) => {
           const batch = { id: randomUUID(), sessionId: 'session' as SessionId, credentialConfigurationId: 'card' };
-          const identifies = { fingerprint, batch, endsAt: null, grantId, authorizedAt: new Date(at(9_000)) };
-          return (await store.commit('acme' as TenantId, { identifies }, new Date())).done;
+          const entry = { fingerprint, batch, endsAt: null, grantId, authorizedAt: new Date(at(9_000)) };
+          return (await store.commit('acme' as TenantId, { identifies: entry }, new Date())).done;
         };
         const all = async (fingerprint: string) => {
           const grants = ['before', 'code', 'after', 'unredeemed'];
@@ -64,7 +64,7 @@ for (const kind of databases()) {
         expect(await all('ada')).to.deep.equal([false, false, true, false]);
         expect(await all('bob')).to.deep.equal([true, true, true, true]);
         await store.maintenance.noteRevoked('acme' as TenantId, ['bob'], undefined, new Date(0));
-        expect(await all('bob'), 'a revocation since the upgrade came after all of them').to.deep.equal([false, false, false, false]);
+        expect(await all('bob'), 'a revocation after the upgrade affects all of them').to.deep.equal([false, false, false, false]);
       } finally {
         await store.close();
         await used.drop();
@@ -74,17 +74,17 @@ for (const kind of databases()) {
     if (kind.name !== 'postgres') return;
 
     it('run without the right to list extensions', async function () {
-      const closed = await kind.openEmpty();
-      if (closed === undefined) return this.skip();
-      const { run, close } = await openRaw(closed.url);
+      const database = await kind.openEmpty();
+      if (database === undefined) return this.skip();
+      const { run, close } = await openRaw(database.url);
       try {
         await run('revoke select on pg_extension from public');
         await run('grant create on schema public to pg_monitor');
-        await run(`alter database ${new URL(closed.url).pathname.slice(1)} set role = 'pg_monitor'`);
-        await runMigrations({ url: closed.url, poolSize: 2 });
+        await run(`alter database ${new URL(database.url).pathname.slice(1)} set role = 'pg_monitor'`);
+        await runMigrations({ url: database.url, poolSize: 2 });
       } finally {
         await close();
-        await closed.drop();
+        await database.drop();
       }
     });
 
@@ -94,11 +94,11 @@ for (const kind of databases()) {
       await runMigrations({ url: used.url, poolSize: 2 }, 'Migration00000000000031_tenant_ends');
       const [change, watch] = [await openRaw(used.url), await openRaw(used.url)];
       try {
-        // In the order in which a token request comes to its tables.
+        // In the order in which a token request accesses its tables.
         await change.run('begin');
         await change.run('select 1 from tenants');
         await change.run('lock table grants in row exclusive mode');
-        const ended = runMigrations({ url: used.url, poolSize: 2 }).then(
+        const migration = runMigrations({ url: used.url, poolSize: 2 }).then(
           () => undefined,
           (error: Error) => error.message,
         );
@@ -107,9 +107,9 @@ for (const kind of databases()) {
         while ((await watch.run(waiting)).length === 0);
         await change.run('lock table sessions in row exclusive mode');
         await change.run('commit');
-        expect(await ended).to.equal(undefined);
-        const filled = `select 1 from pg_class where relname = 'sessions' and reloptions is not null`;
-        expect(await watch.run(filled)).to.have.lengthOf(1);
+        expect(await migration).to.equal(undefined);
+        const selectReloptions = `select 1 from pg_class where relname = 'sessions' and reloptions is not null`;
+        expect(await watch.run(selectReloptions)).to.have.lengthOf(1);
       } finally {
         await change.close();
         await watch.close();

@@ -5,7 +5,11 @@ import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import { RemoteError } from '../../application/ports/remote.ts';
 import { readSettings, SettingsError } from '../../config/settings.ts';
 
-const GOOD = { MASTER_SECRET: 'a master secret of decent length', AUTH_CLIENT_ID: 'root', AUTH_CLIENT_SECRET: 'the secret of the root' };
+const ENVIRONMENT = {
+  MASTER_SECRET: 'a master secret of decent length',
+  AUTH_CLIENT_ID: 'root',
+  AUTH_CLIENT_SECRET: 'the secret of the root',
+};
 
 async function faultOf(addresses: readonly string[], allow: readonly string[], url: string, tenantId = 'acme'): Promise<string> {
   const resolve = async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
@@ -19,7 +23,7 @@ async function faultOf(addresses: readonly string[], allow: readonly string[], u
 }
 
 describe('OUTBOUND_ALLOW', () => {
-  const readable = [
+  const validEntries = [
     'backend.example',
     '*.cluster.example',
     'backend.example:8080',
@@ -33,7 +37,7 @@ describe('OUTBOUND_ALLOW', () => {
     'a-1=[fd00::1]:443',
     'acme=*.cluster.example:8080',
   ];
-  const unreadable = [
+  const invalidEntries = [
     '=backend.example',
     'acme=',
     'Acme Ltd=backend.example',
@@ -49,16 +53,16 @@ describe('OUTBOUND_ALLOW', () => {
   ];
 
   it('is parsed in all its forms, at the start and for calls', () => {
-    for (const entry of readable) {
-      expect(readSettings({ ...GOOD, OUTBOUND_ALLOW: entry }).OUTBOUND_ALLOW, entry).to.deep.equal([entry]);
+    for (const entry of validEntries) {
+      expect(readSettings({ ...ENVIRONMENT, OUTBOUND_ALLOW: entry }).OUTBOUND_ALLOW, entry).to.deep.equal([entry]);
       expect(() => parseEntry(entry), entry).to.not.throw();
     }
   });
 
   it('reports all invalid entries in one message at the start', () => {
-    const message = () => readSettings({ ...GOOD, PORT: 'x', OUTBOUND_ALLOW: ['10.0.0.1', ...unreadable].join() });
+    const message = () => readSettings({ ...ENVIRONMENT, PORT: 'x', OUTBOUND_ALLOW: ['10.0.0.1', ...invalidEntries].join() });
     expect(message).to.throw(SettingsError, 'PORT: ');
-    for (const entry of unreadable) {
+    for (const entry of invalidEntries) {
       expect(message).to.throw(SettingsError, `OUTBOUND_ALLOW: "${entry}" `);
       if (!entry.endsWith(':99999')) expect(() => parseEntry(entry), entry).to.throw('OUTBOUND_ALLOW');
     }
@@ -85,7 +89,7 @@ describe('OUTBOUND_ALLOW', () => {
   });
 
   describe('with metadata services of cloud providers', () => {
-    const everything = ['0.0.0.0/0', '::/0', '*.internal', '*.com', 'backend.example', 'metadata.other'];
+    const broadRules = ['0.0.0.0/0', '::/0', '*.internal', '*.com', 'backend.example', 'metadata.other'];
     const literals = [
       '169.254.169.254',
       '169.254.170.2',
@@ -113,8 +117,8 @@ describe('OUTBOUND_ALLOW', () => {
     it('rejects them in every spelling although all private addresses are allowed', async () => {
       for (const host of literals) {
         for (const scheme of ['http', 'https']) {
-          expect(new AddressGuard(everything).forTenant('acme').refuses(`${scheme}://${host}/latest`), host).to.equal(true);
-          expect(await faultOf([], everything, `${scheme}://${host}/latest`), host).to.equal('refused_address');
+          expect(new AddressGuard(broadRules).forTenant('acme').refuses(`${scheme}://${host}/latest`), host).to.equal(true);
+          expect(await faultOf([], broadRules, `${scheme}://${host}/latest`), host).to.equal('refused_address');
         }
       }
     });
@@ -122,16 +126,16 @@ describe('OUTBOUND_ALLOW', () => {
     it('rejects them behind any name, also beside other addresses and when the name is listed', async () => {
       for (const address of ['169.254.169.254', '::ffff:169.254.169.254', 'fd00:ec2::254', '168.63.129.16']) {
         for (const host of ['backend.example', 'metadata.other', 'x.internal']) {
-          expect(await faultOf([address], everything, `http://${host}/`), host).to.equal('refused_address');
-          expect(await faultOf(['127.0.0.1', address], everything, `http://${host}/`)).to.equal('refused_address');
+          expect(await faultOf([address], broadRules, `http://${host}/`), host).to.equal('refused_address');
+          expect(await faultOf(['127.0.0.1', address], broadRules, `http://${host}/`)).to.equal('refused_address');
         }
       }
     });
 
     it('rejects their names, for any addresses that these resolve to', async () => {
       for (const host of ['metadata.google.internal', 'METADATA.google.internal.', 'metadata', 'instance-data']) {
-        expect(new AddressGuard(everything).forTenant('acme').refuses(`http://${host}/`), host).to.equal(true);
-        expect(await faultOf(['127.0.0.1'], everything, `http://${host}:1/`), host).to.equal('refused_address');
+        expect(new AddressGuard(broadRules).forTenant('acme').refuses(`http://${host}/`), host).to.equal(true);
+        expect(await faultOf(['127.0.0.1'], broadRules, `http://${host}:1/`), host).to.equal('refused_address');
       }
     });
 
@@ -145,7 +149,7 @@ describe('OUTBOUND_ALLOW', () => {
     });
 
     it('does not change the rules for other private addresses', () => {
-      const guard = new AddressGuard(everything).forTenant('acme');
+      const guard = new AddressGuard(broadRules).forTenant('acme');
       for (const host of ['10.0.0.1', '192.168.1.1', '[fd00::1]', '100.100.100.1', '[64:ff9b::a00:1]']) {
         expect(guard.refuses(`http://${host}/`), host).to.equal(false);
       }

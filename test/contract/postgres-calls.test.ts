@@ -14,9 +14,9 @@ const ECHO = namedStatement(
 const CALLS: Readonly<Record<string, readonly Parameter[]>> = {
   nulls: ['', null, null, null, null, null, null, null],
   'plain values': ['a', 1, 2 ** 52, true, ['a', 'b'], [1, -2], '{"a":[1]}', 0.5],
-  'what is quoted': [`'"\\{},\n`, -1, -1, false, [`"`, '\\', '{}', ',', '', 'null', 'NULL'], [], '"\\""', -1e-9],
-  'what takes several bytes a character': ['ä€𝄞', 0, 0, true, ['𝄞', 'ß'], [0], '"𝄞"', 1e300],
-  'a text beyond what room is kept for': ['€'.repeat(300_000), 0, 0, true, [], [], '{}', 0],
+  'quoted characters': [`'"\\{},\n`, -1, -1, false, [`"`, '\\', '{}', ',', '', 'null', 'NULL'], [], '"\\""', -1e-9],
+  'multibyte characters': ['ä€𝄞', 0, 0, true, ['𝄞', 'ß'], [0], '"𝄞"', 1e300],
+  'a text longer than the preallocated buffer': ['€'.repeat(300_000), 0, 0, true, [], [], '{}', 0],
 };
 
 describe('wallet statement on PostgreSQL', () => {
@@ -27,19 +27,19 @@ describe('wallet statement on PostgreSQL', () => {
   });
   after(() => database?.drop());
 
-  /** On one connection, so that the driver makes the first call and the others find the statement prepared. */
-  async function onOne<T>(work: (sql: ReturnType<typeof postgresSql>) => Promise<T>): Promise<T> {
-    const opened = await openDatabase({ url: database?.url ?? '', poolSize: 2 });
+  /** Uses one connection, so that the driver makes the first call and the next calls find the statement prepared. */
+  async function withOneConnection<T>(work: (sql: ReturnType<typeof postgresSql>) => Promise<T>): Promise<T> {
+    const connection = await openDatabase({ url: database?.url ?? '', poolSize: 2 });
     try {
-      return await work(postgresSql(opened.native));
+      return await work(postgresSql(connection.native));
     } finally {
-      await opened.close();
+      await connection.close();
     }
   }
 
-  for (const [what, values] of Object.entries(CALLS)) {
-    it(`returns the same result when it is prepared and afterwards (${what})`, async () => {
-      const [first, second, third] = await onOne(async (sql) => [
+  for (const [description, values] of Object.entries(CALLS)) {
+    it(`returns the same result when it is prepared and afterwards (${description})`, async () => {
+      const [first, second, third] = await withOneConnection(async (sql) => [
         await sql.query(ECHO, values),
         await sql.query(ECHO, values),
         await sql.query(ECHO, values),
@@ -53,7 +53,7 @@ describe('wallet statement on PostgreSQL', () => {
 
   it('returns many rows, and an empty result', async () => {
     const count = namedStatement('count', 'select n, n * 2 as twice from generate_series(1, $1::int) n');
-    await onOne(async (sql) => {
+    await withOneConnection(async (sql) => {
       for (const rows of [3, 1_000, 0, 3]) {
         const answer = await sql.query(count, [rows]);
         expect(answer).to.have.length(rows);
@@ -64,7 +64,7 @@ describe('wallet statement on PostgreSQL', () => {
 
   it('reports the error of a failed statement, and the next statement gets another connection', async () => {
     const divide = namedStatement('divide', 'select 1 / $1::int as result, pg_backend_pid() as process');
-    await onOne(async (sql) => {
+    await withOneConnection(async (sql) => {
       const [before] = await sql.query(divide, [1]);
       for (const divisor of [1, 0, 1]) {
         const outcome = await sql.query(divide, [divisor]).then(
@@ -74,14 +74,14 @@ describe('wallet statement on PostgreSQL', () => {
         if (divisor === 0) expect(outcome).to.equal('22012');
         else expect(outcome).to.have.property('result', 1);
       }
-      const [after] = await sql.query(divide, [1]);
-      expect(after?.['process']).to.be.a('number').and.not.equal(before?.['process']);
+      const [row] = await sql.query(divide, [1]);
+      expect(row?.['process']).to.be.a('number').and.not.equal(before?.['process']);
     });
   });
 
   it('assigns multi-byte texts of any length to the correct parameters', async () => {
     const pair = namedStatement('pair', 'select $1::text as one, $2::text as other');
-    await onOne(async (sql) => {
+    await withOneConnection(async (sql) => {
       await sql.query(pair, ['', '']);
       for (let length = 0; length < 600; length += 37) {
         const [one, other] = ['ü'.repeat(length), 'x'.repeat(600 - length)];

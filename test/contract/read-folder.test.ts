@@ -5,9 +5,9 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { MAX_FILE_BYTES, MAX_FILES, readFolder } from '../../config/configuration-files/read-folder.ts';
 
-const SECRET = 'a secret of somebody';
-/** A placeholder, written so that nobody takes it for a template. */
-const of = (inside: string) => `$\{${inside}}`;
+const SECRET = 'a secret of a client';
+/** A placeholder, written so that the linter does not take it for a template. */
+const placeholder = (name: string) => `$\{${name}}`;
 
 describe('configuration folder', () => {
   let folder: string;
@@ -23,8 +23,8 @@ describe('configuration folder', () => {
       writeFileSync(join(folder, path), text);
     }
   };
-  const read = (environment = {}) => readFolder(folder, environment);
-  const faults = () => read().faults.map(({ file, path, message }) => `${file}|${path}|${message}`);
+  const readWith = (environment = {}) => readFolder(folder, environment);
+  const faults = () => readWith().faults.map(({ file, path, message }) => `${file}|${path}|${message}`);
 
   it('is read in the order of names, and the path of each file decides its kind', () => {
     write({
@@ -38,7 +38,7 @@ describe('configuration folder', () => {
       'a/trust-lists/issuers.json': '{}',
       'a/clients/shop.json': '{}',
     });
-    const { documents, tenants, faults } = read();
+    const { documents, tenants, faults } = readWith();
     expect(faults).to.deep.equal([]);
     expect(tenants).to.deep.equal(['a', 'b']);
     expect(documents.map(({ tenant, kind, name }) => `${tenant} ${kind} ${name}`)).to.deep.equal([
@@ -64,7 +64,7 @@ describe('configuration folder', () => {
       'a/secrets.env.example': '',
       'a/tenant.json': '{}',
     });
-    expect(read()).to.deep.include({ faults: [], tenants: ['a'] });
+    expect(readWith()).to.deep.include({ faults: [], tenants: ['a'] });
   });
 
   it('rejects any other file', () => {
@@ -78,7 +78,7 @@ describe('configuration folder', () => {
       'a/other/x.json': '{}',
       'a/constructor.json': '{}',
     });
-    const { documents, faults } = read();
+    const { documents, faults } = readWith();
     expect(documents).to.deep.equal([]);
     expect(faults.map(({ file }) => file)).to.deep.equal([
       'a/constructor.json',
@@ -95,49 +95,49 @@ describe('configuration folder', () => {
   it('reports every fault of every file, and no file content', () => {
     write({
       'a/tenant.json': `{"name": "${SECRET}" "x"}`,
-      'a/clients/one.json': `{"secret": "${of('ONE')}", "description": "${of('TWO')}"}`,
+      'a/clients/one.json': `{"secret": "${placeholder('ONE')}", "description": "${placeholder('TWO')}"}`,
       'a/clients/two.yaml': `secret: ${SECRET}\nsecret: x`,
-      'b/tenant.json': `{"name": "${of('A-B')}"}`,
+      'b/tenant.json': `{"name": "${placeholder('A-B')}"}`,
     });
-    const found = faults();
-    expect(found).to.have.length(5);
-    expect(found[0]).to.equal('a/clients/one.json|secret|the variable ONE is not set');
-    expect(found[1]).to.equal('a/clients/one.json|description|the variable TWO is not set');
-    expect(found[2]).to.match(/^a\/clients\/two.yaml\|\|.*duplicate key \(line 2\)$/);
-    expect(found[3]).to.match(/^a\/tenant.json\|\|is not JSON/);
-    expect(found[4]).to.match(/^b\/tenant.json\|name\|a placeholder is written/);
-    expect(found.join()).to.not.include(SECRET);
-    expect(read().unread.map(({ file }) => file)).to.deep.equal(['a/clients/two.yaml', 'a/tenant.json']);
-    const [broken] = read().documents;
+    const problems = faults();
+    expect(problems).to.have.length(5);
+    expect(problems[0]).to.equal('a/clients/one.json|secret|the variable ONE is not set');
+    expect(problems[1]).to.equal('a/clients/one.json|description|the variable TWO is not set');
+    expect(problems[2]).to.match(/^a\/clients\/two.yaml\|\|.*duplicate key \(line 2\)$/);
+    expect(problems[3]).to.match(/^a\/tenant.json\|\|is not JSON/);
+    expect(problems[4]).to.match(/^b\/tenant.json\|name\|a placeholder is written/);
+    expect(problems.join()).to.not.include(SECRET);
+    expect(readWith().unread.map(({ file }) => file)).to.deep.equal(['a/clients/two.yaml', 'a/tenant.json']);
+    const [broken] = readWith().documents;
     expect(broken?.unfilled).to.deep.equal(['secret', 'description']);
   });
 
   it('hides environment values in messages', () => {
-    write({ 'a/tenant.json': `{"name": "${of('NAME')}", "description": "${of('OTHER:public')}"}` });
-    const { documents, redact } = read({ NAME: SECRET });
+    write({ 'a/tenant.json': `{"name": "${placeholder('NAME')}", "description": "${placeholder('OTHER:public')}"}` });
+    const { documents, redact } = readWith({ NAME: SECRET });
     expect(documents[0]?.value).to.deep.equal({ name: SECRET, description: 'public' });
-    expect(redact(`there is no "${SECRET}", but public`)).to.equal(`there is no "${of('NAME')}", but public`);
+    expect(redact(`there is no "${SECRET}", but public`)).to.equal(`there is no "${placeholder('NAME')}", but public`);
   });
 
   it('detects a tenant folder that is given instead of its parent folder', () => {
     write({ 'tenant.yaml': 'name: A', 'keys/signing.json': '{}', 'stray.txt': '' });
-    expect(read().faults).to.deep.equal([{ file: '', path: '', message: 'this is the folder of one tenant; use its parent folder' }]);
+    expect(readWith().faults).to.deep.equal([{ file: '', path: '', message: 'this is the folder of one tenant; use its parent folder' }]);
     write({ 'a/tenant.json': '{"name": "A"}' });
-    expect(read().faults.map(({ file }) => file)).to.deep.equal(['keys/signing.json', 'stray.txt', 'tenant.yaml']);
+    expect(readWith().faults.map(({ file }) => file)).to.deep.equal(['keys/signing.json', 'stray.txt', 'tenant.yaml']);
   });
 
   it('follows symbolic links within the folder, such as in mounted volumes, and rejects links that leave it', () => {
-    const outside = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+    const otherFolder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
     try {
-      writeFileSync(join(outside, 'secret.json'), '{}');
+      writeFileSync(join(otherFolder, 'secret.json'), '{}');
       write({ 'a/..data/tenant.json': '{"name": "A"}', 'a/keys/real.json': '{}' });
       symlinkSync('..data/tenant.json', join(folder, 'a/tenant.json'));
-      symlinkSync(join(outside, 'secret.json'), join(folder, 'a/registrar.json'));
-      symlinkSync(outside, join(folder, 'b'));
+      symlinkSync(join(otherFolder, 'secret.json'), join(folder, 'a/registrar.json'));
+      symlinkSync(otherFolder, join(folder, 'b'));
       symlinkSync('nowhere.json', join(folder, 'a/keys/dangling.json'));
       symlinkSync('loop.json', join(folder, 'a/keys/loop.json'));
       symlinkSync('..', join(folder, 'a/clients'));
-      const { documents, faults } = read();
+      const { documents, faults } = readWith();
       expect(documents.map(({ file }) => file)).to.deep.equal(['a/keys/real.json', 'a/tenant.json']);
       expect(faults.map(({ file, message }) => `${file} ${message.split(' ').slice(0, 4).join(' ')}`)).to.deep.equal([
         'a/clients is a symbolic link',
@@ -147,7 +147,7 @@ describe('configuration folder', () => {
         'b is a symbolic link',
       ]);
     } finally {
-      rmSync(outside, { recursive: true, force: true });
+      rmSync(otherFolder, { recursive: true, force: true });
     }
   });
 
@@ -163,7 +163,7 @@ describe('configuration folder', () => {
     expect(faults()).to.deep.equal(['a/tenant.json||has more than 1024 KiB']);
     mkdirSync(join(folder, 'a/clients'));
     for (let i = 0; i <= MAX_FILES; i++) writeFileSync(join(folder, `a/clients/${i}.json`), '{}');
-    expect(read().documents).to.have.length(MAX_FILES);
+    expect(readWith().documents).to.have.length(MAX_FILES);
     expect(faults()).to.include('a/tenant.json||has more than 1024 KiB');
     expect(faults().filter((fault) => fault.includes(`limit of ${MAX_FILES} files`))).to.have.length(1);
   });

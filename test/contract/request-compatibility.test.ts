@@ -17,22 +17,24 @@ const releases = readdirSync(RELEASES, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);
 
-const documentOf = (release: string): ApiDocument =>
+const readDocument = (release: string): ApiDocument =>
   JSON.parse(gunzipSync(readFileSync(new URL(`${release}/openapi.json.gz`, RELEASES))).toString());
 
 /** Narrowings of a release that need no line in the changelog. */
-function listedWith(release: string): readonly AllowedNarrowing[] {
-  const read = <T>(name: string): readonly T[] => {
+function readAllowedNarrowings(release: string): readonly AllowedNarrowing[] {
+  const readList = <T>(name: string): readonly T[] => {
     const file = new URL(`${release}/${name}`, RELEASES);
     return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : [];
   };
-  type Described = { readonly operations: readonly string[]; readonly places: readonly string[] };
-  type Narrowed = { readonly operations: readonly string[]; readonly place: string };
+  type DescribedLater = { readonly operations: readonly string[]; readonly places: readonly string[] };
+  type NarrowedProperty = { readonly operations: readonly string[]; readonly place: string };
   return [
-    ...read<Described>('described-later.json').flatMap(({ operations, places }) =>
+    ...readList<DescribedLater>('described-later.json').flatMap(({ operations, places }) =>
       operations.flatMap((operation) => places.map((place) => ({ operation, place }))),
     ),
-    ...read<Narrowed>('narrowed.json').flatMap(({ operations, place }) => operations.map((operation) => ({ operation, place }))),
+    ...readList<NarrowedProperty>('narrowed.json').flatMap(({ operations, place }) =>
+      operations.map((operation) => ({ operation, place })),
+    ),
   ];
 }
 
@@ -43,11 +45,11 @@ describe('requests that an earlier release accepted', () => {
     present = JSON.parse(await exactApiDocument());
   });
 
-  /** Lines that the changelog lacks. */
-  const missingLines = (release: string, newer: ApiDocument, changelog = CHANGELOG) => {
-    const allowed = [...listedWith(release), ...allowedByChangelog(changelog, release)];
-    const narrowings = findRequestNarrowings(documentOf(release), newer);
-    return narrowings.filter((each) => !isAllowed(each, allowed)).map(changelogLine);
+  /** Narrowings that the changelog does not list. */
+  const missingLines = (release: string, newerDocument: ApiDocument, changelog = CHANGELOG) => {
+    const allowed = [...readAllowedNarrowings(release), ...allowedByChangelog(changelog, release)];
+    const narrowings = findRequestNarrowings(readDocument(release), newerDocument);
+    return narrowings.filter((narrowing) => !isAllowed(narrowing, allowed)).map(changelogLine);
   };
 
   for (const release of releases) {
@@ -58,8 +60,8 @@ describe('requests that an earlier release accepted', () => {
   }
 
   const latest = releases.at(-1) ?? '';
-  /** A copy of the present document in which the schema of tenants was changed. */
-  const planted = (change: (schema: Record<string, unknown>) => void): ApiDocument => {
+  /** A copy of the current document in which the schema of tenants was changed. */
+  const withChangedTenantSchema = (change: (schema: Record<string, unknown>) => void): ApiDocument => {
     const copy = structuredClone(present);
     const content = copy.paths['/tenant']?.['post']?.requestBody?.content['application/json'];
     const reference = String((content?.schema as { $ref?: string } | undefined)?.$ref);
@@ -69,19 +71,19 @@ describe('requests that an earlier release accepted', () => {
   };
 
   it('include a request with a property that the present document lacks', () => {
-    const narrower = planted(({ properties }) => {
+    const narrowedDocument = withChangedTenantSchema(({ properties }) => {
       delete (properties as Record<string, unknown>)['description'];
     });
-    const lines = missingLines(latest, narrower);
+    const lines = missingLines(latest, narrowedDocument);
     expect(lines.filter((line) => line.startsWith('- `POST /tenant` property `description`'))).to.have.length(1);
   });
 
   it('may be rejected once the changelog has a line with a reason under Breaking of a newer version', () => {
-    const narrower = planted((schema) => {
+    const narrowedDocument = withChangedTenantSchema((schema) => {
       schema['required'] = ['id', 'name', 'description'];
     });
     const line = '- `POST /tenant` property `description`: tenants need a description';
-    const missing = (changelog: string) => missingLines(latest, narrower, changelog).length;
+    const missing = (changelog: string) => missingLines(latest, narrowedDocument, changelog).length;
     expect(missing(`# Changelog\n\n## Unreleased\n\n### Breaking\n\n${line}\n`)).to.equal(0);
     expect(missing(`## Unreleased\n\n### Changed\n\n${line}\n`), 'under another heading').to.equal(1);
     expect(missing(`## ${latest}\n\n### Breaking\n\n${line}\n`), 'under the release itself').to.equal(1);
@@ -91,20 +93,22 @@ describe('requests that an earlier release accepted', () => {
 });
 
 describe('narrowing of requests', () => {
-  const api = (schema: unknown, more: object = {}): ApiDocument =>
-    ({ paths: { '/x': { post: { requestBody: { content: { 'application/json': { schema } } }, ...more } } } }) as unknown as ApiDocument;
-  const object = (properties: object, more: object = {}) => ({
+  const api = (schema: unknown, overrides: object = {}): ApiDocument =>
+    ({
+      paths: { '/x': { post: { requestBody: { content: { 'application/json': { schema } } }, ...overrides } } },
+    }) as unknown as ApiDocument;
+  const object = (properties: object, overrides: object = {}) => ({
     ...{ type: 'object', properties, required: [], additionalProperties: false },
-    ...more,
+    ...overrides,
   });
   const text = { type: 'string' };
-  const found = (before: unknown, after: unknown) =>
+  const findNarrowings = (before: unknown, after: unknown) =>
     findRequestNarrowings(api(before), api(after)).map(({ place, problem }) => `${place}: ${problem}`);
 
-  const NARROWER: [string, object, object, RegExp][] = [
+  const NARROWINGS: [string, object, object, RegExp][] = [
     ['a removed property', object({ a: text }), object({}), /^a: it is not accepted/],
     ['a property that became required', object({ a: text }), object({ a: text }, { required: ['a'] }), /^a: it is required/],
-    ['other properties', object({}, { additionalProperties: true }), object({}), /^body: other properties/],
+    ['additional properties', object({}, { additionalProperties: true }), object({}), /^body: other properties/],
     ['a type', object({ a: { type: ['string', 'null'] } }), object({ a: text }), /^a: .*type null/],
     ['a number that became an integer', object({ a: { type: 'number' } }), object({ a: { type: 'integer' } }), /^a: .*number/],
     ['a value of an enumeration', object({ a: { enum: ['x', 'y'] } }), object({ a: { enum: ['x'] } }), /^a: .*"y"/],
@@ -128,24 +132,24 @@ describe('narrowing of requests', () => {
     ],
     ['a rule of a part', object({ a: text }), { allOf: [object({ a: text }), { required: ['a'] }] }, /^a: it is required/],
   ];
-  for (const [what, before, after, expected] of NARROWER) {
-    it(`is reported for ${what}`, () => {
-      const problems = found(before, after);
+  for (const [description, before, after, expected] of NARROWINGS) {
+    it(`is reported for ${description}`, () => {
+      const problems = findNarrowings(before, after);
       expect(
         problems.some((problem) => expected.test(problem)),
         problems.join('\n'),
       ).to.equal(true);
     });
-    it(`is not reported for the opposite change of ${what}, or for none`, () => {
-      expect(found(before, before)).to.deep.equal([]);
-      expect(found(after, before)).to.deep.equal([]);
+    it(`is not reported for the opposite change of ${description}, or for none`, () => {
+      expect(findNarrowings(before, before)).to.deep.equal([]);
+      expect(findNarrowings(after, before)).to.deep.equal([]);
     });
   }
 
   it('is reported for operations, parameters and media types', () => {
     const before = api(text, { parameters: [{ name: 'q', in: 'query', schema: text }] });
-    const gone = findRequestNarrowings(before, { paths: {} });
-    expect(gone.map(changelogLine)).to.deep.equal(['- `POST /x`: the operation is gone']);
+    const narrowings = findRequestNarrowings(before, { paths: {} });
+    expect(narrowings.map(changelogLine)).to.deep.equal(['- `POST /x`: the operation is gone']);
     const [parameter] = findRequestNarrowings(before, api(text));
     expect(parameter?.place).to.equal('parameter q');
     const required = api(text, { parameters: [{ name: 'r', in: 'query', required: true }] });

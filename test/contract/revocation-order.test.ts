@@ -15,8 +15,8 @@ for (const { name, open } of databases().filter((kind) => kind.name === 'postgre
     let store: OrmStore;
     let tenantId: TenantId;
     let session: Session;
-    /** A revocation of another process, which is committed when the test says so. */
-    let slow: Awaited<ReturnType<typeof openRaw>>;
+    /** A revocation of another process, which the test commits later. */
+    let otherProcess: Awaited<ReturnType<typeof openRaw>>;
     const [ada, bob] = [randomUUID(), randomUUID()];
 
     beforeEach(async function () {
@@ -25,15 +25,16 @@ for (const { name, open } of databases().filter((kind) => kind.name === 'postgre
       store = await OrmStore.open({ url: database.url, poolSize: 4 }, cipher);
       tenantId = await addTenant(store);
       ({ session } = await openOffer(store, tenantId));
-      slow = await openRaw(database.url);
+      otherProcess = await openRaw(database.url);
     });
     afterEach(async () => {
-      await slow.close();
+      await otherProcess.close();
       await store.close();
       await database?.drop();
     });
-    const noteSlowly = (tenant = tenantId) => slow.run(`select note_revoked_subject_1('${tenant}', '${ada}', array[''], ${NOW.getTime()})`);
-    const noteRevoked = (...fingerprints: string[]) => store.maintenance.noteRevoked(tenantId, fingerprints, undefined, NOW);
+    const revokeInOtherProcess = (tenant = tenantId) =>
+      otherProcess.run(`select note_revoked_subject_1('${tenant}', '${ada}', array[''], ${NOW.getTime()})`);
+    const revokeSubjects = (...fingerprints: string[]) => store.maintenance.noteRevoked(tenantId, fingerprints, undefined, NOW);
     const authorize = async () => {
       const grant = aGrant(session);
       expect((await store.commit(tenantId, { opens: { grant } }, NOW)).done).to.equal(true);
@@ -41,16 +42,16 @@ for (const { name, open } of databases().filter((kind) => kind.name === 'postgre
     };
     const issue = async (fingerprint: string, grantId: string) => {
       const batch = aBatch(session, { id: randomUUID(), credentialConfigurationId: 'card' });
-      const identifies = { fingerprint, batch, endsAt: null, grantId, authorizedAt: NOW };
-      return (await store.commit(tenantId, { issued: batch, identifies }, NOW)).done;
+      const entry = { fingerprint, batch, endsAt: null, grantId, authorizedAt: NOW };
+      return (await store.commit(tenantId, { issued: batch, identifies: entry }, NOW)).done;
     };
-    /** Until the other revocation has ended or waits for a lock. */
-    const endedOrWaiting = async (revocation: Promise<void>) => {
-      let hasEnded = false;
-      const end = () => {
-        hasEnded = true;
+    /** Waits until the other revocation has finished or waits for a lock. */
+    const waitUntilDoneOrLocked = async (revocation: Promise<void>) => {
+      let isDone = false;
+      const markDone = () => {
+        isDone = true;
       };
-      revocation.then(end, end);
+      revocation.then(markDone, markDone);
       const observer = await openRaw(database?.url ?? '');
       try {
         const isWaiting = async () =>
@@ -60,7 +61,7 @@ for (const { name, open } of databases().filter((kind) => kind.name === 'postgre
                where l.locktype = 'advisory' and not l.granted and d.datname = current_database()`,
             )
           ).length > 0;
-        while (!hasEnded && !(await isWaiting()));
+        while (!isDone && !(await isWaiting()));
       } finally {
         await observer.close();
       }
@@ -68,41 +69,41 @@ for (const { name, open } of databases().filter((kind) => kind.name === 'postgre
 
     for (const isOtherRevoked of [false, true])
       it(`reject a wallet that is authorized while its subject is being revoked, ${isOtherRevoked ? 'also when another subject is revoked concurrently' : 'alone'}`, async () => {
-        await slow.run('begin');
-        await noteSlowly();
-        const other = isOtherRevoked ? noteRevoked(bob) : Promise.resolve();
-        await endedOrWaiting(other);
+        await otherProcess.run('begin');
+        await revokeInOtherProcess();
+        const otherRevocation = isOtherRevoked ? revokeSubjects(bob) : Promise.resolve();
+        await waitUntilDoneOrLocked(otherRevocation);
         const grantId = await authorize();
-        await slow.run('commit');
-        await other;
-        expect(await issue(ada, grantId), 'to the revoked person').to.equal(false);
-        expect(await issue(bob, grantId), 'to the other person').to.equal(!isOtherRevoked);
+        await otherProcess.run('commit');
+        await otherRevocation;
+        expect(await issue(ada, grantId), 'to the revoked subject').to.equal(false);
+        expect(await issue(bob, grantId), 'to the other subject').to.equal(!isOtherRevoked);
         expect(await issue(ada, await authorize()), 'by a later authorization').to.equal(true);
       });
 
     it('number the revocations of several subjects that are revoked in opposite order at once', async () => {
-      const people = Array.from({ length: 12 }, () => randomUUID());
-      await Promise.all([noteRevoked(...people), noteRevoked(...people.toReversed())]);
-      const numbers = await slow.run('select number from revoked_subjects');
-      expect(new Set(numbers.map(({ number }) => number)).size).to.equal(people.length);
+      const subjects = Array.from({ length: 12 }, () => randomUUID());
+      await Promise.all([revokeSubjects(...subjects), revokeSubjects(...subjects.toReversed())]);
+      const numbers = await otherProcess.run('select number from revoked_subjects');
+      expect(new Set(numbers.map(({ number }) => number)).size).to.equal(subjects.length);
       const grantId = await authorize();
-      for (const person of people) expect(await issue(person, grantId)).to.equal(true);
+      for (const person of subjects) expect(await issue(person, grantId)).to.equal(true);
     });
 
     it('do not wait for revocations of another tenant', async () => {
-      const other = await addTenant(store);
-      await slow.run('begin');
-      await noteSlowly(other);
-      await noteRevoked(bob);
+      const otherTenant = await addTenant(store);
+      await otherProcess.run('begin');
+      await revokeInOtherProcess(otherTenant);
+      await revokeSubjects(bob);
       expect(await issue(bob, await authorize())).to.equal(true);
-      await slow.run('rollback');
+      await otherProcess.run('rollback');
     });
 
     it('issue a credential to another subject while a revocation is in progress', async () => {
-      await slow.run('begin');
-      await noteSlowly();
+      await otherProcess.run('begin');
+      await revokeInOtherProcess();
       expect(await issue(bob, await authorize())).to.equal(true);
-      await slow.run('commit');
+      await otherProcess.run('commit');
     });
   });
 }

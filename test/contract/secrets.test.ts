@@ -8,15 +8,15 @@ import { databases, type TestDatabase } from '../support/databases.ts';
 import { processorTimeUntil } from '../support/measurements.ts';
 import { addTenant, aKeyChain } from './store/builders.ts';
 
-/** Whose names are their hashes, unless a test says who. */
-class Named extends Argon2Secrets {
+/** Verifies each secret under a client name, which is the hash unless a test gives another one. */
+class NamedSecrets extends Argon2Secrets {
   override verify(secret: string, hash: string, name = hash): Promise<boolean> {
     return super.verify(secret, hash, name);
   }
 }
 
 describe('Argon2Secrets', () => {
-  const secrets = new Named();
+  const secrets = new NamedSecrets();
   let hash: string;
 
   before(async () => {
@@ -41,20 +41,20 @@ describe('Argon2Secrets', () => {
   });
 
   it('verifies a hash of another process', async () => {
-    expect(await new Named().verify('correct horse', hash)).to.equal(true);
+    expect(await new NamedSecrets().verify('correct horse', hash)).to.equal(true);
   });
 
   it('caches a verified secret, but not for another hash', async () => {
     await secrets.verify('correct horse', hash);
-    const spent = await processorTimeUntil(async () => {
+    const cpuTime = await processorTimeUntil(async () => {
       for (let i = 0; i < 100; i++) expect(await secrets.verify('correct horse', hash)).to.equal(true);
     });
     // Hashing the secret each time takes two seconds.
-    expect(spent).to.be.lessThan(500);
+    expect(cpuTime).to.be.lessThan(500);
     expect(await secrets.verify('correct horse', await secrets.hash('battery staple'))).to.equal(false);
   });
 
-  const malformed: Record<string, (hash: string) => string> = {
+  const malformations: Record<string, (hash: string) => string> = {
     'the empty text': () => '',
     'a plaintext secret': () => 'correct horse',
     'another method': (text) => text.replace('argon2id', 'argon2d'),
@@ -64,8 +64,8 @@ describe('Argon2Secrets', () => {
     'no passes': (text) => text.replace('t=2', 't=0'),
     'no lanes': (text) => text.replace('p=1', 'p=0'),
   };
-  for (const [name, change] of Object.entries(malformed)) {
-    it(`returns false for ${name} in place of the hash`, async () => {
+  for (const [name, change] of Object.entries(malformations)) {
+    it(`returns false for ${name} instead of the hash`, async () => {
       expect(await secrets.verify('correct horse', change(hash))).to.equal(false);
     });
   }
@@ -75,115 +75,115 @@ describe('Argon2Secrets', () => {
   });
 
   it('answers many simultaneous verifications of one secret with one computation', async () => {
-    const narrow = new Named({ atOnce: 1, waiting: 0 });
-    const answers = await Promise.all(Array.from({ length: 50 }, () => narrow.verify('correct horse', hash)));
+    const limitedSecrets = new NamedSecrets({ atOnce: 1, waiting: 0 });
+    const answers = await Promise.all(Array.from({ length: 50 }, () => limitedSecrets.verify('correct horse', hash)));
     expect(new Set(answers)).to.deep.equal(new Set([true]));
   });
 
   it('rejects a verification when too many computations wait, and recovers', async () => {
-    const narrow = new Named({ atOnce: 1, waiting: 1 });
-    const results = await Promise.allSettled(['a', 'b', 'c', 'd'].map((secret) => narrow.verify(secret, hash)));
-    const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
-    expect(refused).to.have.length(2);
-    for (const failure of refused) {
+    const limitedSecrets = new NamedSecrets({ atOnce: 1, waiting: 1 });
+    const results = await Promise.allSettled(['a', 'b', 'c', 'd'].map((secret) => limitedSecrets.verify(secret, hash)));
+    const rejections = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+    expect(rejections).to.have.length(2);
+    for (const failure of rejections) {
       expect(failure).to.be.instanceOf(Failure);
       expect(failure).to.have.property('code', 'too_many_requests');
       expect(failure).to.have.nested.property('details.retryAfterSeconds', 1);
     }
-    expect(await narrow.verify('correct horse', hash)).to.equal(true);
+    expect(await limitedSecrets.verify('correct horse', hash)).to.equal(true);
   });
 
   it('limits the computations of one client, and recovers', async () => {
     const attempts = Array.from({ length: 20 }, (_, i) => secrets.verify(`guess ${i}`, hash));
     const results = await Promise.allSettled(attempts);
     expect(results.filter(({ status }) => status === 'fulfilled')).to.have.length(3);
-    expect(await new Named().verify('correct horse', hash)).to.equal(true);
+    expect(await new NamedSecrets().verify('correct horse', hash)).to.equal(true);
     expect(await secrets.verify('guess again', hash)).to.equal(false);
   });
 
   it('delays neither a client nor a new secret during a flood for unknown clients or another client', async () => {
-    const crowded = new Named();
-    const other = await crowded.hash('battery staple');
+    const busySecrets = new NamedSecrets();
+    const otherHash = await busySecrets.hash('battery staple');
     const flood = Array.from({ length: 150 }, (_, i) => [
-      crowded.verify(`guess ${i}`, '', `stranger ${i}`),
-      crowded.verify(`guess ${i}`, other),
+      busySecrets.verify(`guess ${i}`, '', `unknown ${i}`),
+      busySecrets.verify(`guess ${i}`, otherHash),
     ]).flat();
-    const ended = Promise.allSettled(flood);
-    expect(await crowded.verify('correct horse', hash)).to.equal(true);
-    expect(await crowded.hash('new')).to.match(/^argon2id/);
-    const refused = (await ended).filter(({ status }) => status === 'rejected');
-    expect(refused).to.have.length(150 - 3);
+    const floodResults = Promise.allSettled(flood);
+    expect(await busySecrets.verify('correct horse', hash)).to.equal(true);
+    expect(await busySecrets.hash('new')).to.match(/^argon2id/);
+    const rejections = (await floodResults).filter(({ status }) => status === 'rejected');
+    expect(rejections).to.have.length(150 - 3);
   });
 
   it('allows as many attempts for an unknown client name as for a known one, and takes as long', async () => {
-    const asked = new Named();
-    const attempts = async (known: string, name: string) => {
+    const namedSecrets = new NamedSecrets();
+    const attempts = async (clientHash: string, name: string) => {
       let results: PromiseSettledResult<boolean>[] = [];
-      const spent = await processorTimeUntil(async () => {
-        results = await Promise.allSettled(Array.from({ length: 24 }, (_, i) => asked.verify(`guess ${i}`, known, name)));
+      const cpuTime = await processorTimeUntil(async () => {
+        results = await Promise.allSettled(Array.from({ length: 24 }, (_, i) => namedSecrets.verify(`guess ${i}`, clientHash, name)));
       });
       const codes = results.flatMap((result) => (result.status === 'rejected' ? [(result.reason as Failure).code] : []));
-      return { codes, spent };
+      return { codes, spent: cpuTime };
     };
     await attempts(hash, 'known');
-    const known = await attempts(hash, 'known');
-    const unknown = await attempts('', 'unknown');
-    expect(unknown.codes).to.deep.equal(known.codes);
-    expect(unknown.spent / known.spent).to.be.within(0.2, 5);
-    // Others with unknown names do not show by a queue.
-    const crowd = Array.from({ length: 60 }, (_, i) => attempts('', `crowd ${i}`));
-    const amid = await attempts('', 'amid');
-    expect(amid.codes).to.deep.equal(known.codes);
-    await Promise.all(crowd);
+    const forKnownClient = await attempts(hash, 'known');
+    const forUnknownClient = await attempts('', 'unknown');
+    expect(forUnknownClient.codes).to.deep.equal(forKnownClient.codes);
+    expect(forUnknownClient.spent / forKnownClient.spent).to.be.within(0.2, 5);
+    // Other clients with unknown names cannot be recognized by the queue.
+    const flood = Array.from({ length: 60 }, (_, i) => attempts('', `crowd ${i}`));
+    const duringFlood = await attempts('', 'amid');
+    expect(duringFlood.codes).to.deep.equal(forKnownClient.codes);
+    await Promise.all(flood);
   });
 });
 
-const FORMER = 'the secret that sealed everything so far';
-const OTHER = 'a secret that this database never saw';
+const FORMER_SECRET = 'the secret that sealed everything so far';
+const OTHER_SECRET = 'a secret that this database never saw';
 
 for (const kind of databases()) {
   describe(`database on ${kind.name} under another master secret`, () => {
     let database: TestDatabase | undefined;
-    const open = (...masterSecrets: string[]) =>
+    const openStore = (...masterSecrets: string[]) =>
       OrmStore.open({ url: database?.url ?? '', poolSize: 2 }, new MasterCipher({ masterSecrets }));
     before(async function () {
       database = await kind.open();
       if (database === undefined) return this.skip();
-      const store = await open(FORMER);
+      const store = await openStore(FORMER_SECRET);
       const tenantId = await addTenant(store);
-      await store.forTenant(tenantId, (own) => own.keyChains.add(aKeyChain(tenantId, 'one')), { by: 'system' });
+      await store.forTenant(tenantId, (repositories) => repositories.keyChains.add(aKeyChain(tenantId, 'one')), { by: 'system' });
       await store.close();
     });
     after(() => database?.drop());
 
     it('is not opened, and the error names the remedy', async () => {
-      const refusal = await open(OTHER).then(
+      const error = await openStore(OTHER_SECRET).then(
         () => undefined,
         (error: unknown) => error as Error,
       );
-      expect(refusal?.message).to.match(/MASTER_SECRET is not the one.*list every former secret after it/);
+      expect(error?.message).to.match(/MASTER_SECRET is not the one.*list every former secret after it/);
     });
 
     it('is opened without a former secret under which data were only read', async () => {
-      const cipher = new MasterCipher({ masterSecrets: [OTHER, FORMER] });
-      const reading = { url: database?.url ?? '', poolSize: 2, migrates: false };
-      await (await OrmStore.open(reading, cipher)).close();
-      await (await open(FORMER)).close();
+      const cipher = new MasterCipher({ masterSecrets: [OTHER_SECRET, FORMER_SECRET] });
+      const readingOptions = { url: database?.url ?? '', poolSize: 2, migrates: false };
+      await (await OrmStore.open(readingOptions, cipher)).close();
+      await (await openStore(FORMER_SECRET)).close();
     });
 
     it('is opened while the former secret is listed', async () => {
-      await (await open(FORMER)).close();
-      await (await open(OTHER, FORMER)).close();
-      await (await open(FORMER, OTHER)).close();
+      await (await openStore(FORMER_SECRET)).close();
+      await (await openStore(OTHER_SECRET, FORMER_SECRET)).close();
+      await (await openStore(FORMER_SECRET, OTHER_SECRET)).close();
     });
 
     it('is not opened without a secret under which data were sealed in the meantime', async () => {
-      for (const lacking of [FORMER, OTHER]) {
-        const refusal = await open(lacking).then(
+      for (const lacking of [FORMER_SECRET, OTHER_SECRET]) {
+        const error = await openStore(lacking).then(
           () => undefined,
           (error: unknown) => error as Error,
         );
-        expect(refusal?.message).to.match(/or not all of them are set/);
+        expect(error?.message).to.match(/or not all of them are set/);
       }
     });
   });
@@ -196,7 +196,7 @@ describe('MasterCipher', () => {
   const cipher = new MasterCipher({ masterSecrets: [FIRST] });
   const sealed = cipher.seal('Erika Mustermann', 'sessions/claims/acme/1');
 
-  it('opens a text that it sealed for the same place', () => {
+  it('opens a text that it sealed in the same context', () => {
     expect(cipher.open(sealed, 'sessions/claims/acme/1').toString()).to.equal('Erika Mustermann');
   });
 
@@ -210,35 +210,35 @@ describe('MasterCipher', () => {
     expect(cipher.seal('same', 'here')).to.not.equal(cipher.seal('same', 'here'));
   });
 
-  it('rejects a ciphertext that was moved to another place', () => {
+  it('rejects a ciphertext in another context', () => {
     expect(() => cipher.open(sealed, 'sessions/claims/other/1')).to.throw();
   });
 
   it('rejects a ciphertext of another master secret', () => {
-    const other = new MasterCipher({ masterSecrets: [SECOND] });
-    expect(() => other.open(sealed, 'sessions/claims/acme/1')).to.throw('unknown master secret');
+    const otherCipher = new MasterCipher({ masterSecrets: [SECOND] });
+    expect(() => otherCipher.open(sealed, 'sessions/claims/acme/1')).to.throw('unknown master secret');
   });
 
   it('seals under the first master secret and opens under all of them', () => {
-    const rotated = new MasterCipher({ masterSecrets: [SECOND, FIRST] });
-    expect(rotated.open(sealed, 'sessions/claims/acme/1').toString()).to.equal('Erika Mustermann');
-    const anew = rotated.seal('new', 'here');
-    expect(new MasterCipher({ masterSecrets: [SECOND] }).open(anew, 'here').toString()).to.equal('new');
-    expect(() => cipher.open(anew, 'here')).to.throw();
+    const rotatedCipher = new MasterCipher({ masterSecrets: [SECOND, FIRST] });
+    expect(rotatedCipher.open(sealed, 'sessions/claims/acme/1').toString()).to.equal('Erika Mustermann');
+    const newlySealed = rotatedCipher.seal('new', 'here');
+    expect(new MasterCipher({ masterSecrets: [SECOND] }).open(newlySealed, 'here').toString()).to.equal('new');
+    expect(() => cipher.open(newlySealed, 'here')).to.throw();
   });
 
   it('rejects a ciphertext with any one changed character', () => {
     const start = sealed.lastIndexOf('.') + 1;
     for (let at = start; at < sealed.length; at++) {
-      const other = sealed[at] === 'A' ? 'B' : 'A';
-      const changed = sealed.slice(0, at) + other + sealed.slice(at + 1);
-      expect(() => cipher.open(changed, 'sessions/claims/acme/1'), `character ${at}`).to.throw();
+      const replacement = sealed[at] === 'A' ? 'B' : 'A';
+      const tampered = sealed.slice(0, at) + replacement + sealed.slice(at + 1);
+      expect(() => cipher.open(tampered, 'sessions/claims/acme/1'), `character ${at}`).to.throw();
     }
   });
 
   it('rejects a text that it never sealed', () => {
     const [version, keyId, body] = sealed.split('.');
-    const foreign = [
+    const foreignTexts = [
       'plaintext',
       '',
       `v2.${keyId}.${body}`,
@@ -247,7 +247,7 @@ describe('MasterCipher', () => {
       `${sealed}.x`,
       `${sealed}=`,
     ];
-    for (const text of foreign) expect(() => cipher.open(text, 'sessions/claims/acme/1'), text).to.throw();
+    for (const text of foreignTexts) expect(() => cipher.open(text, 'sessions/claims/acme/1'), text).to.throw();
   });
 
   it('requires a master secret', () => {
@@ -291,20 +291,20 @@ describe('NodeRandom', () => {
 
   it('never returns the same bytes twice, over many refills of its pool', () => {
     const random = new NodeRandom();
-    const seen = new Set<string>();
+    const drawn = new Set<string>();
     for (let i = 0; i < 2000; i++) {
-      seen.add(random.bytes(i % 2 === 0 ? 16 : 1_000).toString('hex'));
-      seen.add(Buffer.from(random.token(), 'base64url').toString('hex'));
+      drawn.add(random.bytes(i % 2 === 0 ? 16 : 1_000).toString('hex'));
+      drawn.add(Buffer.from(random.token(), 'base64url').toString('hex'));
     }
-    expect(seen.size).to.equal(4000);
-    expect(seen.has('00'.repeat(16))).to.equal(false);
+    expect(drawn.size).to.equal(4000);
+    expect(drawn.has('00'.repeat(16))).to.equal(false);
   });
 
   it('does not change bytes that it returned', () => {
     const random = new NodeRandom();
-    const given = random.bytes(32);
-    const copy = Buffer.from(given);
+    const bytes = random.bytes(32);
+    const copy = Buffer.from(bytes);
     for (let i = 0; i < 500; i++) random.bytes(200);
-    expect(given).to.deep.equal(copy);
+    expect(bytes).to.deep.equal(copy);
   });
 });

@@ -20,9 +20,9 @@ import { describeTenants } from './store/tenants.suite.ts';
 import { describeKeptTrustLists, describeTrustLists } from './store/trust-lists.suite.ts';
 import { describeWalletSteps } from './store/wallet.suite.ts';
 
-/** What holds for every store. */
+/** Tests for every store. */
 function describeStore(open: () => Store, macs: Macs): void {
-  // First, since it verifies the chains of all tenants again and again, of which each suite leaves some behind.
+  // First, since it verifies the chains of all tenants repeatedly, and each suite leaves some tenants behind.
   describeAudit(open, macs);
   describeAdministration(open);
   describeTenants(open);
@@ -44,10 +44,10 @@ function describeStore(open: () => Store, macs: Macs): void {
 
 const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
 
-type Opened = { readonly store: OrmStore; readonly url: string };
+type OpenStore = { readonly store: OrmStore; readonly url: string };
 
-/** @param suites get a fresh database of their own: a suite that walks all tenants does not meet those that other suites left behind. */
-function describeOn(kind: DatabaseKind, title: string, suites: (opened: () => Opened) => void): void {
+/** @param suites get a fresh database: a suite that reads all tenants does not find those of other suites. */
+function describeOn(kind: DatabaseKind, title: string, suites: (getOpenStore: () => OpenStore) => void): void {
   describe(`${title} on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let store: OrmStore | undefined;
@@ -69,10 +69,10 @@ function describeOn(kind: DatabaseKind, title: string, suites: (opened: () => Op
 
 for (const kind of databases()) {
   const macs = cipher.macs(AUDIT_LOG);
-  describeOn(kind, 'OrmStore', (opened) => {
-    describeStore(() => opened().store, macs);
-    describeDatabase(kind, () => ({ ...opened(), cipher }));
+  describeOn(kind, 'OrmStore', (getOpenStore) => {
+    describeStore(() => getOpenStore().store, macs);
+    describeDatabase(kind, () => ({ ...getOpenStore(), cipher }));
   });
-  describeOn(kind, 'OrmStore and old audit entries', (opened) => describePruning(() => ({ ...opened(), macs })));
-  describeOn(kind, 'OrmStore and audit entries', (opened) => describeTampering(() => ({ ...opened(), cipher })));
+  describeOn(kind, 'OrmStore and old audit entries', (getOpenStore) => describePruning(() => ({ ...getOpenStore(), macs })));
+  describeOn(kind, 'OrmStore and audit entries', (getOpenStore) => describeTampering(() => ({ ...getOpenStore(), cipher })));
 }

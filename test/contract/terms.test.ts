@@ -22,7 +22,7 @@ for (const { name, open } of databases()) {
       database = await open();
       if (database === undefined) return this.skip();
       const { url } = database;
-      // What belongs to one process is served by one.
+      // A database for one process is opened once.
       const count = name === 'sqlite' ? 1 : 4;
       stores = await Promise.all(Array.from({ length: count }, () => OrmStore.open({ url, poolSize: 2 }, cipher)));
     });
@@ -54,12 +54,12 @@ for (const { name, open } of databases()) {
       await terms.begin();
       const position = positionOf(await newest());
       await Promise.all([...stores, ...stores].map((store) => store.terms.count(position)));
-      const counted = await newest();
-      expect(counted.counter).to.equal(2 * stores.length);
-      for (const other of [{ counter: counted.counter + 1 }, { term: 2 }, { termId: 'other' }]) {
-        await terms.count({ ...positionOf(counted), ...other });
+      const counting = await newest();
+      expect(counting.counter).to.equal(2 * stores.length);
+      for (const differences of [{ counter: counting.counter + 1 }, { term: 2 }, { termId: 'other' }]) {
+        await terms.count({ ...positionOf(counting), ...differences });
       }
-      expect(await newest()).to.deep.equal(counted);
+      expect(await newest()).to.deep.equal(counting);
     });
 
     it('has one successor, after the term that its creator read', async () => {
@@ -68,13 +68,13 @@ for (const { name, open } of databases()) {
       await terms.markLost(positionOf(await newest()));
       expect((await newest()).lostAt).to.be.instanceOf(Date);
       const next = (number: number) => ({ after: 1, number, how: 'fenced', listFloor: 40 }) as const;
-      const opened = await Promise.all(stores.map((store, index) => store.terms.open(next(100 + index))));
-      expect(opened.filter(Boolean)).to.have.length(1);
-      const begun = await newest();
-      expect(begun).to.include({ how: 'fenced', lostAt: null, listFloor: 40 });
-      expect(await terms.open(next(900)), 'after another one').to.equal(false);
-      expect(await terms.open({ after: begun.number, number: 901, how: 'accepted' })).to.equal(true);
-      expect(await newest(), 'numbers of lists do not go back').to.include({ number: 901, listFloor: 40 });
+      const results = await Promise.all(stores.map((store, index) => store.terms.open(next(100 + index))));
+      expect(results.filter(Boolean)).to.have.length(1);
+      const term = await newest();
+      expect(term).to.include({ how: 'fenced', lostAt: null, listFloor: 40 });
+      expect(await terms.open(next(900)), 'after another term').to.equal(false);
+      expect(await terms.open({ after: term.number, number: 901, how: 'accepted' })).to.equal(true);
+      expect(await newest(), 'the numbers of lists do not decrease').to.include({ number: 901, listFloor: 40 });
       const { terms: all } = await terms.read();
       expect(new Set(all.map(({ lineage }) => lineage)).size).to.equal(1);
     });
@@ -84,7 +84,7 @@ for (const { name, open } of databases()) {
       await terms.begin();
       const observed = await newest();
       await terms.markLost({ ...positionOf(observed), termId: 'other' });
-      expect((await newest()).lostAt, 'another term of the number was observed').to.equal(null);
+      expect((await newest()).lostAt, 'a different term with the same number was observed').to.equal(null);
       await terms.open({ after: observed.number, number: 100, how: 'promoted' });
       await terms.markLost(positionOf(observed));
       expect((await newest()).lostAt, 'a promoted term').to.be.instanceOf(Date);
@@ -95,7 +95,7 @@ for (const { name, open } of databases()) {
       }
       await terms.open({ after: (await newest()).number, number: 300, how: 'promoted' });
       await terms.markLost(positionOf(observed));
-      expect((await newest()).lostAt, 'a term that is promoted after the word of an operator').to.equal(null);
+      expect((await newest()).lostAt, 'a term that is promoted after an operator accepted a term').to.equal(null);
       await terms.markLost(positionOf(await newest()));
       expect((await newest()).lostAt).to.be.instanceOf(Date);
     });
@@ -104,20 +104,20 @@ for (const { name, open } of databases()) {
       it(`keeps the term that an operator began while another process started ${isAccepting ? 'with' : 'without'} ACCEPT_REWIND`, async () => {
         const { terms } = first();
         await terms.begin();
-        const begun = await newest();
-        const seen = { ...positionOf(begun), counter: begun.counter + 7, address: 'here' };
-        const accepted = formatPosition(seen);
+        const term = await newest();
+        const sighting = { ...positionOf(term), counter: term.counter + 7, address: 'here' };
+        const accepted = formatPosition(sighting);
         const witness = {
           location: '/data/witness.json',
           qualifiedLocation: 'host:/data/witness.json',
-          sightings: async () => [seen],
+          sightings: async () => [sighting],
           note: async () => {},
           begin: async () => {},
         };
-        const start = (own: Terms, word?: string) =>
-          assertNotRewound({ terms: own, witness, pause: async () => {}, report: () => {} }, 'here', word);
-        // The second process has read the history of before when the first one begins its term.
-        const late = Object.create(terms, {
+        const start = (ownTerms: Terms, acceptedPosition?: string) =>
+          assertNotRewound({ terms: ownTerms, witness, pause: async () => {}, report: () => {} }, 'here', acceptedPosition);
+        // The second process read the history before the first one begins its term.
+        const lateTerms = Object.create(terms, {
           markLost: {
             value: async (position: Position) => {
               await start(terms, accepted);
@@ -125,7 +125,7 @@ for (const { name, open } of databases()) {
             },
           },
         }) as Terms;
-        const outcome = await start(late, isAccepting ? accepted : undefined).catch((error: unknown) => error);
+        const outcome = await start(lateTerms, isAccepting ? accepted : undefined).catch((error: unknown) => error);
         if (!isAccepting) expect(outcome).to.be.instanceOf(RewindRefusedError);
         expect(await newest()).to.include({ how: 'accepted', lostAt: null });
       });
@@ -133,62 +133,62 @@ for (const { name, open } of databases()) {
     it('stores the progress of external records, and never falls behind the newest one', async () => {
       const { terms } = first();
       await terms.begin();
-      const begun = await newest();
-      expect(begun).to.include({ witnessedAt: null, witnessedCounter: null, witnessedBy: null });
-      const at = (counter: number) => ({ ...positionOf(begun), counter });
-      await terms.markWitnessed({ ...at(5), termId: 'other' }, 'host:/other');
-      expect((await newest()).witnessedCounter, 'of another term').to.equal(null);
-      await Promise.all(stores.map((store) => store.terms.markWitnessed(at(0), 'host:/data')));
+      const term = await newest();
+      expect(term).to.include({ witnessedAt: null, witnessedCounter: null, witnessedBy: null });
+      const positionWith = (counter: number) => ({ ...positionOf(term), counter });
+      await terms.markWitnessed({ ...positionWith(5), termId: 'other' }, 'host:/other');
+      expect((await newest()).witnessedCounter, 'for another term').to.equal(null);
+      await Promise.all(stores.map((store) => store.terms.markWitnessed(positionWith(0), 'host:/data')));
       const { witnessedAt } = await newest();
       expect(witnessedAt).to.be.instanceOf(Date);
       expect(await newest()).to.include({ witnessedCounter: 0, witnessedBy: 'host:/data' });
       await Promise.all(
-        [7, 9, 8].map((counter, index) => stores[index % stores.length]?.terms.markWitnessed(at(counter), `host:/${counter}`)),
+        [7, 9, 8].map((counter, index) => stores[index % stores.length]?.terms.markWitnessed(positionWith(counter), `host:/${counter}`)),
       );
-      await terms.markWitnessed(at(3), 'host:/3');
+      await terms.markWitnessed(positionWith(3), 'host:/3');
       expect(await newest()).to.include({ witnessedCounter: 9, witnessedBy: 'host:/9' });
-      expect((await newest()).witnessedAt, 'the first one').to.deep.equal(witnessedAt);
-      await terms.open({ after: begun.number, number: 200, how: 'fenced' });
-      expect((await newest()).witnessedAt, 'of the next one').to.equal(null);
+      expect((await newest()).witnessedAt, 'the time of the first record').to.deep.equal(witnessedAt);
+      await terms.open({ after: term.number, number: 200, how: 'fenced' });
+      expect((await newest()).witnessedAt, 'for the next term').to.equal(null);
     });
 
     it('stores how often an unchanged position was confirmed, and keeps the newest confirmation', async () => {
       const { terms } = first();
       await terms.begin();
-      const begun = await newest();
-      expect([begun.witnessedIdleChecks, positionOf(begun).idleChecks]).to.deep.equal([null, 0]);
-      const mark = async (counter: number, idleChecks: number) => {
-        await terms.markWitnessed({ ...positionOf(begun), counter, idleChecks }, `host:/${counter}.${idleChecks}`);
+      const term = await newest();
+      expect([term.witnessedIdleChecks, positionOf(term).idleChecks]).to.deep.equal([null, 0]);
+      const markWitnessed = async (counter: number, idleChecks: number) => {
+        await terms.markWitnessed({ ...positionOf(term), counter, idleChecks }, `host:/${counter}.${idleChecks}`);
         const { counter: present, witnessedCounter, witnessedIdleChecks, witnessedBy } = await newest();
         return [present, witnessedCounter, witnessedIdleChecks, witnessedBy];
       };
-      expect(await mark(4, 2)).to.deep.equal([0, 4, 2, 'host:/4.2']);
-      expect(await mark(4, 1), 'an earlier check').to.deep.equal([0, 4, 2, 'host:/4.2']);
-      expect(await mark(4, 3), 'a later check').to.deep.equal([0, 4, 3, 'host:/4.3']);
-      expect(await mark(3, 9), 'an earlier position').to.deep.equal([0, 4, 3, 'host:/4.3']);
-      expect(await mark(5, 0), 'a later position').to.deep.equal([0, 5, 0, 'host:/5.0']);
+      expect(await markWitnessed(4, 2)).to.deep.equal([0, 4, 2, 'host:/4.2']);
+      expect(await markWitnessed(4, 1), 'an earlier check').to.deep.equal([0, 4, 2, 'host:/4.2']);
+      expect(await markWitnessed(4, 3), 'a later check').to.deep.equal([0, 4, 3, 'host:/4.3']);
+      expect(await markWitnessed(3, 9), 'an earlier position').to.deep.equal([0, 4, 3, 'host:/4.3']);
+      expect(await markWitnessed(5, 0), 'a later position').to.deep.equal([0, 5, 0, 'host:/5.0']);
     });
 
     if (name === 'postgres')
       it('shows challenges to other processes until they are answered, expire or are removed', async () => {
-        const [asking, , , living] = stores as [OrmStore, OrmStore, OrmStore, OrmStore];
-        await asking.terms.begin();
-        const open = async () => (await living.terms.read()).challenges;
-        const [one, two] = [await asking.terms.openChallenge(), await asking.terms.openChallenge()];
-        expect(await open()).to.have.members([one, two]);
-        const { challenges } = await living.terms.count(positionOf(await newest()));
+        const [askingStore, , , livingStore] = stores as [OrmStore, OrmStore, OrmStore, OrmStore];
+        await askingStore.terms.begin();
+        const openChallenges = async () => (await livingStore.terms.read()).challenges;
+        const [one, two] = [await askingStore.terms.openChallenge(), await askingStore.terms.openChallenge()];
+        expect(await openChallenges()).to.have.members([one, two]);
+        const { challenges } = await livingStore.terms.count(positionOf(await newest()));
         expect(challenges, 'without another query').to.have.members([one, two]);
-        await living.terms.answerChallenges([one]);
-        expect(await asking.terms.isAnswered(one)).to.equal(true);
-        expect(await asking.terms.isAnswered(two)).to.equal(false);
-        expect(await open()).to.deep.equal([two]);
+        await livingStore.terms.answerChallenges([one]);
+        expect(await askingStore.terms.isAnswered(one)).to.equal(true);
+        expect(await askingStore.terms.isAnswered(two)).to.equal(false);
+        expect(await openChallenges()).to.deep.equal([two]);
         await rawSql(database?.url ?? '', (run) => run('update leases set expires_at = 1'));
-        expect(await open(), 'of a process that ended long ago').to.deep.equal([]);
-        await asking.terms.closeChallenge(one);
-        const left = await rawSql(database?.url ?? '', (run) => run(`select name from leases where name like 'start-challenge/%'`));
-        expect(left).to.deep.equal([]);
-        await living.terms.answerChallenges([two]);
-        expect(await asking.terms.isAnswered(two), 'of a challenge that was removed').to.equal(false);
+        expect(await openChallenges(), 'of a process that stopped long ago').to.deep.equal([]);
+        await askingStore.terms.closeChallenge(one);
+        const leaseRows = await rawSql(database?.url ?? '', (run) => run(`select name from leases where name like 'start-challenge/%'`));
+        expect(leaseRows).to.deep.equal([]);
+        await livingStore.terms.answerChallenges([two]);
+        expect(await askingStore.terms.isAnswered(two), 'of a challenge that was removed').to.equal(false);
       });
 
     it('shows whether it contains the last change of a process', async () => {
@@ -206,9 +206,9 @@ for (const { name, open } of databases()) {
       await store.commit(tenantId, { uses: [{ ...aUse(), expiresAt: new Date(Date.now() + 60_000) }] }, NOW);
       expect(await terms.hasLastChange()).to.equal(true);
       await raw('delete from used_values');
-      expect(await terms.hasLastChange(), 'a value that counts once').to.equal(false);
+      expect(await terms.hasLastChange(), 'a consumed value').to.equal(false);
       await terms.count(positionOf(await newest()));
-      expect(await terms.hasLastChange(), 'what was counted needs no other proof').to.equal(true);
+      expect(await terms.hasLastChange(), 'a counted change needs no other proof').to.equal(true);
     });
 
     it('does not report a removed session as a loss', async () => {
@@ -216,28 +216,28 @@ for (const { name, open } of databases()) {
       const { terms } = store;
       await terms.begin();
       const tenantId = await addTenant(store);
-      const { session: removed } = await openOffer(store, tenantId);
-      const audit = { by: SYSTEM, change: describeSessionRemoval(removed.id) } as const;
-      const [, other = store] = stores;
-      expect((await other.commit(tenantId, { removes: removed.id, audit }, NOW)).done).to.equal(true);
+      const { session: removedSession } = await openOffer(store, tenantId);
+      const audit = { by: SYSTEM, change: describeSessionRemoval(removedSession.id) } as const;
+      const [, otherStore = store] = stores;
+      expect((await otherStore.commit(tenantId, { removes: removedSession.id, audit }, NOW)).done).to.equal(true);
       expect(await terms.hasLastChange()).to.equal(true);
       await openOffer(store, tenantId);
       await rawSql(database?.url ?? '', (run) => run('delete from sessions'));
-      expect(await terms.hasLastChange(), 'another one').to.equal(false);
+      expect(await terms.hasLastChange(), 'another change').to.equal(false);
     });
 
     it('blocks issuance while it may have been replaced, and still allows status changes', async () => {
       const store = first();
       const tenantId = await addTenant(store);
       store.rewinds.watch = { refusal: 'the database went back', fencedAt: undefined };
-      const refused = async (work: Promise<unknown>) => {
+      const reasonOfRejection = async (work: Promise<unknown>) => {
         const error = await work.catch((caught: unknown) => caught);
         expect(error).to.be.instanceOf(StoreUnavailableError);
       };
-      await refused(store.commit(tenantId, { opens: { session: aSession(tenantId) } }, NOW));
-      await refused(store.lists(tenantId).allocateStatusRun({ id: 'list', keyChainId: null }, 1));
-      await refused(store.forTenant(tenantId, async () => {}, { by: 'system' }));
-      await refused(store.forService(async () => {}, { by: 'system' }));
+      await reasonOfRejection(store.commit(tenantId, { opens: { session: aSession(tenantId) } }, NOW));
+      await reasonOfRejection(store.lists(tenantId).allocateStatusRun({ id: 'list', keyChainId: null }, 1));
+      await reasonOfRejection(store.forTenant(tenantId, async () => {}, { by: 'system' }));
+      await reasonOfRejection(store.forService(async () => {}, { by: 'system' }));
       expect(await store.commit(tenantId, { statuses: [] }, NOW)).to.deep.equal({ done: true });
       expect(await store.read(tenantId).state()).to.not.equal(undefined);
     });

@@ -24,7 +24,7 @@ const CARD = {
   statusManagement: true,
 };
 
-/** Whatever port a service happens to have. */
+/** Replaces the port of a service. */
 const local = (text = '') => text.replaceAll(/localhost(:|%3A)\d+/g, 'localhost');
 
 describeUpgrade('database of the first release', (upgrade) => {
@@ -32,33 +32,33 @@ describeUpgrade('database of the first release', (upgrade) => {
     const { start, goBack } = upgrade();
     const release = await start();
     const { token } = await createTenant(release, 'acme');
-    const made = async (path: string, json: object) => {
+    const create = async (path: string, json: object) => {
       const answer = await release.call('POST', path, { token, json });
       expect(answer.status, answer.text).to.equal(201);
       return answer.body;
     };
-    await made('/issuer/credentials', CARD);
-    await made('/verifier/config', { id: 'check', dcql_query: QUERY });
+    await create('/issuer/credentials', CARD);
+    await create('/verifier/config', { id: 'check', dcql_query: QUERY });
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
-    const { session } = await made('/issuer/offer', offer);
+    const { session } = await create('/issuer/offer', offer);
     const paths = ['/client', '/issuer/credentials', '/verifier/config', '/key-chain', `/session/${session}`];
     const readAll = (from: TestService) => Promise.all(paths.map(async (path) => (await from.call('GET', path, { token })).text));
     const before = await readAll(release);
     await release.close();
 
-    // What came later is taken away, as if it had never been there.
+    // Later migrations are undone, as if they had never run.
     await goBack(FIRST);
 
     const service = await start();
-    const after = await readAll(service);
-    for (const [index, path] of paths.entries()) expect(local(after[index]), path).to.equal(local(before[index]));
-    const again = await service.call('POST', '/issuer/offer', { token, json: offer });
-    expect(again.status, again.text).to.equal(201);
+    const afterUpgrade = await readAll(service);
+    for (const [index, path] of paths.entries()) expect(local(afterUpgrade[index]), path).to.equal(local(before[index]));
+    const secondOffer = await service.call('POST', '/issuer/offer', { token, json: offer });
+    expect(secondOffer.status, secondOffer.text).to.equal(201);
     for (const table of ['/audit-log', '/trust-list', '/status-lists']) {
       expect((await service.call('GET', table, { token })).status, table).to.equal(200);
     }
 
-    // The tenant is older than the log, which says so.
+    // The tenant is older than the log, and the report warns of it.
     const { container } = service.service;
     const ports = { store: container.get(Store), macs: container.get(Cipher).macs(AUDIT_LOG) };
     const reports: ChainReport[] = [];
@@ -71,15 +71,15 @@ describeUpgrade('database of the first release', (upgrade) => {
   });
 });
 
-const cardNamed = (name: string) => ({
+const cardWithName = (name: string) => ({
   id: 'card',
   config: { format: 'dc+sd-jwt', display: [{ name, locale: 'en' }] },
   vct: 'urn:card',
   claims: { name: 'Ada' },
 });
 
-/** What wallets are told the credential is called: by the configuration as the process knows it. */
-async function shownName(service: TestService): Promise<string> {
+/** The display name of the credential in the issuer metadata, from the cached configuration of the process. */
+async function readDisplayName(service: TestService): Promise<string> {
   const { body } = await service.call('GET', '/.well-known/openid-credential-issuer/acme');
   return body.credential_configurations_supported.card.credential_metadata.display[0].name;
 }
@@ -89,51 +89,51 @@ describeUpgrade('database with one revision for each tenant', (upgrade, kind) =>
 
   it('continues with its configuration and with open sessions', async () => {
     const { url, start, goBack } = upgrade();
-    const older = await start();
-    const { token } = await createTenant(older, 'acme');
-    const made = async (service: TestService, method: string, path: string, json: object) => {
+    const olderService = await start();
+    const { token } = await createTenant(olderService, 'acme');
+    const send = async (service: TestService, method: string, path: string, json: object) => {
       const answer = await service.call(method, path, { token, json });
       expect(answer.status, answer.text).to.be.oneOf([200, 201]);
       return answer.body;
     };
-    await made(older, 'POST', '/issuer/credentials', cardNamed('Card'));
+    await send(olderService, 'POST', '/issuer/credentials', cardWithName('Card'));
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
-    const { session } = await made(older, 'POST', '/issuer/offer', offer);
-    await older.close();
+    const { session } = await send(olderService, 'POST', '/issuer/offer', offer);
+    await olderService.close();
     await goBack(BEFORE);
 
     const service = await start();
-    expect(await shownName(service)).to.equal('Card');
+    expect(await readDisplayName(service)).to.equal('Card');
     expect((await service.call('GET', `/session/${session}`, { token })).body.status).to.equal('active');
-    await made(service, 'PATCH', '/issuer/credentials/card', { config: cardNamed('Pass').config });
-    expect(await shownName(service)).to.equal('Pass');
-    await made(service, 'POST', '/issuer/offer', offer);
+    await send(service, 'PATCH', '/issuer/credentials/card', { config: cardWithName('Pass').config });
+    expect(await readDisplayName(service)).to.equal('Pass');
+    await send(service, 'POST', '/issuer/offer', offer);
     await service.close();
     const [row] = await rawSql(url, (run) => run('select revisions from tenants'));
     const revisions = typeof row?.['revisions'] === 'string' ? JSON.parse(row['revisions']) : row?.['revisions'];
-    expect(revisions, 'a migration gives new kinds to the tenants that there are').to.include.all.keys(...CONFIGURED_KINDS);
+    expect(revisions, 'a migration adds new kinds to existing tenants').to.include.all.keys(...CONFIGURED_KINDS);
   });
 
-  // SQLite belongs to one process.
+  // SQLite supports one process only.
   if (kind === 'sqlite') return;
 
   it('can be written by a process of the previous release while both run', async () => {
     const { url, start } = upgrade();
     const service = await start();
     const { token } = await createTenant(service, 'acme');
-    await service.call('POST', '/issuer/credentials', { token, json: cardNamed('Card') });
+    await service.call('POST', '/issuer/credentials', { token, json: cardWithName('Card') });
     const bodies = await rawSql(url, (run) => run('select body from credential_configurations'));
-    const change = { token, json: { config: cardNamed('Pass').config } };
+    const change = { token, json: { config: cardWithName('Pass').config } };
     expect((await service.call('PATCH', '/issuer/credentials/card', change)).status).to.equal(200);
-    expect(await shownName(service)).to.equal('Pass');
+    expect(await readDisplayName(service)).to.equal('Pass');
 
-    // It knows of one revision, which it raises with each write.
+    // The older release has one revision, which it increments with each write.
     await rawSql(url, async (run) => {
       await run(`update credential_configurations set body = '${bodies[0]?.['body']}'`);
       await run("update tenants set revision = revision + 1 where id = 'acme'");
     });
     await new Promise((resolve) => setTimeout(resolve, 1_100));
-    expect(await shownName(service)).to.equal('Card');
+    expect(await readDisplayName(service)).to.equal('Card');
   });
 });
 
@@ -146,32 +146,32 @@ describeUpgrade('database of a release without client MACs', (upgrade, kind) => 
 
   it('adds a MAC to each client at the first start, and none to a row that is changed later', async () => {
     const { url, start, goBack } = upgrade();
-    const older = await start();
-    const { token } = await createTenant(older, 'acme');
+    const olderService = await start();
+    const { token } = await createTenant(olderService, 'acme');
     for (const json of CLIENTS) {
-      expect((await older.call('POST', '/client', { token, json })).status).to.equal(201);
+      expect((await olderService.call('POST', '/client', { token, json })).status).to.equal(201);
     }
-    await older.close();
+    await olderService.close();
     await goBack(BEFORE);
 
     const first = await start();
     const logins = async (service: TestService) => {
-      const answers = CLIENTS.map(({ clientId, secret }) =>
+      const responses = CLIENTS.map(({ clientId, secret }) =>
         service.call('POST', '/oauth2/token', { json: { grant_type: 'client_credentials', client_id: clientId, client_secret: secret } }),
       );
-      return (await Promise.all(answers)).map(({ status }) => status);
+      return (await Promise.all(responses)).map(({ status }) => status);
     };
     expect(await logins(first)).to.deep.equal([200, 200, 200]);
     await first.close();
     await rawSql(url, async (run) => {
       await run(`update clients set roles = '["clients:manage"]' where client_id = 'one'`);
       await run(`update clients set mac = null where client_id = 'two'`);
-      // As a process of the release before writes it.
+      // As a process of the previous release writes it.
       await run(`update clients set description = 'x', roles = '["issuance:manage"]', version = version + 1,
         updated_at = ${Date.now()} where client_id = 'three'`);
     });
-    const isRolling = kind === 'postgres';
-    expect(await logins(await start())).to.deep.equal([401, 401, isRolling ? 200 : 401]);
+    const isRollingUpgrade = kind === 'postgres';
+    expect(await logins(await start())).to.deep.equal([401, 401, isRollingUpgrade ? 200 : 401]);
   });
 });
 
@@ -182,9 +182,9 @@ describeUpgrade('database of a release that kept wallet keys', (upgrade) => {
 
   it('removes the keys of ended transactions, and no others', async () => {
     const { url, start, goBack } = upgrade();
-    const older = await start();
-    const { token, ids } = await populate(older, 'acme');
-    await older.close();
+    const olderService = await start();
+    const { token, ids } = await populate(olderService, 'acme');
+    await olderService.close();
     await goBack(BEFORE);
     const columns = `session_id, public_id, grant_id, credential_configuration_id, interval_seconds, credentials, batch_id,
       error_message, created_at, updated_at, expires_at, tenant_id`;
@@ -197,11 +197,13 @@ describeUpgrade('database of a release that kept wallet keys', (upgrade) => {
 
     const service = await start();
     const answer = await service.call('GET', '/issuer/deferred', { token });
-    const kept = answer.body.map(({ transactionId, holderKeys }: { transactionId: string; holderKeys: object[] }) => [
+    const transactions = answer.body.map(({ transactionId, holderKeys }: { transactionId: string; holderKeys: object[] }) => [
       transactionId,
       holderKeys.length,
     ]);
-    expect(new Map(kept)).to.deep.equal(new Map([[ids.deferred, 1], ...['retrieved', 'failed', 'expired'].map((id) => [id, 0] as const)]));
+    expect(new Map(transactions)).to.deep.equal(
+      new Map([[ids.deferred, 1], ...['retrieved', 'failed', 'expired'].map((id) => [id, 0] as const)]),
+    );
   });
 });
 
@@ -210,10 +212,10 @@ describeUpgrade('database of a release that did not record removed clients', (up
 
   it('reads removed tenants from the audit log', async () => {
     const { start, goBack } = upgrade();
-    const older = await start();
-    const { token } = await createTenant(older, 'acme');
+    const olderService = await start();
+    const { token } = await createTenant(olderService, 'acme');
     const call = async (method: string, path: string, json?: object) => {
-      const answer = await older.call(method, path, { token, ...(json === undefined ? {} : { json }) });
+      const answer = await olderService.call(method, path, { token, ...(json === undefined ? {} : { json }) });
       expect(answer.status, answer.text).to.be.oneOf([200, 201]);
     };
     for (const clientId of ['gone', 'back']) {
@@ -222,31 +224,32 @@ describeUpgrade('database of a release that did not record removed clients', (up
       await call('POST', '/client', { clientId, roles: ['issuance:offer'] });
       if (clientId === 'gone') await call('DELETE', `/client/${clientId}`);
     }
-    await older.close();
+    await olderService.close();
     await goBack(BEFORE);
 
     const { container } = (await start()).service;
-    const removed = (clientId: string) => container.get(Store).forService(({ clients }) => clients.isRemoved('acme' as TenantId, clientId));
-    expect(await Promise.all(['gone', 'back', 'never'].map(removed))).to.deep.equal([true, false, false]);
+    const isRemoved = (clientId: string) =>
+      container.get(Store).forService(({ clients }) => clients.isRemoved('acme' as TenantId, clientId));
+    expect(await Promise.all(['gone', 'back', 'never'].map(isRemoved))).to.deep.equal([true, false, false]);
   });
 });
 
 const NAME = 'Wilhelmina Unmistakable';
-const PLAIN = `no record of ${NAME}. `.repeat(25);
+const PLAIN_MESSAGE = `no record of ${NAME}. `.repeat(25);
 
 describeUpgrade('database with unsealed errors of deferred transactions', (upgrade) => {
   const BEFORE = 'Migration00000000000006_removed_clients';
 
   it('removes the errors, and shows the transactions without them', async () => {
     const { kind, url, start, goBack } = upgrade();
-    const older = await start();
-    const { token, ids } = await populate(older, 'acme');
+    const olderService = await start();
+    const { token, ids } = await populate(olderService, 'acme');
     const path = `/issuer/deferred/${ids.deferred}`;
-    const json = { errorMessage: 'nobody' };
-    expect((await older.call('POST', `${path}/fail`, { token, json })).status).to.equal(200);
-    await older.close();
+    const json = { errorMessage: 'unknown' };
+    expect((await olderService.call('POST', `${path}/fail`, { token, json })).status).to.equal(200);
+    await olderService.close();
     await goBack(BEFORE);
-    await rawSql(url, (run) => run(`update deferred_transactions set error_message = '${PLAIN}'`));
+    await rawSql(url, (run) => run(`update deferred_transactions set error_message = '${PLAIN_MESSAGE}'`));
 
     const service = await start();
     const answer = await service.call('GET', path, { token });
@@ -260,7 +263,7 @@ describeUpgrade('database with unsealed errors of deferred transactions', (upgra
     const file = url.slice('sqlite:'.length);
     const files = readdirSync(dirname(file)).filter((name) => name.startsWith(basename(file)));
     const bytes = Buffer.concat(files.map((name) => readFileSync(join(dirname(file), name))));
-    expect(bytes.includes(ids.deferred), 'this is the right file').to.equal(true);
+    expect(bytes.includes(ids.deferred), 'the file contains the transaction').to.equal(true);
     expect(bytes.includes(NAME)).to.equal(false);
   });
 });

@@ -50,10 +50,10 @@ describe('certified OpenID provider', () => {
       state: 'up-1',
       nonce: 'n-1',
     });
-    const back = await provider.login(url, options);
-    expect(back.searchParams.get('state')).to.equal('up-1');
-    expect(isResponseFrom(metadata, back.searchParams.get('iss') ?? undefined)).to.equal(true);
-    return { ...request, error: back.searchParams.get('error'), code: back.searchParams.get('code') ?? '' };
+    const callbackUrl = await provider.login(url, options);
+    expect(callbackUrl.searchParams.get('state')).to.equal('up-1');
+    expect(isResponseFrom(metadata, callbackUrl.searchParams.get('iss') ?? undefined)).to.equal(true);
+    return { ...request, error: callbackUrl.searchParams.get('error'), code: callbackUrl.searchParams.get('code') ?? '' };
   }
 
   const complete = (exchange: { code: string; redirectUri: string; codeVerifier: string; clientId: string }) =>
@@ -92,17 +92,17 @@ describe('certified OpenID provider', () => {
     expect(await authorize(PUBLIC, { deny: 'access_denied' })).to.include({ error: 'access_denied', code: '' });
   });
 
-  const refusals: readonly [string, object][] = [
+  const invalidExchanges: readonly [string, object][] = [
     ['another verifier', { codeVerifier: 'v'.repeat(43) }],
     ['another redirect address', { redirectUri: 'https://evil.example/callback' }],
     ['another code', { code: 'c'.repeat(43) }],
     ['a wrong secret', { clientSecret: 'wrong' }],
     ['no secret', { clientSecret: undefined }],
   ];
-  for (const [name, bend] of refusals) {
+  for (const [name, changes] of invalidExchanges) {
     it(`returns no user for ${name}`, async () => {
       await start();
-      const exchange = { ...(await authorize(CONFIDENTIAL)), ...CONFIDENTIAL, ...bend };
+      const exchange = { ...(await authorize(CONFIDENTIAL)), ...CONFIDENTIAL, ...changes };
       const error = await complete(exchange).catch((thrown: unknown) => thrown);
       expect(error).to.be.instanceOf(AuthorizationServerError);
       expect(error).to.include({ fault: 'refused' });
@@ -119,14 +119,14 @@ describe('certified OpenID provider', () => {
 
   describe('as an external authorization server', () => {
     const configurations = [{ id: 'pid', scope: 'eu.pid' }];
-    const read = async (token: string, audience = US) => {
-      const verified = await servers.verifyToken(provider.issuer, token, {
+    const verifyToken = async (token: string, audience = US) => {
+      const verifiedToken = await servers.verifyToken(provider.issuer, token, {
         tenantId: ACME,
         audience,
         types: EXTERNAL_TOKEN_TYPES,
         now: new Date(),
       });
-      return parseExternalToken(verified, { credentialIssuer: US, configurations });
+      return parseExternalToken(verifiedToken, { credentialIssuer: US, configurations });
     };
 
     it('issues JWT access tokens that are accepted', async () => {
@@ -137,7 +137,7 @@ describe('certified OpenID provider', () => {
         claims: { issuer_state: 'is_9c', department: 'R&D' },
       });
       expect(unverifiedIssuer(token)).to.equal(provider.issuer);
-      const external = await read(token);
+      const external = await verifyToken(token);
       expect(external).to.deep.include({
         issuer: provider.issuer,
         subject: 'alice',
@@ -153,7 +153,7 @@ describe('certified OpenID provider', () => {
     it('issues tokens with authorization_details', async () => {
       await start();
       const authorizationDetails = [{ type: 'openid_credential', credential_configuration_id: 'pid', credential_identifiers: ['pid-1'] }];
-      const external = await read(await provider.accessTokenFor(US, { authorizationDetails }));
+      const external = await verifyToken(await provider.accessTokenFor(US, { authorizationDetails }));
       expect(external).to.deep.include({ credentialConfigurationIds: ['pid'], identifiers: true });
     });
 
@@ -189,7 +189,7 @@ describe('certified OpenID provider', () => {
         });
         const { access_token: token, token_type: type } = (await answer.json()) as Record<string, string>;
         expect(type).to.equal('DPoP');
-        expect(await read(token ?? '')).to.deep.include({
+        expect(await verifyToken(token ?? '')).to.deep.include({
           subject: 'alice',
           issuerState: 'is_9c',
           keyThumbprint: thumbprint,
@@ -198,7 +198,7 @@ describe('certified OpenID provider', () => {
       });
     }
 
-    const reasonOf = async (work: Promise<unknown>) => {
+    const rejectionReason = async (work: Promise<unknown>) => {
       const error = await work.catch((thrown: unknown) => thrown);
       return error instanceof ForeignTokenError ? error.reason : error;
     };
@@ -206,13 +206,13 @@ describe('certified OpenID provider', () => {
     it('issues tokens for other audiences, which are rejected', async () => {
       await start();
       const token = await provider.accessTokenFor('https://other.example');
-      expect(await reasonOf(read(token))).to.equal('audience');
+      expect(await rejectionReason(verifyToken(token))).to.equal('audience');
     });
 
     it('issues ID tokens, which are rejected as access tokens', async () => {
       await start();
       const { idToken } = await servers.exchangeCode(provider.issuer, { tenantId: ACME, ...(await authorize(PUBLIC)), ...PUBLIC });
-      expect(await reasonOf(read(idToken, PUBLIC.clientId))).to.equal('id_token');
+      expect(await rejectionReason(verifyToken(idToken, PUBLIC.clientId))).to.equal('id_token');
     });
   });
 });

@@ -28,7 +28,7 @@ async function errorOf(work: Promise<unknown>): Promise<WebhookError> {
 describe('RemoteWebhooks', () => {
   let server: Server;
   let base: string;
-  let seen: { headers: IncomingHttpHeaders; body: string } | undefined;
+  let received: { headers: IncomingHttpHeaders; body: string } | undefined;
   let attempts = 0;
   let respond: (response: ServerResponse) => void;
   const remote = new GuardedHttpClient({ allow: ['127.0.0.1/32'] });
@@ -40,7 +40,7 @@ describe('RemoteWebhooks', () => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
-        seen = { headers: request.headers, body: Buffer.concat(chunks).toString() };
+        received = { headers: request.headers, body: Buffer.concat(chunks).toString() };
         respond(response);
       });
     });
@@ -52,7 +52,7 @@ describe('RemoteWebhooks', () => {
 
   beforeEach(() => {
     attempts = 0;
-    seen = undefined;
+    received = undefined;
     respond = (response) => response.end('{"pid":{"given_name":"Erika"}}');
   });
 
@@ -65,47 +65,51 @@ describe('RemoteWebhooks', () => {
     const auth = { type: 'apiKey', config: { headerName: 'X-Api-Key', value: 'top secret' } } as const;
     const answer = await webhooks.post({ url: `${base}/claims`, auth }, { session: 's1' }, delivery);
     expect(answer).to.deep.equal({ status: 200, body: { pid: { given_name: 'Erika' } } });
-    expect(seen?.body).to.equal('{"session":"s1"}');
-    expect(seen?.headers).to.include({ 'content-type': 'application/json', 'idempotency-key': 'delivery-1', 'x-api-key': 'top secret' });
+    expect(received?.body).to.equal('{"session":"s1"}');
+    expect(received?.headers).to.include({
+      'content-type': 'application/json',
+      'idempotency-key': 'delivery-1',
+      'x-api-key': 'top secret',
+    });
   });
 
   it('sends the signature instead of an API key that is stored under one of its headers, and keeps all other keys', async () => {
-    const keyed = (headerName: string): WebhookConfig => ({
+    const withHeaderKey = (headerName: string): WebhookConfig => ({
       url: base,
       auth: { type: 'apiKey', config: { headerName, value: 'stored by an earlier release' } },
     });
     for (const name of ['Webhook-Signature', 'webhook-id', 'WEBHOOK-TIMESTAMP']) {
-      await webhooks.post(keyed(name), {}, delivery);
-      expect(JSON.stringify(seen?.headers), name).to.not.include('earlier release');
-      expect(seen?.headers['webhook-id']).to.equal('delivery-1');
-      expect(seen?.headers['webhook-signature']).to.match(/^v1,[A-Za-z0-9+/]{43}=$/);
-      const unsigned = { ...delivery, secret: { ...INITIAL_WEBHOOK_SECRET, signing: 'off' } } as const;
-      await webhooks.post(keyed(name), {}, unsigned);
-      expect(seen?.headers[name.toLowerCase()], 'there is no signature').to.equal('stored by an earlier release');
+      await webhooks.post(withHeaderKey(name), {}, delivery);
+      expect(JSON.stringify(received?.headers), name).to.not.include('earlier release');
+      expect(received?.headers['webhook-id']).to.equal('delivery-1');
+      expect(received?.headers['webhook-signature']).to.match(/^v1,[A-Za-z0-9+/]{43}=$/);
+      const unsignedDelivery = { ...delivery, secret: { ...INITIAL_WEBHOOK_SECRET, signing: 'off' } } as const;
+      await webhooks.post(withHeaderKey(name), {}, unsignedDelivery);
+      expect(received?.headers[name.toLowerCase()], 'without a signature').to.equal('stored by an earlier release');
     }
-    await webhooks.post(keyed('Webhook-Token'), {}, delivery);
-    expect(seen?.headers['webhook-token']).to.equal('stored by an earlier release');
+    await webhooks.post(withHeaderKey('Webhook-Token'), {}, delivery);
+    expect(received?.headers['webhook-token']).to.equal('stored by an earlier release');
   });
 
   it('signs the exact bytes that it sends, at the time of the attempt', async () => {
     const secret = rotateWebhookSecret(undefined, writeSecret(Buffer.alloc(32, 1)), {}, new Date());
     const body = { name: 'Zoë 😀', lone: '\ud800', 'a"b': '\u2028' };
     await webhooks.post({ url: base }, body, { ...delivery, secret });
-    const { headers = {}, body: text = '' } = seen ?? {};
+    const { headers = {}, body: text = '' } = received ?? {};
     expect(JSON.parse(text)).to.deep.equal(body);
     expect(new Webhook(secret.current.secret).verify(text, headers as Record<string, string>)).to.deep.equal(body);
   });
 
   it('signs for a tenant without a configured secret with a key of that tenant', async () => {
-    const sign = async (tenantId: string, of = webhooks) => {
-      await of.post({ url: base }, {}, { ...delivery, tenantId: tenantId as TenantId });
-      return seen?.headers['webhook-signature'];
+    const sign = async (tenantId: string, sender = webhooks) => {
+      await sender.post({ url: base }, {}, { ...delivery, tenantId: tenantId as TenantId });
+      return received?.headers['webhook-signature'];
     };
     const fixed = { now: () => new Date() };
-    const at = fixed.now();
-    fixed.now = () => at;
-    const [one, again] = [0, 1].map(() => new RemoteWebhooks({ remote, clock: fixed, cipher }));
-    expect(await sign('acme', one), 'in each process').to.equal(await sign('acme', again));
+    const signedAt = fixed.now();
+    fixed.now = () => signedAt;
+    const [one, other] = [0, 1].map(() => new RemoteWebhooks({ remote, clock: fixed, cipher }));
+    expect(await sign('acme', one), 'in each process').to.equal(await sign('acme', other));
     expect(await sign('acme', one)).to.not.equal(await sign('other', one));
   });
 
@@ -158,8 +162,8 @@ describe('RemoteWebhooks', () => {
   });
 
   it('fails for a blocked address', async () => {
-    const closed = new RemoteWebhooks({ remote: new GuardedHttpClient({ allow: [] }), clock, cipher });
-    expect(await errorOf(closed.post({ url: base }, {}, delivery))).to.include({ reason: 'refused_address' });
+    const closedWebhooks = new RemoteWebhooks({ remote: new GuardedHttpClient({ allow: [] }), clock, cipher });
+    expect(await errorOf(closedWebhooks.post({ url: base }, {}, delivery))).to.include({ reason: 'refused_address' });
     expect(attempts).to.equal(0);
   });
 
@@ -168,15 +172,15 @@ describe('RemoteWebhooks', () => {
     respond = (response) => response.writeHead(500).end('the-answer');
     const error = await errorOf(webhooks.post({ url: `${base}/claims?token=the-query`, auth }, { name: 'the-body' }, delivery));
     expect(error.message).to.contain(`${base}/claims`);
-    for (const hidden of ['the-key', 'the-query', 'the-body', 'the-answer']) {
-      expect(error.message).to.not.contain(hidden);
+    for (const secretText of ['the-key', 'the-query', 'the-body', 'the-answer']) {
+      expect(error.message).to.not.contain(secretText);
     }
   });
 
   it('reports a timeout, an unreachable backend and a busy service with separate codes, within ten seconds and 1 MiB', async () => {
     for (const fault of ['timeout', 'unreachable', 'busy'] as const) {
       let limits: object = {};
-      class Failing extends Remote {
+      class FailingRemote extends Remote {
         override refuses(): boolean {
           return false;
         }
@@ -185,8 +189,8 @@ describe('RemoteWebhooks', () => {
           throw new RemoteError(fault, 'no answer');
         }
       }
-      const failing = new RemoteWebhooks({ remote: new Failing(), clock, cipher });
-      const error = await errorOf(failing.post({ url: 'https://backend.example' }, {}, delivery));
+      const failingWebhooks = new RemoteWebhooks({ remote: new FailingRemote(), clock, cipher });
+      const error = await errorOf(failingWebhooks.post({ url: 'https://backend.example' }, {}, delivery));
       expect(error).to.include({ reason: fault });
       expect(limits).to.include({ timeoutMs: 10_000, maxBytes: 1_048_576 });
     }
@@ -203,7 +207,7 @@ describe('WebhookConfig', () => {
     }
   });
 
-  const refused: Record<string, unknown> = {
+  const invalidConfigs: Record<string, unknown> = {
     'an address with credentials': { url: 'https://user:pass@backend.example/' },
     'another scheme': { url: 'file:///etc/passwd' },
     'a relative address': { url: '/claims' },
@@ -221,7 +225,7 @@ describe('WebhookConfig', () => {
     'an empty value': withHeader('X-Api-Key', ''),
     'an unknown kind of authentication': { url, auth: { type: 'basic', config: {} } },
   };
-  for (const [name, config] of Object.entries(refused)) {
+  for (const [name, config] of Object.entries(invalidConfigs)) {
     it(`rejects ${name}`, () => {
       expect(WebhookConfig.safeParse(config).success).to.equal(false);
     });

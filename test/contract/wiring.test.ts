@@ -8,7 +8,7 @@ import { startTestService, type TestService } from '../support/test-service.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 
-type Needy = Token & { readonly needs: Tokens; readonly name: string };
+type TypeWithNeeds = Token & { readonly needs: Tokens; readonly name: string };
 
 async function exportedBy(pattern: string): Promise<unknown[]> {
   const files = globSync(pattern, { cwd: ROOT });
@@ -16,7 +16,7 @@ async function exportedBy(pattern: string): Promise<unknown[]> {
   return modules.flatMap((module: object) => Object.values(module));
 }
 
-const isClass = (value: unknown): value is Needy => typeof value === 'function' && /^class/.test(`${value}`);
+const isClass = (value: unknown): value is TypeWithNeeds => typeof value === 'function' && /^class/.test(`${value}`);
 
 describe('dependency injection', () => {
   let service: TestService;
@@ -29,24 +29,24 @@ describe('dependency injection', () => {
     const segments = collectRoutes(service.service.container)
       .map(({ path }) => path.split('/')[1] ?? '')
       .filter((segment) => segment !== '' && !segment.startsWith(':') && !segment.startsWith('.'));
-    const free = segments.filter((segment) => !RESERVED_TENANT_IDS.has(segment.split('.')[0] ?? ''));
+    const unreserved = segments.filter((segment) => !RESERVED_TENANT_IDS.has(segment.split('.')[0] ?? ''));
     expect(segments).to.include.members(['issuer', 'verifier', 'session']);
-    expect([...new Set(free)], 'to be added to RESERVED_TENANT_IDS').to.deep.equal([]);
+    expect([...new Set(unreserved)], 'to be added to RESERVED_TENANT_IDS').to.deep.equal([]);
   });
 
   it('creates every injectable class with all its dependencies', async () => {
     const { container } = service.service;
-    const needy = (await exportedBy('application/**/*.ts')).filter(isClass).filter((type) => 'needs' in type);
-    expect(needy.length).to.be.above(100);
-    const failed = needy.flatMap((type) => {
+    const typesWithNeeds = (await exportedBy('application/**/*.ts')).filter(isClass).filter((type) => 'needs' in type);
+    expect(typesWithNeeds.length).to.be.above(100);
+    const unresolvable = typesWithNeeds.flatMap((type) => {
       try {
-        const made = obtain<unknown>(container, type) as { readonly ports: object };
-        const missing = Object.entries(made.ports).filter(([, port]) => port === undefined);
+        const instance = obtain<unknown>(container, type) as { readonly ports: object };
+        const missing = Object.entries(instance.ports).filter(([, port]) => port === undefined);
         return missing.map(([name]) => `${type.name}: ${name}`);
       } catch (error) {
         return [`${type.name}: ${(error as Error).message}`];
       }
     });
-    expect(failed).to.deep.equal([]);
+    expect(unresolvable).to.deep.equal([]);
   });
 });

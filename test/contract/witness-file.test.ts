@@ -19,19 +19,19 @@ describe('witness file of a machine', () => {
     if (process.getuid?.() !== 0) return this.skip();
     chownSync(folder, 1000, 1000);
     await new WitnessFile(file).begin(SIGHTING);
-    expect([statSync(file).uid, statSync(file).gid], 'as the folder').to.deep.equal([1000, 1000]);
+    expect([statSync(file).uid, statSync(file).gid], 'the owner of the folder').to.deep.equal([1000, 1000]);
     chownSync(file, 1001, 1002);
     await new WitnessFile(file).note({ ...SIGHTING, counter: 4 });
     const { uid, gid, mode } = statSync(file);
-    expect([uid, gid, mode & 0o777], 'as the former one').to.deep.equal([1001, 1002, 0o600]);
+    expect([uid, gid, mode & 0o777], 'as the previous file').to.deep.equal([1001, 1002, 0o600]);
   });
 
   it('is not written through a symbolic link', async () => {
-    const other = join(folder, 'other');
-    writeFileSync(other, 'kept');
-    symlinkSync(other, `${file}.${process.pid}.new`);
+    const otherFolder = join(folder, 'other');
+    writeFileSync(otherFolder, 'kept');
+    symlinkSync(otherFolder, `${file}.${process.pid}.new`);
     await new WitnessFile(file).begin(SIGHTING);
-    expect(readFileSync(other, 'utf8')).to.equal('kept');
+    expect(readFileSync(otherFolder, 'utf8')).to.equal('kept');
     expect(await new WitnessFile(file).sightings()).to.deep.equal([SIGHTING]);
   });
 
@@ -39,19 +39,19 @@ describe('witness file of a machine', () => {
     const counters = Array.from({ length: 20 }, (_, index) => (index * 7) % 20);
     for (let round = 0; round < 3; round++) {
       await Promise.all(counters.map((counter) => new WitnessFile(file).note({ ...SIGHTING, counter: 20 * round + counter })));
-      const [kept] = await new WitnessFile(file).sightings();
-      expect(kept?.counter).to.equal(20 * round + 19);
+      const [sighting] = await new WitnessFile(file).sightings();
+      expect(sighting?.counter).to.equal(20 * round + 19);
     }
     expect(readdirSync(folder)).to.deep.equal(['witness.json']);
   });
 
-  it('is written after a process ended during a write', async () => {
+  it('is written after a process stopped during a write', async () => {
     writeFileSync(`${file}.lock`, '');
     await new WitnessFile(file).note(SIGHTING);
     expect(await new WitnessFile(file).sightings()).to.deep.equal([SIGHTING]);
   });
 
-  /** A process that stands still once it has read the file. */
+  /** A process that pauses after it has read the file. */
   class StoppedProcess extends WitnessFile {
     onRead: (() => Promise<unknown>) | undefined;
 
@@ -64,20 +64,20 @@ describe('witness file of a machine', () => {
     }
   }
 
-  for (const act of ['note', 'begin'] as const)
-    it(`keeps the records of other processes while the holder of the lock is paused (${act})`, async () => {
+  for (const method of ['note', 'begin'] as const)
+    it(`keeps the records of other processes while the holder of the lock is paused (${method})`, async () => {
       await new WitnessFile(file).note(SIGHTING);
-      const other = { ...SIGHTING, lineage: 'other', address: 'there' };
+      const otherSighting = { ...SIGHTING, lineage: 'other', address: 'there' };
       const stopped = new StoppedProcess(file);
       stopped.onRead = async () => {
         rmSync(`${file}.lock`);
         await new WitnessFile(file).note({ ...SIGHTING, counter: 9 });
-        await new WitnessFile(file).note(other);
+        await new WitnessFile(file).note(otherSighting);
       };
-      const begun = { ...SIGHTING, termId: 'next', term: 2 };
-      await stopped[act](act === 'note' ? { ...SIGHTING, counter: 4 } : begun);
-      const latest = act === 'note' ? { ...SIGHTING, counter: 9 } : begun;
-      expect(await new WitnessFile(file).sightings()).to.deep.equal([latest, other]);
+      const nextSighting = { ...SIGHTING, termId: 'next', term: 2 };
+      await stopped[method](method === 'note' ? { ...SIGHTING, counter: 4 } : nextSighting);
+      const expected = method === 'note' ? { ...SIGHTING, counter: 9 } : nextSighting;
+      expect(await new WitnessFile(file).sightings()).to.deep.equal([expected, otherSighting]);
       expect(readdirSync(folder)).to.deep.equal(['witness.json']);
     });
 

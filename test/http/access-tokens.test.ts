@@ -25,14 +25,14 @@ describe('the token endpoint of the administrative interface', () => {
   after(() => service.close());
 
   it('accepts credentials in the header and in the body, as JSON and as a form', async () => {
-    const ways = [
+    const requests = [
       { json: grant, headers: basic(`caller:${SECRET}`) },
       { json: { ...grant, client_id: 'caller', client_secret: SECRET } },
       { form: grant, headers: basic(`caller:${SECRET}`) },
       { form: { ...grant, client_id: 'caller', client_secret: SECRET } },
     ];
-    for (const way of ways) {
-      const answer = await post(way);
+    for (const request of requests) {
+      const answer = await post(request);
       expect(answer.status, answer.text).to.equal(200);
       expect(answer.headers.get('cache-control')).to.equal('no-store');
       expect(answer.body).to.have.all.keys('access_token', 'token_type', 'expires_in');
@@ -49,22 +49,22 @@ describe('the token endpoint of the administrative interface', () => {
     }
   });
 
-  const refused: [string, object, number, string][] = [
+  const invalidRequests: [string, object, number, string][] = [
     ['a wrong secret', { json: { ...grant, client_id: 'caller', client_secret: 'x' } }, 401, 'invalid_client'],
     ['an unknown client', { json: { ...grant, client_id: 'x', client_secret: 'x' } }, 401, 'invalid_client'],
     ['no credentials', { json: grant }, 401, 'invalid_client'],
     ['another grant', { json: { grant_type: 'password' } }, 400, 'unsupported_grant_type'],
     ['no grant', { json: { client_id: 'caller', client_secret: SECRET } }, 400, 'invalid_request'],
     [
-      'two ways that contradict each other',
+      'contradictory credentials',
       { json: { ...grant, client_id: 'caller', client_secret: 'another' }, headers: basic(`caller:${SECRET}`) },
       400,
       'invalid_request',
     ],
     ['broken JSON', { text: '{', headers: { 'Content-Type': 'application/json' } }, 400, 'invalid_request'],
   ];
-  for (const [what, options, status, error] of refused) {
-    it(`rejects ${what}`, async () => {
+  for (const [description, options, status, error] of invalidRequests) {
+    it(`rejects ${description}`, async () => {
       const answer = await post(options);
       expect([answer.status, answer.body.error], answer.text).to.deep.equal([status, error]);
       expect(answer.headers.get('cache-control')).to.equal('no-store');
@@ -74,37 +74,37 @@ describe('the token endpoint of the administrative interface', () => {
   }
 
   it('gives the same answer for a wrong secret and for an unknown client', async () => {
-    const answers = await Promise.all(
-      ['caller', 'nobody-at-all'].map((client_id) => post({ json: { ...grant, client_id, client_secret: 'wrong' } })),
+    const responses = await Promise.all(
+      ['caller', 'no-such-client'].map((client_id) => post({ json: { ...grant, client_id, client_secret: 'wrong' } })),
     );
-    expect(new Set(answers.map(({ text }) => text)).size).to.equal(1);
+    expect(new Set(responses.map(({ text }) => text)).size).to.equal(1);
   });
 
   it('accepts a client and rejects guesses with 150 unknown names at once', async () => {
     const attempt = (client_id: string, client_secret: string) => post({ json: { ...grant, client_id, client_secret } });
-    const fresh = await service.call('POST', '/client', {
+    const newClient = await service.call('POST', '/client', {
       token: admin,
       json: { clientId: 'busy', roles: ['issuance:offer'], secret: SECRET },
     });
-    expect(fresh.status, fresh.text).to.equal(201);
+    expect(newClient.status, newClient.text).to.equal(201);
     const guesses = Array.from({ length: 150 }, (_, i) => attempt(`unknown-${i}`, `guess ${i}`));
-    // How many computations pass before the client's is a rule of `test/contract/secrets.test.ts`.
+    // `test/contract/secrets.test.ts` tests how many computations may precede the one of the client.
     const answer = await attempt('busy', SECRET);
     expect(answer.status, answer.text).to.equal(200);
-    const rejected = await Promise.all(guesses);
-    expect(new Set(rejected.map(({ status }) => status))).to.deep.equal(new Set([401]));
+    const rejections = await Promise.all(guesses);
+    expect(new Set(rejections.map(({ status }) => status))).to.deep.equal(new Set([401]));
   });
 
   it('does not reveal by the number of concurrent attempts whether a client exists', async () => {
-    const outcomes = async (client_id: string) => {
-      const answers = await Promise.all(
+    const sendAttempts = async (client_id: string) => {
+      const responses = await Promise.all(
         Array.from({ length: 6 }, (_, i) => post({ json: { ...grant, client_id, client_secret: `wrong ${i}` } })),
       );
-      return answers.map(({ status, text, headers }) => `${status} ${headers.get('retry-after')} ${text}`).sort();
+      return responses.map(({ status, text, headers }) => `${status} ${headers.get('retry-after')} ${text}`).sort();
     };
-    const known = await outcomes('caller');
-    expect(known.filter((outcome) => outcome.startsWith('429 1'))).to.have.length(3);
-    for (const name of ['nobody-at-all', ROOT.clientId]) expect(await outcomes(name), name).to.deep.equal(known);
+    const ofKnownClient = await sendAttempts('caller');
+    expect(ofKnownClient.filter((outcome) => outcome.startsWith('429 1'))).to.have.length(3);
+    for (const name of ['no-such-client', ROOT.clientId]) expect(await sendAttempts(name), name).to.deep.equal(ofKnownClient);
   });
 });
 
@@ -142,11 +142,11 @@ describe('access tokens without key binding', () => {
   };
 
   it('appear in the challenge only where bearer tokens are accepted', async () => {
-    const bad = { Authorization: 'Bearer nonsense' };
+    const invalidHeaders = { Authorization: 'Bearer nonsense' };
     expect(await challenge('open')).to.match(/^DPoP algs="[^"]+", Bearer$/);
-    expect(await challenge('open', bad)).to.match(/^DPoP error="invalid_token".*, Bearer error="invalid_token"$/);
+    expect(await challenge('open', invalidHeaders)).to.match(/^DPoP error="invalid_token".*, Bearer error="invalid_token"$/);
     expect(await challenge('bound')).to.match(/^DPoP algs="[^"]+"$/);
-    expect(await challenge('bound', bad)).to.not.include('Bearer');
+    expect(await challenge('bound', invalidHeaders)).to.not.include('Bearer');
   });
 
   it('get a bearer challenge when they are revoked or lack the scope', async () => {
@@ -165,10 +165,10 @@ describe('access tokens without key binding', () => {
       return [answer.status, answer.headers.get('www-authenticate')];
     };
     await created(service, admin, '/issuer/credentials', { ...CARD, id: 'pass' });
-    const [uncovered, told] = await send('pass');
-    expect([uncovered, told]).to.deep.equal([403, told]);
-    expect(told).to.match(/, Bearer error="insufficient_scope"$/);
-    // The code comes again from the right client, which ends what it brought.
+    const [firstStatus, challenge] = await send('pass');
+    expect([firstStatus, challenge]).to.deep.equal([403, challenge]);
+    expect(challenge).to.match(/, Bearer error="insufficient_scope"$/);
+    // The code is redeemed again by the same client, which revokes its tokens.
     expect((await wallet.redeemCode(code, {}, {})).status).to.equal(400);
     const [status, challenged] = await send('card');
     expect(status).to.equal(401);
@@ -188,12 +188,12 @@ describe('access tokens without key binding', () => {
     const send = (authorization: string[]) =>
       new Promise<number | undefined>((resolve, reject) => {
         const headers = { 'Content-Type': 'application/json', Authorization: authorization };
-        const sent = request(`${wallet.issuer}/credential`, { method: 'POST', headers }, (answer) => {
+        const credentialRequest = request(`${wallet.issuer}/credential`, { method: 'POST', headers }, (answer) => {
           answer.resume();
           resolve(answer.statusCode);
         });
-        sent.on('error', reject);
-        sent.end(JSON.stringify({ credential_configuration_id: 'card', proofs }));
+        credentialRequest.on('error', reject);
+        credentialRequest.end(JSON.stringify({ credential_configuration_id: 'card', proofs }));
       });
     const bearer = `Bearer ${body.access_token}`;
     expect(await send([bearer, bearer])).to.equal(400);
@@ -207,15 +207,15 @@ describe('second process of the service', () => {
   let first: TestService;
   let second: TestService;
 
-  // An SQLite file is for one service.
+  // A SQLite file supports one service only.
   before(async function () {
     database = await databases()
       .find(({ name }) => name === 'postgres')
       ?.open();
     if (database === undefined) return this.skip();
-    const shared = { PUBLIC_URL, DATABASE_URL: database.url };
-    first = await startTestService(shared);
-    second = await startTestService(shared);
+    const sharedEnvironment = { PUBLIC_URL, DATABASE_URL: database.url };
+    first = await startTestService(sharedEnvironment);
+    second = await startTestService(sharedEnvironment);
   });
   after(async () => {
     await second?.close();
@@ -232,11 +232,11 @@ describe('second process of the service', () => {
       return new RawWallet({ ...service, address: PUBLIC_URL, call }, 'acme');
     };
     const wallet = walletAt(second);
-    const codeOf = async () => wallet.code((await created(first, token, '/issuer/offer', offerBody('card'))).uri);
+    const redeemableCode = async () => wallet.code((await created(first, token, '/issuer/offer', offerBody('card'))).uri);
     const proof = { DPoP: dpopProof(wallet.dpopKey, `${wallet.issuer}/token`) };
-    expect((await wallet.redeem(await codeOf(), {}, proof)).status).to.equal(200);
-    expect((await wallet.redeem(await codeOf(), {}, {})).status).to.equal(400);
+    expect((await wallet.redeem(await redeemableCode(), {}, proof)).status).to.equal(200);
+    expect((await wallet.redeem(await redeemableCode(), {}, {})).status).to.equal(400);
     await created(first, token, '/issuer/config', { display: DISPLAY, dPopRequired: false });
-    expect((await wallet.redeem(await codeOf(), {}, {})).status).to.equal(200);
+    expect((await wallet.redeem(await redeemableCode(), {}, {})).status).to.equal(200);
   });
 });

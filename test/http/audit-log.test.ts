@@ -21,7 +21,7 @@ import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/reques
 import { issueBatch, revocable } from '../support/revocable-cards.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
 
-/** What each call that changes something leaves in the log of the tenant: `action kind`. */
+/** The entries that each changing call adds to the log of the tenant: `action kind`. */
 const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'PATCH /tenant/:id': ['changed tenant'],
   'POST /client': ['created client'],
@@ -79,12 +79,12 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'POST /registrar/access-certificate': ['changed key-chain'],
 };
 
-/** Calls that change no configuration: traffic of the backends, and what is tried. */
+/** Calls that change no configuration: requests of backends, and trial calls. */
 const UNLOGGED: ReadonlySet<string> = new Set([
   'POST /issuer/offer',
   'POST /verifier/offer',
   'POST /verifier/config/:id/try',
-  // Those of the service have tests of their own below.
+  // Separate tests below cover the entries of the service.
   'POST /tenant',
   'DELETE /tenant/:id',
 ]);
@@ -119,16 +119,16 @@ for (const kind of servedDatabases()) {
       await database?.drop();
     });
 
-    const read = async (token = world.token, query = ''): Promise<Entry[]> => {
+    const readEntries = async (token = world.token, query = ''): Promise<Entry[]> => {
       const answer = await service.call('GET', `/audit-log?limit=500${query}`, { token });
       expect(answer.status, answer.text).to.equal(200);
       return answer.body;
     };
-    const newest = async (token?: string, query?: string) => (await read(token, query))[0]?.sequence ?? 0;
-    const since = async (sequence: number) => (await read()).filter((entry) => entry.sequence > sequence).reverse();
+    const newestSequence = async (token?: string, query?: string) => (await readEntries(token, query))[0]?.sequence ?? 0;
+    const entriesSince = async (sequence: number) => (await readEntries()).filter((entry) => entry.sequence > sequence).reverse();
 
-    const call = async (route: Route, ids: Ids, fresh: string, role: string) => {
-      const { params, json } = recipeOf(route).request(ids, fresh, role);
+    const call = async (route: Route, ids: Ids, newId: string, role: string) => {
+      const { params, json } = recipeOf(route).request(ids, newId, role);
       const token = role === 'tenants:manage' ? root : world.token;
       const answer = await service.call(route.method.toUpperCase(), addressOf(route, params), {
         token,
@@ -146,14 +146,14 @@ for (const kind of servedDatabases()) {
           expect(UNLOGGED.has(name) || ENTRIES[name] !== undefined, `${name} is not decided on`).to.equal(true);
         }
         const role = rolesOf(route)?.includes('issuance:manage') ? 'issuance:manage' : (rolesOf(route)?.[0] ?? '');
-        const fresh = freshId();
+        const newId = freshId();
         const { prepare } = recipeOf(route);
-        const ids = prepare ? { ...world.ids, ...(await prepare(world, fresh, role)) } : world.ids;
-        const before = await newest();
-        const answer = await call(route, ids, fresh, role);
-        const left = await since(before);
-        expect(left.map(brief), name).to.deep.equal(ENTRIES[name] ?? []);
-        for (const entry of left) {
+        const ids = prepare ? { ...world.ids, ...(await prepare(world, newId, role)) } : world.ids;
+        const before = await newestSequence();
+        const answer = await call(route, ids, newId, role);
+        const newEntries = await entriesSince(before);
+        expect(newEntries.map(brief), name).to.deep.equal(ENTRIES[name] ?? []);
+        for (const entry of newEntries) {
           expect(entry.actor, name).to.equal(role === 'tenants:manage' ? ROOT.clientId : 'acme-admin');
           expect(entry['requestId'], name).to.equal(answer.headers.get('x-request-id'));
         }
@@ -161,8 +161,8 @@ for (const kind of servedDatabases()) {
     });
 
     it('has no entry for rejected requests', async () => {
-      const before = await newest();
-      const refused = [
+      const before = await newestSequence();
+      const rejectedRequests = [
         ['POST', '/client', { clientId: world.ids.client, roles: ['clients:manage'] }, 409],
         ['POST', '/key-chain', { id: world.ids.keyChain, usageType: 'signing' }, 409],
         ['PATCH', '/issuer/credentials/nothing', { description: 'Changed' }, 404],
@@ -170,71 +170,74 @@ for (const kind of servedDatabases()) {
         ['POST', '/session/revoke', { sessionId: 'nothing', status: 1 }, 404],
         ['POST', `/issuer/deferred/nothing/fail`, { errorMessage: 'no' }, 404],
       ] as const;
-      for (const [method, path, json, status] of refused) {
+      for (const [method, path, json, status] of rejectedRequests) {
         const answer = await service.call(method, path, { token: world.token, ...(json && { json }) });
         expect(answer.status, `${path}: ${answer.text}`).to.equal(status);
       }
-      expect(await newest()).to.equal(before);
+      expect(await newestSequence()).to.equal(before);
     });
 
     it('records changes of tenants in the chain of the service, also for removed tenants', async () => {
-      const before = await newest(root);
+      const before = await newestSequence(root);
       const { token } = await createTenant(service, 'shortlived');
-      const own = await read(token);
-      expect(own.map(brief).reverse()).to.deep.equal([
+      const entriesOfTenant = await readEntries(token);
+      expect(entriesOfTenant.map(brief).reverse()).to.deep.equal([
         'created tenant',
         ...Array.from({ length: 4 }, () => 'created key-chain'),
         'created client',
         'fetched client',
       ]);
       await service.call('PATCH', '/tenant/shortlived', { token: root, json: { status: 'suspended' } });
-      const seen = await read(root, '&tenant=shortlived');
-      expect(seen.slice(1).map(({ sequence }) => sequence)).to.deep.equal(own.map(({ sequence }) => sequence));
+      const entriesForRoot = await readEntries(root, '&tenant=shortlived');
+      expect(entriesForRoot.slice(1).map(({ sequence }) => sequence)).to.deep.equal(entriesOfTenant.map(({ sequence }) => sequence));
       await service.call('DELETE', '/tenant/shortlived', { token: root });
-      const kept = (await read(root)).filter(({ sequence }) => sequence > before).reverse();
-      expect(kept.map(brief).slice(-2)).to.deep.equal(['changed tenant', 'removed tenant']);
-      expect(kept.at(-1)).to.deep.include({ target: 'shortlived', of: { tenantId: 'shortlived', sequence: 8, hash: seen[0]?.['hash'] } });
-      expect(kept.at(-2)?.['changes']).to.deep.equal([{ member: 'status', before: 'active', after: 'suspended' }]);
-      const gone = await service.call('GET', '/audit-log?tenant=shortlived', { token: root });
-      expect(gone.status).to.equal(404);
+      const entriesOfService = (await readEntries(root)).filter(({ sequence }) => sequence > before).reverse();
+      expect(entriesOfService.map(brief).slice(-2)).to.deep.equal(['changed tenant', 'removed tenant']);
+      expect(entriesOfService.at(-1)).to.deep.include({
+        target: 'shortlived',
+        of: { tenantId: 'shortlived', sequence: 8, hash: entriesForRoot[0]?.['hash'] },
+      });
+      expect(entriesOfService.at(-2)?.['changes']).to.deep.equal([{ member: 'status', before: 'active', after: 'suspended' }]);
+      const rejection = await service.call('GET', '/audit-log?tenant=shortlived', { token: root });
+      expect(rejection.status).to.equal(404);
     });
 
     it('shows each tenant its own complete chain only', async () => {
-      const other = await createTenant(service, `other-${kind.name}`);
+      const otherTenant = await createTenant(service, `other-${kind.name}`);
       for (const tenant of ['acme', 'nothing']) {
-        const answer = await service.call('GET', `/audit-log?tenant=${tenant}`, { token: other.token });
+        const answer = await service.call('GET', `/audit-log?tenant=${tenant}`, { token: otherTenant.token });
         expect([answer.status, answer.body.detail]).to.deep.equal([404, 'there is no such tenant']);
       }
-      const own = await service.call('GET', `/audit-log?tenant=${other.id}`, { token: other.token });
-      expect(own.body).to.deep.equal((await service.call('GET', '/audit-log', { token: other.token })).body);
-      expect(JSON.stringify(own.body)).to.not.include('acme');
-      const restricted = await addClient(world, `restricted-${kind.name}`, {
+      const ownLog = await service.call('GET', `/audit-log?tenant=${otherTenant.id}`, { token: otherTenant.token });
+      expect(ownLog.body).to.deep.equal((await service.call('GET', '/audit-log', { token: otherTenant.token })).body);
+      expect(JSON.stringify(ownLog.body)).to.not.include('acme');
+      const restrictedToken = await addClient(world, `restricted-${kind.name}`, {
         roles: ['clients:manage'],
         allowedIssuanceConfigs: [world.ids.credential],
       });
-      const refused = await service.call('GET', '/audit-log', { token: restricted });
-      expect([refused.status, refused.body.code]).to.deep.equal([403, 'forbidden']);
+      const rejection = await service.call('GET', '/audit-log', { token: restrictedToken });
+      expect([rejection.status, rejection.body.code]).to.deep.equal([403, 'forbidden']);
     });
 
     it('is returned in linked pages and by filters', async () => {
-      const all = await read();
+      const all = await readEntries();
       const sequences = all.map(({ sequence }) => sequence);
       expect(sequences).to.deep.equal(sequences.toSorted((one, two) => two - one));
       expect(sequences.at(-1)).to.equal(1);
       let link: string | null | undefined = `${service.address}/audit-log?limit=7&actor=acme-admin`;
-      const found: number[] = [];
+      const sequencesOfPages: number[] = [];
       for (let pages = 0; link !== undefined; pages++) {
         expect(pages).to.be.lessThan(100);
         const page = await service.call('GET', link, { token: world.token });
         expect(page.status).to.equal(200);
         expect(page.body.length).to.be.within(1, 7);
-        found.push(...page.body.map(({ sequence }: Entry) => sequence));
+        sequencesOfPages.push(...page.body.map(({ sequence }: Entry) => sequence));
         link = /^<(.+)>; rel="next"$/.exec(page.headers.get('link') ?? '')?.[1];
       }
       const byAdmin = all.filter(({ actor }) => actor === 'acme-admin');
-      expect(found).to.deep.equal(byAdmin.map(({ sequence }) => sequence));
+      expect(sequencesOfPages).to.deep.equal(byAdmin.map(({ sequence }) => sequence));
       const target = world.ids.credential;
-      for (const [query, wanted] of [
+      for (const [query, expectedSequences] of [
         ['kind=key-chain', (entry: Entry) => entry.kind === 'key-chain'],
         ['action=removed', (entry: Entry) => entry.action === 'removed'],
         [`target=${target}`, (entry: Entry) => entry.target === target],
@@ -242,9 +245,9 @@ for (const kind of servedDatabases()) {
         [`since=${all[9]?.['at']}`, (entry: Entry) => String(entry['at']) >= String(all[9]?.['at'])],
         [`until=${all[9]?.['at']}`, (entry: Entry) => String(entry['at']) < String(all[9]?.['at'])],
       ] as const) {
-        const expected = all.filter(wanted);
+        const expected = all.filter(expectedSequences);
         expect(expected.length, query).to.be.greaterThan(0);
-        expect(await read(world.token, `&${query}`), query).to.deep.equal(expected);
+        expect(await readEntries(world.token, `&${query}`), query).to.deep.equal(expected);
       }
       for (const query of ['cursor=x', 'cursor=-1', 'kind=nothing', 'since=yesterday', 'limit=501', 'limit=0']) {
         const { status } = await service.call('GET', `/audit-log?${query}`, { token: world.token });
@@ -256,8 +259,8 @@ for (const kind of servedDatabases()) {
       const registrar = await sharedRegistrar();
       const secret = 'secret-of-a-client-in-the-clear';
       const { token } = world;
-      await created(service, token, '/client', { clientId: `told-${kind.name}`, roles: ['issuance:offer'], secret });
-      const rotated = await service.call('POST', `/client/told-${kind.name}/rotate-secret`, { token });
+      await created(service, token, '/client', { clientId: `secret-${kind.name}`, roles: ['issuance:offer'], secret });
+      const rotation = await service.call('POST', `/client/secret-${kind.name}/rotate-secret`, { token });
       const signing = await created(service, token, '/webhook-secret/rotate', {});
       await created(service, token, '/webhook-secret/rotate', {});
       const credentialConfiguration = {
@@ -265,8 +268,8 @@ for (const kind of servedDatabases()) {
         claims: { given_name: 'Wilhelmina', family_name: 'Unmistakable' },
       };
       const path = `/issuer/credentials/${world.ids.credential}`;
-      const changed = await service.call('PATCH', path, { token, json: credentialConfiguration });
-      expect(changed.status, changed.text).to.equal(200);
+      const change = await service.call('PATCH', path, { token, json: credentialConfiguration });
+      expect(change.status, change.text).to.equal(200);
       await created(service, token, '/issuer/offer', claimsWebhookOffer(world.ids.credential));
       const login = registrar.login() as Readonly<Record<string, unknown>>;
       await created(service, token, '/registrar/config', login);
@@ -275,18 +278,22 @@ for (const kind of servedDatabases()) {
         ...(await run('select * from audit_heads')),
       ]);
       expect(rows.length).to.be.greaterThan(50);
-      const texts = { rows: JSON.stringify(rows), own: JSON.stringify(await read()), service: JSON.stringify(await read(root)) };
+      const logTexts = {
+        rows: JSON.stringify(rows),
+        own: JSON.stringify(await readEntries()),
+        service: JSON.stringify(await readEntries(root)),
+      };
       const secrets = [
-        ...[WEBHOOK_KEY, UPSTREAM_SECRET, secret, rotated.body.secret, ROOT.secret],
+        ...[WEBHOOK_KEY, UPSTREAM_SECRET, secret, rotation.body.secret, ROOT.secret],
         signing.secret.slice('whsec_'.length),
         ...['Wilhelmina', 'Unmistakable', 'Lovelace', 'backend.example', 'PRIVATE KEY', '-----BEGIN', '$argon2'],
         ...[login['password'], login['clientSecret']].filter((value) => value !== undefined),
       ];
       for (const value of secrets) {
         expect(String(value).length).to.be.greaterThan(3);
-        for (const [name, text] of Object.entries(texts)) expect(text, `${name}: ${value}`).to.not.include(value);
+        for (const [name, text] of Object.entries(logTexts)) expect(text, `${name}: ${value}`).to.not.include(value);
       }
-      expect(texts.own).to.include('"member":"claims"');
+      expect(logTexts.own).to.include('"member":"claims"');
     });
 
     it('is intact after all changes of this suite', async () => {
@@ -302,13 +309,13 @@ for (const kind of servedDatabases()) {
   });
 }
 
-/** As a server answers whose disk has no room for another entry. */
-const FILL = [
+/** Makes the database fail as on a full disk. */
+const FILL_DISK = [
   `create function refuse_entry() returns trigger language plpgsql as
      'begin raise exception ''could not extend file'' using errcode = ''53100''; end'`,
   'create trigger full_disk before insert on audit_entries for each row execute function refuse_entry()',
 ];
-const EMPTY = ['drop trigger full_disk on audit_entries', 'drop function refuse_entry()'];
+const FREE_DISK = ['drop trigger full_disk on audit_entries', 'drop function refuse_entry()'];
 
 describe('revocation whose audit entry does not fit on the full disk of PostgreSQL', () => {
   let database: TestDatabase | undefined;
@@ -340,12 +347,12 @@ describe('revocation whose audit entry does not fit on the full disk of PostgreS
   it('can be retried, also concurrently, and succeeds once there is space', async () => {
     const sessions: string[] = [];
     while (sessions.length < 6) sessions.push((await issueBatch(service, tenant, 1)).session);
-    await run(FILL);
+    await run(FILL_DISK);
     try {
       expect(await revoke(sessions[0] ?? '')).to.equal(503);
       expect(new Set(await Promise.all(sessions.map(revoke)))).to.deep.equal(new Set([503]));
     } finally {
-      await run(EMPTY);
+      await run(FREE_DISK);
     }
     expect(new Set(await Promise.all(sessions.map(revoke)))).to.deep.equal(new Set([201]));
     const { body } = await service.call('GET', '/audit-log?kind=session', { token: tenant.token });

@@ -28,8 +28,8 @@ const ORGANIZATION = {
   contact: 'mailto:trust@acme.example',
 };
 const der = (base64: string) => Buffer.from(base64, 'base64');
-const read = (base64: string) => new X509Certificate(der(base64));
-const listOf = (base64: string) => revocationSourcesOf(base64).points[0]?.[0] ?? '';
+const parse = (base64: string) => new X509Certificate(der(base64));
+const listAddressOf = (base64: string) => revocationSourcesOf(base64).points[0]?.[0] ?? '';
 
 describe('the authorities of a tenant', () => {
   let service: TestService;
@@ -48,69 +48,69 @@ describe('the authorities of a tenant', () => {
     service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
   const chainsOf = (id: string): Promise<readonly KeyChain[]> =>
     service.service.container.get(Store).forTenant(id as never, ({ keyChains }) => keyChains.list());
-  const chain = async (id: string, of = 'acme'): Promise<KeyChain & { root: { certificate: string } }> =>
-    (await chainsOf(of)).find((one) => one.id === id) as never;
-  /** What is served below an address that a certificate names. */
-  const fetched = async (address: string, headers: Record<string, string> = {}) => {
+  const chain = async (id: string, tenant = 'acme'): Promise<KeyChain & { root: { certificate: string } }> =>
+    (await chainsOf(tenant)).find((one) => one.id === id) as never;
+  /** Fetches an address of a certificate from the service. */
+  const fetchFromService = async (address: string, headers: Record<string, string> = {}) => {
     expect(address.startsWith(`${service.address}/`), address).to.equal(true);
     return fetch(address, { headers });
   };
-  const bytes = async (address: string) => Buffer.from(await (await fetched(address)).arrayBuffer());
+  const bytes = async (address: string) => Buffer.from(await (await fetchFromService(address)).arrayBuffer());
 
   it('satisfy the certificate profile of ISO/IEC 18013-5', async () => {
     const { certificate } = (await chain('signing')).root;
-    const [own, parsed] = [parseCertificate(der(certificate)), read(certificate)];
+    const [ownParser, parsed] = [parseCertificate(der(certificate)), parse(certificate)];
     expect(parsed.subject).to.equal('C=DE, O=Acme GmbH, CN=Tenant acme CA');
-    expect(own?.basicConstraints).to.deep.equal({ critical: true, ca: true, pathLength: 0 });
-    expect(own?.subjectKeyId, 'SHA-1 of the key').to.equal(own?.keyHash);
+    expect(ownParser?.basicConstraints).to.deep.equal({ critical: true, ca: true, pathLength: 0 });
+    expect(ownParser?.subjectKeyId, 'SHA-1 of the key').to.equal(ownParser?.keyHash);
     expect(parsed.getExtension(IssuerAlternativeNameExtension)?.names.toJSON()).to.deep.equal([
       { type: 'email', value: 'trust@acme.example' },
     ]);
-    expect(listOf(certificate)).to.match(/\/acme\/crl\/[0-9a-f]{40}$/);
+    expect(listAddressOf(certificate)).to.match(/\/acme\/crl\/[0-9a-f]{40}$/);
   });
 
   it('sign document signer certificates that mdoc readers accept', async () => {
-    const { active, root: authority } = await chain('signing');
+    const { active, root: ca } = await chain('signing');
     const [signer = ''] = active.documentSigner ?? [];
-    const parsed = read(signer);
+    const parsed = parse(signer);
     expect(parsed.subject).to.equal('C=DE, O=Acme GmbH, CN=Tenant acme');
     const purposes = parsed.getExtension(ExtendedKeyUsageExtension);
     expect([purposes?.usages, purposes?.critical]).to.deep.equal([['1.0.18013.5.1.2'], true]);
-    const own = parseCertificate(der(signer));
-    expect(own?.subjectKeyId).to.equal(own?.keyHash);
-    expect(own?.authorityKeyId).to.equal(parseCertificate(der(authority.certificate))?.subjectKeyId);
+    const parsedSigner = parseCertificate(der(signer));
+    expect(parsedSigner?.subjectKeyId).to.equal(parsedSigner?.keyHash);
+    expect(parsedSigner?.authorityKeyId).to.equal(parseCertificate(der(ca.certificate))?.subjectKeyId);
     expect(parsed.getExtension(IssuerAlternativeNameExtension)?.names.toJSON()).to.deep.equal([
       { type: 'email', value: 'trust@acme.example' },
     ]);
     expect(parsed.getExtension(CRLDistributionPointsExtension)?.critical).to.equal(false);
-    expect(listOf(signer)).to.equal(listOf(authority.certificate));
+    expect(listAddressOf(signer)).to.equal(listAddressOf(ca.certificate));
   });
 
   it('sign access certificates that name their subject', async () => {
     const { active } = await chain('access');
-    const parsed = read(active.certificates[0] ?? '');
+    const parsed = parse(active.certificates[0] ?? '');
     expect(parsed.subjectName.getField('2.5.4.97')).to.deep.equal(['VATDE-123456789']);
     expect(parsed.getExtension(CertificatePolicyExtension)?.policies).to.deep.equal(['0.4.0.194118.1.2']);
     expect(parsed.getExtension(SubjectAlternativeNameExtension)?.names.toJSON()).to.deep.include({
       type: 'email',
       value: 'trust@acme.example',
     });
-    const { active: other } = await chain('access', 'silent');
-    expect(read(other.certificates[0] ?? '').getExtension(CertificatePolicyExtension)).to.equal(null);
+    const { active: otherChain } = await chain('access', 'silent');
+    expect(parse(otherChain.certificates[0] ?? '').getExtension(CertificatePolicyExtension)).to.equal(null);
   });
 
   it('serve their certificate at the address in the certificates that they issued', async () => {
-    const { active, root: authority } = await chain('access');
-    const names = read(active.certificates[0] ?? '').getExtension(AuthorityInfoAccessExtension)?.caIssuers;
-    const answer = await fetched(names?.[0]?.value ?? '');
+    const { active, root: ca } = await chain('access');
+    const names = parse(active.certificates[0] ?? '').getExtension(AuthorityInfoAccessExtension)?.caIssuers;
+    const answer = await fetchFromService(names?.[0]?.value ?? '');
     expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/pkix-cert']);
-    expect(Buffer.from(await answer.arrayBuffer()).toString('base64')).to.equal(authority.certificate);
+    expect(Buffer.from(await answer.arrayBuffer()).toString('base64')).to.equal(ca.certificate);
   });
 
   it('serve a revocation list that readers accept while it is valid', async () => {
     const { certificate } = (await chain('signing')).root;
-    const address = listOf(certificate);
-    const answer = await fetched(address);
+    const address = listAddressOf(certificate);
+    const answer = await fetchFromService(address);
     expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/pkix-crl']);
     expect(answer.headers.get('cache-control')).to.equal('public, max-age=3600');
     const etag = answer.headers.get('etag') ?? '';
@@ -119,23 +119,23 @@ describe('the authorities of a tenant', () => {
     const issuer = parseCertificate(der(certificate));
     expect(issuer && (findListProblem(list, issuer) ?? findTimeProblem(list, new Date()))).to.equal(undefined);
     expect(list.nextUpdate?.getTime()).to.be.greaterThan(Date.now() + 6 * 24 * 3_600_000);
-    expect((await fetched(address, { 'If-None-Match': etag })).status).to.equal(304);
-    expect((await bytes(address)).equals(await bytes(address)), 'signed once').to.equal(true);
+    expect((await fetchFromService(address, { 'If-None-Match': etag })).status).to.equal(304);
+    expect((await bytes(address)).equals(await bytes(address)), 'the list is signed once').to.equal(true);
   });
 
   it('list the certificates of a compromised key, which is no longer published', async () => {
     const before = await chain('signing');
     const keys = async () => (await service.call('GET', '/acme/.well-known/jwks.json')).body.keys.length;
     expect((await call('POST', '/key-chain/signing/rotate', {})).status).to.equal(200);
-    expect(await keys(), 'a former key is published').to.equal(2);
-    const address = listOf(before.root.certificate);
+    expect(await keys(), 'a previous key is published').to.equal(2);
+    const address = listAddressOf(before.root.certificate);
     const revoked = async (certificate: string) =>
       new RevokedEntries(parseCrl(await bytes(address)).entries).find(revocationSourcesOf(certificate).serial);
     const [present = ''] = (await chain('signing')).active.certificates;
     const [signer = ''] = (await chain('signing')).active.documentSigner ?? [];
     expect((await call('POST', '/key-chain/signing/rotate', { compromised: true })).status).to.equal(200);
-    expect(await keys(), 'a compromised one is not').to.equal(2);
-    expect(await revoked(before.active.certificates[0] ?? ''), 'rotated only').to.equal(undefined);
+    expect(await keys(), 'a compromised key is not published').to.equal(2);
+    expect(await revoked(before.active.certificates[0] ?? ''), 'a rotated key is not revoked').to.equal(undefined);
     for (const certificate of [present, signer]) {
       const entry = await revoked(certificate);
       expect(entry?.reason).to.match(/compromise/i);
@@ -148,20 +148,20 @@ describe('the authorities of a tenant', () => {
   it('are checked by this service without an HTTP call', async () => {
     const { certificate } = (await chain('signing')).root;
     const lists = service.service.container.get(RevocationLists);
-    const { list } = await lists.get('silent', listOf(certificate), certificate);
+    const { list } = await lists.get('silent', listAddressOf(certificate), certificate);
     expect(list.thisUpdate.getTime()).to.be.lessThan(Date.now() + 1);
   });
 
   it('are published while the tenant is suspended, without data of other tenants', async () => {
     const { certificate } = (await chain('signing')).root;
-    const other = (await chain('signing', 'silent')).root.certificate;
-    const address = listOf(certificate);
+    const otherRoot = (await chain('signing', 'silent')).root.certificate;
+    const address = listAddressOf(certificate);
     await service.call('PATCH', '/tenant/acme', { token: root, json: { status: 'suspended' } });
-    expect((await fetched(address)).status).to.equal(200);
+    expect((await fetchFromService(address)).status).to.equal(200);
     await service.call('PATCH', '/tenant/acme', { token: root, json: { status: 'active' } });
-    const foreign = address.replace(/[0-9a-f]{40}$/, listOf(other).slice(-40));
-    for (const path of [foreign, `${service.address}/acme/crl/x`, `${service.address}/nobody/crl/${'0'.repeat(40)}`])
-      expect((await fetched(path)).status, path).to.equal(404);
+    const foreignAddress = address.replace(/[0-9a-f]{40}$/, listAddressOf(otherRoot).slice(-40));
+    for (const path of [foreignAddress, `${service.address}/acme/crl/x`, `${service.address}/no-such-tenant/crl/${'0'.repeat(40)}`])
+      expect((await fetchFromService(path)).status, path).to.equal(404);
   });
 
   it('issue certificates that Node parses, with any contact', async () => {
@@ -202,19 +202,19 @@ describe('One authority for access and for issuance', () => {
     ['POST /key-chain under another root', 'POST', '/key-chain', { usages: ['access'], rootKeyChainId: 'signing' }, 'rootKeyChainId'],
     ['POST /key-chain/import', 'POST', '/key-chain/import', { usages: ALL, key: KEY }, 'usages'],
   ];
-  for (const [what, method, path, json, member] of CALLS) {
-    it(`is accepted by ${what}, with a warning`, async () => {
+  for (const [description, method, path, json, property] of CALLS) {
+    it(`is accepted by ${description}, with a warning`, async () => {
       const answer = await service.call(method, path, { token, json });
       expect(answer.status, answer.text).to.equal(method === 'POST' ? 201 : 200);
       const [warning] = answer.body.warnings.filter(({ rule }: { rule: string }) => rule.startsWith('ETSI TS 119 602'));
       expect(warning?.message, answer.text).to.include('one authority certifies keys for access and keys for');
     });
 
-    it(`is rejected by ${what} under the profile eu`, async () => {
+    it(`is rejected by ${description} under the profile eu`, async () => {
       const answer = await service.call(method, path, { token: european, json });
       expect(answer.status, answer.text).to.equal(400);
       const [error] = answer.body.errors;
-      expect(error.path).to.equal(member);
+      expect(error.path).to.equal(property);
       expect(error.message).to.match(/^profile eu .*one authority certifies keys for access.*POST \/key-chain/);
     });
   }
@@ -222,20 +222,20 @@ describe('One authority for access and for issuance', () => {
   it('is kept by a tenant with the profile eu that has it from an earlier release, also when its key is rotated', async () => {
     const database = await databases()[0]?.open();
     const url = database?.url ?? '';
-    const other = await startTestService({ DATABASE_URL: url });
-    const { token: older } = await createTenant(other, 'older');
+    const secondService = await startTestService({ DATABASE_URL: url });
+    const { token: tokenOfOlder } = await createTenant(secondService, 'older');
     const json = { id: 'all', usages: ALL };
-    expect((await other.call('POST', '/key-chain', { token: older, json })).status).to.equal(201);
+    expect((await secondService.call('POST', '/key-chain', { token: tokenOfOlder, json })).status).to.equal(201);
     await rawSql(url, (run) => run("update tenants set profile = 'eu', version = version + 1 where id = 'older'"));
-    await other.close();
+    await secondService.close();
     const service = await startTestService({ DATABASE_URL: url });
-    const call = (method: string, path: string, body: object) => service.call(method, path, { token: older, json: body });
-    const renamed = await call('PATCH', '/key-chain/all', { description: 'For all' });
-    expect(renamed.status, renamed.text).to.equal(200);
-    const rotated = await call('POST', '/key-chain/all/rotate', {});
-    expect(rotated.status, rotated.text).to.equal(200);
-    const changed = await call('PATCH', '/key-chain/all', { usages: ['access', 'signing'] });
-    expect(changed.status, changed.text).to.equal(400);
+    const call = (method: string, path: string, body: object) => service.call(method, path, { token: tokenOfOlder, json: body });
+    const renaming = await call('PATCH', '/key-chain/all', { description: 'For all' });
+    expect(renaming.status, renaming.text).to.equal(200);
+    const rotation = await call('POST', '/key-chain/all/rotate', {});
+    expect(rotation.status, rotation.text).to.equal(200);
+    const change = await call('PATCH', '/key-chain/all', { usages: ['access', 'signing'] });
+    expect(change.status, change.text).to.equal(400);
     await service.close();
     await database?.drop();
   });

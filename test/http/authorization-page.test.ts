@@ -25,8 +25,8 @@ describe('authorization page of the built-in server', () => {
   });
   after(() => service.close());
 
-  const configure = async (more: object) => {
-    const json = { display: [{ name: 'Acme', locale: 'en' }], ...more };
+  const configure = async (overrides: object) => {
+    const json = { display: [{ name: 'Acme', locale: 'en' }], ...overrides };
     expect((await service.call('POST', '/issuer/config', { token, json })).status).to.equal(201);
   };
   const push = async (form: Record<string, string> = {}) => {
@@ -34,9 +34,9 @@ describe('authorization page of the built-in server', () => {
     const { uri } = await created(service, token, '/issuer/offer', body);
     return wallet.push(uri, 'card', form);
   };
-  const open = (request_uri: string) =>
+  const openPage = (request_uri: string) =>
     service.call('GET', `/acme/authorize?${new URLSearchParams({ client_id: CLIENT_ID, request_uri })}`);
-  const press = (request_uri: string, page: Answer, decision = 'approve') => {
+  const submit = (request_uri: string, page: Answer, decision = 'approve') => {
     const [, decision_token = ''] = /name="decision_token" value="([^"]+)"/.exec(page.text) ?? [];
     const form = { client_id: CLIENT_ID, request_uri, decision, decision_token };
     return service.call('POST', '/acme/authorize', { form });
@@ -46,50 +46,50 @@ describe('authorization page of the built-in server', () => {
   describe('that was opened in time', () => {
     it('is shown again and can be approved until the authorization expires', async () => {
       const requestUri = await push();
-      const page = await open(requestUri);
+      const page = await openPage(requestUri);
       expect(page.status).to.equal(200);
-      const reloaded = await later(61, () => open(requestUri));
-      expect(reloaded.status, 'a reload').to.equal(200);
-      expect((await later(1790, () => open(requestUri))).status, 'a late reload').to.equal(200);
-      const answer = await later(1790, () => press(requestUri, page));
+      const reload = await later(61, () => openPage(requestUri));
+      expect(reload.status, 'a reload').to.equal(200);
+      expect((await later(1790, () => openPage(requestUri))).status, 'a late reload').to.equal(200);
+      const answer = await later(1790, () => submit(requestUri, page));
       expect(answer.status, answer.text).to.equal(303);
       expect(codeIn(answer)).to.be.a('string');
     });
 
     it('returns an error once the authorization has expired', async () => {
       const requestUri = await push();
-      const page = await open(requestUri);
-      expect((await later(1801, () => open(requestUri))).status).to.equal(400);
-      const answer = await later(1801, () => press(requestUri, page));
+      const page = await openPage(requestUri);
+      expect((await later(1801, () => openPage(requestUri))).status).to.equal(400);
+      const answer = await later(1801, () => submit(requestUri, page));
       expect([answer.status, answer.headers.get('location')]).to.deep.equal([400, null]);
     });
 
     it('returns an error after the decision', async () => {
       const requestUri = await push();
-      const page = await open(requestUri);
-      expect((await press(requestUri, page, 'deny')).status).to.equal(303);
-      expect((await open(requestUri)).status).to.equal(400);
-      expect((await press(requestUri, page)).status).to.equal(400);
+      const page = await openPage(requestUri);
+      expect((await submit(requestUri, page, 'deny')).status).to.equal(303);
+      expect((await openPage(requestUri)).status).to.equal(400);
+      expect((await submit(requestUri, page)).status).to.equal(400);
     });
 
     it('is the same page for concurrent requests', async () => {
       const requestUri = await push();
-      const pages = await Promise.all(Array.from({ length: 20 }, () => open(requestUri)));
+      const pages = await Promise.all(Array.from({ length: 20 }, () => openPage(requestUri)));
       expect(pages.map(({ status }) => status)).to.deep.equal(Array(20).fill(200));
       const [page] = pages;
-      expect(page && codeIn(await press(requestUri, page))).to.be.a('string');
+      expect(page && codeIn(await submit(requestUri, page))).to.be.a('string');
     });
   });
 
   it('cannot be opened for the first time after the announced minute', async () => {
     const requestUri = await push();
-    expect((await later(61, () => open(requestUri))).status).to.equal(400);
-    expect((await later(59, () => open(requestUri))).status).to.equal(200);
+    expect((await later(61, () => openPage(requestUri))).status).to.equal(400);
+    expect((await later(59, () => openPage(requestUri))).status).to.equal(200);
   });
 
   describe('shows the user', () => {
     it('that the wallet is not authenticated, and the target of the redirect', async () => {
-      const page = await open(await push({ redirect_uri: EVIL }));
+      const page = await openPage(await push({ redirect_uri: EVIL }));
       expect(page.text).to.include('not verified').and.include('<strong id="destination">evil.example</strong>');
       expect(page.text).to.include(CLIENT_ID);
     });
@@ -102,7 +102,7 @@ describe('authorization page of the built-in server', () => {
     ];
     for (const [redirect_uri, destination] of destinations) {
       it(`${destination} for ${redirect_uri}`, async () => {
-        const page = await open(await push({ redirect_uri }));
+        const page = await openPage(await push({ redirect_uri }));
         expect(page.text).to.include(`<strong id="destination">${destination}</strong>`);
       });
     }
@@ -127,9 +127,9 @@ describe('authorization page of the built-in server', () => {
         const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
         const challenge = (await service.call('POST', '/acme/challenge')).body.attestation_challenge;
         const { issuer_state } = grants.authorization_code;
-        const pushed = await wallet.par({ issuer_state, scope: 'card' }, provider.headers(newKey(), wallet.issuer, challenge));
-        expect(pushed.status, pushed.text).to.equal(201);
-        const page = await open(pushed.body.request_uri);
+        const pushResponse = await wallet.par({ issuer_state, scope: 'card' }, provider.headers(newKey(), wallet.issuer, challenge));
+        expect(pushResponse.status, pushResponse.text).to.equal(201);
+        const page = await openPage(pushResponse.body.request_uri);
         expect(page.text).to.not.include('not verified');
         expect(page.text).to.include('<strong id="destination">wallet.example</strong>');
       } finally {
@@ -148,8 +148,8 @@ const CARD = {
 };
 const OFFER = { response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['card'] };
 
-/** A database that ends a clean-up in its midst. */
-const REFUSED_DOCUMENTS = {
+/** Makes a clean-up fail after its first statements. */
+const FAILING_CLEAN_UP = {
   sqlite: {
     make: [`create trigger stop before update of document on grants begin select raise(abort, 'stopped'); end`],
     remove: ['drop trigger stop'],
@@ -188,40 +188,40 @@ for (const { name, open } of servedDatabases()) {
       return answer.body;
     };
     const run = (...statements: readonly string[]) =>
-      rawSql(database?.url ?? '', async (each) => {
+      rawSql(database?.url ?? '', async (run) => {
         let rows: readonly unknown[] = [];
-        for (const statement of statements) rows = await each(statement);
+        for (const statement of statements) rows = await run(statement);
         return rows;
       });
-    const offered = () => call('POST', '/issuer/offer', OFFER);
-    const seen = async (session: string) => {
+    const createOffer = () => call('POST', '/issuer/offer', OFFER);
+    const readAuthorization = async (session: string) => {
       const { authorization_code, auth_queries } = await call('GET', `/session/${session}`);
       return { authorization_code, auth_queries };
     };
-    const stateOf = async (wallet: RawWallet, uri: string) => {
+    const issuerStateOf = async (wallet: RawWallet, uri: string) => {
       const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
       return grants.authorization_code.issuer_state;
     };
 
     it('contains the parameters that the wallet sent, and the code once it is redeemed', async () => {
-      const { uri, session } = await offered();
+      const { uri, session } = await createOffer();
       const wallet = new RawWallet(service, 'acme');
-      const issuer_state = await stateOf(wallet, uri);
+      const issuer_state = await issuerStateOf(wallet, uri);
       const details = [{ type: 'openid_credential', credential_configuration_id: 'card', extra: { a: [1] } }];
       const requestUri = await wallet.push(uri, '', {
         authorization_details: JSON.stringify(details),
-        client_secret: 'nobody shall see',
-        unknown: 'neither',
+        client_secret: 'not to be stored',
+        unknown: 'not stored either',
       });
-      expect(await seen(session)).to.deep.equal({ authorization_code: undefined, auth_queries: undefined });
+      expect(await readAuthorization(session)).to.deep.equal({ authorization_code: undefined, auth_queries: undefined });
       const code = await wallet.authorize(requestUri);
       const auth_queries = { ...AUTHORIZATION_REQUEST, issuer_state, authorization_details: details };
-      expect(await seen(session)).to.deep.equal({ authorization_code: undefined, auth_queries });
+      expect(await readAuthorization(session)).to.deep.equal({ authorization_code: undefined, auth_queries });
 
       expect((await wallet.redeemCode(code)).status).to.equal(200);
-      expect(await seen(session)).to.deep.equal({ authorization_code: code, auth_queries });
-      const [listed] = await call('GET', `/session?q=${session}`);
-      expect(listed).to.not.have.any.keys('authorization_code', 'auth_queries');
+      expect(await readAuthorization(session)).to.deep.equal({ authorization_code: code, auth_queries });
+      const [listedSession] = await call('GET', `/session?q=${session}`);
+      expect(listedSession).to.not.have.any.keys('authorization_code', 'auth_queries');
     });
 
     it('contains the times up to the token, and the authentication of the wallet', async () => {
@@ -229,32 +229,32 @@ for (const { name, open } of servedDatabases()) {
         const { authorizedAt, tokenAt, walletAuthentication } = await call('GET', `/session/${session}`);
         return { authorizedAt, tokenAt, walletAuthentication };
       };
-      const began = Date.now() - 1_000;
-      const isRecent = (time: string) => Date.parse(time) >= began && Date.parse(time) <= Date.now() + 1_000;
-      const { uri, session } = await offered();
+      const testStart = Date.now() - 1_000;
+      const isRecent = (time: string) => Date.parse(time) >= testStart && Date.parse(time) <= Date.now() + 1_000;
+      const { uri, session } = await createOffer();
       const wallet = new RawWallet(service, 'acme');
-      const nothing = { authorizedAt: undefined, tokenAt: undefined, walletAuthentication: undefined };
-      expect(await times(session)).to.deep.equal(nothing);
+      const noTimes = { authorizedAt: undefined, tokenAt: undefined, walletAuthentication: undefined };
+      expect(await times(session)).to.deep.equal(noTimes);
       const code = await wallet.authorize(await wallet.push(uri, 'card'));
       const { authorizedAt, ...rest } = await times(session);
       expect(isRecent(authorizedAt), authorizedAt).to.equal(true);
       expect(rest).to.deep.equal({ tokenAt: undefined, walletAuthentication: undefined });
       expect((await wallet.redeemCode(code)).status).to.equal(200);
-      const after = await times(session);
-      expect(after).to.include({ authorizedAt, walletAuthentication: 'none' });
-      expect(isRecent(after.tokenAt), after.tokenAt).to.equal(true);
+      const timesAfter = await times(session);
+      expect(timesAfter).to.include({ authorizedAt, walletAuthentication: 'none' });
+      expect(isRecent(timesAfter.tokenAt), timesAfter.tokenAt).to.equal(true);
 
-      const plain = await call('POST', '/issuer/offer', { ...OFFER, flow: 'pre_authorized_code' });
-      await new RawWallet(service, 'acme').accessToken(plain.uri);
-      const of = await times(plain.session);
-      expect(of).to.include({ authorizedAt: undefined, walletAuthentication: 'none' });
-      expect(isRecent(of.tokenAt), of.tokenAt).to.equal(true);
-      const [listed] = await call('GET', `/session?q=${session}`);
-      expect(listed).to.not.have.any.keys('authorizedAt', 'tokenAt', 'walletAuthentication');
+      const preAuthorizedOffer = await call('POST', '/issuer/offer', { ...OFFER, flow: 'pre_authorized_code' });
+      await new RawWallet(service, 'acme').accessToken(preAuthorizedOffer.uri);
+      const timesOfPreAuthorized = await times(preAuthorizedOffer.session);
+      expect(timesOfPreAuthorized).to.include({ authorizedAt: undefined, walletAuthentication: 'none' });
+      expect(isRecent(timesOfPreAuthorized.tokenAt), timesOfPreAuthorized.tokenAt).to.equal(true);
+      const [listedSession] = await call('GET', `/session?q=${session}`);
+      expect(listedSession).to.not.have.any.keys('authorizedAt', 'tokenAt', 'walletAuthentication');
     });
 
     it('is the request of the wallet that redeemed the last code', async () => {
-      const { uri, session } = await offered();
+      const { uri, session } = await createOffer();
       const codes: string[] = [];
       for (const state of ['first', 'second', 'third']) {
         const wallet = new RawWallet(service, 'acme');
@@ -262,23 +262,23 @@ for (const { name, open } of servedDatabases()) {
         codes.push(code);
         if (state !== 'third') expect((await wallet.redeemCode(code)).status).to.equal(200);
       }
-      const { authorization_code, auth_queries } = await seen(session);
+      const { authorization_code, auth_queries } = await readAuthorization(session);
       expect([authorization_code, auth_queries.state]).to.deep.equal([codes[1], 'second']);
     });
 
     it('is separate for each session and each tenant', async () => {
-      const [one, two] = [await offered(), await offered()];
+      const [one, two] = [await createOffer(), await createOffer()];
       const wallet = new RawWallet(service, 'acme');
       const code = await wallet.authorize(await wallet.push(one.uri, 'card'));
       expect((await wallet.redeemCode(code)).status).to.equal(200);
-      expect(await seen(two.session)).to.deep.equal({ authorization_code: undefined, auth_queries: undefined });
-      const other = await createTenant(service, 'other');
-      const foreign = await service.call('GET', `/session/${one.session}`, { token: other.token });
-      expect(foreign.status).to.equal(404);
+      expect(await readAuthorization(two.session)).to.deep.equal({ authorization_code: undefined, auth_queries: undefined });
+      const otherTenant = await createTenant(service, 'other');
+      const foreignResponse = await service.call('GET', `/session/${one.session}`, { token: otherTenant.token });
+      expect(foreignResponse.status).to.equal(404);
     });
 
     it('stays with a cancelled session', async () => {
-      const { uri, session } = await offered();
+      const { uri, session } = await createOffer();
       const wallet = new RawWallet(service, 'acme');
       await wallet.authorize(await wallet.push(uri, 'card', { state: 'kept' }));
       const { auth_queries } = await call('POST', `/session/${session}/cancel`);
@@ -286,39 +286,41 @@ for (const { name, open } of servedDatabases()) {
     });
 
     it('is sealed at rest, and removed by anonymization while the wallet can continue', async () => {
-      const { uri, session } = await offered();
+      const { uri, session } = await createOffer();
       const wallet = new RawWallet(service, 'acme');
       const state = 'state-of-Wilhelmina-Unmistakable';
       const code = await wallet.authorize(await wallet.push(uri, 'card', { state }));
       const { body } = await wallet.redeemCode(code);
       expect((await wallet.request(body.access_token, 'card')).status).to.equal(200);
-      expect((await seen(session)).auth_queries.state).to.equal(state);
+      expect((await readAuthorization(session)).auth_queries.state).to.equal(state);
       const rows = () => run(`select * from grants where session_id = '${session}'`);
       const before = JSON.stringify(await rows());
       expect(before).to.include('document').and.not.include(state).and.not.include(code);
 
       await call('PUT', '/session-config', { ttlSeconds: 60, cleanupMode: 'anonymize' });
       const { maintenance } = service.service.container.get(Store);
-      const cleanUp = () => maintenance.cleanUpSessions(new Date(Date.now() + 61_000), 100, { ttlSeconds: 86_400 });
-      await run(...REFUSED_DOCUMENTS[name].make);
-      await cleanUp().then(
-        () => expect.fail('the database takes what it refuses'),
+      const cleanUpSessions = () => maintenance.cleanUpSessions(new Date(Date.now() + 61_000), 100, { ttlSeconds: 86_400 });
+      await run(...FAILING_CLEAN_UP[name].make);
+      await cleanUpSessions().then(
+        () => expect.fail('the clean-up succeeded'),
         () => undefined,
       );
-      await run(...REFUSED_DOCUMENTS[name].remove);
-      // What stopped half-way is done by the next one.
-      await cleanUp();
-      expect(await seen(session)).to.deep.equal({ authorization_code: undefined, auth_queries: undefined });
-      const shown = await call('GET', `/session/${session}`);
-      expect(shown, 'nor exact times').to.not.have.any.keys('authorizedAt', 'tokenAt', 'walletAuthentication');
-      const [left, ...more] = await rows();
-      expect(more).to.deep.equal([]);
+      await run(...FAILING_CLEAN_UP[name].remove);
+      // The next clean-up continues an interrupted one.
+      await cleanUpSessions();
+      expect(await readAuthorization(session)).to.deep.equal({ authorization_code: undefined, auth_queries: undefined });
+      const sessionResponse = await call('GET', `/session/${session}`);
+      expect(sessionResponse, 'exact times are removed').to.not.have.any.keys('authorizedAt', 'tokenAt', 'walletAuthentication');
+      const [grantRow, ...otherRows] = await rows();
+      expect(otherRows).to.deep.equal([]);
       const documentOf = (row: unknown) => String((row as { document: unknown }).document);
-      expect(documentOf(left).length, 'what was sealed is shorter').to.be.lessThan(documentOf(JSON.parse(before)[0]).length - state.length);
-      // The grant is what renewals rest on.
-      const refreshed = await wallet.refresh(body.refresh_token, { client_id: AUTHORIZATION_REQUEST.client_id });
-      expect(refreshed.status, refreshed.text).to.equal(200);
-      expect((await wallet.request(refreshed.body.access_token, 'card')).status).to.equal(200);
+      expect(documentOf(grantRow).length, 'the sealed document is shorter').to.be.lessThan(
+        documentOf(JSON.parse(before)[0]).length - state.length,
+      );
+      // Renewals need the grant.
+      const refresh = await wallet.refresh(body.refresh_token, { client_id: AUTHORIZATION_REQUEST.client_id });
+      expect(refresh.status, refresh.text).to.equal(200);
+      expect((await wallet.request(refresh.body.access_token, 'card')).status).to.equal(200);
     });
   });
 }
@@ -333,14 +335,14 @@ describe('the authorization request of a session at the chained server', () => {
   it('is shown like that of the built-in server, also if the wallet started the flow', async () => {
     const { token, wallet } = await world.openTenant('acme');
     const code = await wallet.chainedCode(world.provider, { scope: 'card' });
-    const spent = async () => {
+    const readCode = async () => {
       const sessions = await world.service.call('GET', '/session', { token });
       const { text, body } = await world.service.call('GET', `/session/${sessions.body[0].id}`, { token });
       expect(body.auth_queries, text).to.deep.equal({ ...AUTHORIZATION_REQUEST, scope: 'card' });
       return body.authorization_code;
     };
-    expect(await spent()).to.equal(undefined);
+    expect(await readCode()).to.equal(undefined);
     expect((await wallet.redeemCode(code)).status).to.equal(200);
-    expect(await spent()).to.equal(code);
+    expect(await readCode()).to.equal(code);
   });
 });

@@ -34,9 +34,9 @@ describe('Revocation checks of issuer certificates, through HTTP', () => {
   let world: World;
   let publisher: Backend;
   let root: Certified;
-  let middle: Certified;
+  let intermediate: Certified;
   let leaf: Certified;
-  let nth = 0;
+  let listIndex = 0;
 
   before(async () => {
     world = await openWorld();
@@ -48,59 +48,59 @@ describe('Revocation checks of issuer certificates, through HTTP', () => {
   });
 
   beforeEach(async () => {
-    nth++;
+    listIndex++;
     root = await certify({ name: 'Root', ca: true });
-    middle = await certify({ name: 'Middle', by: root, ca: true, lists: [address('root')] });
-    leaf = await certify({ name: 'Leaf', by: middle, lists: [address('middle')], ...DOCUMENT_SIGNER });
+    intermediate = await certify({ name: 'Middle', by: root, ca: true, lists: [address('root')] });
+    leaf = await certify({ name: 'Leaf', by: intermediate, lists: [address('middle')], ...DOCUMENT_SIGNER });
     serve('root', makeCrl({ by: root }));
-    serve('middle', makeCrl({ by: middle }));
+    serve('middle', makeCrl({ by: intermediate }));
   });
 
-  const path = (name: string) => `/${nth}/${name}.crl`;
+  const path = (name: string) => `/${listIndex}/${name}.crl`;
   const address = (name: string) => publisher.url + path(name);
-  const calls = () => publisher.calls.filter((call) => call.path.startsWith(`/${nth}/`)).length;
+  const calls = () => publisher.calls.filter((call) => call.path.startsWith(`/${listIndex}/`)).length;
   const serve = (name: string, body: Buffer) =>
     publisher.on(path(name), (response) => response.writeHead(200, { 'Content-Type': 'application/pkix-crl' }).end(body));
-  const ask = (format: Format, certificateRevocation: string | null | undefined, changes = {}) =>
+  const createRequest = (format: Format, certificateRevocation: string | null | undefined, changes = {}) =>
     world.ask({
       dcql_query: { credentials: [QUERIES[format]] },
       trustAnchors: [{ certificate: pem(root) }],
       ...(certificateRevocation === undefined ? {} : { certificateRevocation }),
       ...changes,
     });
-  const presented = async (format: Format, asked: Awaited<ReturnType<typeof ask>>, tenant?: 'rival') => {
-    const issuer = { key: leaf, chain: [leaf.certificate, middle.certificate] };
-    await world.answer(asked, { [format]: [world[format](asked, { issuer })] });
-    const { status, failure, report } = await world.session(asked, tenant);
+  const present = async (format: Format, request: Awaited<ReturnType<typeof createRequest>>, tenant?: 'rival') => {
+    const issuer = { key: leaf, chain: [leaf.certificate, intermediate.certificate] };
+    await world.answer(request, { [format]: [world[format](request, { issuer })] });
+    const { status, failure, report } = await world.session(request, tenant);
     const row = report.find((one: { check: string }) => one.check === 'certificate revocation');
     return { outcome: status === 'completed' ? status : failure.message, row };
   };
 
   for (const format of ['card', 'licence'] as const) {
     it(`reject a ${format} with a revoked certificate if they are required or its list is available`, async () => {
-      const good = await presented(format, await ask(format, 'required'));
-      expect(good.outcome).to.equal('completed');
-      expect(good.row).to.include({ result: 'passed', section: 'RFC 5280 section 6.3' });
-      expect(good.row.input).to.include(`signer: not on ${address('middle')}`);
-      serve('middle', makeCrl({ by: middle, revoked: [leaf] }));
+      const valid = await present(format, await createRequest(format, 'required'));
+      expect(valid.outcome).to.equal('completed');
+      expect(valid.row).to.include({ result: 'passed', section: 'RFC 5280 section 6.3' });
+      expect(valid.row.input).to.include(`signer: not on ${address('middle')}`);
+      serve('middle', makeCrl({ by: intermediate, revoked: [leaf] }));
       await world.admin('DELETE', '/cache');
       for (const mode of ['required', 'if-available']) {
-        const { outcome, row } = await presented(format, await ask(format, mode));
+        const { outcome, row } = await present(format, await createRequest(format, mode));
         expect(outcome).to.include(`${format}: certificate_revoked`);
         expect(row).to.include({ result: 'failed', reason: 'certificate_revoked' });
         expect(row.detail).to.include('signer: keyCompromise');
       }
       for (const mode of ['off', null, undefined]) {
-        expect(await presented(format, await ask(format, mode))).to.deep.equal({ outcome: 'completed', row: undefined });
+        expect(await present(format, await createRequest(format, mode))).to.deep.equal({ outcome: 'completed', row: undefined });
       }
     });
 
     it(`reject a ${format} without an available list if they are required, and otherwise report it`, async () => {
       publisher.on(path('root'), (response) => response.writeHead(302, { Location: address('root') }).end());
-      const required = await presented(format, await ask(format, 'required'));
-      expect(required.outcome).to.include(`${format}: revocation_unavailable`);
-      expect(required.row).to.include({ result: 'failed', reason: 'revocation_unavailable' });
-      const available = await presented(format, await ask(format, 'if-available'));
+      const withRequired = await present(format, await createRequest(format, 'required'));
+      expect(withRequired.outcome).to.include(`${format}: revocation_unavailable`);
+      expect(withRequired.row).to.include({ result: 'failed', reason: 'revocation_unavailable' });
+      const available = await present(format, await createRequest(format, 'if-available'));
       expect(available.outcome).to.equal('completed');
       expect(available.row.input).to.include('revocation_unavailable: authority 1').and.include('redirect');
     });
@@ -115,59 +115,61 @@ describe('Revocation checks of issuer certificates, through HTTP', () => {
       { sub: uri, iat: now(), ttl: 3600, status_list: { bits: 1, lst: compressList(Buffer.alloc(8)) } },
     );
     publisher.on(path('status'), (response) => response.writeHead(200, { 'Content-Type': 'application/statuslist+jwt' }).end(list));
-    const outcome = async (mode: string) => {
-      const asked = await ask('card', mode);
-      const issuer = { key: leaf, chain: [leaf.certificate, middle.certificate] };
+    const outcomeFor = async (mode: string) => {
+      const request = await createRequest('card', mode);
+      const issuer = { key: leaf, chain: [leaf.certificate, intermediate.certificate] };
       const status = { status_list: { idx: 1, uri } };
-      await world.answer(asked, { card: [world.card(asked, { issuer, payload: (all) => ({ ...all, status }) })] });
-      const { status: ended, report } = await world.session(asked);
-      return ended === 'completed' ? ended : report.find((one: { detail?: string }) => one.detail).detail;
+      await world.answer(request, { card: [world.card(request, { issuer, payload: (all) => ({ ...all, status }) })] });
+      const { status: finalStatus, report } = await world.session(request);
+      return finalStatus === 'completed' ? finalStatus : report.find((one: { detail?: string }) => one.detail).detail;
     };
-    expect(await outcome('required')).to.equal('completed');
+    expect(await outcomeFor('required')).to.equal('completed');
     serve('root', makeCrl({ by: root, revoked: [revoker] }));
     await world.admin('DELETE', '/cache');
     for (const mode of ['required', 'if-available']) {
-      expect(await outcome(mode)).to.include('certificate_revoked: signer of the status list: keyCompromise');
+      expect(await outcomeFor(mode)).to.include('certificate_revoked: signer of the status list: keyCompromise');
     }
-    expect(await outcome('off')).to.equal('completed');
+    expect(await outcomeFor('off')).to.equal('completed');
   });
 
   it('do not read a list of more than 2 MiB', async () => {
-    serve('middle', Buffer.concat([makeCrl({ by: middle }), Buffer.alloc(2 * 1024 * 1024)]));
-    const { row } = await presented('card', await ask('card', 'required'));
+    serve('middle', Buffer.concat([makeCrl({ by: intermediate }), Buffer.alloc(2 * 1024 * 1024)]));
+    const { row } = await present('card', await createRequest('card', 'required'));
     expect(row.detail).to.include('too_large');
   });
 
   it('make no calls for untrusted issuers, invalid credentials or foreign keys', async () => {
     const before = calls();
-    const stranger = { trustAnchors: [{ certificate: pem(await certify({ name: 'Root', ca: true })) }] };
-    expect((await presented('card', await ask('card', 'required', stranger))).outcome).to.include('untrusted_chain');
-    const issuer = { key: leaf, chain: [leaf.certificate, middle.certificate] };
-    const asked = await ask('card', 'required');
-    const other = await ask('card', 'required');
-    await world.answer(asked, { card: [world.card(other, { issuer })] });
-    expect((await world.session(asked))['failure'].message).to.include('nonce_mismatch');
+    const otherAnchor = { trustAnchors: [{ certificate: pem(await certify({ name: 'Root', ca: true })) }] };
+    expect((await present('card', await createRequest('card', 'required', otherAnchor))).outcome).to.include('untrusted_chain');
+    const issuer = { key: leaf, chain: [leaf.certificate, intermediate.certificate] };
+    const request = await createRequest('card', 'required');
+    const otherRequest = await createRequest('card', 'required');
+    await world.answer(request, { card: [world.card(otherRequest, { issuer })] });
+    expect((await world.session(request))['failure'].message).to.include('nonce_mismatch');
     expect(calls()).to.equal(before);
   });
 
   it('fetch a list once for twenty-four concurrent presentations', async () => {
-    const asked = await Promise.all(Array.from({ length: 24 }, () => ask('card', 'required')));
-    const outcomes = await Promise.all(asked.map((one) => presented('card', one)));
+    const requests = await Promise.all(Array.from({ length: 24 }, () => createRequest('card', 'required')));
+    const outcomes = await Promise.all(requests.map((request) => present('card', request)));
     expect(outcomes.map(({ outcome }) => outcome)).to.deep.equal(Array(24).fill('completed'));
     expect(calls()).to.equal(2);
     const { body } = await world.admin('GET', '/cache/stats');
-    const kept = body.revocationListCache.entries.map(({ uri }: { uri: string }) => uri);
-    expect(kept).to.include.members([address('root'), address('middle')]);
+    const cachedUris = body.revocationListCache.entries.map(({ uri }: { uri: string }) => uri);
+    expect(cachedUris).to.include.members([address('root'), address('middle')]);
   });
 
   it('fetch a list separately for each tenant', async () => {
-    await presented('card', await ask('card', 'required'));
-    const rival = { dcql_query: { credentials: [CARD_QUERY] }, trustAnchors: [{ certificate: pem(root) }] };
-    serve('middle', makeCrl({ by: middle, revoked: [leaf] }));
-    const asked = await world.ask({ ...rival, certificateRevocation: 'required' }, 'rival');
-    expect((await presented('card', asked, 'rival')).outcome).to.include('certificate_revoked');
+    await present('card', await createRequest('card', 'required'));
+    const configurationOfRival = { dcql_query: { credentials: [CARD_QUERY] }, trustAnchors: [{ certificate: pem(root) }] };
+    serve('middle', makeCrl({ by: intermediate, revoked: [leaf] }));
+    const request = await world.ask({ ...configurationOfRival, certificateRevocation: 'required' }, 'rival');
+    expect((await present('card', request, 'rival')).outcome).to.include('certificate_revoked');
     expect(calls()).to.equal(4);
-    expect((await presented('card', await ask('card', 'required'))).outcome, 'its own copy').to.equal('completed');
+    expect((await present('card', await createRequest('card', 'required'))).outcome, 'the first tenant uses its own copy').to.equal(
+      'completed',
+    );
   });
 
   it('accept three settings only', async () => {
@@ -177,7 +179,7 @@ describe('Revocation checks of issuer certificates, through HTTP', () => {
 });
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-const PLACES = ['/key-chain', '/certs', '/key', '/trust-list', '/verifier/config'];
+const READ_PATHS = ['/key-chain', '/certs', '/key', '/trust-list', '/verifier/config'];
 
 describe('A certificate with unreadable dates', () => {
   let service: TestService;
@@ -193,38 +195,50 @@ describe('A certificate with unreadable dates', () => {
 
   const call = (method: string, path: string, json?: unknown) =>
     service.call(method, path, { token, ...(json === undefined ? {} : { json }) });
-  const everything = async () => (await Promise.all(PLACES.map((path) => call('GET', path)))).map(({ status, text }) => [status, text]);
+  const readAll = async () => (await Promise.all(READ_PATHS.map((path) => call('GET', path)))).map(({ status, text }) => [status, text]);
   const expectInvalid = (answer: Answer, path: string, message: RegExp) => {
     expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
     expect(answer.body.errors[0].path).to.equal(path);
     expect(answer.body.errors[0].message).to.match(message);
   };
 
-  for (const [what, validity] of Object.entries(UNREADABLE_TIMES)) {
-    it(`is rejected by every input, and nothing is stored: ${what}`, async () => {
-      const before = await everything();
+  for (const [description, validity] of Object.entries(UNREADABLE_TIMES)) {
+    it(`is rejected by every input, and nothing is stored: ${description}`, async () => {
+      const before = await readAll();
       const key = newKey();
-      const own = await certify({ name: 'Own', by: root, key, validity });
+      const badLeaf = await certify({ name: 'Own', by: root, key, validity });
       const { activeKey } = (await call('GET', '/key-chain/signing')).body;
       const forSigning = writePemCertificates([await certifyKey(activeKey, { name: 'Signing', by: root, validity })]);
-      const brought = { id: 'bad', usageType: 'signing', key: key.privateKey.export({ format: 'jwk' }), certificates: pem(own) };
-      expectInvalid(await call('POST', '/key-chain/import', brought), 'certificates', /validity period/);
-      const middle = await certify({ name: 'Middle', by: root, ca: true, validity });
-      const below = pem(await certify({ name: 'Below', by: middle, key })) + pem(middle);
-      expectInvalid(await call('POST', '/key-chain/import', { ...brought, certificates: below }), 'certificates', /validity period/);
-      const changed = await call('PATCH', '/key-chain/signing', { certificates: forSigning });
-      expectInvalid(changed, 'certificates', /validity period/);
+      const importBody = { id: 'bad', usageType: 'signing', key: key.privateKey.export({ format: 'jwk' }), certificates: pem(badLeaf) };
+      expectInvalid(await call('POST', '/key-chain/import', importBody), 'certificates', /validity period/);
+      const badIntermediate = await certify({ name: 'Middle', by: root, ca: true, validity });
+      const chainBelow = pem(await certify({ name: 'Below', by: badIntermediate, key })) + pem(badIntermediate);
+      expectInvalid(
+        await call('POST', '/key-chain/import', { ...importBody, certificates: chainBelow }),
+        'certificates',
+        /validity period/,
+      );
+      const change = await call('PATCH', '/key-chain/signing', { certificates: forSigning });
+      expectInvalid(change, 'certificates', /validity period/);
       expectInvalid(await call('PATCH', '/certs/signing', { crt: forSigning }), 'crt', /validity period/);
-      const another = { keyId: 'signing', certUsageTypes: ['signing'], crt: forSigning };
-      expectInvalid(await call('POST', '/certs', another), 'crt', /validity period/);
+      const certificateBody = { keyId: 'signing', certUsageTypes: ['signing'], crt: forSigning };
+      expectInvalid(await call('POST', '/certs', certificateBody), 'crt', /validity period/);
 
-      const outside = { type: 'external', info: { name: 'Bad', country: 'DE', streetAddress: 'Weg 1' }, issuerCertPem: pem(own) };
-      expectInvalid(await call('POST', '/trust-list', { id: 'bad', entities: [outside] }), 'entities.0.issuerCertPem', /PEM certificate/);
-      const anchored = (trustAnchors: unknown) => call('POST', '/verifier/config', { id: 'bad', dcql_query: QUERY, trustAnchors });
+      const externalEntity = {
+        type: 'external',
+        info: { name: 'Bad', country: 'DE', streetAddress: 'Weg 1' },
+        issuerCertPem: pem(badLeaf),
+      };
+      expectInvalid(
+        await call('POST', '/trust-list', { id: 'bad', entities: [externalEntity] }),
+        'entities.0.issuerCertPem',
+        /PEM certificate/,
+      );
+      const createWithAnchors = (trustAnchors: unknown) => call('POST', '/verifier/config', { id: 'bad', dcql_query: QUERY, trustAnchors });
       const certificate = pem(await certify({ name: 'Bad root', ca: true, validity }));
-      expectInvalid(await anchored([{ certificate }]), 'trustAnchors.0.certificate', /PEM certificate/);
+      expectInvalid(await createWithAnchors([{ certificate }]), 'trustAnchors.0.certificate', /PEM certificate/);
       const list = { trustList: 'https://operator.example/list', signedBy: [certificate] };
-      expectInvalid(await anchored([list]), 'trustAnchors.0.signedBy.0', /PEM certificate/);
+      expectInvalid(await createWithAnchors([list]), 'trustAnchors.0.signedBy.0', /PEM certificate/);
       const registrar = {
         registrarUrl: 'https://registrar.example',
         oidcUrl: 'https://login.example',
@@ -234,31 +248,31 @@ describe('A certificate with unreadable dates', () => {
         registrationCertificateAnchors: [certificate],
       };
       expectInvalid(await call('POST', '/registrar/config', registrar), 'registrationCertificateAnchors.0', /certificate/);
-      expect(await everything()).to.deep.equal(before);
+      expect(await readAll()).to.deep.equal(before);
     });
   }
 
   describe('that was stored by an earlier release', () => {
     const tenantId = 'stored' as TenantId;
-    let stored: string;
+    let storedToken: string;
     const callStored = (method: string, path: string, json?: unknown) =>
-      service.call(method, path, { token: stored, ...(json === undefined ? {} : { json }) });
+      service.call(method, path, { token: storedToken, ...(json === undefined ? {} : { json }) });
 
     before(async () => {
-      ({ token: stored } = await createTenant(service, tenantId));
+      ({ token: storedToken } = await createTenant(service, tenantId));
       for (const id of ['aaa', 'zzz']) {
         const body = { id, usageType: 'access', rotationEnabled: true, rotationIntervalDays: 10, certValidityDays: 60 };
         expect((await callStored('POST', '/key-chain', body)).status).to.equal(201);
       }
-      // What an end that was no time is read as, see test/unit/persistence/persistence.test.ts.
+      // The value of an unreadable end date, see test/unit/persistence/persistence.test.ts.
       const notAfter = new Date(0);
       await change('signing', ({ root: _root, ...chain }) => ({ ...chain, active: { ...chain.active, notAfter } }));
     });
 
-    const change = (id: string, changed: (chain: KeyChain) => KeyChain) =>
+    const change = (id: string, update: (chain: KeyChain) => KeyChain) =>
       service.service.container
         .get(Store)
-        .forTenant(tenantId, async ({ keyChains }) => keyChains.put(changed(await keyChains.get(id))), { by: SYSTEM });
+        .forTenant(tenantId, async ({ keyChains }) => keyChains.put(update(await keyChains.get(id))), { by: SYSTEM });
 
     it('is shown as expired, with valid ones', async () => {
       for (const path of ['/key-chain', '/certs', '/key', '/certs/signing', '/key/signing']) {
@@ -276,8 +290,8 @@ describe('A certificate with unreadable dates', () => {
     });
 
     it('does not prevent the renewal of other key chains of the tenant', async () => {
-      const chore = service.service.container.get(RenewKeyChains);
-      const run = await chore.execute(new Date(Date.now() + 11 * DAY_MS), 100);
+      const job = service.service.container.get(RenewKeyChains);
+      const run = await job.execute(new Date(Date.now() + 11 * DAY_MS), 100);
       expect(run.stuck).to.deep.equal(['stored/signing']);
       for (const id of ['aaa', 'zzz']) {
         const { body } = await callStored('GET', `/key-chain/${id}`);
@@ -287,8 +301,8 @@ describe('A certificate with unreadable dates', () => {
 
     it('does not prevent the renewal of others, regardless of its error', async () => {
       await change('access', (chain) => ({ ...chain, lastRotatedAt: 'no time at all' as never }));
-      const chore = service.service.container.get(RenewKeyChains);
-      const run = await chore.execute(new Date(Date.now() + 22 * DAY_MS), 100);
+      const job = service.service.container.get(RenewKeyChains);
+      const run = await job.execute(new Date(Date.now() + 22 * DAY_MS), 100);
       expect(run.stuck).to.deep.equal(['stored/access', 'stored/signing']);
       expect(run.rotated).to.equal(2);
       await change('access', ({ lastRotatedAt: _last, ...chain }) => chain);
@@ -297,9 +311,9 @@ describe('A certificate with unreadable dates', () => {
     it('can be replaced and deleted', async () => {
       const { activeKey } = (await callStored('GET', '/key-chain/signing')).body;
       const certificate = await certifyKey(activeKey, { name: 'New', by: root });
-      const replaced = await callStored('PATCH', '/key-chain/signing', { certificates: writePemCertificates([certificate]) });
-      expect(replaced.status, replaced.text).to.equal(200);
-      expect(replaced.body.activeCertificateExpiry).to.equal('2046-01-01T00:00:00.000Z');
+      const replacement = await callStored('PATCH', '/key-chain/signing', { certificates: writePemCertificates([certificate]) });
+      expect(replacement.status, replacement.text).to.equal(200);
+      expect(replacement.body.activeCertificateExpiry).to.equal('2046-01-01T00:00:00.000Z');
       expect((await callStored('DELETE', '/key-chain/signing')).status).to.equal(200);
     });
   });
@@ -317,69 +331,69 @@ describe('Certificates in the responses of wallets', () => {
     const spki = rsaKey({ bits: 4096 });
     const chains: string[][] = [];
     for (let i = 0; i < 60; i++) {
-      const middle = await pretend({ subject: `CN=A${i}`, issuer: `CN=B${i}` }, spki);
+      const intermediate = await pretend({ subject: `CN=A${i}`, issuer: `CN=B${i}` }, spki);
       const leaf = await pretend({ subject: `CN=L${i}`, issuer: `CN=A${i}` }, spki, false);
-      chains.push([leaf, middle]);
+      chains.push([leaf, intermediate]);
     }
     const query = { credentials: [{ ...CARD_QUERY, multiple: true }] };
-    const asked = await world.ask({ dcql_query: query });
+    const request = await world.ask({ dcql_query: query });
     const { key } = world.issuer;
-    const cards = chains.map((chain) => world.card(asked, { issuer: { key, chain } }));
-    const verified = sinon.spy(X509Certificate.prototype, 'verify');
-    expect((await world.answer(asked, { card: cards })).status).to.equal(400);
-    expect(verified.callCount).to.equal(0);
-    expect((await world.session(asked))['failure'].message).to.include('card: untrusted_chain');
+    const cards = chains.map((chain) => world.card(request, { issuer: { key, chain } }));
+    const verifySpy = sinon.spy(X509Certificate.prototype, 'verify');
+    expect((await world.answer(request, { card: cards })).status).to.equal(400);
+    expect(verifySpy.callCount).to.equal(0);
+    expect((await world.session(request))['failure'].message).to.include('card: untrusted_chain');
   });
 
   it('are not parsed if there are more presentations than requested', async () => {
-    const asked = await world.ask();
-    const read = sinon.spy(X509Certificate.prototype, 'publicKey', ['get']);
-    const { status } = await world.answer(asked, { card: [world.card(asked), world.card(asked)] });
+    const request = await world.ask();
+    const publicKeySpy = sinon.spy(X509Certificate.prototype, 'publicKey', ['get']);
+    const { status } = await world.answer(request, { card: [world.card(request), world.card(request)] });
     expect(status).to.equal(400);
-    expect(read.get.callCount).to.equal(0);
+    expect(publicKeySpy.get.callCount).to.equal(0);
   });
 
   it('are not parsed in presentations that no credential set needs', async () => {
     const query = { credentials: [CARD_QUERY, { ...CARD_QUERY, id: 'spare' }], credential_sets: [{ options: [['card']] }] };
-    const asked = await world.ask({ dcql_query: query });
-    const verified = sinon.spy(X509Certificate.prototype, 'verify');
+    const request = await world.ask({ dcql_query: query });
+    const verifySpy = sinon.spy(X509Certificate.prototype, 'verify');
     const leaf = await certify({ name: 'Unasked', by: world.authority });
-    const spare = world.card(asked, { issuer: { key: leaf, chain: [leaf.certificate] } });
-    expect((await world.answer(asked, { card: [world.card(asked)], spare: [spare] })).status).to.equal(200);
-    expect(verified.callCount).to.be.at.most(1);
-    const { report } = await world.session(asked);
+    const card = world.card(request, { issuer: { key: leaf, chain: [leaf.certificate] } });
+    expect((await world.answer(request, { card: [world.card(request)], spare: [card] })).status).to.equal(200);
+    expect(verifySpy.callCount).to.be.at.most(1);
+    const { report } = await world.session(request);
     expect(JSON.stringify(report)).to.not.include('Unasked').and.not.include('"spare"');
   });
 
   describe('that sign a driving licence', () => {
-    const outcome = async (mdlProfile: string | undefined, ...[bend]: Parameters<typeof certify>) => {
-      const asked = await world.ask({ dcql_query: { credentials: [LICENCE_QUERY] }, mdlProfile });
-      const leaf = await certify({ by: world.authority, ...bend });
-      const licence = world.licence(asked, { issuer: { key: leaf, chain: [leaf.certificate] } });
-      await world.answer(asked, { licence: [licence] });
-      const { status, failure } = await world.session(asked);
+    const outcomeFor = async (mdlProfile: string | undefined, ...[changes]: Parameters<typeof certify>) => {
+      const request = await world.ask({ dcql_query: { credentials: [LICENCE_QUERY] }, mdlProfile });
+      const leaf = await certify({ by: world.authority, ...changes });
+      const licence = world.licence(request, { issuer: { key: leaf, chain: [leaf.certificate] } });
+      await world.answer(request, { licence: [licence] });
+      const { status, failure } = await world.session(request);
       return status === 'completed' ? status : failure.message;
     };
 
     it('must follow the standard, unless the configuration disables that', async () => {
-      expect(await outcome(undefined, { name: 'Right', ...DOCUMENT_SIGNER })).to.equal('completed');
-      for (const [name, bend] of [
+      expect(await outcomeFor(undefined, { name: 'Right', ...DOCUMENT_SIGNER })).to.equal('completed');
+      for (const [name, changes] of [
         ['Any', {}],
         ['Not critical', { ...DOCUMENT_SIGNER, critical: false }],
         ['Other mdocs', { purposes: ['1.0.23220.4.1.2'], critical: true }],
       ] as const) {
-        expect(await outcome(undefined, { name, ...bend }), name).to.include('certificate_profile');
-        expect(await outcome('iso-18013-5', { name, ...bend }), name).to.include('certificate_profile');
-        expect(await outcome('none', { name, ...bend }), name).to.equal('completed');
+        expect(await outcomeFor(undefined, { name, ...changes }), name).to.include('certificate_profile');
+        expect(await outcomeFor('iso-18013-5', { name, ...changes }), name).to.include('certificate_profile');
+        expect(await outcomeFor('none', { name, ...changes }), name).to.equal('completed');
       }
-      const abroad = { name: 'Abroad, C=FR', ...DOCUMENT_SIGNER };
-      expect(await outcome(undefined, abroad)).to.include('issuer_country_mismatch');
-      expect(await outcome('none', abroad)).to.equal('completed');
+      const foreignSigner = { name: 'Abroad, C=FR', ...DOCUMENT_SIGNER };
+      expect(await outcomeFor(undefined, foreignSigner)).to.include('issuer_country_mismatch');
+      expect(await outcomeFor('none', foreignSigner)).to.equal('completed');
     });
 
     it('are rejected if they are for web servers or readers', async () => {
       for (const usage of [WEB_SERVER, READER]) {
-        expect(await outcome('none', { name: 'Other', purposes: [usage] })).to.include('certificate_profile');
+        expect(await outcomeFor('none', { name: 'Other', purposes: [usage] })).to.include('certificate_profile');
       }
     });
   });

@@ -21,8 +21,8 @@ import { WalletProvider } from '../support/wallet-provider.ts';
 
 const EVIL = 'https://evil.example/take?all=this';
 const UNKNOWN_PAGE = 'this page is unknown, already answered, or belongs to another browser';
-/** As a tenant has it that says nothing about unverified wallets. */
-const asItComes = { confirmUnverifiedWallets: undefined };
+/** The default, for a tenant without this setting. */
+const DEFAULT_CONFIRMATION = { confirmUnverifiedWallets: undefined };
 
 describe('login for a wallet without client authentication', () => {
   let world: ChainedWorld;
@@ -31,156 +31,156 @@ describe('login for a wallet without client authentication', () => {
 
   before(async () => {
     world = await ChainedWorld.start(['acme', 'other']);
-    ({ token, wallet } = await world.openTenant('acme', { upstream: world.upstream(), ...asItComes }));
+    ({ token, wallet } = await world.openTenant('acme', { upstream: world.upstream(), ...DEFAULT_CONFIRMATION }));
   });
   after(() => world.close());
 
-  /** The user opens the link of whoever pushed the request, and is logged in. */
+  /** The user opens the link of the pushed request, and logs in. */
   const page = async (form: Record<string, string> = {}) => {
     const browser = new Browser();
-    const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card', ...form }));
-    return { browser, back, page: await browser.visit(back) };
+    const callbackUrl = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card', ...form }));
+    return { browser, back: callbackUrl, page: await browser.visit(callbackUrl) };
   };
   const sessions = async () => (await world.service.call('GET', '/session', { token })).text;
 
   describe('ends on a page', () => {
     it('in place of a redirect, which shows data and target before a code is issued', async () => {
       const before = await sessions();
-      const { page: shown } = await page({ redirect_uri: EVIL });
-      expect([shown.status, shown.location]).to.deep.equal([200, undefined]);
-      expect(shown.headers.get('content-type')).to.equal('text/html; charset=utf-8');
-      expect(shown.text).to.include('<span>Badge</span>').and.include('Acme');
-      expect(shown.text).to.include('not verified').and.include(`>${CLIENT_ID}</bdi>`);
-      expect(shown.text).to.include('<strong id="destination">evil.example</strong>');
-      expect(shown.text).to.include('id="approve"').and.include('id="deny"');
-      expect(shown.text).to.not.match(/<script|<img|<link|src=/);
-      expect(shown.headers.get('content-security-policy')).to.include("default-src 'none'").and.include("frame-ancestors 'none'");
-      expect(shown.headers.get('cache-control')).to.include('no-store');
-      expect(shown.headers.get('referrer-policy')).to.equal('no-referrer');
+      const { page: shownPage } = await page({ redirect_uri: EVIL });
+      expect([shownPage.status, shownPage.location]).to.deep.equal([200, undefined]);
+      expect(shownPage.headers.get('content-type')).to.equal('text/html; charset=utf-8');
+      expect(shownPage.text).to.include('<span>Badge</span>').and.include('Acme');
+      expect(shownPage.text).to.include('not verified').and.include(`>${CLIENT_ID}</bdi>`);
+      expect(shownPage.text).to.include('<strong id="destination">evil.example</strong>');
+      expect(shownPage.text).to.include('id="approve"').and.include('id="deny"');
+      expect(shownPage.text).to.not.match(/<script|<img|<link|src=/);
+      expect(shownPage.headers.get('content-security-policy')).to.include("default-src 'none'").and.include("frame-ancestors 'none'");
+      expect(shownPage.headers.get('cache-control')).to.include('no-store');
+      expect(shownPage.headers.get('referrer-policy')).to.equal('no-referrer');
       expect(await sessions(), 'no session yet').to.equal(before);
     });
 
     it('that shows the URL scheme of an app', async () => {
-      const { page: shown } = await page({ redirect_uri: 'eudi-openid4ci://login.bank.example' });
-      expect(shown.text).to.include('<strong id="destination">eudi-openid4ci:</strong>');
+      const { page: shownPage } = await page({ redirect_uri: 'eudi-openid4ci://login.bank.example' });
+      expect(shownPage.text).to.include('<strong id="destination">eudi-openid4ci:</strong>');
     });
 
     it('with texts that a client cannot change', async () => {
       const client_id = '"><script>alert(1)</script>';
-      const pushed = await wallet.par({ scope: 'card', client_id });
-      const query = new URLSearchParams({ client_id, request_uri: pushed.body.request_uri });
+      const pushResponse = await wallet.par({ scope: 'card', client_id });
+      const query = new URLSearchParams({ client_id, request_uri: pushResponse.body.request_uri });
       const browser = new Browser();
-      const back = await wallet.logIn(world.provider, browser, `${wallet.server}/authorize?${query}`);
-      const { status, text } = await browser.visit(back);
+      const callbackUrl = await wallet.logIn(world.provider, browser, `${wallet.server}/authorize?${query}`);
+      const { status, text } = await browser.visit(callbackUrl);
       expect(status).to.equal(200);
       expect(text).to.include('&#60;script&#62;').and.not.include('<script');
     });
   });
 
   it('issues a credential after approval, and deletes the cookie', async () => {
-    const { browser, page: shown } = await page({ scope: 'badge' });
-    const answer = await browser.press(shown, 'approve');
+    const { browser, page: shownPage } = await page({ scope: 'badge' });
+    const answer = await browser.press(shownPage, 'approve');
     expect(answer.status, answer.text).to.equal(303);
     expect(told(answer.location)).to.include({ state: 'state of the wallet', iss: wallet.server });
     expect(browser.cookies.size).to.equal(0);
-    const redeemed = await wallet.redeemCode(answer.location?.searchParams.get('code') ?? '');
-    expect(redeemed.status, redeemed.text).to.equal(200);
-    expect(payloadOf(redeemed.body.access_token).sub).to.equal('alice');
-    const credential = await wallet.request(redeemed.body.access_token, 'badge');
+    const tokens = await wallet.redeemCode(answer.location?.searchParams.get('code') ?? '');
+    expect(tokens.status, tokens.text).to.equal(200);
+    expect(payloadOf(tokens.body.access_token).sub).to.equal('alice');
+    const credential = await wallet.request(tokens.body.access_token, 'badge');
     expect(credential.status, credential.text).to.equal(200);
     expect(payloadOf(credential.body.credentials[0].credential)).to.include({ given_name: 'Alice' });
   });
 
   it('reports the denial of the user to the wallet once', async () => {
-    const { browser, page: shown } = await page();
-    const kept = new Map(browser.cookies);
-    const denied = await browser.press(shown, 'deny');
-    expect(denied.status).to.equal(303);
-    expect(told(denied.location)).to.deep.equal(answered(wallet, 'access_denied'));
-    for (const [name, value] of kept) browser.cookies.set(name, value);
-    expectPage(await browser.press(shown, 'approve'), UNKNOWN_PAGE);
+    const { browser, page: shownPage } = await page();
+    const cookiesBefore = new Map(browser.cookies);
+    const denial = await browser.press(shownPage, 'deny');
+    expect(denial.status).to.equal(303);
+    expect(told(denial.location)).to.deep.equal(answered(wallet, 'access_denied'));
+    for (const [name, value] of cookiesBefore) browser.cookies.set(name, value);
+    expectPage(await browser.press(shownPage, 'approve'), UNKNOWN_PAGE);
   });
 
-  it('shows that the offer has ended while the page was open', async () => {
+  it('shows that the session of the offer finished while the page was open', async () => {
     const { session, issuer_state } = await world.offer(token, wallet, 'card');
-    const { browser, page: shown } = await page({ issuer_state });
+    const { browser, page: shownPage } = await page({ issuer_state });
     expect((await world.service.call('DELETE', `/session/${session}`, { token })).status).to.equal(200);
-    const { location } = await browser.press(shown, 'approve');
+    const { location } = await browser.press(shownPage, 'approve');
     expect(told(location)).to.deep.equal(answered(wallet, 'access_denied'));
   });
 
   describe('rejects a decision, and changes nothing,', () => {
     let browser: Browser;
-    let shown: Visit;
+    let shownPage: Visit;
 
     beforeEach(async () => {
-      ({ browser, page: shown } = await page());
+      ({ browser, page: shownPage } = await page());
     });
     afterEach(async () => {
-      expect(told((await browser.press(shown, 'approve')).location)).to.have.property('code');
+      expect(told((await browser.press(shownPage, 'approve')).location)).to.have.property('code');
     });
 
     it('of another browser', async () => {
-      expectPage(await new Browser().press(shown, 'approve'), UNKNOWN_PAGE);
-      const { browser: other } = await page();
-      expectPage(await other.press(shown, 'approve'), UNKNOWN_PAGE);
-      expectPage(await other.press(shown, 'deny'), UNKNOWN_PAGE);
+      expectPage(await new Browser().press(shownPage, 'approve'), UNKNOWN_PAGE);
+      const { browser: otherBrowser } = await page();
+      expectPage(await otherBrowser.press(shownPage, 'approve'), UNKNOWN_PAGE);
+      expectPage(await otherBrowser.press(shownPage, 'deny'), UNKNOWN_PAGE);
     });
 
     it('with a cookie of another value', async () => {
-      const other = new Browser();
-      for (const name of browser.cookies.keys()) other.cookies.set(name, 'x'.repeat(43));
-      expectPage(await other.press(shown, 'approve'), UNKNOWN_PAGE);
+      const otherBrowser = new Browser();
+      for (const name of browser.cookies.keys()) otherBrowser.cookies.set(name, 'x'.repeat(43));
+      expectPage(await otherBrowser.press(shownPage, 'approve'), UNKNOWN_PAGE);
     });
 
     it('without the value of a page, or with the value of another page', async () => {
-      const { page: foreign } = await page();
-      const [, theirs = ''] = /name="confirmation" value="([^"]+)"/.exec(foreign.text) ?? [];
-      const [, ours = ''] = /name="confirmation" value="([^"]+)"/.exec(shown.text) ?? [];
-      const mixed = `${ours.split('.')[0]}.${theirs.split('.')[1]}`;
-      for (const confirmation of ['', 'guessed', theirs, mixed]) {
-        expectPage(await browser.press(shown, 'approve', { confirmation }), UNKNOWN_PAGE);
+      const { page: foreignPage } = await page();
+      const [, foreignValue = ''] = /name="confirmation" value="([^"]+)"/.exec(foreignPage.text) ?? [];
+      const [, ownValue = ''] = /name="confirmation" value="([^"]+)"/.exec(shownPage.text) ?? [];
+      const mixedValue = `${ownValue.split('.')[0]}.${foreignValue.split('.')[1]}`;
+      for (const confirmation of ['', 'guessed', foreignValue, mixedValue]) {
+        expectPage(await browser.press(shownPage, 'approve', { confirmation }), UNKNOWN_PAGE);
       }
     });
 
     it('with an unknown value', async () => {
       for (const decision of ['perhaps', '']) {
-        expectPage(await browser.press(shown, decision), 'the decision is missing');
+        expectPage(await browser.press(shownPage, decision), 'the decision is missing');
       }
     });
 
     it('at another tenant', async () => {
-      const { wallet: other } = await world.openTenant('other', { upstream: world.upstream(), ...asItComes });
-      const text = shown.text.replace(wallet.server, other.server);
-      expectPage(await browser.press({ ...shown, text }, 'approve'), UNKNOWN_PAGE);
+      const { wallet: otherWallet } = await world.openTenant('other', { upstream: world.upstream(), ...DEFAULT_CONFIRMATION });
+      const text = shownPage.text.replace(wallet.server, otherWallet.server);
+      expectPage(await browser.press({ ...shownPage, text }, 'approve'), UNKNOWN_PAGE);
     });
 
     it('after the expiry of the request', async () => {
-      expectPage(await later(1801, () => browser.press(shown, 'approve')), UNKNOWN_PAGE);
+      expectPage(await later(1801, () => browser.press(shownPage, 'approve')), UNKNOWN_PAGE);
     });
   });
 
   it('cannot bypass the page by the callback or the first address', async () => {
     const browser = new Browser();
     const address = await wallet.begin({ scope: 'card' });
-    const back = await wallet.logIn(world.provider, browser, address);
-    expect((await browser.visit(back)).status).to.equal(200);
-    expectPage(await browser.visit(back), UNKNOWN_LOGIN);
+    const callbackUrl = await wallet.logIn(world.provider, browser, address);
+    expect((await browser.visit(callbackUrl)).status).to.equal(200);
+    expectPage(await browser.visit(callbackUrl), UNKNOWN_LOGIN);
     expectPage(await browser.visit(address), 'the request_uri');
   });
 
   it('creates one code and one session for any number of approvals', async () => {
-    const { browser, page: shown } = await page();
+    const { browser, page: shownPage } = await page();
     const before = JSON.parse(await sessions());
-    const answers = await times(30, () => browser.press(shown, 'approve'));
-    expect(answers.filter(({ status }) => status === 303)).to.have.length(1);
-    expect(answers.filter(({ status }) => status === 400)).to.have.length(29);
+    const responses = await times(30, () => browser.press(shownPage, 'approve'));
+    expect(responses.filter(({ status }) => status === 303)).to.have.length(1);
+    expect(responses.filter(({ status }) => status === 400)).to.have.length(29);
     expect(JSON.parse(await sessions())).to.have.length(before.length + 1);
   });
 
   it('is deleted with the decision: no record of the login remains', async () => {
-    const stored = async (shown: Visit) => {
-      const [, id = ''] = /name="confirmation" value="([^".]+)\./.exec(shown.text) ?? [];
+    const readStored = async (shownPage: Visit) => {
+      const [, id = ''] = /name="confirmation" value="([^".]+)\./.exec(shownPage.text) ?? [];
       const { container } = world.service.service;
       return (
         await container
@@ -190,10 +190,10 @@ describe('login for a wallet without client authentication', () => {
       )?.authorization;
     };
     for (const decision of ['approve', 'deny']) {
-      const { browser, page: shown } = await page();
-      expect((await stored(shown))?.identity).to.include({ sub: 'alice' });
-      expect((await browser.press(shown, decision)).status).to.equal(303);
-      expect(await stored(shown), decision).to.not.have.any.keys('identity', 'upstream');
+      const { browser, page: shownPage } = await page();
+      expect((await readStored(shownPage))?.identity).to.include({ sub: 'alice' });
+      expect((await browser.press(shownPage, decision)).status).to.equal(303);
+      expect(await readStored(shownPage), decision).to.not.have.any.keys('identity', 'upstream');
     }
   });
 });
@@ -205,16 +205,16 @@ describe('login for a request that any client may push', () => {
 
   before(async () => {
     world = await ChainedWorld.start(['acme']);
-    ({ token, wallet } = await world.openTenant('acme', { upstream: world.upstream(), ...asItComes }));
+    ({ token, wallet } = await world.openTenant('acme', { upstream: world.upstream(), ...DEFAULT_CONFIRMATION }));
   });
   after(() => world.close());
 
-  describe('that fails shows the user the cause, and a button to the wallet in place of a redirect:', () => {
-    const expectReason = (shown: Visit, status: number, reason: string, error: string) => {
-      expect([shown.status, shown.location]).to.deep.equal([status, undefined]);
-      expect(shown.text).to.include('<html').and.include(reason);
-      expect(shown.text).to.match(/<a [^>]*id="approve"[^>]*>Back to <bdi>evil\.example<\/bdi><\/a>/);
-      const [, href = ''] = /id="approve"[^>]* href="([^"]+)"/.exec(shown.text) ?? [];
+  describe('that fails shows the user the cause, and a button to the wallet instead of a redirect:', () => {
+    const expectReason = (visit: Visit, status: number, reason: string, error: string) => {
+      expect([visit.status, visit.location]).to.deep.equal([status, undefined]);
+      expect(visit.text).to.include('<html').and.include(reason);
+      expect(visit.text).to.match(/<a [^>]*id="approve"[^>]*>Back to <bdi>evil\.example<\/bdi><\/a>/);
+      const [, href = ''] = /id="approve"[^>]* href="([^"]+)"/.exec(visit.text) ?? [];
       const { origin, pathname, searchParams } = new URL(href.replaceAll('&#38;', '&'));
       expect(`${origin}${pathname}`).to.equal('https://evil.example/take');
       const { error_description, ...parameters } = Object.fromEntries(searchParams);
@@ -234,47 +234,47 @@ describe('login for a request that any client may push', () => {
       it(`${error} of the provider`, async () => {
         const browser = new Browser();
         const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
-        const back = await wallet.logIn(world.provider, browser, address, { deny: error });
-        expectReason(await browser.visit(back), status, reason, passed);
-        expectPage(await browser.visit(back), UNKNOWN_LOGIN);
+        const callbackUrl = await wallet.logIn(world.provider, browser, address, { deny: error });
+        expectReason(await browser.visit(callbackUrl), status, reason, passed);
+        expectPage(await browser.visit(callbackUrl), UNKNOWN_LOGIN);
       });
     }
 
     it('an unavailable provider, until it is back', async () => {
-      const bad = await BentProvider.start();
-      const away = { upstream: { issuer: bad.issuer, clientId: 'client' }, ...asItComes };
-      await bad.close();
+      const badProvider = await BentProvider.start();
+      const unavailableLogin = { upstream: { issuer: badProvider.issuer, clientId: 'client' }, ...DEFAULT_CONFIRMATION };
+      await badProvider.close();
       try {
-        await world.configure(token, away);
+        await world.configure(token, unavailableLogin);
         const browser = new Browser();
         const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
         expectReason(await browser.visit(address), 503, 'the login is unavailable at present', 'temporarily_unavailable');
         expect(browser.lines).to.deep.equal([]);
-        await world.configure(token, { upstream: world.upstream(), ...asItComes });
+        await world.configure(token, { upstream: world.upstream(), ...DEFAULT_CONFIRMATION });
         const { status, location } = await later(90, () => browser.visit(address));
         expect([status, location?.origin]).to.deep.equal([302, new URL(world.provider.issuer).origin]);
       } finally {
-        await world.configure(token, { upstream: world.upstream(), ...asItComes });
+        await world.configure(token, { upstream: world.upstream(), ...DEFAULT_CONFIRMATION });
       }
     });
 
     it('metadata of another server, and a code that the provider rejects', async () => {
-      const bad = await BentProvider.start();
+      const badProvider = await BentProvider.start();
       try {
-        bad.on('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
-        const upstream = { issuer: bad.issuer, clientId: 'client' };
-        await world.configure(token, { upstream, ...asItComes });
+        badProvider.on('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
+        const upstream = { issuer: badProvider.issuer, clientId: 'client' };
+        await world.configure(token, { upstream, ...DEFAULT_CONFIRMATION });
         const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
         expectReason(await new Browser().visit(address), 400, 'the login failed', 'server_error');
       } finally {
-        await world.configure(token, { upstream: world.upstream(), ...asItComes });
-        await bad.close();
+        await world.configure(token, { upstream: world.upstream(), ...DEFAULT_CONFIRMATION });
+        await badProvider.close();
       }
       const browser = new Browser();
       const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
-      const back = new URL(await wallet.logIn(world.provider, browser, address));
-      back.searchParams.set('code', 'made-up');
-      expectReason(await browser.visit(back.href), 400, 'the login failed', 'server_error');
+      const callbackUrl = new URL(await wallet.logIn(world.provider, browser, address));
+      callbackUrl.searchParams.set('code', 'made-up');
+      expectReason(await browser.visit(callbackUrl.href), 400, 'the login failed', 'server_error');
     });
   });
 
@@ -287,7 +287,7 @@ describe('login for a request that any client may push', () => {
       expect(answer.status).to.equal(302);
       expect(told(answer.location)).to.have.property('code');
     } finally {
-      await world.configure(token, { upstream: world.upstream(), ...asItComes });
+      await world.configure(token, { upstream: world.upstream(), ...DEFAULT_CONFIRMATION });
     }
   });
 
@@ -298,32 +298,32 @@ describe('login for a request that any client may push', () => {
       await configure(world.upstream());
     });
     after(async () => {
-      await world.configure(token, { upstream: world.upstream(), ...asItComes });
+      await world.configure(token, { upstream: world.upstream(), ...DEFAULT_CONFIRMATION });
       await provider.close();
     });
     const configure = (upstream: object, by = provider.registered([AUTHORIZATION_REQUEST.redirect_uri])) =>
-      world.configure(token, { upstream, ...asItComes }, by);
+      world.configure(token, { upstream, ...DEFAULT_CONFIRMATION }, by);
     const push = async (form: Record<string, string> = {}) => {
       const { body } = await world.service.call('POST', '/acme/chained-as/challenge');
-      const pushed = await wallet.par(
+      const pushResponse = await wallet.par(
         { scope: 'card', ...form },
         {
           DPoP: dpopProof(wallet.dpopKey, `${wallet.server}/par`),
           ...provider.headers(newKey(), wallet.server, body.attestation_challenge),
         },
       );
-      return pushed;
+      return pushResponse;
     };
-    const begin = async (form: Record<string, string> = {}) => {
-      const pushed = await push(form);
-      expect(pushed.status, pushed.text).to.equal(201);
-      const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri: pushed.body.request_uri });
+    const beginLogin = async (form: Record<string, string> = {}) => {
+      const pushResponse = await push(form);
+      expect(pushResponse.status, pushResponse.text).to.equal(201);
+      const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri: pushResponse.body.request_uri });
       return `${wallet.server}/authorize?${query}`;
     };
 
     it('returns the code to the wallet at once', async () => {
       const browser = new Browser();
-      const answer = await browser.visit(await wallet.logIn(world.provider, browser, await begin()));
+      const answer = await browser.visit(await wallet.logIn(world.provider, browser, await beginLogin()));
       expect(answer.status, answer.text).to.equal(302);
       expect(told(answer.location)).to.have.property('code');
     });
@@ -336,21 +336,21 @@ describe('login for a request that any client may push', () => {
       ]) {
         await configure(world.upstream(), by);
         const browser = new Browser();
-        const address = await begin({ redirect_uri: EVIL });
-        const shown = await browser.visit(await wallet.logIn(world.provider, browser, address));
-        expect([shown.status, shown.location], shown.text).to.deep.equal([200, undefined]);
-        expect(shown.text).to.include('<strong id="destination">evil.example</strong>');
-        expect((await browser.press(shown, 'approve')).location?.origin).to.equal('https://evil.example');
+        const address = await beginLogin({ redirect_uri: EVIL });
+        const visit = await browser.visit(await wallet.logIn(world.provider, browser, address));
+        expect([visit.status, visit.location], visit.text).to.deep.equal([200, undefined]);
+        expect(visit.text).to.include('<strong id="destination">evil.example</strong>');
+        expect((await browser.press(visit, 'approve')).location?.origin).to.equal('https://evil.example');
       }
       await configure(world.upstream());
     });
 
     it('rejects a wallet name that another provider of the lists must not attest', async () => {
-      const stranger = await certify({ name: 'Another Wallet CA', ca: true });
-      await configure(world.upstream(), provider.registered([AUTHORIZATION_REQUEST.redirect_uri], stranger));
-      const refused = await push();
-      expect([refused.status, refused.body.error], refused.text).to.deep.equal([400, 'invalid_client_attestation']);
-      // By the certificate that signs attestations, too
+      const otherCa = await certify({ name: 'Another Wallet CA', ca: true });
+      await configure(world.upstream(), provider.registered([AUTHORIZATION_REQUEST.redirect_uri], otherCa));
+      const rejection = await push();
+      expect([rejection.status, rejection.body.error], rejection.text).to.deep.equal([400, 'invalid_client_attestation']);
+      // Also by the certificate that signs attestations
       await configure(world.upstream(), provider.registered([AUTHORIZATION_REQUEST.redirect_uri], provider.signer));
       expect((await push()).status).to.equal(201);
       await configure(world.upstream());
@@ -358,10 +358,10 @@ describe('login for a request that any client may push', () => {
 
     it('returns errors by redirect', async () => {
       const browser = new Browser();
-      const back = await wallet.logIn(world.provider, browser, await begin(), { deny: 'access_denied' });
-      expect(told((await browser.visit(back)).location)).to.deep.equal(answered(wallet, 'access_denied'));
+      const callbackUrl = await wallet.logIn(world.provider, browser, await beginLogin(), { deny: 'access_denied' });
+      expect(told((await browser.visit(callbackUrl)).location)).to.deep.equal(answered(wallet, 'access_denied'));
       await configure({ issuer: 'http://127.0.0.1:9', clientId: 'client' });
-      const { location } = await new Browser().visit(await begin());
+      const { location } = await new Browser().visit(await beginLogin());
       expect(told(location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
     });
   });

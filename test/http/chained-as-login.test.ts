@@ -27,61 +27,61 @@ describe('a login at the upstream provider', () => {
       it(`reports ${expected} to the wallet for ${error}, once`, async () => {
         const browser = new Browser();
         const address = await wallet.begin({ scope: 'card' });
-        const back = await wallet.logIn(world.provider, browser, address, { deny: error });
-        const { status, location } = await browser.visit(back);
+        const callbackUrl = await wallet.logIn(world.provider, browser, address, { deny: error });
+        const { status, location } = await browser.visit(callbackUrl);
         expect(status).to.equal(302);
         expect(told(location)).to.deep.equal(answered(wallet, expected));
         expect(location?.href).to.not.include('did%20not').and.not.include('did+not');
-        expectPage(await browser.visit(back), UNKNOWN_LOGIN);
+        expectPage(await browser.visit(callbackUrl), UNKNOWN_LOGIN);
         expectPage(await browser.visit(address), 'the request_uri');
       });
     }
 
     it('issues no code for a code that the provider rejects', async () => {
       const browser = new Browser();
-      const back = new URL(await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' })));
-      back.searchParams.set('code', 'made-up');
-      expect(told((await browser.visit(back.href)).location)).to.deep.equal(answered(wallet, 'server_error'));
+      const callbackUrl = new URL(await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' })));
+      callbackUrl.searchParams.set('code', 'made-up');
+      expect(told((await browser.visit(callbackUrl.href)).location)).to.deep.equal(answered(wallet, 'server_error'));
     });
 
-    it('reports that the offer has ended during the login', async () => {
+    it('reports that the session of the offer finished during the login', async () => {
       const { session, issuer_state } = await world.offer(token, wallet, 'card');
       const browser = new Browser();
-      const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card', issuer_state }));
+      const callbackUrl = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card', issuer_state }));
       expect((await world.service.call('DELETE', `/session/${session}`, { token })).status).to.equal(200);
-      expect(told((await browser.visit(back)).location)).to.deep.equal(answered(wallet, 'access_denied'));
+      expect(told((await browser.visit(callbackUrl)).location)).to.deep.equal(answered(wallet, 'access_denied'));
     });
   });
 
   // issuance N32
   describe('rejects on a page, and changes nothing', () => {
     let browser: Browser;
-    let back: URL;
+    let callbackUrl: URL;
 
     beforeEach(async () => {
       browser = new Browser();
-      back = new URL(await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' })));
+      callbackUrl = new URL(await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' })));
     });
     afterEach(async () => {
-      expect(told((await browser.visit(back.href)).location)).to.have.property('code');
+      expect(told((await browser.visit(callbackUrl.href)).location)).to.have.property('code');
     });
-    const bent = (change: (url: URL) => void) => {
-      const url = new URL(back);
+    const withChanges = (change: (url: URL) => void) => {
+      const url = new URL(callbackUrl);
       change(url);
       return url.href;
     };
 
     it('another browser', async () => {
-      expectPage(await new Browser().visit(back.href), UNKNOWN_LOGIN);
-      const other = new Browser();
-      await wallet.logIn(world.provider, other, await wallet.begin({ scope: 'card' }));
-      expectPage(await other.visit(back.href), UNKNOWN_LOGIN);
+      expectPage(await new Browser().visit(callbackUrl.href), UNKNOWN_LOGIN);
+      const otherBrowser = new Browser();
+      await wallet.logIn(world.provider, otherBrowser, await wallet.begin({ scope: 'card' }));
+      expectPage(await otherBrowser.visit(callbackUrl.href), UNKNOWN_LOGIN);
     });
 
     it('a cookie with another value', async () => {
-      const other = new Browser();
-      for (const name of browser.cookies.keys()) other.cookies.set(name, 'x'.repeat(43));
-      expectPage(await other.visit(back.href), UNKNOWN_LOGIN);
+      const otherBrowser = new Browser();
+      for (const name of browser.cookies.keys()) otherBrowser.cookies.set(name, 'x'.repeat(43));
+      expectPage(await otherBrowser.visit(callbackUrl.href), UNKNOWN_LOGIN);
     });
 
     const states: readonly [string, (state: string) => string | undefined][] = [
@@ -93,7 +93,7 @@ describe('a login at the upstream provider', () => {
     for (const [name, change] of states) {
       for (const parameter of ['code', 'error']) {
         it(`${name}, with ${parameter}`, async () => {
-          const url = bent(({ searchParams }) => {
+          const url = withChanges(({ searchParams }) => {
             const state = change(searchParams.get('state') ?? '');
             searchParams.delete('state');
             searchParams.delete('code');
@@ -107,74 +107,74 @@ describe('a login at the upstream provider', () => {
 
     it('a response of another server, or without issuer (RFC 9207)', async () => {
       for (const parameter of ['code', 'error']) {
-        const other = bent(({ searchParams }) => {
+        const urlOfOtherServer = withChanges(({ searchParams }) => {
           searchParams.delete('code');
           searchParams.set(parameter, 'access_denied');
           searchParams.set('iss', 'https://evil.example');
         });
-        expectPage(await browser.visit(other), UNKNOWN_LOGIN);
-        const nobody = bent(({ searchParams }) => searchParams.delete('iss'));
-        expectPage(await browser.visit(nobody), UNKNOWN_LOGIN);
+        expectPage(await browser.visit(urlOfOtherServer), UNKNOWN_LOGIN);
+        const urlWithoutIssuer = withChanges(({ searchParams }) => searchParams.delete('iss'));
+        expectPage(await browser.visit(urlWithoutIssuer), UNKNOWN_LOGIN);
       }
     });
 
     it('an empty response, or a repeated parameter', async () => {
-      expectPage(await browser.visit(bent(({ searchParams }) => searchParams.delete('code'))), UNKNOWN_LOGIN);
-      const twice = await browser.visit(bent(({ searchParams }) => searchParams.append('state', 'x')));
-      expect([twice.status, twice.location]).to.deep.equal([400, undefined]);
+      expectPage(await browser.visit(withChanges(({ searchParams }) => searchParams.delete('code'))), UNKNOWN_LOGIN);
+      const repeated = await browser.visit(withChanges(({ searchParams }) => searchParams.append('state', 'x')));
+      expect([repeated.status, repeated.location]).to.deep.equal([400, undefined]);
     });
 
     it('a tenant without this login', async () => {
-      const { wallet: other } = await world.openTenant('other', { upstream: world.upstream() });
-      const url = back.href.replace(wallet.server, other.server);
+      const { wallet: otherWallet } = await world.openTenant('other', { upstream: world.upstream() });
+      const url = callbackUrl.href.replace(wallet.server, otherWallet.server);
       expectPage(await browser.visit(url), UNKNOWN_LOGIN);
-      // Nor does a login there with everything else of its own help.
-      const theirs = new URL(await other.logIn(world.provider, browser, await other.begin({ scope: 'card' })));
-      theirs.searchParams.set('state', back.searchParams.get('state') ?? '');
-      expectPage(await browser.visit(theirs.href), UNKNOWN_LOGIN);
+      // A complete login at that tenant does not help either.
+      const otherCallback = new URL(await otherWallet.logIn(world.provider, browser, await otherWallet.begin({ scope: 'card' })));
+      otherCallback.searchParams.set('state', callbackUrl.searchParams.get('state') ?? '');
+      expectPage(await browser.visit(otherCallback.href), UNKNOWN_LOGIN);
     });
   });
 
   it('accepts a response once', async () => {
     const browser = new Browser();
-    const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
-    const kept = new Map(browser.cookies);
-    expect((await browser.visit(back)).status).to.equal(302);
-    for (const [name, value] of kept) browser.cookies.set(name, value);
-    expectPage(await browser.visit(back), UNKNOWN_LOGIN);
+    const callbackUrl = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+    const cookiesBefore = new Map(browser.cookies);
+    expect((await browser.visit(callbackUrl)).status).to.equal(302);
+    for (const [name, value] of cookiesBefore) browser.cookies.set(name, value);
+    expectPage(await browser.visit(callbackUrl), UNKNOWN_LOGIN);
   });
 
   it('issues one code for concurrent responses', async () => {
     const browser = new Browser();
-    const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+    const callbackUrl = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
     const before = world.provider.hits('/token');
-    const answers = await Promise.all(Array.from({ length: 5 }, () => browser.visit(back)));
-    expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([302, 400, 400, 400, 400]);
-    const [given] = answers.filter(({ location }) => location !== undefined);
-    expect(told(given?.location)).to.have.property('code');
-    expect(world.provider.hits('/token') - before, 'asked once').to.equal(1);
+    const responses = await Promise.all(Array.from({ length: 5 }, () => browser.visit(callbackUrl)));
+    expect(responses.map(({ status }) => status).toSorted()).to.deep.equal([302, 400, 400, 400, 400]);
+    const [redirect] = responses.filter(({ location }) => location !== undefined);
+    expect(told(redirect?.location)).to.have.property('code');
+    expect(world.provider.hits('/token') - before, 'the code is redeemed once').to.equal(1);
   });
 
   // issuance N29
   it('deletes a login after half an hour, and a request after a minute', async () => {
     const browser = new Browser();
     const address = await wallet.begin({ scope: 'card' });
-    const back = await wallet.logIn(world.provider, browser, address);
-    const unopened = await wallet.begin({ scope: 'card' });
-    expectPage(await later(61, () => browser.visit(unopened)), 'the request_uri');
+    const callbackUrl = await wallet.logIn(world.provider, browser, address);
+    const unopenedLogin = await wallet.begin({ scope: 'card' });
+    expectPage(await later(61, () => browser.visit(unopenedLogin)), 'the request_uri');
     expectPage(await later(1801, () => browser.visit(address)), 'the request_uri');
-    expectPage(await later(1801, () => browser.visit(back)), UNKNOWN_LOGIN);
-    expect((await browser.visit(back)).status).to.equal(302);
+    expectPage(await later(1801, () => browser.visit(callbackUrl)), UNKNOWN_LOGIN);
+    expect((await browser.visit(callbackUrl)).status).to.equal(302);
   });
 
-  it('lets a user who was in time restart the login until the request expires', async () => {
+  it('lets a user who logged in before the expiry restart the login until the request expires', async () => {
     const browser = new Browser();
     const address = await wallet.begin({ scope: 'card' });
     expect((await browser.visit(address)).status).to.equal(302);
     const { status, location } = await later(1700, () => browser.visit(address));
     expect([status, location?.origin]).to.deep.equal([302, new URL(world.provider.issuer).origin]);
-    const back = await world.provider.login(location?.href ?? '');
-    expect(told((await browser.visit(back.href)).location)).to.have.property('code');
+    const callbackUrl = await world.provider.login(location?.href ?? '');
+    expect(told((await browser.visit(callbackUrl.href)).location)).to.have.property('code');
   });
 
   // issuance N28, N29
@@ -182,10 +182,10 @@ describe('a login at the upstream provider', () => {
     const browser = new Browser();
     const address = new URL(await wallet.begin({ scope: 'card' }));
     expectPage(await browser.visit(`${wallet.server}/authorize?response_type=code`), 'push');
-    const other = new URL(address);
-    other.searchParams.set('client_id', 'https://other.example');
-    expectPage(await browser.visit(other.href), 'the request_uri');
-    // The built-in server knows nothing of it, and the other way round.
+    const otherUrl = new URL(address);
+    otherUrl.searchParams.set('client_id', 'https://other.example');
+    expectPage(await browser.visit(otherUrl.href), 'the request_uri');
+    // The built-in server does not know the request, and vice versa.
     expectPage(await browser.visit(address.href.replace('/chained-as', '')), 'the request_uri');
     const { issuer_state } = await world.offer(token, wallet, 'card');
     const builtIn = (await new RawWallet(world.service, 'acme').par({ issuer_state, scope: 'card' })).body;
@@ -195,24 +195,24 @@ describe('a login at the upstream provider', () => {
   });
 
   describe('with a provider that fails', () => {
-    let bad: BentProvider;
+    let badProvider: BentProvider;
     beforeEach(async () => {
-      bad = await BentProvider.start();
+      badProvider = await BentProvider.start();
     });
     afterEach(async () => {
-      await bad.close();
+      await badProvider.close();
       await world.configure(token, { upstream: world.upstream() });
     });
     const start = async () => {
-      await world.configure(token, { upstream: { issuer: bad.issuer, clientId: 'client' } });
+      await world.configure(token, { upstream: { issuer: badProvider.issuer, clientId: 'client' } });
       const browser = new Browser();
       return { browser, answer: await browser.visit(await wallet.begin({ scope: 'card' })) };
     };
-    /** What the provider would send back, with what it was sent. */
-    const callbackFrom = (sent: URL | undefined) => `${wallet.server}/callback?code=c&state=${sent?.searchParams.get('state')}`;
+    /** The callback of the provider for a login request. */
+    const callbackFrom = (loginUrl: URL | undefined) => `${wallet.server}/callback?code=c&state=${loginUrl?.searchParams.get('state')}`;
 
     it('reports an unreachable provider to the wallet', async () => {
-      await bad.close();
+      await badProvider.close();
       const { browser, answer } = await start();
       expect(answer.status).to.equal(302);
       expect(told(answer.location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
@@ -220,16 +220,16 @@ describe('a login at the upstream provider', () => {
     });
 
     it('reports an error to the wallet if the metadata belong to another server', async () => {
-      bad.on('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
+      badProvider.on('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
       expect(told((await start()).answer.location)).to.deep.equal(answered(wallet, 'server_error'));
     });
 
     const tokens: readonly [string, object][] = [
       ['no nonce', { nonce: undefined }],
       ['another nonce', { nonce: 'n-2' }],
-      ['another audience', { aud: 'somebody-else' }],
+      ['another audience', { aud: 'other-client' }],
       ['another issuer', { iss: 'https://evil.example' }],
-      ['no time left', { exp: 1 }],
+      ['an expiry in the past', { exp: 1 }],
       ['no subject', { sub: undefined }],
     ];
     for (const [name, claims] of tokens) {
@@ -237,7 +237,7 @@ describe('a login at the upstream provider', () => {
       it(`issues no code for an ID token with ${name}`, async () => {
         const { browser, answer } = await start();
         const nonce = answer.location?.searchParams.get('nonce') ?? '';
-        bad.on('/token', { json: { id_token: bad.token({ claims: { nonce, ...claims } }) } });
+        badProvider.on('/token', { json: { id_token: badProvider.token({ claims: { nonce, ...claims } }) } });
         const { location } = await browser.visit(callbackFrom(answer.location));
         expect(told(location)).to.deep.equal(answered(wallet, 'server_error'));
       });
@@ -246,14 +246,14 @@ describe('a login at the upstream provider', () => {
     it('accepts the same token without the fault', async () => {
       const { browser, answer } = await start();
       const nonce = answer.location?.searchParams.get('nonce') ?? '';
-      bad.on('/token', { json: { id_token: bad.token({ claims: { nonce } }) } });
+      badProvider.on('/token', { json: { id_token: badProvider.token({ claims: { nonce } }) } });
       const { location } = await browser.visit(callbackFrom(answer.location));
       expect(told(location)).to.have.property('code');
     });
 
     it('asks the wallet to retry if the provider becomes unavailable', async () => {
       const { browser, answer } = await start();
-      await bad.close();
+      await badProvider.close();
       const { location } = await browser.visit(callbackFrom(answer.location));
       expect(told(location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
     });
@@ -261,10 +261,10 @@ describe('a login at the upstream provider', () => {
     it('sends a code only to the provider of the request', async () => {
       const { browser, answer } = await start();
       await world.configure(token, { upstream: world.upstream() });
-      const before = [bad.hits('/token'), world.provider.hits('/token')];
+      const before = [badProvider.hits('/token'), world.provider.hits('/token')];
       const { location } = await browser.visit(callbackFrom(answer.location));
       expect(told(location)).to.deep.equal(answered(wallet, 'server_error'));
-      expect([bad.hits('/token'), world.provider.hits('/token')]).to.deep.equal(before);
+      expect([badProvider.hits('/token'), world.provider.hits('/token')]).to.deep.equal(before);
     });
   });
 });
@@ -282,9 +282,9 @@ for (const form of ['json', 'jwt'] as const) {
     after(() => world.close());
 
     const identity = async () => {
-      const redeemed = await wallet.redeemCode(await wallet.chainedCode(world.provider, { scope: 'badge' }));
-      expect(redeemed.status, redeemed.text).to.equal(200);
-      await wallet.request(redeemed.body.access_token, 'badge');
+      const tokens = await wallet.redeemCode(await wallet.chainedCode(world.provider, { scope: 'badge' }));
+      expect(tokens.status, tokens.text).to.equal(200);
+      await wallet.request(tokens.body.access_token, 'badge');
       return world.backend.at('/claims').at(-1)?.body.identity;
     };
 
@@ -311,8 +311,8 @@ describe('OpenID provider whose access tokens are not valid at its userinfo endp
     try {
       const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL };
       const { token, wallet } = await world.openTenant('acme', { upstream });
-      const ended = await wallet.chainedCode(world.provider, { scope: 'badge' }).catch((error: Error) => error);
-      expect(String(ended)).to.include('server_error');
+      const error = await wallet.chainedCode(world.provider, { scope: 'badge' }).catch((error: Error) => error);
+      expect(String(error)).to.include('server_error');
       await world.configure(token, { upstream: { ...upstream, userinfo: false } });
       expect(await wallet.chainedCode(world.provider, { scope: 'badge' })).to.be.a('string');
     } finally {
@@ -321,7 +321,7 @@ describe('OpenID provider whose access tokens are not valid at its userinfo endp
   });
 });
 
-/** Programs on the JDK send it unless they are told otherwise. */
+/** The default of HTTP clients on the JDK. */
 const JDK_ACCEPT = 'text/html, image/gif, image/jpeg, */*; q=0.2';
 
 describe('The chained authorization server of the published contract', () => {
@@ -334,7 +334,7 @@ describe('The chained authorization server of the published contract', () => {
   });
   after(() => world.close());
 
-  const post = (path: string, json: object) =>
+  const postJson = (path: string, json: object) =>
     world.service.call('POST', `/acme/chained-as/${path}`, {
       json,
       headers: { DPoP: dpopProof(wallet.dpopKey, `${wallet.server}/${path}`) },
@@ -342,12 +342,12 @@ describe('The chained authorization server of the published contract', () => {
   const details = [{ type: 'openid_credential', credential_configuration_id: 'card' }];
 
   it('accepts pushed requests and token requests as JSON with an array of details', async () => {
-    const pushed = await post('par', { ...AUTHORIZATION_REQUEST, authorization_details: details });
-    expect(pushed.status, pushed.text).to.equal(201);
+    const pushResponse = await postJson('par', { ...AUTHORIZATION_REQUEST, authorization_details: details });
+    expect(pushResponse.status, pushResponse.text).to.equal(201);
     const code = await wallet.chainedCode(world.provider, { scope: 'card' });
     const { client_id, redirect_uri } = AUTHORIZATION_REQUEST;
     const grant = { grant_type: 'authorization_code', code, code_verifier: CODE_VERIFIER };
-    const answer = await post('token', { ...grant, client_id, redirect_uri, authorization_details: details });
+    const answer = await postJson('token', { ...grant, client_id, redirect_uri, authorization_details: details });
     expect(answer.status, answer.text).to.equal(200);
     expect(answer.body.authorization_details).to.have.length(1);
   });
@@ -357,21 +357,21 @@ describe('The chained authorization server of the published contract', () => {
       { ...AUTHORIZATION_REQUEST, response_type: 7 },
       { ...AUTHORIZATION_REQUEST, scope: null },
     ]) {
-      const { status, body } = await post('par', json);
+      const { status, body } = await postJson('par', json);
       expect([status, typeof body.error]).to.deep.equal([400, 'string']);
     }
   });
 
-  const bad = ['authorize?client_id=x&request_uri=y', 'authorize', 'callback?state=x&code=y', 'callback'];
-  for (const path of bad) {
+  const invalidPaths = ['authorize?client_id=x&request_uri=y', 'authorize', 'callback?state=x&code=y', 'callback'];
+  for (const path of invalidPaths) {
     it(`answers ${path} with JSON, and with a page for browsers`, async () => {
-      const asked = (headers: Record<string, string>) => world.service.call('GET', `/acme/chained-as/${path}`, { headers });
+      const openWith = (headers: Record<string, string>) => world.service.call('GET', `/acme/chained-as/${path}`, { headers });
       for (const accept of ['*/*', 'application/json', 'application/json, text/html;q=0.5', JDK_ACCEPT]) {
-        const { status, headers, body } = await asked({ accept });
+        const { status, headers, body } = await openWith({ accept });
         expect([status, headers.get('content-type')]).to.deep.equal([400, 'application/json']);
         expect(body.error).to.equal('invalid_request');
       }
-      const { status, text } = await asked({ accept: 'text/html,application/xhtml+xml' });
+      const { status, text } = await openWith({ accept: 'text/html,application/xhtml+xml' });
       expect([status, text.includes('<html')]).to.deep.equal([400, true]);
     });
   }

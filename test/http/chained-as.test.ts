@@ -33,24 +33,24 @@ describe('the chained authorization server', () => {
         authorization_server: wallet.server,
       });
       expect(authorization_server).to.equal(wallet.server);
-      const redeemed = await wallet.redeemCode(await wallet.chainedCode(world.provider, { issuer_state, scope: 'badge' }));
-      expect(redeemed.status, redeemed.text).to.equal(200);
-      expect(redeemed.headers.get('cache-control')).to.equal('no-store');
-      expect(redeemed.body).to.include({ token_type: 'DPoP', expires_in: 3600, scope: 'badge' });
-      const claims = payloadOf(redeemed.body.access_token);
+      const tokens = await wallet.redeemCode(await wallet.chainedCode(world.provider, { issuer_state, scope: 'badge' }));
+      expect(tokens.status, tokens.text).to.equal(200);
+      expect(tokens.headers.get('cache-control')).to.equal('no-store');
+      expect(tokens.body).to.include({ token_type: 'DPoP', expires_in: 3600, scope: 'badge' });
+      const claims = payloadOf(tokens.body.access_token);
       expect(claims).to.include({ iss: wallet.server, aud: wallet.issuer, sub: 'alice', client_id: CLIENT_ID, issuer_state });
       expect(claims.exp - claims.iat).to.equal(3600);
-      const credential = await wallet.request(redeemed.body.access_token, 'badge');
+      const credential = await wallet.request(tokens.body.access_token, 'badge');
       expect(credential.status, credential.text).to.equal(200);
       expect(payloadOf(credential.body.credentials[0].credential)).to.include({ given_name: 'Alice' });
       const [call] = world.backend.at('/claims');
       expect(call?.body.session).to.equal(session);
       const { identity } = call?.body ?? {};
       expect(identity).to.include({ iss: world.provider.issuer, sub: 'alice' });
-      // The claims of both tokens; the ID token is right where both have one.
+      // The claims of both tokens; a claim of the ID token wins over the same claim of the access token.
       expect(identity.token_claims).to.include({ department: 'R&D', given_name: 'Alice' });
-      const seen = await world.service.call('GET', `/session/${session}`, { token });
-      expect(seen.body.status).to.equal('completed');
+      const sessionResponse = await world.service.call('GET', `/session/${session}`, { token });
+      expect(sessionResponse.body.status).to.equal('completed');
     });
 
     it('uses a separate session for a wallet-initiated flow', async () => {
@@ -61,36 +61,36 @@ describe('the chained authorization server', () => {
       const credential = await wallet.request(text, 'badge');
       expect(credential.status, credential.text).to.equal(200);
       const session = world.backend.at('/claims')[0]?.body.session;
-      const seen = await world.service.call('GET', `/session/${session}`, { token });
-      expect(seen.body).to.include({ status: 'completed', kind: 'issuance' });
-      expect(seen.body.configurationIds).to.deep.equal(['badge']);
+      const sessionResponse = await world.service.call('GET', `/session/${session}`, { token });
+      expect(sessionResponse.body).to.include({ status: 'completed', kind: 'issuance' });
+      expect(sessionResponse.body.configurationIds).to.deep.equal(['badge']);
     });
 
     it('returns identifiers for authorization_details, and refreshes tokens', async () => {
       const details = [{ type: 'openid_credential', credential_configuration_id: 'card' }];
       const code = await wallet.chainedCode(world.provider, { authorization_details: JSON.stringify(details) });
-      const redeemed = await wallet.redeemCode(code);
-      expect(redeemed.body.authorization_details).to.deep.equal([{ ...details[0], credential_identifiers: ['card'] }]);
-      const refresh = { grant_type: 'refresh_token', refresh_token: redeemed.body.refresh_token };
-      const again = await world.service.call('POST', '/acme/chained-as/token', {
+      const tokens = await wallet.redeemCode(code);
+      expect(tokens.body.authorization_details).to.deep.equal([{ ...details[0], credential_identifiers: ['card'] }]);
+      const refresh = { grant_type: 'refresh_token', refresh_token: tokens.body.refresh_token };
+      const unnamedResponse = await world.service.call('POST', '/acme/chained-as/token', {
         form: refresh,
         headers: { DPoP: dpopProof(wallet.dpopKey, `${wallet.server}/token`) },
       });
-      // The wallet names itself by the token alone here, and the token belongs to a named one.
-      expect([again.status, again.body.error]).to.deep.equal([400, 'invalid_grant']);
-      const named = await world.service.call('POST', '/acme/chained-as/token', {
+      // The wallet is identified by the token alone here, and the token belongs to a named wallet.
+      expect([unnamedResponse.status, unnamedResponse.body.error]).to.deep.equal([400, 'invalid_grant']);
+      const namedResponse = await world.service.call('POST', '/acme/chained-as/token', {
         form: { ...refresh, client_id: CLIENT_ID },
         headers: { DPoP: dpopProof(wallet.dpopKey, `${wallet.server}/token`) },
       });
-      expect(named.status, named.text).to.equal(200);
-      expect(payloadOf(named.body.access_token)).to.include({ iss: wallet.server, sub: 'alice' });
+      expect(namedResponse.status, namedResponse.text).to.equal(200);
+      expect(payloadOf(namedResponse.body.access_token)).to.include({ iss: wallet.server, sub: 'alice' });
     });
 
     it('passes no data of the wallet to the provider, and only required data to the wallet', async () => {
       const browser = new Browser();
       const { location } = await browser.visit(await wallet.begin({ scope: 'card' }));
-      const sent = Object.fromEntries(location?.searchParams ?? []);
-      expect(sent).to.include({
+      const loginParameters = Object.fromEntries(location?.searchParams ?? []);
+      expect(loginParameters).to.include({
         response_type: 'code',
         client_id: CONFIDENTIAL.clientId,
         redirect_uri: `${wallet.server}/callback`,
@@ -98,8 +98,8 @@ describe('the chained authorization server', () => {
         code_challenge_method: 'S256',
       });
       expect(location?.href).to.not.match(/wallet|_IhBZY88woJ6oD5MlABM04Aap43i2LzsA14HBhVnfos/i);
-      const back = await world.provider.login(location?.href ?? '');
-      const answer = await browser.visit(back.href);
+      const callbackUrl = await world.provider.login(location?.href ?? '');
+      const answer = await browser.visit(callbackUrl.href);
       expect(answer.status).to.equal(302);
       expect(Object.keys(told(answer.location)).toSorted()).to.deep.equal(['code', 'iss', 'state']);
       expect(told(answer.location)).to.include({ state: 'state of the wallet', iss: wallet.server });
@@ -107,11 +107,11 @@ describe('the chained authorization server', () => {
 
     it('binds the login to the browser by a cookie with a narrow path, and deletes it', async () => {
       const browser = new Browser();
-      const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+      const callbackUrl = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
       const [line = ''] = browser.lines;
       expect(line).to.match(/^vidimus-login-[\w-]{22}=[\w-]{43}; /);
       expect(line.split('; ').slice(1)).to.deep.equal(['Path=/acme/chained-as', 'Max-Age=1800', 'HttpOnly', 'SameSite=Lax']);
-      expect((await browser.visit(back)).status).to.equal(302);
+      expect((await browser.visit(callbackUrl)).status).to.equal(302);
       expect(browser.cookies.size).to.equal(0);
     });
 
@@ -119,17 +119,17 @@ describe('the chained authorization server', () => {
       const browser = new Browser();
       const first = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
       const second = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
-      for (const back of [first, second]) expect(told((await browser.visit(back)).location)).to.have.property('code');
+      for (const callbackUrl of [first, second]) expect(told((await browser.visit(callbackUrl)).location)).to.have.property('code');
     });
 
     // issuance N30
     it('may be opened again before the login is finished; then the newest visit counts', async () => {
       const browser = new Browser();
       const address = await wallet.begin({ scope: 'card' });
-      const older = await wallet.logIn(world.provider, browser, address);
-      const newer = await wallet.logIn(world.provider, browser, address);
-      expectPage(await browser.visit(older), UNKNOWN_LOGIN);
-      expect(told((await browser.visit(newer)).location)).to.have.property('code');
+      const olderCallback = await wallet.logIn(world.provider, browser, address);
+      const newerCallback = await wallet.logIn(world.provider, browser, address);
+      expectPage(await browser.visit(olderCallback), UNKNOWN_LOGIN);
+      expect(told((await browser.visit(newerCallback)).location)).to.have.property('code');
       expectPage(await browser.visit(address), 'the request_uri is unknown, expired or used');
     });
   });
@@ -138,8 +138,8 @@ describe('the chained authorization server', () => {
     const text = await accessToken({ scope: 'card' });
     expect((await wallet.request(text, 'card')).status).to.equal(200);
     await world.configure(token, { enabled: false, upstream: world.upstream() });
-    const refused = await wallet.request(text, 'card');
-    expect([refused.status, refused.body.error]).to.deep.equal([401, 'invalid_token']);
+    const rejection = await wallet.request(text, 'card');
+    expect([rejection.status, rejection.body.error]).to.deep.equal([401, 'invalid_token']);
     await world.configure(token, { upstream: world.upstream() });
     expect((await wallet.request(text, 'card')).status).to.equal(200);
   });
@@ -147,39 +147,39 @@ describe('the chained authorization server', () => {
   it('marks its offers so that they are not used at the server without a login', async () => {
     const builtIn = new RawWallet(world.service, 'acme');
     const { issuer_state } = await world.offer(token, wallet, 'card', { authorization_server: wallet.server });
-    const refused = await builtIn.par({ issuer_state, scope: 'card' });
-    expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_request']);
-    // Neither does the name of a session in a token lead there.
-    const own = payloadOf(await accessToken({ scope: 'card' })).issuer_state;
-    expect((await builtIn.par({ issuer_state: own, scope: 'card' })).status).to.equal(400);
-    expect((await wallet.par({ issuer_state: own, scope: 'card' })).status).to.equal(201);
-    const open = await world.offer(token, wallet, 'card');
-    expect((await builtIn.par({ issuer_state: open.issuer_state, scope: 'card' })).status).to.equal(400);
-    expect((await wallet.par({ issuer_state: open.issuer_state, scope: 'card' })).status).to.equal(201);
-    const named = await world.offer(token, wallet, 'card', { authorization_server: builtIn.issuer });
-    expect((await builtIn.par({ issuer_state: named.issuer_state, scope: 'card' })).status).to.equal(201);
+    const rejection = await builtIn.par({ issuer_state, scope: 'card' });
+    expect([rejection.status, rejection.body.error]).to.deep.equal([400, 'invalid_request']);
+    // The name of a session in a token is no issuer state either.
+    const ownState = payloadOf(await accessToken({ scope: 'card' })).issuer_state;
+    expect((await builtIn.par({ issuer_state: ownState, scope: 'card' })).status).to.equal(400);
+    expect((await wallet.par({ issuer_state: ownState, scope: 'card' })).status).to.equal(201);
+    const openOffer = await world.offer(token, wallet, 'card');
+    expect((await builtIn.par({ issuer_state: openOffer.issuer_state, scope: 'card' })).status).to.equal(400);
+    expect((await wallet.par({ issuer_state: openOffer.issuer_state, scope: 'card' })).status).to.equal(201);
+    const offerWithServer = await world.offer(token, wallet, 'card', { authorization_server: builtIn.issuer });
+    expect((await builtIn.par({ issuer_state: offerWithServer.issuer_state, scope: 'card' })).status).to.equal(201);
   });
 
   it('rejects a request for more credentials than a session can count', async () => {
-    const { token: many, wallet: other } = await world.openTenant('many', { upstream: world.upstream() });
+    const { token: tokenOfMany, wallet: otherWallet } = await world.openTenant('many', { upstream: world.upstream() });
     for (let i = 0; i <= 30; i++) {
       const card = { id: `card-${i}`, config: { ...config, scope: 'all' }, vct: 'urn:card:1', claims: {} };
-      await created(world.service, many, '/issuer/credentials', card);
+      await created(world.service, tokenOfMany, '/issuer/credentials', card);
     }
-    const refused = await other.par({ scope: 'all' });
-    expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_scope']);
-    await world.service.call('DELETE', '/issuer/credentials/card-30', { token: many });
-    expect((await other.par({ scope: 'all' })).status).to.equal(201);
+    const rejection = await otherWallet.par({ scope: 'all' });
+    expect([rejection.status, rejection.body.error]).to.deep.equal([400, 'invalid_scope']);
+    await world.service.call('DELETE', '/issuer/credentials/card-30', { token: tokenOfMany });
+    expect((await otherWallet.par({ scope: 'all' })).status).to.equal(201);
   });
 
   describe('publishes', () => {
     it('its endpoints at both well-known addresses', async () => {
-      const suffixed = await world.service.call('GET', '/acme/chained-as/.well-known/oauth-authorization-server');
-      const inserted = await world.service.call('GET', '/.well-known/oauth-authorization-server/acme/chained-as');
-      expect([suffixed.status, suffixed.headers.get('content-type')]).to.deep.equal([200, 'application/json']);
-      expect(inserted.text).to.equal(suffixed.text);
+      const suffixMetadata = await world.service.call('GET', '/acme/chained-as/.well-known/oauth-authorization-server');
+      const insertedMetadata = await world.service.call('GET', '/.well-known/oauth-authorization-server/acme/chained-as');
+      expect([suffixMetadata.status, suffixMetadata.headers.get('content-type')]).to.deep.equal([200, 'application/json']);
+      expect(insertedMetadata.text).to.equal(suffixMetadata.text);
       const { server } = wallet;
-      expect(suffixed.body).to.include({
+      expect(suffixMetadata.body).to.include({
         issuer: server,
         authorization_endpoint: `${server}/authorize`,
         pushed_authorization_request_endpoint: `${server}/par`,
@@ -189,7 +189,7 @@ describe('the chained authorization server', () => {
         require_pushed_authorization_requests: true,
         authorization_response_iss_parameter_supported: true,
       });
-      expect(suffixed.body.grant_types_supported).to.deep.equal(['authorization_code', 'refresh_token']);
+      expect(suffixMetadata.body.grant_types_supported).to.deep.equal(['authorization_code', 'refresh_token']);
       const issuer = await world.service.call('GET', '/.well-known/openid-credential-issuer/acme');
       expect(issuer.body.authorization_servers).to.include(server);
     });
@@ -206,8 +206,10 @@ describe('the chained authorization server', () => {
       expect(key).to.include({ use: 'sig', alg: 'ES256' }).and.not.have.property('d');
       expect((await wallet.request(text, 'card')).status).to.equal(200);
       await world.configure(token, { upstream: world.upstream() });
-      const { kid: usual } = JSON.parse(Buffer.from((await accessToken({ scope: 'card' })).split('.')[0] ?? '', 'base64url').toString());
-      expect(usual).to.not.equal(kid);
+      const { kid: currentKid } = JSON.parse(
+        Buffer.from((await accessToken({ scope: 'card' })).split('.')[0] ?? '', 'base64url').toString(),
+      );
+      expect(currentKid).to.not.equal(kid);
     });
 
     it('nothing for a tenant without it, or with it disabled', async () => {
@@ -221,12 +223,12 @@ describe('the chained authorization server', () => {
         ['GET', '/.well-known/jwks.json'],
         ['GET', '/.well-known/oauth-authorization-server'],
       ];
-      const off = await createTenant(world.service, 'off');
+      const tenantWithout = await createTenant(world.service, 'off');
       await createTenant(world.service, 'without');
-      await world.configure(off.token, { enabled: false, upstream: world.upstream() });
-      for (const tenant of ['without', 'off', 'nobody']) {
-        const inserted = await world.service.call('GET', `/.well-known/oauth-authorization-server/${tenant}/chained-as`);
-        expect(inserted.status).to.equal(404);
+      await world.configure(tenantWithout.token, { enabled: false, upstream: world.upstream() });
+      for (const tenant of ['without', 'off', 'no-such-tenant']) {
+        const insertedMetadata = await world.service.call('GET', `/.well-known/oauth-authorization-server/${tenant}/chained-as`);
+        expect(insertedMetadata.status).to.equal(404);
         for (const [method, path] of paths) {
           const form = { grant_type: 'authorization_code', code: 'x', client_id: 'x', response_type: 'code' };
           const answer = await world.service.call(method, `/${tenant}/chained-as${path}`, { ...(method === 'POST' && { form }) });
@@ -321,49 +323,49 @@ describe('wallets at the chained authorization server', () => {
       await expectError(wallet.redeemCode(code, { code_verifier: 'v'.repeat(43) }), 'invalid_grant');
       await expectError(wallet.redeemCode(code, { client_id: 'https://other.example' }), 'invalid_grant');
       await expectError(wallet.redeemCode(code, { redirect_uri: WALLET_URL }), 'invalid_grant');
-      const other = { DPoP: dpopProof(newKey(), `${wallet.server}/token`) };
-      await expectError(wallet.redeemCode(code, {}, other), 'invalid_grant');
+      const headersOfOtherKey = { DPoP: dpopProof(newKey(), `${wallet.server}/token`) };
+      await expectError(wallet.redeemCode(code, {}, headersOfOtherKey), 'invalid_grant');
       await expectError(wallet.redeemCode(code, {}, {}), 'invalid_dpop_proof');
-      // Neither the built-in server nor a proof for it.
+      // Neither the built-in server nor a proof for it is accepted.
       await expectError(new RawWallet(world.service, 'acme').redeemCode(code), 'invalid_grant');
-      const there = { DPoP: dpopProof(wallet.dpopKey, `${wallet.issuer}/token`) };
-      await expectError(wallet.redeemCode(code, {}, there), 'invalid_dpop_proof');
-      const redeemed = await wallet.redeemCode(code);
-      expect(redeemed.status, redeemed.text).to.equal(200);
+      const headersForBuiltIn = { DPoP: dpopProof(wallet.dpopKey, `${wallet.issuer}/token`) };
+      await expectError(wallet.redeemCode(code, {}, headersForBuiltIn), 'invalid_dpop_proof');
+      const tokens = await wallet.redeemCode(code);
+      expect(tokens.status, tokens.text).to.equal(200);
       await expectError(wallet.redeemCode(code), 'invalid_grant');
-      const answer = await wallet.request(redeemed.body.access_token, 'card');
-      expect([answer.status, answer.body.error], 'revoked with the code').to.deep.equal([401, 'invalid_token']);
+      const answer = await wallet.request(tokens.body.access_token, 'card');
+      expect([answer.status, answer.body.error], 'the tokens are revoked with the code').to.deep.equal([401, 'invalid_token']);
     });
 
     it('issues a short-lived bearer token if the tenant configures it', async () => {
-      const { wallet: plain } = await world.openTenant(
+      const { wallet: plainWallet } = await world.openTenant(
         'short',
         { upstream: world.upstream(), requireDPoP: false, token: { lifetimeSeconds: 60 } },
         { dPopRequired: true },
       );
-      const redeem = async (headers: Record<string, string>) => {
-        const address = await plain.par({ scope: 'card' }, headers);
+      const redeemCode = async (headers: Record<string, string>) => {
+        const address = await plainWallet.par({ scope: 'card' }, headers);
         const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri: address.body.request_uri });
         const browser = new Browser();
-        const back = await plain.logIn(world.provider, browser, `${plain.server}/authorize?${query}`);
-        const code = (await browser.visit(back)).location?.searchParams.get('code') ?? '';
-        return plain.redeemCode(code, {}, headers);
+        const callbackUrl = await plainWallet.logIn(world.provider, browser, `${plainWallet.server}/authorize?${query}`);
+        const code = (await browser.visit(callbackUrl)).location?.searchParams.get('code') ?? '';
+        return plainWallet.redeemCode(code, {}, headers);
       };
-      const bearer = await redeem({});
+      const bearer = await redeemCode({});
       expect(bearer.body).to.include({ token_type: 'Bearer', expires_in: 60 });
       const headers = { Authorization: `Bearer ${bearer.body.access_token}` };
-      expect((await plain.request('', 'card', { headers })).status).to.equal(200);
+      expect((await plainWallet.request('', 'card', { headers })).status).to.equal(200);
     });
   });
 
   describe('with required wallet attestations', () => {
     let walletProvider: WalletProvider;
-    let attested: ChainedWallet;
+    let attestedWallet: ChainedWallet;
 
     before(async () => {
       walletProvider = await WalletProvider.start();
       await world.configure(token, { upstream: world.upstream() }, walletProvider.configuration());
-      attested = wallet;
+      attestedWallet = wallet;
     });
     after(async () => {
       await world.configure(token, { upstream: world.upstream() });
@@ -371,48 +373,48 @@ describe('wallets at the chained authorization server', () => {
     });
     const challenge = async (path = '/acme/chained-as/challenge'): Promise<string> =>
       (await world.service.call('POST', path)).body.attestation_challenge;
-    const proof = (endpoint: string) => ({ DPoP: dpopProof(attested.dpopKey, `${attested.server}/${endpoint}`) });
+    const proof = (endpoint: string) => ({ DPoP: dpopProof(attestedWallet.dpopKey, `${attestedWallet.server}/${endpoint}`) });
 
     it('serves an attested wallet from request to token, and no other wallet instance', async () => {
       const instance = newKey();
       const headers = async (endpoint: string, key = instance) => ({
         ...proof(endpoint),
-        ...walletProvider.headers(key, attested.server, await challenge()),
+        ...walletProvider.headers(key, attestedWallet.server, await challenge()),
       });
-      const pushed = await attested.par({ scope: 'card' }, await headers('par'));
-      expect(pushed.status, pushed.text).to.equal(201);
-      const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri: pushed.body.request_uri });
+      const pushResponse = await attestedWallet.par({ scope: 'card' }, await headers('par'));
+      expect(pushResponse.status, pushResponse.text).to.equal(201);
+      const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri: pushResponse.body.request_uri });
       const browser = new Browser();
-      const back = await attested.logIn(world.provider, browser, `${attested.server}/authorize?${query}`);
-      const code = (await browser.visit(back)).location?.searchParams.get('code') ?? '';
-      const bare = await attested.redeemCode(code);
-      expect([bare.status, bare.body.error]).to.deep.equal([401, 'invalid_client']);
-      const other = await attested.redeemCode(code, {}, await headers('token', newKey()));
-      expect([other.status, other.body.error]).to.deep.equal([400, 'invalid_grant']);
-      const redeemed = await attested.redeemCode(code, {}, await headers('token'));
-      expect(redeemed.status, redeemed.text).to.equal(200);
+      const callbackUrl = await attestedWallet.logIn(world.provider, browser, `${attestedWallet.server}/authorize?${query}`);
+      const code = (await browser.visit(callbackUrl)).location?.searchParams.get('code') ?? '';
+      const withoutAttestation = await attestedWallet.redeemCode(code);
+      expect([withoutAttestation.status, withoutAttestation.body.error]).to.deep.equal([401, 'invalid_client']);
+      const withOtherKey = await attestedWallet.redeemCode(code, {}, await headers('token', newKey()));
+      expect([withOtherKey.status, withOtherKey.body.error]).to.deep.equal([400, 'invalid_grant']);
+      const tokens = await attestedWallet.redeemCode(code, {}, await headers('token'));
+      expect(tokens.status, tokens.text).to.equal(200);
     });
 
     // issuance N13
     it('rejects a request without a valid attestation', async () => {
-      const bare = await attested.par({ scope: 'card' });
-      expect([bare.status, bare.body.error]).to.deep.equal([401, 'invalid_client']);
+      const withoutAttestation = await attestedWallet.par({ scope: 'card' });
+      expect([withoutAttestation.status, withoutAttestation.body.error]).to.deep.equal([401, 'invalid_client']);
       const instance = newKey();
-      const good = walletProvider.headers(instance, attested.server, await challenge());
-      const forged = walletProvider.headers(newKey(), attested.server, await challenge());
-      const bends: readonly [Record<string, string>, string][] = [
-        [{ ...good, 'OAuth-Client-Attestation-PoP': forged['OAuth-Client-Attestation-PoP'] ?? '' }, 'invalid_client_attestation'], // biome-ignore format: one case
-        // Made for the built-in server of the tenant
-        [walletProvider.headers(instance, attested.issuer, await challenge()), 'invalid_client_attestation'],
-        [walletProvider.headers(instance, attested.server, await challenge('/acme/challenge')), 'use_attestation_challenge'], // biome-ignore format: one case
-        [walletProvider.headers(instance, attested.server, undefined), 'use_attestation_challenge'],
+      const validHeaders = walletProvider.headers(instance, attestedWallet.server, await challenge());
+      const forgedHeaders = walletProvider.headers(newKey(), attestedWallet.server, await challenge());
+      const invalidCases: readonly [Record<string, string>, string][] = [
+        [{ ...validHeaders, 'OAuth-Client-Attestation-PoP': forgedHeaders['OAuth-Client-Attestation-PoP'] ?? '' }, 'invalid_client_attestation'], // biome-ignore format: one case
+        // An attestation for the built-in server of the tenant
+        [walletProvider.headers(instance, attestedWallet.issuer, await challenge()), 'invalid_client_attestation'],
+        [walletProvider.headers(instance, attestedWallet.server, await challenge('/acme/challenge')), 'use_attestation_challenge'], // biome-ignore format: one case
+        [walletProvider.headers(instance, attestedWallet.server, undefined), 'use_attestation_challenge'],
       ];
-      for (const [headers, error] of bends) {
-        const answer = await attested.par({ scope: 'card' }, { ...proof('par'), ...headers });
+      for (const [headers, error] of invalidCases) {
+        const answer = await attestedWallet.par({ scope: 'card' }, { ...proof('par'), ...headers });
         expect([answer.status, answer.body.error]).to.deep.equal([400, error]);
       }
-      const unproven = { DPoP: dpopProof(newKey(), `${attested.issuer}/par`) };
-      const answer = await attested.par({ scope: 'card' }, { ...unproven, ...good });
+      const headersWithoutAttestation = { DPoP: dpopProof(newKey(), `${attestedWallet.issuer}/par`) };
+      const answer = await attestedWallet.par({ scope: 'card' }, { ...headersWithoutAttestation, ...validHeaders });
       expect([answer.status, answer.body.error]).to.deep.equal([400, 'invalid_dpop_proof']);
     });
   });

@@ -25,8 +25,8 @@ describe('the claims webhook', () => {
 
   before(async () => {
     backend = await Backend.start();
-    const kept = { DATA_FOLDER: folder, PORT: String(await freePort(createServer)) };
-    service = await startTestService({ ...kept, OUTBOUND_ALLOW: '127.0.0.1/32,10.0.0.1' });
+    const fixedEnvironment = { DATA_FOLDER: folder, PORT: String(await freePort(createServer)) };
+    service = await startTestService({ ...fixedEnvironment, OUTBOUND_ALLOW: '127.0.0.1/32,10.0.0.1' });
     tenant = await createTenant(service, 'acme');
     const base = {
       config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
@@ -39,9 +39,9 @@ describe('the claims webhook', () => {
     await write({ ...base, id: 'hooked', claims: { name: 'static' }, claimsWebhook: webhook });
     await write({ ...base, id: 'inside', claimsWebhook: { url: 'http://10.0.0.1/claims' } });
     await call('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
-    // The operator takes an address back that was allowed when it was configured.
+    // The operator withdraws permission for an address that was allowed when it was configured.
     await service.close();
-    service = await startTestService(kept);
+    service = await startTestService(fixedEnvironment);
   });
   after(async () => {
     await service.close();
@@ -60,43 +60,43 @@ describe('the claims webhook', () => {
     const answer = await call('POST', '/issuer/credentials', json);
     expect(answer.status, answer.text).to.equal(201);
   };
-  const nameIn = async (configurationId: string, source?: object) => {
+  const issuedName = async (configurationId: string, source?: object) => {
     const offer = source === undefined ? {} : { credentialClaims: { [configurationId]: source } };
     return readableClaims((await issue(service, tenant, configurationId, offer)).text)['name'];
   };
 
   it('is called for an offer without claims; the webhook of the offer has priority over the configured one', async () => {
-    const named = { type: 'webhook', webhook: { url: `${backend.url}/named`, auth } };
-    expect(await nameIn('hooked', { type: 'inline', claims: { name: 'inline' } })).to.equal('inline');
+    const namedSource = { type: 'webhook', webhook: { url: `${backend.url}/named`, auth } };
+    expect(await issuedName('hooked', { type: 'inline', claims: { name: 'inline' } })).to.equal('inline');
     expect(backend.calls).to.have.length(0);
-    expect(await nameIn('hooked', named)).to.equal('named');
+    expect(await issuedName('hooked', namedSource)).to.equal('named');
     expect(backend.calls.map(({ path }) => path)).to.deep.equal(['/named']);
-    expect(await nameIn('hooked')).to.equal('configured');
-    expect(await nameIn('static')).to.equal('static');
-    expect(await nameIn('static', named)).to.equal('named');
+    expect(await issuedName('hooked')).to.equal('configured');
+    expect(await issuedName('static')).to.equal('static');
+    expect(await issuedName('static', namedSource)).to.equal('named');
     expect(backend.calls.map(({ path }) => path)).to.deep.equal(['/named', '/configured', '/named']);
   });
 
   it('is called once, with the published body, its key and a delivery id', async () => {
     const { session } = await issue(service, tenant, 'hooked');
     expect(backend.calls).to.have.length(1);
-    const [asked] = backend.calls;
-    expect(asked?.body).to.deep.equal({ session, credential_configuration_id: 'hooked', identity: {}, credentials: [] });
-    expect(asked?.headers).to.include({ 'content-type': 'application/json', 'x-backend-key': KEY });
+    const [webhookCall] = backend.calls;
+    expect(webhookCall?.body).to.deep.equal({ session, credential_configuration_id: 'hooked', identity: {}, credentials: [] });
+    expect(webhookCall?.headers).to.include({ 'content-type': 'application/json', 'x-backend-key': KEY });
     const { status, deliveries, failure } = (await call('GET', `/session/${session}`)).body;
     expect([status, failure]).to.deep.equal(['completed', undefined]);
     expect(deliveries).to.have.length(1);
     expect(deliveries[0]).to.include({ webhook: 'claims', result: 'delivered' });
-    expect(asked?.headers['idempotency-key']).to.equal(deliveries[0].id);
+    expect(webhookCall?.headers['idempotency-key']).to.equal(deliveries[0].id);
   });
 
   it('gets no API key unless one is configured', async () => {
-    await nameIn('static', { type: 'webhook', webhook: { url: `${backend.url}/named` } });
+    await issuedName('static', { type: 'webhook', webhook: { url: `${backend.url}/named` } });
     expect(backend.calls[0]?.headers).to.not.have.any.keys('x-backend-key', 'authorization');
   });
 
-  /** Tries to collect, and reports what wallet and operator see. */
-  async function refusal(configurationId: string, afterOffer?: () => Promise<unknown>) {
+  /** Requests a credential, and returns the messages for the wallet and for the operator. */
+  async function readFailure(configurationId: string, afterOffer?: () => Promise<unknown>) {
     const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [configurationId] };
     const { uri, session } = (await call('POST', '/issuer/offer', json)).body;
     await afterOffer?.();
@@ -105,7 +105,7 @@ describe('the claims webhook', () => {
     const first = await wallet.request(accessToken, configurationId);
     const calls = backend.calls.length;
     const second = await wallet.request(accessToken, configurationId);
-    expect(backend.calls.length, 'the backend is not asked again').to.equal(calls);
+    expect(backend.calls.length, 'the backend is not called again').to.equal(calls);
     expect(second.status).to.equal(400);
     return { first, calls, seen: (await call('GET', `/session/${session}`)).body };
   }
@@ -116,25 +116,25 @@ describe('the claims webhook', () => {
     ['garbage', (response) => response.end('<html>sorry</html>'), /JSON/],
     ['nothing', (response) => response.end(), /object/],
     ['an error', (response) => response.writeHead(500).end('{"secret":"of the backend"}'), /500/],
-    ['a refusal', (response) => response.writeHead(404).end(), /404/],
+    ['status 404', (response) => response.writeHead(404).end(), /404/],
     ['a redirect', (response) => response.writeHead(307, { Location: '/named' }).end(), /redirect/],
     ['an array', (response) => json(response, [{ name: 'x' }]), /object/],
     ['claims of another configuration', (response) => json(response, { static: { name: 'x' } }), /hooked/],
     ['claims that are not an object', (response) => json(response, { hooked: 'x' }), /hooked/],
-    ['a deferral without end', (response) => json(response, { deferred: true, interval: 1e9 }), /interval/],
+    ['an excessive deferral interval', (response) => json(response, { deferred: true, interval: 1e9 }), /interval/],
     ['claims against the schema', (response) => json(response, { hooked: { name: 7 } }), /schema.*name/],
-    ['a claim missing', (response) => json(response, { hooked: {} }), /schema/],
+    ['a missing claim', (response) => json(response, { hooked: {} }), /schema/],
     ['a claim of the protocol', (response) => json(response, { hooked: { name: 'x', cnf: {} } }), /cnf|set by the issuer/],
-    ['too much', (response) => json(response, { hooked: { name: 'x'.repeat(1_300_000) } }), /KiB/],
+    ['more than the size limit', (response) => json(response, { hooked: { name: 'x'.repeat(1_300_000) } }), /KiB/],
     ['a broken connection', (response) => response.destroy(), /reached/],
   ];
-  for (const [what, answer, reason] of cases) {
-    it(`fails the session after one attempt when it answers with ${what}`, async () => {
+  for (const [description, answer, reason] of cases) {
+    it(`fails the session after one attempt when it responds with ${description}`, async () => {
       backend.on('/configured', answer);
-      const { first, calls, seen } = await refusal('hooked');
-      expect(calls, 'attempts').to.equal(1);
+      const { first, calls, seen } = await readFailure('hooked');
+      expect(calls, 'one attempt').to.equal(1);
       expect([first.status, first.body.error]).to.deep.equal([400, 'credential_request_denied']);
-      expect(first.text, 'the wallet is told no reason').to.not.match(reason).and.not.include('webhook');
+      expect(first.text, 'the wallet gets no reason').to.not.match(reason).and.not.include('webhook');
       expect(seen.status).to.equal('failed');
       expect(seen.failure.code).to.equal('claims_unavailable');
       expect(seen.failure.message).to.match(reason);
@@ -142,12 +142,12 @@ describe('the claims webhook', () => {
       expect(seen.deliveries[0]).to.include({ webhook: 'claims', result: 'failed' });
       expect(seen.deliveries[0].detail).to.match(reason);
       expect(seen.deliveries[0].id).to.equal(backend.calls[0]?.headers['idempotency-key']);
-      expect(JSON.stringify(seen), 'values stay out').to.not.match(/of the backend|xxxx/);
+      expect(JSON.stringify(seen), 'the reason contains no values').to.not.match(/of the backend|xxxx/);
     });
   }
 
   it('fails the session without a call if the address may not be called', async () => {
-    const { first, calls, seen } = await refusal('inside');
+    const { first, calls, seen } = await readFailure('inside');
     expect(calls).to.equal(0);
     expect([first.status, first.body.error]).to.deep.equal([400, 'credential_request_denied']);
     expect(first.text).to.not.include('10.0.0.1');
@@ -156,7 +156,7 @@ describe('the claims webhook', () => {
   });
 
   it('fails the session if static claims no longer match the schema', async () => {
-    const { first, seen } = await refusal('static', () => call('PATCH', '/issuer/credentials/static', { claims: { name: 7 } }));
+    const { first, seen } = await readFailure('static', () => call('PATCH', '/issuer/credentials/static', { claims: { name: 7 } }));
     await call('PATCH', '/issuer/credentials/static', { claims: { name: 'static' } });
     expect([first.status, first.body.error]).to.deep.equal([400, 'credential_request_denied']);
     expect([seen.status, seen.failure.code]).to.deep.equal(['failed', 'claims_unavailable']);
@@ -164,46 +164,46 @@ describe('the claims webhook', () => {
   });
 
   describe('the API key', () => {
-    const stored = async () => (await call('GET', '/issuer/credentials/hooked')).body;
+    const readStored = async () => (await call('GET', '/issuer/credentials/hooked')).body;
 
     it('is never shown, and stays when the masked value is written back', async () => {
-      const shown = await stored();
-      expect(shown.claimsWebhook.auth.config).to.deep.equal({ headerName: 'X-Backend-Key', value: '***' });
-      const { tenant: _tenant, createdAt: _created, updatedAt: _updated, certId: _certId, ...body } = shown;
+      const storedConfiguration = await readStored();
+      expect(storedConfiguration.claimsWebhook.auth.config).to.deep.equal({ headerName: 'X-Backend-Key', value: '***' });
+      const { tenant: _tenant, createdAt: _created, updatedAt: _updated, certId: _certId, ...body } = storedConfiguration;
       expect((await call('POST', '/issuer/credentials', body)).status).to.equal(201);
-      const change = { claimsWebhook: shown.claimsWebhook, description: 'again' };
+      const change = { claimsWebhook: storedConfiguration.claimsWebhook, description: 'again' };
       expect((await call('PATCH', '/issuer/credentials/hooked', change)).status).to.equal(200);
       await issue(service, tenant, 'hooked');
       expect(backend.calls[0]?.headers['x-backend-key']).to.equal(KEY);
     });
 
     it('is dropped when the address or the header changes', async () => {
-      const { claimsWebhook } = await stored();
-      const moved = { ...claimsWebhook, url: `${backend.url}/elsewhere` };
-      const renamed = { ...claimsWebhook, auth: { type: 'apiKey', config: { headerName: 'X', value: '***' } } };
-      for (const webhook of [moved, renamed]) {
+      const { claimsWebhook } = await readStored();
+      const otherAddress = { ...claimsWebhook, url: `${backend.url}/elsewhere` };
+      const otherHeader = { ...claimsWebhook, auth: { type: 'apiKey', config: { headerName: 'X', value: '***' } } };
+      for (const webhook of [otherAddress, otherHeader]) {
         const answer = await call('PATCH', '/issuer/credentials/hooked', { claimsWebhook: webhook });
         expect(answer.status, answer.text).to.equal(400);
         expect(answer.body.errors[0].path).to.equal('claimsWebhook.auth.config.value');
       }
-      expect((await stored()).claimsWebhook).to.deep.equal(claimsWebhook);
+      expect((await readStored()).claimsWebhook).to.deep.equal(claimsWebhook);
     });
 
     it('appears in no response to an administrator', async () => {
       const source = { type: 'webhook', webhook: { url: `${backend.url}/named`, auth } };
       const { session } = await issue(service, tenant, 'hooked', { credentialClaims: { hooked: source } });
-      const answers = [
+      const responses = [
         await call('GET', '/issuer/credentials'),
         await call('GET', '/issuer/credentials/hooked'),
         await call('PATCH', '/issuer/credentials/hooked', { description: 'new' }),
         await call('GET', '/session?limit=500'),
         await call('GET', `/session/${session}`),
       ];
-      for (const answer of answers) {
+      for (const answer of responses) {
         expect(answer.status).to.equal(200);
         expect(answer.text).to.not.include(KEY);
       }
-      expect(answers[4]?.body.parsedWebhook.auth.config.value).to.equal('***');
+      expect(responses[4]?.body.parsedWebhook.auth.config.value).to.equal('***');
     });
   });
 });
@@ -238,7 +238,7 @@ describe('credential schema for claims', () => {
   after(() => service.close());
 
   const offering = (claims: object) => ({ ...offerBody('card'), credentialClaims: { card: { type: 'inline', claims } } });
-  const issued = async (claims: object) => {
+  const issueClaims = async (claims: object) => {
     const { uri } = await created(service, token, '/issuer/offer', offering(claims));
     const answer = await wallet.request(await wallet.accessToken(uri), 'card');
     expect(answer.status, answer.text).to.equal(200);
@@ -248,19 +248,19 @@ describe('credential schema for claims', () => {
   };
 
   it('yields the same number of digests for all holders, regardless of missing claims', async () => {
-    const all = await issued({ name: 'Ada', title: 'Countess', picture: JPEG });
-    const some = await issued({ name: 'Grace' });
-    const none = await issued({});
-    expect([all, some, none].map(({ digests }) => new Set(digests).size)).to.deep.equal([3, 3, 3]);
-    expect([all, some, none].map(({ disclosures }) => disclosures.length)).to.deep.equal([3, 1, 0]);
-    expect(some.claims).to.include({ name: 'Grace' }).and.not.have.any.keys('title', 'picture');
+    const all = await issueClaims({ name: 'Ada', title: 'Countess', picture: JPEG });
+    const withName = await issueClaims({ name: 'Grace' });
+    const withoutClaims = await issueClaims({});
+    expect([all, withName, withoutClaims].map(({ digests }) => new Set(digests).size)).to.deep.equal([3, 3, 3]);
+    expect([all, withName, withoutClaims].map(({ disclosures }) => disclosures.length)).to.deep.equal([3, 1, 0]);
+    expect(withName.claims).to.include({ name: 'Grace' }).and.not.have.any.keys('title', 'picture');
   });
 
   it('converts data URIs to bytes', async () => {
-    const bare = await issued({ name: 'Ada', picture: JPEG });
-    expect(bare.claims).to.include({ picture: `data:image/jpeg;base64,${JPEG}`, name: 'Ada' });
-    const own = await issued({ picture: 'data:image/png;base64,AAEC' });
-    expect(own.claims).to.include({ picture: 'data:image/png;base64,AAEC' });
+    const withPicture = await issueClaims({ name: 'Ada', picture: JPEG });
+    expect(withPicture.claims).to.include({ picture: `data:image/jpeg;base64,${JPEG}`, name: 'Ada' });
+    const withOwnPicture = await issueClaims({ picture: 'data:image/png;base64,AAEC' });
+    expect(withOwnPicture.claims).to.include({ picture: 'data:image/png;base64,AAEC' });
   });
 
   it('rejects a text that is not bytes, with its path and without the text', async () => {

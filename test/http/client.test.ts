@@ -10,8 +10,8 @@ describe('The client', () => {
   let credentials: { url: string; clientId: string; clientSecret: string };
   let requests: { method: string; path: string; headers: Headers }[];
 
-  /** As the global one, and noted. */
-  const noted = async (address: string, init: RequestInit) => {
+  /** Calls the global fetch, and records the request. */
+  const recordingFetch = async (address: string, init: RequestInit) => {
     const { pathname } = new URL(address);
     requests.push({ method: init.method ?? '', path: pathname, headers: new Headers(init.headers) });
     return fetch(address, init);
@@ -21,7 +21,7 @@ describe('The client', () => {
     id,
     config: { format: 'dc+sd-jwt' as const, display: [{ name: 'Badge', locale: 'en' }] },
     vct: 'urn:shop:badge:1',
-    claims: { name: 'Nobody' },
+    claims: { name: 'Ada' },
   });
 
   before(async () => {
@@ -38,13 +38,13 @@ describe('The client', () => {
   after(() => service.close());
 
   it('logs in once for concurrent calls, and reads and writes as documented', async () => {
-    const client = new VidimusClient({ ...credentials, url: `${credentials.url}/`, fetch: noted });
-    const [made] = await Promise.all([
+    const client = new VidimusClient({ ...credentials, url: `${credentials.url}/`, fetch: recordingFetch });
+    const [creation] = await Promise.all([
       client.post('/issuer/credentials', { body: badge('badge') }),
       client.get('/session'),
       client.get('/session', { query: { limit: 1 } }),
     ]);
-    expect(made.id).to.equal('badge');
+    expect(creation.id).to.equal('badge');
     expect((await client.get('/issuer/credentials/{id}', { path: { id: 'badge' } })).vct).to.equal('urn:shop:badge:1');
     expect((await client.get('/issuer/credentials')).map(({ id }) => id)).to.deep.equal(['badge']);
     expect(logins()).to.equal(1);
@@ -55,48 +55,48 @@ describe('The client', () => {
     const path = { id: 'badge' };
     const { headers } = await client.request('get', '/issuer/credentials/{id}', { path });
     const header = { 'If-Match': headers.get('etag') ?? '' };
-    const edit = (description: string) => client.patch('/issuer/credentials/{id}', { path, header, body: { description } });
-    expect((await edit('first')).description).to.equal('first');
-    const error = await refusal(edit('second'));
+    const editDescription = (description: string) => client.patch('/issuer/credentials/{id}', { path, header, body: { description } });
+    expect((await editDescription('first')).description).to.equal('first');
+    const error = await rejectionOf(editDescription('second'));
     expect([error.code, error.status]).to.deep.equal(['conflict', 409]);
   });
 
   it('reads a list page by page, only as far as requested', async () => {
-    const client = new VidimusClient({ ...credentials, fetch: noted });
+    const client = new VidimusClient({ ...credentials, fetch: recordingFetch });
     for (const id of ['a', 'b', 'c', 'd']) {
       await client.post('/issuer/credentials', { body: badge(id) });
     }
     requests = [];
-    const found: string[] = [];
+    const ids: string[] = [];
     for await (const { id } of client.list('/issuer/credentials', { query: { limit: 2 } })) {
-      found.push(id);
+      ids.push(id);
     }
-    expect(found.toSorted()).to.deep.equal(['a', 'b', 'badge', 'c', 'd']);
+    expect(ids.toSorted()).to.deep.equal(['a', 'b', 'badge', 'c', 'd']);
     expect(requests).to.have.length(3);
     for await (const _first of client.list('/issuer/credentials', { query: { limit: 2 } })) break;
     expect(requests).to.have.length(4);
   });
 
   it('reports the reason, the path and the log id of a rejected call', async () => {
-    const client = new VidimusClient({ ...credentials, fetch: noted });
-    const unknown = await refusal(client.get('/session/{id}', { path: { id: 'nothing/like that?' } }));
-    expect([unknown.code, unknown.status]).to.deep.equal(['not_found', 404]);
-    expect(unknown.requestId).to.match(/^[\w-]{10,}$/);
+    const client = new VidimusClient({ ...credentials, fetch: recordingFetch });
+    const unknownSession = await rejectionOf(client.get('/session/{id}', { path: { id: 'nothing/like that?' } }));
+    expect([unknownSession.code, unknownSession.status]).to.deep.equal(['not_found', 404]);
+    expect(unknownSession.requestId).to.match(/^[\w-]{10,}$/);
     expect(requests.at(-1)?.path).to.equal('/session/nothing%2Flike%20that%3F');
-    const wrong = { ...badge('wrong'), vct: 17 as unknown as string };
-    const invalid = await refusal(client.post('/issuer/credentials', { body: wrong }));
+    const invalidConfiguration = { ...badge('wrong'), vct: 17 as unknown as string };
+    const invalid = await rejectionOf(client.post('/issuer/credentials', { body: invalidConfiguration }));
     expect(invalid.code).to.equal('invalid_input');
     expect(invalid.errors.map(({ path }) => path)).to.deep.equal(['vct']);
     expect(invalid.message).to.include(invalid.detail).and.include('vct');
   });
 
   it('is rejected with a wrong secret, which appears in no error and no dump', async () => {
-    const clientSecret = 'a secret that nobody shall read';
+    const clientSecret = 'a secret that must not be printed';
     const client = new VidimusClient({ ...credentials, clientSecret });
-    const error = await refusal(client.get('/session'));
+    const error = await rejectionOf(client.get('/session'));
     expect([error.code, error.status]).to.deep.equal(['invalid_client', 401]);
-    for (const dump of [inspect(error, { depth: 9 }), inspect(client, { depth: 9 }), JSON.stringify(client)]) {
-      expect(dump).not.to.include(clientSecret);
+    for (const output of [inspect(error, { depth: 9 }), inspect(client, { depth: 9 }), JSON.stringify(client)]) {
+      expect(output).not.to.include(clientSecret);
     }
   });
 
@@ -107,17 +107,17 @@ describe('The client', () => {
       async fetch(address, init) {
         const headers = new Headers(init.headers);
         const isBroken = headers.has('authorization') && broken-- > 0;
-        return noted(address, isBroken ? { ...init, headers: { Authorization: 'Bearer ended' } } : init);
+        return recordingFetch(address, isBroken ? { ...init, headers: { Authorization: 'Bearer ended' } } : init);
       },
     });
     expect(await client.get('/session')).to.deep.equal([]);
     expect(logins()).to.equal(2);
     broken = 5;
-    expect((await refusal(client.get('/session'))).code).to.equal('unauthenticated');
+    expect((await rejectionOf(client.get('/session'))).code).to.equal('unauthenticated');
     expect(broken).to.equal(3);
     requests = [];
-    const given = new VidimusClient({ url: service.address, accessToken: () => 'ended', fetch: noted });
-    expect((await refusal(given.get('/session'))).code).to.equal('unauthenticated');
+    const clientWithToken = new VidimusClient({ url: service.address, accessToken: () => 'ended', fetch: recordingFetch });
+    expect((await rejectionOf(clientWithToken.get('/session'))).code).to.equal('unauthenticated');
     expect(requests).to.have.length(1);
   });
 
@@ -143,7 +143,7 @@ describe('The client', () => {
   });
 
   it('rejects parameters that change the address, and invalid settings', async () => {
-    const client = new VidimusClient({ ...credentials, fetch: noted });
+    const client = new VidimusClient({ ...credentials, fetch: recordingFetch });
     for (const id of ['', '.', '..', undefined as unknown as string]) {
       const error = await client.delete('/session/{id}', { path: { id } }).catch((reason: unknown) => reason);
       expect(error).to.be.instanceOf(TypeError);
@@ -158,15 +158,15 @@ describe('client connected to a server of another kind', () => {
   let server: Server;
   let url: string;
   let reply: (path: string) => { status: number; type?: string; text?: string; location?: string } | 'silence';
-  const seen: string[] = [];
-  const clientOf = (address: string) => new VidimusClient({ url: address, accessToken: () => 'token', timeoutMs: 200 });
+  const requests: string[] = [];
+  const clientFor = (address: string) => new VidimusClient({ url: address, accessToken: () => 'token', timeoutMs: 200 });
 
   before(async () => {
     server = createServer((request, response) => {
-      seen.push(request.url ?? '');
-      const said = reply(request.url ?? '');
-      if (said === 'silence') return;
-      const { status, type = 'text/html', text = '', location } = said;
+      requests.push(request.url ?? '');
+      const scripted = reply(request.url ?? '');
+      if (scripted === 'silence') return;
+      const { status, type = 'text/html', text = '', location } = scripted;
       const headers = { 'Content-Type': type, ...(location === undefined ? {} : { Location: location }) };
       response.writeHead(status, headers).end(text);
     });
@@ -180,38 +180,38 @@ describe('client connected to a server of another kind', () => {
 
   for (const [name, answer] of [
     ['the page of a proxy', { status: 502, text: '<h1>Bad Gateway</h1>' }],
-    ['JSON that ends early', { status: 200, type: 'application/json', text: '[{"id":' }],
-    ['null for an error', { status: 500, type: 'application/json', text: 'null' }],
+    ['truncated JSON', { status: 200, type: 'application/json', text: '[{"id":' }],
+    ['null instead of an error', { status: 500, type: 'application/json', text: 'null' }],
   ] as const) {
     it(`reports an unexpected response: ${name}`, async () => {
       reply = () => answer;
-      const error = await refusal(clientOf(url).get('/session'));
+      const error = await rejectionOf(clientFor(url).get('/session'));
       expect([error.code, error.status]).to.deep.equal(['unexpected_answer', answer.status]);
     });
   }
 
   it('follows no redirect, which would forward the token', async () => {
     reply = () => ({ status: 307, location: `${url}/elsewhere` });
-    expect((await refusal(clientOf(url).get('/session'))).code).to.equal('unreachable');
-    expect(seen).not.to.include('/elsewhere');
+    expect((await rejectionOf(clientFor(url).get('/session'))).code).to.equal('unreachable');
+    expect(requests).not.to.include('/elsewhere');
   });
 
   it('stops at its timeout, and when the caller aborts', async () => {
     reply = () => 'silence';
-    expect((await refusal(clientOf(url).get('/session'))).code).to.equal('timeout');
-    const leaving = new AbortController();
-    const call = clientOf(url).get('/session', { signal: leaving.signal, timeoutMs: 5_000 });
-    leaving.abort(new Error('the user left'));
+    expect((await rejectionOf(clientFor(url).get('/session'))).code).to.equal('timeout');
+    const controller = new AbortController();
+    const call = clientFor(url).get('/session', { signal: controller.signal, timeoutMs: 5_000 });
+    controller.abort(new Error('the user left'));
     expect(await call.catch((error: Error) => error.message)).to.equal('the user left');
   });
 
   it('reports that no server is reachable', async () => {
-    const error = await refusal(clientOf('http://127.0.0.1:1').get('/session'));
+    const error = await rejectionOf(clientFor('http://127.0.0.1:1').get('/session'));
     expect([error.code, error.status, error.detail]).to.deep.equal(['unreachable', undefined, 'http://127.0.0.1:1 cannot be reached']);
   });
 });
 
-async function refusal(call: Promise<unknown>): Promise<VidimusError> {
+async function rejectionOf(call: Promise<unknown>): Promise<VidimusError> {
   const error = await call.then(
     () => undefined,
     (reason: unknown) => reason,

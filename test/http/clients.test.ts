@@ -22,16 +22,17 @@ describe('clients over HTTP', () => {
   });
   after(() => service.close());
 
-  const call = (method: string, path: string, json?: unknown, as = token) =>
-    service.call(method, path, { token: as, ...(json === undefined ? {} : { json }) });
-  const create = (clientId: string, more: object = {}) => call('POST', '/client', { clientId, roles: ['issuance:offer'], ...more });
+  const call = (method: string, path: string, json?: unknown, accessToken = token) =>
+    service.call(method, path, { token: accessToken, ...(json === undefined ? {} : { json }) });
+  const create = (clientId: string, overrides: object = {}) =>
+    call('POST', '/client', { clientId, roles: ['issuance:offer'], ...overrides });
   const login = (client_id: string, client_secret: string) =>
     service.call('POST', '/oauth2/token', { json: { grant_type: 'client_credentials', client_id, client_secret } });
 
   it('are created, read, listed, changed and deleted', async () => {
-    const made = await create('shop', { secret: SECRET, description: 'The shop' });
-    expect(made.status, made.text).to.equal(201);
-    const { createdAt, updatedAt, tenant, warnings, ...fields } = made.body;
+    const creation = await create('shop', { secret: SECRET, description: 'The shop' });
+    expect(creation.status, creation.text).to.equal(201);
+    const { createdAt, updatedAt, tenant, warnings, ...fields } = creation.body;
     expect(warnings).to.deep.equal([]);
     expect(tenant).to.include({ id: 'acme', name: 'Tenant acme', description: null, status: 'active' });
     expect(Object.keys(tenant)).to.have.length(5);
@@ -44,20 +45,20 @@ describe('clients over HTTP', () => {
       allowedIssuanceConfigs: null,
     });
     expect(new Date(createdAt) <= new Date(updatedAt)).to.equal(true);
-    expect({ ...(await call('GET', '/client/shop')).body, warnings }).to.deep.equal(made.body);
+    expect({ ...(await call('GET', '/client/shop')).body, warnings }).to.deep.equal(creation.body);
     const list = (await call('GET', '/client')).body.map(({ clientId }: { clientId: string }) => clientId);
     expect(list).to.deep.equal(['acme-admin', 'shop']);
 
     const json = { roles: ['issuance:manage'], allowedIssuanceConfigs: ['pid'] };
-    const changed = await call('PATCH', '/client/shop', json);
-    expect(changed.status, changed.text).to.equal(200);
-    expect(changed.body).to.deep.include({ ...json, description: 'The shop' });
+    const change = await call('PATCH', '/client/shop', json);
+    expect(change.status, change.text).to.equal(200);
+    expect(change.body).to.deep.include({ ...json, description: 'The shop' });
     const reset = { roles: ['issuance:manage'], allowedIssuanceConfigs: null, description: null };
     expect((await call('PATCH', '/client/shop', reset)).body).to.deep.include(reset);
     expect((await call('PATCH', '/client/shop', { description: 'x' })).status, 'roles are required').to.equal(400);
 
-    const deleted = await call('DELETE', '/client/shop');
-    expect([deleted.status, deleted.body]).to.deep.equal([200, { id: 'shop' }]);
+    const deletion = await call('DELETE', '/client/shop');
+    expect([deletion.status, deletion.body]).to.deep.equal([200, { id: 'shop' }]);
     for (const method of ['GET', 'DELETE']) expect((await call(method, '/client/shop')).status).to.equal(404);
     expect((await login('shop', SECRET)).status).to.equal(401);
   });
@@ -66,21 +67,23 @@ describe('clients over HTTP', () => {
     const config = { id: 'identity', config: { format: 'dc+sd-jwt', display: [{ name: 'Identity', locale: 'en' }] } };
     expect((await call('POST', '/issuer/credentials', config)).status).to.equal(201);
     const restrictions = { allowedIssuanceConfigs: ['identity', 'identiti'], allowedPresentationConfigs: ['age'] };
-    const made = await create('restricted', restrictions);
-    expect(made.status, made.text).to.equal(201);
-    const told = (answer: typeof made) =>
+    const creation = await create('restricted', restrictions);
+    expect(creation.status, creation.text).to.equal(201);
+    const warningsOf = (answer: typeof creation) =>
       answer.body.warnings.map(({ member, message, change }: Record<string, string>) => [member, message, change]);
-    expect(told(made)).to.deep.equal([
+    expect(warningsOf(creation)).to.deep.equal([
       ['allowedIssuanceConfigs', 'the configuration "identiti" does not exist, so this id allows nothing', 'make it, or write identity'],
       ['allowedPresentationConfigs', 'the configuration "age" does not exist, so this id allows nothing', 'create it, or remove the id'],
     ]);
     const json = { roles: ['issuance:offer'], allowedIssuanceConfigs: ['identity'], allowedPresentationConfigs: [] };
-    expect(told(await call('PATCH', '/client/restricted', json))).to.deep.equal([]);
+    expect(warningsOf(await call('PATCH', '/client/restricted', json))).to.deep.equal([]);
     const etag = (await call('GET', '/client/restricted')).headers.get('etag');
-    const spelled = await call('PATCH', '/client/restricted', { ...json, allowedIssuanceConfigs: ['x'] });
-    expect(told(spelled)).to.have.length(1);
-    expect(spelled.headers.get('etag'), 'of what is stored').to.equal((await call('GET', '/client/restricted')).headers.get('etag'));
-    expect(spelled.headers.get('etag')).to.not.equal(etag);
+    const rejectedChange = await call('PATCH', '/client/restricted', { ...json, allowedIssuanceConfigs: ['x'] });
+    expect(warningsOf(rejectedChange)).to.have.length(1);
+    expect(rejectedChange.headers.get('etag'), 'of the stored client').to.equal(
+      (await call('GET', '/client/restricted')).headers.get('etag'),
+    );
+    expect(rejectedChange.headers.get('etag')).to.not.equal(etag);
     expect((await call('DELETE', '/client/restricted')).status).to.equal(200);
   });
 
@@ -91,10 +94,10 @@ describe('clients over HTTP', () => {
   });
 
   it('have ids that are unique in the whole service', async () => {
-    const other = await createTenant(service, 'other');
+    const otherTenant = await createTenant(service, 'other');
     expect((await create('taken')).status).to.equal(201);
     const json = { clientId: 'taken', roles: ['issuance:offer'] };
-    for (const attempt of [await create('taken'), await call('POST', '/client', json, other.token)])
+    for (const attempt of [await create('taken'), await call('POST', '/client', json, otherTenant.token)])
       expect([attempt.status, attempt.body.code]).to.deep.equal([409, 'conflict']);
     expect((await create('root')).status, 'the client of the configuration').to.equal(409);
   });
@@ -102,29 +105,29 @@ describe('clients over HTTP', () => {
   it('cannot be granted rights that their creator lacks', async () => {
     const roles = ['clients:manage', 'issuance:offer'];
     await create('steward', { roles, secret: SECRET, allowedIssuanceConfigs: ['pid', 'mdl'] });
-    const steward = await service.token('steward', SECRET);
-    const as = (method: string, path: string, json: object) => call(method, path, json, steward);
-    const own = { clientId: 'helper', roles: ['issuance:offer'], allowedIssuanceConfigs: ['pid'] };
-    const more = { ...own, clientId: 'more', roles: ['issuance:manage'] };
-    expect((await as('POST', '/client', more)).status, 'a role that it lacks').to.equal(403);
+    const managerToken = await service.token('steward', SECRET);
+    const asManager = (method: string, path: string, json: object) => call(method, path, json, managerToken);
+    const allowedClient = { clientId: 'helper', roles: ['issuance:offer'], allowedIssuanceConfigs: ['pid'] };
+    const clientWithOtherRole = { ...allowedClient, clientId: 'more', roles: ['issuance:manage'] };
+    expect((await asManager('POST', '/client', clientWithOtherRole)).status, 'a role that it lacks').to.equal(403);
     for (const allowedIssuanceConfigs of [null, [], ['pid', 'secret']]) {
-      const wider = { ...own, clientId: 'wider', allowedIssuanceConfigs };
-      expect((await as('POST', '/client', wider)).status, String(allowedIssuanceConfigs)).to.equal(403);
+      const clientWithWiderAccess = { ...allowedClient, clientId: 'wider', allowedIssuanceConfigs };
+      expect((await asManager('POST', '/client', clientWithWiderAccess)).status, String(allowedIssuanceConfigs)).to.equal(403);
     }
-    expect((await as('POST', '/client', own)).status).to.equal(201);
-    const raise = { roles: ['issuance:offer', 'presentation:manage'] };
-    for (const id of ['helper', 'steward']) expect((await as('PATCH', `/client/${id}`, raise)).status, id).to.equal(403);
-    const widen = { roles: ['clients:manage'], allowedIssuanceConfigs: null };
-    expect((await as('PATCH', '/client/steward', widen)).status, 'itself').to.equal(403);
-    const master = { roles: ['tenants:manage'] };
-    expect((await call('PATCH', '/client/helper', master)).status).to.equal(400);
+    expect((await asManager('POST', '/client', allowedClient)).status).to.equal(201);
+    const addedRole = { roles: ['issuance:offer', 'presentation:manage'] };
+    for (const id of ['helper', 'steward']) expect((await asManager('PATCH', `/client/${id}`, addedRole)).status, id).to.equal(403);
+    const removedRestriction = { roles: ['clients:manage'], allowedIssuanceConfigs: null };
+    expect((await asManager('PATCH', '/client/steward', removedRestriction)).status, 'its own restriction').to.equal(403);
+    const rootRole = { roles: ['tenants:manage'] };
+    expect((await call('PATCH', '/client/helper', rootRole)).status).to.equal(400);
     expect((await call('GET', '/client/steward')).body.roles).to.have.members(roles);
   });
 
   it('cannot be changed or deleted by a client with fewer rights', async () => {
     await create('mighty', { roles: ['issuance:manage', 'clients:manage'], secret: SECRET });
     await create('lesser', { roles: ['clients:manage'], secret: SECRET });
-    const lesser = await service.token('lesser', SECRET);
+    const lesserToken = await service.token('lesser', SECRET);
     for (const [method, path, json] of [
       ['PATCH', '/client/mighty', { roles: ['clients:manage'] }],
       ['PATCH', '/client/mighty', { roles: ['issuance:manage', 'clients:manage'], description: 'x' }],
@@ -134,25 +137,25 @@ describe('clients over HTTP', () => {
       ['POST', '/client/mighty/rotate-secret', undefined],
       ['GET', '/client/mighty/secret', undefined],
     ] as const) {
-      const answer = await call(method, path, json, lesser);
+      const answer = await call(method, path, json, lesserToken);
       expect([answer.status, answer.body.code], `${method} ${path}`).to.deep.equal([403, 'forbidden']);
     }
     expect((await login('mighty', SECRET)).status).to.equal(200);
-    expect((await call('PATCH', '/client/lesser', { roles: ['clients:manage'] }, lesser)).status).to.equal(200);
+    expect((await call('PATCH', '/client/lesser', { roles: ['clients:manage'] }, lesserToken)).status).to.equal(200);
     expect((await call('DELETE', '/client/mighty')).status).to.equal(200);
   });
 
   it('gain and lose rights at once, regardless of their tokens', async () => {
     await create('clerk', { secret: SECRET, roles: ['issuance:manage'] });
-    const clerk = await service.token('clerk', SECRET);
-    const see = async () => (await call('GET', '/issuer/credentials', undefined, clerk)).status;
-    expect(await see()).to.equal(200);
+    const restrictedToken = await service.token('clerk', SECRET);
+    const listStatus = async () => (await call('GET', '/issuer/credentials', undefined, restrictedToken)).status;
+    expect(await listStatus()).to.equal(200);
     await call('PATCH', '/client/clerk', { roles: ['presentation:request'] });
-    expect(await see()).to.equal(403);
+    expect(await listStatus()).to.equal(403);
     await call('PATCH', '/client/clerk', { roles: ['issuance:manage'] });
-    expect(await see()).to.equal(200);
+    expect(await listStatus()).to.equal(200);
     await call('DELETE', '/client/clerk');
-    expect(await see()).to.equal(401);
+    expect(await listStatus()).to.equal(401);
   });
 
   it('cannot have reserved names of operators', async () => {
@@ -167,25 +170,25 @@ describe('clients over HTTP', () => {
   });
 
   it('accept the former name of a role', async () => {
-    const made = await create('older', { roles: ['presentation:offer'] });
-    expect(made.body.roles).to.deep.equal(['presentation:request']);
+    const creation = await create('older', { roles: ['presentation:offer'] });
+    expect(creation.body.roles).to.deep.equal(['presentation:request']);
   });
 
   describe('secrets', () => {
     it('can be fetched once, by the role that created the client, and are generated by default', async () => {
-      const made = await create('generated');
-      expect(made.body).to.not.have.property('secret');
+      const creation = await create('generated');
+      expect(creation.body).to.not.have.property('secret');
       expect((await call('GET', '/client/generated/secret', undefined, root)).status).to.equal(403);
-      const picked = await call('GET', '/client/generated/secret');
-      expect([picked.status, Object.keys(picked.body)]).to.deep.equal([200, ['secret']]);
-      expect(picked.body.secret).to.match(/^[\w-]{43}$/);
-      expect(picked.headers.get('cache-control')).to.equal('no-store');
-      const again = await call('GET', '/client/generated/secret');
-      expect([again.status, again.body.code]).to.deep.equal([410, 'gone']);
-      expect((await login('generated', picked.body.secret)).status).to.equal(200);
+      const pickUp = await call('GET', '/client/generated/secret');
+      expect([pickUp.status, Object.keys(pickUp.body)]).to.deep.equal([200, ['secret']]);
+      expect(pickUp.body.secret).to.match(/^[\w-]{43}$/);
+      expect(pickUp.headers.get('cache-control')).to.equal('no-store');
+      const secondPickUp = await call('GET', '/client/generated/secret');
+      expect([secondPickUp.status, secondPickUp.body.code]).to.deep.equal([410, 'gone']);
+      expect((await login('generated', pickUp.body.secret)).status).to.equal(200);
       await create('given', { secret: SECRET });
       expect((await call('GET', '/client/given/secret')).body).to.deep.equal({ secret: SECRET });
-      expect((await call('GET', '/client/nobody/secret')).status).to.equal(404);
+      expect((await call('GET', '/client/no-such-client/secret')).status).to.equal(404);
     });
 
     it('cannot be fetched after ten minutes', async () => {
@@ -196,48 +199,48 @@ describe('clients over HTTP', () => {
       } finally {
         clock.restore();
       }
-      expect((await call('GET', '/client/late/secret')).status, 'and are erased then').to.equal(410);
+      expect((await call('GET', '/client/late/secret')).status, 'the secret is erased').to.equal(410);
     });
 
     it('are replaced at once, by the tenant or by an account that manages tenants', async () => {
       await create('turned', { secret: SECRET });
-      let old = SECRET;
-      for (const as of [token, root]) {
-        const rotated = await call('POST', '/client/turned/rotate-secret', undefined, as);
-        expect([rotated.status, Object.keys(rotated.body)]).to.deep.equal([201, ['secret']]);
-        const refused = await login('turned', old);
-        expect([refused.status, refused.body.error]).to.deep.equal([401, 'invalid_client']);
-        expect((await login('turned', rotated.body.secret)).status).to.equal(200);
-        old = rotated.body.secret;
+      let oldSecret = SECRET;
+      for (const accessToken of [token, root]) {
+        const rotation = await call('POST', '/client/turned/rotate-secret', undefined, accessToken);
+        expect([rotation.status, Object.keys(rotation.body)]).to.deep.equal([201, ['secret']]);
+        const rejection = await login('turned', oldSecret);
+        expect([rejection.status, rejection.body.error]).to.deep.equal([401, 'invalid_client']);
+        expect((await login('turned', rotation.body.secret)).status).to.equal(200);
+        oldSecret = rotation.body.secret;
       }
-      expect((await call('GET', '/client/turned/secret')).status, 'nothing waits any more').to.equal(410);
-      const other = await createTenant(service, 'stranger');
-      const foreign = await call('POST', '/client/turned/rotate-secret', undefined, other.token);
-      expect(foreign.status).to.equal(404);
-      expect((await login('turned', old)).status).to.equal(200);
+      expect((await call('GET', '/client/turned/secret')).status, 'no secret is ready for pick-up').to.equal(410);
+      const otherTenant = await createTenant(service, 'other-tenant');
+      const foreignRotation = await call('POST', '/client/turned/rotate-secret', undefined, otherTenant.token);
+      expect(foreignRotation.status).to.equal(404);
+      expect((await login('turned', oldSecret)).status).to.equal(200);
     });
 
     it('are set by the environment for the built-in client, with an explanation for operators', async () => {
       const path = `/client/${ROOT.clientId}/rotate-secret`;
-      const told = await call('POST', path, undefined, root);
-      expect([told.status, told.body.detail ?? told.text].join(' ')).to.match(/^404 .*AUTH_CLIENT_SECRET/);
+      const response = await call('POST', path, undefined, root);
+      expect([response.status, response.body.detail ?? response.text].join(' ')).to.match(/^404 .*AUTH_CLIENT_SECRET/);
       const tenant = await call('POST', path);
       expect(tenant.status).to.equal(404);
-      const { requestId: _one, ...said } = tenant.body;
-      const { requestId: _other, ...ofNobody } = (await call('POST', '/client/nobody/rotate-secret')).body;
-      expect(said, 'as of a client that nobody has').to.deep.equal(ofNobody);
+      const { requestId: _one, ...ofBuiltInClient } = tenant.body;
+      const { requestId: _otherId, ...ofUnknownClient } = (await call('POST', '/client/no-such-client/rotate-secret')).body;
+      expect(ofBuiltInClient, 'as for an unknown client').to.deep.equal(ofUnknownClient);
     });
 
     it('appear in no list and in no document', async () => {
       await create('quiet', { secret: 'never-to-be-read-again-anywhere' });
-      const answers = [
+      const responses = [
         await call('GET', '/client'),
         await call('GET', '/client/quiet'),
         await call('PATCH', '/client/quiet', { roles: TENANT_ROLES }),
         await call('GET', '/tenant', undefined, root),
         await call('GET', '/tenant/acme', undefined, root),
       ];
-      for (const { status, text } of answers) {
+      for (const { status, text } of responses) {
         expect(status).to.equal(200);
         expect(text).to.not.match(/never-to-be-read|secretHash|argon2|"secret"/);
       }
@@ -253,28 +256,28 @@ for (const kind of servedDatabases()) {
     let service: TestService;
     let admin: string;
 
-    /** Has a tenant with the client as it is before each test. */
-    let prepared: TestDatabase | undefined;
+    /** A database with the tenant and the client, the initial state of each test. */
+    let preparedDatabase: TestDatabase | undefined;
 
     before(async function () {
-      prepared = await kind.open();
-      if (prepared === undefined) return this.skip();
-      service = await startTestService({ DATABASE_URL: prepared.url });
+      preparedDatabase = await kind.open();
+      if (preparedDatabase === undefined) return this.skip();
+      service = await startTestService({ DATABASE_URL: preparedDatabase.url });
       admin = (await createTenant(service, 'acme')).token;
-      const made = await service.call('POST', '/client', { token: admin, json: CLIENT });
-      expect(made.status, made.text).to.equal(201);
+      const creation = await service.call('POST', '/client', { token: admin, json: CLIENT });
+      expect(creation.status, creation.text).to.equal(201);
       await service.close();
     });
     beforeEach(async function () {
-      if (prepared === undefined) return this.skip();
-      database = await kind.copy(prepared);
+      if (preparedDatabase === undefined) return this.skip();
+      database = await kind.copy(preparedDatabase);
       service = await startTestService({ DATABASE_URL: database.url });
     });
     afterEach(async () => {
       await service?.close();
       await database?.drop();
     });
-    after(() => prepared?.drop());
+    after(() => preparedDatabase?.drop());
 
     const write = (text: string) => rawSql(database.url, (run) => run(text));
     const login = async (secret = CLIENT.secret) => {
@@ -282,11 +285,11 @@ for (const kind of servedDatabases()) {
       const answer = await service.call('POST', '/oauth2/token', { json });
       return { status: answer.status, token: answer.body.access_token as string | undefined };
     };
-    const again = async () => {
+    const restart = async () => {
       await service.close();
       service = await startTestService({ DATABASE_URL: database.url });
     };
-    const forged = async () => {
+    const forgeMac = async () => {
       const cipher = new MasterCipher({ masterSecrets: [MASTER_SECRET] });
       const store = await OrmStore.open({ url: database.url, poolSize: 2, migrates: false }, cipher);
       try {
@@ -298,19 +301,19 @@ for (const kind of servedDatabases()) {
 
     it('are valid as the service wrote them, also after each change and a restart', async () => {
       expect((await login()).status).to.equal(200);
-      const changed = await service.call('PATCH', `/client/${CLIENT.clientId}`, {
+      const change = await service.call('PATCH', `/client/${CLIENT.clientId}`, {
         token: admin,
         json: { roles: ['issuance:offer', 'presentation:request'], allowedIssuanceConfigs: ['a', 'b'] },
       });
-      expect(changed.status, changed.text).to.equal(200);
-      const rotated = await service.call('POST', `/client/${CLIENT.clientId}/rotate-secret`, { token: admin });
-      expect((await login(rotated.body.secret)).status).to.equal(200);
-      await again();
-      expect((await login(rotated.body.secret)).status).to.equal(200);
-      expect(await forged()).to.deep.equal([]);
+      expect(change.status, change.text).to.equal(200);
+      const rotation = await service.call('POST', `/client/${CLIENT.clientId}/rotate-secret`, { token: admin });
+      expect((await login(rotation.body.secret)).status).to.equal(200);
+      await restart();
+      expect((await login(rotation.body.secret)).status).to.equal(200);
+      expect(await forgeMac()).to.deep.equal([]);
     });
 
-    for (const [what, change] of [
+    for (const [description, change] of [
       ['more roles', `roles = '["clients:manage","issuance:manage"]'`],
       ['another tenant', `tenant_id = 'other'`],
       ['fewer restrictions', `allowed_issuance_configs = '["b"]'`],
@@ -320,23 +323,23 @@ for (const kind of servedDatabases()) {
       ['no code', `mac = null`],
       ['the code of another client', `mac = (select mac from clients where client_id <> 'shop' limit 1)`],
     ] as const) {
-      it(`are ignored with ${what} written by another program`, async () => {
+      it(`are ignored with ${description} written by another program`, async () => {
         const { token } = await login();
-        await again();
+        await restart();
         await write(`update clients set ${change} where client_id = 'shop'`);
-        await again();
+        await restart();
         expect((await login()).status).to.equal(401);
         expect((await service.call('GET', '/session', { token: token ?? '' })).status).to.equal(401);
-        const listed = await service.call('GET', '/client', { token: admin });
-        expect(listed.body.map(({ clientId }: { clientId: string }) => clientId)).to.not.include('shop');
-        expect(await forged()).to.deep.equal(['shop']);
+        const listing = await service.call('GET', '/client', { token: admin });
+        expect(listing.body.map(({ clientId }: { clientId: string }) => clientId)).to.not.include('shop');
+        expect(await forgeMac()).to.deep.equal(['shop']);
       });
     }
 
     it('are not adopted when the marker and the MAC of a client are removed', async () => {
       await write(`delete from client_mac_markers`);
       await write(`update clients set mac = null, roles = '["clients:manage"]' where client_id = 'shop'`);
-      await again();
+      await restart();
       expect((await login()).status).to.equal(401);
     });
   });

@@ -20,52 +20,52 @@ describe('requests that release 0.1.0 accepted', () => {
   });
   after(() => service.close());
 
-  const written = async (method: string, path: string, json: object) => {
+  const writeResource = async (method: string, path: string, json: object) => {
     const answer = await service.call(method, path, { token, json });
     expect(answer.status, answer.text).to.be.oneOf([200, 201]);
     return answer.body;
   };
   const credential = (changes: object) => ({ id: 'pid', config: { format: 'dc+sd-jwt', display }, vct: 'urn:pid:1', ...changes });
-  /** Writes the resource with an address, by POST and by PATCH, and returns what is stored each time. */
+  /** Writes the resource with an address, by POST and by PATCH, and returns both stored addresses. */
   const addresses: Record<string, (uri: string) => Promise<string[]>> = {
     webhook: async (url) => {
-      const made = await written('POST', '/issuer/credentials', credential({ claimsWebhook: { url } }));
-      const changed = await written('PATCH', '/issuer/credentials/pid', { notificationWebhook: { url } });
+      const creation = await writeResource('POST', '/issuer/credentials', credential({ claimsWebhook: { url } }));
+      const change = await writeResource('PATCH', '/issuer/credentials/pid', { notificationWebhook: { url } });
       await service.call('DELETE', '/issuer/credentials/pid', { token });
-      return [made.claimsWebhook.url, changed.notificationWebhook.url];
+      return [creation.claimsWebhook.url, change.notificationWebhook.url];
     },
     redirectUri: async (redirectUri) => {
-      const made = await written('POST', '/verifier/config', { id: 'q', dcql_query: QUERY, redirectUri });
-      const changed = await written('PATCH', '/verifier/config/q', { redirectUri });
-      return [made.redirectUri, changed.redirectUri];
+      const creation = await writeResource('POST', '/verifier/config', { id: 'q', dcql_query: QUERY, redirectUri });
+      const change = await writeResource('PATCH', '/verifier/config/q', { redirectUri });
+      return [creation.redirectUri, change.redirectUri];
     },
     logo: async (uri) => {
       const logo = { uri };
       const config = { format: 'dc+sd-jwt', display: [{ name: 'Acme', locale: 'en', logo }] };
-      const made = await written('POST', '/issuer/config', { display: [{ name: 'Acme', logo }] });
-      const card = await written('POST', '/issuer/credentials', credential({ config }));
+      const creation = await writeResource('POST', '/issuer/config', { display: [{ name: 'Acme', logo }] });
+      const card = await writeResource('POST', '/issuer/credentials', credential({ config }));
       await service.call('DELETE', '/issuer/credentials/pid', { token });
-      return [made.display[0].logo.uri, card.config.display[0].logo.uri];
+      return [creation.display[0].logo.uri, card.config.display[0].logo.uri];
     },
     authServers: async (uri) => {
-      const made = await written('POST', '/issuer/config', { display, authServers: [uri], preferredAuthServer: uri });
+      const creation = await writeResource('POST', '/issuer/config', { display, authServers: [uri], preferredAuthServer: uri });
       const { body } = await service.call('GET', '/.well-known/openid-credential-issuer/acme');
-      return [...made.authServers, made.preferredAuthServer, body.authorization_servers[0]];
+      return [...creation.authServers, creation.preferredAuthServer, body.authorization_servers[0]];
     },
     'chainedAs.upstream': async (issuer) => {
       const upstream = { issuer, clientId: 'acme', clientSecret: 'a secret of this client' };
-      const made = await written('POST', '/issuer/config', { display, chainedAs: { upstream } });
-      return [made.chainedAs.upstream.issuer];
+      const creation = await writeResource('POST', '/issuer/config', { display, chainedAs: { upstream } });
+      return [creation.chainedAs.upstream.issuer];
     },
     'info.uri': async (uri) => {
       const info = { name: 'Acme', country: 'DE', streetAddress: 'Weg 1', uri, contactUri: uri };
       const entities = [{ type: 'internal', issuerKeyChainId: 'signing', info }];
-      const made = await written('POST', '/trust-list', { id: `l${lists++}`, entities });
-      return [made.entityConfig[0].info.uri, made.entityConfig[0].info.contactUri];
+      const creation = await writeResource('POST', '/trust-list', { id: `l${lists++}`, entities });
+      return [creation.entityConfig[0].info.uri, creation.entityConfig[0].info.contactUri];
     },
   };
   let lists = 0;
-  const CASES: [string, string][] = [
+  const ADDRESSES: [string, string][] = [
     ['https://acme.example/p/{y}', 'https://acme.example/p/%7By%7D'],
     ['https://münchen.example/x', 'https://xn--mnchen-3ya.example/x'],
     ['https://acme.example/a|b', 'https://acme.example/a%7Cb'],
@@ -78,7 +78,7 @@ describe('requests that release 0.1.0 accepted', () => {
   ];
   for (const [kind, write] of Object.entries(addresses)) {
     const isIssuer = kind === 'authServers' || kind === 'chainedAs.upstream';
-    for (const [text, normal] of isIssuer ? CASES : [...CASES, ...WITH_QUERY]) {
+    for (const [text, normal] of isIssuer ? ADDRESSES : [...ADDRESSES, ...WITH_QUERY]) {
       it(`store ${JSON.stringify(text)} as ${kind} in the form ${normal}`, async () => {
         for (const stored of await write(text)) expect(stored).to.equal(normal);
       });
@@ -90,16 +90,16 @@ describe('requests that release 0.1.0 accepted', () => {
   }
 
   it('store a vct with non-URI characters unchanged, with a warning', async () => {
-    const made = await written('POST', '/issuer/credentials', credential({ vct: 'Student card' }));
-    expect(made.vct).to.equal('Student card');
-    expect(made.warnings.map(({ member }: { member: string }) => member)).to.include('vct');
+    const creation = await writeResource('POST', '/issuer/credentials', credential({ vct: 'Student card' }));
+    expect(creation.vct).to.equal('Student card');
+    expect(creation.warnings.map(({ member }: { member: string }) => member)).to.include('vct');
     await service.call('DELETE', '/issuer/credentials/pid', { token });
   });
 
   it('store a presentation configuration without trusted issuers, with a warning', async () => {
-    const made = await written('POST', '/verifier/config', { id: 'none', dcql_query: QUERY, trustAnchors: [] });
-    expect(made.trustAnchors).to.deep.equal([]);
-    expect(made.warnings.map(({ member }: { member: string }) => member)).to.include('trustAnchors');
+    const creation = await writeResource('POST', '/verifier/config', { id: 'none', dcql_query: QUERY, trustAnchors: [] });
+    expect(creation.trustAnchors).to.deep.equal([]);
+    expect(creation.warnings.map(({ member }: { member: string }) => member)).to.include('trustAnchors');
   });
 });
 
@@ -125,7 +125,7 @@ describe('minimal input', () => {
     const metadata = (await service.call('GET', '/.well-known/openid-credential-issuer/acme')).body;
     return metadata.credential_configurations_supported[id];
   };
-  const refusedAt = async (json: object): Promise<string> => {
+  const pathOfRejection = async (json: object): Promise<string> => {
     const answer = await post('/issuer/credentials', json);
     expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
     return answer.body.errors[0].path;
@@ -144,8 +144,8 @@ describe('minimal input', () => {
     expect(type).to.not.have.any.keys('display', 'name');
     const { uri } = await created(service, token, '/issuer/offer', offerBody('plain'));
     expect((await wallet.request(await wallet.accessToken(uri), 'plain')).status).to.equal(200);
-    const read = (await service.call('GET', '/issuer/credentials/plain', { token })).body;
-    expect((await post('/issuer/credentials', read)).status).to.equal(201);
+    const stored = (await service.call('GET', '/issuer/credentials/plain', { token })).body;
+    expect((await post('/issuer/credentials', stored)).status).to.equal(201);
   });
 
   it('with empty lists is accepted', async () => {
@@ -155,9 +155,9 @@ describe('minimal input', () => {
     expect(await metadataOf('empty')).to.include.keys('credential_signing_alg_values_supported');
     const issuer = { display: [], authServers: [], walletProviderTrustLists: [], walletClients: [], walletProviders: [] };
     await created(service, token, '/issuer/config', issuer);
-    const nothing = { ...offerBody('card'), credentialConfigurationIds: [] };
-    const answer = await post('/issuer/offer', nothing);
-    // OpenID4VCI 1.0 section 4.1.1: an offer of nothing is none.
+    const emptyOffer = { ...offerBody('card'), credentialConfigurationIds: [] };
+    const answer = await post('/issuer/offer', emptyOffer);
+    // OpenID4VCI 1.0 section 4.1.1: an offer contains at least one credential.
     expect([answer.status, answer.body.errors[0].path]).to.deep.equal([400, 'credentialConfigurationIds']);
   });
 
@@ -165,19 +165,19 @@ describe('minimal input', () => {
     await created(service, token, '/issuer/credentials', { ...CARD, config: { ...CARD.config, ...STATED } });
     expect(await metadataOf('card')).to.deep.include(STATED);
     const method = { ...STATED, cryptographic_binding_methods_supported: ['jwk', 'did:key'] };
-    expect(await refusedAt({ ...CARD, config: { ...CARD.config, ...method } })).to.equal(
+    expect(await pathOfRejection({ ...CARD, config: { ...CARD.config, ...method } })).to.equal(
       'config.cryptographic_binding_methods_supported.1',
     );
-    // A key of this kind could sign, but the one that does is another.
+    // A key of this kind could sign, but the configured key has another algorithm.
     const algorithm = { ...STATED, credential_signing_alg_values_supported: ['ES384'] };
-    const other = { ...CARD, config: { ...CARD.config, ...algorithm } };
-    expect(await refusedAt(other)).to.equal('config.credential_signing_alg_values_supported.0');
+    const otherCard = { ...CARD, config: { ...CARD.config, ...algorithm } };
+    expect(await pathOfRejection(otherCard)).to.equal('config.credential_signing_alg_values_supported.0');
     await created(service, token, '/key-chain', { id: 'p384', usages: ['signing'], algorithm: 'ES384' });
-    await created(service, token, '/issuer/credentials', { ...other, keyChainId: 'p384' });
+    await created(service, token, '/issuer/credentials', { ...otherCard, keyChainId: 'p384' });
     expect((await metadataOf('card')).credential_signing_alg_values_supported).to.deep.equal(['ES384']);
-    const back = await service.call('PATCH', '/issuer/credentials/card', { token, json: { keyChainId: null } });
-    expect(back.status, back.text).to.equal(400);
-    expect(back.body.errors[0].path).to.equal('config.credential_signing_alg_values_supported.0');
+    const reset = await service.call('PATCH', '/issuer/credentials/card', { token, json: { keyChainId: null } });
+    expect(reset.status, reset.text).to.equal(400);
+    expect(reset.body.errors[0].path).to.equal('config.credential_signing_alg_values_supported.0');
     await created(service, token, '/issuer/credentials', CARD);
   });
 
@@ -189,8 +189,8 @@ describe('minimal input', () => {
       credential_signing_alg_values_supported: [-7],
     };
     await created(service, token, '/issuer/credentials', { id: 'doc', config, claims: { name: 'Ada' } });
-    const bent = { ...config, cryptographic_binding_methods_supported: ['jwk'] };
-    expect(await refusedAt({ id: 'doc', config: bent })).to.equal('config.cryptographic_binding_methods_supported.0');
+    const invalidConfig = { ...config, cryptographic_binding_methods_supported: ['jwk'] };
+    expect(await pathOfRejection({ id: 'doc', config: invalidConfig })).to.equal('config.cryptographic_binding_methods_supported.0');
   });
 
   it('with other properties is rejected as before, with a suggested name', async () => {
@@ -204,16 +204,16 @@ describe('minimal input', () => {
     ['one digit', '7', { input_mode: 'numeric', length: 1 }],
     ['a hundred digits', '1'.repeat(100), { input_mode: 'numeric', length: 100 }],
     ['words', 'korrekt Pferd Batterie Größe', { input_mode: 'text', length: 28 }],
-    ['signs beyond the basic plane', '\u{1F511}\u{1F511}', { input_mode: 'text', length: 2 }],
+    ['characters beyond the basic plane', '\u{1F511}\u{1F511}', { input_mode: 'text', length: 2 }],
   ];
-  for (const [what, tx_code, told] of CODES) {
-    it(`with a transaction code of ${what} is accepted, and the wallet redeems the code`, async () => {
+  for (const [description, tx_code, expectedTxCode] of CODES) {
+    it(`with a transaction code of ${description} is accepted, and the wallet redeems the code`, async () => {
       const { uri } = await created(service, token, '/issuer/offer', { ...offerBody('card'), tx_code });
       const offer = (await wallet.offer(uri)) as { grants: Record<string, { tx_code: object }> };
-      expect(Object.values(offer.grants)[0]?.tx_code).to.deep.equal(told);
+      expect(Object.values(offer.grants)[0]?.tx_code).to.deep.equal(expectedTxCode);
       const code = await wallet.code(uri);
       expect((await wallet.redeem(code, { tx_code: `${tx_code}x` })).status).to.equal(400);
-      // Another keyboard writes the same letters in more characters.
+      // Another keyboard encodes the same letters with more characters.
       expect((await wallet.redeem(code, { tx_code: tx_code.normalize('NFD') })).status).to.equal(200);
     });
   }
@@ -239,24 +239,24 @@ describe('PATCH of a resource with a property that only an earlier release accep
   after(() => service.close());
 
   const call = (method: string, path: string, json?: object) => service.call(method, path, { token, ...(json && { json }) });
-  /** Changes a stored document past all rules, as an earlier release could have written it. */
+  /** Changes a stored document without validation, as an earlier release could have written it. */
   const age = async (kind: 'credentialConfigurations' | 'presentationConfigurations', id: string, change: Json) => {
     const store = service.service.container.get(Store);
     await store.forTenant(
       'acme' as TenantId,
-      async (own) => {
-        const stored = await own[kind].get(id);
+      async (repositories) => {
+        const document = await repositories[kind].get(id);
         const now = service.service.container.get(Clock).now();
-        await own[kind].put({ ...stored, ...change, updatedAt: now } as never);
+        await repositories[kind].put({ ...document, ...change, updatedAt: now } as never);
       },
       { by: SYSTEM },
     );
   };
-  const credential = async (change: Json, written: Json = {}) => {
+  const credential = async (change: Json, changes: Json = {}) => {
     const json = {
       ...{ id: 'card', vct: 'urn:card:1', claims: { name: 'Ada' } },
       config: { format: 'dc+sd-jwt', scope: 'card', display: [{ name: 'Card', locale: 'en' }] },
-      ...written,
+      ...changes,
     };
     expect((await call('POST', '/issuer/credentials', json)).status).to.equal(201);
     await age('credentialConfigurations', 'card', change);
@@ -267,86 +267,86 @@ describe('PATCH of a resource with a property that only an earlier release accep
     expect((await call('POST', '/verifier/config', json)).status).to.equal(201);
     await age('presentationConfigurations', 'q', change);
   };
-  const patched = async (path: string, json: object, warned: RegExp) => {
+  const expectWarning = async (path: string, json: object, expectedWarnings: RegExp) => {
     const answer = await call('PATCH', path, json);
     expect(answer.status, answer.text).to.equal(200);
-    const members = answer.body.warnings.map(({ member }: { member: string }) => member);
+    const properties = answer.body.warnings.map(({ member }: { member: string }) => member);
     expect(
-      members.filter((member: string) => warned.test(member)),
-      members.join(),
+      properties.filter((property: string) => expectedWarnings.test(property)),
+      properties.join(),
     ).to.have.length.above(0);
     return answer.body;
   };
-  const refused = async (path: string, json: object, member: string) => {
+  const expectRejected = async (path: string, json: object, property: string) => {
     const answer = await call('PATCH', path, json);
     expect(answer.status, answer.text).to.equal(400);
-    expect(answer.body.errors.map((error: { path: string }) => error.path).join()).to.include(member);
+    expect(answer.body.errors.map((error: { path: string }) => error.path).join()).to.include(property);
   };
   const CARD = '/issuer/credentials/card';
   const QUERY = '/verifier/config/q';
 
   it('changes a credential configuration, keeps the property and warns about it', async () => {
     await credential({ vct: 'urn:karte:ä' });
-    const body = await patched(CARD, { description: 'Changed' }, /^vct$/);
+    const body = await expectWarning(CARD, { description: 'Changed' }, /^vct$/);
     expect([body.description, body.vct]).to.deep.equal(['Changed', 'urn:karte:ä']);
-    await refused(CARD, { vct: 'urn:andere:ä' }, 'vct');
+    await expectRejected(CARD, { vct: 'urn:andere:ä' }, 'vct');
   });
 
   it('changes a credential configuration whose webhook may not be called any more', async () => {
     await credential({ claimsWebhook: { url: 'http://10.1.2.3/claims' } });
     expect((await call('PATCH', CARD, { lifeTime: 3600 })).status).to.equal(200);
-    await refused(CARD, { claimsWebhook: { url: 'http://10.1.2.3/other' } }, 'claimsWebhook.url');
+    await expectRejected(CARD, { claimsWebhook: { url: 'http://10.1.2.3/other' } }, 'claimsWebhook.url');
   });
 
   it('changes a credential configuration with a webhook header that later became reserved', async () => {
     const config = { headerName: 'webhook-key', value: 'the-key-of-the-webhook' };
     await credential({ claimsWebhook: { url: 'https://a.example', auth: { type: 'apiKey', config } } });
-    await patched(CARD, { lifeTime: 3600 }, /^claimsWebhook\.auth\.config\.headerName$/);
+    await expectWarning(CARD, { lifeTime: 3600 }, /^claimsWebhook\.auth\.config\.headerName$/);
   });
 
   it('is validated for a rule between two properties if it contains one of them', async () => {
     await credential({ oneActiveSet: true, statusManagement: false });
-    await patched(CARD, { description: 'Changed' }, /^oneActiveSet$/);
-    await refused(CARD, { statusManagement: false }, 'oneActiveSet');
-    await refused(CARD, { followWalletStatus: true }, 'followWalletStatus');
+    await expectWarning(CARD, { description: 'Changed' }, /^oneActiveSet$/);
+    await expectRejected(CARD, { statusManagement: false }, 'oneActiveSet');
+    await expectRejected(CARD, { followWalletStatus: true }, 'followWalletStatus');
     expect((await call('PATCH', CARD, { statusManagement: true })).status).to.equal(200);
   });
 
   it('is validated for the type metadata if it changes the disclosure frame', async () => {
     const vct = { claims: [{ path: ['name'], sd: 'always' }] };
     await credential({ vct });
-    await patched(CARD, { description: 'Changed' }, /^vct\./);
-    await refused(CARD, { disclosureFrame: { _sd: [] } }, 'vct.claims.0.sd');
+    await expectWarning(CARD, { description: 'Changed' }, /^vct\./);
+    await expectRejected(CARD, { disclosureFrame: { _sd: [] } }, 'vct.claims.0.sd');
     expect((await call('PATCH', CARD, { disclosureFrame: { _sd: ['name'] } })).status).to.equal(200);
   });
 
   it('resets a property to its default with null', async () => {
     await credential({ vct: 'urn:karte:ä', lifeTime: 3600, keyBinding: true });
-    const body = await patched(CARD, { lifeTime: null, keyBinding: null }, /^vct$/);
+    const body = await expectWarning(CARD, { lifeTime: null, keyBinding: null }, /^vct$/);
     expect([body.lifeTime ?? null, body.keyBinding]).to.deep.equal([null, true]);
-    await refused(CARD, { config: null }, 'config');
-    await refused(CARD, { other: 1 }, 'other');
+    await expectRejected(CARD, { config: null }, 'config');
+    await expectRejected(CARD, { other: 1 }, 'other');
   });
 
   it('changes a presentation configuration, keeps the property and warns about it', async () => {
     await request({ redirectUri: 'custom:/done' });
-    const body = await patched(QUERY, { lifeTime: 60 }, /^redirectUri$/);
+    const body = await expectWarning(QUERY, { lifeTime: 60 }, /^redirectUri$/);
     expect([body.lifeTime, body.redirectUri]).to.deep.equal([60, 'custom:/done']);
-    await refused(QUERY, { redirectUri: 'other:/done' }, 'redirectUri');
+    await expectRejected(QUERY, { redirectUri: 'other:/done' }, 'redirectUri');
   });
 
   it('changes a presentation configuration whose query or anchors became invalid, but not these properties', async () => {
     const dcql_query = { credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['urn:a'] }, claims: [{ path: [0] }] }] };
     await request({ dcql_query, trustAnchors: [{ keyChainId: 'gone' }] });
-    await patched(QUERY, { description: 'Changed' }, /^dcql_query\./);
-    await refused(QUERY, { dcql_query }, 'dcql_query.credentials.0.claims.0.path.0');
-    await refused(QUERY, { trustAnchors: [{ keyChainId: 'gone' }] }, 'trustAnchors.0.keyChainId');
+    await expectWarning(QUERY, { description: 'Changed' }, /^dcql_query\./);
+    await expectRejected(QUERY, { dcql_query }, 'dcql_query.credentials.0.claims.0.path.0');
+    await expectRejected(QUERY, { trustAnchors: [{ keyChainId: 'gone' }] }, 'trustAnchors.0.keyChainId');
   });
 
   it('is validated for transaction data against an unchanged query', async () => {
     await request({ transaction_data: [{ type: 't', credential_ids: ['gone'] }] });
-    await patched(QUERY, { description: 'Changed' }, /^transaction_data\./);
-    await refused(QUERY, { transaction_data: [{ type: 't', credential_ids: ['missing'] }] }, 'transaction_data.0');
+    await expectWarning(QUERY, { description: 'Changed' }, /^transaction_data\./);
+    await expectRejected(QUERY, { transaction_data: [{ type: 't', credential_ids: ['missing'] }] }, 'transaction_data.0');
   });
 
   it('signs a trust list again whose scheme became incomplete', async () => {
@@ -359,8 +359,8 @@ describe('PATCH of a resource with a property that only an earlier release accep
       async ({ trustLists }) => {
         const list = await trustLists.get('list');
         const data = { LoTE: { ListAndSchemeInformation: { LoTEType: type } } };
-        const older = { ...list, data, sequenceNumber: list.sequenceNumber + 1 };
-        await trustLists.replace(older as never, { id: 'version', list });
+        const olderList = { ...list, data, sequenceNumber: list.sequenceNumber + 1 };
+        await trustLists.replace(olderList as never, { id: 'version', list });
       },
       { by: SYSTEM, exclusive: true },
     );
@@ -368,6 +368,6 @@ describe('PATCH of a resource with a property that only an earlier release accep
     expect(answer.status, answer.text).to.equal(200);
     expect(answer.body.description).to.equal('Changed');
     const data = { LoTE: { ListAndSchemeInformation: { LoTEType: type } } };
-    await refused('/trust-list/list', { data }, 'data.LoTE.ListAndSchemeInformation.SchemeName');
+    await expectRejected('/trust-list/list', { data }, 'data.LoTE.ListAndSchemeInformation.SchemeName');
   });
 });

@@ -14,7 +14,7 @@ const SETTINGS = {
   AUTH_CLIENT_ID: ROOT.clientId,
   AUTH_CLIENT_SECRET: ROOT.secret,
 };
-const STARS = {
+const REDACTED = {
   config: { format: 'dc+sd-jwt', display: [{ name: '***', locale: 'en' }] },
   vct: 'urn:acme:stars:1',
   description: '***',
@@ -26,8 +26,8 @@ function run(command: string, args: readonly string[], environment: Readonly<Rec
   return runCommand(`commands/${command}`, args, environment);
 }
 
-/** The values that belong to the variables of an export. */
-function valuesOf(folder: string): Record<string, string> {
+/** Values for the variables of an export. */
+function readVariables(folder: string): Record<string, string> {
   const values: Record<string, string> = {};
   for (const name of Object.keys(parseEnv(readFileSync(join(folder, 'acme/secrets.env.example'), 'utf8')))) {
     const [, value] = Object.entries({
@@ -55,16 +55,16 @@ for (const { name, open } of servedDatabases()) {
   describe(`tenant export to files, from ${name}`, () => {
     let database: TestDatabase;
     const folders: ConfigFolder[] = [];
-    let running: TestService | undefined;
+    let service: TestService | undefined;
 
     before(async function () {
-      const opened = await open();
-      if (opened === undefined) return this.skip();
-      database = opened;
+      const openDatabase = await open();
+      if (openDatabase === undefined) return this.skip();
+      database = openDatabase;
       const folder = newFolder();
       folder.write(FILES);
       const service = await start({ CONFIG_FOLDER: folder.path, ...SECRETS });
-      await addMore(service);
+      await addApiResources(service);
       await stop();
     });
     afterEach(() => stop());
@@ -79,20 +79,20 @@ for (const { name, open } of servedDatabases()) {
       return folder;
     };
     const start = async (environment: Readonly<Record<string, string>>, url = database.url) => {
-      running = await startTestService({ DATABASE_URL: url, PUBLIC_URL, ...environment });
-      return running;
+      service = await startTestService({ DATABASE_URL: url, PUBLIC_URL, ...environment });
+      return service;
     };
     const stop = async () => {
-      await running?.close();
-      running = undefined;
+      await service?.close();
+      service = undefined;
     };
     const doExport = (folder: ConfigFolder, ...args: string[]) =>
       run('config-export', ['acme', folder.path, ...args], { ...SETTINGS, DATABASE_URL: database.url });
 
-    /** What only the API makes. */
-    const addMore = async (service: TestService) => {
+    /** Adds resources that only the API creates. */
+    const addApiResources = async (service: TestService) => {
       const base = `http://127.0.0.1:${service.service.port}`;
-      const as = async (client_id: string, client_secret: string) => {
+      const createAs = async (client_id: string, client_secret: string) => {
         const json = { grant_type: 'client_credentials', client_id, client_secret };
         const { access_token: token } = (await service.call('POST', `${base}/oauth2/token`, { json })).body;
         return async (method: string, path: string, json: unknown = {}) => {
@@ -101,28 +101,28 @@ for (const { name, open } of servedDatabases()) {
           return answer.body;
         };
       };
-      const root = await as(ROOT.clientId, ROOT.secret);
+      const root = await createAs(ROOT.clientId, ROOT.secret);
       MORE_SECRETS.admin = (await root('POST', '/client/acme-admin/rotate-secret')).secret;
-      const admin = await as('acme-admin', MORE_SECRETS.admin);
+      const admin = await createAs('acme-admin', MORE_SECRETS.admin);
       const secret = MORE_SECRETS.more;
       await admin('POST', '/client', { clientId: 'acme:more', roles: ['issuance:manage'], secret });
       await admin('POST', '/client', {
         clientId: 'acme:More',
         roles: ['issuance:manage', 'presentation:manage'],
         secret,
-        // May be made later, or is gone since.
+        // The resource may be created later, or may have been removed.
         allowedIssuanceConfigs: ['later', 'card'],
         allowedPresentationConfigs: ['gone'],
       });
       await admin('PATCH', '/issuer/credentials/card', { description: `not a ${placeholder('PLACEHOLDER')}` });
       await admin('POST', '/key', { id: 'unused', description: 'For nothing yet' });
       await admin('POST', '/key-chain', { id: 'lists', usageType: 'trustList', selfSigned: true });
-      const brought = await broughtKey();
-      await admin('POST', '/key-chain/import', { id: 'brought', usageType: 'signing', ...brought });
+      const importedKey = await broughtKey();
+      await admin('POST', '/key-chain/import', { id: 'brought', usageType: 'signing', ...importedKey });
       await admin('POST', '/key-chain/second/rotate');
-      // What stands for a secret in answers is a text like any other everywhere else.
+      // The placeholder of a secret in responses is an ordinary text elsewhere.
       await admin('PATCH', '/issuer/credentials/card', { config: { ...CARD.config, display: [{ name: '***', locale: 'en' }] } });
-      await admin('POST', '/issuer/credentials', { ...STARS, id: 'stars' });
+      await admin('POST', '/issuer/credentials', { ...REDACTED, id: 'stars' });
       await admin('POST', '/key', { id: 'stars', description: '***' });
       await admin('POST', '/key-chain', { id: 'starred', usageType: 'access', organization: '***' });
       await root('PATCH', '/tenant/acme', { name: '***', description: '***' });
@@ -133,40 +133,40 @@ for (const { name, open } of servedDatabases()) {
       const { code, stderr } = await doExport(folder);
       expect([code, stderr]).to.deep.equal([0, '']);
       const before = await dump(database.url);
-      const values = valuesOf(folder.path);
+      const values = readVariables(folder.path);
       expect(Object.entries(values).filter(([, value]) => value === '')).to.deep.equal([]);
       await start({ CONFIG_FOLDER: folder.path, ...values });
       await stop();
       expect(await dump(database.url)).to.deep.equal(before);
 
-      const elsewhere = await open();
-      if (elsewhere === undefined) throw new Error('There was a database a moment ago.');
+      const otherDatabase = await open();
+      if (otherDatabase === undefined) throw new Error('There was a database a moment ago.');
       const first = database;
       try {
-        database = elsewhere;
+        database = otherDatabase;
         const service = await start({ CONFIG_FOLDER: folder.path, ...values });
         const json = { grant_type: 'client_credentials', client_id: 'acme-admin', client_secret: MORE_SECRETS.admin };
         const base = `http://127.0.0.1:${service.service.port}`;
         expect((await service.call('POST', `${base}/oauth2/token`, { json })).status).to.equal(200);
         await stop();
-        const again = newFolder();
-        expect((await doExport(again)).code).to.equal(0);
-        const withoutBrought = (all: Record<string, string>) => ({ ...all, 'acme/keys/brought.json': '' });
-        expect(withoutBrought(contents(again.path))).to.deep.equal(withoutBrought(contents(folder.path)));
-        const keys = JSON.stringify((await dump(elsewhere.url))['key_chains']);
+        const secondFolder = newFolder();
+        expect((await doExport(secondFolder)).code).to.equal(0);
+        const withoutImportedKey = (all: Record<string, string>) => ({ ...all, 'acme/keys/brought.json': '' });
+        expect(withoutImportedKey(contents(secondFolder.path))).to.deep.equal(withoutImportedKey(contents(folder.path)));
+        const keys = JSON.stringify((await dump(otherDatabase.url))['key_chains']);
         for (const row of (await dump(first.url))['key_chains'] ?? []) expect(keys).to.not.include(row);
       } finally {
         database = first;
-        await elsewhere.drop();
+        await otherDatabase.drop();
       }
     });
 
     it('contains no secret, and the same files each time', async () => {
-      const [one, other] = [newFolder(), newFolder()];
-      expect((await doExport(one)).code).to.equal(0);
-      expect((await doExport(other)).code).to.equal(0);
-      const files = contents(one.path);
-      expect(contents(other.path)).to.deep.equal(files);
+      const [firstFolder, secondFolder] = [newFolder(), newFolder()];
+      expect((await doExport(firstFolder)).code).to.equal(0);
+      expect((await doExport(secondFolder)).code).to.equal(0);
+      const files = contents(firstFolder.path);
+      expect(contents(secondFolder.path)).to.deep.equal(files);
       expect(Object.keys(files)).to.deep.equal([
         'acme/clients/acme-admin.json',
         'acme/clients/acme-shop.json',
@@ -204,48 +204,48 @@ for (const { name, open } of servedDatabases()) {
       expect(files['acme/secrets.env.example']).to.match(/^ACME_CARD_CLAIMS_WEBHOOK_KEY=$/m);
     });
 
-    // The rest is the same whatever the database.
+    // The remaining tests do not depend on the database.
     if (name !== 'sqlite') return;
 
     it('overwrites a folder only with an option, and lists the files that it keeps', async () => {
       const folder = newFolder();
       folder.write({ 'acme/clients/gone.json': '{}', 'acme/tenant.json': '{}' });
-      const refused = await doExport(folder);
-      expect(refused.code).to.equal(1);
-      expect(refused.stderr).to.match(/acme is not empty; --force overwrites/);
+      const rejection = await doExport(folder);
+      expect(rejection.code).to.equal(1);
+      expect(rejection.stderr).to.match(/acme is not empty; --force overwrites/);
       expect(readFileSync(join(folder.path, 'acme/tenant.json'), 'utf8')).to.equal('{}');
-      const forced = await doExport(folder, '--force');
-      expect(forced.code).to.equal(0);
-      expect(forced.stderr).to.match(/clients\/gone.json existed before/);
+      const forcedExport = await doExport(folder, '--force');
+      expect(forcedExport.code).to.equal(0);
+      expect(forcedExport.stderr).to.match(/clients\/gone.json existed before/);
       expect(readFileSync(join(folder.path, 'acme/tenant.json'), 'utf8')).to.include('"id": "acme"');
     });
 
     it('fails for an unknown tenant and without the secrets of the service', async () => {
       const folder = newFolder();
       const settings = { ...SETTINGS, DATABASE_URL: database.url };
-      const unknown = await run('config-export', ['nobody', folder.path], settings);
-      expect([unknown.code, unknown.stderr]).to.deep.equal([1, 'there is no tenant "nobody"\n']);
+      const unknownTenant = await run('config-export', ['unknown', folder.path], settings);
+      expect([unknownTenant.code, unknownTenant.stderr]).to.deep.equal([1, 'there is no tenant "unknown"\n']);
       const { MASTER_SECRET: _secret, ...rest } = settings;
-      const locked = await run('config-export', ['acme', folder.path], { ...rest, DATA_FOLDER: folder.path });
-      expect(locked.code).to.equal(1);
-      expect(locked.stderr).to.include(`there is no ${join(folder.path, 'secrets.env')}`);
+      const lockedExport = await run('config-export', ['acme', folder.path], { ...rest, DATA_FOLDER: folder.path });
+      expect(lockedExport.code).to.equal(1);
+      expect(lockedExport.stderr).to.include(`there is no ${join(folder.path, 'secrets.env')}`);
       const { AUTH_CLIENT_ID: _id, AUTH_CLIENT_SECRET: _clientSecret, ...production } = settings;
-      const elsewhere = newFolder();
-      const exported = await run('config-export', ['acme', elsewhere.path], { ...production, NODE_ENV: 'production' });
+      const otherFolder = newFolder();
+      const exported = await run('config-export', ['acme', otherFolder.path], { ...production, NODE_ENV: 'production' });
       expect([exported.code, exported.stderr]).to.deep.equal([0, '']);
-      for (const [wrong, fault] of [
+      for (const [wrongArguments, fault] of [
         [['acme'], 'name a tenant and a folder'],
         [['acme', folder.path, 'other'], 'only one tenant is exported, into one folder'],
         [['acme', folder.path, '--all'], "Unknown option '--all'"],
         [['--help'], undefined],
       ] as const) {
-        const { code, stderr } = await run('config-export', wrong, settings);
+        const { code, stderr } = await run('config-export', wrongArguments, settings);
         const usage = 'usage: npm run config:export -- <tenant> <folder> [--force]';
         expect([code, stderr.split('\n')]).to.deep.equal([2, [...(fault === undefined ? [] : [fault]), usage, '']]);
       }
       const empty = { ...settings, DATABASE_URL: `sqlite:${join(folder.path, 'nothing', 'here.sqlite')}` };
-      const nothing = await run('config-export', ['acme', folder.path], empty);
-      expect([nothing.code, nothing.stderr]).to.deep.equal([
+      const emptyExport = await run('config-export', ['acme', folder.path], empty);
+      expect([emptyExport.code, emptyExport.stderr]).to.deep.equal([
         1,
         `the export failed: there is no database ${join(folder.path, 'nothing', 'here.sqlite')}\n`,
       ]);
@@ -254,7 +254,7 @@ for (const { name, open } of servedDatabases()) {
   });
 }
 
-/** Without what may be so, and what others make of it. */
+/** The output without permitted variations, and without the warnings of other tests. */
 function withoutNotes(text: string): string {
   return text.replaceAll(/^note: .*\n/gm, '');
 }
@@ -382,8 +382,8 @@ describe('configuration files that are checked without a service', () => {
       },
     });
     const { code, stdout, stderr } = await run('config-check', [folder.path], { ...SECRETS, TILL: 'nowhere-to-be-seen' });
-    const warning = (member: string, id: string) =>
-      `warning: acme/clients/till.json: ${member}: the configuration "${id}" does not exist yet, so this id allows nothing`;
+    const warning = (property: string, id: string) =>
+      `warning: acme/clients/till.json: ${property}: the configuration "${id}" does not exist yet, so this id allows nothing`;
     expect([code, withoutNotes(stderr).split('\n')]).to.deep.equal([
       0,
       [warning('allowedIssuanceConfigs.1', placeholder('TILL')), warning('allowedPresentationConfigs.0', 'gone'), ''],
@@ -409,22 +409,26 @@ describe('configuration files that are checked without a service', () => {
   });
 
   it('are found in the configured folder', async () => {
-    const none = join(folder.path, 'none');
-    const missing = await run('config-check', [none], SECRETS);
-    expect([missing.code, missing.stderr]).to.deep.equal([1, `${none}: there is no such folder, or it cannot be read\n`]);
+    const missingFolder = join(folder.path, 'none');
+    const missing = await run('config-check', [missingFolder], SECRETS);
+    expect([missing.code, missing.stderr]).to.deep.equal([1, `${missingFolder}: there is no such folder, or it cannot be read\n`]);
     const one = join(folder.path, 'acme');
     const tenant = await run('config-check', [one], SECRETS);
     expect([tenant.code, tenant.stderr]).to.deep.equal([1, `${one}: this is the folder of one tenant; use its parent folder\n`]);
-    for (const [wrong, fault] of [
+    for (const [wrongArguments, fault] of [
       [[], 'a folder is missing'],
       [[folder.path, one], 'only one folder is checked'],
       [['--lax', folder.path], "Unknown option '--lax'"],
       [['--profile', 'arf', folder.path], 'Unknown profile "arf" in --profile. Allowed: haip, eu.'],
       [['--help'], undefined],
     ] as const) {
-      const { code, stdout, stderr } = await run('config-check', wrong, SECRETS);
-      const said = [...(fault === undefined ? [] : [fault]), 'usage: npm run config:check -- <folder> [--profile haip|eu] [--strict]', ''];
-      expect([code, stdout, stderr.split('\n')]).to.deep.equal([2, '', said]);
+      const { code, stdout, stderr } = await run('config-check', wrongArguments, SECRETS);
+      const expectedOutput = [
+        ...(fault === undefined ? [] : [fault]),
+        'usage: npm run config:check -- <folder> [--profile haip|eu] [--strict]',
+        '',
+      ];
+      expect([code, stdout, stderr.split('\n')]).to.deep.equal([2, '', expectedOutput]);
     }
   });
 });

@@ -14,15 +14,15 @@ import { startTestService, type TestService } from '../support/test-service.ts';
 
 type Ports = PortsOf<typeof ImportFolder.needs>;
 
-/** A store that ends the process, so to speak, as soon as something was written. */
+/** A store that simulates a crash of the process after each first write. */
 function crashingAfter(store: Store): Store {
   return new Proxy(store, {
     get(target, name) {
-      const member: unknown = Reflect.get(target, name, target);
-      if (typeof member !== 'function') return member;
-      return (...given: unknown[]) => {
-        const result: unknown = member.apply(target, given);
-        const isWrite = given.length > (name === 'forTenant' ? 2 : 1);
+      const property: unknown = Reflect.get(target, name, target);
+      if (typeof property !== 'function') return property;
+      return (...parameters: unknown[]) => {
+        const result: unknown = property.apply(target, parameters);
+        const isWrite = parameters.length > (name === 'forTenant' ? 2 : 1);
         if (!isWrite || (name !== 'forTenant' && name !== 'forService')) return result;
         return Promise.resolve(result).then(() => {
           throw new Error('a crash');
@@ -32,8 +32,8 @@ function crashingAfter(store: Store): Store {
   });
 }
 
-/** A store that a process leaves behind without the end of its lease. */
-function leavingItsLease(store: Store): Store {
+/** A store of a crashed process, which does not release its lease. */
+function keepingItsLease(store: Store): Store {
   const maintenance = new Proxy(store.maintenance, {
     get(target, name) {
       if (name !== 'tryLease') return Reflect.get(target, name, target);
@@ -50,45 +50,45 @@ function importFolder(ports: Ports, folder: string, environment: Environment): P
   return new ImportFolder(ports).execute(folder, contents, { isAlone: false });
 }
 
-/** Alike for all starts on one database, as the addresses in it are. */
+/** The same for all starts on one database, as are the addresses in it. */
 const PUBLIC_URL = 'http://localhost:3999';
 
 for (const { name, open, copy } of servedDatabases()) {
   describe(`configuration folder that is imported at the start, into ${name}`, () => {
     let database: TestDatabase;
     let folder: ConfigFolder;
-    let running: TestService | undefined;
-    /** What a start makes of the folder as it is before each test, made by the first test that begins with it. */
+    let service: TestService | undefined;
+    /** The database after a start with the initial folder, created by the first test that needs it. */
     let imported: TestDatabase | undefined;
 
     beforeEach(async function () {
-      const opened = await open();
-      if (opened === undefined) return this.skip();
-      database = opened;
+      const openedDatabase = await open();
+      if (openedDatabase === undefined) return this.skip();
+      database = openedDatabase;
       folder = new ConfigFolder();
       folder.write(FILES);
     });
     afterEach(async () => {
-      await running?.close();
-      running = undefined;
+      await service?.close();
+      service = undefined;
       folder.remove();
       await database.drop();
     });
     after(() => imported?.drop());
 
     const start = async (environment: Readonly<Record<string, string>> = {}) => {
-      running = await startTestService({ DATABASE_URL: database.url, CONFIG_FOLDER: folder.path, ...SECRETS, PUBLIC_URL, ...environment });
-      return running;
+      service = await startTestService({ DATABASE_URL: database.url, CONFIG_FOLDER: folder.path, ...SECRETS, PUBLIC_URL, ...environment });
+      return service;
     };
     const stop = async () => {
-      await running?.close();
-      running = undefined;
+      await service?.close();
+      service = undefined;
     };
     const startAndStop = async () => {
       await start();
       await stop();
     };
-    /** As after a start and a stop on the empty database. */
+    /** The state after a start and a stop on the empty database. */
     const beginImported = async () => {
       if (imported === undefined) {
         await startAndStop();
@@ -98,7 +98,7 @@ for (const { name, open, copy } of servedDatabases()) {
       await database.drop();
       database = await copy(imported);
     };
-    const failToStart = async (environment: Readonly<Record<string, string>> = {}): Promise<string> => {
+    const startError = async (environment: Readonly<Record<string, string>> = {}): Promise<string> => {
       try {
         await start(environment);
       } catch (error) {
@@ -106,7 +106,7 @@ for (const { name, open, copy } of servedDatabases()) {
       }
       throw new Error('the service started');
     };
-    const as = async (service: TestService, clientId: string, secret: string) => {
+    const callAs = async (service: TestService, clientId: string, secret: string) => {
       const { address } = { address: `http://127.0.0.1:${service.service.port}` };
       const answer = await service.call('POST', `${address}/oauth2/token`, {
         json: { grant_type: 'client_credentials', client_id: clientId, client_secret: secret },
@@ -116,15 +116,15 @@ for (const { name, open, copy } of servedDatabases()) {
       return async (method: string, path: string, json?: unknown) =>
         service.call(method, address + path, { token, ...(json === undefined ? {} : { json }) });
     };
-    const asRoot = (service: TestService) => as(service, 'root', 'root-secret-for-the-tests');
+    const asRoot = (service: TestService) => callAs(service, 'root', 'root-secret-for-the-tests');
     const asAdministrator = async (service: TestService) => {
       const root = await asRoot(service);
       const { secret } = (await root('POST', '/client/acme-admin/rotate-secret')).body;
-      return as(service, 'acme-admin', secret);
+      return callAs(service, 'acme-admin', secret);
     };
 
-    /** For tests of what the importer makes of files: it is the same code on both databases. */
-    const itOfContents = (title: string, test: () => Promise<void>) => {
+    /** For tests of the contents of files: the importer uses the same code on both databases. */
+    const itForContents = (title: string, test: () => Promise<void>) => {
       if (name === 'sqlite') it(title, test);
     };
 
@@ -138,18 +138,18 @@ for (const { name, open, copy } of servedDatabases()) {
         description: `costs ${placeholder('5')}`,
         statusListConfig: { bits: 2, immediateUpdate: true },
       });
-      const shop = await as(service, 'acme-shop', SECRETS.ACME_SHOP);
-      const offer = await shop('POST', '/verifier/offer', { response_type: 'uri', requestId: 'age' });
+      const shopClient = await callAs(service, 'acme-shop', SECRETS.ACME_SHOP);
+      const offer = await shopClient('POST', '/verifier/offer', { response_type: 'uri', requestId: 'age' });
       expect(offer.status, offer.text).to.equal(201);
 
       const admin = await asAdministrator(service);
       const chains = (await admin('GET', '/key-chain')).body;
       expect(chains.map(({ id }: { id: string }) => id)).to.have.members(['access', 'second', 'signing', 'status-list', 'trust-list']);
-      const of = (id: string) => chains.find((chain: { id: string }) => chain.id === id);
-      expect(of('second')).to.deep.include({ usages: ['signing', 'statusList'], rotationEnabled: true });
-      expect(of('second').activeKey.alg).to.equal('ES384');
-      expect(of('access').description).to.equal('Brought');
-      expect(of('status-list').rootCertificate).to.equal(of('signing').rootCertificate);
+      const chainById = (id: string) => chains.find((chain: { id: string }) => chain.id === id);
+      expect(chainById('second')).to.deep.include({ usages: ['signing', 'statusList'], rotationEnabled: true });
+      expect(chainById('second').activeKey.alg).to.equal('ES384');
+      expect(chainById('access').description).to.equal('Brought');
+      expect(chainById('status-list').rootCertificate).to.equal(chainById('signing').rootCertificate);
       const issuance = (await admin('GET', '/issuer/config')).body;
       expect(issuance).to.include({ batchSize: 3 });
       expect(issuance.chainedAs.upstream.clientSecret).to.equal('***');
@@ -165,7 +165,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect(Object.values(before).flat().join()).to.not.include(SECRETS.ACME_WEBHOOK);
     });
 
-    itOfContents('changes what differs, and nothing else', async () => {
+    itForContents('changes only different resources', async () => {
       await beginImported();
       const before = await dump(database.url);
       folder.write({
@@ -175,54 +175,54 @@ for (const { name, open, copy } of servedDatabases()) {
         'other/tenant.json': { name: 'Other', sessionConfig: { ttlSeconds: 120 } },
       });
       const service = await start({ ACME_SHOP: 'another-secret-of-the-shop' });
-      const shop = await as(service, 'acme-shop', 'another-secret-of-the-shop');
-      expect((await shop('POST', '/issuer/offer', {})).status).to.equal(403);
+      const shopClient = await callAs(service, 'acme-shop', 'another-secret-of-the-shop');
+      expect((await shopClient('POST', '/issuer/offer', {})).status).to.equal(403);
       const admin = await asAdministrator(service);
       expect((await admin('GET', '/issuer/credentials/card')).body).to.include({ lifeTime: 3600 });
       expect((await admin('GET', '/key-chain/second')).body).to.include({ rotationEnabled: false });
       await stop();
-      const after = await dump(database.url);
+      const afterImport = await dump(database.url);
       for (const table of ['presentation_configurations', 'trust_lists', 'registrar_configurations', 'issuance_configurations']) {
-        expect(after[table], table).to.deep.equal(before[table]);
+        expect(afterImport[table], table).to.deep.equal(before[table]);
       }
-      const changed = (rows: readonly string[] = []) => rows.filter((row) => !before['key_chains']?.includes(row));
-      expect(changed(after['key_chains'])).to.have.length(1);
+      const changedRows = (rows: readonly string[] = []) => rows.filter((row) => !before['key_chains']?.includes(row));
+      expect(changedRows(afterImport['key_chains'])).to.have.length(1);
       folder.write({ 'other/tenant.json': { name: 'Other' } });
       await startAndStop();
-      const [, other] = (await dump(database.url))['tenants'] ?? [];
-      expect(JSON.parse(other ?? '{}').session_config).to.equal(null);
+      const [, otherRow] = (await dump(database.url))['tenants'] ?? [];
+      expect(JSON.parse(otherRow ?? '{}').session_config).to.equal(null);
     });
 
-    itOfContents('keeps resources that the folder does not contain', async () => {
+    itForContents('keeps resources that the folder does not contain', async () => {
       await beginImported();
       const service = await start();
       const admin = await asAdministrator(service);
-      const more = { ...CARD, id: 'more', config: { ...CARD.config, scope: 'more' }, claimsWebhook: undefined };
-      expect((await admin('POST', '/issuer/credentials', more)).status).to.equal(201);
+      const otherCard = { ...CARD, id: 'more', config: { ...CARD.config, scope: 'more' }, claimsWebhook: undefined };
+      expect((await admin('POST', '/issuer/credentials', otherCard)).status).to.equal(201);
       expect((await admin('POST', '/client', { clientId: 'acme-more', roles: ['issuance:manage'] })).status).to.equal(201);
       const root = await asRoot(service);
       expect((await root('PATCH', '/tenant/other', { status: 'suspended' })).status).to.equal(200);
       await stop();
       folder.write({ 'acme/presentation/age.json': undefined, 'acme/issuance/credentials/card.json': undefined });
       folder.write({ 'acme/clients/acme-shop.json': undefined });
-      const again = await start();
-      const tenants = (await (await asRoot(again))('GET', '/tenant')).body;
+      const restarted = await start();
+      const tenants = (await (await asRoot(restarted))('GET', '/tenant')).body;
       expect(tenants[0].clients).to.have.length(3);
       expect(tenants[1].status).to.equal('suspended');
-      const same = await asAdministrator(again);
-      expect((await same('GET', '/issuer/credentials')).body).to.have.length(2);
-      expect((await same('GET', '/verifier/config')).body).to.have.length(1);
+      const accessToken = await asAdministrator(restarted);
+      expect((await accessToken('GET', '/issuer/credentials')).body).to.have.length(2);
+      expect((await accessToken('GET', '/verifier/config')).body).to.have.length(1);
     });
 
-    itOfContents('stops the start when a file is invalid: every fault of every file is named, and nothing is imported', async () => {
+    itForContents('stops the start when a file is invalid: every fault of every file is named, and nothing is imported', async () => {
       await beginImported();
       const before = await dump(database.url);
-      const more = { ...CARD, config: { ...CARD.config, scope: 'more' }, iaeActions: null };
+      const otherCard = { ...CARD, config: { ...CARD.config, scope: 'more' }, iaeActions: null };
       folder.write({
         'acme/tenant.yaml': 'name: Changed\nroles: [clients:manage]\nnames: x\n',
         'acme/keys/access.json': { usageType: 'access', key: SECRETS.ACME_ACCESS_KEY.replace('M', 'N') },
         'acme/issuance/credentials/card.json': { ...CARD, keyChainId: 'nowhere', lifeTime: 1 },
-        'acme/issuance/credentials/more.json': { ...more, keyChainId: 'nowhere' },
+        'acme/issuance/credentials/more.json': { ...otherCard, keyChainId: 'nowhere' },
         'acme/issuance/credentials/more.yaml': 'id: more\nconfig: {format: dc+sd-jwt, display: none}\nvct: urn:more',
         'acme/presentation/broken.json': '{"id": ',
         'acme/clients/acme-shop.json': { ...SHOP, secret: '***' },
@@ -233,7 +233,7 @@ for (const { name, open, copy } of servedDatabases()) {
         },
         'acme/clients/other-admin.json': { roles: ['issuance:offer'] },
         'acme/trust-lists/issuers.yaml':
-          'entities:\n  - type: internal\n    issuerCertId: nobody\n    info: {name: Acme, country: DE, streetAddress: Weg 1}\n',
+          'entities:\n  - type: internal\n    issuerCertId: unknown\n    info: {name: Acme, country: DE, streetAddress: Weg 1}\n',
         'acme/stray.txt': '',
         'other/tenant.json': { name: 'Other', roles: ['tenants:manage'] },
         'other/keys/under.json': { usageType: 'signing', rootKeyChainId: 'broken' },
@@ -243,7 +243,7 @@ for (const { name, open, copy } of servedDatabases()) {
         'third/issuance/config.json': { display: [{}] },
         'Third!/tenant.json': { name: placeholder('NOT_SET') },
       });
-      const message = await failToStart({ ACME_PASSWORD: '' });
+      const message = await startError({ ACME_PASSWORD: '' });
       const faults = message
         .split('\n')
         .slice(1)
@@ -281,7 +281,7 @@ for (const { name, open, copy } of servedDatabases()) {
       expect(await dump(database.url)).to.deep.equal(before);
     });
 
-    itOfContents('starts without files that exceed a quota, since release 0.1.0 had none', async () => {
+    itForContents('starts without files that exceed a quota, since release 0.1.0 had none', async () => {
       await beginImported();
       const before = await dump(database.url);
       folder.write({ 'acme/issuance/credentials/more.json': { ...CARD, config: { ...CARD.config, scope: 'more' } } });
@@ -293,22 +293,22 @@ for (const { name, open, copy } of servedDatabases()) {
       expect(await dump(database.url)).to.not.deep.equal(before);
     });
 
-    itOfContents('continues an import at the point where a crash ended it', async () => {
+    itForContents('continues an import at the point of a crash', async () => {
       const service = await start({ CONFIG_FOLDER: '' });
       const { container } = service.service;
       const ports = resolve(container, ImportFolder.needs);
       const environment = { ...SECRETS, PUBLIC_URL };
-      let crashes = 0;
-      for (; crashes < 50; crashes++) {
-        const failing = { ...ports, store: crashingAfter(ports.store) };
+      let crashCount = 0;
+      for (; crashCount < 50; crashCount++) {
+        const failingPorts = { ...ports, store: crashingAfter(ports.store) };
         try {
-          await importFolder(failing, folder.path, environment);
+          await importFolder(failingPorts, folder.path, environment);
           break;
         } catch (error) {
           expect((error as Error).message).to.equal('a crash');
         }
       }
-      expect(crashes, 'one after each write').to.equal(8);
+      expect(crashCount, 'one crash after each write').to.equal(8);
       const chains = await ports.store.forTenant('acme' as TenantId, ({ keyChains }) => keyChains.list());
       expect(chains).to.have.length(5);
       const before = await dump(database.url);
@@ -316,17 +316,17 @@ for (const { name, open, copy } of servedDatabases()) {
       expect(await dump(database.url)).to.deep.equal(before);
     });
 
-    itOfContents('does not report conflicts with a concurrent import as faults of the folder', async () => {
+    itForContents('does not report conflicts with a concurrent import as faults of the folder', async () => {
       const service = await start({ CONFIG_FOLDER: '' });
       const ports = resolve(service.service.container, ImportFolder.needs);
       const environment = { ...SECRETS, PUBLIC_URL };
       const { execute } = CheckFolder.prototype;
-      const check = sinon.stub(CheckFolder.prototype, 'execute').callsFake(async function (this: CheckFolder, of) {
-        const checked = await execute.call(this, of);
-        if (check.callCount > 1) return checked;
-        // Another process has made the client since this one looked for it.
+      const check = sinon.stub(CheckFolder.prototype, 'execute').callsFake(async function (this: CheckFolder, folderToCheck) {
+        const result = await execute.call(this, folderToCheck);
+        if (check.callCount > 1) return result;
+        // Another process has created the client since this process looked for it.
         const fault = { file: 'acme/clients/acme-shop.json', path: '', message: 'a client with this id already exists' };
-        return { ...checked, faults: [fault] };
+        return { ...result, faults: [fault] };
       });
       try {
         await importFolder(ports, folder.path, environment);
@@ -340,29 +340,29 @@ for (const { name, open, copy } of servedDatabases()) {
       const service = await start({ CONFIG_FOLDER: '' });
       const ports = resolve(service.service.container, ImportFolder.needs);
       const environment = { ...SECRETS, PUBLIC_URL };
-      const dying = { ...ports, store: leavingItsLease(crashingAfter(ports.store)) };
-      const died = await importFolder(dying, folder.path, environment).catch((error: Error) => error.message);
-      expect(died).to.equal('a crash');
+      const crashingPorts = { ...ports, store: keepingItsLease(crashingAfter(ports.store)) };
+      const crashMessage = await importFolder(crashingPorts, folder.path, environment).catch((error: Error) => error.message);
+      expect(crashMessage).to.equal('a crash');
       if (name === 'sqlite') {
-        // No other process can have the file.
+        // No other process can open the file.
         await stop();
         await start();
       } else {
-        const later = Date.now() + 10_000;
-        const clock = { now: () => new Date(later) };
+        const deadline = Date.now() + 10_000;
+        const clock = { now: () => new Date(deadline) };
         await importFolder({ ...ports, clock }, folder.path, environment);
       }
       expect((await dump(database.url))['tenants']).to.have.length(2);
     });
 
-    itOfContents('imports keys with certificates, and the same again once they have expired', async () => {
+    itForContents('imports keys with certificates, and the same again once they have expired', async () => {
       const { key, certificates } = await broughtKey();
       folder.write({
         'acme/keys/access.json': { usageType: 'access', key: placeholder('ACME_ACCESS_KEY'), certificates },
         'acme/keys/as-jwk.json': { usageType: 'signing', key: placeholder('AS_JWK') },
       });
-      const AS_JWK = JSON.stringify({ kty: 'EC', crv: 'P-256', x: 'x' });
-      expect(await failToStart({ ACME_ACCESS_KEY: key, AS_JWK })).to.match(/as-jwk.json: key: .*without "d"/);
+      const PRIVATE_JWK = JSON.stringify({ kty: 'EC', crv: 'P-256', x: 'x' });
+      expect(await startError({ ACME_ACCESS_KEY: key, AS_JWK: PRIVATE_JWK })).to.match(/as-jwk.json: key: .*without "d"/);
       folder.write({ 'acme/keys/as-jwk.json': undefined });
       const oneLine = key.replaceAll('\n', '\\n');
       const service = await start({ ACME_ACCESS_KEY: oneLine });
@@ -377,7 +377,7 @@ for (const { name, open, copy } of servedDatabases()) {
       await importFolder(ports, folder.path, { ...SECRETS, ACME_ACCESS_KEY: key, PUBLIC_URL });
       await stop();
       expect((await dump(database.url))['key_chains']).to.deep.equal(before['key_chains']);
-      expect(await failToStart()).to.match(/access.json: key: the key chain has another key/);
+      expect(await startError()).to.match(/access.json: key: the key chain has another key/);
     });
   });
 }

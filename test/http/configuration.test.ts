@@ -17,9 +17,9 @@ const SHARED = { ...CARD.config, scope: 'shared' };
 const CHAINED = { upstream: { issuer: 'https://login.example', clientId: 'vidimus' } };
 const AUTH = { type: 'apiKey', config: { headerName: 'X-Key', value: 'a-key' } };
 
-/** What is read of what was written: all but the warnings. */
-function read({ body: { warnings: _warnings, ...shown } }: Answer) {
-  return shown;
+/** The written properties of a response: all but the warnings. */
+function withoutWarnings({ body: { warnings: _warnings, ...properties } }: Answer) {
+  return properties;
 }
 
 describe('configurations through HTTP', () => {
@@ -38,7 +38,7 @@ describe('configurations through HTTP', () => {
     expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
     const paths: string[] = answer.body.errors.map((error: { path: string }) => error.path);
     expect(
-      paths.some((found) => found === path || found.startsWith(`${path}.`)),
+      paths.some((foundPath) => foundPath === path || foundPath.startsWith(`${path}.`)),
       paths.join(),
     ).to.equal(true);
   };
@@ -54,34 +54,34 @@ describe('configurations through HTTP', () => {
         batchSize: 5,
         dPopRequired: false,
       };
-      const written = await call('POST', '/issuer/config', body);
-      expect(written.status, written.text).to.equal(201);
-      expect(written.body).to.deep.include(body);
-      expect((await call('GET', '/issuer/config')).body).to.deep.equal(read(written));
-      const replaced = await call('POST', '/issuer/config', { display: [{ name: 'New', locale: 'en' }] });
-      expect(replaced.body).to.include({ batchSize: 1, dPopRequired: true });
+      const writeResponse = await call('POST', '/issuer/config', body);
+      expect(writeResponse.status, writeResponse.text).to.equal(201);
+      expect(writeResponse.body).to.deep.include(body);
+      expect((await call('GET', '/issuer/config')).body).to.deep.equal(withoutWarnings(writeResponse));
+      const replacement = await call('POST', '/issuer/config', { display: [{ name: 'New', locale: 'en' }] });
+      expect(replacement.body).to.include({ batchSize: 1, dPopRequired: true });
       const metadata = await service.call('GET', '/acme/.well-known/openid-credential-issuer');
       expect(metadata.body.display[0].name).to.equal('New');
     });
 
     it('name other servers, with the preferred one first', async () => {
       const display = [{ name: 'Acme', locale: 'en' }];
-      const chained = `${service.address}/acme/chained-as`;
+      const chainedIssuer = `${service.address}/acme/chained-as`;
       const body = { display, authServers: ['https://as.example'], chainedAs: CHAINED };
       for (const [preferred, first] of [
         ['built-in', `${service.address}/acme`],
-        [chained, chained],
+        [chainedIssuer, chainedIssuer],
         ['https://as.example', 'https://as.example'],
       ]) {
-        const written = await call('POST', '/issuer/config', { ...body, preferredAuthServer: preferred });
-        expect(written.status, written.text).to.equal(201);
+        const writeResponse = await call('POST', '/issuer/config', { ...body, preferredAuthServer: preferred });
+        expect(writeResponse.status, writeResponse.text).to.equal(201);
         const metadata = await service.call('GET', '/acme/.well-known/openid-credential-issuer');
-        expect(metadata.body.authorization_servers).to.have.length(3).and.include(chained);
+        expect(metadata.body.authorization_servers).to.have.length(3).and.include(chainedIssuer);
         expect(metadata.body.authorization_servers[0]).to.equal(first);
       }
       await call('POST', '/issuer/config', { display });
-      const alone = await service.call('GET', '/acme/.well-known/openid-credential-issuer');
-      expect(alone.body).to.not.have.property('authorization_servers');
+      const metadataResponse = await service.call('GET', '/acme/.well-known/openid-credential-issuer');
+      expect(metadataResponse.body).to.not.have.property('authorization_servers');
     });
 
     it('set the trust in attested wallets, their providers, and wallets with unattested keys', async () => {
@@ -93,26 +93,26 @@ describe('configurations through HTTP', () => {
         walletProviderTrustListCertificates: [certificate],
         walletClients: [{ client_id: 'w', jwks: { keys: [{ ...newKey().jwk, kid: 'k', alg: 'ES256', use: 'sig' }] } }],
       };
-      const written = await call('POST', '/issuer/config', body);
-      expect(written.status, written.text).to.equal(201);
-      expect(written.body).to.deep.include(body);
+      const writeResponse = await call('POST', '/issuer/config', body);
+      expect(writeResponse.status, writeResponse.text).to.equal(201);
+      expect(writeResponse.body).to.deep.include(body);
       await call('POST', '/issuer/config', { display: body.display });
     });
 
     it('never show the upstream secret, and keep it for the same client of the same server', async () => {
       const display = [{ name: 'Acme', locale: 'en' }];
       const upstream = { ...CHAINED.upstream, clientSecret: 'the-secret-at-the-upstream' };
-      const written = await call('POST', '/issuer/config', { display, chainedAs: { upstream } });
-      const shown = await call('GET', '/issuer/config');
-      for (const answer of [written, shown]) {
+      const writeResponse = await call('POST', '/issuer/config', { display, chainedAs: { upstream } });
+      const readResponse = await call('GET', '/issuer/config');
+      for (const answer of [writeResponse, readResponse]) {
         expect(answer.text).to.not.include(upstream.clientSecret);
         expect(answer.body.chainedAs.upstream.clientSecret).to.equal('***');
       }
-      const { tenant: _tenant, createdAt: _created, updatedAt: _updated, ...body } = shown.body;
-      const again = await call('POST', '/issuer/config', { ...body, batchSize: 2 });
-      expect([again.status, again.body.chainedAs], again.text).to.deep.equal([201, shown.body.chainedAs]);
-      for (const moved of [{ issuer: 'https://evil.example' }, { clientId: 'other' }]) {
-        const chainedAs = { upstream: { ...body.chainedAs.upstream, ...moved } };
+      const { tenant: _tenant, createdAt: _createdAt, updatedAt: _updated, ...body } = readResponse.body;
+      const secondWrite = await call('POST', '/issuer/config', { ...body, batchSize: 2 });
+      expect([secondWrite.status, secondWrite.body.chainedAs], secondWrite.text).to.deep.equal([201, readResponse.body.chainedAs]);
+      for (const otherUpstream of [{ issuer: 'https://evil.example' }, { clientId: 'other' }]) {
+        const chainedAs = { upstream: { ...body.chainedAs.upstream, ...otherUpstream } };
         const path = 'chainedAs.upstream.clientSecret';
         expectInvalid(await call('POST', '/issuer/config', { ...body, chainedAs }), path);
       }
@@ -122,8 +122,8 @@ describe('configurations through HTTP', () => {
     it('are rejected at the path of the fault, and stay unchanged', async () => {
       const before = await call('GET', '/issuer/config');
       expectInvalid(await call('POST', '/issuer/config', {}), 'display');
-      const unknown = { chainedAs: { ...CHAINED, token: { signingKeyId: 'nothing' } } };
-      const body = { display: [{ name: 'Bad', locale: 'en' }], ...unknown };
+      const withUnknownKey = { chainedAs: { ...CHAINED, token: { signingKeyId: 'nothing' } } };
+      const body = { display: [{ name: 'Bad', locale: 'en' }], ...withUnknownKey };
       expectInvalid(await call('POST', '/issuer/config', body), 'chainedAs.token.signingKeyId');
       expect((await call('GET', '/issuer/config')).body).to.deep.equal(before.body);
     });
@@ -131,28 +131,28 @@ describe('configurations through HTTP', () => {
 
   describe('of credentials', () => {
     it('are created, read, listed, changed, replaced and deleted', async () => {
-      const written = await call('POST', '/issuer/credentials', CARD);
-      expect(written.status, written.text).to.equal(201);
-      expect(written.body).to.deep.include({ ...CARD, keyBinding: true, statusManagement: false });
-      expect(written.body.tenant).to.include({ id: 'acme', name: 'Tenant acme', status: 'active' });
-      expect((await call('GET', '/issuer/credentials/card')).body).to.deep.equal(read(written));
-      expect((await call('GET', '/issuer/credentials')).body).to.deep.equal([read(written)]);
+      const writeResponse = await call('POST', '/issuer/credentials', CARD);
+      expect(writeResponse.status, writeResponse.text).to.equal(201);
+      expect(writeResponse.body).to.deep.include({ ...CARD, keyBinding: true, statusManagement: false });
+      expect(writeResponse.body.tenant).to.include({ id: 'acme', name: 'Tenant acme', status: 'active' });
+      expect((await call('GET', '/issuer/credentials/card')).body).to.deep.equal(withoutWarnings(writeResponse));
+      expect((await call('GET', '/issuer/credentials')).body).to.deep.equal([withoutWarnings(writeResponse)]);
 
       const change = { description: 'Members', lifeTime: 3600 };
-      const changed = await call('PATCH', '/issuer/credentials/card', change);
-      expect(changed.status, changed.text).to.equal(200);
-      expect(changed.body).to.deep.include({ ...CARD, ...change });
+      const changeResponse = await call('PATCH', '/issuer/credentials/card', change);
+      expect(changeResponse.status, changeResponse.text).to.equal(200);
+      expect(changeResponse.body).to.deep.include({ ...CARD, ...change });
       const reset = await call('PATCH', '/issuer/credentials/card', { lifeTime: null, disclosureFrame: null });
       expect(reset.body).to.include({ lifeTime: null, disclosureFrame: null, description: 'Members' });
-      const replaced = await call('POST', '/issuer/credentials', CARD);
-      expect(replaced.body).to.deep.include({ ...CARD, description: null });
-      expect(replaced.body.createdAt).to.equal(written.body.createdAt);
+      const replacement = await call('POST', '/issuer/credentials', CARD);
+      expect(replacement.body).to.deep.include({ ...CARD, description: null });
+      expect(replacement.body.createdAt).to.equal(writeResponse.body.createdAt);
 
       const metadata = async () =>
         (await service.call('GET', '/acme/.well-known/openid-credential-issuer')).body.credential_configurations_supported;
       expect((await metadata()).card).to.include({ format: 'dc+sd-jwt', vct: 'urn:card:1', scope: 'card' });
-      const deleted = await call('DELETE', '/issuer/credentials/card');
-      expect([deleted.status, deleted.body]).to.deep.equal([200, { id: 'card' }]);
+      const deletion = await call('DELETE', '/issuer/credentials/card');
+      expect([deletion.status, deletion.body]).to.deep.equal([200, { id: 'card' }]);
       for (const method of ['GET', 'PATCH', 'DELETE'])
         expect((await call(method, '/issuer/credentials/card', method === 'PATCH' ? {} : undefined)).status).to // biome-ignore format: one line
           .equal(404);
@@ -160,18 +160,18 @@ describe('configurations through HTTP', () => {
     });
 
     it('are rejected at the path, on creation and on change', async () => {
-      const bad = { disclosureFrame: { _sd: ['vct'] } };
+      const invalidFrame = { disclosureFrame: { _sd: ['vct'] } };
       const path = 'disclosureFrame._sd';
-      expectInvalid(await call('POST', '/issuer/credentials', { ...CARD, id: 'bad', ...bad }), path);
+      expectInvalid(await call('POST', '/issuer/credentials', { ...CARD, id: 'bad', ...invalidFrame }), path);
       expect((await call('GET', '/issuer/credentials/bad')).status).to.equal(404);
       expect((await call('POST', '/issuer/credentials', { ...CARD, id: 'good' })).status).to.equal(201);
-      expectInvalid(await call('PATCH', '/issuer/credentials/good', bad), path);
+      expectInvalid(await call('PATCH', '/issuer/credentials/good', invalidFrame), path);
       expect((await call('GET', '/issuer/credentials/good')).body).to.deep.include({ ...CARD, id: 'good' });
     });
 
     it('show the tenant and the signing key chain, complete and without its private key', async () => {
-      const made = await call('POST', '/issuer/credentials', { ...CARD, id: 'signed', keyChainId: 'signing' });
-      expect(made.status, made.text).to.equal(201);
+      const creation = await call('POST', '/issuer/credentials', { ...CARD, id: 'signed', keyChainId: 'signing' });
+      expect(creation.status, creation.text).to.equal(201);
       const { body, text } = await call('GET', '/issuer/credentials/signed');
       const [chain, cert] = await Promise.all(['/key-chain/signing', '/certs/signing'].map(async (path) => (await call('GET', path)).body));
       expect(body.keyChain).to.deep.equal(chain);
@@ -189,8 +189,8 @@ describe('configurations through HTTP', () => {
       const two = await call('POST', '/issuer/credentials', { ...CARD, id: 'two', config: SHARED });
       expect(two.status, two.text).to.equal(201);
       expectInvalid(await call('PATCH', '/issuer/credentials/two', { vct: 'urn:card:2' }), 'config.scope');
-      const named = { ...CARD, id: 'shared', vct: 'urn:card:3', config: { ...CARD.config, scope: undefined } };
-      expectInvalid(await call('POST', '/issuer/credentials', named), 'config.scope');
+      const conflicting = { ...CARD, id: 'shared', vct: 'urn:card:3', config: { ...CARD.config, scope: undefined } };
+      expectInvalid(await call('POST', '/issuer/credentials', conflicting), 'config.scope');
     });
 
     it('are not listed with an unknown query parameter', async () => {
@@ -201,15 +201,15 @@ describe('configurations through HTTP', () => {
     it('have no unknown property, at any depth', async () => {
       const { disclosureFrame, ...rest } = CARD;
       const misspelt = { ...rest, id: 'misspelt', disclosureframe: disclosureFrame };
-      const refused = await call('POST', '/issuer/credentials', misspelt);
-      expectInvalid(refused, 'disclosureframe');
-      expect(refused.body.detail).to.include('did you mean disclosureFrame?');
+      const rejection = await call('POST', '/issuer/credentials', misspelt);
+      expectInvalid(rejection, 'disclosureframe');
+      expect(rejection.body.detail).to.include('did you mean disclosureFrame?');
       expect((await call('GET', '/issuer/credentials/misspelt')).status).to.equal(404);
-      const dreamt = { iae_actions: [], config: { ...CARD.config, Scope: 'x' } };
+      const unknownProperties = { iae_actions: [], config: { ...CARD.config, Scope: 'x' } };
       await call('POST', '/issuer/credentials', { ...CARD, id: 'dreaming' });
-      const changed = await call('PATCH', '/issuer/credentials/dreaming', dreamt);
-      expectInvalid(changed, 'iae_actions');
-      expectInvalid(changed, 'config.Scope');
+      const changeResponse = await call('PATCH', '/issuer/credentials/dreaming', unknownProperties);
+      expectInvalid(changeResponse, 'iae_actions');
+      expectInvalid(changeResponse, 'config.Scope');
       await call('DELETE', '/issuer/credentials/dreaming');
       const deep = { ...rest, config: { ...CARD.config, display: [{ name: 'Card', textColor: '#fff' }] } };
       expectInvalid(await call('POST', '/issuer/credentials', deep), 'config.display.0.textColor');
@@ -228,11 +228,11 @@ describe('configurations through HTTP', () => {
 
     it('can be sent back as they were read', async () => {
       await call('POST', '/issuer/credentials', { ...CARD, id: 'again' });
-      const read = await call('GET', '/issuer/credentials/again');
-      const written = await call('POST', '/issuer/credentials', read.body);
-      expect(written.status, written.text).to.equal(201);
-      const patched = await call('PATCH', '/issuer/credentials/again', read.body);
-      expect(patched.status, patched.text).to.equal(200);
+      const readResponse = await call('GET', '/issuer/credentials/again');
+      const writeResponse = await call('POST', '/issuer/credentials', readResponse.body);
+      expect(writeResponse.status, writeResponse.text).to.equal(201);
+      const patchResponse = await call('PATCH', '/issuer/credentials/again', readResponse.body);
+      expect(patchResponse.status, patchResponse.text).to.equal(200);
       await call('DELETE', '/issuer/credentials/again');
     });
 
@@ -258,21 +258,21 @@ describe('configurations through HTTP', () => {
         iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId: 'asked' }],
         notificationWebhook: webhook,
       };
-      const written = await call('POST', '/issuer/credentials', body);
-      expect([written.status, written.body.iaeActions], written.text).to.deep.equal([201, body.iaeActions]);
-      expect(written.text).to.not.include('a-key');
-      expect(written.body.notificationWebhook.auth.config).to.deep.equal({ headerName: 'X-Key', value: '***' });
-      const { notificationWebhook } = written.body;
-      const kept = await call('PATCH', '/issuer/credentials/asking', { notificationWebhook });
-      expect([kept.status, kept.body.notificationWebhook]).to.deep.equal([200, notificationWebhook]);
-      const moved = { notificationWebhook: { ...notificationWebhook, url: 'https://evil.example' } };
-      const refused = await call('PATCH', '/issuer/credentials/asking', moved);
-      expectInvalid(refused, 'notificationWebhook.auth.config.value');
+      const writeResponse = await call('POST', '/issuer/credentials', body);
+      expect([writeResponse.status, writeResponse.body.iaeActions], writeResponse.text).to.deep.equal([201, body.iaeActions]);
+      expect(writeResponse.text).to.not.include('a-key');
+      expect(writeResponse.body.notificationWebhook.auth.config).to.deep.equal({ headerName: 'X-Key', value: '***' });
+      const { notificationWebhook } = writeResponse.body;
+      const patchResponse = await call('PATCH', '/issuer/credentials/asking', { notificationWebhook });
+      expect([patchResponse.status, patchResponse.body.notificationWebhook]).to.deep.equal([200, notificationWebhook]);
+      const movedWebhook = { notificationWebhook: { ...notificationWebhook, url: 'https://evil.example' } };
+      const rejection = await call('PATCH', '/issuer/credentials/asking', movedWebhook);
+      expectInvalid(rejection, 'notificationWebhook.auth.config.value');
       const server = await service.call('GET', '/acme/.well-known/oauth-authorization-server');
       expect(server.body).to.have.property('authorization_challenge_endpoint');
-      const needed = await call('DELETE', '/verifier/config/asked');
-      expect([needed.status, needed.body.code], needed.text).to.deep.equal([409, 'conflict']);
-      expect(needed.text).to.include('configuration asking');
+      const deletion = await call('DELETE', '/verifier/config/asked');
+      expect([deletion.status, deletion.body.code], deletion.text).to.deep.equal([409, 'conflict']);
+      expect(deletion.text).to.include('configuration asking');
       expect((await call('DELETE', '/issuer/credentials/asking')).status).to.equal(200);
       expect((await call('DELETE', '/verifier/config/asked')).status).to.equal(200);
     });
@@ -281,13 +281,13 @@ describe('configurations through HTTP', () => {
       await call('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
       const config = { ...CARD.config, scope: 'live' };
       await call('POST', '/issuer/credentials', { ...CARD, id: 'live', config });
-      const vctOf = async () => {
+      const vctInMetadata = async () => {
         const { text } = await issue(service, tenant, 'live');
         return JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()).vct;
       };
-      expect(await vctOf()).to.equal('urn:card:1');
+      expect(await vctInMetadata()).to.equal('urn:card:1');
       await call('PATCH', '/issuer/credentials/live', { vct: 'urn:card:2' });
-      expect(await vctOf()).to.equal('urn:card:2');
+      expect(await vctInMetadata()).to.equal('urn:card:2');
     });
   });
 
@@ -296,17 +296,17 @@ describe('configurations through HTTP', () => {
 
     it('are created, read, listed, changed, replaced and deleted', async () => {
       const body = { ...CHECK, description: 'At the door', lifeTime: 60, redirectUri: 'https://shop.example/{sessionId}' };
-      const written = await call('POST', '/verifier/config', body);
-      expect(written.status, written.text).to.equal(201);
-      expect(written.body).to.deep.include({ ...body, responseMode: 'direct_post.jwt', trustAnchors: [{ ownAuthorities: true }] });
-      expect(written.body.tenant).to.include({ id: 'acme' });
-      expect((await call('GET', '/verifier/config/check')).body).to.deep.equal(read(written));
-      expect((await call('GET', '/verifier/config')).body).to.deep.equal([read(written)]);
-      const changed = await call('PATCH', '/verifier/config/check', { lifeTime: null, redirectUri: null });
-      expect(changed.body).to.deep.include({ ...CHECK, lifeTime: 300, redirectUri: null });
-      expect(changed.body.description).to.equal('At the door');
-      const replaced = await call('POST', '/verifier/config', CHECK);
-      expect([replaced.status, replaced.body.description]).to.deep.equal([201, null]);
+      const writeResponse = await call('POST', '/verifier/config', body);
+      expect(writeResponse.status, writeResponse.text).to.equal(201);
+      expect(writeResponse.body).to.deep.include({ ...body, responseMode: 'direct_post.jwt', trustAnchors: [{ ownAuthorities: true }] });
+      expect(writeResponse.body.tenant).to.include({ id: 'acme' });
+      expect((await call('GET', '/verifier/config/check')).body).to.deep.equal(withoutWarnings(writeResponse));
+      expect((await call('GET', '/verifier/config')).body).to.deep.equal([withoutWarnings(writeResponse)]);
+      const changeResponse = await call('PATCH', '/verifier/config/check', { lifeTime: null, redirectUri: null });
+      expect(changeResponse.body).to.deep.include({ ...CHECK, lifeTime: 300, redirectUri: null });
+      expect(changeResponse.body.description).to.equal('At the door');
+      const replacement = await call('POST', '/verifier/config', CHECK);
+      expect([replacement.status, replacement.body.description]).to.deep.equal([201, null]);
       expect((await call('DELETE', '/verifier/config/check')).body).to.deep.equal({ id: 'check' });
       expect((await call('GET', '/verifier/config/check')).status).to.equal(404);
       expect((await call('DELETE', '/verifier/config/check')).status).to.equal(404);
@@ -322,33 +322,37 @@ describe('configurations through HTTP', () => {
 
     it('accept requests as in the contract, or reject them at the path', async () => {
       await call('POST', '/verifier/config', CHECK);
-      const ask = (more: object) => call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'check', ...more });
-      const members = Object.keys((await ask({})).body);
-      expect(members).to.have.members(['crossDeviceUri', 'pageUrl', 'session', 'uri']);
-      expect((await ask({ requestId: 'unknown' })).status).to.equal(404);
-      expectInvalid(await ask({ requestId: undefined }), 'requestId');
-      expect((await ask({ response_type: 'dc-api' })).body).to.have.property('dcApi');
-      expectInvalid(await ask({ redirectUri: 'nowhere' }), 'redirectUri');
-      const foreign = [{ ...data, credential_ids: ['other'] }];
-      expectInvalid(await ask({ transaction_data: foreign }), 'transaction_data.0.credential_ids');
-      const seen = await ask({ transaction_data: [{ ...data, amount: 5 }] });
-      const session = (await call('GET', `/session/${seen.body.session}`)).body;
+      const createRequest = (overrides: object) =>
+        call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'check', ...overrides });
+      const properties = Object.keys((await createRequest({})).body);
+      expect(properties).to.have.members(['crossDeviceUri', 'pageUrl', 'session', 'uri']);
+      expect((await createRequest({ requestId: 'unknown' })).status).to.equal(404);
+      expectInvalid(await createRequest({ requestId: undefined }), 'requestId');
+      expect((await createRequest({ response_type: 'dc-api' })).body).to.have.property('dcApi');
+      expectInvalid(await createRequest({ redirectUri: 'nowhere' }), 'redirectUri');
+      const otherData = [{ ...data, credential_ids: ['other'] }];
+      expectInvalid(await createRequest({ transaction_data: otherData }), 'transaction_data.0.credential_ids');
+      const rejection = await createRequest({ transaction_data: [{ ...data, amount: 5 }] });
+      const session = (await call('GET', `/session/${rejection.body.session}`)).body;
       expect(session.transaction_data).to.deep.equal([{ ...data, amount: 5 }]);
     });
   });
 });
 
 const COUNT = 80;
-/** Documents that a request may open: its own, and those that the tenant has one of. */
-const MOST_OPENED = 20;
+/** Documents that a request may decrypt: its own ones, and those that the tenant has once. */
+const MAX_DECRYPTED = 20;
 
 describe(`A tenant with ${COUNT} credential configurations`, () => {
   let service: TestService;
   let token: string;
-  const opened = sinon.spy();
+  const decryptSpy = sinon.spy();
 
-  /** With claims, so that all of them together take a large part of the memory of configurations. */
-  const claims = Object.fromEntries([['given_name', 'Ada'], ...Array.from({ length: 120 }, (_, at) => [`claim_${at}`, 'x'.repeat(240)])]);
+  /** Configurations with claims, so that together they take a large part of the memory for configurations. */
+  const claims = Object.fromEntries([
+    ['given_name', 'Ada'],
+    ...Array.from({ length: 120 }, (_, index) => [`claim_${index}`, 'x'.repeat(240)]),
+  ]);
   const body = (index: number) => ({ ...credentialBody(`c${index}`, 'signing'), claims, disclosureFrame: { _sd: Object.keys(claims) } });
 
   before(async () => {
@@ -356,10 +360,10 @@ describe(`A tenant with ${COUNT} credential configurations`, () => {
     ({ token } = await createTenant(service, 'acme'));
     for (let index = 0; index < COUNT; index++) await created(service, token, '/issuer/credentials', body(index));
     const cipher = service.service.container.get(Cipher);
-    const open = cipher.open.bind(cipher);
-    sinon.stub(cipher, 'open').callsFake((...given) => {
-      opened();
-      return open(...given);
+    const decrypt = cipher.open.bind(cipher);
+    sinon.stub(cipher, 'open').callsFake((...parameters) => {
+      decryptSpy();
+      return decrypt(...parameters);
     });
   });
   after(async () => {
@@ -367,40 +371,40 @@ describe(`A tenant with ${COUNT} credential configurations`, () => {
     await service.close();
   });
 
-  const openedBy = async (work: () => Promise<unknown>) => {
-    opened.resetHistory();
+  const countDecryptions = async (work: () => Promise<unknown>) => {
+    decryptSpy.resetHistory();
     await work();
-    return opened.callCount;
+    return decryptSpy.callCount;
   };
   const change = (index: number) =>
     service.call('PATCH', `/issuer/credentials/c${index}`, { token, json: { description: `change ${index}` } });
   const metadata = () => service.call('GET', '/.well-known/openid-credential-issuer/acme');
 
-  it('changes one of them without reading the others again', async () => {
+  it('changes one of them without reading the other ones again', async () => {
     await change(0);
     await metadata();
     for (const index of [1, 2, 3]) {
-      expect(await openedBy(() => change(index)), 'change').to.be.below(MOST_OPENED);
-      expect(await openedBy(metadata), 'metadata').to.be.below(MOST_OPENED);
+      expect(await countDecryptions(() => change(index)), 'change').to.be.below(MAX_DECRYPTED);
+      expect(await countDecryptions(metadata), 'metadata').to.be.below(MAX_DECRYPTED);
     }
   });
 
   it('creates offers without reading them again', async () => {
     await metadata();
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['c5'] };
-    for (let at = 0; at < 3; at++) {
-      const count = await openedBy(() => created(service, token, '/issuer/offer', offer));
-      expect(count, 'offer').to.be.below(MOST_OPENED);
-      expect(await openedBy(metadata), 'metadata').to.be.below(MOST_OPENED);
+    for (let index = 0; index < 3; index++) {
+      const count = await countDecryptions(() => created(service, token, '/issuer/offer', offer));
+      expect(count, 'offer').to.be.below(MAX_DECRYPTED);
+      expect(await countDecryptions(metadata), 'metadata').to.be.below(MAX_DECRYPTED);
     }
   });
 
   it('shows the change of one of them at once', async () => {
     expect((await change(7)).status).to.equal(200);
-    const { body: shown } = await service.call('GET', '/issuer/credentials/c7', { token });
-    expect(shown.description).to.equal('change 7');
-    const { body: deleted } = await service.call('DELETE', '/issuer/credentials/c7', { token });
-    expect(deleted).to.deep.equal({ id: 'c7' });
+    const { body: shownConfiguration } = await service.call('GET', '/issuer/credentials/c7', { token });
+    expect(shownConfiguration.description).to.equal('change 7');
+    const { body: deletedConfiguration } = await service.call('DELETE', '/issuer/credentials/c7', { token });
+    expect(deletedConfiguration).to.deep.equal({ id: 'c7' });
     expect((await service.call('GET', '/issuer/credentials/c7', { token })).status).to.equal(404);
   });
 });

@@ -8,7 +8,7 @@ import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const MASTER_SECRET = 'a master secret for the encryption 0123456789';
-/** One tenant for each way to offer encryption. */
+/** One tenant for each encryption setting. */
 const TENANTS = {
   acme: {},
   half: { responseEncryption: 'off' },
@@ -22,27 +22,27 @@ describe('encrypted credential messages', () => {
   let backend: Backend;
   const wallets = new Map<TenantName, { wallet: RawWallet; accessToken: string }>();
   const answerKey = responseKey();
-  const wanted = { jwk: answerKey.jwk, enc: 'A256GCM' };
+  const responseEncryption = { jwk: answerKey.jwk, enc: 'A256GCM' };
 
   before(async () => {
     backend = await Backend.start();
     backend.on('/later', { json: { deferred: true, interval: 7 } });
     service = await startTestService({ MASTER_SECRET });
-    for (const [tenant, more] of Object.entries(TENANTS)) await addTenant(tenant as TenantName, more);
+    for (const [tenant, settings] of Object.entries(TENANTS)) await addTenant(tenant as TenantName, settings);
   });
   after(async () => {
     await service.close();
     await backend.close();
   });
 
-  const addTenant = async (tenant: TenantName, more: object) => {
+  const addTenant = async (tenant: TenantName, overrides: object) => {
     const { token } = await createTenant(service, tenant);
     const call = async (path: string, json: object) => {
       const answer = await service.call('POST', path, { token, json });
       expect(answer.status, answer.text).to.equal(201);
       return answer.body;
     };
-    await call('/issuer/config', { display: [{ name: tenant, locale: 'en' }], batchSize: 3, ...more });
+    await call('/issuer/config', { display: [{ name: tenant, locale: 'en' }], batchSize: 3, ...overrides });
     const card = { config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] }, vct: 'urn:card:1' };
     await call('/issuer/credentials', { ...card, id: 'card', claims: { name: 'Ada' } });
     const claimsWebhook = { url: `${backend.url}/later` };
@@ -56,20 +56,20 @@ describe('encrypted credential messages', () => {
     wallets.set(tenant, { wallet, accessToken: await wallet.accessToken(uri) });
   };
   const walletOf = (tenant: TenantName) => {
-    const known = wallets.get(tenant);
-    if (known === undefined) throw new Error('no such tenant');
-    return known;
+    const wallet = wallets.get(tenant);
+    if (wallet === undefined) throw new Error('no such tenant');
+    return wallet;
   };
   const metadata = async (tenant: TenantName, from = service) =>
     (await from.call('GET', `/.well-known/openid-credential-issuer/${tenant}`)).body;
   const publishedKey = async (tenant: TenantName, from = service): Promise<JWK> =>
     (await metadata(tenant, from)).credential_request_encryption.jwks.keys[0];
-  const body = async (tenant: TenantName, more: object = {}, nonce?: string) => {
+  const body = async (tenant: TenantName, overrides: object = {}, nonce?: string) => {
     const { wallet } = walletOf(tenant);
     return {
       credential_configuration_id: 'card',
       proofs: { jwt: [keyProof(newKey(), wallet.issuer, nonce ?? (await wallet.nonce()))] },
-      ...more,
+      ...overrides,
     };
   };
   const send = (tenant: TenantName, text: string, type = 'application/jwt'): Promise<Answer> => {
@@ -84,7 +84,7 @@ describe('encrypted credential messages', () => {
     expect(answer.headers.get('content-type')).to.match(/^application\/json/);
     expect(answer.headers.get('cache-control')).to.equal('no-store');
   };
-  const open = async (answer: Answer, status = 200) => {
+  const decryptResponse = async (answer: Answer, status = 200) => {
     expect(answer.status, answer.text).to.equal(status);
     expect(answer.headers.get('content-type')).to.equal('application/jwt');
     expect(answer.headers.get('cache-control')).to.equal('no-store');
@@ -105,9 +105,9 @@ describe('encrypted credential messages', () => {
         zip_values_supported: ['DEF'],
         encryption_required: false,
       });
-      const strict = await metadata('strict');
-      expect(strict.credential_request_encryption.encryption_required).to.equal(true);
-      expect(strict.credential_response_encryption.encryption_required).to.equal(true);
+      const strictMetadata = await metadata('strict');
+      expect(strictMetadata.credential_request_encryption.encryption_required).to.equal(true);
+      expect(strictMetadata.credential_response_encryption.encryption_required).to.equal(true);
       expect(await metadata('half')).to.not.have.property('credential_response_encryption');
       expect(await metadata('plain')).to.not.have.any.keys('credential_request_encryption', 'credential_response_encryption');
     });
@@ -139,8 +139,8 @@ describe('encrypted credential messages', () => {
     });
 
     it('is rejected in the clear where encryption is required', async () => {
-      const clear = JSON.stringify(await body('strict'));
-      expectError(await send('strict', clear, 'application/json'), 'invalid_encryption_parameters');
+      const plaintext = JSON.stringify(await body('strict'));
+      expectError(await send('strict', plaintext, 'application/json'), 'invalid_encryption_parameters');
       expectError(await send('strict', '{', 'application/json'), 'invalid_encryption_parameters');
     });
 
@@ -156,32 +156,29 @@ describe('encrypted credential messages', () => {
     });
 
     type Undecryptable = [string, () => Promise<string>];
-    const encrypted = async (change: JWK, header?: Record<string, unknown>) =>
+    const encryptRequest = async (change: JWK, header?: Record<string, unknown>) =>
       encryptMessage({ ...(await publishedKey('acme')), ...change }, await body('acme'), header);
     const undecryptable: Undecryptable[] = [
-      ['an unknown kid', () => encrypted({ kid: 'unknown' })],
-      ['no kid', () => encrypted({}, { kid: undefined })],
-      ['an enc that is not offered', () => encrypted({}, { enc: 'A192GCM' })],
-      ['an alg that is not offered', () => encrypted({}, { alg: 'ECDH-ES+A256KW' })],
-      ['a nested JWT', () => encrypted({}, { cty: 'JWT' })],
+      ['an unknown kid', () => encryptRequest({ kid: 'unknown' })],
+      ['no kid', () => encryptRequest({}, { kid: undefined })],
+      ['an enc that is not offered', () => encryptRequest({}, { enc: 'A192GCM' })],
+      ['an alg that is not offered', () => encryptRequest({}, { alg: 'ECDH-ES+A256KW' })],
+      ['a nested JWT', () => encryptRequest({}, { cty: 'JWT' })],
       ['the key of another tenant', async () => encryptMessage(await publishedKey('strict'), await body('acme'))],
-      ['another key under our kid', async () => encrypted({ ...responseKey().jwk, kid: (await publishedKey('acme')).kid } as JWK)],
-      ['a broken tag', async () => `${(await encrypted({})).slice(0, -4)}AAAA`],
+      ['another key under our kid', async () => encryptRequest({ ...responseKey().jwk, kid: (await publishedKey('acme')).kid } as JWK)],
+      ['a broken tag', async () => `${(await encryptRequest({})).slice(0, -4)}AAAA`],
       ['nothing', async () => ''],
       ['the JSON itself', async () => JSON.stringify(await body('acme'))],
       ['a JWS', async () => keyProof(newKey(), 'x', 'y')],
-      [
-        'a bomb of compression',
-        async () => encryptMessage(await publishedKey('acme'), `"${'x'.repeat(64 * 1024 * 1024)}"`, { zip: 'DEF' }),
-      ],
+      ['a decompression bomb', async () => encryptMessage(await publishedKey('acme'), `"${'x'.repeat(64 * 1024 * 1024)}"`, { zip: 'DEF' })],
     ];
-    for (const [what, text] of undecryptable) {
-      it(`is rejected with ${what}`, async () => expectError(await send('acme', await text()), 'invalid_encryption_parameters'));
+    for (const [description, text] of undecryptable) {
+      it(`is rejected with ${description}`, async () => expectError(await send('acme', await text()), 'invalid_encryption_parameters'));
     }
 
     it('is limited in size before it is decrypted', async () => {
-      const large = await encrypted({}, {});
-      const answer = await send('acme', `${large}${'A'.repeat(600 * 1024)}`);
+      const encryptedRequest = await encryptRequest({}, {});
+      const answer = await send('acme', `${encryptedRequest}${'A'.repeat(600 * 1024)}`);
       expectError(answer, 'invalid_credential_request', 413);
     });
 
@@ -192,18 +189,18 @@ describe('encrypted credential messages', () => {
 
     it('to a key of a former master secret is still decrypted', async () => {
       const secrets = `a new master secret 0123456789 abcdef,${MASTER_SECRET}`;
-      const renewed = await startTestService({ MASTER_SECRET: secrets });
+      const renewedService = await startTestService({ MASTER_SECRET: secrets });
       try {
-        const { token } = await createTenant(renewed, 'acme');
+        const { token } = await createTenant(renewedService, 'acme');
         const json = { config: { format: 'dc+sd-jwt', display: [{ name: 'Card' }] }, vct: 'urn:card:1', id: 'card' };
-        await renewed.call('POST', '/issuer/credentials', { token, json });
-        const [old, published] = [await publishedKey('acme'), await publishedKey('acme', renewed)];
-        expect(published.kid).to.not.equal(old.kid);
-        const wallet = new RawWallet(renewed, 'acme');
+        await renewedService.call('POST', '/issuer/credentials', { token, json });
+        const [oldKey, publishedByRenewed] = [await publishedKey('acme'), await publishedKey('acme', renewedService)];
+        expect(publishedByRenewed.kid).to.not.equal(oldKey.kid);
+        const wallet = new RawWallet(renewedService, 'acme');
         const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
-        const { uri } = (await renewed.call('POST', '/issuer/offer', { token, json: offer })).body;
+        const { uri } = (await renewedService.call('POST', '/issuer/offer', { token, json: offer })).body;
         const accessToken = await wallet.accessToken(uri);
-        for (const key of [old, published]) {
+        for (const key of [oldKey, publishedByRenewed]) {
           const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
           const text = await encryptMessage(key, { credential_configuration_id: 'card', proofs });
           const headers = { ...wallet.authorization(accessToken), 'Content-Type': 'application/jwt' };
@@ -211,7 +208,7 @@ describe('encrypted credential messages', () => {
           expect(answer.status, answer.text).to.equal(200);
         }
       } finally {
-        await renewed.close();
+        await renewedService.close();
       }
     });
   });
@@ -220,9 +217,9 @@ describe('encrypted credential messages', () => {
     for (const enc of ['A128GCM', 'A256GCM']) {
       for (const zip of [undefined, 'DEF']) {
         it(`is encrypted with ${enc}${zip ? ', compressed' : ''}, under the kid of the wallet`, async () => {
-          const how = { jwk: answerKey.jwk, enc, ...(zip && { zip }) };
-          const more = { credential_response_encryption: how };
-          const { header, body: answer } = await open(await sendEncrypted('acme', await body('acme', more)));
+          const encryptionParameters = { jwk: answerKey.jwk, enc, ...(zip && { zip }) };
+          const extension = { credential_response_encryption: encryptionParameters };
+          const { header, body: answer } = await decryptResponse(await sendEncrypted('acme', await body('acme', extension)));
           expect(header).to.include({ alg: 'ECDH-ES', enc, kid: 'w-1' });
           expect(header['zip']).to.equal(zip);
           expect(Object.keys(answer)).to.deep.equal(['credentials', 'notification_id']);
@@ -233,15 +230,15 @@ describe('encrypted credential messages', () => {
 
     it('has no kid when the key of the wallet has none', async () => {
       const { kid: _, ...jwk } = answerKey.jwk;
-      const more = { credential_response_encryption: { ...wanted, jwk } };
-      const { header } = await open(await sendEncrypted('acme', await body('acme', more)));
+      const extension = { credential_response_encryption: { ...responseEncryption, jwk } };
+      const { header } = await decryptResponse(await sendEncrypted('acme', await body('acme', extension)));
       expect(header).to.not.have.property('kid');
     });
 
     // issuance N130
     it('that defers the credential is encrypted, and so is each later one', async () => {
-      const more = { credential_configuration_id: 'later', credential_response_encryption: wanted };
-      const { body: answer } = await open(await sendEncrypted('strict', await body('strict', more)), 202);
+      const extension = { credential_configuration_id: 'later', credential_response_encryption: responseEncryption };
+      const { body: answer } = await decryptResponse(await sendEncrypted('strict', await body('strict', extension)), 202);
       expect(answer).to.include({ interval: 7 });
       const { wallet, accessToken } = walletOf('strict');
       const poll = async (message: object) =>
@@ -250,93 +247,93 @@ describe('encrypted credential messages', () => {
           headers: { ...wallet.authorization(accessToken, { path: 'deferred_credential' }), 'Content-Type': 'application/jwt' },
         });
       const { transaction_id } = answer;
-      const polled = await poll({ transaction_id, credential_response_encryption: wanted });
-      expect((await open(polled, 202)).body).to.deep.equal({ transaction_id, interval: 7 });
+      const pollResponse = await poll({ transaction_id, credential_response_encryption: responseEncryption });
+      expect((await decryptResponse(pollResponse, 202)).body).to.deep.equal({ transaction_id, interval: 7 });
       expectError(await poll({ transaction_id }), 'invalid_encryption_parameters');
     });
 
     it('that is an error is always in the clear', async () => {
-      const encryption = { credential_response_encryption: wanted };
+      const encryption = { credential_response_encryption: responseEncryption };
       const cases: [object, string][] = [
         [{ proofs: undefined }, 'invalid_proof'],
         [{ proofs: { jwt: ['x'] } }, 'invalid_proof'],
         [{ credential_configuration_id: 'nothing' }, 'unknown_credential_configuration'],
         [{ credential_configuration_id: undefined }, 'invalid_credential_request'],
       ];
-      for (const [more, error] of cases) {
-        expectError(await sendEncrypted('strict', await body('strict', { ...more, ...encryption })), error);
+      for (const [extension, error] of cases) {
+        expectError(await sendEncrypted('strict', await body('strict', { ...extension, ...encryption })), error);
       }
-      const stale = await body('strict', encryption, 'invented');
-      expectError(await sendEncrypted('strict', stale), 'invalid_nonce');
+      const staleRequest = await body('strict', encryption, 'invented');
+      expectError(await sendEncrypted('strict', staleRequest), 'invalid_nonce');
     });
 
     it('is rejected unencrypted if encryption is required', async () => {
       expectError(await sendEncrypted('strict', await body('strict')), 'invalid_encryption_parameters');
-      const more = { credential_response_encryption: wanted };
-      await open(await sendEncrypted('strict', await body('strict', more)));
+      const extension = { credential_response_encryption: responseEncryption };
+      await decryptResponse(await sendEncrypted('strict', await body('strict', extension)));
     });
 
     it('is not encrypted for a request in the clear, nor where encryption is not offered', async () => {
-      const more = { credential_response_encryption: wanted };
+      const extension = { credential_response_encryption: responseEncryption };
       for (const tenant of ['acme', 'plain'] as const) {
-        const text = JSON.stringify(await body(tenant, more));
+        const text = JSON.stringify(await body(tenant, extension));
         expectError(await send(tenant, text, 'application/json'), 'invalid_encryption_parameters');
       }
-      expectError(await sendEncrypted('half', await body('half', more)), 'invalid_encryption_parameters');
+      expectError(await sendEncrypted('half', await body('half', extension)), 'invalid_encryption_parameters');
     });
 
     const { alg: _alg, ...withoutAlg } = answerKey.jwk;
     const parameters: [string, unknown][] = [
-      ['an enc that is not offered', { ...wanted, enc: 'A128CBC-HS256' }],
+      ['an enc that is not offered', { ...responseEncryption, enc: 'A128CBC-HS256' }],
       ['no enc', { jwk: answerKey.jwk }],
-      ['a key without alg', { ...wanted, jwk: withoutAlg }],
-      ['a key of another alg', { ...wanted, jwk: { ...answerKey.jwk, alg: 'RSA-OAEP-256' } }],
-      ['a private key', { ...wanted, jwk: { ...answerKey.jwk, d: answerKey.privateJwk.d } }],
-      ['a key off the curve', { ...wanted, jwk: { ...answerKey.jwk, y: answerKey.jwk.x } }],
+      ['a key without alg', { ...responseEncryption, jwk: withoutAlg }],
+      ['a key of another alg', { ...responseEncryption, jwk: { ...answerKey.jwk, alg: 'RSA-OAEP-256' } }],
+      ['a private key', { ...responseEncryption, jwk: { ...answerKey.jwk, d: answerKey.privateJwk.d } }],
+      ['a key off the curve', { ...responseEncryption, jwk: { ...answerKey.jwk, y: answerKey.jwk.x } }],
       ['no key', { enc: 'A256GCM' }],
-      ['an unknown zip', { ...wanted, zip: 'ZSTD' }],
+      ['an unknown zip', { ...responseEncryption, zip: 'ZSTD' }],
       ['null', null],
-      ['a list', [wanted]],
+      ['a list', [responseEncryption]],
     ];
-    for (const [what, encryption] of parameters) {
-      it(`is rejected with ${what}, before the proofs are checked`, async () => {
-        const more = { credential_response_encryption: encryption, proofs: undefined };
-        expectError(await sendEncrypted('acme', await body('acme', more)), 'invalid_encryption_parameters');
+    for (const [description, encryption] of parameters) {
+      it(`is rejected with ${description}, before the proofs are checked`, async () => {
+        const extension = { credential_response_encryption: encryption, proofs: undefined };
+        expectError(await sendEncrypted('acme', await body('acme', extension)), 'invalid_encryption_parameters');
       });
     }
   });
 
   it('are checked in the order of the specification', async () => {
-    const bad = { credential_response_encryption: { enc: 'none' } };
-    const unknown = { ...bad, credential_configuration_id: 'nothing' };
-    expectError(await sendEncrypted('acme', unknown), 'unknown_credential_configuration');
-    expectError(await sendEncrypted('acme', { ...bad }), 'invalid_credential_request');
-    const noProofs = { ...bad, credential_configuration_id: 'card' };
+    const invalidEncryption = { credential_response_encryption: { enc: 'none' } };
+    const unknownConfiguration = { ...invalidEncryption, credential_configuration_id: 'nothing' };
+    expectError(await sendEncrypted('acme', unknownConfiguration), 'unknown_credential_configuration');
+    expectError(await sendEncrypted('acme', { ...invalidEncryption }), 'invalid_credential_request');
+    const noProofs = { ...invalidEncryption, credential_configuration_id: 'card' };
     expectError(await sendEncrypted('acme', noProofs), 'invalid_encryption_parameters');
     const { wallet } = walletOf('strict');
     const headers = { 'Content-Type': 'application/jwt' };
     const answer = await wallet.request('', 'card', { text: 'nonsense', headers });
-    expect(answer.status, 'the token comes first').to.equal(401);
+    expect(answer.status, 'the token is verified first').to.equal(401);
   });
 
   it('consume a nonce once, also with 30 concurrent requests', async () => {
     const { wallet } = walletOf('strict');
     const nonce = await wallet.nonce();
-    const more = { credential_response_encryption: wanted };
-    const answers = await times(30, async () => sendEncrypted('strict', await body('strict', more, nonce)));
-    const late = answers.filter(({ status }) => status !== 200);
-    expect(late).to.have.length(29);
-    for (const answer of late) expectError(answer, 'invalid_nonce');
+    const extension = { credential_response_encryption: responseEncryption };
+    const responses = await times(30, async () => sendEncrypted('strict', await body('strict', extension, nonce)));
+    const failures = responses.filter(({ status }) => status !== 200);
+    expect(failures).to.have.length(29);
+    for (const answer of failures) expectError(answer, 'invalid_nonce');
   });
 
   it('fail as the specification defines, regardless of the plaintext', async () => {
     const key = await publishedKey('acme');
-    const member = fc.oneof(fc.jsonValue(), fc.constant('card'), fc.constant(wanted));
+    const property = fc.oneof(fc.jsonValue(), fc.constant('card'), fc.constant(responseEncryption));
     const names = ['credential_configuration_id', 'credential_identifier', 'proofs', 'credential_response_encryption'];
-    const message = fc.oneof(fc.dictionary(fc.constantFrom(...names), member), fc.jsonValue());
+    const message = fc.oneof(fc.dictionary(fc.constantFrom(...names), property), fc.jsonValue());
     await fc.assert(
-      fc.asyncProperty(message, fc.constantFrom(undefined, 'DEF'), async (inside, zip) => {
-        const answer = await send('acme', await encryptMessage(key, inside, { ...(zip && { zip }) }));
+      fc.asyncProperty(message, fc.constantFrom(undefined, 'DEF'), async (plaintext, zip) => {
+        const answer = await send('acme', await encryptMessage(key, plaintext, { ...(zip && { zip }) }));
         expect(answer.status, answer.text).to.equal(400);
         expect(answer.body.error).to.match(/^(invalid|unknown)_/);
       }),

@@ -18,12 +18,12 @@ const MDOC_QUERY = {
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: members of requests
-type Members = Record<string, any>;
-type OfPage = { readonly session: string; readonly uri: string; readonly payload: Members; readonly data: Members };
+type JsonObject = Record<string, any>;
+type OfPage = { readonly session: string; readonly uri: string; readonly payload: JsonObject; readonly data: JsonObject };
 
 describe('presentation request through the Digital Credentials API', () => {
   let shop: Shop;
-  let held: Held;
+  let heldCredential: Held;
   let licence: Held;
 
   before(async () => {
@@ -34,8 +34,8 @@ describe('presentation request through the Digital Credentials API', () => {
       display: [{ name: 'Licence', locale: 'en' }],
       claimsByNamespace: { [NAMESPACE]: { family_name: 'Nygård' } },
     };
-    const written = await shop.call('POST', '/issuer/credentials', { id: 'mdl', config }, shop.acme.token);
-    expect(written.status, written.text).to.equal(201);
+    const creation = await shop.call('POST', '/issuer/credentials', { id: 'mdl', config }, shop.acme.token);
+    expect(creation.status, creation.text).to.equal(201);
     const expectedOrigins = [SHOP, KIOSK];
     await shop.configure({ id: 'signed', expectedOrigins });
     await shop.configure({ id: 'unsigned', expectedOrigins, dcApiRequest: 'unsigned' });
@@ -43,40 +43,40 @@ describe('presentation request through the Digital Credentials API', () => {
     await shop.configure({ id: 'mdoc', expectedOrigins, dcql_query: MDOC_QUERY });
     const webhook = { url: `${shop.backend.url}/hook` };
     await shop.configure({ id: 'told', expectedOrigins, webhook, redirectUri: 'https://shop.example/done' });
-    held = await shop.issue();
+    heldCredential = await shop.issue();
     licence = await shop.issue('mdl');
   });
   after(() => shop.close());
 
-  async function ask(requestId: string, more: object = {}): Promise<OfPage> {
-    const made = await shop.call('POST', '/verifier/offer', { response_type: 'dc-api', requestId, ...more });
-    expect(made.status, made.text).to.equal(201);
-    const fetched = await shop.service.call('GET', made.body.uri);
-    expect(fetched.status, fetched.text).to.equal(200);
-    expect(fetched.body).to.deep.equal(made.body.dcApi);
-    expect(fetched.headers.get('access-control-allow-origin')).to.equal('*');
-    const [{ data }] = fetched.body.requests;
+  async function createRequest(requestId: string, overrides: object = {}): Promise<OfPage> {
+    const creation = await shop.call('POST', '/verifier/offer', { response_type: 'dc-api', requestId, ...overrides });
+    expect(creation.status, creation.text).to.equal(201);
+    const fetchedRequest = await shop.service.call('GET', creation.body.uri);
+    expect(fetchedRequest.status, fetchedRequest.text).to.equal(200);
+    expect(fetchedRequest.body).to.deep.equal(creation.body.dcApi);
+    expect(fetchedRequest.headers.get('access-control-allow-origin')).to.equal('*');
+    const [{ data }] = fetchedRequest.body.requests;
     const payload = data.request === undefined ? data : decode(data.request).payload;
-    return { session: made.body.session, uri: made.body.uri, payload, data };
+    return { session: creation.body.session, uri: creation.body.uri, payload, data };
   }
-  const hand = (asked: OfPage, json: object): Promise<Answer> => shop.service.call('POST', asked.uri, { json });
-  const bound = (asked: OfPage, origin = SHOP) => bind(asked, held, ['name'], { aud: `origin:${origin}` });
-  const encrypted = async (asked: OfPage, plaintext: object) => hand(asked, { response: await encrypt(asked, plaintext) });
-  const present = async (asked: OfPage, text: string, id = 'card') => encrypted(asked, { vp_token: { [id]: [text] } });
-  const keyOf = (asked: OfPage) => asked.payload['client_metadata'].jwks?.keys[0] as unknown as PublicJwk | undefined;
-  const transcript = (asked: OfPage, origin = SHOP, encryptionKey = keyOf(asked)) =>
-    dcApiTranscript({ origin, nonce: asked.payload['nonce'], encryptionKey });
-  const show = (bytes: Buffer) => deviceResponse({ ...licence, docType: DOC_TYPE }, bytes);
-  async function refused(asked: OfPage, answer: Answer, reason: RegExp) {
+  const sendJson = (request: OfPage, json: object): Promise<Answer> => shop.service.call('POST', request.uri, { json });
+  const bindTo = (request: OfPage, origin = SHOP) => bind(request, heldCredential, ['name'], { aud: `origin:${origin}` });
+  const sendEncrypted = async (request: OfPage, plaintext: object) => sendJson(request, { response: await encrypt(request, plaintext) });
+  const present = async (request: OfPage, text: string, id = 'card') => sendEncrypted(request, { vp_token: { [id]: [text] } });
+  const encryptionKeyOf = (request: OfPage) => request.payload['client_metadata'].jwks?.keys[0] as unknown as PublicJwk | undefined;
+  const transcript = (request: OfPage, origin = SHOP, encryptionKey = encryptionKeyOf(request)) =>
+    dcApiTranscript({ origin, nonce: request.payload['nonce'], encryptionKey });
+  const presentMdoc = (bytes: Buffer) => deviceResponse({ ...licence, docType: DOC_TYPE }, bytes);
+  async function expectRejected(request: OfPage, answer: Answer, reason: RegExp) {
     expect(answer.status, answer.text).to.equal(400);
-    const { status, credentials, failure } = await shop.session(asked.session);
+    const { status, credentials, failure } = await shop.session(request.session);
     expect([status, credentials]).to.deep.equal(['failed', undefined]);
     expect(`${failure.code} ${failure.message}`).to.match(reason);
   }
 
   describe('that is signed', () => {
     it('uses the access key, names the allowed origins and no address', async () => {
-      const { data, payload, session } = await ask('signed');
+      const { data, payload, session } = await createRequest('signed');
       verifiedByLeaf(data['request']);
       expect(decode(data['request']).header['typ']).to.equal('oauth-authz-req+jwt');
       expect(payload).to.have.all.keys(
@@ -89,13 +89,13 @@ describe('presentation request through the Digital Credentials API', () => {
       expect(await shop.session(session)).to.deep.include({ useDcApi: true, status: 'fetched' });
     });
     it('names only the calling origin if that is known', async () => {
-      const { payload } = await ask('signed', { origin: KIOSK });
+      const { payload } = await createRequest('signed', { origin: KIOSK });
       expect(payload['expected_origins']).to.deep.equal([KIOSK]);
     });
   });
 
   it('names neither client nor origins if it is unsigned', async () => {
-    const { data } = await ask('unsigned');
+    const { data } = await createRequest('unsigned');
     expect(data).to.have.all.keys(...['response_type', 'response_mode', 'nonce', 'dcql_query', 'client_metadata']);
   });
 
@@ -103,227 +103,227 @@ describe('presentation request through the Digital Credentials API', () => {
     for (const id of ['signed', 'unsigned']) {
       for (const origin of [SHOP, KIOSK]) {
         it(`with an SD-JWT VC on ${origin}, ${id}`, async () => {
-          const asked = await ask(id);
-          const answer = await present(asked, bound(asked, origin));
+          const request = await createRequest(id);
+          const answer = await present(request, bindTo(request, origin));
           expect([answer.status, answer.body]).to.deep.equal([200, {}]);
-          const { status, credentials } = await shop.session(asked.session);
+          const { status, credentials } = await shop.session(request.session);
           expect(status).to.equal('completed');
           expect(withoutIssuers(credentials)).to.deep.equal([{ id: 'card', values: { name: 'Ada' } }]);
         });
       }
     }
     it('by a page that sends an error of null', async () => {
-      const plain = await ask('plain');
-      const vp_token = { card: [bound(plain)] };
-      expect((await hand(plain, { vp_token, error: null })).status).to.equal(200);
-      const asked = await ask('signed');
-      const response = await encrypt(asked, { vp_token: { card: [bound(asked)] } });
-      expect((await hand(asked, { response, error: null })).status).to.equal(200);
-      const nothing = await ask('plain');
-      expect((await hand(nothing, { error: null })).body.error).to.equal('invalid_request');
-      expect((await shop.session(nothing.session)).status, 'nothing was answered').to.equal('fetched');
-      await refused(nothing, await hand(nothing, { vp_token: null, error: null }), /malformed/);
+      const plainRequest = await createRequest('plain');
+      const vp_token = { card: [bindTo(plainRequest)] };
+      expect((await sendJson(plainRequest, { vp_token, error: null })).status).to.equal(200);
+      const request = await createRequest('signed');
+      const response = await encrypt(request, { vp_token: { card: [bindTo(request)] } });
+      expect((await sendJson(request, { response, error: null })).status).to.equal(200);
+      const openRequest = await createRequest('plain');
+      expect((await sendJson(openRequest, { error: null })).body.error).to.equal('invalid_request');
+      expect((await shop.session(openRequest.session)).status, 'the session stays open').to.equal('fetched');
+      await expectRejected(openRequest, await sendJson(openRequest, { vp_token: null, error: null }), /malformed/);
       for (const error of ['', 0, false, 'access_denied']) {
-        const both = await ask('plain');
-        await refused(both, await hand(both, { vp_token: { card: [bound(both)] }, error }), /response_mode/);
+        const both = await createRequest('plain');
+        await expectRejected(both, await sendJson(both, { vp_token: { card: [bindTo(both)] }, error }), /response_mode/);
       }
     });
     it('with an mdoc, on either page', async () => {
       for (const origin of [SHOP, KIOSK]) {
-        const asked = await ask('mdoc');
-        const answer = await present(asked, show(transcript(asked, origin)), 'licence');
+        const request = await createRequest('mdoc');
+        const answer = await present(request, presentMdoc(transcript(request, origin)), 'licence');
         expect(answer.status, answer.text).to.equal(200);
-        expect(withoutIssuers((await shop.session(asked.session))['credentials'])).to.deep.equal([
+        expect(withoutIssuers((await shop.session(request.session))['credentials'])).to.deep.equal([
           { id: 'licence', values: { [NAMESPACE]: { family_name: 'Nygård' } } },
         ]);
       }
     });
     it('in the clear if that was requested', async () => {
-      const asked = await ask('plain');
-      expect(asked.payload['response_mode']).to.equal('dc_api');
-      const answer = await hand(asked, { vp_token: { card: [bound(asked)] } });
+      const request = await createRequest('plain');
+      expect(request.payload['response_mode']).to.equal('dc_api');
+      const answer = await sendJson(request, { vp_token: { card: [bindTo(request)] } });
       expect(answer.status, answer.text).to.equal(200);
-      expect((await shop.session(asked.session))['status']).to.equal('completed');
+      expect((await shop.session(request.session))['status']).to.equal('completed');
     });
     it('and reported to the backend, without a redirect for the page', async () => {
-      const asked = await ask('told');
-      expect((await present(asked, bound(asked))).body).to.deep.equal({});
+      const request = await createRequest('told');
+      expect((await present(request, bindTo(request))).body).to.deep.equal({});
       const call = shop.backend.calls.at(-1);
-      const { session, credentials } = (call?.body ?? {}) as Members;
-      expect(session).to.equal(asked.session);
+      const { session, credentials } = (call?.body ?? {}) as JsonObject;
+      expect(session).to.equal(request.session);
       expect(withoutIssuers(credentials)).to.deep.equal([{ id: 'card', values: { name: 'Ada' } }]);
     });
     // N153
-    it('with an error, which ends the session, encrypted or not', async () => {
-      for (const send of [hand, encrypted]) {
-        const asked = await ask('signed');
-        expect((await send(asked, { error: 'access_denied' })).status).to.equal(200);
-        const { status, failure } = await shop.session(asked.session);
+    it('with an error, which fails the session, encrypted or not', async () => {
+      for (const send of [sendJson, sendEncrypted]) {
+        const request = await createRequest('signed');
+        expect((await send(request, { error: 'access_denied' })).status).to.equal(200);
+        const { status, failure } = await shop.session(request.session);
         expect([status, failure.code]).to.deep.equal(['failed', 'access_denied']);
       }
     });
     it('once, also by concurrent responses', async () => {
-      const asked = await ask('signed');
-      const data = { response: await encrypt(asked, { vp_token: { card: [bound(asked)] } }) };
-      const answers = await Promise.all(Array.from({ length: 50 }, () => hand(asked, data)));
-      expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
-      expect((await shop.session(asked.session))['status']).to.equal('completed');
+      const request = await createRequest('signed');
+      const data = { response: await encrypt(request, { vp_token: { card: [bindTo(request)] } }) };
+      const responses = await Promise.all(Array.from({ length: 50 }, () => sendJson(request, data)));
+      expect(responses.filter(({ status }) => status === 200)).to.have.length(1);
+      expect((await shop.session(request.session))['status']).to.equal('completed');
     });
   });
 
   describe('rejects', () => {
     // N151
     it('a presentation in the clear if encryption was requested', async () => {
-      const asked = await ask('signed');
-      await refused(asked, await hand(asked, { vp_token: { card: [bound(asked)] } }), /not encrypted/);
+      const request = await createRequest('signed');
+      await expectRejected(request, await sendJson(request, { vp_token: { card: [bindTo(request)] } }), /not encrypted/);
     });
     it('a response with further properties, an unrequested encrypted one, and an undecryptable one', async () => {
-      const one = await ask('signed');
-      const response = await encrypt(one, { vp_token: { card: [bound(one)] } });
-      await refused(one, await hand(one, { response, error: 'access_denied' }), /response together with other parameters/);
-      const plain = await ask('plain');
-      await refused(plain, await hand(plain, { response }), /without being requested/);
-      const other = await ask('signed');
+      const one = await createRequest('signed');
+      const response = await encrypt(one, { vp_token: { card: [bindTo(one)] } });
+      await expectRejected(one, await sendJson(one, { response, error: 'access_denied' }), /response together with other parameters/);
+      const plainRequest = await createRequest('plain');
+      await expectRejected(plainRequest, await sendJson(plainRequest, { response }), /without being requested/);
+      const otherRequest = await createRequest('signed');
       for (let i = 1; i < MAX_UNDECRYPTED_ATTEMPTS; i++) {
-        expect((await hand(other, { response })).status).to.equal(400);
-        expect((await shop.session(other.session))['status'], 'still open').to.equal('fetched');
+        expect((await sendJson(otherRequest, { response })).status).to.equal(400);
+        expect((await shop.session(otherRequest.session))['status'], 'the session stays open').to.equal('fetched');
       }
-      await refused(other, await hand(other, { response }), /does not decrypt/);
-      const number = await ask('signed');
-      await refused(number, await hand(number, { response: 7 }), /not a string/);
+      await expectRejected(otherRequest, await sendJson(otherRequest, { response }), /does not decrypt/);
+      const number = await createRequest('signed');
+      await expectRejected(number, await sendJson(number, { response: 7 }), /not a string/);
     });
     // N152
     it('a presentation for the page of another verifier', async () => {
-      const asked = await ask('signed');
-      await refused(asked, await present(asked, bound(asked, 'https://evil.example')), /aud_mismatch/);
-      const mdoc = await ask('mdoc');
-      const text = show(transcript(mdoc, 'https://evil.example'));
-      await refused(mdoc, await present(mdoc, text, 'licence'), /device_signature/);
+      const request = await createRequest('signed');
+      await expectRejected(request, await present(request, bindTo(request, 'https://evil.example')), /aud_mismatch/);
+      const mdoc = await createRequest('mdoc');
+      const text = presentMdoc(transcript(mdoc, 'https://evil.example'));
+      await expectRejected(mdoc, await present(mdoc, text, 'licence'), /device_signature/);
     });
     // N152
     it('a presentation for another allowed origin than the calling one', async () => {
-      const asked = await ask('signed', { origin: SHOP });
-      await refused(asked, await present(asked, bound(asked, KIOSK)), /aud_mismatch/);
+      const request = await createRequest('signed', { origin: SHOP });
+      await expectRejected(request, await present(request, bindTo(request, KIOSK)), /aud_mismatch/);
     });
     // N83
     it('a presentation for the client id, and one with several audiences', async () => {
-      const asked = await ask('signed');
-      const text = bind(asked, held, ['name'], { aud: asked.payload['client_id'] });
-      await refused(asked, await present(asked, text), /aud_mismatch/);
-      const several = await ask('signed');
-      const many = bind(several, held, ['name'], { aud: [`origin:${SHOP}`] });
-      await refused(several, await present(several, many), /aud_not_string/);
+      const request = await createRequest('signed');
+      const text = bind(request, heldCredential, ['name'], { aud: request.payload['client_id'] });
+      await expectRejected(request, await present(request, text), /aud_mismatch/);
+      const severalAudiences = await createRequest('signed');
+      const presentation = bind(severalAudiences, heldCredential, ['name'], { aud: [`origin:${SHOP}`] });
+      await expectRejected(severalAudiences, await present(severalAudiences, presentation), /aud_not_string/);
     });
     for (const aud of [SHOP, `web-origin:${SHOP}`, `origin:${SHOP}/`, `origin:${SHOP.toUpperCase()}`]) {
       it(`a presentation for ${aud}`, async () => {
-        const asked = await ask('signed');
-        await refused(asked, await present(asked, bind(asked, held, ['name'], { aud })), /aud_mismatch/);
+        const request = await createRequest('signed');
+        await expectRejected(request, await present(request, bind(request, heldCredential, ['name'], { aud })), /aud_mismatch/);
       });
     }
     // N122
     it('an mdoc whose origin has a prefix or a slash', async () => {
       for (const origin of [`origin:${SHOP}`, `${SHOP}/`]) {
-        const asked = await ask('mdoc');
-        await refused(asked, await present(asked, show(transcript(asked, origin)), 'licence'), /device_sig/);
+        const request = await createRequest('mdoc');
+        await expectRejected(request, await present(request, presentMdoc(transcript(request, origin)), 'licence'), /device_sig/);
       }
     });
     // N120
-    it('an mdoc whose transcript leaves the encryption out', async () => {
-      const asked = await ask('mdoc');
-      const bytes = dcApiTranscript({ origin: SHOP, nonce: asked.payload['nonce'], encryptionKey: undefined });
-      await refused(asked, await present(asked, show(bytes), 'licence'), /device_signature/);
+    it('an mdoc whose transcript omits the encryption key', async () => {
+      const request = await createRequest('mdoc');
+      const bytes = dcApiTranscript({ origin: SHOP, nonce: request.payload['nonce'], encryptionKey: undefined });
+      await expectRejected(request, await present(request, presentMdoc(bytes), 'licence'), /device_signature/);
     });
     // N121
     it('an mdoc in the transcript of a redirect', async () => {
-      const asked = await ask('mdoc');
+      const request = await createRequest('mdoc');
       const bytes = redirectTranscript({
-        clientId: asked.payload['client_id'],
-        responseUri: asked.uri,
-        nonce: asked.payload['nonce'],
-        encryptionKey: keyOf(asked),
+        clientId: request.payload['client_id'],
+        responseUri: request.uri,
+        nonce: request.payload['nonce'],
+        encryptionKey: encryptionKeyOf(request),
       });
-      await refused(asked, await present(asked, show(bytes), 'licence'), /device_signature/);
+      await expectRejected(request, await present(request, presentMdoc(bytes), 'licence'), /device_signature/);
     });
     it('another nonce', async () => {
-      const asked = await ask('signed');
-      const text = bind(asked, held, ['name'], { aud: `origin:${SHOP}`, nonce: 'another' });
-      await refused(asked, await present(asked, text), /nonce_mismatch/);
+      const request = await createRequest('signed');
+      const text = bind(request, heldCredential, ['name'], { aud: `origin:${SHOP}`, nonce: 'another' });
+      await expectRejected(request, await present(request, text), /nonce_mismatch/);
     });
     it('a missing or non-JSON response, and leaves the session unchanged', async () => {
-      const asked = await ask('signed');
+      const request = await createRequest('signed');
       for (const options of [{ json: {} }, { json: { state: 'x' } }, { form: { error: 'access_denied' } }, { json: [] }]) {
-        const { status } = await shop.service.call('POST', asked.uri, options as { json: object });
+        const { status } = await shop.service.call('POST', request.uri, options as { json: object });
         expect(status).to.be.oneOf([400, 415]);
       }
-      expect((await shop.session(asked.session))['status']).to.equal('fetched');
-      expect((await present(asked, bound(asked))).status).to.equal(200);
+      expect((await shop.session(request.session))['status']).to.equal('fetched');
+      expect((await present(request, bindTo(request))).status).to.equal(200);
     });
     it('a response after the expiry, and to an unknown request', async () => {
-      const asked = await ask('signed');
-      const text = bound(asked);
+      const request = await createRequest('signed');
+      const text = bindTo(request);
       const clock = sinon.useFakeTimers({ now: Date.now() + 301_000, toFake: ['Date'] });
       try {
-        expect((await present(asked, text)).status).to.equal(410);
-        expect((await shop.service.call('GET', asked.uri)).status).to.equal(410);
-        expect((await shop.session(asked.session))['status']).to.equal('expired');
+        expect((await present(request, text)).status).to.equal(410);
+        expect((await shop.service.call('GET', request.uri)).status).to.equal(410);
+        expect((await shop.session(request.session))['status']).to.equal('expired');
       } finally {
         clock.restore();
       }
-      const nowhere = `${asked.uri.slice(0, asked.uri.lastIndexOf('/'))}/nothing`;
-      expect((await shop.service.call('GET', nowhere)).status).to.equal(404);
-      expect((await shop.service.call('POST', nowhere, { json: { error: 'x' } })).status).to.equal(404);
+      const unknownUri = `${request.uri.slice(0, request.uri.lastIndexOf('/'))}/nothing`;
+      expect((await shop.service.call('GET', unknownUri)).status).to.equal(404);
+      expect((await shop.service.call('POST', unknownUri, { json: { error: 'x' } })).status).to.equal(404);
     });
   });
 
   it('separates requests of pages from requests of wallets', async () => {
-    const asked = await ask('signed');
-    const url = new URL(asked.uri);
+    const request = await createRequest('signed');
+    const url = new URL(request.uri);
     const id = url.pathname.split('/').at(-1) ?? '';
-    const at = (path: string) => `${url.origin}/shop/${path}/${id}`;
-    expect((await shop.service.call('GET', at('request'))).status).to.equal(404);
+    const uriOf = (path: string) => `${url.origin}/shop/${path}/${id}`;
+    expect((await shop.service.call('GET', uriOf('request'))).status).to.equal(404);
     const form = { error: 'access_denied', state: 'x' };
-    expect((await shop.service.call('POST', at('response'), { form })).status).to.equal(404);
-    expect((await shop.session(asked.session))['status']).to.equal('fetched');
+    expect((await shop.service.call('POST', uriOf('response'), { form })).status).to.equal(404);
+    expect((await shop.session(request.session))['status']).to.equal('fetched');
 
     const wallets = await shop.ask();
-    const other = wallets.url.replace('/request/', '/dc-api/');
-    expect((await shop.service.call('GET', other)).status).to.equal(404);
-    expect((await shop.service.call('POST', other, { json: { error: 'access_denied' } })).status).to.equal(404);
+    const otherUri = wallets.url.replace('/request/', '/dc-api/');
+    expect((await shop.service.call('GET', otherUri)).status).to.equal(404);
+    expect((await shop.service.call('POST', otherUri, { json: { error: 'access_denied' } })).status).to.equal(404);
     expect((await shop.session(wallets.session))['status']).to.equal('fetched');
   });
 
   it('allows scripts of other origins, and answers their preflight', async () => {
-    const asked = await ask('signed');
-    const preflight = await fetch(asked.uri, { method: 'OPTIONS', headers: { Origin: SHOP, 'Access-Control-Request-Method': 'POST' } });
+    const request = await createRequest('signed');
+    const preflight = await fetch(request.uri, { method: 'OPTIONS', headers: { Origin: SHOP, 'Access-Control-Request-Method': 'POST' } });
     expect(preflight.status).to.equal(204);
     expect(preflight.headers.get('access-control-allow-origin')).to.equal('*');
     expect(preflight.headers.get('access-control-allow-headers')).to.include('Content-Type');
-    const refusal = await hand(asked, {});
-    expect([refusal.status, refusal.headers.get('access-control-allow-origin')]).to.deep.equal([400, '*']);
+    const rejection = await sendJson(request, {});
+    expect([rejection.status, rejection.headers.get('access-control-allow-origin')]).to.deep.equal([400, '*']);
   });
 
   describe('is configured', () => {
-    const offer = (more: object) => shop.call('POST', '/verifier/offer', { response_type: 'dc-api', ...more });
+    const offer = (overrides: object) => shop.call('POST', '/verifier/offer', { response_type: 'dc-api', ...overrides });
     const write = (changes: object) => shop.call('POST', '/verifier/config', { id: 'bad', dcql_query: QUERY, ...changes });
 
     it('only with allowed origins', async () => {
-      const foreign = await offer({ requestId: 'signed', origin: 'https://evil.example' });
-      expect([foreign.status, foreign.body.errors[0].path]).to.deep.equal([400, 'origin']);
+      const rejection = await offer({ requestId: 'signed', origin: 'https://evil.example' });
+      expect([rejection.status, rejection.body.errors[0].path]).to.deep.equal([400, 'origin']);
       const uri = { response_type: 'uri', requestId: 'signed', origin: SHOP };
       expect((await offer(uri)).status).to.equal(400);
     });
     it('for the pages of the tenant by default, and without the configured redirect', async () => {
-      const own = new URL(shop.service.address).origin;
+      const ownOrigin = new URL(shop.service.address).origin;
       for (const expectedOrigins of [undefined, null, []]) {
         await shop.configure({ id: 'published', ...(expectedOrigins !== undefined && { expectedOrigins }) });
-        const made = await offer({ requestId: 'published', redirectUri: 'https://shop.example/done' });
-        expect(made.status, made.text).to.equal(201);
-        const { payload } = decode(made.body.dcApi.requests[0].data.request);
-        expect(payload['expected_origins']).to.deep.equal([own]);
-        const asked = { session: made.body.session, uri: made.body.uri, payload, data: {} };
-        const answer = await present(asked, bound(asked, own));
+        const creation = await offer({ requestId: 'published', redirectUri: 'https://shop.example/done' });
+        expect(creation.status, creation.text).to.equal(201);
+        const { payload } = decode(creation.body.dcApi.requests[0].data.request);
+        expect(payload['expected_origins']).to.deep.equal([ownOrigin]);
+        const request = { session: creation.body.session, uri: creation.body.uri, payload, data: {} };
+        const answer = await present(request, bindTo(request, ownOrigin));
         expect([answer.status, answer.body?.redirect_uri]).to.deep.equal([200, undefined]);
-        expect((await shop.session(asked.session)).status).to.equal('completed');
+        expect((await shop.session(request.session)).status).to.equal('completed');
       }
     });
     for (const origin of [
@@ -343,44 +343,44 @@ describe('presentation request through the Digital Credentials API', () => {
   });
 });
 
-const FURTHER = ['bank', 'state'];
+const FURTHER_KEYS = ['bank', 'state'];
 
 describe('presentation request through the Digital Credentials API with several signing keys', () => {
   let shop: Shop;
-  let held: Held;
+  let heldCredential: Held;
 
   before(async () => {
     shop = await Shop.open();
-    for (const id of FURTHER) {
+    for (const id of FURTHER_KEYS) {
       const body = { id, usageType: 'access', organization: `Shop of the ${id}`, country: 'DE' };
-      const made = await shop.call('POST', '/key-chain', body);
-      expect(made.status, made.text).to.equal(201);
+      const creation = await shop.call('POST', '/key-chain', body);
+      expect(creation.status, creation.text).to.equal(201);
     }
     await shop.configure({
       id: 'several',
       expectedOrigins: [SHOP],
       dcApiRequest: 'multisigned',
-      furtherAccessKeyChainIds: FURTHER,
+      furtherAccessKeyChainIds: FURTHER_KEYS,
       attached: [{ format: 'jwt', data: 'about-the-shop' }],
     });
-    held = await shop.issue();
+    heldCredential = await shop.issue();
   });
   after(() => shop.close());
 
-  const offered = async (requestId = 'several') => {
-    const made = await shop.call('POST', '/verifier/offer', { response_type: 'dc-api', requestId });
-    expect(made.status, made.text).to.equal(201);
-    return made.body as { session: string; uri: string; dcApi: { requests: Members[] } };
+  const createRequest = async (requestId = 'several') => {
+    const creation = await shop.call('POST', '/verifier/offer', { response_type: 'dc-api', requestId });
+    expect(creation.status, creation.text).to.equal(201);
+    return creation.body as { session: string; uri: string; dcApi: { requests: JsonObject[] } };
   };
-  /** The compact form of each signature. */
-  const compact = ({ payload, signatures }: Members): string[] =>
-    signatures.map((one: Members) => `${one['protected']}.${payload}.${one['signature']}`);
+  /** The compact serialization of each signature. */
+  const compact = ({ payload, signatures }: JsonObject): string[] =>
+    signatures.map((one: JsonObject) => `${one['protected']}.${payload}.${one['signature']}`);
 
   it('has one payload, and the client in the header of each signature (OpenID4VP 1.0 appendix A.3.2)', async () => {
-    const { dcApi, uri } = await offered();
+    const { dcApi, uri } = await createRequest();
     expect((await shop.service.call('GET', uri)).body).to.deep.equal(dcApi);
-    const [{ protocol, data } = { protocol: '', data: {} }, ...others] = dcApi.requests as Members[];
-    expect([protocol, others]).to.deep.equal(['openid4vp-v1-multisigned', []]);
+    const [{ protocol, data } = { protocol: '', data: {} }, ...otherRequests] = dcApi.requests as JsonObject[];
+    expect([protocol, otherRequests]).to.deep.equal(['openid4vp-v1-multisigned', []]);
     expect(data.request).to.have.all.keys('payload', 'signatures');
     const tokens = compact(data.request);
     expect(tokens).to.have.length(3);
@@ -402,10 +402,10 @@ describe('presentation request through the Digital Credentials API with several 
   });
 
   it('is answered like any other', async () => {
-    const { dcApi, uri, session } = await offered();
+    const { dcApi, uri, session } = await createRequest();
     const [token = ''] = compact(dcApi.requests[0]?.['data'].request);
     const { payload } = decode(token);
-    const vp_token = { card: [bind({ payload }, held, ['name'], { aud: `origin:${SHOP}` })] };
+    const vp_token = { card: [bind({ payload }, heldCredential, ['name'], { aud: `origin:${SHOP}` })] };
     const json = { response: await encrypt({ payload }, { vp_token }) };
     const answer = await shop.service.call('POST', uri, { json });
     expect(answer.status, answer.text).to.equal(200);
@@ -422,47 +422,51 @@ describe('presentation request through the Digital Credentials API with several 
 
   it('is not served once one of its keys was removed', async () => {
     await shop.call('POST', '/key-chain', { id: 'passing', usageType: 'access' });
-    const configured = { expectedOrigins: [SHOP], dcApiRequest: 'multisigned' };
-    await shop.configure({ id: 'passing', ...configured, furtherAccessKeyChainIds: ['passing'] });
-    const { uri } = await offered('passing');
+    const configuration = { expectedOrigins: [SHOP], dcApiRequest: 'multisigned' };
+    await shop.configure({ id: 'passing', ...configuration, furtherAccessKeyChainIds: ['passing'] });
+    const { uri } = await createRequest('passing');
     expect((await shop.service.call('GET', uri)).status).to.equal(200);
-    const changed = { furtherAccessKeyChainIds: ['bank'] };
-    expect((await shop.call('PATCH', '/verifier/config/passing', changed)).status).to.equal(200);
-    const removed = await shop.call('DELETE', '/key-chain/passing');
-    expect(removed.status, removed.text).to.be.oneOf([200, 204]);
+    const change = { furtherAccessKeyChainIds: ['bank'] };
+    expect((await shop.call('PATCH', '/verifier/config/passing', change)).status).to.equal(200);
+    const deletion = await shop.call('DELETE', '/key-chain/passing');
+    expect(deletion.status, deletion.text).to.be.oneOf([200, 204]);
     expect((await shop.service.call('GET', uri)).status).to.equal(410);
   });
 
   describe('cannot be configured', () => {
-    const refusal = async (more: object) => {
-      const body = { id: 'wrong', expectedOrigins: [SHOP], dcql_query: QUERY, ...more };
+    const rejectionReason = async (overrides: object) => {
+      const body = { id: 'wrong', expectedOrigins: [SHOP], dcql_query: QUERY, ...overrides };
       const answer = await shop.call('POST', '/verifier/config', body);
       expect(answer.status, answer.text).to.equal(400);
       return answer.text;
     };
-    const several = { dcApiRequest: 'multisigned' };
-    for (const [what, more, reason] of [
-      ['without further keys', several, /name the additional signing key chains/],
-      ['with one of them twice', { ...several, furtherAccessKeyChainIds: ['bank', 'bank'] }, /each of them once/],
-      ['with keys that would not sign', { furtherAccessKeyChainIds: ['bank'] }, /only with dcApiRequest multisigned/],
-      ['with the key that signs anyway', { ...several, furtherAccessKeyChainIds: ['access'] }, /furtherAccessKeyChainIds.0.*already signs/],
-      ['with a key chain that is not there', { ...several, furtherAccessKeyChainIds: ['nobody'] }, /furtherAccessKeyChainIds.0/],
-      ['with one for another usage', { ...several, furtherAccessKeyChainIds: ['signing'] }, /furtherAccessKeyChainIds.0/],
+    const multisigned = { dcApiRequest: 'multisigned' };
+    for (const [description, settings, reason] of [
+      ['without further keys', multisigned, /name the additional signing key chains/],
+      ['with a repeated key', { ...multisigned, furtherAccessKeyChainIds: ['bank', 'bank'] }, /each of them once/],
+      ['with keys of a request without several signatures', { furtherAccessKeyChainIds: ['bank'] }, /only with dcApiRequest multisigned/],
+      [
+        'with the access key, which always signs',
+        { ...multisigned, furtherAccessKeyChainIds: ['access'] },
+        /furtherAccessKeyChainIds.0.*already signs/,
+      ],
+      ['with an unknown key chain', { ...multisigned, furtherAccessKeyChainIds: ['unknown'] }, /furtherAccessKeyChainIds.0/],
+      ['with a key chain for another usage', { ...multisigned, furtherAccessKeyChainIds: ['signing'] }, /furtherAccessKeyChainIds.0/],
     ] as const) {
-      it(what, async () => expect(await refusal(more)).to.match(reason));
+      it(description, async () => expect(await rejectionReason(settings)).to.match(reason));
     }
   });
 
   it('is not created for a configuration that the client may not use', async () => {
     await shop.configure({ id: 'foreign', accessKeyChainId: 'state', expectedOrigins: [SHOP] });
-    const wanted = { roles: ['presentation:manage'], allowedPresentationConfigs: ['mine'] };
-    const token = await addClient({ service: shop.service, token: shop.token }, 'limited', wanted);
+    const restrictedRoles = { roles: ['presentation:manage'], allowedPresentationConfigs: ['mine'] };
+    const token = await addClient({ service: shop.service, token: shop.token }, 'limited', restrictedRoles);
     const body = { id: 'mine', dcql_query: QUERY, dcApiRequest: 'multisigned' };
-    const named = (id: string) => ({ ...body, furtherAccessKeyChainIds: [id] });
-    const foreign = await shop.call('POST', '/verifier/config', named('state'), token);
-    expect(foreign.status, foreign.text).to.equal(403);
+    const withFurtherKey = (id: string) => ({ ...body, furtherAccessKeyChainIds: [id] });
+    const rejection = await shop.call('POST', '/verifier/config', withFurtherKey('state'), token);
+    expect(rejection.status, rejection.text).to.equal(403);
     await shop.call('POST', '/key-chain', { id: 'own', usageType: 'access' });
-    const own = await shop.call('POST', '/verifier/config', named('own'), token);
-    expect(own.status, own.text).to.equal(201);
+    const creation = await shop.call('POST', '/verifier/config', withFurtherKey('own'), token);
+    expect(creation.status, creation.text).to.equal(201);
   });
 });

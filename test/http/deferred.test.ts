@@ -6,7 +6,7 @@ import { decode } from '../support/present.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-/** What the wallet holds after its request was put off. */
+/** The data of a wallet after a deferred request. */
 type Deferral = {
   readonly session: string;
   readonly token: string;
@@ -54,7 +54,7 @@ describe('deferred issuance', () => {
     const body = { credential_configuration_id: id, proofs: { jwt } };
     return { keys, answer: await wallet.request(token, id, { body }) };
   };
-  const defer = async (count = 1): Promise<Deferral> => {
+  const requestDeferred = async (count = 1): Promise<Deferral> => {
     const { uri, session } = await offer();
     const wallet = new RawWallet(service, 'acme');
     const token = await wallet.accessToken(uri);
@@ -73,7 +73,7 @@ describe('deferred issuance', () => {
       headers: wallet.authorization(token, { url, method: 'GET' }),
     });
   };
-  const decide = (id: string, what: 'complete' | 'fail', json: unknown) => call('POST', `/issuer/deferred/${id}/${what}`, json);
+  const decide = (id: string, decision: 'complete' | 'fail', json: unknown) => call('POST', `/issuer/deferred/${id}/${decision}`, json);
   const statusOf = async (session: string) => (await call('GET', `/session/${session}`)).body.status;
   const errorOf = (answer: Answer) => [answer.status, answer.body.error];
 
@@ -83,7 +83,7 @@ describe('deferred issuance', () => {
     const token = await wallet.accessToken(uri);
     const first = await request(wallet, token, 'card', 1);
     expect(first.answer.body).to.have.keys(['transaction_id', 'interval']);
-    expect(first.answer.body.interval, 'the published default').to.equal(5);
+    expect(first.answer.body.interval, 'the documented default').to.equal(5);
     backend.on('/claims', { json: { deferred: true, interval: 17 } });
     const second = await request(wallet, token, 'card', 1);
     expect(second.answer.body.interval).to.equal(17);
@@ -91,7 +91,7 @@ describe('deferred issuance', () => {
 
   // issuance N146
   it('lets the wallet poll in both published forms, without a notification', async () => {
-    const deferral = await defer();
+    const deferral = await requestDeferred();
     const pending = await poll(deferral);
     expect(pending.status).to.equal(202);
     expect(pending.body).to.deep.equal({ transaction_id: deferral.transactionId, interval: 5 });
@@ -102,66 +102,66 @@ describe('deferred issuance', () => {
   });
 
   it('signs the claims of the backend for each key, once', async () => {
-    const deferral = await defer(3);
-    const done = await decide(deferral.transactionId, 'complete', { claims: { name: 'Ada' } });
-    expect(done.status, done.text).to.equal(200);
-    expect(done.body).to.have.keys(['transactionId', 'status', 'message', 'warnings']);
-    expect(done.body.warnings).to.deep.equal([]);
-    expect(done.body).to.include({ transactionId: deferral.transactionId, status: 'ready' });
-    const fetched = await poll(deferral);
-    expect(fetched.status, fetched.text).to.equal(200);
-    expect(fetched.body).to.have.keys(['credentials', 'notification_id']);
-    const texts: string[] = fetched.body.credentials.map((entry: { credential: string }) => entry.credential);
-    const claims = texts.map((text) => JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()));
+    const deferral = await requestDeferred(3);
+    const completion = await decide(deferral.transactionId, 'complete', { claims: { name: 'Ada' } });
+    expect(completion.status, completion.text).to.equal(200);
+    expect(completion.body).to.have.keys(['transactionId', 'status', 'message', 'warnings']);
+    expect(completion.body.warnings).to.deep.equal([]);
+    expect(completion.body).to.include({ transactionId: deferral.transactionId, status: 'ready' });
+    const credentialResponse = await poll(deferral);
+    expect(credentialResponse.status, credentialResponse.text).to.equal(200);
+    expect(credentialResponse.body).to.have.keys(['credentials', 'notification_id']);
+    const credentials: string[] = credentialResponse.body.credentials.map((entry: { credential: string }) => entry.credential);
+    const claims = credentials.map((text) => JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()));
     expect(claims.map(({ name }) => name)).to.deep.equal(['Ada', 'Ada', 'Ada']);
-    const bound = claims.map((entry) => (entry['cnf'] as { jwk: { x: string } }).jwk.x);
-    expect(bound).to.have.members(deferral.keys.map(({ jwk }) => jwk.x));
-    const places = claims.map((entry) => JSON.stringify(entry['status']));
-    expect(new Set(places).size, 'a status entry each').to.equal(3);
+    const boundKeys = claims.map((entry) => (entry['cnf'] as { jwk: { x: string } }).jwk.x);
+    expect(boundKeys).to.have.members(deferral.keys.map(({ jwk }) => jwk.x));
+    const statusEntries = claims.map((entry) => JSON.stringify(entry['status']));
+    expect(new Set(statusEntries).size, 'a separate status entry for each credential').to.equal(3);
     expect(await statusOf(deferral.session)).to.equal('completed');
-    expect(errorOf(await poll(deferral)), 'a second time').to.deep.equal([400, 'invalid_transaction_id']);
+    expect(errorOf(await poll(deferral)), 'a second poll').to.deep.equal([400, 'invalid_transaction_id']);
     expect(errorOf(await legacyPoll(deferral))).to.deep.equal([400, 'invalid_transaction_id']);
   });
 
   it('passes on a credential that the backend created', async () => {
-    const deferral = await defer();
-    const done = await decide(deferral.transactionId, 'complete', { credential: 'made.by.them~' });
-    expect(done.status, done.text).to.equal(200);
-    expect(done.body.warnings.map(({ member }: { member: string }) => member)).to.deep.equal(['credentials.0']);
-    const fetched = await legacyPoll(deferral);
-    expect(fetched.status, fetched.text).to.equal(200);
-    expect(fetched.body.credential).to.equal('made.by.them~');
-    expect(fetched.body.credentials).to.deep.equal([{ credential: 'made.by.them~' }]);
+    const deferral = await requestDeferred();
+    const completion = await decide(deferral.transactionId, 'complete', { credential: 'made.by.them~' });
+    expect(completion.status, completion.text).to.equal(200);
+    expect(completion.body.warnings.map(({ member }: { member: string }) => member)).to.deep.equal(['credentials.0']);
+    const credentialResponse = await legacyPoll(deferral);
+    expect(credentialResponse.status, credentialResponse.text).to.equal(200);
+    expect(credentialResponse.body.credential).to.equal('made.by.them~');
+    expect(credentialResponse.body.credentials).to.deep.equal([{ credential: 'made.by.them~' }]);
   });
 
   it('is not available at the older, unencrypted endpoint if encryption is required', async () => {
     const config = { display: [{ name: 'Acme', locale: 'en' }], batchSize: 5 };
-    const required = { requestEncryption: 'required' };
-    for (const strictness of [required, { ...required, responseEncryption: 'required' }]) {
-      const deferral = await defer();
+    const encryptionSettings = { requestEncryption: 'required' };
+    for (const strictness of [encryptionSettings, { ...encryptionSettings, responseEncryption: 'required' }]) {
+      const deferral = await requestDeferred();
       await decide(deferral.transactionId, 'complete', { claims: { name: 'Ada' } });
-      const strict = await call('POST', '/issuer/config', { ...config, ...strictness });
-      expect(strict.status, strict.text).to.equal(201);
-      const refused = await legacyPoll(deferral);
-      expect(errorOf(refused)).to.deep.equal([400, 'invalid_encryption_parameters']);
-      expect(refused.text).to.not.include('credentials');
+      const configurationResponse = await call('POST', '/issuer/config', { ...config, ...strictness });
+      expect(configurationResponse.status, configurationResponse.text).to.equal(201);
+      const rejection = await legacyPoll(deferral);
+      expect(errorOf(rejection)).to.deep.equal([400, 'invalid_encryption_parameters']);
+      expect(rejection.text).to.not.include('credentials');
       await call('POST', '/issuer/config', config);
-      expect((await legacyPoll(deferral)).status, 'not used up').to.equal(200);
+      expect((await legacyPoll(deferral)).status, 'the transaction is not consumed').to.equal(200);
     }
   });
 
   it('can be revoked after it was retrieved', async () => {
-    const deferral = await defer();
+    const deferral = await requestDeferred();
     await decide(deferral.transactionId, 'complete', { claims: { name: 'Ada' } });
     await poll(deferral);
     const revoked = await call('POST', '/session/revoke', { sessionId: deferral.session, status: 1 });
     expect(revoked.status, revoked.text).to.equal(201);
-    const again = await request(deferral.wallet, deferral.token, 'card', 1);
-    expect(errorOf(again.answer)).to.deep.equal([400, 'credential_request_denied']);
+    const secondRequest = await request(deferral.wallet, deferral.token, 'card', 1);
+    expect(errorOf(secondRequest.answer)).to.deep.equal([400, 'credential_request_denied']);
   });
 
   it('is not returned once its session was revoked', async () => {
-    const deferral = await defer();
+    const deferral = await requestDeferred();
     await decide(deferral.transactionId, 'complete', { claims: { name: 'Ada' } });
     const revoked = await call('POST', '/session/revoke', { sessionId: deferral.session, status: 1 });
     expect(revoked.status, revoked.text).to.equal(201);
@@ -172,10 +172,10 @@ describe('deferred issuance', () => {
     expect(record.body).to.include({ status: 'failed' });
     expect(record.body.errorMessage).to.match(/revoked/);
     await call('POST', '/session/revoke', { sessionId: deferral.session, status: 0 });
-    expect(errorOf(await poll(deferral)), 'for good').to.deep.equal([400, 'credential_request_denied']);
+    expect(errorOf(await poll(deferral)), 'the denial is final').to.deep.equal([400, 'credential_request_denied']);
   });
 
-  it('ends with its session when another transaction of it fails, ready or not', async () => {
+  it('fails with its session when another transaction of it fails, ready or not', async () => {
     const { uri, session } = await offer(['card', 'pass']);
     const wallet = new RawWallet(service, 'acme');
     const token = await wallet.accessToken(uri);
@@ -184,10 +184,10 @@ describe('deferred issuance', () => {
       const { answer } = await request(wallet, token, 'card', 1);
       deferrals.push({ session, token, transactionId: answer.body.transaction_id, wallet, keys: [] });
     }
-    const [ready, failed, pending] = deferrals as [Deferral, Deferral, Deferral];
+    const [ready, failedDeferral, pending] = deferrals as [Deferral, Deferral, Deferral];
     await decide(ready.transactionId, 'complete', { claims: { name: 'Ada' } });
-    await decide(failed.transactionId, 'fail', { errorMessage: 'no such person' });
-    for (const deferral of [ready, failed, pending]) {
+    await decide(failedDeferral.transactionId, 'fail', { errorMessage: 'no such person' });
+    for (const deferral of [ready, failedDeferral, pending]) {
       const answer = await poll(deferral);
       expect(errorOf(answer)).to.deep.equal([400, 'credential_request_denied']);
       const record = await call('GET', `/issuer/deferred/${deferral.transactionId}`);
@@ -206,22 +206,22 @@ describe('deferred issuance', () => {
     expect(await statusOf(session)).to.equal('fetched');
     const transactionId = answer.body.transaction_id;
     await decide(transactionId, 'complete', { claims: { name: 'Ada' } });
-    expect(await statusOf(session), 'ready is not fetched').to.equal('fetched');
+    expect(await statusOf(session), 'a ready credential is not fetched').to.equal('fetched');
     await poll({ session, token, transactionId, wallet, keys: [] });
     expect(await statusOf(session)).to.equal('completed');
   });
 
-  it('ends with a reason for the operator when the backend rejects it', async () => {
-    const deferral = await defer();
-    const failed = await decide(deferral.transactionId, 'fail', { errorMessage: 'no such person' });
-    expect(failed.status, failed.text).to.equal(200);
-    expect(failed.body.status).to.equal('failed');
+  it('fails with a reason for the operator when the backend rejects it', async () => {
+    const deferral = await requestDeferred();
+    const failure = await decide(deferral.transactionId, 'fail', { errorMessage: 'no such person' });
+    expect(failure.status, failure.text).to.equal(200);
+    expect(failure.body.status).to.equal('failed');
     const answer = await poll(deferral);
     expect(errorOf(answer)).to.deep.equal([400, 'credential_request_denied']);
     expect(answer.text).not.to.include('no such person');
-    const seen = await call('GET', `/session/${deferral.session}`);
-    expect(seen.body).to.deep.include({ status: 'failed' });
-    expect(seen.body.failure).to.deep.equal({ code: 'deferred_failed', message: 'no such person' });
+    const session = await call('GET', `/session/${deferral.session}`);
+    expect(session.body).to.deep.include({ status: 'failed' });
+    expect(session.body.failure).to.deep.equal({ code: 'deferred_failed', message: 'no such person' });
     const record = await call('GET', `/issuer/deferred/${deferral.transactionId}`);
     expect(record.body).to.include({ status: 'failed', errorMessage: 'no such person' });
   });
@@ -233,50 +233,50 @@ describe('deferred issuance', () => {
       ['complete', 'complete'],
       ['fail', 'fail'],
     ] as const) {
-      const { transactionId } = await defer();
+      const { transactionId } = await requestDeferred();
       const body = { complete: { credential: 'a.b.c~' }, fail: { errorMessage: 'no' } };
       expect((await decide(transactionId, first, body[first])).status).to.equal(200);
-      const again = await decide(transactionId, second, body[second]);
-      expect([again.status, again.body.code], `${first}, ${second}`).to.deep.equal([409, 'conflict']);
+      const secondDecision = await decide(transactionId, second, body[second]);
+      expect([secondDecision.status, secondDecision.body.code], `${first}, ${second}`).to.deep.equal([409, 'conflict']);
     }
   });
 
   it('is decided once and retrieved once under concurrency', async () => {
-    const deferral = await defer();
-    const decisions = await Promise.all(
+    const deferral = await requestDeferred();
+    const decisionResponses = await Promise.all(
       Array.from({ length: 20 }, (_, index) => decide(deferral.transactionId, 'complete', { credential: `number.${index}~` })),
     );
-    expect(decisions.filter(({ status }) => status === 200)).to.have.length(1);
-    expect(decisions.filter(({ status }) => status === 409)).to.have.length(19);
-    const winner = decisions.findIndex(({ status }) => status === 200);
+    expect(decisionResponses.filter(({ status }) => status === 200)).to.have.length(1);
+    expect(decisionResponses.filter(({ status }) => status === 409)).to.have.length(19);
+    const winnerIndex = decisionResponses.findIndex(({ status }) => status === 200);
     const polls = await Promise.all(Array.from({ length: 20 }, () => poll(deferral)));
-    const won = polls.filter(({ status }) => status === 200);
-    expect(won).to.have.length(1);
-    expect(won[0]?.body.credentials).to.deep.equal([{ credential: `number.${winner}~` }]);
+    const delivered = polls.filter(({ status }) => status === 200);
+    expect(delivered).to.have.length(1);
+    expect(delivered[0]?.body.credentials).to.deep.equal([{ credential: `number.${winnerIndex}~` }]);
   });
 
   it('rejects a credential that cannot be issued, and changes nothing', async () => {
-    const { transactionId } = await defer(2);
+    const { transactionId } = await requestDeferred(2);
     const cases: [string, unknown, RegExp][] = [
       ['nothing', {}, /one of/],
-      ['two things', { credential: 'a~', claims: { name: 'Ada' } }, /one of/],
+      ['credential and claims', { credential: 'a~', claims: { name: 'Ada' } }, /one of/],
       ['claims against the schema', { claims: { name: 7 } }, /claims.*name/],
       ['a claim of the protocol', { claims: { name: 'Ada', cnf: {} } }, /cnf/],
       ['more credentials than keys', { credentials: ['a~', 'b~', 'c~'] }, /2 keys/],
       ['no credential', { credential: 'with spaces in it' }, /SD-JWT/],
-      ['an unknown member', { credential: 'a~', more: true }, /more/],
+      ['an unknown property', { credential: 'a~', more: true }, /more/],
     ];
-    for (const [what, json, detail] of cases) {
+    for (const [description, json, detail] of cases) {
       const answer = await decide(transactionId, 'complete', json);
-      expect(answer.status, what).to.equal(400);
-      expect(answer.text, what).to.match(detail);
+      expect(answer.status, description).to.equal(400);
+      expect(answer.text, description).to.match(detail);
     }
     expect((await decide(transactionId, 'fail', {})).status).to.equal(400);
     expect((await call('GET', `/issuer/deferred/${transactionId}`)).body.status).to.equal('pending');
   });
 
   it('shows pending transactions to the backend', async () => {
-    const one = await defer();
+    const one = await requestDeferred();
     const list = await call('GET', `/issuer/deferred?session=${one.session}`);
     expect(list.body).to.have.length(1);
     expect(list.body[0]).to.include({
@@ -289,23 +289,23 @@ describe('deferred issuance', () => {
     });
     expect(list.body[0].holderKeys[0].x).to.equal(one.keys[0]?.jwk.x);
     const lifetime = Date.parse(list.body[0].expiresAt) - Date.parse(list.body[0].createdAt);
-    expect(lifetime, '24 hours').to.equal(86_400_000);
+    expect(lifetime, 'a lifetime of 24 hours').to.equal(86_400_000);
     expect((await call('GET', '/issuer/deferred')).body.length).to.be.greaterThan(1);
   });
 
   it('deletes the keys of the wallet after the retrieval', async () => {
-    const one = await defer(2);
+    const one = await requestDeferred(2);
     const keys = async () => (await call('GET', `/issuer/deferred/${one.transactionId}`)).body.holderKeys.length;
     const path = `/issuer/deferred/${one.transactionId}/complete`;
     expect((await call('POST', path, { claims: { name: 'Ada' } })).status).to.equal(200);
     expect(await keys()).to.equal(2);
-    const fetched = await poll(one);
-    expect([fetched.status, fetched.body.credentials.length]).to.deep.equal([200, 2]);
+    const credentialResponse = await poll(one);
+    expect([credentialResponse.status, credentialResponse.body.credentials.length]).to.deep.equal([200, 2]);
     expect(await keys()).to.equal(0);
   });
 
   it('is hidden from a client that is restricted to other configurations', async () => {
-    const { transactionId } = await defer();
+    const { transactionId } = await requestDeferred();
     const secret = 'secret-of-a-restricted-client-01234';
     const rights = { roles: ['issuance:offer'], allowedIssuanceConfigs: ['pass'] };
     await call('POST', '/client', { clientId: 'restricted', secret, ...rights });
@@ -318,36 +318,36 @@ describe('deferred issuance', () => {
   });
 
   describe('rejects a wallet', () => {
-    const refused = async (what: string, answer: Promise<Answer>, status: number, error: string | undefined) =>
-      expect(errorOf(await answer), what).to.deep.equal([status, error]);
+    const expectRejected = async (description: string, answer: Promise<Answer>, status: number, error: string | undefined) =>
+      expect(errorOf(await answer), description).to.deep.equal([status, error]);
 
     it('without a token, or with a proof for another request', async () => {
-      const deferral = await defer();
+      const deferral = await requestDeferred();
       const { wallet, token, transactionId } = deferral;
       const json = { transaction_id: transactionId };
       const path = '/acme/deferred_credential';
-      await refused('no token', service.call('POST', path, { json }), 401, 'invalid_token');
-      const elsewhere = wallet.authorization(token);
-      await refused('proof', service.call('POST', path, { json, headers: elsewhere }), 401, 'invalid_dpop_proof');
+      await expectRejected('no token', service.call('POST', path, { json }), 401, 'invalid_token');
+      const headersOfOtherToken = wallet.authorization(token);
+      await expectRejected('proof', service.call('POST', path, { json, headers: headersOfOtherToken }), 401, 'invalid_dpop_proof');
       const headers = wallet.authorization(token, { path: 'deferred_credential' });
       expect((await service.call('POST', path, { json, headers })).status).to.equal(202);
-      await refused('replay', service.call('POST', path, { json, headers }), 401, 'invalid_dpop_proof');
+      await expectRejected('replay', service.call('POST', path, { json, headers }), 401, 'invalid_dpop_proof');
       const root = '/deferred_credential?transaction_id=x';
-      await refused('no token at the root', service.call('GET', root), 401, 'invalid_token');
+      await expectRejected('no token at the root', service.call('GET', root), 401, 'invalid_token');
       const garbage = { Authorization: 'DPoP garbage' };
-      await refused('garbage at the root', service.call('GET', root, { headers: garbage }), 401, 'invalid_token');
+      await expectRejected('garbage at the root', service.call('GET', root, { headers: garbage }), 401, 'invalid_token');
     });
 
     it('without a transaction id, or with that of another wallet', async () => {
-      const [one, other] = [await defer(), await defer()];
-      await refused('missing', poll(one, {}), 400, 'invalid_credential_request');
-      await refused('a number', poll(one, { transaction_id: 7 }), 400, 'invalid_credential_request');
-      await refused('unknown', poll(one, { transaction_id: 'unknown' }), 400, 'invalid_transaction_id');
-      const stolen = { transaction_id: other.transactionId };
-      await refused('foreign', poll(one, stolen), 400, 'invalid_transaction_id');
-      await decide(other.transactionId, 'complete', { credential: 'a~' });
-      await refused('foreign and ready', poll(one, stolen), 400, 'invalid_transaction_id');
-      expect((await poll(other)).status).to.equal(200);
+      const [ownDeferral, otherDeferral] = [await requestDeferred(), await requestDeferred()];
+      await expectRejected('missing', poll(ownDeferral, {}), 400, 'invalid_credential_request');
+      await expectRejected('a number', poll(ownDeferral, { transaction_id: 7 }), 400, 'invalid_credential_request');
+      await expectRejected('unknown', poll(ownDeferral, { transaction_id: 'unknown' }), 400, 'invalid_transaction_id');
+      const foreignTransaction = { transaction_id: otherDeferral.transactionId };
+      await expectRejected('foreign', poll(ownDeferral, foreignTransaction), 400, 'invalid_transaction_id');
+      await decide(otherDeferral.transactionId, 'complete', { credential: 'a~' });
+      await expectRejected('foreign and ready', poll(ownDeferral, foreignTransaction), 400, 'invalid_transaction_id');
+      expect((await poll(otherDeferral)).status).to.equal(200);
     });
 
     it('with a revoked token', async () => {
@@ -360,7 +360,7 @@ describe('deferred issuance', () => {
       const store = service.service.container.get(Store);
       await store.commit('acme' as TenantId, { grant: { id, act: 'revoke' } }, new Date());
       const deferral = { wallet, token, transactionId: answer.body.transaction_id, session: '', keys: [] };
-      await refused('revoked', poll(deferral), 401, 'invalid_token');
+      await expectRejected('revoked', poll(deferral), 401, 'invalid_token');
     });
   });
 });

@@ -29,25 +29,25 @@ describe('An edit with If-Match of a resource that was changed in the meantime',
   it('returns 409 for every kind, and changes nothing', async () => {
     for (const edit of edits) {
       const { read, write, tagOf } = writer(world, root, edit);
-      for (const [which, { method, path }] of edit.writes.entries()) {
+      for (const [writeIndex, { method, path }] of edit.writes.entries()) {
         const name = `${method} ${path}`;
         const first = await tagOf();
         expect(first, name).to.match(/^"[\w.-]{20,}"$/);
         expect(await tagOf(), `${name}: the same while nothing changes`).to.equal(first);
-        const good = await write(which, 1 + 2 * which, first);
-        expect(good.status, `${name}: ${good.text}`).to.be.oneOf([200, 201]);
+        const firstWrite = await write(writeIndex, 1 + 2 * writeIndex, first);
+        expect(firstWrite.status, `${name}: ${firstWrite.text}`).to.be.oneOf([200, 201]);
         const second = await tagOf();
-        expect(good.headers.get('etag'), `${name} answers the new tag`).to.equal(second);
+        expect(firstWrite.headers.get('etag'), `${name} answers the new tag`).to.equal(second);
         expect(second, name).to.not.equal(first);
         const before = (await read()).text;
-        const stale = await write(which, 2 + 2 * which, first);
-        expect([stale.status, stale.body.code], `${name}: ${stale.text}`).to.deep.equal([409, 'conflict']);
+        const staleWrite = await write(writeIndex, 2 + 2 * writeIndex, first);
+        expect([staleWrite.status, staleWrite.body.code], `${name}: ${staleWrite.text}`).to.deep.equal([409, 'conflict']);
         expect((await read()).text, name).to.equal(before);
-        const several = await write(which, 2 + 2 * which, `"other,one",${second}`);
-        expect(several.status, `${name}: ${several.text}`).to.be.oneOf([200, 201]);
-        expect((await write(which, 1 + 2 * which, '*')).status, name).to.be.oneOf([200, 201]);
-        expect((await write(which, 2 + 2 * which)).status, `${name} without`).to.be.oneOf([200, 201]);
-        expect((await write(which, 1 + 2 * which, `W/${await tagOf()}`)).status, 'weak').to.equal(409);
+        const writeWithSeveralTags = await write(writeIndex, 2 + 2 * writeIndex, `"other,one",${second}`);
+        expect(writeWithSeveralTags.status, `${name}: ${writeWithSeveralTags.text}`).to.be.oneOf([200, 201]);
+        expect((await write(writeIndex, 1 + 2 * writeIndex, '*')).status, name).to.be.oneOf([200, 201]);
+        expect((await write(writeIndex, 2 + 2 * writeIndex)).status, `${name} without`).to.be.oneOf([200, 201]);
+        expect((await write(writeIndex, 1 + 2 * writeIndex, `W/${await tagOf()}`)).status, 'a weak tag').to.equal(409);
       }
     }
   });
@@ -55,7 +55,7 @@ describe('An edit with If-Match of a resource that was changed in the meantime',
   it('returns 409 on every route that edits a single resource', async () => {
     const routes = collectRoutes(service.service.container).filter(({ edits }) => edits?.id !== undefined);
     const params = { ...world.ids, id: 'x', certId: world.ids.keyChain, listId: world.ids.statusList };
-    const covered = new Set(edits.flatMap(({ writes }) => writes.map(({ method, path }) => `${method} ${path}`)));
+    const coveredRoutes = new Set(edits.flatMap(({ writes }) => writes.map(({ method, path }) => `${method} ${path}`)));
     const { paths } = (await service.call('GET', '/openapi.json')).body;
     for (const route of routes) {
       const operation = paths[route.path.replaceAll(/:([A-Za-z]+)/g, '{$1}')][route.method];
@@ -63,22 +63,22 @@ describe('An edit with If-Match of a resource that was changed in the meantime',
       expect(headers.map(({ name }: { name: string }) => name)).to.deep.equal(['If-Match']);
       expect(operation.responses).to.have.property('409');
       if (route.method === 'delete') continue;
-      const matches = [...covered].some((known) => {
-        const [method, path = ''] = known.split(' ');
+      const matches = [...coveredRoutes].some((coveredRoute) => {
+        const [method, path = ''] = coveredRoute.split(' ');
         const pattern = new RegExp(`^${addressOf(route, { ...params, id: '[^/]+' }).replaceAll('%5B%5E%2F%5D%2B', '[^/]+')}$`);
         return method === route.method.toUpperCase() && pattern.test(path);
       });
       expect(matches, `${route.method} ${route.path} is not tried`).to.equal(true);
     }
-    const shown = collectRoutes(service.service.container).filter(({ edits }) => edits !== undefined);
-    for (const route of shown) {
+    const routesWithEdits = collectRoutes(service.service.container).filter(({ edits }) => edits !== undefined);
+    for (const route of routesWithEdits) {
       const { responses } = paths[route.path.replaceAll(/:([A-Za-z]+)/g, '{$1}')][route.method];
       const answer = responses[200] ?? responses[201];
       const schema = answer?.content?.['application/json']?.schema?.$ref;
-      // What is gone has no state that a later edit could go out from.
-      const isGone = schema === '#/components/schemas/Deleted';
+      // A removed resource has no state on which a later edit could be based.
+      const isDeleted = schema === '#/components/schemas/Deleted';
       if (answer?.content === undefined) continue;
-      expect(Object.keys(answer.headers ?? {}).includes('ETag'), `${route.method} ${route.path}`).to.equal(!isGone);
+      expect(Object.keys(answer.headers ?? {}).includes('ETag'), `${route.method} ${route.path}`).to.equal(!isDeleted);
     }
   });
 
@@ -92,16 +92,16 @@ describe('An edit with If-Match of a resource that was changed in the meantime',
       return tag;
     };
     const remove = (path: string, tag: string) => service.call('DELETE', path, { token, headers: { 'If-Match': tag } });
-    const stale = await make('removed');
-    expect((await remove('/key-chain/removed', stale)).status).to.equal(409);
-    const fresh = (await service.call('GET', '/key-chain/removed', { token })).headers.get('etag') ?? '';
-    expect((await remove('/key-chain/removed', fresh)).status).to.equal(200);
-    expect((await remove('/key-chain/removed', fresh)).status, 'gone').to.equal(404);
+    const staleTag = await make('removed');
+    expect((await remove('/key-chain/removed', staleTag)).status).to.equal(409);
+    const freshTag = (await service.call('GET', '/key-chain/removed', { token })).headers.get('etag') ?? '';
+    expect((await remove('/key-chain/removed', freshTag)).status).to.equal(200);
+    expect((await remove('/key-chain/removed', freshTag)).status, 'a removed key chain').to.equal(404);
     const tenant = { id: 'brief', name: 'Brief' };
-    const made = await service.call('POST', '/tenant', { token: root, json: tenant });
+    const creation = await service.call('POST', '/tenant', { token: root, json: tenant });
     const json = { name: 'Briefer' };
     expect((await service.call('PATCH', '/tenant/brief', { token: root, json })).status).to.equal(200);
-    const headers = { 'If-Match': made.headers.get('etag') ?? '' };
+    const headers = { 'If-Match': creation.headers.get('etag') ?? '' };
     expect((await service.call('DELETE', '/tenant/brief', { token: root, headers })).status).to.equal(409);
     const now = (await service.call('GET', '/tenant/brief', { token: root })).headers.get('etag') ?? '';
     const last = { token: root, headers: { 'If-Match': now } };
@@ -114,14 +114,14 @@ describe('An edit with If-Match of a resource that was changed in the meantime',
       service.call(method, path, { token, headers, ...(json && { json }) });
     expect((await send('GET', '/session', { 'If-Match': '*' })).status).to.equal(400);
     expect((await send('POST', '/client', { 'If-Match': '*' }, { clientId: 'x', roles: [] })).status).to.equal(400);
-    for (const bad of ['', 'unquoted', '"open', '"a" "b"', '"a",, "b"', ',"a"', Array(21).fill('"a"').join()]) {
-      const answer = await send('PUT', '/session-config', { 'If-Match': bad }, {});
-      expect(answer.status, bad).to.equal(400);
+    for (const invalidHeader of ['', 'unquoted', '"open', '"a" "b"', '"a",, "b"', ',"a"', Array(21).fill('"a"').join()]) {
+      const answer = await send('PUT', '/session-config', { 'If-Match': invalidHeader }, {});
+      expect(answer.status, invalidHeader).to.equal(400);
     }
     const date = new Date().toUTCString();
     expect((await send('PUT', '/session-config', { 'If-Unmodified-Since': date }, {})).status).to.equal(400);
-    const nothing = { id: 'never-made', dcql_query: QUERY };
-    const answer = await send('POST', '/verifier/config', { 'If-Match': '*' }, nothing);
+    const newConfiguration = { id: 'never-made', dcql_query: QUERY };
+    const answer = await send('POST', '/verifier/config', { 'If-Match': '*' }, newConfiguration);
     expect([answer.status, answer.body.detail]).to.deep.equal([
       409,
       'there is no object for If-Match; remove the header to create the object',
@@ -130,15 +130,15 @@ describe('An edit with If-Match of a resource that was changed in the meantime',
 
   it('reveals nothing about secrets by its tag', async () => {
     const { token } = world;
-    const put = async (clientSecret: string) => {
+    const putCredentials = async (clientSecret: string) => {
       const upstream = { issuer: 'http://127.0.0.1:9', clientId: 'edited', clientSecret };
       const json = { display: [{ name: 'Issuer', locale: 'en' }], chainedAs: { upstream } };
       return (await service.call('POST', '/issuer/config', { token, json })).headers.get('etag');
     };
-    const [one, two] = [await put(UPSTREAM_SECRET), await put('another secret')];
+    const [one, two] = [await putCredentials(UPSTREAM_SECRET), await putCredentials('another secret')];
     expect(one).to.not.equal(two);
-    const [, keyed] = /^"[^.]+\.([\w-]{43})"$/.exec(one ?? '') ?? [];
-    expect(keyed, 'a code under a key of the service').to.not.equal(undefined);
+    const [, mac] = /^"[^.]+\.([\w-]{43})"$/.exec(one ?? '') ?? [];
+    expect(mac, 'a MAC with a key of the service').to.not.equal(undefined);
     expect(service.service.container.get(Cipher).macs('vidimus/edit-tag').make('')).to.include('.');
   });
 });
@@ -157,14 +157,14 @@ type Media = { readonly content?: { readonly 'application/json'?: { readonly sch
 type Operation = { readonly requestBody?: Media; readonly responses: Readonly<Record<string, Media>> };
 type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
-/** What is written under one name and shown under another, or once only, with where it is found again. */
-const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
-  // Makes the tenant's first client, or changes its roles; the contract has it in requests alone.
+/** Properties that are written under one name and shown under another, or only once, with the properties that show them. */
+const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
+  // Creates the tenant's first client, or changes its roles; the contract has it in requests only.
   '/tenant': ['roles'],
   '/tenant/{id}': ['roles'],
-  // Only its hash is kept.
+  // Only the hash is stored.
   '/client': ['secret'],
-  // `activeKey.alg`, and what the certificates say.
+  // `activeKey.alg`, and the content of the certificates.
   '/key-chain': ['algorithm', 'subjectName', 'country', 'organization', 'rootKeyChainId', 'selfSigned'],
   '/key-chain/import': ['key', 'certificates', 'subjectName', 'country', 'organization', 'rootKeyChainId'],
   '/key': ['usages', 'algorithm', 'subjectName', 'country', 'organization'],
@@ -176,12 +176,12 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   // `entityConfig`
   '/trust-list': ['entities'],
   '/trust-list/{id}': ['entities'],
-  // A login, and no resource.
+  // A login is no resource.
   '/console/login': ['ticket'],
   // `hasClientSecret`, `hasPassword`
   '/registrar/config': ['clientSecret', 'password'],
 };
-/** What answers have beside the resource; who sends it back is not refused. */
+/** Properties of responses that do not belong to the resource; a request that contains them is accepted. */
 const READ_ONLY = /(^|\.)warnings$|^clients\[\]\./;
 
 describe('properties that are written to a resource', () => {
@@ -199,41 +199,46 @@ describe('properties that are written to a resource', () => {
 
   const resolve = (schema: Schema): Schema =>
     schema.$ref === undefined ? schema : resolve(schemas[schema.$ref.split('/').at(-1) ?? ''] ?? {});
-  /** With everything that a value of it may be. */
+  /** The schema and all its alternatives. */
   const alternatives = (schema: Schema): Schema[] => {
-    const found = resolve(schema);
-    const { anyOf = [], oneOf = [], allOf = [] } = found;
-    return [found, ...[...anyOf, ...oneOf, ...allOf].flatMap(alternatives)];
+    const resolved = resolve(schema);
+    const { anyOf = [], oneOf = [], allOf = [] } = resolved;
+    return [resolved, ...[...anyOf, ...oneOf, ...allOf].flatMap(alternatives)];
   };
-  /** Whether nothing is said of its members: what is kept as it came is shown as it came. */
-  const isFree = ({ type, properties, additionalProperties, items, anyOf, oneOf, allOf }: Schema) => {
+  /** True for a schema without rules for its properties: such values are shown as they were written. */
+  const isUnrestricted = ({ type, properties, additionalProperties, items, anyOf, oneOf, allOf }: Schema) => {
     if (additionalProperties !== undefined && additionalProperties !== false) return true;
-    const isUnsaid = [properties, additionalProperties, items, anyOf, oneOf, allOf].every((each) => each === undefined);
-    return isUnsaid && (type === undefined || type === 'object');
+    const hasNoRules = [properties, additionalProperties, items, anyOf, oneOf, allOf].every((keyword) => keyword === undefined);
+    return hasNoRules && (type === undefined || type === 'object');
   };
 
-  /** Paths of members of `written` that `shown` does not have. */
-  function unshown(written: readonly Schema[], shown: readonly Schema[], at: string): string[] {
-    const [bodies, views] = [written.flatMap(alternatives), shown.flatMap(alternatives)];
-    if (views.some(isFree)) return [];
-    const membersOf = (all: readonly Schema[], name: string) => all.flatMap(({ properties }) => properties?.[name] ?? []);
+  /** Paths of properties of `written` that `shown` does not have. */
+  function findMissing(writtenSchemas: readonly Schema[], shownSchemas: readonly Schema[], prefix: string): string[] {
+    const [bodies, shownAlternatives] = [writtenSchemas.flatMap(alternatives), shownSchemas.flatMap(alternatives)];
+    if (shownAlternatives.some(isUnrestricted)) return [];
+    const propertySchemas = (schemas: readonly Schema[], name: string) => schemas.flatMap(({ properties }) => properties?.[name] ?? []);
     const names = new Set(bodies.flatMap(({ properties = {} }) => Object.keys(properties)));
-    const here = [...names].flatMap((name) => {
-      const path = at === '' ? name : `${at}.${name}`;
-      const seen = membersOf(views, name);
-      return seen.length === 0 ? [path] : unshown(membersOf(bodies, name), seen, path);
+    const missingHere = [...names].flatMap((name) => {
+      const path = prefix === '' ? name : `${prefix}.${name}`;
+      const shownProperty = propertySchemas(shownAlternatives, name);
+      return shownProperty.length === 0 ? [path] : findMissing(propertySchemas(bodies, name), shownProperty, path);
     });
-    const itemsOf = (all: readonly Schema[]) => all.flatMap(({ items }) => items ?? []);
-    const [entries, listed] = [itemsOf(bodies), itemsOf(views)];
-    return entries.length === 0 || listed.length === 0 ? here : [...here, ...unshown(entries, listed, `${at}[]`)];
+    const itemSchemas = (schemas: readonly Schema[]) => schemas.flatMap(({ items }) => items ?? []);
+    const [writtenItems, shownItems] = [itemSchemas(bodies), itemSchemas(shownAlternatives)];
+    return writtenItems.length === 0 || shownItems.length === 0
+      ? missingHere
+      : [...missingHere, ...findMissing(writtenItems, shownItems, `${prefix}[]`)];
   }
   const schemaOf = (media: Media | undefined) => media?.content?.['application/json']?.schema;
-  /** What one of them looks like to who reads it. */
-  function viewsOf(path: string): Schema[] {
+  /** Schemas of the responses that show a resource of the path. */
+  function responseSchemas(path: string): Schema[] {
     const base = path.replace(/\/import$/, '');
-    const found = [base, ...Object.keys(paths).filter((other) => /^\/\{\w+\}$/.test(other.slice(base.length)) && other.startsWith(base))];
-    return found.flatMap((place) => {
-      const schema = schemaOf(paths[place]?.['get']?.responses['200']);
+    const itemPaths = [
+      base,
+      ...Object.keys(paths).filter((candidate) => /^\/\{\w+\}$/.test(candidate.slice(base.length)) && candidate.startsWith(base)),
+    ];
+    return itemPaths.flatMap((itemPath) => {
+      const schema = schemaOf(paths[itemPath]?.['get']?.responses['200']);
       if (schema === undefined) return [];
       const { items } = resolve(schema);
       return [items ?? schema];
@@ -241,23 +246,23 @@ describe('properties that are written to a resource', () => {
   }
 
   it('are all contained in its representation', () => {
-    const compared: string[] = [];
+    const comparedRoutes: string[] = [];
     for (const [path, operations] of Object.entries(paths)) {
       if (path.startsWith('/{tenant}')) continue;
       for (const method of ['post', 'put', 'patch']) {
         const body = schemaOf(operations[method]?.requestBody);
-        const views = viewsOf(path);
-        if (body === undefined || views.length === 0) continue;
-        compared.push(`${method} ${path}`);
-        const missing = unshown([body], views, '').filter((member) => !READ_ONLY.test(member));
-        const known = ELSEWHERE[path] ?? [];
+        const schemas = responseSchemas(path);
+        if (body === undefined || schemas.length === 0) continue;
+        comparedRoutes.push(`${method} ${path}`);
+        const missing = findMissing([body], schemas, '').filter((property) => !READ_ONLY.test(property));
+        const otherNames = OTHER_NAMES[path] ?? [];
         expect(
-          missing.filter((member) => !known.includes(member)),
+          missing.filter((property) => !otherNames.includes(property)),
           `${method} ${path}`,
         ).to.deep.equal([]);
       }
     }
-    expect(compared.map((each) => each.split(' ')[1])).to.include.members([
+    expect(comparedRoutes.map((route) => route.split(' ')[1])).to.include.members([
       ...['/tenant', '/client', '/key-chain', '/key-chain/import', '/issuer/config', '/issuer/credentials'],
       ...['/verifier/config', '/registrar/config', '/status-lists', '/trust-list', '/session-config'],
       ...['/status-list-config', '/webhook-secret', '/certs', '/key'],
@@ -268,24 +273,24 @@ describe('properties that are written to a resource', () => {
     const { token } = await createTenant(service, 'acme');
     const call = (method: string, path: string, json?: object) => service.call(method, path, { token, ...(json && { json }) });
     const dcql_query = { credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['urn:a'] } }] };
-    const judged = { mdlProfile: 'none', certificateRevocation: 'if-available' };
-    const made = await call('POST', '/verifier/config', { id: 'judged', dcql_query, ...judged });
-    expect(made.body, made.text).to.include(judged);
-    expect((await call('GET', '/verifier/config/judged')).body).to.include(judged);
+    const verificationSettings = { mdlProfile: 'none', certificateRevocation: 'if-available' };
+    const creation = await call('POST', '/verifier/config', { id: 'judged', dcql_query, ...verificationSettings });
+    expect(creation.body, creation.text).to.include(verificationSettings);
+    expect((await call('GET', '/verifier/config/judged')).body).to.include(verificationSettings);
     const reset = await call('PATCH', '/verifier/config/judged', { mdlProfile: null, certificateRevocation: null });
     expect(reset.body, reset.text).to.include({ mdlProfile: null, certificateRevocation: null });
     expect((await call('GET', '/verifier/config')).body[0]).to.include({ mdlProfile: null });
   });
 });
 
-/** What the service changes by itself, so that who read it a while ago need not know. */
-const SHIFTING = [
+/** Properties that the service changes by itself; a client that read them before need not know the change. */
+const CHANGED_BY_SERVICE = [
   ...['updatedAt', 'usedEntries', 'availableEntries', 'expiresAt', 'cert', 'keyChain', 'sequenceNumber', 'jwt', 'key'],
   ...['activeKey', 'activeCertificate', 'activeCertificateExpiry', 'compromisedAt', 'lastRotatedAt'],
   ...['previousKey', 'previousCertificate', 'previousKeyExpiry', 'previousKeys'],
 ];
 
-const other = (value: unknown): unknown => {
+const otherValue = (value: unknown): unknown => {
   if (typeof value === 'string') return `${value}0`;
   if (typeof value === 'number') return value + 1;
   if (typeof value === 'boolean') return !value;
@@ -306,7 +311,7 @@ describe('A read-only property', () => {
   after(() => service.close());
 
   it('may be sent back unchanged at every address; another value is rejected by name', async () => {
-    const seen: string[] = [];
+    const properties: string[] = [];
     for (const route of collectRoutes(service.service.container)) {
       const { method, path, body, members = body, responses } = route;
       const view = responses[200];
@@ -314,32 +319,33 @@ describe('A read-only property', () => {
       const { params, json } = recipeOf(route).request(world.ids, 'fresh');
       const token = rolesOf(route)?.includes('tenants:manage') ? root : world.token;
       const address = addressOf(route, params);
-      const write = (more: object) => service.call(method.toUpperCase(), address, { token, json: { ...(json as object), ...more } });
-      const read = async () => (await service.call('GET', address, { token })).body;
+      const write = (overrides: object) =>
+        service.call(method.toUpperCase(), address, { token, json: { ...(json as object), ...overrides } });
+      const readResource = async () => (await service.call('GET', address, { token })).body;
 
-      const shown = await read();
-      const names = readOnlyNames(route).filter((name) => name in shown);
-      const whole = await write(Object.fromEntries(names.map((name) => [name, shown[name]])));
-      expect(whole.status, `${nameOf(route)}: ${whole.text}`).to.equal(200);
-      const before = await read();
+      const resource = await readResource();
+      const names = readOnlyNames(route).filter((name) => name in resource);
+      const fullWrite = await write(Object.fromEntries(names.map((name) => [name, resource[name]])));
+      expect(fullWrite.status, `${nameOf(route)}: ${fullWrite.text}`).to.equal(200);
+      const before = await readResource();
       for (const name of names) {
-        const answer = await write({ [name]: other(shown[name]) });
-        const told = `${nameOf(route)} ${name}: ${answer.text}`;
-        if (SHIFTING.includes(name)) {
-          expect(answer.status, told).to.equal(200);
+        const answer = await write({ [name]: otherValue(resource[name]) });
+        const failureText = `${nameOf(route)} ${name}: ${answer.text}`;
+        if (CHANGED_BY_SERVICE.includes(name)) {
+          expect(answer.status, failureText).to.equal(200);
           continue;
         }
-        expect([answer.status, answer.body.errors?.[0]?.path], told).to.deep.equal([400, name]);
-        expect(answer.body.detail, told).to.include('cannot be changed');
-        seen.push(`${path} ${name}`);
+        expect([answer.status, answer.body.errors?.[0]?.path], failureText).to.deep.equal([400, name]);
+        expect(answer.body.detail, failureText).to.include('cannot be changed');
+        properties.push(`${path} ${name}`);
       }
-      const { updatedAt: _then, ...kept } = before;
-      const { updatedAt: _now, ...still } = await read();
-      if (!names.some((name) => SHIFTING.includes(name) && name !== 'updatedAt')) {
-        expect(still, nameOf(route)).to.deep.equal(kept);
+      const { updatedAt: _updatedAt, ...unchanged } = before;
+      const { updatedAt: _now, ...still } = await readResource();
+      if (!names.some((name) => CHANGED_BY_SERVICE.includes(name) && name !== 'updatedAt')) {
+        expect(still, nameOf(route)).to.deep.equal(unchanged);
       }
     }
-    expect(seen).to.include.members([
+    expect(properties).to.include.members([
       ...['clientId', 'tenantId', 'tenant', 'createdAt'].map((name) => `/client/:id ${name}`),
       ...['id', 'clients', 'createdAt'].map((name) => `/tenant/:id ${name}`),
       ...['id', 'bits', 'capacity', 'ttl'].map((name) => `/status-lists/:listId ${name}`),
@@ -355,20 +361,20 @@ describe('A read-only property', () => {
       const { params } = recipeOf(route).request(world.ids, 'fresh');
       const token = rolesOf(route)?.includes('tenants:manage') ? root : world.token;
       const address = addressOf(route, params);
-      const read = async () => (await service.call('GET', address, { token })).body;
-      const shown = await read();
-      const answer = await service.call(method.toUpperCase(), address, { token, json: shown });
-      const told = `${nameOf(route)}: ${answer.text}`;
-      // A trust list is shown with what was made of its entities, and says by which name they are written.
+      const readResource = async () => (await service.call('GET', address, { token })).body;
+      const resource = await readResource();
+      const answer = await service.call(method.toUpperCase(), address, { token, json: resource });
+      const failureText = `${nameOf(route)}: ${answer.text}`;
+      // A trust list is shown with the processed entities, and names the property in which they are written.
       if (address.startsWith('/trust-list')) {
         const paths = answer.body.errors?.map(({ path }: { path: string }) => path);
-        expect([answer.status, paths?.includes('entityConfig')], told).to.deep.equal([400, true]);
+        expect([answer.status, paths?.includes('entityConfig')], failureText).to.deep.equal([400, true]);
         continue;
       }
-      expect(answer.status, told).to.equal(200);
-      const untimed = ({ key: _key, ...rest }: Record<string, unknown>) =>
+      expect(answer.status, failureText).to.equal(200);
+      const withoutTimes = ({ key: _key, ...rest }: Record<string, unknown>) =>
         JSON.parse(JSON.stringify(rest, (name, value) => (name === 'updatedAt' ? undefined : value)));
-      expect(untimed(await read()), nameOf(route)).to.deep.equal(untimed(shown));
+      expect(withoutTimes(await readResource()), nameOf(route)).to.deep.equal(withoutTimes(resource));
     }
   });
 
@@ -376,15 +382,15 @@ describe('A read-only property', () => {
     const { token } = world;
     const call = (method: string, path: string, json?: object) =>
       service.call(method, path, { token, ...(json === undefined ? {} : { json }) });
-    const made = await call('POST', '/key', { id: 'plain' });
-    expect(made.status, made.text).to.equal(201);
-    for (const place of ['/certs', '/key-chain']) {
-      const shown = (await call('GET', `${place}/plain`)).body;
-      expect(shown.usages).to.deep.equal([]);
-      const answer = await call('PATCH', `${place}/plain`, shown);
+    const creation = await call('POST', '/key', { id: 'plain' });
+    expect(creation.status, creation.text).to.equal(201);
+    for (const path of ['/certs', '/key-chain']) {
+      const keyChain = (await call('GET', `${path}/plain`)).body;
+      expect(keyChain.usages).to.deep.equal([]);
+      const answer = await call('PATCH', `${path}/plain`, keyChain);
       expect([answer.status, answer.body.usages], answer.text).to.deep.equal([200, []]);
-      const emptied = await call('PATCH', `${place}/${world.ids.keyChain}`, { usages: [] });
-      expect([emptied.status, emptied.body.errors?.[0]?.path], emptied.text).to.deep.equal([400, 'usages']);
+      const rejection = await call('PATCH', `${path}/${world.ids.keyChain}`, { usages: [] });
+      expect([rejection.status, rejection.body.errors?.[0]?.path], rejection.text).to.deep.equal([400, 'usages']);
     }
   });
 
@@ -393,29 +399,29 @@ describe('A read-only property', () => {
     const call = (method: string, path: string, json?: object, by = token) =>
       service.call(method, path, { token: by, ...(json === undefined ? {} : { json }) });
     const address = `/client/${world.ids.client}`;
-    const read = (await call('GET', address)).body;
-    const renamed = await call('PATCH', '/tenant/acme', { name: 'Acme & Sons' }, root);
-    expect(renamed.status, renamed.text).to.equal(200);
-    expect((await call('PATCH', address, { ...read, description: 'one' })).status).to.equal(200);
-    expect((await call('PATCH', address, { ...read, description: 'two' })).status).to.equal(200);
+    const resource = (await call('GET', address)).body;
+    const rename = await call('PATCH', '/tenant/acme', { name: 'Acme & Sons' }, root);
+    expect(rename.status, rename.text).to.equal(200);
+    expect((await call('PATCH', address, { ...resource, description: 'one' })).status).to.equal(200);
+    expect((await call('PATCH', address, { ...resource, description: 'two' })).status).to.equal(200);
 
     const tenant = (await call('GET', '/tenant/acme', undefined, root)).body;
     const tenants = (json: object) => call('PATCH', '/tenant/acme', json, root);
-    const [first, ...rest] = tenant.clients;
-    const stronger = [{ ...first, roles: [] }, ...rest];
-    expect((await tenants({ ...tenant, clients: stronger })).body.errors[0].path).to.equal('clients');
-    const invented = [...tenant.clients, { clientId: 'invented', roles: [] }];
-    expect((await tenants({ ...tenant, clients: invented })).body.errors[0].path).to.equal('clients');
+    const [first, ...otherClients] = tenant.clients;
+    const withoutRoles = [{ ...first, roles: [] }, ...otherClients];
+    expect((await tenants({ ...tenant, clients: withoutRoles })).body.errors[0].path).to.equal('clients');
+    const withNewClient = [...tenant.clients, { clientId: 'invented', roles: [] }];
+    expect((await tenants({ ...tenant, clients: withNewClient })).body.errors[0].path).to.equal('clients');
 
     const client = { clientId: 'meanwhile', roles: ['issuance:offer'] };
     expect((await call('POST', '/client', client)).status).to.equal(201);
-    const whole = await tenants(tenant);
-    expect(whole.status, whole.text).to.equal(200);
-    const more = (await call('GET', '/tenant/acme', undefined, root)).body;
+    const response = await tenants(tenant);
+    expect(response.status, response.text).to.equal(200);
+    const tenantAfter = (await call('GET', '/tenant/acme', undefined, root)).body;
     expect((await call('PATCH', '/client/meanwhile', { roles: ['presentation:request'] })).status).to.equal(200);
-    expect((await tenants(more)).status, 'changed meanwhile').to.equal(200);
+    expect((await tenants(tenantAfter)).status, 'after a change by another client').to.equal(200);
     expect((await call('DELETE', '/client/meanwhile')).status).to.equal(200);
-    expect((await tenants(more)).status, 'gone meanwhile').to.equal(200);
+    expect((await tenants(tenantAfter)).status, 'after a removal by another client').to.equal(200);
   });
 
   it('is not loaded when the request contains none', async () => {
@@ -430,15 +436,15 @@ describe('A read-only property', () => {
   });
 
   it('does not reveal missing resources', async () => {
-    const answer = await service.call('PATCH', '/client/nobody', {
+    const answer = await service.call('PATCH', '/client/no-such-client', {
       token: world.token,
-      json: { roles: ['issuance:offer'], clientId: 'somebody' },
+      json: { roles: ['issuance:offer'], clientId: 'other' },
     });
     expect([answer.status, answer.body.code]).to.deep.equal([404, 'not_found']);
   });
 });
 
-/** What reading as many members takes anyway, with room for slow machines. */
+/** The time that reading as many properties takes anyway, with a margin for slow machines. */
 const LIMIT_MS = 400;
 
 describe('A document with very many unknown properties', () => {
@@ -457,14 +463,14 @@ describe('A document with very many unknown properties', () => {
 
   it('of a client with few rights does not block other tenants', async () => {
     const token = await addClient(world, 'offers', { roles: ['issuance:offer'] });
-    const members = Array.from({ length: 80_000 }, (_, index) => `"a${index}":1`);
-    const sent = {
+    const properties = Array.from({ length: 80_000 }, (_, index) => `"a${index}":1`);
+    const body = {
       address: `${service.address}/issuer/deferred/x/complete`,
       method: 'POST',
       headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
-      body: `{${members.join(',')}}`,
+      body: `{${properties.join(',')}}`,
     };
-    const { status, milliseconds } = await holds.of(() => sent, LIMIT_MS);
+    const { status, milliseconds } = await holds.of(() => body, LIMIT_MS);
     expect(status).to.equal(400);
     expect(milliseconds).to.be.below(LIMIT_MS);
   });

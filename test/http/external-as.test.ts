@@ -21,8 +21,8 @@ for (const { name, open } of servedDatabases()) {
     let token: string;
     let wallet: RawWallet;
 
-    const configure = async (more: object = {}, tenantToken = token) => {
-      const json = { display: [{ name: 'Acme', locale: 'en' }], authServers: [provider.issuer], ...more };
+    const configure = async (overrides: object = {}, tenantToken = token) => {
+      const json = { display: [{ name: 'Acme', locale: 'en' }], authServers: [provider.issuer], ...overrides };
       const answer = await service.call('POST', '/issuer/config', { token: tenantToken, json });
       expect(answer.status, answer.text).to.equal(201);
     };
@@ -47,11 +47,11 @@ for (const { name, open } of servedDatabases()) {
       const badge = { id: 'badge', config, vct: 'urn:badge:1', claimsWebhook: webhook };
       const card = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
       const web = { ...card, id: 'web', iaeActions: [{ type: 'redirect_to_web', url: 'https://a.example/' }] };
-      const member = {
+      const memberConfiguration = {
         ...{ id: 'member', config, vct: 'urn:member:1', claimsWebhook: webhook },
         ...{ statusManagement: true, subjectClaims: [['number']] },
       };
-      for (const body of [badge, card, web, member]) await created(service, token, '/issuer/credentials', body);
+      for (const body of [badge, card, web, memberConfiguration]) await created(service, token, '/issuer/credentials', body);
       await configure();
       wallet = new RawWallet(service, 'acme');
     });
@@ -68,11 +68,11 @@ for (const { name, open } of servedDatabases()) {
       if (key === undefined) throw new Error('no key');
       return thumbprint(key);
     };
-    /** A token that is bound to the key of the wallet, unless told otherwise. */
-    const tokenFor = (wanted: MintedToken = {}, audience = wallet.issuer) =>
-      provider.accessTokenFor(audience, { scope: 'card', keyThumbprint: thumbprintOf(wallet.dpopKey), ...wanted });
-    const offer = async (credential: string, more: object = {}) => {
-      const body = { ...offerBody(credential), flow: 'authorization_code', ...more };
+    /** A token that is bound to the key of the wallet by default. */
+    const tokenFor = (changes: MintedToken = {}, audience = wallet.issuer) =>
+      provider.accessTokenFor(audience, { scope: 'card', keyThumbprint: thumbprintOf(wallet.dpopKey), ...changes });
+    const offer = async (credential: string, overrides: object = {}) => {
+      const body = { ...offerBody(credential), flow: 'authorization_code', ...overrides };
       const { uri, session } = await created(service, token, '/issuer/offer', body);
       const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code?: { issuer_state: string } } };
       return { session: session as string, issuer_state: grants.authorization_code?.issuer_state ?? '', uri };
@@ -83,7 +83,7 @@ for (const { name, open } of servedDatabases()) {
     };
     const session = async (id: string) => (await service.call('GET', `/session/${id}`, { token })).body;
     const sessionsOf = async (subject: string) => (await sessions()).filter(({ externalSubject }) => externalSubject === subject);
-    const issued = (answer: Answer) => {
+    const expectIssued = (answer: Answer) => {
       expect(answer.status, answer.text).to.equal(200);
       return payloadOf(answer.body.credentials[0].credential);
     };
@@ -93,7 +93,7 @@ for (const { name, open } of servedDatabases()) {
     it('get the credential of the offer and the subject that they name', async () => {
       const { session: id, issuer_state } = await offer('badge');
       const text = await tokenFor({ scope: 'badge', claims: { issuer_state, department: 'R&D' } });
-      expect(issued(await wallet.request(text, 'badge'))).to.include({ department: 'R&D' });
+      expect(expectIssued(await wallet.request(text, 'badge'))).to.include({ department: 'R&D' });
       const [call] = backend.at('/claims');
       expect(call?.body.session).to.equal(id);
       expect(call?.body.identity).to.deep.equal({ iss: provider.issuer, sub: 'alice', token_claims: payloadOf(text) });
@@ -101,37 +101,41 @@ for (const { name, open } of servedDatabases()) {
     });
 
     it('get a credential without an offer, in one session per user', async () => {
-      issued(await wallet.request(await tokenFor({ accountId: 'bob' }), 'card'));
-      issued(await wallet.request(await tokenFor({ accountId: 'bob' }), 'card'));
-      issued(await wallet.request(await tokenFor({ accountId: 'carol' }), 'card'));
-      const [own, ...more] = await sessionsOf('bob');
-      expect(more).to.deep.equal([]);
-      expect(own?.configurationIds).to.deep.equal(['card']);
+      expectIssued(await wallet.request(await tokenFor({ accountId: 'bob' }), 'card'));
+      expectIssued(await wallet.request(await tokenFor({ accountId: 'bob' }), 'card'));
+      expectIssued(await wallet.request(await tokenFor({ accountId: 'carol' }), 'card'));
+      const [ownSession, ...otherSessions] = await sessionsOf('bob');
+      expect(otherSessions).to.deep.equal([]);
+      expect(ownSession?.configurationIds).to.deep.equal(['card']);
       expect(await sessionsOf('carol')).to.have.length(1);
-      expect(await session(own?.id ?? '')).to.include({ status: 'completed', externalIssuer: provider.issuer, externalSubject: 'bob' });
-      // What the session does not cover needs another one.
-      issued(await wallet.request(await tokenFor({ accountId: 'bob', scope: 'card badge' }), 'badge'));
+      expect(await session(ownSession?.id ?? '')).to.include({
+        status: 'completed',
+        externalIssuer: provider.issuer,
+        externalSubject: 'bob',
+      });
+      // A configuration that the session does not contain needs another session.
+      expectIssued(await wallet.request(await tokenFor({ accountId: 'bob', scope: 'card badge' }), 'badge'));
       expect(await sessionsOf('bob')).to.have.length(2);
     });
 
     it('lead a user back to the session of the same offer', async () => {
       const { session: id, issuer_state } = await offer('card');
       const first = await tokenFor({ accountId: 'dora', claims: { issuer_state } });
-      issued(await wallet.request(first, 'card'));
-      issued(await wallet.request(await tokenFor({ accountId: 'dora' }), 'card'));
-      expect((await sessionsOf('dora')).map((found) => found.id)).to.deep.equal([id]);
+      expectIssued(await wallet.request(first, 'card'));
+      expectIssued(await wallet.request(await tokenFor({ accountId: 'dora' }), 'card'));
+      expect((await sessionsOf('dora')).map((entry) => entry.id)).to.deep.equal([id]);
     });
 
     it('create one session for concurrent requests', async () => {
       const text = await tokenFor({ accountId: 'emil' });
       const nonces = await Promise.all(Array.from({ length: 8 }, () => wallet.nonce()));
-      const answers = await Promise.all(nonces.map((nonce) => wallet.request(text, 'card', { nonce })));
-      for (const answer of answers) issued(answer);
+      const responses = await Promise.all(nonces.map((nonce) => wallet.request(text, 'card', { nonce })));
+      for (const answer of responses) expectIssued(answer);
       expect(await sessionsOf('emil')).to.have.length(1);
     });
 
     it('leave no readable user in the database', async () => {
-      issued(await wallet.request(await tokenFor({ accountId: 'helena' }), 'card'));
+      expectIssued(await wallet.request(await tokenFor({ accountId: 'helena' }), 'card'));
       expect(await sessionsOf('helena')).to.have.length(1);
       const rows = await rawSql(database?.url ?? '', async (run) => {
         const tables = ['sessions', 'session_subjects', 'session_events'];
@@ -145,16 +149,16 @@ for (const { name, open } of servedDatabases()) {
     it('are rejected after a revocation of their subject, and accepted for other users', async () => {
       const { issuer_state } = await offer('member');
       const tokenOf = (accountId: string) => tokenFor({ scope: 'member', accountId, claims: { issuer_state } });
-      const [alice, gina, bob] = [await tokenOf('alice'), await tokenOf('gina'), await tokenOf('bob')];
-      for (const text of [alice, bob]) issued(await wallet.request(text, 'member'));
-      // Gina has a token, and no credential yet.
+      const [tokenOfAlice, tokenOfGina, tokenOfBob] = [await tokenOf('alice'), await tokenOf('gina'), await tokenOf('bob')];
+      for (const text of [tokenOfAlice, tokenOfBob]) expectIssued(await wallet.request(text, 'member'));
+      // Gina has a token, but no credential yet.
       for (const [number, revoked] of [['alice', 1] as const, ['gina', 0] as const]) {
         const json = { claims: { number } };
         const answer = await service.call('POST', '/credentials/revoke-by-subject', { token, json });
         expect(answer.body, answer.text).to.deep.equal({ revoked, pending: 0 });
       }
-      for (const text of [alice, gina]) expectError(await wallet.request(text, 'member'), 401, 'invalid_token');
-      expect(issued(await wallet.request(bob, 'member'))).to.include({ number: 'bob' });
+      for (const text of [tokenOfAlice, tokenOfGina]) expectError(await wallet.request(text, 'member'), 401, 'invalid_token');
+      expect(expectIssued(await wallet.request(tokenOfBob, 'member'))).to.include({ number: 'bob' });
     });
 
     it('are accepted for notifications, too', async () => {
@@ -163,35 +167,35 @@ for (const { name, open } of servedDatabases()) {
       const json = { notification_id: answer.body.notification_id, event: 'credential_accepted' };
       const url = `${wallet.issuer}/notification`;
       const headers = { Authorization: `DPoP ${text}`, DPoP: dpopProof(wallet.dpopKey, url, { token: text }) };
-      const told = await service.call('POST', '/acme/notification', { json, headers });
-      expect(told.status, told.text).to.equal(204);
+      const notification = await service.call('POST', '/acme/notification', { json, headers });
+      expect(notification.status, notification.text).to.equal(204);
     });
 
     it('select credentials by identifiers of their server', async () => {
       const detail = { type: 'openid_credential', credential_configuration_id: 'card' };
       const text = await tokenFor({ accountId: 'gina', authorizationDetails: [{ ...detail, credential_identifiers: ['card of Gina'] }] });
-      const request = async (named: object) => {
+      const request = async (identifier: object) => {
         const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
-        return wallet.request(text, 'card', { body: { ...named, proofs } });
+        return wallet.request(text, 'card', { body: { ...identifier, proofs } });
       };
-      expect(issued(await request({ credential_identifier: 'card of Gina' })).vct).to.equal('urn:card:1');
-      for (const unknown of ['card', 'card of Bob', 'constructor', '']) {
-        expectError(await request({ credential_identifier: unknown }), 400, 'unknown_credential_identifier');
+      expect(expectIssued(await request({ credential_identifier: 'card of Gina' })).vct).to.equal('urn:card:1');
+      for (const unknownIdentifier of ['card', 'card of Bob', 'constructor', '']) {
+        expectError(await request({ credential_identifier: unknownIdentifier }), 400, 'unknown_credential_identifier');
       }
       const both = { credential_identifier: 'card of Gina', credential_configuration_id: 'card' };
       expectError(await request(both), 400, 'invalid_credential_request');
-      expect(issued(await request({ credential_configuration_id: 'card' })).vct).to.equal('urn:card:1');
+      expect(expectIssued(await request({ credential_configuration_id: 'card' })).vct).to.equal('urn:card:1');
     });
 
     it('cover the credentials that they name, except those that require an interaction first', async () => {
       const text = await tokenFor({ accountId: 'bob', scope: 'card web' });
-      issued(await wallet.request(text, 'card'));
+      expectIssued(await wallet.request(text, 'card'));
       expectError(await wallet.request(text, 'badge'), 403, 'insufficient_scope');
       expectError(await wallet.request(text, 'web'), 403, 'insufficient_scope');
       const before = (await sessions()).length;
       for (const scope of ['web', 'openid', '']) {
-        const nothing = await tokenFor({ accountId: 'nobody', scope });
-        expectError(await wallet.request(nothing, 'web'), 403, 'insufficient_scope');
+        const tokenWithoutScope = await tokenFor({ accountId: 'unknown', scope });
+        expectError(await wallet.request(tokenWithoutScope, 'web'), 403, 'insufficient_scope');
       }
       expect((await sessions()).length).to.equal(before);
     });
@@ -202,21 +206,21 @@ for (const { name, open } of servedDatabases()) {
         before = (await sessions()).length;
       });
       afterEach(async () => {
-        expect((await sessions()).length, 'no session was made').to.equal(before);
+        expect((await sessions()).length, 'no session was created').to.equal(before);
       });
       const expectInvalid = (answer: Answer) => {
         expectError(answer, 401, 'invalid_token');
         expect(answer.headers.get('www-authenticate')).to.match(/^DPoP error="invalid_token"/);
       };
-      const stranger = { accountId: 'stranger' };
+      const otherAccount = { accountId: 'other' };
 
       it('for another issuer', async () => {
-        expectInvalid(await wallet.request(await tokenFor(stranger, `${service.address}/other`), 'card'));
-        expectInvalid(await wallet.request(await tokenFor(stranger, `${wallet.issuer}/`), 'card'));
+        expectInvalid(await wallet.request(await tokenFor(otherAccount, `${service.address}/other`), 'card'));
+        expectInvalid(await wallet.request(await tokenFor(otherAccount, `${wallet.issuer}/`), 'card'));
       });
 
       it('after their expiry', async () => {
-        const text = await tokenFor({ ...stranger, lifetimeSeconds: 30 });
+        const text = await tokenFor({ ...otherAccount, lifetimeSeconds: 30 });
         const clock = sinon.useFakeTimers({ now: Date.now() + 91_000, toFake: ['Date'] });
         try {
           expectInvalid(await wallet.request(text, 'card'));
@@ -226,105 +230,105 @@ for (const { name, open } of servedDatabases()) {
       });
 
       it('after a modification', async () => {
-        const [header, payload = '', signature] = (await tokenFor(stranger)).split('.');
+        const [header, payload = '', signature] = (await tokenFor(otherAccount)).split('.');
         const claims = { ...payloadOf(`.${payload}.`), sub: 'alice' };
-        const other = Buffer.from(JSON.stringify(claims)).toString('base64url');
-        expectInvalid(await wallet.request(`${header}.${other}.${signature}`, 'card'));
-        const none = Buffer.from('{"alg":"none"}').toString('base64url');
-        expectInvalid(await wallet.request(`${none}.${payload}.`, 'card'));
+        const otherPayload = Buffer.from(JSON.stringify(claims)).toString('base64url');
+        expectInvalid(await wallet.request(`${header}.${otherPayload}.${signature}`, 'card'));
+        const headerWithoutAlg = Buffer.from('{"alg":"none"}').toString('base64url');
+        expectInvalid(await wallet.request(`${headerWithoutAlg}.${payload}.`, 'card'));
       });
 
       it('from a server that the tenant does not name, without a call to it', async () => {
-        const other = await BentProvider.start();
+        const otherProvider = await BentProvider.start();
         const claims = { aud: wallet.issuer, sub: 'alice', scope: 'card', nonce: undefined };
-        const text = other.token({ claims: { ...claims, cnf: { jkt: thumbprintOf(wallet.dpopKey) } } });
+        const text = otherProvider.token({ claims: { ...claims, cnf: { jkt: thumbprintOf(wallet.dpopKey) } } });
         expectInvalid(await wallet.request(text, 'card'));
-        expect(other.requests).to.deep.equal([]);
-        await other.close();
+        expect(otherProvider.requests).to.deep.equal([]);
+        await otherProvider.close();
       });
 
       it('signed by another server', async () => {
-        const other = await BentProvider.start();
+        const otherProvider = await BentProvider.start();
         const claims = { iss: provider.issuer, aud: wallet.issuer, scope: 'card', nonce: undefined };
-        expectInvalid(await wallet.request(other.token({ claims }), 'card'));
-        expect(other.requests).to.deep.equal([]);
-        await other.close();
+        expectInvalid(await wallet.request(otherProvider.token({ claims }), 'card'));
+        expect(otherProvider.requests).to.deep.equal([]);
+        await otherProvider.close();
       });
 
       it('at a tenant that does not name their server', async () => {
-        const { token: otherToken } = await createTenant(service, 'without');
+        const { token: otherTenantToken } = await createTenant(service, 'without');
         const card = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
-        await created(service, otherToken, '/issuer/credentials', card);
-        const other = new RawWallet(service, 'without');
-        const keyThumbprint = thumbprintOf(other.dpopKey);
-        const text = await tokenFor({ ...stranger, keyThumbprint }, other.issuer);
-        expectInvalid(await other.request(text, 'card'));
-        await configure({}, otherToken);
-        issued(await other.request(text, 'card'));
-        await configure({ authServers: [] }, otherToken);
-        expectInvalid(await other.request(text, 'card'));
+        await created(service, otherTenantToken, '/issuer/credentials', card);
+        const otherWallet = new RawWallet(service, 'without');
+        const keyThumbprint = thumbprintOf(otherWallet.dpopKey);
+        const text = await tokenFor({ ...otherAccount, keyThumbprint }, otherWallet.issuer);
+        expectInvalid(await otherWallet.request(text, 'card'));
+        await configure({}, otherTenantToken);
+        expectIssued(await otherWallet.request(text, 'card'));
+        await configure({ authServers: [] }, otherTenantToken);
+        expectInvalid(await otherWallet.request(text, 'card'));
       });
 
       it('without key binding, with another key, or sent as bearer tokens', async () => {
-        const bare = await provider.accessTokenFor(wallet.issuer, { ...stranger, scope: 'card' });
-        expectInvalid(await wallet.request(bare, 'card', { headers: { Authorization: `Bearer ${bare}` } }));
-        expectInvalid(await wallet.request(bare, 'card'));
-        const text = await tokenFor(stranger);
+        const bearerToken = await provider.accessTokenFor(wallet.issuer, { ...otherAccount, scope: 'card' });
+        expectInvalid(await wallet.request(bearerToken, 'card', { headers: { Authorization: `Bearer ${bearerToken}` } }));
+        expectInvalid(await wallet.request(bearerToken, 'card'));
+        const text = await tokenFor(otherAccount);
         expectInvalid(await wallet.request(text, 'card', { headers: { Authorization: `Bearer ${text}` } }));
-        const foreign = wallet.authorization(text, { key: newKey() });
-        expectInvalid(await wallet.request(text, 'card', { headers: foreign }));
+        const headersOfOtherKey = wallet.authorization(text, { key: newKey() });
+        expectInvalid(await wallet.request(text, 'card', { headers: headersOfOtherKey }));
         const { Authorization = '' } = wallet.authorization(text);
-        const unproven = await wallet.request(text, 'card', { headers: { Authorization } });
-        expectError(unproven, 401, 'invalid_dpop_proof');
-        const other = wallet.authorization(text, { payload: { ath: 'x'.repeat(43) } });
-        expectError(await wallet.request(text, 'card', { headers: other }), 401, 'invalid_dpop_proof');
+        const responseWithoutProof = await wallet.request(text, 'card', { headers: { Authorization } });
+        expectError(responseWithoutProof, 401, 'invalid_dpop_proof');
+        const headersOfOtherToken = wallet.authorization(text, { payload: { ath: 'x'.repeat(43) } });
+        expectError(await wallet.request(text, 'card', { headers: headersOfOtherToken }), 401, 'invalid_dpop_proof');
       });
 
       it('with an unsupported key binding', async () => {
         const claims = { cnf: { 'x5t#S256': 'x'.repeat(43) } };
-        const bare = await provider.accessTokenFor(wallet.issuer, { ...stranger, scope: 'card', claims });
-        expectInvalid(await wallet.request(bare, 'card', { headers: { Authorization: `Bearer ${bare}` } }));
+        const bearerToken = await provider.accessTokenFor(wallet.issuer, { ...otherAccount, scope: 'card', claims });
+        expectInvalid(await wallet.request(bearerToken, 'card', { headers: { Authorization: `Bearer ${bearerToken}` } }));
       });
 
       it('for a missing or unsuitable offer, or an offer of another server', async () => {
         const preAuthorized = await created(service, token, '/issuer/offer', offerBody('card'));
         const publicId = new URL(new URL(preAuthorized.uri).searchParams.get('credential_offer_uri') ?? '').pathname.split('/').at(-1);
-        const elsewhere = await offer('card', { authorization_server: wallet.issuer });
+        const offerOfBuiltIn = await offer('card', { authorization_server: wallet.issuer });
         before += 2;
-        for (const issuer_state of ['unknown', 'nul\0', '', publicId, elsewhere.issuer_state]) {
-          const text = await tokenFor({ ...stranger, claims: { issuer_state } });
+        for (const issuer_state of ['unknown', 'nul\0', '', publicId, offerOfBuiltIn.issuer_state]) {
+          const text = await tokenFor({ ...otherAccount, claims: { issuer_state } });
           expectInvalid(await wallet.request(text, 'card'));
         }
-        expect(await sessionsOf('stranger')).to.deep.equal([]);
+        expect(await sessionsOf('other')).to.deep.equal([]);
       });
     });
 
     it('are rejected if they are ID tokens', async () => {
-      const bent = await BentProvider.start();
+      const otherProvider = await BentProvider.start();
       try {
-        await configure({ authServers: [bent.issuer], dPopRequired: false });
+        await configure({ authServers: [otherProvider.issuer], dPopRequired: false });
         const claims = { aud: wallet.issuer, sub: 'alice', scope: 'card' };
         const request = (text: string) => wallet.request(text, 'card', { headers: { Authorization: `Bearer ${text}` } });
-        expectError(await request(bent.token({ claims: { ...claims, nonce: 'n-1' } })), 401, 'invalid_token');
-        issued(await request(bent.token({ claims: { ...claims, nonce: undefined } })));
+        expectError(await request(otherProvider.token({ claims: { ...claims, nonce: 'n-1' } })), 401, 'invalid_token');
+        expectIssued(await request(otherProvider.token({ claims: { ...claims, nonce: undefined } })));
       } finally {
         await configure();
-        await bent.close();
+        await otherProvider.close();
       }
     });
 
     it('may be bearer tokens if the tenant allows it', async () => {
       await configure({ dPopRequired: false });
-      const bare = await provider.accessTokenFor(wallet.issuer, { accountId: 'bob', scope: 'card' });
-      issued(await wallet.request(bare, 'card', { headers: { Authorization: `Bearer ${bare}` } }));
-      // A bound one stays bound.
+      const bearerToken = await provider.accessTokenFor(wallet.issuer, { accountId: 'bob', scope: 'card' });
+      expectIssued(await wallet.request(bearerToken, 'card', { headers: { Authorization: `Bearer ${bearerToken}` } }));
+      // A bound token stays bound.
       const text = await tokenFor({ accountId: 'bob' });
       const answer = await wallet.request(text, 'card', { headers: { Authorization: `Bearer ${text}` } });
       expectError(answer, 401, 'invalid_token');
       await configure();
     });
 
-    it('are rejected for an ended or unrelated offer', async () => {
+    it('are rejected for a finished or unrelated offer', async () => {
       const { session: id, issuer_state } = await offer('card', { expiresIn: 30 });
       const text = await tokenFor({ accountId: 'alice', claims: { issuer_state } });
       const clock = sinon.useFakeTimers({ now: Date.now() + 31_000, toFake: ['Date'] });
@@ -334,25 +338,25 @@ for (const { name, open } of servedDatabases()) {
         clock.restore();
       }
       expect((await session(id)).externalSubject).to.equal(undefined);
-      const other = await offer('card');
-      const badge = await tokenFor({ scope: 'badge card', claims: { issuer_state: other.issuer_state } });
+      const otherOffer = await offer('card');
+      const badge = await tokenFor({ scope: 'badge card', claims: { issuer_state: otherOffer.issuer_state } });
       expectError(await wallet.request(badge, 'badge'), 403, 'insufficient_scope');
-      issued(await wallet.request(badge, 'card'));
+      expectIssued(await wallet.request(badge, 'card'));
     });
 
     it('are rejected with a repeated proof', async () => {
       const text = await tokenFor({ accountId: 'bob' });
       const headers = wallet.authorization(text);
-      issued(await wallet.request(text, 'card', { headers }));
+      expectIssued(await wallet.request(text, 'card', { headers }));
       expectError(await wallet.request(text, 'card', { headers }), 401, 'invalid_dpop_proof');
     });
 
     it('can be retried when the keys of their server are unavailable', async () => {
-      const gone = await BentProvider.start();
+      const stoppedProvider = await BentProvider.start();
       const claims = { aud: wallet.issuer, scope: 'card', nonce: undefined };
-      const text = gone.token({ claims: { ...claims, cnf: { jkt: thumbprintOf(wallet.dpopKey) } } });
-      await gone.close();
-      await configure({ authServers: [gone.issuer] });
+      const text = stoppedProvider.token({ claims: { ...claims, cnf: { jkt: thumbprintOf(wallet.dpopKey) } } });
+      await stoppedProvider.close();
+      await configure({ authServers: [stoppedProvider.issuer] });
       const answer = await wallet.request(text, 'card');
       expectError(answer, 503, 'temporarily_unavailable');
       expect(answer.headers.get('retry-after')).to.equal('15');

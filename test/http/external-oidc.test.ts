@@ -11,8 +11,8 @@ import { CONFIDENTIAL, startUpstreamProvider, type UpstreamProvider } from '../s
 
 const AUDIENCE = 'platform-service';
 const MANAGER = { tenant_id: 'operator', roles: ['tenants:manage'], client_id: 'operator' };
-const CLIENTS = ['operator', 'backend', 'kiosk', 'somebody', 'x', 'folder import', 'system', 'till 3', 'till', 'booth', 'follower'];
-const registered = (client_id: string) => ({
+const CLIENTS = ['operator', 'backend', 'kiosk', 'unregistered', 'x', 'folder import', 'system', 'till 3', 'till', 'booth', 'follower'];
+const clientRegistration = (client_id: string) => ({
   client_id,
   client_secret: `secret-of-${client_id}-at-the-provider`,
   grant_types: ['client_credentials'],
@@ -20,7 +20,7 @@ const registered = (client_id: string) => ({
   redirect_uris: [],
 });
 type Claims = { readonly client_id: string; readonly [claim: string]: unknown };
-/** Whoever runs the provider decides what is in its tokens. */
+/** The administrator of the provider decides the content of its tokens. */
 const claimsOf = (tenant: string, roles: readonly string[] = TENANT_ROLES, client_id = 'backend') => ({
   tenant_id: tenant,
   roles: [...roles],
@@ -42,11 +42,11 @@ describe('access tokens of an external OpenID provider', () => {
   });
 
   before(async () => {
-    provider = await startUpstreamProvider({ clients: CLIENTS.map(registered) });
+    provider = await startUpstreamProvider({ clients: CLIENTS.map(clientRegistration) });
     service = await startTestService(settings());
     for (const id of ['acme', 'other']) {
-      const made = await call(await tokenFor(MANAGER), 'POST', '/tenant', { id, name: id });
-      expect(made.status, made.text).to.equal(201);
+      const creation = await call(await tokenFor(MANAGER), 'POST', '/tenant', { id, name: id });
+      expect(creation.status, creation.text).to.equal(201);
     }
   });
   after(async () => {
@@ -54,42 +54,42 @@ describe('access tokens of an external OpenID provider', () => {
     await provider.close();
   });
 
-  const tokenFor = ({ client_id: clientId, ...claims }: Claims, more: object = {}, audience = AUDIENCE) =>
-    provider.accessTokenFor(audience, { claims, clientId, ...more });
-  const call = (token: string, method: string, path: string, json?: unknown, at = service) =>
-    at.call(method, path, { token, ...(json === undefined ? {} : { json }) });
-  const statusOf = async (claims: Claims, more: object = {}, audience?: string) =>
-    (await call(await tokenFor(claims, more, audience), 'GET', '/verifier/config')).status;
+  const tokenFor = ({ client_id: clientId, ...claims }: Claims, overrides: object = {}, audience = AUDIENCE) =>
+    provider.accessTokenFor(audience, { claims, clientId, ...overrides });
+  const call = (token: string, method: string, path: string, json?: unknown, target = service) =>
+    target.call(method, path, { token, ...(json === undefined ? {} : { json }) });
+  const statusOf = async (claims: Claims, overrides: object = {}, audience?: string) =>
+    (await call(await tokenFor(claims, overrides, audience), 'GET', '/verifier/config')).status;
 
   it('are accepted with the tenant and the roles that they name', async () => {
     const token = await tokenFor(claimsOf('acme'));
-    const written = await call(token, 'POST', '/verifier/config', { id: 'check', dcql_query: QUERY });
-    expect(written.status, written.text).to.equal(201);
+    const creation = await call(token, 'POST', '/verifier/config', { id: 'check', dcql_query: QUERY });
+    expect(creation.status, creation.text).to.equal(201);
     const list = await call(token, 'GET', '/verifier/config');
     expect(list.body.map(({ id }: { id: string }) => id)).to.deep.equal(['check']);
-    const other = await call(await tokenFor(claimsOf('other')), 'GET', '/verifier/config');
-    expect([other.status, other.body]).to.deep.equal([200, []]);
+    const listOfOther = await call(await tokenFor(claimsOf('other')), 'GET', '/verifier/config');
+    expect([listOfOther.status, listOfOther.body]).to.deep.equal([200, []]);
   });
 
   it('appear in the audit log as the user, with the client', async () => {
-    const actors = async (query = '') => {
+    const readActors = async (query = '') => {
       const answer = await call(await tokenFor(claimsOf('acme')), 'GET', `/audit-log?target=seen${query}`);
       expect(answer.status, answer.text).to.equal(200);
       return answer.body.map(({ actor }: { actor: string }) => actor).sort();
     };
     for (const person of ['anna', 'bert']) {
       const token = await tokenFor(claimsOf('acme'), { accountId: person });
-      const put = await call(token, 'POST', '/verifier/config', { id: 'seen', dcql_query: QUERY });
-      expect(put.status, put.text).to.equal(201);
+      const creation = await call(token, 'POST', '/verifier/config', { id: 'seen', dcql_query: QUERY });
+      expect(creation.status, creation.text).to.equal(201);
       expect((await call(token, 'DELETE', '/verifier/config/seen')).status).to.be.oneOf([200, 204]);
     }
-    expect(await actors()).to.deep.equal(['backend (anna)', 'backend (anna)', 'backend (bert)', 'backend (bert)']);
-    expect(await actors('&actor=backend')).to.have.lengthOf(4);
-    expect(await actors(`&actor=${encodeURIComponent('backend (bert)')}`)).to.have.lengthOf(2);
-    expect(await actors('&actor=back')).to.deep.equal([]);
+    expect(await readActors()).to.deep.equal(['backend (anna)', 'backend (anna)', 'backend (bert)', 'backend (bert)']);
+    expect(await readActors('&actor=backend')).to.have.lengthOf(4);
+    expect(await readActors(`&actor=${encodeURIComponent('backend (bert)')}`)).to.have.lengthOf(2);
+    expect(await readActors('&actor=back')).to.deep.equal([]);
   });
 
-  it('grant the roles that they name and no others', async () => {
+  it('grant only the roles that they name', async () => {
     expect(await statusOf(claimsOf('acme', ['presentation:request']))).to.equal(200);
     expect(await statusOf(claimsOf('acme', ['presentation:offer', 'offline_access']))).to.equal(200);
     for (const roles of [['issuance:manage'], [], ['PRESENTATION:MANAGE'], 'presentation:manage', { 0: 'x' }]) {
@@ -100,33 +100,38 @@ describe('access tokens of an external OpenID provider', () => {
   });
 
   it('are rejected without a tenant, with an unknown one, and for another audience', async () => {
-    const good = claimsOf('acme');
-    expect(await statusOf({ ...good, tenant_id: undefined })).to.equal(401);
-    for (const tenant_id of ['nobody', '', 7, null, ['acme'], 'Acme']) {
-      expect(await statusOf({ ...good, tenant_id }), JSON.stringify(tenant_id)).to.equal(401);
+    const validClaims = claimsOf('acme');
+    expect(await statusOf({ ...validClaims, tenant_id: undefined })).to.equal(401);
+    for (const tenant_id of ['no-such-tenant', '', 7, null, ['acme'], 'Acme']) {
+      expect(await statusOf({ ...validClaims, tenant_id }), JSON.stringify(tenant_id)).to.equal(401);
     }
     for (const audience of ['other-service', `${provider.issuer}`, 'platform-service ']) {
-      expect(await statusOf(good, {}, audience), audience).to.equal(401);
+      expect(await statusOf(validClaims, {}, audience), audience).to.equal(401);
     }
-    expect(await statusOf(good, { lifetimeSeconds: -120 })).to.equal(401);
+    expect(await statusOf(validClaims, { lifetimeSeconds: -120 })).to.equal(401);
   });
 
   it('are rejected with an invalid or missing signature', async () => {
-    const stranger = await startUpstreamProvider();
+    const otherProvider = await startUpstreamProvider();
     try {
-      const foreign = await stranger.accessTokenFor(AUDIENCE, { claims: { tenant_id: 'acme', roles: TENANT_ROLES } });
-      expect((await call(foreign, 'GET', '/verifier/config')).status).to.equal(401);
+      const foreignToken = await otherProvider.accessTokenFor(AUDIENCE, { claims: { tenant_id: 'acme', roles: TENANT_ROLES } });
+      expect((await call(foreignToken, 'GET', '/verifier/config')).status).to.equal(401);
     } finally {
-      await stranger.close();
+      await otherProvider.close();
     }
     const token = await tokenFor(claimsOf('acme'));
     const [header = '', payload = '', signature = ''] = token.split('.');
-    const forged = Buffer.from(
+    const forgedPayload = Buffer.from(
       JSON.stringify({ ...JSON.parse(Buffer.from(payload, 'base64url').toString()), tenant_id: 'other' }),
     ).toString('base64url');
-    const none = Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url');
-    for (const bad of [`${header}.${forged}.${signature}`, `${none}.${payload}.`, `${header}.${payload}.`, 'x']) {
-      expect((await call(bad, 'GET', '/verifier/config')).status).to.equal(401);
+    const headerWithoutAlg = Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url');
+    for (const invalidToken of [
+      `${header}.${forgedPayload}.${signature}`,
+      `${headerWithoutAlg}.${payload}.`,
+      `${header}.${payload}.`,
+      'x',
+    ]) {
+      expect((await call(invalidToken, 'GET', '/verifier/config')).status).to.equal(401);
     }
   });
 
@@ -135,9 +140,9 @@ describe('access tokens of an external OpenID provider', () => {
     expect(await list(MANAGER)).to.equal(200);
     expect(await list({ ...MANAGER, roles: ['clients:manage'] })).to.be.oneOf([401, 403]);
     expect(await list(claimsOf('acme', ['tenants:manage', ...TENANT_ROLES]))).to.equal(403);
-    expect(await list({ ...MANAGER, client_id: 'somebody' })).to.equal(401);
-    const own = await call(await tokenFor(MANAGER), 'GET', '/verifier/config');
-    expect(own.status, 'nothing of a tenant').to.equal(403);
+    expect(await list({ ...MANAGER, client_id: 'unregistered' })).to.equal(401);
+    const response = await call(await tokenFor(MANAGER), 'GET', '/verifier/config');
+    expect(response.status, 'no access to resources of a tenant').to.equal(403);
   });
 
   describe('of a registered client', () => {
@@ -156,21 +161,21 @@ describe('access tokens of an external OpenID provider', () => {
       const offer = (requestId: string) => call(token, 'POST', '/verifier/offer', { response_type: 'uri', requestId });
       expect((await offer('allowed')).status).to.equal(201);
       expect((await offer('forbidden')).status).to.equal(403);
-      expect((await call(token, 'GET', '/client')).status, 'a role of the token alone').to.equal(403);
-      const narrow = await tokenFor(claimsOf('acme', ['issuance:offer'], 'kiosk'));
-      expect((await call(narrow, 'GET', '/verifier/config')).status).to.equal(403);
+      expect((await call(token, 'GET', '/client')).status, 'a role that only the token has').to.equal(403);
+      const narrowToken = await tokenFor(claimsOf('acme', ['issuance:offer'], 'kiosk'));
+      expect((await call(narrowToken, 'GET', '/verifier/config')).status).to.equal(403);
     });
     it('cannot be blocked by another tenant that registers its id', async () => {
-      const elsewhere = await tokenFor(claimsOf('other', TENANT_ROLES, 'booth'), { lifetimeSeconds: 600 });
-      expect((await call(elsewhere, 'GET', '/client')).status).to.equal(200);
+      const tokenOfOther = await tokenFor(claimsOf('other', TENANT_ROLES, 'booth'), { lifetimeSeconds: 600 });
+      expect((await call(tokenOfOther, 'GET', '/client')).status).to.equal(200);
       await manage('POST', '/client', { clientId: 'booth', roles: ['presentation:request'] });
-      expect((await call(elsewhere, 'GET', '/client')).status).to.equal(200);
+      expect((await call(tokenOfOther, 'GET', '/client')).status).to.equal(200);
       await manage('DELETE', '/client/booth');
-      expect((await call(elsewhere, 'GET', '/client')).status).to.equal(200);
+      expect((await call(tokenOfOther, 'GET', '/client')).status).to.equal(200);
     });
     it('end with the client, and are valid again once it is created again', async () => {
-      const restricted = { roles: ['presentation:request'], allowedPresentationConfigs: ['allowed'] };
-      await manage('POST', '/client', { clientId: 'till', ...restricted });
+      const restrictions = { roles: ['presentation:request'], allowedPresentationConfigs: ['allowed'] };
+      await manage('POST', '/client', { clientId: 'till', ...restrictions });
       const token = await tokenFor(claimsOf('acme', TENANT_ROLES, 'till'));
       const statuses = async (by = token) => {
         const offer = { response_type: 'uri', requestId: 'forbidden' };
@@ -183,26 +188,26 @@ describe('access tokens of an external OpenID provider', () => {
       expect(await statuses()).to.deep.equal([200, 403, 403]);
       await manage('DELETE', '/client/till');
       expect(await statuses()).to.deep.equal([401, 401, 401]);
-      const fresh = await tokenFor(claimsOf('acme', TENANT_ROLES, 'till'), { lifetimeSeconds: 300 });
-      expect(await statuses(fresh)).to.deep.equal([401, 401, 401]);
-      expect((await call(fresh, 'GET', '/client')).body.detail).to.include('was removed');
-      await manage('POST', '/client', { clientId: 'till', ...restricted });
+      const newToken = await tokenFor(claimsOf('acme', TENANT_ROLES, 'till'), { lifetimeSeconds: 300 });
+      expect(await statuses(newToken)).to.deep.equal([401, 401, 401]);
+      expect((await call(newToken, 'GET', '/client')).body.detail).to.include('was removed');
+      await manage('POST', '/client', { clientId: 'till', ...restrictions });
       expect(await statuses()).to.deep.equal([200, 403, 403]);
       await manage('DELETE', '/client/till');
     });
     it('are verified with one read, until the tenant changes', async () => {
       const store = service.service.container.get(Store);
-      const looks = sinon.spy(store, 'forService');
+      const storeSpy = sinon.spy(store, 'forService');
       try {
         await manage('PATCH', '/client/kiosk', { roles: ['presentation:request'] });
-        for (const client of ['somebody', 'kiosk']) {
+        for (const client of ['unregistered', 'kiosk']) {
           const token = await tokenFor(claimsOf('acme', TENANT_ROLES, client));
-          for (let call_ = 0; call_ < 3; call_++) await call(token, 'GET', '/verifier/config');
+          for (let index = 0; index < 3; index++) await call(token, 'GET', '/verifier/config');
         }
-        // One for each of the two that are not registered: who manages here, and the other one.
-        expect(looks.callCount).to.be.at.most(2);
+        // At most one read for each of the two unregistered clients: the manager and the other one.
+        expect(storeSpy.callCount).to.be.at.most(2);
       } finally {
-        looks.restore();
+        storeSpy.restore();
       }
     });
     it('change with the client at once', async () => {
@@ -218,13 +223,13 @@ describe('access tokens of an external OpenID provider', () => {
     const streams: EventStream[] = [];
     let session: string;
     let uri: string;
-    const as = (client: string, roles: readonly string[] = TENANT_ROLES) => tokenFor(claimsOf('acme', roles, client));
-    const done = async (method: string, path: string, json?: object, by = 'backend') => {
-      const answer = await call(await as(by), method, path, json);
+    const tokenOf = (client: string, roles: readonly string[] = TENANT_ROLES) => tokenFor(claimsOf('acme', roles, client));
+    const send = async (method: string, path: string, json?: object, by = 'backend') => {
+      const answer = await call(await tokenOf(by), method, path, json);
       expect(answer.status, answer.text).to.be.oneOf([200, 201]);
       return answer.body;
     };
-    const follow = async (token: string) => {
+    const openSessionStream = async (token: string) => {
       const Authorization = `Bearer ${token}`;
       const stream = await openStream(`${service.address}/session/${session}/events`, { Authorization });
       streams.push(stream);
@@ -237,49 +242,49 @@ describe('access tokens of an external OpenID provider', () => {
     };
 
     beforeEach(async () => {
-      await call(await as('backend'), 'POST', '/verifier/config', { id: 'followed', dcql_query: QUERY });
+      await call(await tokenOf('backend'), 'POST', '/verifier/config', { id: 'followed', dcql_query: QUERY });
       const offer = { response_type: 'uri', requestId: 'followed' };
-      ({ session, uri } = await done('POST', '/verifier/offer', offer));
+      ({ session, uri } = await send('POST', '/verifier/offer', offer));
     });
     afterEach(() => {
       for (const stream of streams.splice(0)) stream.leave();
     });
 
     it('deliver changes, registered or not, after a change of the tenant', async () => {
-      await done('POST', '/client', { clientId: 'follower', roles: ['presentation:request'] });
-      const open = [await follow(await as('backend')), await follow(await as('follower'))];
-      await done('PATCH', '/verifier/config/followed', { description: 'changed' });
+      await send('POST', '/client', { clientId: 'follower', roles: ['presentation:request'] });
+      const openStreams = [await openSessionStream(await tokenOf('backend')), await openSessionStream(await tokenOf('follower'))];
+      await send('PATCH', '/verifier/config/followed', { description: 'changed' });
       await fetchRequest(uri);
-      for (const stream of open) expect((await stream.next())?.data.status).to.equal('fetched');
-      await done('DELETE', '/client/follower');
+      for (const stream of openStreams) expect((await stream.next())?.data.status).to.equal('fetched');
+      await send('DELETE', '/client/follower');
     });
 
     it('end its stream once the client is removed', async () => {
-      await done('POST', '/client', { clientId: 'follower', roles: ['presentation:request'] });
-      const stream = await follow(await as('follower'));
-      await done('DELETE', '/client/follower');
+      await send('POST', '/client', { clientId: 'follower', roles: ['presentation:request'] });
+      const stream = await openSessionStream(await tokenOf('follower'));
+      await send('DELETE', '/client/follower');
       await fetchRequest(uri);
       expect(await stream.next()).to.equal(undefined);
     });
 
     it('end its stream when they expire', async () => {
-      const stream = await follow(await tokenFor(claimsOf('acme', TENANT_ROLES, 'backend'), { lifetimeSeconds: 2 }));
-      expect(await stream.next(), 'an end, not an error').to.equal(undefined);
-      const again = await follow(await as('backend'));
+      const stream = await openSessionStream(await tokenFor(claimsOf('acme', TENANT_ROLES, 'backend'), { lifetimeSeconds: 2 }));
+      expect(await stream.next(), 'the stream ends without an error').to.equal(undefined);
+      const nextStream = await openSessionStream(await tokenOf('backend'));
       await fetchRequest(uri);
-      expect((await again.next())?.data.status).to.equal('fetched');
+      expect((await nextStream.next())?.data.status).to.equal('fetched');
     });
 
     it('grant no role that only its registration has', async () => {
       const roles = ['presentation:request', 'presentation:manage'];
-      await done('POST', '/client', { clientId: 'follower', roles });
-      const narrow = await follow(await as('follower', ['presentation:request']));
-      const wide = await follow(await as('follower', roles));
-      await done('PATCH', '/client/follower', { roles: ['presentation:manage'] });
+      await send('POST', '/client', { clientId: 'follower', roles });
+      const narrowStream = await openSessionStream(await tokenOf('follower', ['presentation:request']));
+      const wideStream = await openSessionStream(await tokenOf('follower', roles));
+      await send('PATCH', '/client/follower', { roles: ['presentation:manage'] });
       await fetchRequest(uri);
-      expect((await wide.next())?.data.status).to.equal('fetched');
-      expect(await narrow.next()).to.equal(undefined);
-      await done('DELETE', '/client/follower');
+      expect((await wideStream.next())?.data.status).to.equal('fetched');
+      expect(await narrowStream.next()).to.equal(undefined);
+      await send('DELETE', '/client/follower');
     });
   });
 
@@ -331,13 +336,13 @@ describe('access tokens of an external OpenID provider', () => {
   it('use a provider that is part of the health check', async () => {
     const health = await service.call('GET', '/health');
     expect([health.status, health.body.details['identity-provider']?.status]).to.deep.equal([200, 'up']);
-    const wrong = await startTestService(settings({ OIDC_CLIENT_SECRET: 'wrong' }));
+    const serviceWithWrongSecret = await startTestService(settings({ OIDC_CLIENT_SECRET: 'wrong' }));
     try {
-      const sick = await wrong.call('GET', '/health');
-      expect([sick.status, sick.body.error['identity-provider'].status]).to.deep.equal([503, 'down']);
-      expect(sick.text).to.not.include('wrong');
+      const health = await serviceWithWrongSecret.call('GET', '/health');
+      expect([health.status, health.body.error['identity-provider'].status]).to.deep.equal([503, 'down']);
+      expect(health.text).to.not.include('wrong');
     } finally {
-      await wrong.close();
+      await serviceWithWrongSecret.close();
     }
   });
 
@@ -347,29 +352,29 @@ describe('access tokens of an external OpenID provider', () => {
       [CONFIDENTIAL.clientSecret, 200],
       ['wrong', 503],
     ] as const) {
-      const asked = await startTestService(settings({ OIDC_CLIENT_SECRET: secret }));
+      const serviceWithSecret = await startTestService(settings({ OIDC_CLIENT_SECRET: secret }));
       try {
         const before = logins();
-        const crowd = await Promise.all(Array.from({ length: 24 }, () => asked.call('GET', '/health')));
-        for (let again = 0; again < 5; again++) crowd.push(await asked.call('GET', '/health'));
-        expect(new Set(crowd.map((answer) => answer.status))).to.deep.equal(new Set([status]));
+        const responses = await Promise.all(Array.from({ length: 24 }, () => serviceWithSecret.call('GET', '/health')));
+        for (let index = 0; index < 5; index++) responses.push(await serviceWithSecret.call('GET', '/health'));
+        expect(new Set(responses.map((answer) => answer.status))).to.deep.equal(new Set([status]));
         expect(logins() - before).to.equal(1);
       } finally {
-        await asked.close();
+        await serviceWithSecret.close();
       }
     }
   });
 
   it('cannot be verified while the provider is down', async () => {
-    const gone = await startUpstreamProvider();
-    const token = await gone.accessTokenFor(AUDIENCE, { claims: { tenant_id: 'acme' } });
-    await gone.close();
-    const lonely = await startTestService(settings({ OIDC: gone.issuer }));
+    const stoppedProvider = await startUpstreamProvider();
+    const token = await stoppedProvider.accessTokenFor(AUDIENCE, { claims: { tenant_id: 'acme' } });
+    await stoppedProvider.close();
+    const serviceWithoutProvider = await startTestService(settings({ OIDC: stoppedProvider.issuer }));
     try {
-      const answer = await call(token, 'GET', '/verifier/config', undefined, lonely);
+      const answer = await call(token, 'GET', '/verifier/config', undefined, serviceWithoutProvider);
       expect([answer.status, answer.body.code]).to.deep.equal([503, 'unavailable']);
     } finally {
-      await lonely.close();
+      await serviceWithoutProvider.close();
     }
   });
 
@@ -386,22 +391,24 @@ describe('access tokens of an external OpenID provider', () => {
       response.end(JSON.stringify(document ?? {}));
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const inside = `http://127.0.0.1:${(server.address() as AddressInfo).port}/inside`;
-    const settled = settings({ OIDC, OIDC_INTERNAL_ISSUER_URL: inside, OIDC_ALGORITHM: 'ES256' });
-    const within = await startTestService(settled);
+    const internalUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/inside`;
+    const environment = settings({ OIDC, OIDC_INTERNAL_ISSUER_URL: internalUrl, OIDC_ALGORITHM: 'ES256' });
+    const internalService = await startTestService(environment);
     try {
       const claims = { ...MANAGER, aud: AUDIENCE, exp: now() + 600, iat: now() };
       const tokenOf = (iss: string) => makeJwt(key, { alg: 'ES256', typ: 'at+jwt', kid: 'k' }, { ...claims, iss });
-      expect((await call(tokenOf(OIDC), 'GET', '/tenant', undefined, within)).status).to.equal(200);
-      expect((await call(tokenOf(inside), 'GET', '/tenant', undefined, within)).status).to.equal(401);
+      expect((await call(tokenOf(OIDC), 'GET', '/tenant', undefined, internalService)).status).to.equal(200);
+      expect((await call(tokenOf(internalUrl), 'GET', '/tenant', undefined, internalService)).status).to.equal(401);
     } finally {
-      await within.close();
+      await internalService.close();
       server.close();
     }
   });
 
   it('are verified as configured: another claim, other roles, another algorithm', async () => {
-    const renamed = await startTestService(settings({ OIDC_SUB: 'organization', OIDC_ROLES: 'resource_access.vidimus.roles' }));
+    const serviceWithOtherClaims = await startTestService(
+      settings({ OIDC_SUB: 'organization', OIDC_ROLES: 'resource_access.vidimus.roles' }),
+    );
     try {
       const claims = {
         organization: 'operator',
@@ -409,18 +416,18 @@ describe('access tokens of an external OpenID provider', () => {
         roles: ['nothing'],
         resource_access: { vidimus: { roles: ['tenants:manage'] } },
       };
-      const answer = await call(await tokenFor(claims), 'GET', '/tenant', undefined, renamed);
+      const answer = await call(await tokenFor(claims), 'GET', '/tenant', undefined, serviceWithOtherClaims);
       expect(answer.status, answer.text).to.equal(200);
-      const usual = await call(await tokenFor(MANAGER), 'GET', '/tenant', undefined, renamed);
-      expect(usual.status).to.equal(401);
+      const response = await call(await tokenFor(MANAGER), 'GET', '/tenant', undefined, serviceWithOtherClaims);
+      expect(response.status).to.equal(401);
     } finally {
-      await renamed.close();
+      await serviceWithOtherClaims.close();
     }
-    const strict = await startTestService(settings({ OIDC_ALGORITHM: 'ES256' }));
+    const serviceWithOneAlgorithm = await startTestService(settings({ OIDC_ALGORITHM: 'ES256' }));
     try {
-      expect((await call(await tokenFor(MANAGER), 'GET', '/tenant', undefined, strict)).status).to.equal(401);
+      expect((await call(await tokenFor(MANAGER), 'GET', '/tenant', undefined, serviceWithOneAlgorithm)).status).to.equal(401);
     } finally {
-      await strict.close();
+      await serviceWithOneAlgorithm.close();
     }
   });
 });

@@ -44,13 +44,13 @@ for (const kind of servedDatabases()) {
         ...{ response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'] },
       });
     const challenge = async () => (await service.call('POST', '/acme/challenge')).body.attestation_challenge;
-    /** A wallet unit of the provider comes for an offer. @param idx of the wallet in the provider's list. */
+    /** A wallet unit of the provider redeems an offer. @param idx of the wallet in the provider's list. */
     const collect = async (idx: number, keyIdx: number, { uri }: { uri: string }) => {
       const wallet = new RawWallet(service, ACME);
       const issuer = `${service.address}/acme`;
-      const kept = { exp: Math.floor(Date.now() / 1000) + 2_678_400 };
-      const payload = { client_status: { status: provider.status(idx), ...kept } };
-      const redeemed = await service.call('POST', '/acme/token', {
+      const storageExpiry = { exp: Math.floor(Date.now() / 1000) + 2_678_400 };
+      const payload = { client_status: { status: provider.status(idx), ...storageExpiry } };
+      const tokenResponse = await service.call('POST', '/acme/token', {
         form: {
           grant_type: 'urn:ietf:params:oauth:grant-type:pre-authorized_code',
           'pre-authorized_code': await wallet.code(uri),
@@ -61,16 +61,16 @@ for (const kind of servedDatabases()) {
           ...provider.headers(newKey(), issuer, await challenge(), { attestation: { payload } }),
         },
       });
-      if (redeemed.status !== 200) return redeemed;
+      if (tokenResponse.status !== 200) return tokenResponse;
       const [nonce, keys] = [await wallet.nonce(), [newKey(), newKey()] as const];
-      const says = { key_storage_status: { status: provider.status(keyIdx), ...kept } };
-      const key_attestation = provider.keyAttestation(keys, { nonce, payload: says });
+      const keyAttestationClaims = { key_storage_status: { status: provider.status(keyIdx), ...storageExpiry } };
+      const key_attestation = provider.keyAttestation(keys, { nonce, payload: keyAttestationClaims });
       const header = { jwk: undefined, key_attestation };
       const jwt = [keyProof(keys[0], issuer, nonce, { header })];
       const body = { credential_configuration_id: 'pid', proofs: { jwt } };
-      return wallet.request(redeemed.body.access_token, 'pid', { body });
+      return wallet.request(tokenResponse.body.access_token, 'pid', { body });
     };
-    const statusesOf = async (answer: Awaited<ReturnType<typeof collect>>) => {
+    const readStatuses = async (answer: Awaited<ReturnType<typeof collect>>) => {
       const entries = (answer.body.credentials as { credential: string }[]).map(({ credential }) => {
         const { status } = decode(credential.split('~')[0] ?? '').payload as { status: { status_list: { idx: number; uri: string } } };
         return status.status_list;
@@ -79,14 +79,14 @@ for (const kind of servedDatabases()) {
       const all = await service.service.container.get(Store).read(ACME).statusEntries(listId, 0);
       return entries.map(({ idx }) => all.find(({ index }) => index === idx)?.status ?? 0);
     };
-    /** What the jobs do when so many seconds have passed. */
+    /** Runs the jobs after this number of seconds. */
     const jobs = async (seconds: number) => {
       const { container } = service.service;
       const clock = container.get(Clock);
       const now = clock.now.bind(clock);
       clock.now = () => new Date(now().getTime() + seconds * 1000);
       try {
-        // Another process does the same at the same moment.
+        // Another process runs the same jobs at the same moment.
         const both = [obtain(container, FollowWallets), new FollowWallets(resolve(container, FollowWallets.needs))];
         const steps = () => Promise.all(both.map((job) => job.execute(clock.now())));
         for (;;) if (!(await steps()).some(({ mayBeMore }) => mayBeMore)) return;
@@ -96,28 +96,28 @@ for (const kind of servedDatabases()) {
     };
 
     it('are revoked together with the wallet and with its key storage; other credentials are not', async () => {
-      const answers = [await collect(1, 50, await offer()), await collect(2, 50, await offer())];
+      const responses = [await collect(1, 50, await offer()), await collect(2, 50, await offer())];
       const last = await collect(3, 51, await offer());
-      for (const { status, text } of [...answers, last]) expect(status, text).to.equal(200);
-      const [one, other] = answers;
-      if (one === undefined || other === undefined) throw new Error('nothing was issued');
+      for (const { status, text } of [...responses, last]) expect(status, text).to.equal(200);
+      const [firstResponse, secondResponse] = responses;
+      if (firstResponse === undefined || secondResponse === undefined) throw new Error('nothing was issued');
       provider.statuses.set(1, 1);
       await jobs(90);
-      expect([await statusesOf(one), await statusesOf(other), await statusesOf(last)]).to.deep.equal([
+      expect([await readStatuses(firstResponse), await readStatuses(secondResponse), await readStatuses(last)]).to.deep.equal([
         [1, 1],
         [0, 0],
         [0, 0],
       ]);
-      // The whole type of key stores
+      // All key stores of this type
       provider.statuses.set(50, 1);
       await jobs(180);
-      expect([await statusesOf(other), await statusesOf(last)]).to.deep.equal([
+      expect([await readStatuses(secondResponse), await readStatuses(last)]).to.deep.equal([
         [1, 1],
         [0, 0],
       ]);
       const { body } = await service.call('GET', '/audit-log?kind=wallet-status-list', { token });
-      const told = new Set(body.map((entry: { target: string; action: string }) => `${entry.action} ${entry.target}`));
-      expect([...told]).to.deep.equal([`revoked ${provider.url}/status/1`]);
+      const entries = new Set(body.map((entry: { target: string; action: string }) => `${entry.action} ${entry.target}`));
+      expect([...entries]).to.deep.equal([`revoked ${provider.url}/status/1`]);
     });
 
     it('show the status list of the wallet, and since when it is unavailable', async () => {
@@ -130,12 +130,12 @@ for (const kind of servedDatabases()) {
       expect((await lists())[0].failure).to.include({ reason: 'status_invalid: signer' });
       provider.statusSigner = statusSigner;
       const health = await service.call('GET', '/health');
-      expect(health.status, 'for less than an hour').to.equal(200);
+      expect(health.status, 'a failure of less than an hour').to.equal(200);
     });
 
-    it('expire before the retention of their status ends, and a revoked wallet gets no new ones', async () => {
-      const refused = await collect(1, 51, await offer());
-      expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_client_attestation']);
+    it('expire before the retention of their status ends, and a revoked wallet gets no new credentials', async () => {
+      const rejection = await collect(1, 51, await offer());
+      expect([rejection.status, rejection.body.error]).to.deep.equal([400, 'invalid_client_attestation']);
     });
   });
 }

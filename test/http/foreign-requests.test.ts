@@ -10,19 +10,19 @@ import { WalletProvider } from '../support/wallet-provider.ts';
 const PLACEHOLDER = /\{([a-z0-9_]+)\}/g;
 
 /** Replaces placeholders; a text that consists of one placeholder becomes its value. */
-function fill(template: unknown, values: Readonly<Record<string, unknown>>): unknown {
+function fillPlaceholders(template: unknown, values: Readonly<Record<string, unknown>>): unknown {
   const replacement = (name: string) => {
     if (!Object.hasOwn(values, name)) throw new Error(`the fixture has an unknown placeholder {${name}}`);
     return values[name];
   };
   if (typeof template === 'string') {
-    const [, only] = /^\{([a-z0-9_]+)\}$/.exec(template) ?? [];
-    if (only !== undefined) return replacement(only);
+    const [, placeholder] = /^\{([a-z0-9_]+)\}$/.exec(template) ?? [];
+    if (placeholder !== undefined) return replacement(placeholder);
     return template.replaceAll(PLACEHOLDER, (_, name: string) => String(replacement(name)));
   }
-  if (Array.isArray(template)) return template.map((entry) => fill(entry, values));
+  if (Array.isArray(template)) return template.map((entry) => fillPlaceholders(entry, values));
   if (typeof template !== 'object' || template === null) return template;
-  return Object.fromEntries(Object.entries(template).map(([name, value]) => [name, fill(value, values)]));
+  return Object.fromEntries(Object.entries(template).map(([name, value]) => [name, fillPlaceholders(value, values)]));
 }
 
 function fixture(name: string) {
@@ -63,13 +63,13 @@ describe('requests in the form of other products', () => {
     await keycloak.close();
   });
 
-  const configure = async (more: object = {}) => {
+  const configure = async (overrides: object = {}) => {
     const json = {
       display: [{ name: 'Acme', locale: 'en' }],
       batchSize: 10,
       ...provider.configuration(),
       walletAttestationRequired: false,
-      ...more,
+      ...overrides,
     };
     const answer = await service.call('POST', '/issuer/config', { token, json });
     expect(answer.status, answer.text).to.equal(201);
@@ -98,17 +98,17 @@ describe('requests in the form of other products', () => {
       configuration: 'attested',
     };
     const jwks = keys.map(({ jwk }) => jwk);
-    const attestation = fill(keyAttestation, { ...values, jwks, x5c: [provider.signer.certificate] }) as {
+    const attestation = fillPlaceholders(keyAttestation, { ...values, jwks, x5c: [provider.signer.certificate] }) as {
       header: object;
       payload: object;
     };
     const key_attestation = makeJwt(provider.signer, attestation.header, attestation.payload);
     const proofs = keys.map((key) => {
-      const filled = fill(proof, { ...values, jwk: key.jwk, key_attestation }) as { header: object; payload: object };
-      return makeJwt(key, filled.header, filled.payload);
+      const filledProof = fillPlaceholders(proof, { ...values, jwk: key.jwk, key_attestation }) as { header: object; payload: object };
+      return makeJwt(key, filledProof.header, filledProof.payload);
     });
     const accessToken = await wallet.accessToken(await offer('attested'), { client_id: CLIENT_ID });
-    const request = fill(body, { ...values, proofs });
+    const request = fillPlaceholders(body, { ...values, proofs });
     const answer = await wallet.request(accessToken, 'attested', { body: request });
     expect(boundKeys(answer)).to.deep.equal(jwks);
   });
@@ -117,37 +117,37 @@ describe('requests in the form of other products', () => {
     const { grants } = (await wallet.offer(await offer('card', 'authorization_code'))) as {
       grants: { authorization_code: { issuer_state: string } };
     };
-    const form = fill(fixture('yivi-pushed-request'), {
+    const form = fillPlaceholders(fixture('yivi-pushed-request'), {
       ...AUTHORIZATION_REQUEST,
       configuration: 'card',
       scopes_supported: 'attested card pass',
       issuer_state: grants.authorization_code.issuer_state,
     }) as Record<string, string>;
-    const pushed = await service.call('POST', '/acme/par', { form });
-    expect(pushed.status, pushed.text).to.equal(201);
-    const code = await wallet.authorize(pushed.body.request_uri);
+    const pushResponse = await service.call('POST', '/acme/par', { form });
+    expect(pushResponse.status, pushResponse.text).to.equal(201);
+    const code = await wallet.authorize(pushResponse.body.request_uri);
     const { status, body } = await wallet.redeemCode(code);
     expect(status).to.equal(200);
     expect(body.scope).to.equal('card');
-    const [detail, ...others] = body.authorization_details;
-    expect(others).to.deep.equal([]);
+    const [detail, ...otherDetails] = body.authorization_details;
+    expect(otherDetails).to.deep.equal([]);
     expect(detail.credential_configuration_id).to.equal('card');
     const [credential_identifier] = detail.credential_identifiers;
     const key = newKey();
     const jwt = keyProof(key, wallet.issuer, await wallet.nonce());
-    const issued = await wallet.request(body.access_token, 'card', { body: { credential_identifier, proofs: { jwt: [jwt] } } });
-    expect(boundKeys(issued)).to.deep.equal([key.jwk]);
+    const credentialResponse = await wallet.request(body.access_token, 'card', { body: { credential_identifier, proofs: { jwt: [jwt] } } });
+    expect(boundKeys(credentialResponse)).to.deep.equal([key.jwk]);
   });
 
   it('with a DPoP-bound access token of Keycloak get a credential only for the key in its jkt', async () => {
     await configure({ authServers: [keycloak.issuer] });
-    const claims = fill(fixture('keycloak-access-token'), { jkt: thumbprintOf(wallet.dpopKey) }) as object;
+    const claims = fillPlaceholders(fixture('keycloak-access-token'), { jkt: thumbprintOf(wallet.dpopKey) }) as object;
     const text = await keycloak.accessTokenFor(wallet.issuer, { scope: 'card', claims: { ...claims } });
     const key = newKey();
     expect(boundKeys(await wallet.request(text, 'card', { key }))).to.deep.equal([key.jwk]);
-    const thief = new RawWallet(service, 'acme');
-    const stolen = await thief.request(text, 'card');
-    expect([stolen.status, stolen.body.error], stolen.text).to.deep.equal([401, 'invalid_token']);
+    const otherWallet = new RawWallet(service, 'acme');
+    const rejection = await otherWallet.request(text, 'card');
+    expect([rejection.status, rejection.body.error], rejection.text).to.deep.equal([401, 'invalid_token']);
     const bearer = await wallet.request(text, 'card', { headers: { Authorization: `Bearer ${text}` } });
     expect(bearer.status).to.equal(401);
   });

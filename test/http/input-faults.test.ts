@@ -6,10 +6,10 @@ import { type RawRequest, send } from '../support/raw-request.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const ALTERNATIVES = 'one of ownAuthorities, certificate, keyChainId, trustList';
-const NOBODY = 'there is no such property';
-const meant = (name: string) => `${NOBODY}; did you mean ${name}?`;
+const NO_SUCH_PROPERTY = 'there is no such property';
+const withSuggestion = (name: string) => `${NO_SUCH_PROPERTY}; did you mean ${name}?`;
 
-/** What administrators mistype, and what the answer says of it. */
+/** Typing errors of administrators, and the expected messages. */
 describe('The error message of invalid input', () => {
   let service: TestService;
   let tenant: { id: string; token: string };
@@ -21,31 +21,36 @@ describe('The error message of invalid input', () => {
   after(() => service.close());
 
   const call = (method: string, path: string, json: unknown) => service.call(method, path, { token: tenant.token, json });
-  const faultsOf = (answer: Answer): Record<string, string> => {
+  const errorsByPath = (answer: Answer): Record<string, string> => {
     expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
     return Object.fromEntries(answer.body.errors.map(({ path, message }: { path: string; message: string }) => [path, message]));
   };
-  const ask = (more: object) => call('POST', '/verifier/config', { id: 'ask', dcql_query: QUERY, ...more });
+  const createConfiguration = (overrides: object) => call('POST', '/verifier/config', { id: 'ask', dcql_query: QUERY, ...overrides });
 
   describe('for a missing required property', () => {
     const cases: [string, string, unknown, string][] = [
-      ['at the top', '/issuer/config', { displai: [{ name: 'Acme' }] }, `display: is missing. Also displai: ${meant('display')}`],
-      ['in a list', '/issuer/config', { display: [{ nmae: 'Acme' }] }, `display.0.name: is missing. Also display.0.nmae: ${meant('name')}`],
+      ['at the top', '/issuer/config', { displai: [{ name: 'Acme' }] }, `display: is missing. Also displai: ${withSuggestion('display')}`],
+      [
+        'in a list',
+        '/issuer/config',
+        { display: [{ nmae: 'Acme' }] },
+        `display.0.name: is missing. Also display.0.nmae: ${withSuggestion('name')}`,
+      ],
       [
         'where other properties are allowed',
         '/verifier/config',
         { id: 'ask', dcql_query: QUERY, transaction_data: [{ type: 'x', credentialIds: ['a'] }] },
-        `transaction_data.0.credential_ids: is missing. Also transaction_data.0.credentialIds: ${meant('credential_ids')}`,
+        `transaction_data.0.credential_ids: is missing. Also transaction_data.0.credentialIds: ${withSuggestion('credential_ids')}`,
       ],
     ];
-    for (const [place, path, json, detail] of cases) {
-      it(`also names a misspelled property ${place} in the detail`, async () => {
+    for (const [position, path, json, detail] of cases) {
+      it(`also names a misspelled property ${position} in the detail`, async () => {
         const { status, body } = await call('POST', path, json);
         expect([status, body.detail]).to.deep.equal([400, detail]);
       });
     }
 
-    it('names the first five errors in the detail and the number of others', async () => {
+    it('names the first five errors in the detail and the number of further errors', async () => {
       const display = Array.from({ length: 7 }, () => ({}));
       const { body } = await call('POST', '/issuer/config', { display });
       expect(body.errors).to.have.length(7);
@@ -57,128 +62,147 @@ describe('The error message of invalid input', () => {
   });
 
   describe('for several alternatives', () => {
-    const anchors: [string, unknown, Record<string, string>][] = [
+    const invalidAnchors: [string, unknown, Record<string, string>][] = [
       ['has an unknown type', {}, { '': ALTERNATIVES }],
       ['is not an object', 'signing', { '': ALTERNATIVES }],
       ['is two of them', { keyChainId: 'signing', certificate: 'x' }, { '': ALTERNATIVES }],
-      ['is misspelt', { certificte: 'x' }, { '': ALTERNATIVES, '.certificte': meant('certificate') }],
-      ['is written in small letters', { trustlist: 'https://lists.example' }, { '': ALTERNATIVES, '.trustlist': meant('trustList') }],
+      ['is misspelt', { certificte: 'x' }, { '': ALTERNATIVES, '.certificte': withSuggestion('certificate') }],
+      [
+        'is written in small letters',
+        { trustlist: 'https://lists.example' },
+        { '': ALTERNATIVES, '.trustlist': withSuggestion('trustList') },
+      ],
     ];
-    for (const [name, anchor, expected] of anchors) {
+    for (const [name, anchor, expected] of invalidAnchors) {
       it(`names them when a trust anchor ${name}`, async () => {
-        const found = faultsOf(await ask({ trustAnchors: [anchor] }));
-        const wanted = Object.entries(expected).map(([path, text]) => [`trustAnchors.0${path}`, text]);
-        expect(found).to.deep.equal(Object.fromEntries(wanted));
+        const errors = errorsByPath(await createConfiguration({ trustAnchors: [anchor] }));
+        const expectedErrors = Object.entries(expected).map(([path, text]) => [`trustAnchors.0${path}`, text]);
+        expect(errors).to.deep.equal(Object.fromEntries(expectedErrors));
       });
     }
 
     it('describes the error of the intended alternative', async () => {
       const anchor = { trustList: 'https://lists.example/list', signedBy: 'x' };
-      const found = faultsOf(await ask({ trustAnchors: [anchor] }));
-      expect(Object.keys(found)).to.deep.equal(['trustAnchors.0.signedBy']);
+      const errors = errorsByPath(await createConfiguration({ trustAnchors: [anchor] }));
+      expect(Object.keys(errors)).to.deep.equal(['trustAnchors.0.signedBy']);
     });
 
     it('names values of numbers and enumerations', async () => {
-      expect(faultsOf(await call('PUT', '/status-list-config', { bits: 3 }))).to.deep.equal({ bits: '1, 2, 4 or 8' });
+      expect(errorsByPath(await call('PUT', '/status-list-config', { bits: 3 }))).to.deep.equal({ bits: '1, 2, 4 or 8' });
       const query = { credentials: [{ ...QUERY.credentials[0], claims: [{ path: [{}] }] }] };
-      expect(faultsOf(await ask({ dcql_query: query }))).to.deep.equal({
+      expect(errorsByPath(await createConfiguration({ dcql_query: query }))).to.deep.equal({
         'dcql_query.credentials.0.claims.0.path.0': 'expected string, null or number',
       });
     });
 
     it('names them when one property of a stored configuration is changed', async () => {
-      expect((await ask({ id: 'stored' })).status).to.equal(201);
-      const found = faultsOf(await call('PATCH', '/verifier/config/stored', { trustAnchors: [{}] }));
-      expect(found).to.deep.equal({ 'trustAnchors.0': ALTERNATIVES });
+      expect((await createConfiguration({ id: 'stored' })).status).to.equal(201);
+      const errors = errorsByPath(await call('PATCH', '/verifier/config/stored', { trustAnchors: [{}] }));
+      expect(errors).to.deep.equal({ 'trustAnchors.0': ALTERNATIVES });
     });
   });
 
   describe('for a property that does not belong to any query', () => {
     const [credential] = QUERY.credentials;
-    const authority = { type: 'aki', values: ['AAAA'] };
-    const inCredential = (more: object) => ({ credentials: [{ ...credential, ...more }] });
-    const at = 'dcql_query.credentials.0';
-    const unknown: [string, object, string, string][] = [
-      ['in a credential query', inCredential({ trusted_authority: [authority] }), `${at}.trusted_authority`, meant('trusted_authorities')],
-      ['as a misspelt flag', inCredential({ multipel: true }), `${at}.multipel`, meant('multiple')],
+    const trustedAuthority = { type: 'aki', values: ['AAAA'] };
+    const inCredential = (overrides: object) => ({ credentials: [{ ...credential, ...overrides }] });
+    const prefix = 'dcql_query.credentials.0';
+    const unknownProperties: [string, object, string, string][] = [
+      [
+        'in a credential query',
+        inCredential({ trusted_authority: [trustedAuthority] }),
+        `${prefix}.trusted_authority`,
+        withSuggestion('trusted_authorities'),
+      ],
+      ['as a misspelt flag', inCredential({ multipel: true }), `${prefix}.multipel`, withSuggestion('multiple')],
       [
         'as a misspelt long name',
         inCredential({ require_cryptographic_holder_bindng: true }),
-        `${at}.require_cryptographic_holder_bindng`,
-        meant('require_cryptographic_holder_binding'),
+        `${prefix}.require_cryptographic_holder_bindng`,
+        withSuggestion('require_cryptographic_holder_binding'),
       ],
-      ['in meta', inCredential({ meta: { ...credential?.meta, vct_value: ['urn:x'] } }), `${at}.meta.vct_value`, meant('vct_values')],
+      [
+        'in meta',
+        inCredential({ meta: { ...credential?.meta, vct_value: ['urn:x'] } }),
+        `${prefix}.meta.vct_value`,
+        withSuggestion('vct_values'),
+      ],
       [
         'in the meta of another format',
         inCredential({ meta: { ...credential?.meta, doctype_value: 'org.iso.18013.5.1.mDL' } }),
-        `${at}.meta.doctype_value`,
-        NOBODY,
+        `${prefix}.meta.doctype_value`,
+        NO_SUCH_PROPERTY,
       ],
-      ['in a claims query', inCredential({ claims: [{ path: ['name'], value: ['Ada'] }] }), `${at}.claims.0.value`, meant('values')],
+      [
+        'in a claims query',
+        inCredential({ claims: [{ path: ['name'], value: ['Ada'] }] }),
+        `${prefix}.claims.0.value`,
+        withSuggestion('values'),
+      ],
       [
         'in a trusted authority',
-        inCredential({ trusted_authorities: [{ ...authority, kind: 'x' }] }),
-        `${at}.trusted_authorities.0.kind`,
-        NOBODY,
+        inCredential({ trusted_authorities: [{ ...trustedAuthority, kind: 'x' }] }),
+        `${prefix}.trusted_authorities.0.kind`,
+        NO_SUCH_PROPERTY,
       ],
       [
         'in a credential set',
         { ...QUERY, credential_sets: [{ options: [[credential?.id]], require: false }] },
         'dcql_query.credential_sets.0.require',
-        meant('required'),
+        withSuggestion('required'),
       ],
-      ['in the query', { ...QUERY, credential_set: [] }, 'dcql_query.credential_set', meant('credential_sets')],
+      ['in the query', { ...QUERY, credential_set: [] }, 'dcql_query.credential_set', withSuggestion('credential_sets')],
     ];
-    for (const [name, dcql_query, path, message] of unknown) {
+    for (const [name, dcql_query, path, message] of unknownProperties) {
       it(`names it ${name}`, async () => {
-        expect(faultsOf(await ask({ id: 'misspelt', dcql_query }))).to.deep.equal({ [path]: message });
+        expect(errorsByPath(await createConfiguration({ id: 'misspelt', dcql_query }))).to.deep.equal({ [path]: message });
       });
     }
 
     it('names it in a change of a stored configuration, which stays unchanged', async () => {
-      expect((await ask({ id: 'kept' })).status).to.equal(201);
-      const [, changed, path, message] = unknown[0] ?? [];
-      const answer = await call('PATCH', '/verifier/config/kept', { dcql_query: changed });
-      expect(faultsOf(answer)).to.deep.equal({ [String(path)]: message });
+      expect((await createConfiguration({ id: 'kept' })).status).to.equal(201);
+      const [, changedQuery, path, message] = unknownProperties[0] ?? [];
+      const answer = await call('PATCH', '/verifier/config/kept', { dcql_query: changedQuery });
+      expect(errorsByPath(answer)).to.deep.equal({ [String(path)]: message });
       const { body } = await service.call('GET', '/verifier/config/kept', { token: tenant.token });
       expect(body.dcql_query).to.deep.equal(QUERY);
     });
   });
 
   describe('for a misspelled required property', () => {
-    const needed: [string, string, unknown, Record<string, string>][] = [
-      ['of a client', '/client', { clientID: 'reg', roles: ['issuance:offer'] }, { clientId: '', clientID: meant('clientId') }],
-      ['of a client under another name', '/client', { id: 'reg', roles: ['issuance:offer'] }, { clientId: '', id: NOBODY }],
+    const missingProperties: [string, string, unknown, Record<string, string>][] = [
+      ['of a client', '/client', { clientID: 'reg', roles: ['issuance:offer'] }, { clientId: '', clientID: withSuggestion('clientId') }],
+      ['of a client under another name', '/client', { id: 'reg', roles: ['issuance:offer'] }, { clientId: '', id: NO_SUCH_PROPERTY }],
       [
         'of a presentation request',
         '/verifier/offer',
         { response_type: 'uri', requestID: 'ask' },
-        { requestId: '', requestID: meant('requestId') },
+        { requestId: '', requestID: withSuggestion('requestId') },
       ],
       [
         'of a claim',
         '/verifier/config',
         { id: 'ask', dcql_query: { credentials: [{ ...QUERY.credentials[0], claims: [{ pth: ['name'] }] }] } },
-        { 'dcql_query.credentials.0.claims.0.path': '', 'dcql_query.credentials.0.claims.0.pth': meant('path') },
+        { 'dcql_query.credentials.0.claims.0.path': '', 'dcql_query.credentials.0.claims.0.pth': withSuggestion('path') },
       ],
       [
         'of an alternative',
         '/trust-list',
         { entities: [{ type: 'internal', issuerKeyChain: 'a', info: { name: 'A' } }] },
-        { 'entities.0.issuerKeyChainId': '', 'entities.0.issuerKeyChain': meant('issuerKeyChainId') },
+        { 'entities.0.issuerKeyChainId': '', 'entities.0.issuerKeyChain': withSuggestion('issuerKeyChainId') },
       ],
     ];
-    for (const [name, path, body, expected] of needed) {
+    for (const [name, path, body, expected] of missingProperties) {
       it(`names both errors ${name}`, async () => {
-        const found = faultsOf(await call('POST', path, body));
-        expect(Object.keys(found).sort()).to.include.members(Object.keys(expected));
-        for (const [member, text] of Object.entries(expected)) expect(found[member]).to.include(text);
+        const errors = errorsByPath(await call('POST', path, body));
+        expect(Object.keys(errors).sort()).to.include.members(Object.keys(expected));
+        for (const [property, text] of Object.entries(expected)) expect(errors[property]).to.include(text);
       });
     }
   });
 
   it('for a missing value and for a value that is not a number', async () => {
-    expect(faultsOf(await call('POST', '/client', {}))).to.deep.equal({ clientId: 'is missing', roles: 'is missing' });
+    expect(errorsByPath(await call('POST', '/client', {}))).to.deep.equal({ clientId: 'is missing', roles: 'is missing' });
     const query = await service.call('GET', '/session?limit=many', { token: tenant.token });
     expect(query.body.errors).to.deep.equal([{ path: 'query.limit', message: 'is not a number' }]);
   });
@@ -188,7 +212,7 @@ describe('The error message of invalid input', () => {
     before(async () => {
       root = await service.rootToken();
     });
-    const stored = async () => (await service.call('GET', '/tenant/acme', { token: root })).text;
+    const readStored = async () => (await service.call('GET', '/tenant/acme', { token: root })).text;
     const send = (body: Uint8Array | string, type = 'application/json') =>
       fetch(`${service.address}/tenant/acme`, {
         method: 'PATCH',
@@ -209,12 +233,12 @@ describe('The error message of invalid input', () => {
 
     it('rejects encodings other than UTF-8, which would change names', async () => {
       const latin = Buffer.from('{"description":"M\u00fcller"}', 'latin1');
-      const before = await stored();
+      const before = await readStored();
       expect(await detail(await send(latin))).to.deep.equal([400, 'the body is not UTF-8']);
       expect(await detail(await send(latin, 'application/json; charset=ISO-8859-1'))).to.deep.equal([415, 'send the body in UTF-8']);
-      expect(await stored()).to.equal(before);
-      const named = await send(Buffer.from('{"description":"M\u00fcller"}'), 'application/json;charset="UTF-8"');
-      expect(named.status).to.equal(200);
+      expect(await readStored()).to.equal(before);
+      const withCharset = await send(Buffer.from('{"description":"M\u00fcller"}'), 'application/json;charset="UTF-8"');
+      expect(withCharset.status).to.equal(200);
       const form = await service.call('POST', '/acme/token', {
         text: 'grant_type=%ff',
         headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
@@ -245,9 +269,9 @@ for (const kind of servedDatabases()) {
       await database?.drop();
     });
 
-    const answer = async (method: string, path: string, more: Partial<RawRequest> = {}, token = world.token) => {
-      const headers = { authorization: `Bearer ${token}`, ...more.headers };
-      const { status, text } = await send(service.address, { method, path, ...more, headers });
+    const answer = async (method: string, path: string, overrides: Partial<RawRequest> = {}, token = world.token) => {
+      const headers = { authorization: `Bearer ${token}`, ...overrides.headers };
+      const { status, text } = await send(service.address, { method, path, ...overrides, headers });
       const body = JSON.parse(text);
       return [status, body.code ?? body.error];
     };
@@ -311,10 +335,10 @@ for (const kind of servedDatabases()) {
         expect(await answer('POST', response, form(body)), body).to.deep.equal([400, 'invalid_request']);
       }
       const grant = form('grant_type=client_credentials');
-      for (const pair of ['\0:x', 'x:\0', '%00:x']) {
-        const authorization = `Basic ${encode(pair, 'base64')}`;
-        const refused = await answer('POST', '/oauth2/token', { ...grant, headers: { ...grant.headers, authorization } });
-        expect(refused, pair).to.deep.equal([401, 'invalid_client']);
+      for (const credentials of ['\0:x', 'x:\0', '%00:x']) {
+        const authorization = `Basic ${encode(credentials, 'base64')}`;
+        const rejection = await answer('POST', '/oauth2/token', { ...grant, headers: { ...grant.headers, authorization } });
+        expect(rejection, credentials).to.deep.equal([401, 'invalid_client']);
       }
     });
   });

@@ -14,22 +14,22 @@ import { readableClaims } from '../wallets/openid4vc/credentials.ts';
 
 describe('Interactive authorization', () => {
   let issuer: Issuer;
-  let held: Held;
+  let heldCredential: Held;
 
   before(async () => {
     issuer = await Issuer.open();
-    held = await issuer.hold();
+    heldCredential = await issuer.hold();
   });
   after(() => issuer.close());
   beforeEach(() => issuer.backend.forget());
 
-  /** Redeems a code as wallets do that never gave an address to return to, and collects the credential. */
+  /** Redeems a code as a wallet does that sent no redirect URI, and collects the credential. */
   const collect = async (wallet: InteractiveWallet, code: string, configurationId: string) => {
     const token = await wallet.redeemCode(code, { redirect_uri: '' });
     expect(token.status, token.text).to.equal(200);
-    const issued = await wallet.request(token.body.access_token, configurationId);
-    expect(issued.status, issued.text).to.equal(200);
-    return readableClaims(issued.body.credentials[0].credential);
+    const credentialResponse = await wallet.request(token.body.access_token, configurationId);
+    expect(credentialResponse.status, credentialResponse.text).to.equal(200);
+    return readableClaims(credentialResponse.body.credentials[0].credential);
   };
 
   for (const wire of WIRES) {
@@ -37,8 +37,8 @@ describe('Interactive authorization', () => {
       it('requests a presentation and issues according to its result', async () => {
         const wallet = issuer.wallet(wire);
         const { uri, session } = await issuer.offer('badge');
-        const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' }));
-        const { nonce, ...request } = asked.request;
+        const interaction = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' }));
+        const { nonce, ...request } = interaction.request;
         expect(nonce).to.match(/^[\w-]{22,}$/);
         expect(request).to.deep.equal({
           response_type: 'vp_token',
@@ -46,7 +46,7 @@ describe('Interactive authorization', () => {
           dcql_query: request.dcql_query,
           client_metadata: { vp_formats_supported: request.client_metadata.vp_formats_supported },
         });
-        const code = wallet.issuedCode(await wallet.present(asked, held));
+        const code = wallet.issuedCode(await wallet.present(interaction, heldCredential));
         expect(await collect(wallet, code, 'badge')).to.deep.equal({ role: 'friend of Ada' });
         const [call] = issuer.backend.at('/claims');
         const { identity, credentials, ...told } = call?.body ?? {};
@@ -58,12 +58,12 @@ describe('Interactive authorization', () => {
       it('sends the user to a page and continues with the wallet that began', async () => {
         const wallet = issuer.wallet(wire);
         const { uri } = await issuer.offer('visitor');
-        const asked = wallet.asksWeb(await wallet.begin(uri, { scope: 'visitor' }));
-        const { page, back } = await wallet.visit(asked);
+        const interaction = wallet.asksWeb(await wallet.begin(uri, { scope: 'visitor' }));
+        const { page, back } = await wallet.visit(interaction);
         expect(page.href.startsWith(`${issuer.backend.url}/page?visit=`)).to.equal(true);
         const visit = page.searchParams.get('visit') ?? '';
         expect(page.searchParams.get('return_to')).to.equal(`${wallet.endpoint}/return?auth_session=${visit}`);
-        expect(visit).to.not.equal(asked.authSession);
+        expect(visit).to.not.equal(interaction.authSession);
         expect(`${back.origin}${back.pathname}`).to.equal('https://wallet.example/cb');
         const code = wallet.codeFrom(back);
         expect(await collect(wallet, code, 'visitor')).to.deep.equal({ role: 'visitor' });
@@ -73,15 +73,15 @@ describe('Interactive authorization', () => {
         const wallet = issuer.wallet(wire);
         const { uri } = await issuer.offer('both');
         const first = wallet.asksPresentation(await wallet.begin(uri, { scope: 'both' }));
-        const second = wallet.asksWeb(await wallet.present(first, held));
+        const second = wallet.asksWeb(await wallet.present(first, heldCredential));
         expect(second.authSession).to.not.equal(first.authSession);
-        const late = await wallet.present(first, held);
-        expect([late.status, late.body.error]).to.deep.equal([400, wire.sessionError]);
+        const lateResponse = await wallet.present(first, heldCredential);
+        expect([lateResponse.status, lateResponse.body.error]).to.deep.equal([400, wire.sessionError]);
         const { back } = await wallet.visit(second);
         const code = wallet.codeFrom(back);
         expect(await collect(wallet, code, 'both')).to.deep.equal({ role: 'friend of Ada' });
-        const replayed = await wallet.resume(new URL(`https://x.example/?auth_session=${second.authSession}`));
-        expect([replayed.status, replayed.body.error]).to.deep.equal([400, wire.sessionError]);
+        const replayedResponse = await wallet.resume(new URL(`https://x.example/?auth_session=${second.authSession}`));
+        expect([replayedResponse.status, replayedResponse.body.error]).to.deep.equal([400, wire.sessionError]);
       });
     });
   }
@@ -95,15 +95,10 @@ describe('Interactive authorization', () => {
       // issuance N135
       ['lists nothing but commas', 'badge', { interaction_types_supported: ' , ,' }, 'invalid_request'],
       // issuance N136
-      ['lacks a type that is needed', 'badge', { interaction_types_supported: CURRENT.web }, 'missing_interaction_type'],
+      ['lacks a required type', 'badge', { interaction_types_supported: CURRENT.web }, 'missing_interaction_type'],
+      ['lacks a type that is needed later', 'both', { interaction_types_supported: CURRENT.presentation }, 'missing_interaction_type'],
       [
-        'lacks a type that is needed later (N136)',
-        'both',
-        { interaction_types_supported: CURRENT.presentation },
-        'missing_interaction_type',
-      ],
-      [
-        'names the types in words of two drafts (N136)',
+        'names the types with the names of two drafts',
         'both',
         { interaction_types_supported: `${CURRENT.presentation},redirect_to_web` },
         'missing_interaction_type',
@@ -111,7 +106,7 @@ describe('Interactive authorization', () => {
       // issuance N136
       ['lists unknown types', 'badge', { interaction_types_supported: 'telepathy' }, 'missing_interaction_type'],
       // issuance N142
-      ['lists the web without code_challenge', 'badge', { code_challenge: '', code_challenge_method: '' }, 'invalid_request'],
+      ['lists the type for the web without code_challenge', 'badge', { code_challenge: '', code_challenge_method: '' }, 'invalid_request'],
       ['has a plain code_challenge', 'badge', { code_challenge_method: 'plain' }, 'invalid_request'],
       ['has a method without a challenge', 'badge', { code_challenge: '' }, 'invalid_request'],
       ['leads to the web without redirect_uri', 'visitor', { redirect_uri: '' }, 'invalid_request'],
@@ -119,17 +114,17 @@ describe('Interactive authorization', () => {
       ['has a harmful redirect_uri', 'badge', { redirect_uri: 'javascript:alert(1)' }, 'invalid_request'],
       ['has no client_id', 'badge', { client_id: '' }, 'invalid_request'],
       ['has no response_type', 'badge', { response_type: '' }, 'invalid_request'],
-      ['wants a token at once', 'badge', { response_type: 'token' }, 'unsupported_response_type'],
-      ['carries a request object', 'badge', { request: 'e30.e30.' }, 'request_not_supported'],
-      ['carries a request_uri', 'badge', { request_uri: 'urn:x' }, 'invalid_request'],
+      ['requests a token without a code', 'badge', { response_type: 'token' }, 'unsupported_response_type'],
+      ['contains a request object', 'badge', { request: 'e30.e30.' }, 'request_not_supported'],
+      ['contains a request_uri', 'badge', { request_uri: 'urn:x' }, 'invalid_request'],
       ['is for another issuer', 'badge', { resource: 'https://other.example' }, 'invalid_target'],
       ['names no credential', 'badge', { scope: 'nothing' }, 'invalid_scope'],
       ['names a credential that was not offered', 'badge', { scope: 'visitor' }, 'invalid_request'],
-      ['comes from no offer', 'badge', { issuer_state: 'guessed' }, 'invalid_request'],
-      ['needs an offer and has none', 'badge', { issuer_state: '' }, 'invalid_request'],
+      ['has an unknown issuer_state', 'badge', { issuer_state: 'guessed' }, 'invalid_request'],
+      ['lacks the required offer', 'badge', { issuer_state: '' }, 'invalid_request'],
     ];
-    for (const [what, configuration, form, error] of cases) {
-      it(`${what}, and is rejected`, async () => {
+    for (const [description, configuration, form, error] of cases) {
+      it(`${description}, and is rejected`, async () => {
         const { uri } = await issuer.offer(configuration);
         const answer = await issuer.wallet().begin(uri, { scope: configuration, ...form });
         expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, error]);
@@ -147,14 +142,14 @@ describe('Interactive authorization', () => {
     it('omits redirect_uri and PKCE for a wallet that supports no web step', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('badge');
-      const asked = wallet.asksPresentation(
+      const interaction = wallet.asksPresentation(
         await wallet.begin(uri, {
           scope: 'badge',
           interaction_types_supported: CURRENT.presentation,
           ...{ redirect_uri: '', code_challenge: '', code_challenge_method: '' },
         }),
       );
-      const code = wallet.issuedCode(await wallet.present(asked, held));
+      const code = wallet.issuedCode(await wallet.present(interaction, heldCredential));
       const withAddress = await wallet.redeemCode(code, { code_verifier: '' });
       expect([withAddress.status, withAddress.body.error]).to.deep.equal([400, 'invalid_grant']);
       const token = await wallet.redeemCode(code, { redirect_uri: '', code_verifier: '' });
@@ -167,13 +162,13 @@ describe('Interactive authorization', () => {
       const { uri } = await issuer.offer(...ids);
       const scope = ids.join(' ');
       const first = wallet.asksPresentation(await wallet.begin(uri, { scope, interaction_types_supported: TYPES }));
-      const second = wallet.asksWeb(await wallet.present(first, held));
+      const second = wallet.asksWeb(await wallet.present(first, heldCredential));
       const { back } = await wallet.visit(second);
       const code = wallet.codeFrom(back);
       const token = await wallet.redeemCode(code, { redirect_uri: '' });
       for (const id of ids) {
-        const issued = await wallet.request(token.body.access_token, id);
-        expect(issued.status, issued.text).to.equal(200);
+        const credentialResponse = await wallet.request(token.body.access_token, id);
+        expect(credentialResponse.status, credentialResponse.text).to.equal(200);
       }
     });
 
@@ -182,30 +177,30 @@ describe('Interactive authorization', () => {
       const { uri } = await issuer.offer('plain');
       const code = wallet.issuedCode(await wallet.begin(uri, { scope: 'plain' }));
       expect(await collect(wallet, code, 'plain')).to.deep.equal({ role: 'visitor' });
-      const without = await wallet.begin(undefined, { scope: 'plain' });
-      expect([without.status, without.body.error]).to.deep.equal([400, 'invalid_request']);
+      const response = await wallet.begin(undefined, { scope: 'plain' });
+      expect([response.status, response.body.error]).to.deep.equal([400, 'invalid_request']);
     });
 
     it('was pushed instead, and is rejected', async () => {
       const { uri } = await issuer.offer('badge');
-      const pushed = await issuer
+      const pushResponse = await issuer
         .wallet()
         .push(uri, 'badge')
         .catch((error: Error) => error.message);
-      expect(pushed).to.match(/^par: 400 .*invalid_request/);
+      expect(pushResponse).to.match(/^par: 400 .*invalid_request/);
     });
   });
 
   it('returns a code that only the wallet with the code verifier redeems, once', async () => {
     const wallet = issuer.wallet();
     const { uri } = await issuer.offer('badge');
-    const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' }));
-    const code = wallet.issuedCode(await wallet.present(asked, held));
-    for (const wrong of [{ code_verifier: '' }, { code_verifier: 'x'.repeat(43) }, { redirect_uri: 'https://x.example' }]) {
-      const answer = await wallet.redeemCode(code, { redirect_uri: '', ...wrong });
-      expect([answer.status, answer.body.error], JSON.stringify(wrong)).to.deep.equal([400, 'invalid_grant']);
+    const interaction = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' }));
+    const code = wallet.issuedCode(await wallet.present(interaction, heldCredential));
+    for (const wrongForm of [{ code_verifier: '' }, { code_verifier: 'x'.repeat(43) }, { redirect_uri: 'https://x.example' }]) {
+      const answer = await wallet.redeemCode(code, { redirect_uri: '', ...wrongForm });
+      expect([answer.status, answer.body.error], JSON.stringify(wrongForm)).to.deep.equal([400, 'invalid_grant']);
     }
-    expect((await wallet.redeemCode(code)).status, 'with the right redirect_uri').to.equal(200);
+    expect((await wallet.redeemCode(code)).status, 'with the correct redirect_uri').to.equal(200);
     expect((await wallet.redeemCode(code)).body.error).to.equal('invalid_grant');
   });
 });
@@ -214,27 +209,27 @@ const ACTION = { type: 'openid4vp_presentation', presentationConfigId: 'check' }
 
 describe('interactions that a configuration requires since a change', () => {
   let issuer: Issuer;
-  let held: Held;
+  let heldCredential: Held;
   let count = 0;
 
   before(async () => {
     issuer = await Issuer.open();
-    held = await issuer.hold();
+    heldCredential = await issuer.hold();
   });
   after(() => issuer.close());
 
-  const ask = async (id: string, iaeActions: readonly object[]) => {
+  const setActions = async (id: string, iaeActions: readonly object[]) => {
     const change = { token: issuer.token, json: { iaeActions } };
-    const changed = await issuer.service.call('PATCH', `/issuer/credentials/${id}`, change);
-    expect(changed.status, changed.text).to.equal(200);
+    const response = await issuer.service.call('PATCH', `/issuer/credentials/${id}`, change);
+    expect(response.status, response.text).to.equal(200);
   };
-  const fresh = async (iaeActions: readonly object[] = []) => {
+  const createConfiguration = async (iaeActions: readonly object[] = []) => {
     const id = `changing-${++count}`;
     await issuer.badge(id, iaeActions);
     return id;
   };
   const expectDenied = ({ status, body }: Answer) => expect([status, body.error]).to.deep.equal([400, 'credential_request_denied']);
-  const granted = async (id: string): Promise<{ wallet: InteractiveWallet; tokens: Answer }> => {
+  const redeemOffer = async (id: string): Promise<{ wallet: InteractiveWallet; tokens: Answer }> => {
     const wallet = issuer.wallet();
     const code = wallet.issuedCode(await wallet.begin((await issuer.offer(id)).uri, { scope: id }));
     const tokens = await wallet.redeemCode(code);
@@ -243,111 +238,111 @@ describe('interactions that a configuration requires since a change', () => {
   };
 
   it('apply to access tokens and refresh tokens from before the change', async () => {
-    const id = await fresh();
-    const { wallet, tokens } = await granted(id);
+    const id = await createConfiguration();
+    const { wallet, tokens } = await redeemOffer(id);
     expect((await wallet.request(tokens.body.access_token, id)).status).to.equal(200);
-    await ask(id, [ACTION]);
+    await setActions(id, [ACTION]);
     expectDenied(await wallet.request(tokens.body.access_token, id));
-    const refreshed = await wallet.refresh(tokens.body.refresh_token, { client_id: CLIENT_ID });
-    expectDenied(await wallet.request(refreshed.body.access_token, id));
+    const refreshResponse = await wallet.refresh(tokens.body.refresh_token, { client_id: CLIENT_ID });
+    expectDenied(await wallet.request(refreshResponse.body.access_token, id));
   });
 
   it('apply to offers with a pre-authorized code', async () => {
-    const id = await fresh();
+    const id = await createConfiguration();
     const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [id] };
     const { body } = await issuer.service.call('POST', '/issuer/offer', { token: issuer.token, json });
-    await ask(id, [ACTION]);
+    await setActions(id, [ACTION]);
     const wallet = issuer.wallet();
     expectDenied(await wallet.request(await wallet.accessToken(body.uri), id));
   });
 
   it('apply to pushed requests', async () => {
-    const id = await fresh();
+    const id = await createConfiguration();
     const wallet = issuer.wallet();
     const requestUri = await wallet.push((await issuer.offer(id)).uri, id);
-    await ask(id, [ACTION]);
+    await setActions(id, [ACTION]);
     const { body } = await wallet.redeemCode(await wallet.authorize(requestUri));
     expectDenied(await wallet.request(body.access_token, id));
   });
 
   it('are satisfied when they were done, even if they were requested differently', async () => {
-    const id = await fresh([ACTION]);
+    const id = await createConfiguration([ACTION]);
     const wallet = issuer.wallet();
-    const asked = wallet.asksPresentation(await wallet.begin((await issuer.offer(id)).uri, { scope: id }));
-    const { body } = await wallet.redeemCode(wallet.issuedCode(await wallet.present(asked, held)));
-    await ask(id, [{ ...ACTION, label: 'Show your card, please' }]);
+    const interaction = wallet.asksPresentation(await wallet.begin((await issuer.offer(id)).uri, { scope: id }));
+    const { body } = await wallet.redeemCode(wallet.issuedCode(await wallet.present(interaction, heldCredential)));
+    await setActions(id, [{ ...ACTION, label: 'Show your card, please' }]);
     expect((await wallet.request(body.access_token, id)).status).to.equal(200);
-    const refreshed = await wallet.refresh(body.refresh_token, { client_id: CLIENT_ID });
-    expect((await wallet.request(refreshed.body.access_token, id)).status).to.equal(200);
+    const refreshResponse = await wallet.refresh(body.refresh_token, { client_id: CLIENT_ID });
+    expect((await wallet.request(refreshResponse.body.access_token, id)).status).to.equal(200);
     await issuer.check('other-check');
-    await ask(id, [ACTION, { ...ACTION, presentationConfigId: 'other-check' }]);
-    expectDenied(await wallet.request(refreshed.body.access_token, id));
+    await setActions(id, [ACTION, { ...ACTION, presentationConfigId: 'other-check' }]);
+    expectDenied(await wallet.request(refreshResponse.body.access_token, id));
   });
 });
 
 describe('The session of an interactive authorization', () => {
   let issuer: Issuer;
-  let held: Held;
+  let heldCredential: Held;
 
   before(async () => {
     issuer = await Issuer.open();
-    held = await issuer.hold();
+    heldCredential = await issuer.hold();
   });
   after(() => issuer.close());
 
-  const ask = async (configuration = 'badge', wallet = issuer.wallet(), headers = {}) => {
+  const beginAuthorization = async (configuration = 'badge', wallet = issuer.wallet(), headers = {}) => {
     const { uri, session } = await issuer.offer(configuration);
     const answer = await wallet.begin(uri, { scope: configuration }, headers);
-    return { wallet, session, asked: wallet.asksPresentation(answer) };
+    return { wallet, session, interaction: wallet.asksPresentation(answer) };
   };
   const expectError = (answer: Answer, error: string, status = 400) => {
     expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, error]);
     expect(answer.headers.get('cache-control')).to.equal('no-store');
   };
-  const vp = (wallet: InteractiveWallet, asked: Required) => ({ vp_token: { card: [wallet.bind(asked, held)] } });
+  const vp = (wallet: InteractiveWallet, interaction: Required) => ({ vp_token: { card: [wallet.bind(interaction, heldCredential)] } });
 
   // issuance N137
   describe('is rejected with the session', () => {
-    type Case = [string, (wallet: InteractiveWallet, asked: Required) => Promise<Answer>];
-    const post = (wallet: InteractiveWallet, asked: Required, form: Record<string, string>, headers = {}) => {
-      const openid4vp_response = JSON.stringify({ vp_token: { card: [wallet.bind(asked, held)] } });
-      return wallet.post({ auth_session: asked.authSession, openid4vp_response, ...form }, headers);
+    type Case = [string, (wallet: InteractiveWallet, interaction: Required) => Promise<Answer>];
+    const post = (wallet: InteractiveWallet, interaction: Required, form: Record<string, string>, headers = {}) => {
+      const openid4vp_response = JSON.stringify({ vp_token: { card: [wallet.bind(interaction, heldCredential)] } });
+      return wallet.post({ auth_session: interaction.authSession, openid4vp_response, ...form }, headers);
     };
     const cases: Case[] = [
-      ['unknown', (wallet, asked) => post(wallet, asked, { auth_session: 'x'.repeat(22) })],
-      ['guessed', (wallet, asked) => post(wallet, asked, { auth_session: `${asked.authSession.slice(0, -3)}abc` })],
-      ['of another client', (wallet, asked) => post(wallet, asked, { client_id: 'https://other.example' }, wallet.proof())],
-      ['without the key that began', (wallet, asked) => post(wallet, asked, {})],
-      ['with another key', (wallet, asked) => post(wallet, asked, {}, wallet.proof(newKey()))],
+      ['unknown', (wallet, interaction) => post(wallet, interaction, { auth_session: 'x'.repeat(22) })],
+      ['guessed', (wallet, interaction) => post(wallet, interaction, { auth_session: `${interaction.authSession.slice(0, -3)}abc` })],
+      ['of another client', (wallet, interaction) => post(wallet, interaction, { client_id: 'https://other.example' }, wallet.proof())],
+      ['without the key of the first request', (wallet, interaction) => post(wallet, interaction, {})],
+      ['with another key', (wallet, interaction) => post(wallet, interaction, {}, wallet.proof(newKey()))],
     ];
-    for (const [what, attempt] of cases) {
-      it(what, async () => {
+    for (const [description, attempt] of cases) {
+      it(description, async () => {
         const wallet = issuer.wallet();
-        const { asked } = await ask('badge', wallet, wallet.proof());
-        expectError(await attempt(wallet, asked), 'invalid_session');
-        wallet.issuedCode(await post(wallet, asked, {}, wallet.proof()));
+        const { interaction } = await beginAuthorization('badge', wallet, wallet.proof());
+        expectError(await attempt(wallet, interaction), 'invalid_session');
+        wallet.issuedCode(await post(wallet, interaction, {}, wallet.proof()));
       });
     }
 
     it('of another tenant', async () => {
-      const { asked, wallet } = await ask();
+      const { interaction, wallet } = await beginAuthorization();
       await createTenant(issuer.service, 'elsewhere');
       const path = '/elsewhere/interactive-authorization';
-      const form = { auth_session: asked.authSession, openid4vp_response: '{}' };
+      const form = { auth_session: interaction.authSession, openid4vp_response: '{}' };
       expectError(await issuer.service.call('POST', path, { form }), 'invalid_session');
-      wallet.issuedCode(await wallet.present(asked, held));
+      wallet.issuedCode(await wallet.present(interaction, heldCredential));
     });
 
     for (const wire of WIRES) {
       it(`after its expiry, with the parameter names of ${wire.name}`, async () => {
-        const { asked, wallet } = await ask('badge', issuer.wallet(wire));
+        const { interaction, wallet } = await beginAuthorization('badge', issuer.wallet(wire));
         const steps = stepsOf(issuer.service.service.container.get(Store), issuer.id as TenantId);
-        const found = (await steps.authorization(asked.authSession.split('.')[0] ?? ''))?.authorization;
-        const { interaction } = found ?? {};
-        if (found === undefined || interaction?.pending === undefined) throw new Error('nothing is pending');
-        const pending = { ...interaction.pending, until: new Date() };
-        await steps.commit({ authorization: advance(found, { interaction: { ...interaction, pending } }), uses: [] });
-        expectError(await wallet.present(asked, held), wire.sessionError);
+        const stored = (await steps.authorization(interaction.authSession.split('.')[0] ?? ''))?.authorization;
+        const storedInteraction = stored?.interaction;
+        if (stored === undefined || storedInteraction?.pending === undefined) throw new Error('nothing is pending');
+        const pending = { ...storedInteraction.pending, until: new Date() };
+        await steps.commit({ authorization: advance(stored, { interaction: { ...storedInteraction, pending } }), uses: [] });
+        expectError(await wallet.present(interaction, heldCredential), wire.sessionError);
       });
     }
   });
@@ -356,17 +351,17 @@ describe('The session of an interactive authorization', () => {
     const wallet = issuer.wallet();
     const { uri } = await issuer.offer('badge');
     const proof = wallet.proof();
-    const announced = await wallet.begin(uri, { scope: 'badge', dpop_jkt: 'x'.repeat(43) }, proof);
-    expectError(announced, 'invalid_dpop_proof');
-    const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge', dpop_jkt: 'x'.repeat(43) }));
-    expectError(await wallet.respond(asked, {}, wallet.proof()), 'invalid_session');
-    const code = wallet.issuedCode(await wallet.present(asked, held));
+    const rejection = await wallet.begin(uri, { scope: 'badge', dpop_jkt: 'x'.repeat(43) }, proof);
+    expectError(rejection, 'invalid_dpop_proof');
+    const interaction = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge', dpop_jkt: 'x'.repeat(43) }));
+    expectError(await wallet.respond(interaction, {}, wallet.proof()), 'invalid_session');
+    const code = wallet.issuedCode(await wallet.present(interaction, heldCredential));
     expectError(await wallet.redeemCode(code, { redirect_uri: '' }), 'invalid_grant');
   });
 
   describe('of a wallet that authenticates', () => {
     const display = [{ name: 'Acme', locale: 'en' }];
-    const REGISTERED = 'https://registered.example';
+    const REGISTERED_CLIENT = 'https://registered.example';
     const key = newKey();
     let provider: WalletProvider;
 
@@ -376,7 +371,7 @@ describe('The session of an interactive authorization', () => {
         display,
         ...provider.configuration(),
         walletAttestationRequired: false,
-        walletClients: [{ client_id: REGISTERED, jwks: { keys: [key.jwk] }, redirect_uris }],
+        walletClients: [{ client_id: REGISTERED_CLIENT, jwks: { keys: [key.jwk] }, redirect_uris }],
       });
     };
     before(async () => {
@@ -388,7 +383,7 @@ describe('The session of an interactive authorization', () => {
       await provider.close();
     });
 
-    const attested = async (wallet: InteractiveWallet, instance = newKey()) => {
+    const attestationHeaders = async (wallet: InteractiveWallet, instance = newKey()) => {
       const { body } = await issuer.service.call('POST', `/${issuer.id}/challenge`);
       return provider.headers(instance, wallet.issuer, body.attestation_challenge);
     };
@@ -397,36 +392,40 @@ describe('The session of an interactive authorization', () => {
       client_assertion: makeJwt(
         key,
         { alg: 'ES256' },
-        { iss: REGISTERED, sub: REGISTERED, aud: wallet.issuer, jti: randomUUID(), iat: now(), exp: now() + 60 },
+        { iss: REGISTERED_CLIENT, sub: REGISTERED_CLIENT, aud: wallet.issuer, jti: randomUUID(), iat: now(), exp: now() + 60 },
       ),
     });
 
     it('continues only with the same wallet instance', async () => {
       const wallet = issuer.wallet();
       const instance = newKey();
-      const { asked } = await ask('badge', wallet, await attested(wallet, instance));
-      const answer = vp(wallet, asked);
-      expectError(await wallet.respond(asked, answer), 'invalid_session');
-      expectError(await wallet.respond(asked, answer, await attested(wallet)), 'invalid_session');
-      const bare = wallet.post({ auth_session: asked.authSession, client_id: CLIENT_ID, openid4vp_response: '{}' });
-      expectError(await bare, 'invalid_session');
-      wallet.issuedCode(await wallet.respond(asked, answer, await attested(wallet, instance)));
+      const { interaction } = await beginAuthorization('badge', wallet, await attestationHeaders(wallet, instance));
+      const answer = vp(wallet, interaction);
+      expectError(await wallet.respond(interaction, answer), 'invalid_session');
+      expectError(await wallet.respond(interaction, answer, await attestationHeaders(wallet)), 'invalid_session');
+      const responseWithoutAttestation = wallet.post({
+        auth_session: interaction.authSession,
+        client_id: CLIENT_ID,
+        openid4vp_response: '{}',
+      });
+      expectError(await responseWithoutAttestation, 'invalid_session');
+      wallet.issuedCode(await wallet.respond(interaction, answer, await attestationHeaders(wallet, instance)));
     });
 
     it('continues only with the same registration, and only with its redirect URIs', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('badge');
-      const begin = (redirect_uri: string) =>
-        wallet.begin(uri, { scope: 'badge', client_id: REGISTERED, redirect_uri, ...assertion(wallet) });
-      expectError(await begin('https://registered.example/other'), 'invalid_request');
-      const asked = wallet.asksPresentation(await begin('https://registered.example/cb'));
-      const form = { auth_session: asked.authSession, openid4vp_response: JSON.stringify(vp(wallet, asked)) };
+      const beginWith = (redirect_uri: string) =>
+        wallet.begin(uri, { scope: 'badge', client_id: REGISTERED_CLIENT, redirect_uri, ...assertion(wallet) });
+      expectError(await beginWith('https://registered.example/other'), 'invalid_request');
+      const interaction = wallet.asksPresentation(await beginWith('https://registered.example/cb'));
+      const form = { auth_session: interaction.authSession, openid4vp_response: JSON.stringify(vp(wallet, interaction)) };
       expectError(await wallet.post(form), 'invalid_session');
-      expectError(await wallet.post({ ...form, client_id: REGISTERED }), 'invalid_client', 401);
-      expectError(await wallet.post(form, await attested(wallet)), 'invalid_session');
-      // Nobody becomes this client by its name, not even when the registration is gone.
+      expectError(await wallet.post({ ...form, client_id: REGISTERED_CLIENT }), 'invalid_client', 401);
+      expectError(await wallet.post(form, await attestationHeaders(wallet)), 'invalid_session');
+      // No wallet is this client by its name alone, not even after the registration was removed.
       await issuer.write('/issuer/config', { display });
-      expectError(await wallet.post({ ...form, client_id: REGISTERED }), 'invalid_session');
+      expectError(await wallet.post({ ...form, client_id: REGISTERED_CLIENT }), 'invalid_session');
       await register();
       wallet.issuedCode(await wallet.post({ ...form, ...assertion(wallet) }));
     });

@@ -10,20 +10,20 @@ import type { Answer } from '../support/test-service.ts';
 
 describe('A presentation before an issuance', () => {
   let issuer: Issuer;
-  let held: Held;
+  let heldCredential: Held;
 
   before(async () => {
     issuer = await Issuer.open();
     await issuer.write('/key-chain', { id: 'others', usageType: 'signing' });
-    held = await issuer.hold();
+    heldCredential = await issuer.hold();
   });
   after(() => issuer.close());
   beforeEach(() => issuer.backend.forget());
 
-  const ask = async (configuration = 'badge', wallet = issuer.wallet(), headers = {}) => {
+  const beginAuthorization = async (configuration = 'badge', wallet = issuer.wallet(), headers = {}) => {
     const { uri, session } = await issuer.offer(configuration);
     const answer = await wallet.begin(uri, { scope: configuration }, headers);
-    return { wallet, session, asked: wallet.asksPresentation(answer) };
+    return { wallet, session, interaction: wallet.asksPresentation(answer) };
   };
   const expectError = (answer: Answer, error: string) => {
     expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, error]);
@@ -31,108 +31,147 @@ describe('A presentation before an issuance', () => {
   };
 
   describe('leaves the authorization unchanged', () => {
-    type Case = [string, string, (wallet: InteractiveWallet, asked: Required) => Promise<Answer>];
-    const vp = (wallet: InteractiveWallet, asked: Required) => ({ vp_token: { card: [wallet.bind(asked, held)] } });
+    type Case = [string, string, (wallet: InteractiveWallet, interaction: Required) => Promise<Answer>];
+    const vp = (wallet: InteractiveWallet, interaction: Required) => ({ vp_token: { card: [wallet.bind(interaction, heldCredential)] } });
     const cases: Case[] = [
-      ['when nothing is presented', 'badge', (wallet, { authSession }) => wallet.post({ auth_session: authSession })],
+      ['when the presentation is missing', 'badge', (wallet, { authSession }) => wallet.post({ auth_session: authSession })],
       [
-        'when a verifier comes instead',
+        'when it is a code verifier',
         'badge',
         (wallet, { authSession }) => wallet.post({ auth_session: authSession, code_verifier: 'x'.repeat(43) }),
       ],
-      ['when it is not JSON', 'badge', (wallet, asked) => wallet.respond(asked, 'vp_token')],
-      ['when it is no object', 'badge', (wallet, asked) => wallet.respond(asked, [1])],
-      ['when it is empty', 'badge', (wallet, asked) => wallet.respond(asked, {})],
-      ['when it is an error, too', 'badge', (wallet, asked) => wallet.respond(asked, { ...vp(wallet, asked), error: 'access_denied' })],
-      ['when it is encrypted without being requested', 'badge', (wallet, asked) => wallet.respond(asked, { response: 'x' })],
+      ['when it is not JSON', 'badge', (wallet, interaction) => wallet.respond(interaction, 'vp_token')],
+      ['when it is not an object', 'badge', (wallet, interaction) => wallet.respond(interaction, [1])],
+      ['when it is empty', 'badge', (wallet, interaction) => wallet.respond(interaction, {})],
+      [
+        'when it also contains an error',
+        'badge',
+        (wallet, interaction) => wallet.respond(interaction, { ...vp(wallet, interaction), error: 'access_denied' }),
+      ],
+      ['when it is encrypted without being requested', 'badge', (wallet, interaction) => wallet.respond(interaction, { response: 'x' })],
       // issuance N140
-      ['when it is not encrypted, though asked', 'sealed', (wallet, asked) => wallet.respond(asked, vp(wallet, asked))],
-      ['when it does not decrypt', 'sealed', (wallet, asked) => wallet.respond(asked, { response: 'a.b.c.d.e' })],
+      ['when it lacks the required encryption', 'sealed', (wallet, interaction) => wallet.respond(interaction, vp(wallet, interaction))],
+      ['when it does not decrypt', 'sealed', (wallet, interaction) => wallet.respond(interaction, { response: 'a.b.c.d.e' })],
       [
         'when it is encrypted and plain',
         'sealed',
-        async (wallet, asked) => wallet.respond(asked, { ...vp(wallet, asked), response: await encryptFor(asked, vp(wallet, asked)) }),
+        async (wallet, interaction) =>
+          wallet.respond(interaction, { ...vp(wallet, interaction), response: await encryptFor(interaction, vp(wallet, interaction)) }),
       ],
       [
-        'when nothing is in the ciphertext',
+        'when the plaintext is empty',
         'sealed',
-        async (wallet, asked) => wallet.respond(asked, { response: await encryptFor(asked, {}) }),
+        async (wallet, interaction) => wallet.respond(interaction, { response: await encryptFor(interaction, {}) }),
       ],
     ];
-    for (const [what, configuration, attempt] of cases) {
-      it(what, async () => {
-        const { wallet, asked } = await ask(configuration);
-        expectError(await attempt(wallet, asked), 'invalid_request');
-        const right = vp(wallet, asked);
-        const response = configuration === 'sealed' ? { response: await encryptFor(asked, right) } : right;
-        wallet.issuedCode(await wallet.respond(asked, response));
+    for (const [description, configuration, attempt] of cases) {
+      it(description, async () => {
+        const { wallet, interaction } = await beginAuthorization(configuration);
+        expectError(await attempt(wallet, interaction), 'invalid_request');
+        const right = vp(wallet, interaction);
+        const response = configuration === 'sealed' ? { response: await encryptFor(interaction, right) } : right;
+        wallet.issuedCode(await wallet.respond(interaction, response));
       });
     }
   });
 
-  describe('ends the authorization', () => {
-    type Attempt = (wallet: InteractiveWallet, asked: Required) => Promise<Answer> | Answer;
+  describe('fails the authorization', () => {
+    type Attempt = (wallet: InteractiveWallet, interaction: Required) => Promise<Answer> | Answer;
     const cases: [string, RegExp, Attempt, string?][] = [
       [
         // issuance N138
         'with the nonce of another session',
         /nonce_mismatch/,
-        async (wallet, asked) => wallet.present(asked, held, { nonce: (await ask()).asked.request.nonce }),
+        async (wallet, interaction) =>
+          wallet.present(interaction, heldCredential, { nonce: (await beginAuthorization()).interaction.request.nonce }),
       ],
       [
-        'for the origin without its prefix (N139)',
+        'for the origin without its prefix',
         /aud_mismatch/,
-        (wallet, asked) => wallet.present(asked, held, { aud: new URL(wallet.issuer).origin }),
+        (wallet, interaction) => wallet.present(interaction, heldCredential, { aud: new URL(wallet.issuer).origin }),
       ],
       // issuance N139
-      ['for another host', /aud_mismatch/, (wallet, asked) => wallet.present(asked, held, { aud: 'ia:https://other.example' })],
       [
-        'in the words of another draft (N139)',
+        'for another host',
         /aud_mismatch/,
-        (wallet, asked) => wallet.present(asked, held, { aud: `iae:${new URL(wallet.issuer).origin}` }),
+        (wallet, interaction) => wallet.present(interaction, heldCredential, { aud: 'ia:https://other.example' }),
+      ],
+      [
+        'in the format of another draft',
+        /aud_mismatch/,
+        (wallet, interaction) => wallet.present(interaction, heldCredential, { aud: `iae:${new URL(wallet.issuer).origin}` }),
       ],
       // issuance N139
-      ['for the tenant', /aud_mismatch/, (wallet, asked) => wallet.present(asked, held, { aud: `ia:${wallet.issuer}` })],
-      ['with an old answer', /kb_iat_window/, (wallet, asked) => wallet.present(asked, held, { iat: 1_700_000_000 })],
-      ['with the key of another holder', /kb_signature/, (wallet, asked) => wallet.present(asked, { ...held, holder: newKey() })],
-      ['without a key', /holder_binding_missing/, (wallet, asked) => wallet.respond(asked, { vp_token: { card: [held.text] } })],
       [
-        'with too little disclosed',
+        'for the tenant',
+        /aud_mismatch/,
+        (wallet, interaction) => wallet.present(interaction, heldCredential, { aud: `ia:${wallet.issuer}` }),
+      ],
+      [
+        'with an old key binding',
+        /kb_iat_window/,
+        (wallet, interaction) => wallet.present(interaction, heldCredential, { iat: 1_700_000_000 }),
+      ],
+      [
+        'with the key of another holder',
+        /kb_signature/,
+        (wallet, interaction) => wallet.present(interaction, { ...heldCredential, holder: newKey() }),
+      ],
+      [
+        'without a key',
+        /holder_binding_missing/,
+        (wallet, interaction) => wallet.respond(interaction, { vp_token: { card: [heldCredential.text] } }),
+      ],
+      [
+        'with a missing disclosure',
         /missing_claim/,
-        (wallet, asked) => wallet.present(asked, { ...held, text: `${held.text.split('~')[0]}~` }),
+        (wallet, interaction) => wallet.present(interaction, { ...heldCredential, text: `${heldCredential.text.split('~')[0]}~` }),
       ],
-      ['with a credential of strangers', /untrusted_chain/, (wallet, asked) => wallet.present(asked, held), 'wary'],
-      ['with an answer to another question', /malformed/, (wallet, asked) => wallet.respond(asked, { vp_token: { other: ['x'] } })],
-      ['with a vp_token of an earlier draft', /malformed/, (wallet, asked) => wallet.respond(asked, { vp_token: held.text })],
+      [
+        'with a credential of an untrusted issuer',
+        /untrusted_chain/,
+        (wallet, interaction) => wallet.present(interaction, heldCredential),
+        'wary',
+      ],
+      [
+        'with a response to another query',
+        /malformed/,
+        (wallet, interaction) => wallet.respond(interaction, { vp_token: { other: ['x'] } }),
+      ],
+      [
+        'with a vp_token of an earlier draft',
+        /malformed/,
+        (wallet, interaction) => wallet.respond(interaction, { vp_token: heldCredential.text }),
+      ],
       [
         'with an mdoc',
         /"reason":"(malformed|format_mismatch)"/,
-        (wallet, asked) => wallet.respond(asked, { vp_token: { card: ['o2d2ZXJzaW9u'] } }),
+        (wallet, interaction) => wallet.respond(interaction, { vp_token: { card: ['o2d2ZXJzaW9u'] } }),
       ],
-      ['when the user declines', /access_denied/, (wallet, asked) => wallet.respond(asked, { error: 'access_denied' })],
+      ['when the user declines', /access_denied/, (wallet, interaction) => wallet.respond(interaction, { error: 'access_denied' })],
       [
-        'when the user of a wallet that should encrypt declines',
+        'when the user declines and the response should be encrypted',
         /wallet_error/,
-        (wallet, asked) => wallet.respond(asked, { error: '<script>' }),
+        (wallet, interaction) => wallet.respond(interaction, { error: '<script>' }),
         'sealed',
       ],
     ];
 
     before(async () => {
-      await issuer.check('strangers', { trustAnchors: [{ keyChainId: 'others' }] });
-      await issuer.badge('wary', [{ type: 'openid4vp_presentation', presentationConfigId: 'strangers' }]);
+      await issuer.check('untrusting', { trustAnchors: [{ keyChainId: 'others' }] });
+      await issuer.badge('wary', [{ type: 'openid4vp_presentation', presentationConfigId: 'untrusting' }]);
     });
 
-    for (const [what, reason, attempt, configuration] of cases) {
-      it(what, async () => {
-        const { wallet, asked, session } = await ask(configuration);
-        const denied = await attempt(wallet, asked);
-        expectError(denied, 'access_denied');
-        expect(denied.text, 'the wallet learns no reason').to.not.match(reason.source === 'access_denied' ? /user/ : reason);
-        expectError(await wallet.present(asked, held), 'invalid_session');
+    for (const [description, reason, attempt, configuration] of cases) {
+      it(description, async () => {
+        const { wallet, interaction, session } = await beginAuthorization(configuration);
+        const rejection = await attempt(wallet, interaction);
+        expectError(rejection, 'access_denied');
+        expect(rejection.text, 'the response contains no reason').to.not.match(reason.source === 'access_denied' ? /user/ : reason);
+        expectError(await wallet.present(interaction, heldCredential), 'invalid_session');
         const { report, status, failure } = await issuer.session(session);
         expect(JSON.stringify(report)).to.match(reason);
-        expect([status, failure], 'the offer is as good as before').to.deep.equal(['fetched', undefined]);
+        expect([status, failure], 'the offer stays redeemable').to.deep.equal(['fetched', undefined]);
         expect(JSON.stringify(report)).to.not.include('script');
       });
     }
@@ -142,79 +181,88 @@ describe('A presentation before an issuance', () => {
       const json = { sessionId: revoked.session, status: 1 };
       const { token } = issuer;
       expect((await issuer.service.call('POST', '/session/revoke', { token, json })).status).to.equal(201);
-      const { wallet, asked, session } = await ask();
-      expectError(await wallet.present(asked, revoked), 'access_denied');
+      const { wallet, interaction, session } = await beginAuthorization();
+      expectError(await wallet.present(interaction, revoked), 'access_denied');
       expect(JSON.stringify((await issuer.session(session)).report)).to.include('status_revoked');
-      const again = await ask();
-      wallet.issuedCode(await wallet.present(again.asked, await issuer.hold('card-status')));
+      const secondRequest = await beginAuthorization();
+      wallet.issuedCode(await wallet.present(secondRequest.interaction, await issuer.hold('card-status')));
     });
 
     it('when the offer was withdrawn in the meantime', async () => {
-      const { wallet, asked, session } = await ask();
+      const { wallet, interaction, session } = await beginAuthorization();
       const { token } = issuer;
       expect((await issuer.service.call('DELETE', `/session/${session}`, { token })).status).to.be.within(200, 204);
-      expectError(await wallet.present(asked, held), 'access_denied');
+      expectError(await wallet.present(interaction, heldCredential), 'access_denied');
     });
   });
 
   it('may use the endpoint as its audience, as in the example of the current specification text', async () => {
-    const { wallet, asked } = await ask();
-    wallet.issuedCode(await wallet.present(asked, held, { aud: `ia:${wallet.endpoint}` }));
+    const { wallet, interaction } = await beginAuthorization();
+    wallet.issuedCode(await wallet.present(interaction, heldCredential, { aud: `ia:${wallet.endpoint}` }));
     for (const wire of WIRES.filter((one) => one !== CURRENT)) {
-      const earlier = await ask('badge', issuer.wallet(wire));
-      expectError(await earlier.wallet.present(earlier.asked, held, { aud: `iae:${wallet.endpoint}` }), 'access_denied');
+      const earlierRequest = await beginAuthorization('badge', issuer.wallet(wire));
+      expectError(
+        await earlierRequest.wallet.present(earlierRequest.interaction, heldCredential, { aud: `iae:${wallet.endpoint}` }),
+        'access_denied',
+      );
     }
   });
 
   for (const wire of WIRES) {
     it(`is encrypted to a key of this request, with the parameter names of ${wire.name}`, async () => {
-      const [one, other] = [await ask('sealed', issuer.wallet(wire)), await ask('sealed', issuer.wallet(wire))];
-      const { wallet, asked } = one;
-      expect(asked.request.response_mode).to.equal(`${wire.responseMode}.jwt`);
-      expect(asked.request.client_metadata.jwks).to.not.deep.equal(other.asked.request.client_metadata.jwks);
-      const plaintext = { vp_token: { card: [wallet.bind(asked, held)] } };
-      expectError(await wallet.respond(asked, { response: await encryptFor(other.asked, plaintext) }), 'invalid_request');
-      wallet.issuedCode(await wallet.respond(asked, { response: await encryptFor(asked, plaintext) }));
+      const [ownRequest, otherRequest] = [
+        await beginAuthorization('sealed', issuer.wallet(wire)),
+        await beginAuthorization('sealed', issuer.wallet(wire)),
+      ];
+      const { wallet, interaction } = ownRequest;
+      expect(interaction.request.response_mode).to.equal(`${wire.responseMode}.jwt`);
+      expect(interaction.request.client_metadata.jwks).to.not.deep.equal(otherRequest.interaction.request.client_metadata.jwks);
+      const plaintext = { vp_token: { card: [wallet.bind(interaction, heldCredential)] } };
+      expectError(
+        await wallet.respond(interaction, { response: await encryptFor(otherRequest.interaction, plaintext) }),
+        'invalid_request',
+      );
+      wallet.issuedCode(await wallet.respond(interaction, { response: await encryptFor(interaction, plaintext) }));
     });
   }
 
   it('is requested in a signed request where the configuration names a key', async () => {
     await issuer.check('signed', { accessKeyChainId: 'access' });
     await issuer.badge('formal', [{ type: 'openid4vp_presentation', presentationConfigId: 'signed' }]);
-    const { wallet, asked } = await ask('formal');
-    expect(Object.keys(asked.request)).to.deep.equal(['request']);
-    verifiedByLeaf(asked.request.request);
-    const { header, payload } = decode(asked.request.request);
+    const { wallet, interaction } = await beginAuthorization('formal');
+    expect(Object.keys(interaction.request)).to.deep.equal(['request']);
+    verifiedByLeaf(interaction.request.request);
+    const { header, payload } = decode(interaction.request.request);
     expect(header['typ']).to.equal('oauth-authz-req+jwt');
     expect(payload).to.include({ response_type: 'vp_token', response_mode: 'ia_post' });
     expect(payload['client_id']).to.match(/^x509_hash:/);
     expect(payload['expected_origins']).to.deep.equal([new URL(wallet.issuer).origin]);
     expect(payload).to.not.have.any.keys('response_uri', 'redirect_uri', 'state');
     expect(payload['dcql_query']).to.deep.include({ credentials: QUERY.credentials });
-    wallet.issuedCode(await wallet.present({ ...asked, request: payload }, held));
+    wallet.issuedCode(await wallet.present({ ...interaction, request: payload }, heldCredential));
   });
 
   it('is verified against the trust anchors of the configuration at the time of the request', async () => {
     await issuer.check('fickle');
     await issuer.badge('changing', [{ type: 'openid4vp_presentation', presentationConfigId: 'fickle' }]);
-    const { wallet, asked } = await ask('changing');
+    const { wallet, interaction } = await beginAuthorization('changing');
     await issuer.check('fickle', { trustAnchors: [{ keyChainId: 'others' }] });
-    wallet.issuedCode(await wallet.present(asked, held));
-    const later = await ask('changing');
-    expectError(await later.wallet.present(later.asked, held), 'access_denied');
+    wallet.issuedCode(await wallet.present(interaction, heldCredential));
+    const laterRequest = await beginAuthorization('changing');
+    expectError(await laterRequest.wallet.present(laterRequest.interaction, heldCredential), 'access_denied');
   });
 
   it('is verified even if its configuration was deleted after the request', async () => {
     await issuer.check('fleeting');
     await issuer.badge('orphan', [{ type: 'openid4vp_presentation', presentationConfigId: 'fleeting' }]);
-    const { wallet, asked } = await ask('orphan');
+    const { wallet, interaction } = await beginAuthorization('orphan');
     const { token } = issuer;
     const change = { token, json: { iaeActions: null } };
-    const freed = await issuer.service.call('PATCH', '/issuer/credentials/orphan', change);
-    expect(freed.status, freed.text).to.equal(200);
-    const removed = await issuer.service.call('DELETE', '/verifier/config/fleeting', { token });
-    expect(removed.status, removed.text).to.be.within(200, 204);
-    wallet.issuedCode(await wallet.present(asked, held));
+    const response = await issuer.service.call('PATCH', '/issuer/credentials/orphan', change);
+    expect(response.status, response.text).to.equal(200);
+    const deletion = await issuer.service.call('DELETE', '/verifier/config/fleeting', { token });
+    expect(deletion.status, deletion.text).to.be.within(200, 204);
+    wallet.issuedCode(await wallet.present(interaction, heldCredential));
   });
 });
 
@@ -246,23 +294,23 @@ describe('An mdoc that is presented before an issuance', () => {
       const present = async (transcript: (nonce: string, encryptionKey: never) => Buffer) => {
         const wallet = issuer.wallet();
         const { uri } = await issuer.offer(`of-${id}`);
-        const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: `of-${id}` }));
-        const [key] = asked.request.client_metadata.jwks?.keys ?? [];
-        const bytes = transcript(asked.request.nonce, key as never);
+        const interaction = wallet.asksPresentation(await wallet.begin(uri, { scope: `of-${id}` }));
+        const [key] = interaction.request.client_metadata.jwks?.keys ?? [];
+        const bytes = transcript(interaction.request.nonce, key as never);
         const vp_token = { card: [deviceResponse({ text, holder, docType: DOC_TYPE }, bytes)] };
-        const answer = key === undefined ? { vp_token } : { response: await encryptFor(asked, { vp_token }) };
-        return { wallet, answer: await wallet.respond(asked, answer) };
+        const answer = key === undefined ? { vp_token } : { response: await encryptFor(interaction, { vp_token }) };
+        return { wallet, answer: await wallet.respond(interaction, answer) };
       };
       const { endpoint } = issuer.wallet();
       const { wallet, answer } = await present((nonce, encryptionKey) => interactiveTranscript({ endpoint, nonce, encryptionKey }));
       wallet.issuedCode(answer);
 
-      const wrong: readonly ((nonce: string, encryptionKey: never) => Buffer)[] = [
+      const wrongTranscripts: readonly ((nonce: string, encryptionKey: never) => Buffer)[] = [
         (_, encryptionKey) => interactiveTranscript({ endpoint, nonce: 'other', encryptionKey }),
         (nonce, encryptionKey) => interactiveTranscript({ endpoint: `${endpoint}x`, nonce, encryptionKey }),
         (nonce, encryptionKey) => redirectTranscript({ clientId: 'x509_hash:x', responseUri: endpoint, nonce, encryptionKey }),
       ];
-      for (const transcript of wrong) {
+      for (const transcript of wrongTranscripts) {
         const { status, body } = (await present(transcript)).answer;
         expect([status, body.error]).to.deep.equal([400, 'access_denied']);
       }
@@ -272,29 +320,29 @@ describe('An mdoc that is presented before an issuance', () => {
 
 describe('The data presented before an issuance', () => {
   let issuer: Issuer;
-  let held: Held;
-  let elsewhere: Backend;
+  let heldCredential: Held;
+  let otherBackend: Backend;
   const PATCH = { claimsWebhook: { url: '' } };
 
   before(async () => {
     issuer = await Issuer.open();
-    held = await issuer.hold();
-    elsewhere = await Backend.start();
-    PATCH.claimsWebhook.url = `${elsewhere.url}/claims`;
-    elsewhere.on('/claims', { json: { badge: { role: 'visitor' } } });
+    heldCredential = await issuer.hold();
+    otherBackend = await Backend.start();
+    PATCH.claimsWebhook.url = `${otherBackend.url}/claims`;
+    otherBackend.on('/claims', { json: { badge: { role: 'visitor' } } });
   });
   after(async () => {
     await issuer.close();
-    await elsewhere.close();
+    await otherBackend.close();
   });
-  beforeEach(() => elsewhere.forget());
+  beforeEach(() => otherBackend.forget());
 
   const tokenWith = async (...roles: Role[]): Promise<string> => {
     const clientId = `acme-${roles.join('-').replaceAll(':', '-')}`;
     const secret = 'a-secret-of-a-client-0123';
     const json = { clientId, roles, secret };
-    const made = await issuer.service.call('POST', '/client', { token: issuer.token, json });
-    expect(made.status, made.text).to.equal(201);
+    const creation = await issuer.service.call('POST', '/client', { token: issuer.token, json });
+    expect(creation.status, creation.text).to.equal(201);
     return issuer.service.token(clientId, secret);
   };
   const offerTo = (token: string, configuration: string) =>
@@ -309,22 +357,22 @@ describe('The data presented before an issuance', () => {
     });
 
   it('is not sent to a backend from an offer of a client without a role for presentations', async () => {
-    const offered = await offerTo(await tokenWith('issuance:offer'), 'badge');
-    if (offered.status === 201) {
+    const offerResponse = await offerTo(await tokenWith('issuance:offer'), 'badge');
+    if (offerResponse.status === 201) {
       const wallet = issuer.wallet();
-      const answer = await wallet.begin(offered.body.uri, { scope: 'badge' });
-      const code = wallet.issuedCode(await wallet.present(wallet.asksPresentation(answer), held));
+      const answer = await wallet.begin(offerResponse.body.uri, { scope: 'badge' });
+      const code = wallet.issuedCode(await wallet.present(wallet.asksPresentation(answer), heldCredential));
       const { body } = await wallet.redeemCode(code, { redirect_uri: '' });
       await wallet.request(body.access_token, 'badge');
     }
-    const told = elsewhere.at('/claims').map(({ body }) => body.credentials);
-    expect(JSON.stringify(told)).not.to.include('Ada');
-    expect([offered.status, offered.body.code], offered.text).to.deep.equal([403, 'forbidden']);
+    const passedCredentials = otherBackend.at('/claims').map(({ body }) => body.credentials);
+    expect(JSON.stringify(passedCredentials)).not.to.include('Ada');
+    expect([offerResponse.status, offerResponse.body.code], offerResponse.text).to.deep.equal([403, 'forbidden']);
   });
 
   it('is not redirected by a client that manages only issuance', async () => {
     const token = await tokenWith('issuance:manage');
-    const changed = await issuer.service.call('PATCH', '/issuer/credentials/badge', { token, json: PATCH });
-    expect([changed.status, changed.body.code], changed.text).to.deep.equal([403, 'forbidden']);
+    const change = await issuer.service.call('PATCH', '/issuer/credentials/badge', { token, json: PATCH });
+    expect([change.status, change.body.code], change.text).to.deep.equal([403, 'forbidden']);
   });
 });

@@ -77,19 +77,19 @@ describe('faulty wallet requests at the issuer', () => {
     const headers = wallet.authorization(accessToken, { header: { alg: 'none' } });
     expectChallenge(await wallet.request(accessToken, 'card', { headers }), 'invalid_dpop_proof');
     const [head, payload] = (headers['DPoP'] ?? '').split('.');
-    const unsigned = { ...headers, DPoP: `${head}.${payload}.` };
-    expectChallenge(await wallet.request(accessToken, 'card', { headers: unsigned }), 'invalid_dpop_proof');
+    const unsignedHeaders = { ...headers, DPoP: `${head}.${payload}.` };
+    expectChallenge(await wallet.request(accessToken, 'card', { headers: unsignedHeaders }), 'invalid_dpop_proof');
   });
 
   it('are rejected with a DPoP proof that is not one well-formed JWT', async () => {
     const proof = () => wallet.authorization(accessToken)['DPoP'] ?? '';
     const [head = '', payload = '', signature = ''] = proof().split('.');
-    const malformed = [
+    const malformedHeaders = [
       ...[`${proof()},${proof()}`, `${proof()} ${proof()}`, `${proof()}.x`, `${head}.${payload}`, head, 'x', '..'],
       ...[`${head}.${payload}.${signature}=`, `${head}.e30=.${signature}`, `${head}..${signature}`],
       JSON.stringify({ payload, signatures: [{ protected: head, signature }] }),
     ];
-    for (const DPoP of malformed) {
+    for (const DPoP of malformedHeaders) {
       const headers = { ...wallet.authorization(accessToken), DPoP };
       expectChallenge(await wallet.request(accessToken, 'card', { headers }), 'invalid_dpop_proof');
     }
@@ -119,8 +119,8 @@ describe('faulty wallet requests at the issuer', () => {
 
   // issuance N98
   it('are accepted with unnecessary proofs for a credential without key binding', async () => {
-    const unbound = await accessTo('unbound');
-    const answer = await wallet.request(unbound, 'unbound');
+    const unboundAccess = await accessTo('unbound');
+    const answer = await wallet.request(unboundAccess, 'unbound');
     expect(answer.status, answer.text).to.equal(200);
     const [jwt = ''] = answer.body.credentials[0].credential.split('~');
     const payload = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
@@ -141,9 +141,9 @@ describe('faulty wallet requests at the issuer', () => {
     const nonce = await wallet.nonce();
     const clock = sinon.useFakeTimers({ now: Date.now() + 301_000, toFake: ['Date'] });
     try {
-      const later = await accessTo('card');
-      expectError(await wallet.request(later, 'card', { nonce }), 400, 'invalid_nonce');
-      expect((await wallet.request(later, 'card')).status).to.equal(200);
+      const laterAccess = await accessTo('card');
+      expectError(await wallet.request(laterAccess, 'card', { nonce }), 400, 'invalid_nonce');
+      expect((await wallet.request(laterAccess, 'card')).status).to.equal(200);
     } finally {
       clock.restore();
     }
@@ -223,14 +223,14 @@ describe('credential with a lifetime of minutes', () => {
   for (const [format, times] of Object.entries(TIMES)) {
     it(`expires within its lifetime, each copy at its own time: ${format}`, async () => {
       const before = now();
-      const copies = (await collect(format.replace('+', '-'))).map(times);
-      const after = now();
-      const hours = [before, after].map((seconds) => Math.floor(seconds / 3600) * 3600);
-      for (const [from, until] of copies) {
+      const copyTimes = (await collect(format.replace('+', '-'))).map(times);
+      const timeAfter = now();
+      const hours = [before, timeAfter].map((seconds) => Math.floor(seconds / 3600) * 3600);
+      for (const [from, until] of copyTimes) {
         expect(hours).to.include(from);
-        expect(until).to.be.within(before + 270, after + 300);
+        expect(until).to.be.within(before + 270, timeAfter + 300);
       }
-      expect(new Set(copies.map(([, until]) => until)).size).to.be.above(5);
+      expect(new Set(copyTimes.map(([, until]) => until)).size).to.be.above(5);
     });
   }
 });

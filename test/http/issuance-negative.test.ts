@@ -10,7 +10,7 @@ import { resourceCases } from './negative/resource.cases.ts';
 import { tokenCases } from './negative/token.cases.ts';
 import { type Case, type Expected, openWorld, type World } from './negative/world.ts';
 
-/** Cases are numbered. A case outside of the tables has `issuance N<row>` in a comment above its test. */
+/** Cases are numbered. A case that is not in a table has `issuance N<row>` in a comment above its test. */
 const LAST_ROW = 146;
 
 const TABLES: Readonly<Record<string, readonly Case[]>> = {
@@ -33,8 +33,8 @@ describe('requests that an issuer must reject', () => {
 
   for (const [title, cases] of Object.entries(TABLES)) {
     describe(title, () => {
-      for (const { what, run, expected } of cases) {
-        it(what, async () => expectAnswer(await run(world), expected));
+      for (const { title, run, expected } of cases) {
+        it(title, async () => expectAnswer(await run(world), expected));
       }
     });
   }
@@ -44,15 +44,15 @@ describe('requests that an issuer must reject', () => {
       readFileSync(`${ROOT}${file}`, 'utf8'),
     );
     const comments = sources.flatMap((text) => [...text.matchAll(/\/\/ issuance (N\d+(?:, N\d+)*)/g)].map(([, rows = '']) => rows));
-    const marked = comments.flatMap((rows) => rows.split(', ').map((row) => Number(row.slice(1))));
-    const tested = new Set([
+    const rowsInComments = comments.flatMap((rows) => rows.split(', ').map((row) => Number(row.slice(1))));
+    const testedRows = new Set([
       ...Object.values(TABLES)
         .flat()
         .map(({ row }) => row),
-      ...marked,
+      ...rowsInComments,
     ]);
-    const untested = Array.from({ length: LAST_ROW }, (_, index) => index + 1).filter((row) => !tested.has(row));
-    expect(untested).to.deep.equal([]);
+    const untestedRows = Array.from({ length: LAST_ROW }, (_, index) => index + 1).filter((row) => !testedRows.has(row));
+    expect(untestedRows).to.deep.equal([]);
   });
 });
 

@@ -24,8 +24,8 @@ describe('issuing through HTTP', () => {
     service = await startTestService();
     ({ token } = await createTenant(service, 'acme'));
     for (const id of ['pid', 'other']) {
-      const made = await service.call('POST', '/issuer/credentials', { token, json: { ...CREDENTIAL, id } });
-      expect(made.status, made.text).to.equal(201);
+      const creation = await service.call('POST', '/issuer/credentials', { token, json: { ...CREDENTIAL, id } });
+      expect(creation.status, creation.text).to.equal(201);
     }
     const config = { display: [{ name: 'Acme', locale: 'en' }], batchSize: 3 };
     expect((await service.call('POST', '/issuer/config', { token, json: config })).status).to.equal(201);
@@ -33,8 +33,8 @@ describe('issuing through HTTP', () => {
   });
   after(() => service.close());
 
-  const offer = async (more: object = {}): Promise<{ uri: string; session: string }> => {
-    const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'], ...more };
+  const offer = async (overrides: object = {}): Promise<{ uri: string; session: string }> => {
+    const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'], ...overrides };
     const answer = await service.call('POST', '/issuer/offer', { token, json });
     expect(answer.status, answer.text).to.equal(201);
     return answer.body;
@@ -48,16 +48,16 @@ describe('issuing through HTTP', () => {
     expect(await statusOf(session)).to.equal('active');
     const accessToken = await wallet.accessToken(uri);
     expect(await statusOf(session)).to.equal('fetched');
-    const issued = await wallet.request(accessToken, 'pid');
-    expect(issued.status, issued.text).to.equal(200);
-    expect(issued.headers.get('cache-control')).to.equal('no-store');
-    expect(Object.keys(issued.body)).to.deep.equal(['credentials', 'notification_id']);
-    const [{ credential }] = issued.body.credentials;
+    const credentialResponse = await wallet.request(accessToken, 'pid');
+    expect(credentialResponse.status, credentialResponse.text).to.equal(200);
+    expect(credentialResponse.headers.get('cache-control')).to.equal('no-store');
+    expect(Object.keys(credentialResponse.body)).to.deep.equal(['credentials', 'notification_id']);
+    const [{ credential }] = credentialResponse.body.credentials;
     const [jwt, ...disclosures] = credential.split('~');
     const header = JSON.parse(Buffer.from(jwt.split('.')[0], 'base64url').toString());
     const payload = JSON.parse(Buffer.from(jwt.split('.')[1], 'base64url').toString());
     expect(header.typ).to.equal('dc+sd-jwt');
-    expect(header.x5c, 'the anchor stays out').to.have.length(1);
+    expect(header.x5c, 'the anchor is not included').to.have.length(1);
     expect(disclosures.filter(Boolean)).to.have.length(2);
     expect(payload).to.include({ iss: `${service.address}/acme`, vct: 'urn:eudi:pid:1' });
     expect(payload.iat % 3600).to.equal(0);
@@ -76,12 +76,12 @@ describe('issuing through HTTP', () => {
     const credentials = answer.body.credentials.map((entry: { credential: string }) => entry.credential) as string[];
     expect(credentials).to.have.length(3);
     const disclosures = credentials.flatMap((credential) => credential.split('~').slice(1, -1));
-    expect(new Set(disclosures).size, 'salts differ').to.equal(6);
+    expect(new Set(disclosures).size, 'each salt is different').to.equal(6);
     const payloads = credentials.map((credential) => JSON.parse(Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString()));
     expect(payloads.map(({ cnf }) => cnf.jwk)).to.deep.equal(keys.map(({ jwk }) => jwk));
     expect(new Set(payloads.map(({ status }) => status.status_list.idx)).size).to.equal(3);
     for (const { iat, nbf, exp } of payloads) {
-      for (const time of [iat, nbf, exp]) expect((time ?? 0) % 3600, 'the minute of issuance').to.equal(0);
+      for (const time of [iat, nbf, exp]) expect((time ?? 0) % 3600, 'the times do not show the minute of issuance').to.equal(0);
     }
   });
 
@@ -92,11 +92,11 @@ describe('issuing through HTTP', () => {
     expect(await statusOf(session)).to.equal('fetched');
     expect((await wallet.request(accessToken, 'other')).status).to.equal(200);
     expect(await statusOf(session)).to.equal('completed');
-    expect((await wallet.request(accessToken, 'pid')).status, 'the token still serves').to.equal(200);
+    expect((await wallet.request(accessToken, 'pid')).status, 'the token stays valid').to.equal(200);
   });
 
   describe('an offer request', () => {
-    const refused: [string, object, string][] = [
+    const invalidOffers: [string, object, string][] = [
       ['an unknown configuration', { credentialConfigurationIds: ['nothing'] }, 'credentialConfigurationIds.0'],
       ['a configuration twice', { credentialConfigurationIds: ['pid', 'pid'] }, 'credentialConfigurationIds.1'],
       ['no configuration', { credentialConfigurationIds: [] }, 'credentialConfigurationIds'],
@@ -116,8 +116,8 @@ describe('issuing through HTTP', () => {
       ['another authorization server', { authorization_server: 'https://elsewhere.example' }, 'authorization_server'],
       ['an unknown response type', { response_type: 'carrier-pigeon' }, 'response_type'],
     ];
-    for (const [what, change, path] of refused) {
-      it(`with ${what} is rejected with its path`, async () => {
+    for (const [description, change, path] of invalidOffers) {
+      it(`with ${description} is rejected with its path`, async () => {
         const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'], ...change };
         const answer = await service.call('POST', '/issuer/offer', { token, json });
         expect(answer.status, answer.text).to.equal(400);
@@ -141,46 +141,46 @@ describe('issuing through HTTP', () => {
     it('accepts a code once and answers used, unknown and foreign codes alike', async () => {
       const code = await wallet.code((await offer()).uri);
       expect((await wallet.redeem(code)).status).to.equal(200);
-      const other = new RawWallet(service, wallet.tenant);
-      const answers = [await other.redeem(code), await wallet.redeem('unknown')];
+      const otherWallet = new RawWallet(service, wallet.tenant);
+      const responses = [await otherWallet.redeem(code), await wallet.redeem('unknown')];
       await createTenant(service, 'foreign');
-      const mine = await wallet.code((await offer()).uri);
-      answers.push(await new RawWallet(service, 'foreign').redeem(mine));
-      for (const answer of answers) expectError(answer, 400, 'invalid_grant');
-      expect(new Set(answers.map((answer) => answer.text)).size).to.equal(1);
-      expect((await wallet.redeem(mine)).status, 'and changes nothing').to.equal(200);
+      const ownCode = await wallet.code((await offer()).uri);
+      responses.push(await new RawWallet(service, 'foreign').redeem(ownCode));
+      for (const answer of responses) expectError(answer, 400, 'invalid_grant');
+      expect(new Set(responses.map((answer) => answer.text)).size).to.equal(1);
+      expect((await wallet.redeem(ownCode)).status, 'the rejected requests had no effect').to.equal(200);
     });
 
     it('does not return the tokens of the wallet to a client that only saw the offer', async () => {
       const code = await wallet.code((await offer({ tx_code: '493536' })).uri);
-      const redeemed = await wallet.redeem(code, { tx_code: '493536' });
-      const thief = new RawWallet(service, wallet.tenant);
-      expectError(await thief.redeem(code), 400, 'invalid_grant');
-      expectError(await thief.redeem(code, { tx_code: '000000' }), 400, 'invalid_grant');
-      expect((await wallet.request(redeemed.body.access_token, 'pid')).status).to.equal(200);
-      expectError(await thief.redeem(code, { tx_code: '493536' }), 400, 'invalid_grant');
-      expect((await wallet.request(redeemed.body.access_token, 'pid')).status).to.equal(200);
+      const tokenResponse = await wallet.redeem(code, { tx_code: '493536' });
+      const otherWallet = new RawWallet(service, wallet.tenant);
+      expectError(await otherWallet.redeem(code), 400, 'invalid_grant');
+      expectError(await otherWallet.redeem(code, { tx_code: '000000' }), 400, 'invalid_grant');
+      expect((await wallet.request(tokenResponse.body.access_token, 'pid')).status).to.equal(200);
+      expectError(await otherWallet.redeem(code, { tx_code: '493536' }), 400, 'invalid_grant');
+      expect((await wallet.request(tokenResponse.body.access_token, 'pid')).status).to.equal(200);
     });
 
     it('repeats the answer to the wallet that redeemed the code until it has a credential', async () => {
       const code = await wallet.code((await offer()).uri);
-      const lost = await wallet.redeem(code);
-      const again = await wallet.redeem(code);
-      expect(again.status, again.text).to.equal(200);
-      expect(again.body.refresh_token).to.equal(lost.body.refresh_token);
-      expect((await wallet.request(again.body.access_token, 'pid')).status).to.equal(200);
+      const firstResponse = await wallet.redeem(code);
+      const secondResponse = await wallet.redeem(code);
+      expect(secondResponse.status, secondResponse.text).to.equal(200);
+      expect(secondResponse.body.refresh_token).to.equal(firstResponse.body.refresh_token);
+      expect((await wallet.request(secondResponse.body.access_token, 'pid')).status).to.equal(200);
       expectError(await wallet.redeem(code), 400, 'invalid_grant');
     });
 
     it('returns 404 for an unknown tenant, regardless of the request', async () => {
-      const answer = await service.call('POST', '/nobody/token', { form: {} });
+      const answer = await service.call('POST', '/no-such-tenant/token', { form: {} });
       expect(answer.status, answer.text).to.equal(404);
     });
 
     it('requires the transaction code and invalidates the offer at the fifth wrong one', async () => {
       const { uri } = await offer({ tx_code: '493536', tx_code_description: 'Six digits' });
-      const described = (await wallet.offer(uri))['grants'] as Record<string, Record<string, unknown>>;
-      expect(described[PRE_AUTHORIZED]?.['tx_code']).to.deep.equal({ input_mode: 'numeric', length: 6, description: 'Six digits' });
+      const grants = (await wallet.offer(uri))['grants'] as Record<string, Record<string, unknown>>;
+      expect(grants[PRE_AUTHORIZED]?.['tx_code']).to.deep.equal({ input_mode: 'numeric', length: 6, description: 'Six digits' });
       const code = await wallet.code(uri);
       expectError(await wallet.redeem(code), 400, 'invalid_request');
       expectError(await wallet.redeem(code, { tx_code: '000000' }), 400, 'invalid_grant');
@@ -201,8 +201,12 @@ describe('issuing through HTTP', () => {
       const { uri } = await offer({ credentialConfigurationIds: ['pid', 'other'] });
       const details = [{ type: 'openid_credential', credential_configuration_id: 'pid', extra: 1 }];
       const code = await wallet.code(uri);
-      const tooMuch = [{ type: 'openid_credential', credential_configuration_id: 'nothing' }];
-      expectError(await wallet.redeem(code, { authorization_details: JSON.stringify(tooMuch) }), 400, 'invalid_authorization_details');
+      const unknownDetails = [{ type: 'openid_credential', credential_configuration_id: 'nothing' }];
+      expectError(
+        await wallet.redeem(code, { authorization_details: JSON.stringify(unknownDetails) }),
+        400,
+        'invalid_authorization_details',
+      );
       const answer = await wallet.redeem(code, { authorization_details: JSON.stringify(details) });
       expect(answer.status, answer.text).to.equal(200);
       const [{ credential_identifiers: identifiers }] = answer.body.authorization_details;
@@ -214,15 +218,15 @@ describe('issuing through HTTP', () => {
         'unknown_credential_identifier',
       );
       const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
-      const issued = await wallet.request(accessToken, 'pid', { body: { credential_identifier: identifiers[0], proofs } });
-      expect(issued.status, issued.text).to.equal(200);
+      const credentialResponse = await wallet.request(accessToken, 'pid', { body: { credential_identifier: identifiers[0], proofs } });
+      expect(credentialResponse.status, credentialResponse.text).to.equal(200);
     });
 
     type Case = [string, () => Promise<Answer>, number, string];
     const url = () => `${wallet.issuer}/token`;
     const post = (options: object) => service.call('POST', '/acme/token', options);
-    const withProof = async (bend: object) =>
-      wallet.redeem(await wallet.code((await offer()).uri), {}, { DPoP: dpopProof(wallet.dpopKey, url(), bend) });
+    const withProof = async (changes: object) =>
+      wallet.redeem(await wallet.code((await offer()).uri), {}, { DPoP: dpopProof(wallet.dpopKey, url(), changes) });
     const cases: Case[] = [
       ['a JSON body', () => post({ json: { grant_type: PRE_AUTHORIZED } }), 400, 'invalid_request'],
       ['no grant type', () => post({ form: { code: 'x' } }), 400, 'invalid_request'],
@@ -251,11 +255,11 @@ describe('issuing through HTTP', () => {
         'invalid_authorization_details',
       ],
     ];
-    for (const [what, attempt, status, error] of cases) {
-      it(`rejects ${what}`, async () => expectError(await attempt(), status, error));
+    for (const [description, attempt, status, error] of cases) {
+      it(`rejects ${description}`, async () => expectError(await attempt(), status, error));
     }
 
-    it('rejects a replayed proof without consuming anything', async () => {
+    it('rejects a replayed proof and consumes nothing', async () => {
       const proof = dpopProof(wallet.dpopKey, url());
       expect((await wallet.redeem(await wallet.code((await offer()).uri), {}, { DPoP: proof })).status).to.equal(200);
       const code = await wallet.code((await offer()).uri);
@@ -278,7 +282,7 @@ describe('issuing through HTTP', () => {
       accessToken = await wallet.accessToken((await offer()).uri);
     });
 
-    const refusedAccess: [string, () => Promise<Record<string, string>> | Record<string, string>, number, string | undefined][] = [
+    const rejectedHeaders: [string, () => Promise<Record<string, string>> | Record<string, string>, number, string | undefined][] = [
       ['no token', () => ({}), 401, undefined],
       ['an unknown scheme', () => ({ Authorization: `Basic ${accessToken}` }), 401, undefined],
       ['a bound token as bearer', () => ({ Authorization: `Bearer ${accessToken}` }), 401, 'invalid_token'],
@@ -316,8 +320,8 @@ describe('issuing through HTTP', () => {
         'invalid_dpop_proof',
       ],
     ];
-    for (const [what, headers, status, error] of refusedAccess) {
-      it(`with ${what} is rejected`, async () => {
+    for (const [description, headers, status, error] of rejectedHeaders) {
+      it(`with ${description} is rejected`, async () => {
         const answer = await wallet.request(accessToken, 'pid', { headers: await headers() });
         expect(answer.status, answer.text).to.equal(status);
         const challenge = answer.headers.get('www-authenticate') ?? '';
@@ -342,27 +346,27 @@ describe('issuing through HTTP', () => {
     it('cannot use a proof twice', async () => {
       const headers = wallet.authorization(accessToken);
       expect((await wallet.request(accessToken, 'pid', { headers })).status).to.equal(200);
-      const again = await wallet.request(accessToken, 'pid', { headers });
-      expect(again.status).to.equal(401);
-      expect(again.headers.get('www-authenticate')).to.contain('invalid_dpop_proof');
+      const retry = await wallet.request(accessToken, 'pid', { headers });
+      expect(retry.status).to.equal(401);
+      expect(retry.headers.get('www-authenticate')).to.contain('invalid_dpop_proof');
     });
 
     it('cannot use the token at another tenant', async () => {
-      const other = new RawWallet(service, 'foreign');
+      const otherWallet = new RawWallet(service, 'foreign');
       const headers = {
         Authorization: `DPoP ${accessToken}`,
-        DPoP: dpopProof(wallet.dpopKey, `${other.issuer}/credential`, { token: accessToken }),
+        DPoP: dpopProof(wallet.dpopKey, `${otherWallet.issuer}/credential`, { token: accessToken }),
       };
-      const answer = await other.request(accessToken, 'pid', { headers });
+      const answer = await otherWallet.request(accessToken, 'pid', { headers });
       expect(answer.status, answer.text).to.equal(401);
     });
 
     const proofOf =
-      (bend: object, key = newKey()) =>
-      async () => ({ jwt: [keyProof(key, wallet.issuer, await wallet.nonce(), bend)] });
+      (changes: object, key = newKey()) =>
+      async () => ({ jwt: [keyProof(key, wallet.issuer, await wallet.nonce(), changes)] });
     const withProofs = (proofs: () => unknown) => async () => ({ credential_configuration_id: 'pid', proofs: await proofs() });
-    const same = newKey();
-    const refusedBodies: [string, () => unknown, number, string][] = [
+    const repeatedKey = newKey();
+    const rejectedBodies: [string, () => unknown, number, string][] = [
       ['both names', () => ({ credential_configuration_id: 'pid', credential_identifier: 'pid' }), 400, 'invalid_credential_request'],
       ['no name', () => ({ proofs: {} }), 400, 'invalid_credential_request'],
       ['an unknown configuration', () => ({ credential_configuration_id: 'nothing' }), 400, 'unknown_credential_configuration'],
@@ -378,7 +382,7 @@ describe('issuing through HTTP', () => {
       ['a proof that is not a JWT', withProofs(() => ({ jwt: ['x'] })), 400, 'invalid_proof'],
       ['a proof of the wrong typ', withProofs(proofOf({ header: { typ: 'JWT' } })), 400, 'invalid_proof'],
       ['a proof of alg none', withProofs(proofOf({ header: { alg: 'none' } })), 400, 'invalid_proof'],
-      ['a proof with a private key', withProofs(proofOf({ header: { jwk: { ...same.jwk, d: 'x' } } })), 400, 'invalid_proof'],
+      ['a proof with a private key', withProofs(proofOf({ header: { jwk: { ...repeatedKey.jwk, d: 'x' } } })), 400, 'invalid_proof'],
       ['a proof with two keys', withProofs(proofOf({ header: { kid: 'x' } })), 400, 'invalid_proof'],
       ['a proof for the endpoint', withProofs(proofOf({ payload: { aud: 'https://x.example/credential' } })), 400, 'invalid_proof'],
       ['a proof with a trailing slash', withProofs(() => proofOf({ payload: { aud: `${wallet.issuer}/` } })()), 400, 'invalid_proof'],
@@ -386,14 +390,14 @@ describe('issuing through HTTP', () => {
       ['an old proof', withProofs(proofOf({ payload: { iat: now() - 3600 } })), 400, 'invalid_proof'],
       [
         'an issuer that is not a string in an anonymous proof',
-        withProofs(proofOf({ payload: { iss: { name: 'somebody' } } })),
+        withProofs(proofOf({ payload: { iss: { name: 'wallet' } } })),
         400,
         'invalid_proof',
       ],
       ['a proof signed by another key', withProofs(proofOf({ header: { jwk: newKey().jwk } })), 400, 'invalid_proof'],
       ['an invented nonce', withProofs(() => ({ jwt: [keyProof(newKey(), wallet.issuer, 'invented')] })), 400, 'invalid_nonce'],
       [
-        'a broken signature and a bad nonce',
+        'a broken signature and a wrong nonce',
         withProofs(() => ({ jwt: [keyProof(newKey(), wallet.issuer, 'invented', { header: { jwk: newKey().jwk } })] })),
         400,
         'invalid_proof',
@@ -402,7 +406,12 @@ describe('issuing through HTTP', () => {
         'one key in two proofs',
         withProofs(async () => {
           const nonce = await wallet.nonce();
-          return { jwt: [keyProof(same, wallet.issuer, nonce), keyProof(same, wallet.issuer, nonce, { payload: { iat: now() - 1 } })] };
+          return {
+            jwt: [
+              keyProof(repeatedKey, wallet.issuer, nonce),
+              keyProof(repeatedKey, wallet.issuer, nonce, { payload: { iat: now() - 1 } }),
+            ],
+          };
         }),
         400,
         'invalid_proof',
@@ -414,15 +423,15 @@ describe('issuing through HTTP', () => {
         'invalid_encryption_parameters',
       ],
     ];
-    for (const [what, body, status, error] of refusedBodies) {
-      it(`with ${what} is rejected and can try again`, async () => {
+    for (const [description, body, status, error] of rejectedBodies) {
+      it(`with ${description} is rejected, and a valid request is accepted afterwards`, async () => {
         expectError(await wallet.request(accessToken, 'pid', { body: await body() }), status, error);
-        const again = await wallet.request(accessToken, 'pid');
-        expect(again.status, again.text).to.equal(200);
+        const retry = await wallet.request(accessToken, 'pid');
+        expect(retry.status, retry.text).to.equal(200);
       });
     }
 
-    const refusedTexts: [string, string, string][] = [
+    const rejectedTexts: [string, string, string][] = [
       ['broken JSON', '{"credential_configuration_id":', 'the body is not JSON'],
       ['an array', '[]', 'the body must be a JSON object'],
       [
@@ -431,11 +440,11 @@ describe('issuing through HTTP', () => {
         "the body has the property 'credential_configuration_id' twice in one object (line 1, column 38)",
       ],
     ];
-    for (const [what, text, why] of refusedTexts) {
-      it(`with ${what} is rejected`, async () => {
+    for (const [description, text, expectedMessage] of rejectedTexts) {
+      it(`with ${description} is rejected`, async () => {
         const answer = await wallet.request(accessToken, 'pid', { text });
         expectError(answer, 400, 'invalid_credential_request');
-        expect(answer.body.error_description).to.equal(why);
+        expect(answer.body.error_description).to.equal(expectedMessage);
       });
     }
 
@@ -449,25 +458,25 @@ describe('issuing through HTTP', () => {
       const nonce = await wallet.nonce();
       expect((await wallet.request(accessToken, 'pid', { nonce })).status).to.equal(200);
       expectError(await wallet.request(accessToken, 'pid', { nonce }), 400, 'invalid_nonce');
-      const foreign = await new RawWallet(service, 'foreign').nonce();
-      expectError(await wallet.request(accessToken, 'pid', { nonce: foreign }), 400, 'invalid_nonce');
+      const foreignNonce = await new RawWallet(service, 'foreign').nonce();
+      expectError(await wallet.request(accessToken, 'pid', { nonce: foreignNonce }), 400, 'invalid_nonce');
     });
 
     it('cannot use another token of the service as an access token', async () => {
       expectError(await wallet.request(token, 'pid', { headers: wallet.authorization(token) }), 401, 'invalid_token');
-      const self = makeJwt(wallet.dpopKey, { typ: 'at+jwt', alg: 'ES256', jwk: wallet.dpopKey.jwk }, { iss: wallet.issuer });
-      expectError(await wallet.request(self, 'pid', { headers: wallet.authorization(self) }), 401, 'invalid_token');
+      const selfSignedToken = makeJwt(wallet.dpopKey, { typ: 'at+jwt', alg: 'ES256', jwk: wallet.dpopKey.jwk }, { iss: wallet.issuer });
+      expectError(await wallet.request(selfSignedToken, 'pid', { headers: wallet.authorization(selfSignedToken) }), 401, 'invalid_token');
     });
   });
 
   describe('documents', () => {
     it('are served at both well-known addresses and contain only what the protocols define', async () => {
-      const inserted = await service.call('GET', '/.well-known/openid-credential-issuer/acme');
-      const suffixed = await service.call('GET', '/acme/.well-known/openid-credential-issuer');
-      expect(inserted.status, inserted.text).to.equal(200);
-      expect(suffixed.text).to.equal(inserted.text);
-      expect(inserted.headers.get('content-type')).to.equal('application/json');
-      expect(inserted.body).to.have.keys([
+      const insertedMetadata = await service.call('GET', '/.well-known/openid-credential-issuer/acme');
+      const suffixedMetadata = await service.call('GET', '/acme/.well-known/openid-credential-issuer');
+      expect(insertedMetadata.status, insertedMetadata.text).to.equal(200);
+      expect(suffixedMetadata.text).to.equal(insertedMetadata.text);
+      expect(insertedMetadata.headers.get('content-type')).to.equal('application/json');
+      expect(insertedMetadata.body).to.have.keys([
         'credential_issuer',
         'credential_endpoint',
         'nonce_endpoint',
@@ -479,8 +488,8 @@ describe('issuing through HTTP', () => {
         'display',
         'credential_configurations_supported',
       ]);
-      expect(inserted.body.credential_issuer).to.equal(`${service.address}/acme`);
-      expect(inserted.body.credential_configurations_supported.pid).to.have.keys([
+      expect(insertedMetadata.body.credential_issuer).to.equal(`${service.address}/acme`);
+      expect(insertedMetadata.body.credential_configurations_supported.pid).to.have.keys([
         'format',
         'scope',
         'vct',
@@ -492,14 +501,14 @@ describe('issuing through HTTP', () => {
       const server = await service.call('GET', '/.well-known/oauth-authorization-server/acme');
       expect(server.text).to.equal((await service.call('GET', '/acme/.well-known/oauth-authorization-server')).text);
       expect(server.body).to.include({ issuer: `${service.address}/acme`, token_endpoint: `${service.address}/acme/token` });
-      expect(inserted.text + server.text).not.to.match(/null|\[\]/);
+      expect(insertedMetadata.text + server.text).not.to.match(/null|\[\]/);
     });
 
     it('return 404 for unknown tenants and accept only reads', async () => {
       for (const path of [
-        '/.well-known/openid-credential-issuer/nobody',
-        '/nobody/.well-known/oauth-authorization-server',
-        '/nobody/credential-offer/x',
+        '/.well-known/openid-credential-issuer/no-such-tenant',
+        '/no-such-tenant/.well-known/oauth-authorization-server',
+        '/no-such-tenant/credential-offer/x',
         '/acme/credential-offer/x',
         '/acme/vct/nothing',
       ]) {
@@ -507,10 +516,10 @@ describe('issuing through HTTP', () => {
       }
       expect((await service.call('POST', '/.well-known/openid-credential-issuer/acme')).status).to.equal(405);
       expect((await service.call('GET', '/acme/nonce')).status).to.equal(405);
-      expect((await service.call('POST', '/nobody/nonce')).status).to.equal(404);
+      expect((await service.call('POST', '/no-such-tenant/nonce')).status).to.equal(404);
     });
 
-    it('contain type metadata for configurations without a type of their own', async () => {
+    it('contain type metadata for configurations without a configured type', async () => {
       const { vct: _vct, ...without } = CREDENTIAL;
       await service.call('POST', '/issuer/credentials', { token, json: { ...without, id: 'hosted' } });
       const metadata = await service.call('GET', '/acme/.well-known/openid-credential-issuer');
@@ -533,7 +542,7 @@ describe('issuing through HTTP', () => {
     const bearer = new RawWallet(service, 'bearer');
     const answer = await bearer.redeem(await bearer.code(uri), {}, {});
     expect(answer.body).to.include({ token_type: 'Bearer', expires_in: 300 });
-    const issued = await bearer.request('', 'pid', { headers: { Authorization: `Bearer ${answer.body.access_token}` } });
-    expect(issued.status, issued.text).to.equal(200);
+    const credentialResponse = await bearer.request('', 'pid', { headers: { Authorization: `Bearer ${answer.body.access_token}` } });
+    expect(credentialResponse.status, credentialResponse.text).to.equal(200);
   });
 });

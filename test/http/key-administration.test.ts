@@ -14,7 +14,7 @@ import { type Answer, createTenant, startTestService, type TestService } from '.
 
 const ISSUER = 'issuance:manage';
 const VERIFIER = 'presentation:manage';
-const NEEDED: Readonly<Record<KeyUsage, Role>> = { access: VERIFIER, signing: ISSUER, statusList: ISSUER, trustList: ISSUER };
+const REQUIRED_ROLES: Readonly<Record<KeyUsage, Role>> = { access: VERIFIER, signing: ISSUER, statusList: ISSUER, trustList: ISSUER };
 const privateKey = () => newKey().privateKey.export({ format: 'jwk' });
 
 describe('key roles', () => {
@@ -23,7 +23,7 @@ describe('key roles', () => {
   const tokens = new Map<string, string>();
   let root: Certified;
   let count = 0;
-  const fresh = () => `fresh-${++count}`;
+  const newId = () => `fresh-${++count}`;
 
   before(async () => {
     service = await startTestService();
@@ -36,77 +36,77 @@ describe('key roles', () => {
   });
   after(() => service.close());
 
-  const as = (who: string, method: string, path: string, json?: object): Promise<Answer> =>
-    service.call(method, path, { token: tokens.get(who) ?? '', ...(json === undefined ? {} : { json }) });
+  const callAs = (role: string, method: string, path: string, json?: object): Promise<Answer> =>
+    service.call(method, path, { token: tokens.get(role) ?? '', ...(json === undefined ? {} : { json }) });
   const make = async (body: object): Promise<string> => {
-    const id = fresh();
+    const id = newId();
     await created(service, world.token, '/key-chain', { id, ...body });
     return id;
   };
-  const certificateOf = async (id: string): Promise<string> => {
-    const { activeKey } = (await as('both', 'GET', `/key-chain/${id}`)).body;
+  const certifyKeyOf = async (id: string): Promise<string> => {
+    const { activeKey } = (await callAs('both', 'GET', `/key-chain/${id}`)).body;
     return writePemCertificates([await certifyKey(activeKey, { name: 'Outside', by: root })]);
   };
-  const expectRefusal = (answer: Answer, message: string) => {
+  const expectForbidden = (answer: Answer, message: string) => {
     expect([answer.status, answer.body?.code], `${message}: ${answer.text}`).to.deep.equal([403, 'forbidden']);
     expect(answer.body.detail).to.match(/require the role (issuance|presentation):manage/);
   };
 
-  /** Each is done to a key chain of its own. */
-  const OPERATIONS: Readonly<Record<string, (who: string, id: string, usage: KeyUsage) => Promise<Answer>>> = {
-    'create under its authority': (who, id, usage) => as(who, 'POST', '/key-chain', { usageType: usage, rootKeyChainId: id }),
-    create: (who, _, usage) => as(who, 'POST', '/key-chain', { id: fresh(), usageType: usage }),
-    import: (who, _, usage) => as(who, 'POST', '/key-chain/import', { id: fresh(), usageType: usage, key: privateKey() }),
-    'import under its authority': (who, id, usage) =>
-      as(who, 'POST', '/key-chain/import', { usageType: usage, rootKeyChainId: id, key: privateKey() }),
-    'POST /key': (who, _, usage) => as(who, 'POST', '/key', { usages: [usage], key: privateKey() }),
-    describe: (who, id) => as(who, 'PATCH', `/key-chain/${id}`, { description: 'Changed' }),
-    'PATCH /certs': (who, id) => as(who, 'PATCH', `/certs/${id}`, { description: 'Changed' }),
-    'its certificates': async (who, id) => as(who, 'PATCH', `/certs/${id}`, { crt: await certificateOf(id) }),
-    rotate: (who, id) => as(who, 'POST', `/key-chain/${id}/rotate`, {}),
-    'request a certificate': (who, id) => as(who, 'POST', `/key-chain/${id}/csr`, {}),
-    'POST /certs/{id}/csr': (who, id) => as(who, 'POST', `/certs/${id}/csr`, {}),
-    'another certificate': (who, id, usage) => as(who, 'POST', '/certs', { keyId: id, certUsageTypes: [usage] }),
-    delete: (who, id) => as(who, 'DELETE', `/key-chain/${id}`),
-    'DELETE /certs': (who, id) => as(who, 'DELETE', `/certs/${id}`),
-    'DELETE /key': (who, id) => as(who, 'DELETE', `/key/${id}`),
+  /** Each operation runs on a separate key chain. */
+  const OPERATIONS: Readonly<Record<string, (role: string, id: string, usage: KeyUsage) => Promise<Answer>>> = {
+    'create under its authority': (role, id, usage) => callAs(role, 'POST', '/key-chain', { usageType: usage, rootKeyChainId: id }),
+    create: (role, _, usage) => callAs(role, 'POST', '/key-chain', { id: newId(), usageType: usage }),
+    import: (role, _, usage) => callAs(role, 'POST', '/key-chain/import', { id: newId(), usageType: usage, key: privateKey() }),
+    'import under its authority': (role, id, usage) =>
+      callAs(role, 'POST', '/key-chain/import', { usageType: usage, rootKeyChainId: id, key: privateKey() }),
+    'POST /key': (role, _, usage) => callAs(role, 'POST', '/key', { usages: [usage], key: privateKey() }),
+    describe: (role, id) => callAs(role, 'PATCH', `/key-chain/${id}`, { description: 'Changed' }),
+    'PATCH /certs': (role, id) => callAs(role, 'PATCH', `/certs/${id}`, { description: 'Changed' }),
+    'its certificates': async (role, id) => callAs(role, 'PATCH', `/certs/${id}`, { crt: await certifyKeyOf(id) }),
+    rotate: (role, id) => callAs(role, 'POST', `/key-chain/${id}/rotate`, {}),
+    'request a certificate': (role, id) => callAs(role, 'POST', `/key-chain/${id}/csr`, {}),
+    'POST /certs/{id}/csr': (role, id) => callAs(role, 'POST', `/certs/${id}/csr`, {}),
+    'another certificate': (role, id, usage) => callAs(role, 'POST', '/certs', { keyId: id, certUsageTypes: [usage] }),
+    delete: (role, id) => callAs(role, 'DELETE', `/key-chain/${id}`),
+    'DELETE /certs': (role, id) => callAs(role, 'DELETE', `/certs/${id}`),
+    'DELETE /key': (role, id) => callAs(role, 'DELETE', `/key/${id}`),
   };
 
   for (const usage of KEY_USAGES) {
-    const needed = NEEDED[usage];
-    const other = needed === ISSUER ? VERIFIER : ISSUER;
-    for (const [operation, act] of Object.entries(OPERATIONS)) {
-      it(`allow ${needed} and not ${other}: ${operation} (${usage})`, async () => {
+    const requiredRole = REQUIRED_ROLES[usage];
+    const otherRole = requiredRole === ISSUER ? VERIFIER : ISSUER;
+    for (const [operation, run] of Object.entries(OPERATIONS)) {
+      it(`allow ${requiredRole} and not ${otherRole}: ${operation} (${usage})`, async () => {
         const id = await make({ usageType: usage });
-        expectRefusal(await act(other, id, usage), other);
-        expect((await as('both', 'GET', `/key-chain/${id}`)).body.description).to.equal(null);
-        const answer = await act(needed, id, usage);
+        expectForbidden(await run(otherRole, id, usage), otherRole);
+        expect((await callAs('both', 'GET', `/key-chain/${id}`)).body.description).to.equal(null);
+        const answer = await run(requiredRole, id, usage);
         expect(answer.status, answer.text).to.be.oneOf([200, 201]);
       });
     }
   }
 
-  for (const [operation, act] of Object.entries(OPERATIONS)) {
+  for (const [operation, run] of Object.entries(OPERATIONS)) {
     it(`are both required for a key with both usages: ${operation}`, async () => {
       const id = await make({ usages: ['access', 'signing'] });
-      for (const who of [ISSUER, VERIFIER]) {
+      for (const role of [ISSUER, VERIFIER]) {
         if (operation === 'create' || operation === 'import' || operation === 'POST /key') continue;
-        expectRefusal(await act(who, id, who === ISSUER ? 'signing' : 'access'), who);
+        expectForbidden(await run(role, id, role === ISSUER ? 'signing' : 'access'), role);
       }
-      const answer = await act('both', id, 'signing');
+      const answer = await run('both', id, 'signing');
       expect(answer.status, answer.text).to.be.oneOf([200, 201]);
     });
   }
 
-  describe('for a key whose private part its importer has', () => {
+  describe('for a key whose private part the importer has', () => {
     for (const usage of ['signing', 'access', 'statusList'] as const) {
       it(`do not certify it as ${usage} under the authority of the issuer for ${VERIFIER}`, async () => {
-        const before = (await as('both', 'GET', '/key-chain')).body.length;
+        const before = (await callAs('both', 'GET', '/key-chain')).body.length;
         for (const rootKeyChainId of ['signing', 'status-list', 'trust-list']) {
           const body = { usageType: usage, key: privateKey(), rootKeyChainId };
-          expectRefusal(await as(VERIFIER, 'POST', '/key-chain/import', body), rootKeyChainId);
+          expectForbidden(await callAs(VERIFIER, 'POST', '/key-chain/import', body), rootKeyChainId);
         }
-        expect((await as('both', 'GET', '/key-chain')).body.length).to.equal(before);
+        expect((await callAs('both', 'GET', '/key-chain')).body.length).to.equal(before);
       });
     }
 
@@ -118,48 +118,48 @@ describe('key roles', () => {
         ['statusList', 'access'],
       ]) {
         const body = { usageType, key: privateKey(), rootKeyChainId };
-        const answer = await as('both', 'POST', '/key-chain/import', body);
+        const answer = await callAs('both', 'POST', '/key-chain/import', body);
         expect(answer.status, answer.text).to.equal(201);
       }
-      const answer = await as('both', 'POST', '/certs', { keyId: 'signing', certUsageTypes: ['access'] });
+      const answer = await callAs('both', 'POST', '/certs', { keyId: 'signing', certUsageTypes: ['access'] });
       expect(answer.status, answer.text).to.equal(201);
       expect(answer.body.warnings).to.have.length.greaterThan(0);
     });
 
-    it('do not certify it under an authority whose purpose is set later', async () => {
-      const { body: bare } = await as('both', 'POST', '/key', { id: fresh() });
-      const body = { usageType: 'access', key: privateKey(), rootKeyChainId: bare.id };
-      expect((await as(VERIFIER, 'POST', '/key-chain/import', body)).status).to.equal(400);
+    it('do not certify it under a CA whose usage is set later', async () => {
+      const { body: keyWithoutUsage } = await callAs('both', 'POST', '/key', { id: newId() });
+      const body = { usageType: 'access', key: privateKey(), rootKeyChainId: keyWithoutUsage.id };
+      expect((await callAs(VERIFIER, 'POST', '/key-chain/import', body)).status).to.equal(400);
     });
   });
 
   it('let a client with both roles change the usage of a key chain without a profile, with a warning', async () => {
-    for (const [from, to] of [
+    for (const [oldUsages, newUsages] of [
       [['access'], ['signing']],
       [['access'], ['access', 'signing']],
       [['access', 'signing'], ['access']],
       [['statusList'], ['access']],
     ]) {
-      const id = await make({ usages: from });
-      const answer = await as('both', 'PATCH', `/key-chain/${id}`, { usages: to });
+      const id = await make({ usages: oldUsages });
+      const answer = await callAs('both', 'PATCH', `/key-chain/${id}`, { usages: newUsages });
       expect(answer.status, answer.text).to.equal(200);
-      expect(answer.body.warnings, JSON.stringify(to)).to.not.equal(undefined);
+      expect(answer.body.warnings, JSON.stringify(newUsages)).to.not.equal(undefined);
     }
     const id = await make({ usages: ['statusList'] });
-    const within = await as(ISSUER, 'PATCH', `/key-chain/${id}`, { usages: ['signing', 'trustList'] });
-    expect(within.status, within.text).to.equal(200);
+    const change = await callAs(ISSUER, 'PATCH', `/key-chain/${id}`, { usages: ['signing', 'trustList'] });
+    expect(change.status, change.text).to.equal(200);
   });
 
   it('let any client that may assign a usage set it for a key without usages', async () => {
-    for (const [who, usage] of [
+    for (const [role, usage] of [
       [VERIFIER, 'access'],
       [ISSUER, 'signing'],
     ] as const) {
-      const { body } = await as(who, 'POST', '/key', { id: fresh() });
-      const other = usage === 'access' ? 'signing' : 'access';
-      expectRefusal(await as(who, 'PATCH', `/key-chain/${body.id}`, { usages: [other] }), who);
-      expectRefusal(await as(who, 'POST', '/certs', { keyId: body.id, certUsageTypes: [other] }), `certificate of ${who}`);
-      const answer = await as(who, 'PATCH', `/key-chain/${body.id}`, { usages: [usage] });
+      const { body } = await callAs(role, 'POST', '/key', { id: newId() });
+      const otherUsage = usage === 'access' ? 'signing' : 'access';
+      expectForbidden(await callAs(role, 'PATCH', `/key-chain/${body.id}`, { usages: [otherUsage] }), role);
+      expectForbidden(await callAs(role, 'POST', '/certs', { keyId: body.id, certUsageTypes: [otherUsage] }), `certificate of ${role}`);
+      const answer = await callAs(role, 'PATCH', `/key-chain/${body.id}`, { usages: [usage] });
       expect(answer.status, answer.text).to.equal(200);
     }
   });
@@ -168,7 +168,7 @@ describe('key roles', () => {
     const { trustList } = world.ids;
     const entities = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } }];
     for (const [method, path, json] of [
-      ['POST', '/trust-list', { id: fresh(), entities }],
+      ['POST', '/trust-list', { id: newId(), entities }],
       ['PUT', `/trust-list/${trustList}`, { entities }],
       ['PATCH', `/trust-list/${trustList}`, { description: 'Mine' }],
       ['DELETE', `/trust-list/${trustList}`, undefined],
@@ -177,14 +177,14 @@ describe('key roles', () => {
       ['DELETE', `/status-lists/${world.ids.statusList}`, undefined],
       ['PUT', '/status-list-config', { bits: 2 }],
     ] as const) {
-      const answer = await as(VERIFIER, method, path, json);
+      const answer = await callAs(VERIFIER, method, path, json);
       expect([answer.status, answer.body.code], `${method} ${path}`).to.deep.equal([403, 'forbidden']);
     }
-    expect((await as(VERIFIER, 'GET', `/trust-list/${trustList}`)).status).to.equal(200);
+    expect((await callAs(VERIFIER, 'GET', `/trust-list/${trustList}`)).status).to.equal(200);
   });
 });
 
-/** Three places for keys; the database holds them all, which no caller can tell. */
+/** Three KMS providers; one database stores the keys of all of them, which no caller can see. */
 const KMS_CONFIG = JSON.stringify({
   default: 'local',
   providers: { local: { type: 'local' }, house: { type: 'local' }, bank: { type: 'local', onlyFor: ['bank'] } },
@@ -203,19 +203,20 @@ describe('key providers over HTTP', () => {
 
   const call = (method: string, path: string, token: string, json?: unknown): Promise<Answer> =>
     service.call(method, path, { token, ...(json === undefined ? {} : { json }) });
-  const providersOf = async (token: string) => (await call('GET', '/key-chain/providers', token)).body as { name: string; own: boolean }[];
-  const expectInvalid = (answer: Answer, path: string, words: RegExp) => {
+  const readProviders = async (token: string) =>
+    (await call('GET', '/key-chain/providers', token)).body as { name: string; own: boolean }[];
+  const expectInvalid = (answer: Answer, path: string, message: RegExp) => {
     expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
     expect(answer.body.errors[0].path).to.equal(path);
-    expect(answer.body.errors[0].message).to.match(words);
+    expect(answer.body.errors[0].message).to.match(message);
   };
 
   it('are shown with their capabilities, owner and availability', async () => {
     const { token } = await createTenant(service, 'acme');
-    const common = { type: 'local', algorithms: [...SIGNING_ALGORITHMS], status: 'up' };
-    expect(await providersOf(token)).to.deep.equal([
-      { name: 'local', default: true, own: true, ...common },
-      { name: 'house', default: false, own: false, ...common },
+    const commonProperties = { type: 'local', algorithms: [...SIGNING_ALGORITHMS], status: 'up' };
+    expect(await readProviders(token)).to.deep.equal([
+      { name: 'local', default: true, own: true, ...commonProperties },
+      { name: 'house', default: false, own: false, ...commonProperties },
     ]);
   });
 
@@ -223,25 +224,25 @@ describe('key providers over HTTP', () => {
     const { token } = await createTenant(service, 'configured');
     const chains = (await call('GET', '/key-chain', token)).body as { kmsProvider: string }[];
     expect(new Set(chains.map(({ kmsProvider }) => kmsProvider))).to.deep.equal(new Set(['house']));
-    expect((await providersOf(token)).find(({ own }) => own)?.name).to.equal('house');
+    expect((await readProviders(token)).find(({ own }) => own)?.name).to.equal('house');
 
-    const made = await call('POST', '/tenant', root, { id: 'chosen', name: 'Chosen', kms: 'house' });
-    expect([made.status, made.body.kms], made.text).to.deep.equal([201, 'house']);
+    const creation = await call('POST', '/tenant', root, { id: 'chosen', name: 'Chosen', kms: 'house' });
+    expect([creation.status, creation.body.kms], creation.text).to.deep.equal([201, 'house']);
   });
 
   it('are changed for the next key of a tenant, and existing keys stay', async () => {
     const { token } = await createTenant(service, 'moving');
-    const patched = await call('PATCH', '/tenant/moving', root, { kms: 'house' });
-    expect([patched.status, patched.body.kms], patched.text).to.deep.equal([200, 'house']);
+    const change = await call('PATCH', '/tenant/moving', root, { kms: 'house' });
+    expect([change.status, change.body.kms], change.text).to.deep.equal([200, 'house']);
     expect((await call('GET', '/key-chain/signing', token)).body.kmsProvider).to.equal('local');
     const next = await call('POST', '/key-chain', token, { id: 'next', usageType: 'signing' });
     expect(next.body.kmsProvider, next.text).to.equal('house');
     const key = await call('POST', '/key', token, { id: 'a-key' });
     expect(key.body.kmsProvider, key.text).to.equal('house');
-    const elsewhere = await call('POST', '/key-chain', token, { id: 'elsewhere', usageType: 'access', kmsProvider: 'local' });
-    expect(elsewhere.body.kmsProvider, elsewhere.text).to.equal('local');
-    const back = await call('PATCH', '/tenant/moving', root, { kms: null });
-    expect(back.body.kms).to.equal(null);
+    const creation = await call('POST', '/key-chain', token, { id: 'elsewhere', usageType: 'access', kmsProvider: 'local' });
+    expect(creation.body.kmsProvider, creation.text).to.equal('local');
+    const reset = await call('PATCH', '/tenant/moving', root, { kms: null });
+    expect(reset.body.kms).to.equal(null);
     const last = await call('POST', '/key-chain', token, { id: 'last', usageType: 'signing' });
     expect(last.body.kmsProvider, last.text).to.equal('local');
   });
@@ -249,14 +250,14 @@ describe('key providers over HTTP', () => {
   it('take over a key chain by a rotation, under either name', async () => {
     const { token } = await createTenant(service, 'rotating');
     const before = (await call('GET', '/key-chain/signing', token)).body;
-    for (const [member, provider] of [
+    for (const [property, provider] of [
       ['provider', 'house'],
       ['kmsProvider', 'local'],
     ] as const) {
-      const rotated = await call('POST', '/key-chain/signing/rotate', token, { [member]: provider });
-      expect(rotated.status, rotated.text).to.equal(200);
-      expect(rotated.body.kmsProvider).to.equal(provider);
-      expect(rotated.body.rootCertificate).to.equal(before.rootCertificate);
+      const rotation = await call('POST', '/key-chain/signing/rotate', token, { [property]: provider });
+      expect(rotation.status, rotation.text).to.equal(200);
+      expect(rotation.body.kmsProvider).to.equal(provider);
+      expect(rotation.body.rootCertificate).to.equal(before.rootCertificate);
     }
     const jwks = (await call('GET', '/rotating/.well-known/jwks.json', token)).body;
     expect(jwks.keys).to.have.length(3);
@@ -266,21 +267,25 @@ describe('key providers over HTTP', () => {
 
   it('are rejected with an unknown name or for a tenant without access', async () => {
     const { token } = await createTenant(service, 'strange');
-    const wrong = 'Unknown KMS provider "vault". Configured: local, house';
-    const unknown = /Unknown KMS provider "\w+"\. Configured: local, house/;
-    expectInvalid(await call('POST', '/key-chain', token, { usageType: 'access', kmsProvider: 'vault' }), 'kmsProvider', new RegExp(wrong));
+    const expectedDetail = 'Unknown KMS provider "vault". Configured: local, house';
+    const expectedMessage = /Unknown KMS provider "\w+"\. Configured: local, house/;
+    expectInvalid(
+      await call('POST', '/key-chain', token, { usageType: 'access', kmsProvider: 'vault' }),
+      'kmsProvider',
+      new RegExp(expectedDetail),
+    );
     const rotate = (json: object) => call('POST', '/key-chain/signing/rotate', token, json);
-    expectInvalid(await rotate({ provider: 'vault' }), 'provider', unknown);
-    expectInvalid(await rotate({ provider: 'bank' }), 'provider', unknown);
-    expectInvalid(await call('PATCH', '/tenant/strange', root, { kms: 'vault' }), 'kms', unknown);
+    expectInvalid(await rotate({ provider: 'vault' }), 'provider', expectedMessage);
+    expectInvalid(await rotate({ provider: 'bank' }), 'provider', expectedMessage);
+    expectInvalid(await call('PATCH', '/tenant/strange', root, { kms: 'vault' }), 'kms', expectedMessage);
     expectInvalid(await call('PATCH', '/tenant/strange', root, { kms: 'bank' }), 'kms', /"bank" is not available to this/);
-    expectInvalid(await call('POST', '/tenant', root, { id: 'never', name: 'Never', kms: 'vault' }), 'kms', unknown);
+    expectInvalid(await call('POST', '/tenant', root, { id: 'never', name: 'Never', kms: 'vault' }), 'kms', expectedMessage);
     expect((await call('GET', '/tenant/never', root)).status).to.equal(404);
 
-    const bank = await createTenant(service, 'bank');
-    expect((await providersOf(bank.token)).map(({ name }) => name)).to.deep.equal(['local', 'house', 'bank']);
-    const made = await call('POST', '/key-chain', bank.token, { usageType: 'access', kmsProvider: 'bank' });
-    expect(made.status, made.text).to.equal(201);
+    const bankTenant = await createTenant(service, 'bank');
+    expect((await readProviders(bankTenant.token)).map(({ name }) => name)).to.deep.equal(['local', 'house', 'bank']);
+    const creation = await call('POST', '/key-chain', bankTenant.token, { usageType: 'access', kmsProvider: 'bank' });
+    expect(creation.status, creation.text).to.equal(201);
   });
 });
 
@@ -304,11 +309,11 @@ describe('concurrent issuance of a certificate', () => {
   };
   const outcome = ({ status, body }: Answer) => [status, body.errors?.[0].path ?? body.code];
 
-  /** Somebody else sends this when the next certificate has been made, and before it is stored. */
-  const meanwhile = (method: string, path: string, json?: unknown): void => {
-    const authority = service.service.container.get(CertificateAuthority);
-    const issue = authority.issue.bind(authority);
-    const stub = sinon.stub(authority, 'issue').callsFake(async (...contents) => {
+  /** Sends a concurrent request between the issue of the next certificate and its storage. */
+  const sendBeforeStorage = (method: string, path: string, json?: unknown): void => {
+    const ca = service.service.container.get(CertificateAuthority);
+    const issue = ca.issue.bind(ca);
+    const stub = sinon.stub(ca, 'issue').callsFake(async (...contents) => {
       const certificate = await issue(...contents);
       stub.restore();
       const answer = await call(method, path, json);
@@ -317,46 +322,46 @@ describe('concurrent issuance of a certificate', () => {
     });
   };
 
-  const another = (keyId: string) => call('POST', '/certs', { id: 'late', keyId, certUsageTypes: ['signing'] });
-  const isAbsent = async (id: string) => expect((await call('GET', `/key-chain/${id}`)).status).to.equal(404);
+  const certifyAgain = (keyId: string) => call('POST', '/certs', { id: 'late', keyId, certUsageTypes: ['signing'] });
+  const expectAbsent = async (id: string) => expect((await call('GET', `/key-chain/${id}`)).status).to.equal(404);
 
   it('does not restore a deleted key', async () => {
     const { key } = await created('/key', { id: 'gone' });
-    meanwhile('DELETE', '/key/gone');
-    expect(outcome(await another('gone'))).to.deep.equal([404, 'not_found']);
-    await isAbsent('late');
+    sendBeforeStorage('DELETE', '/key/gone');
+    expect(outcome(await certifyAgain('gone'))).to.deep.equal([404, 'not_found']);
+    await expectAbsent('late');
     const { keys } = (await service.call('GET', '/acme/.well-known/jwks.json')).body;
     expect(keys.map(({ kid }: { kid: string }) => kid)).to.not.include(key.kid);
   });
 
   it('does not sign with a rotated key', async () => {
     await created('/key-chain', { id: 'turned', usageType: 'signing' });
-    meanwhile('POST', '/key-chain/turned/rotate');
-    expect(outcome(await another('turned'))).to.deep.equal([409, 'conflict']);
-    await isAbsent('late');
-    expect((await another('turned')).status, 'for the new key').to.equal(201);
+    sendBeforeStorage('POST', '/key-chain/turned/rotate');
+    expect(outcome(await certifyAgain('turned'))).to.deep.equal([409, 'conflict']);
+    await expectAbsent('late');
+    expect((await certifyAgain('turned')).status, 'a certificate for the new key').to.equal(201);
     const { body } = await call('GET', '/certs/late');
     expect(body.key.key).to.deep.equal((await call('GET', '/key-chain/turned')).body.activeKey);
   });
 
-  for (const what of ['made', 'brought']) {
-    it(`does not certify anything ${what} with a deleted authority`, async () => {
+  for (const origin of ['made', 'brought']) {
+    it(`does not certify anything ${origin} with a deleted authority`, async () => {
       await created('/key-chain', { id: 'above', usageType: 'signing' });
-      meanwhile('DELETE', '/key-chain/above');
+      sendBeforeStorage('DELETE', '/key-chain/above');
       const { privateKey } = generateKeyPairSync('ed25519');
-      const body = { id: `below-${what}`, usageType: 'statusList', rootKeyChainId: 'above' };
+      const body = { id: `below-${origin}`, usageType: 'statusList', rootKeyChainId: 'above' };
       const answer =
-        what === 'made'
+        origin === 'made'
           ? await call('POST', '/key-chain', body)
           : await call('POST', '/key-chain/import', { ...body, key: privateKey.export({ format: 'jwk' }) });
       expect(outcome(answer)).to.deep.equal([400, 'rootKeyChainId']);
-      await isAbsent(`below-${what}`);
+      await expectAbsent(`below-${origin}`);
     });
   }
 
   it('keeps a certificate for mdocs when its key chain gets another key', async () => {
     await created('/key-chain', { id: 'mdocs', usageType: 'trustList' });
-    meanwhile('POST', '/key-chain/mdocs/rotate');
+    sendBeforeStorage('POST', '/key-chain/mdocs/rotate');
     const usages = { usages: ['trustList', 'signing'] };
     expect(outcome(await call('PATCH', '/key-chain/mdocs', usages))).to.deep.equal([409, 'conflict']);
     expect((await call('GET', '/key-chain/mdocs')).body.usages).to.deep.equal(['trustList']);
@@ -395,13 +400,13 @@ describe('last key chain of a usage', () => {
       expect(await status('POST', path, body)).to.equal(201);
       expect(await status('PATCH', `/key-chain/${id}`, { usages: ['trustList'] })).to.equal(409);
       expect(await status('DELETE', `/key-chain/${id}`)).to.equal(409);
-      const other = { id: `other-${id}`, usages: [usage] };
-      expect(await status('POST', '/key-chain', other)).to.equal(201);
+      const otherChain = { id: `other-${id}`, usages: [usage] };
+      expect(await status('POST', '/key-chain', otherChain)).to.equal(201);
       expect(await status('PATCH', `/key-chain/${id}`, { usages: ['trustList'] })).to.equal(200);
       expect(await status('DELETE', `/key-chain/${id}`)).to.equal(200);
-      expect(await status('DELETE', `/key-chain/${other.id}`)).to.equal(409);
+      expect(await status('DELETE', `/key-chain/${otherChain.id}`)).to.equal(409);
       expect(await status('DELETE', `${path}/card`)).to.equal(200);
-      expect(await status('DELETE', `/key-chain/${other.id}`)).to.equal(200);
+      expect(await status('DELETE', `/key-chain/${otherChain.id}`)).to.equal(200);
       expect(await status('POST', '/key-chain', { id: `new-${id}`, usages: [usage] })).to.equal(201);
     });
   }

@@ -15,7 +15,7 @@ const VARIANTS = [
 
 const HASHES: Readonly<Record<string, string | null>> = { ES256: 'sha256', ES384: 'sha384', ES512: 'sha512', EdDSA: null };
 
-/** What a PKCS#10 request says, whose signature by the key in it is checked by other means than the product's. */
+/** Content of a PKCS#10 request, whose signature is verified without code of the product. */
 function readRequest(csr: string, key: JsonWebKey & { alg: string }) {
   const request = new Pkcs10CertificateRequest(csr);
   const publicKey = createPublicKey({ key, format: 'jwk' });
@@ -52,29 +52,29 @@ describe('The certificates of a key', () => {
     expect(answer.body.errors[0].path).to.equal(path);
     expect(answer.body.errors[0].message).to.match(message);
   };
-  const certificateFor = async (id: string, name = 'Outside', more: object = {}) => {
+  const certificateFor = async (id: string, name = 'Outside', overrides: object = {}) => {
     const { activeKey } = await chainOf(id);
-    return writePemCertificates([await certifyKey(activeKey, { name, by: root, ...more })]);
+    return writePemCertificates([await certifyKey(activeKey, { name, by: root, ...overrides })]);
   };
 
   for (const { name, path, member } of VARIANTS) {
     describe(`in the terms of ${name}`, () => {
       it('are requested from another CA with a CSR that the key signed', async () => {
         await created('/key-chain', { id: `asks-${member}`, usageType: 'access', subjectName: 'Acme' });
-        const wish = { subjectName: 'Acme, Inc.', organization: 'Acme', country: 'DE', dnsNames: ['a.example', 'b.example'] };
-        const answer = await call('POST', `${path}/asks-${member}/csr`, wish);
+        const subject = { subjectName: 'Acme, Inc.', organization: 'Acme', country: 'DE', dnsNames: ['a.example', 'b.example'] };
+        const answer = await call('POST', `${path}/asks-${member}/csr`, subject);
         expect(answer.status, answer.text).to.equal(200);
         const { csr } = answer.body;
         expect(csr).to.match(/^-----BEGIN CERTIFICATE REQUEST-----\n/);
         const { activeKey } = await chainOf(`asks-${member}`);
-        const asked = readRequest(csr, activeKey);
-        expect(asked.subject).to.equal('C=DE, O=Acme, CN=Acme\\, Inc.');
-        expect(asked.hosts).to.deep.equal(wish.dnsNames);
-        const plain = (await call('POST', `${path}/asks-${member}/csr`, {})).body.csr;
-        expect(readRequest(plain, activeKey)).to.deep.equal({ subject: 'O=Tenant acme, CN=Acme', hosts: ['localhost'] });
+        const parsedRequest = readRequest(csr, activeKey);
+        expect(parsedRequest.subject).to.equal('C=DE, O=Acme, CN=Acme\\, Inc.');
+        expect(parsedRequest.hosts).to.deep.equal(subject.dnsNames);
+        const plainRequest = (await call('POST', `${path}/asks-${member}/csr`, {})).body.csr;
+        expect(readRequest(plainRequest, activeKey)).to.deep.equal({ subject: 'O=Tenant acme, CN=Acme', hosts: ['localhost'] });
         expect((await call('POST', `${path}/nothing/csr`, {})).status).to.equal(404);
-        const bad = { dnsNames: ['a_b'] };
-        expectInvalid(await call('POST', `${path}/asks-${member}/csr`, bad), 'dnsNames.0', /host name/);
+        const invalidSubject = { dnsNames: ['a_b'] };
+        expectInvalid(await call('POST', `${path}/asks-${member}/csr`, invalidSubject), 'dnsNames.0', /host name/);
       });
 
       for (const algorithm of ['ES384', 'ES512', 'EdDSA']) {
@@ -90,12 +90,12 @@ describe('The certificates of a key', () => {
         await created('/key-chain', { id, usageType: 'access' });
         await created('/verifier/config', { id, dcql_query: QUERY, accessKeyChainId: id });
         const before = await chainOf(id);
-        const asked = await ask(service, token, id);
+        const request = await ask(service, token, id);
         const certificate = await certificateFor(id);
         const answer = await call('PATCH', `${path}/${id}`, { [member]: certificate + pem(root) });
         expect(answer.status, answer.text).to.equal(200);
-        const after = await chainOf(id);
-        expect(after).to.deep.include({
+        const chainAfter = await chainOf(id);
+        expect(chainAfter).to.deep.include({
           activeKey: before.activeKey,
           activeCertificate: certificate,
           rootCertificate: null,
@@ -103,40 +103,40 @@ describe('The certificates of a key', () => {
           previousKey: before.activeKey,
           lastRotatedAt: null,
         });
-        expect(after.previousKeyExpiry).to.equal(before.activeCertificateExpiry);
+        expect(chainAfter.previousKeyExpiry).to.equal(before.activeCertificateExpiry);
 
         const next = await ask(service, token, id);
         expect(verifiedByLeaf(next.text).subject).to.equal('CN=Outside');
-        expect(next.payload['client_id']).to.not.equal(asked.payload['client_id']);
-        // A wallet that was asked before gets the request that it was told of.
-        const again = await service.call('POST', asked.url, { form: { wallet_nonce: 'nonce' } });
-        expect(decode(again.text).payload['client_id']).to.equal(asked.payload['client_id']);
-        verifiedByLeaf(again.text);
+        expect(next.payload['client_id']).to.not.equal(request.payload['client_id']);
+        // A wallet with an earlier presentation request gets the request as it was announced.
+        const secondFetch = await service.call('POST', request.url, { form: { wallet_nonce: 'nonce' } });
+        expect(decode(secondFetch.text).payload['client_id']).to.equal(request.payload['client_id']);
+        verifiedByLeaf(secondFetch.text);
 
-        const twice = await call('PATCH', `${path}/${id}`, { [member]: certificate });
-        expect(twice.status).to.equal(200);
-        expect((await chainOf(id)).previousKeys, 'the same again changes nothing').to.have.length(1);
+        const secondChange = await call('PATCH', `${path}/${id}`, { [member]: certificate });
+        expect(secondChange.status).to.equal(200);
+        expect((await chainOf(id)).previousKeys, 'the same certificate changes nothing').to.have.length(1);
       });
 
       it('are rejected if they do not fit, and nothing changes', async () => {
         const id = `refuses-${member}`;
         await created('/key-chain', { id, usageType: 'access' });
         const before = (await call('GET', `/key-chain/${id}`)).text;
-        const longer = await created('/key-chain', { usageType: 'access', algorithm: 'ES384' });
-        const wrong: [unknown, RegExp][] = [
+        const largerKey = await created('/key-chain', { usageType: 'access', algorithm: 'ES384' });
+        const invalidCertificates: [unknown, RegExp][] = [
           ['garbage', /as PEM, leaf first/],
           [pem(root), /not for this key/],
           [await certificateFor('signing'), /not for this key/],
-          [longer.activeCertificate, /not for this key/],
+          [largerKey.activeCertificate, /not for this key/],
           [await certificateFor(id, 'Old', { until: '2026-01-01T00:00:00Z' }), /expired/],
           [await certificateFor(id, 'Authority', { ca: true }), /that of an authority/],
           [pem(root) + (await certificateFor(id)), /not for this key/],
         ];
-        for (const [value, message] of wrong) {
+        for (const [value, message] of invalidCertificates) {
           expectInvalid(await call('PATCH', `${path}/${id}`, { [member]: value }), member, message);
         }
-        const large = await call('PATCH', `${path}/${id}`, { [member]: 'A'.repeat(70_000) });
-        expect(large.status).to.equal(413);
+        const largeChange = await call('PATCH', `${path}/${id}`, { [member]: 'A'.repeat(70_000) });
+        expect(largeChange.status).to.equal(413);
         expectInvalid(await call('PATCH', `${path}/${id}`, { [member]: 'A'.repeat(50_001) }), member, /./);
         expect((await call('PATCH', `${path}/nothing`, { [member]: pem(root) })).status).to.equal(404);
         expect((await call('GET', `/key-chain/${id}`)).text).to.equal(before);
@@ -170,10 +170,10 @@ describe('The certificates of a key', () => {
     expect(text).to.include(der(rootCertificate)).and.include(der(activeCertificate));
   });
 
-  it('of a key for mdocs are issued when it gets this usage, and its usages are kept apart', async () => {
+  it('of a key for mdocs are issued when it gets this usage, and its usages stay separate', async () => {
     const { id } = await created('/key-chain', { usageType: 'trustList', country: 'DE' });
-    const changed = await call('PATCH', `/certs/${id}`, { certUsageTypes: ['trustList', 'signing'] });
-    expect(changed.body.usages.map(({ usage }: { usage: string }) => usage)).to.deep.equal(['trustList', 'signing']);
+    const change = await call('PATCH', `/certs/${id}`, { certUsageTypes: ['trustList', 'signing'] });
+    expect(change.body.usages.map(({ usage }: { usage: string }) => usage)).to.deep.equal(['trustList', 'signing']);
     const mdoc = {
       id: 'mdl',
       keyChainId: id,
@@ -184,57 +184,57 @@ describe('The certificates of a key', () => {
         claimsByNamespace: { 'org.iso.18013.5.1': { family_name: 'Lovelace' } },
       },
     };
-    const written = await call('POST', '/issuer/credentials', mdoc);
-    expect(written.status, written.text).to.be.oneOf([200, 201]);
+    const creation = await call('POST', '/issuer/credentials', mdoc);
+    expect(creation.status, creation.text).to.be.oneOf([200, 201]);
     const both = { certUsageTypes: ['trustList'], usages: ['signing'] };
     expectInvalid(await call('PATCH', `/certs/${id}`, both), 'usages', /either/);
-    expect((await call('PATCH', `/certs/${id}`, { usages: ['trustList'] })).status, 'in use').to.equal(409);
+    expect((await call('PATCH', `/certs/${id}`, { usages: ['trustList'] })).status, 'the key chain is in use').to.equal(409);
   });
 
   describe('for one usage only', () => {
     const READERS = '1.0.18013.5.1.6';
     const DOCUMENTS = '1.0.18013.5.1.2';
-    const brought = async (id: string, usage: string, purposes: readonly string[]) => {
+    const importWithPurposes = async (id: string, usage: string, purposes: readonly string[]) => {
       const key = newKey();
       const leaf = await certify({ name: id, by: root, key, purposes });
       const jwk = key.privateKey.export({ format: 'jwk' });
       await created('/key-chain/import', { id, usageType: usage, key: jwk, certificates: pem(leaf) });
       return pem(await certify({ name: id, by: root, key }));
     };
-    const usagesOf = async (id: string) => (await chainOf(id)).usages;
+    const readUsages = async (id: string) => (await chainOf(id)).usages;
 
-    for (const [usage, purpose, others] of [
+    for (const [usage, purpose, otherUsages] of [
       ['access', READERS, ['signing', 'statusList', 'trustList']],
       ['signing', DOCUMENTS, ['access', 'statusList', 'trustList']],
     ] as const) {
       it(`limit their key to the usage "${usage}"`, async () => {
         const id = `narrow-${usage}`;
-        await brought(id, usage, [purpose]);
-        for (const other of others) {
-          const message = new RegExp(`extended key usage .* than "${other}"`);
-          for (const usages of [[usage, other], [other]]) {
+        await importWithPurposes(id, usage, [purpose]);
+        for (const otherUsage of otherUsages) {
+          const message = new RegExp(`extended key usage .* than "${otherUsage}"`);
+          for (const usages of [[usage, otherUsage], [otherUsage]]) {
             expectInvalid(await call('PATCH', `/key-chain/${id}`, { usages }), 'usages', message);
             expectInvalid(await call('PATCH', `/certs/${id}`, { usages }), 'usages', message);
             const asCertificate = await call('PATCH', `/certs/${id}`, { certUsageTypes: usages });
             expectInvalid(asCertificate, 'certUsageTypes', message);
           }
         }
-        expect(await usagesOf(id)).to.deep.equal([usage]);
-        const same = await call('PATCH', `/key-chain/${id}`, { usages: [usage], description: 'The same' });
-        expect(same.status, same.text).to.equal(200);
+        expect(await readUsages(id)).to.deep.equal([usage]);
+        const change = await call('PATCH', `/key-chain/${id}`, { usages: [usage], description: 'The same' });
+        expect(change.status, change.text).to.equal(200);
       });
     }
 
     it('can be replaced together with the usages', async () => {
-      const wider = await brought('widened', 'access', [READERS]);
+      const imported = await importWithPurposes('widened', 'access', [READERS]);
       const usages = ['access', 'signing'];
-      const answer = await call('PATCH', '/key-chain/widened', { usages, certificates: wider });
+      const answer = await call('PATCH', '/key-chain/widened', { usages, certificates: imported });
       expect(answer.status, answer.text).to.equal(200);
-      expect(await usagesOf('widened')).to.deep.equal(usages);
+      expect(await readUsages('widened')).to.deep.equal(usages);
     });
 
     it('limit nothing when their usage is unrelated to credentials', async () => {
-      await brought('web', 'access', [READERS, '1.3.6.1.5.5.7.3.1']);
+      await importWithPurposes('web', 'access', [READERS, '1.3.6.1.5.5.7.3.1']);
       const answer = await call('PATCH', '/certs/web', { certUsageTypes: ['access', 'statusList'] });
       expect(answer.status, answer.text).to.equal(200);
     });
@@ -242,8 +242,8 @@ describe('The certificates of a key', () => {
 
   describe('and their key', () => {
     it('are generated or imported, listed and read, without the private key', async () => {
-      const made = await created('/key', { id: 'made', description: 'Made here' });
-      expect(made).to.deep.include({
+      const createdKey = await created('/key', { id: 'made', description: 'Made here' });
+      expect(createdKey).to.deep.include({
         id: 'made',
         description: 'Made here',
         tenantId: 'acme',
@@ -251,18 +251,18 @@ describe('The certificates of a key', () => {
         kmsProvider: 'local',
         certificates: [{ id: 'made' }],
       });
-      expect(made.key).to.have.all.keys('kty', 'crv', 'x', 'y', 'kid', 'alg', 'use');
-      const own = newKey();
-      const jwk = own.privateKey.export({ format: 'jwk' });
-      const brought = await created('/key', { id: 'brought', key: jwk, usage: 'sign' });
-      expect(brought.key).to.include(own.jwk);
+      expect(createdKey.key).to.have.all.keys('kty', 'crv', 'x', 'y', 'kid', 'alg', 'use');
+      const ownKey = newKey();
+      const jwk = ownKey.privateKey.export({ format: 'jwk' });
+      const importedKey = await created('/key', { id: 'brought', key: jwk, usage: 'sign' });
+      expect(importedKey.key).to.include(ownKey.jwk);
       const list: Answer = await call('GET', '/key');
       expect(list.body.map(({ id }: { id: string }) => id)).to.include.members(['made', 'brought', 'signing']);
       expect(list.text).to.not.include(String(jwk.d));
-      expect({ ...(await call('GET', '/key/made')).body, warnings: [] }).to.deep.equal(made);
+      expect({ ...(await call('GET', '/key/made')).body, warnings: [] }).to.deep.equal(createdKey);
       expect((await call('GET', '/key/nothing')).status).to.equal(404);
       expectInvalid(await call('POST', '/key', { key: jwk, algorithm: 'ES256' }), 'algorithm', /determines its algorithm/);
-      expectInvalid(await call('POST', '/key', { key: own.jwk }), 'key', /without "d"/);
+      expectInvalid(await call('POST', '/key', { key: ownKey.jwk }), 'key', /without "d"/);
       expectInvalid(await call('POST', '/key', { usage: 'encrypt' }), 'usage', /./);
       expect((await call('POST', '/key', { id: 'made' })).status).to.equal(409);
     });
@@ -281,12 +281,12 @@ describe('The certificates of a key', () => {
       await created('/issuer/credentials', { ...credential, keyChainId: undefined, certId: 'made-cert' });
       const { body } = await call('GET', '/key/made');
       expect(body.certificates).to.deep.equal([{ id: 'made' }, { id: 'made-cert' }]);
-      expect((await call('GET', '/key/made-cert')).status, 'it goes by one name').to.equal(404);
+      expect((await call('GET', '/key/made-cert')).status, 'the key has one identifier').to.equal(404);
     });
 
     it('are deleted with the key, or stay while the key is needed', async () => {
-      const refused = await call('DELETE', '/key/made');
-      expect([refused.status, refused.body.detail]).to.deep.equal([
+      const rejection = await call('DELETE', '/key/made');
+      expect([rejection.status, rejection.body.detail]).to.deep.equal([
         409,
         'the key chain made-cert is in use by: credential configuration card',
       ]);
@@ -315,8 +315,8 @@ describe('The certificates of a key', () => {
       const { jwt } = (await call('GET', '/trust-list/own')).body;
       expect(verifiedByLeaf(jwt).fingerprint256).to.equal(certificate.fingerprint256);
       for (const usageType of ['signing', 'access', 'statusList']) {
-        const refused = await call('POST', '/key-chain', { usageType, selfSigned: true });
-        expectInvalid(refused, 'selfSigned', /only accepted for "trustList"/);
+        const rejection = await call('POST', '/key-chain', { usageType, selfSigned: true });
+        expectInvalid(rejection, 'selfSigned', /only accepted for "trustList"/);
       }
       const both = { usageType: 'trustList', selfSigned: true, rootKeyChainId: 'signing' };
       expectInvalid(await call('POST', '/key-chain', both), 'selfSigned', /either/);

@@ -19,14 +19,14 @@ const kidOf = ({ kid }: { kid: string }) => kid;
 describe('key rotation', () => {
   const sqlite = databases()[0] as DatabaseKind;
   let shop: Shop;
-  /** The tenants as they are before each test. */
+  /** The initial state of the tenants in each test. */
   let prepared: { readonly shop: Shop; readonly database: TestDatabase };
   let database: TestDatabase;
 
-  const start = (of: TestDatabase) => startTestService({ JWT_EXPIRES_IN: '365d', DATABASE_URL: of.url });
+  const start = (database: TestDatabase) => startTestService({ JWT_EXPIRES_IN: '365d', DATABASE_URL: database.url });
   before(async () => {
-    const opened = (await sqlite.open()) as TestDatabase;
-    prepared = { database: opened, shop: await Shop.open({}, () => start(opened)) };
+    const openedDatabase = (await sqlite.open()) as TestDatabase;
+    prepared = { database: openedDatabase, shop: await Shop.open({}, () => start(openedDatabase)) };
     await prepared.shop.close();
   });
   beforeEach(async () => {
@@ -53,63 +53,63 @@ describe('key rotation', () => {
   };
   const chainOf = async (id = 'signing') => (await call('GET', `/key-chain/${id}`)).body;
   const jwks = async (): Promise<string[]> => (await shop.service.call('GET', '/acme/.well-known/jwks.json')).body.keys.map(kidOf);
-  const later = (days: number) => sinon.useFakeTimers({ now: Date.now() + days * DAY_MS, toFake: ['Date'] });
-  const renew = () => shop.service.service.container.get(RenewKeyChains).execute(new Date(), 100);
+  const advanceDays = (days: number) => sinon.useFakeTimers({ now: Date.now() + days * DAY_MS, toFake: ['Date'] });
+  const renewKeyChains = () => shop.service.service.container.get(RenewKeyChains).execute(new Date(), 100);
   const leafOf = (text: string) => verifiedByLeaf(text.split('~')[0] ?? '');
-  const offered = async () => {
+  const createOffer = async () => {
     const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
     return (await created('/issuer/offer', json)).uri as string;
   };
-  const accepted = async (held: Parameters<Shop['present']>[1], requestId = 'check') => {
-    const answer = await shop.present(await shop.ask(requestId), held);
+  const expectAccepted = async (credential: Parameters<Shop['present']>[1], requestId = 'check') => {
+    const answer = await shop.present(await shop.ask(requestId), credential);
     expect(answer.status, answer.text).to.equal(200);
   };
 
   it('creates a new key under the same authority and shows the previous one', async () => {
     const before = await chainOf();
-    const after = await rotate();
-    expect(after).to.deep.equal({ ...(await chainOf()), affectedKeyChains: [], warnings: [] });
-    expect(after).to.deep.include({
+    const chainAfter = await rotate();
+    expect(chainAfter).to.deep.equal({ ...(await chainOf()), affectedKeyChains: [], warnings: [] });
+    expect(chainAfter).to.deep.include({
       rootCertificate: before.rootCertificate,
       previousKey: before.activeKey,
       previousCertificate: before.activeCertificate,
       previousKeyExpiry: before.activeCertificateExpiry,
-      lastRotatedAt: after.updatedAt,
+      lastRotatedAt: chainAfter.updatedAt,
       kmsProvider: 'local',
     });
-    expect(after.activeKey.kid).to.not.equal(before.activeKey.kid);
-    const [leaf, root] = [after.activeCertificate, after.rootCertificate].map((text) => new X509Certificate(text));
+    expect(chainAfter.activeKey.kid).to.not.equal(before.activeKey.kid);
+    const [leaf, root] = [chainAfter.activeCertificate, chainAfter.rootCertificate].map((text) => new X509Certificate(text));
     expect(root !== undefined && leaf?.verify(root.publicKey)).to.equal(true);
     expect(leaf?.subject).to.equal(new X509Certificate(before.activeCertificate).subject);
     expect(leaf?.subjectAltName).to.equal('DNS:localhost');
   });
 
   it('keeps credentials of the previous key valid and signs new ones with the new key', async () => {
-    const old = await shop.issue();
+    const oldCredential = await shop.issue();
     const before = await chainOf();
-    const after = await rotate();
-    const young = await shop.issue();
+    const chainAfter = await rotate();
+    const newCredential = await shop.issue();
     const fingerprint = (text: string) => new X509Certificate(text).fingerprint256;
-    expect(leafOf(old.text).fingerprint256).to.equal(fingerprint(before.activeCertificate));
-    expect(leafOf(young.text).fingerprint256).to.equal(fingerprint(after.activeCertificate));
-    await accepted(old);
-    await accepted(young);
+    expect(leafOf(oldCredential.text).fingerprint256).to.equal(fingerprint(before.activeCertificate));
+    expect(leafOf(newCredential.text).fingerprint256).to.equal(fingerprint(chainAfter.activeCertificate));
+    await expectAccepted(oldCredential);
+    await expectAccepted(newCredential);
     await rotate();
-    await accepted(old);
-    await accepted(young);
+    await expectAccepted(oldCredential);
+    await expectAccepted(newCredential);
   });
 
   it('keeps access tokens valid until they expire', async () => {
     const wallet = new RawWallet(shop.service, 'acme');
-    const [used, ended] = [await wallet.accessToken(await offered()), await wallet.accessToken(await offered())];
+    const [usedToken, expiredToken] = [await wallet.accessToken(await createOffer()), await wallet.accessToken(await createOffer())];
     await rotate();
     await rotate();
-    expect((await wallet.request(used, 'card', { key: newKey() })).status).to.equal(200);
-    const fresh = await wallet.accessToken(await offered());
-    expect(decode(fresh).header['kid']).to.not.equal(decode(used).header['kid']);
-    expect((await wallet.request(fresh, 'card', { key: newKey() })).status).to.equal(200);
-    later(1);
-    expect((await wallet.request(ended, 'card', { key: newKey() })).status).to.equal(401);
+    expect((await wallet.request(usedToken, 'card', { key: newKey() })).status).to.equal(200);
+    const newToken = await wallet.accessToken(await createOffer());
+    expect(decode(newToken).header['kid']).to.not.equal(decode(usedToken).header['kid']);
+    expect((await wallet.request(newToken, 'card', { key: newKey() })).status).to.equal(200);
+    advanceDays(1);
+    expect((await wallet.request(expiredToken, 'card', { key: newKey() })).status).to.equal(401);
   });
 
   it('publishes the previous key until its certificate has expired, then deletes it', async () => {
@@ -118,51 +118,51 @@ describe('key rotation', () => {
     await call('PATCH', '/key-chain/signing', { certValidityDays: 365 });
     const third = await rotate();
     const [first] = third.previousKeys.slice(1);
-    const shortLived = second.activeKey.kid;
-    expect(await jwks()).to.have.members([third.activeKey.kid, shortLived, first.key.kid]);
+    const shortLivedKid = second.activeKey.kid;
+    expect(await jwks()).to.have.members([third.activeKey.kid, shortLivedKid, first.key.kid]);
 
-    const clock = later(1.9);
-    expect(await jwks()).to.include(shortLived);
+    const clock = advanceDays(1.9);
+    expect(await jwks()).to.include(shortLivedKid);
     clock.restore();
-    later(2.1);
-    expect(await jwks(), 'before any chore').to.have.members([third.activeKey.kid, first.key.kid]);
-    expect((await renew()).forgotten).to.equal(1);
+    advanceDays(2.1);
+    expect(await jwks(), 'before the job runs').to.have.members([third.activeKey.kid, first.key.kid]);
+    expect((await renewKeyChains()).forgotten).to.equal(1);
     expect((await chainOf()).previousKeys.map(({ key }: { key: { kid: string } }) => key.kid)).to.deep.equal([first.key.kid]);
-    expect((await renew()).forgotten).to.equal(0);
+    expect((await renewKeyChains()).forgotten).to.equal(0);
     sinon.restore();
-    later(400);
+    advanceDays(400);
     expect(await jwks()).to.not.include(first.key.kid);
   });
 
   it('serves open requests as they were announced, after any number of rotations', async () => {
     await created('/verifier/config', { id: 'own', dcql_query: QUERY });
-    const made = await created('/verifier/offer', { response_type: 'uri', requestId: 'own' });
-    const announced = new URL(made.uri).searchParams;
+    const creation = await created('/verifier/offer', { response_type: 'uri', requestId: 'own' });
+    const requestParameters = new URL(creation.uri).searchParams;
     await rotate('access');
     await rotate('access');
-    const fetched = await shop.service.call('GET', announced.get('request_uri') ?? '');
-    expect(fetched.status, fetched.text).to.equal(200);
-    expect(decode(fetched.text).payload['client_id']).to.equal(announced.get('client_id'));
-    verifiedByLeaf(fetched.text);
+    const fetchedRequest = await shop.service.call('GET', requestParameters.get('request_uri') ?? '');
+    expect(fetchedRequest.status, fetchedRequest.text).to.equal(200);
+    expect(decode(fetchedRequest.text).payload['client_id']).to.equal(requestParameters.get('client_id'));
+    verifiedByLeaf(fetchedRequest.text);
     const next = await created('/verifier/offer', { response_type: 'uri', requestId: 'own' });
-    expect(new URL(next.uri).searchParams.get('client_id')).to.not.equal(announced.get('client_id'));
+    expect(new URL(next.uri).searchParams.get('client_id')).to.not.equal(requestParameters.get('client_id'));
   });
 
   it('keeps status lists valid, which the new key signs under the same authority', async () => {
-    const [kept, revoked] = [await shop.issue('card-status'), await shop.issue('card-status')];
-    const { uri } = decode(kept.text).payload['status'].status_list;
+    const [keptCredential, revokedCredential] = [await shop.issue('card-status'), await shop.issue('card-status')];
+    const { uri } = decode(keptCredential.text).payload['status'].status_list;
     const before = leafOf((await shop.service.call('GET', uri)).text);
     const { rootCertificate } = await rotate('status-list');
     await rotate('signing');
-    await accepted(kept);
-    const json = { sessionId: revoked.session, status: 1 };
+    await expectAccepted(keptCredential);
+    const json = { sessionId: revokedCredential.session, status: 1 };
     expect((await call('POST', '/session/revoke', json)).status).to.be.oneOf([200, 201, 204]);
-    later(0.1);
-    const after = leafOf((await shop.service.call('GET', uri)).text);
-    expect(after.fingerprint256).to.not.equal(before.fingerprint256);
-    expect(after.verify(new X509Certificate(rootCertificate).publicKey)).to.equal(true);
-    await accepted(kept);
-    expect((await shop.present(await shop.ask(), revoked)).status).to.equal(400);
+    advanceDays(0.1);
+    const leafAfter = leafOf((await shop.service.call('GET', uri)).text);
+    expect(leafAfter.fingerprint256).to.not.equal(before.fingerprint256);
+    expect(leafAfter.verify(new X509Certificate(rootCertificate).publicKey)).to.equal(true);
+    await expectAccepted(keptCredential);
+    expect((await shop.present(await shop.ask(), revokedCredential)).status).to.equal(400);
   });
 
   it('keeps status lists under the authority of their credentials, in both forms', async () => {
@@ -177,7 +177,7 @@ describe('key rotation', () => {
         statusManagement: true,
       });
     const root = new X509Certificate(rootCertificate);
-    const signersOf = async (configurationId: string) => {
+    const readSigner = async (configurationId: string) => {
       const { text } = await shop.issue(configurationId);
       const { uri } = decode(text).payload['status'].status_list;
       const jwt = leafOf((await shop.service.call('GET', uri)).text);
@@ -193,56 +193,56 @@ describe('key rotation', () => {
     await created('/key-chain', { id: 'pid-status', usageType: 'trustList', rootKeyChainId: 'pid' });
     await configure('alone', 'pid');
     const { x } = (await chainOf('pid')).activeKey;
-    expect(await signersOf('alone'), 'itself, without another').to.include({ x });
+    expect(await readSigner('alone'), 'its own key without another chain').to.include({ x });
     expect((await call('PATCH', '/key-chain/pid-status', { usages: ['statusList'] })).status).to.equal(200);
-    // Lists that are good stay in use; a new one is signed by the chain that is for it.
+    // Valid lists stay in use; a new list is signed by the key chain for status lists.
     await created('/status-lists', { credentialConfigurationId: 'alone' });
-    const { x: own } = (await chainOf('pid-status')).activeKey;
-    expect(await signersOf('alone'), 'the one that is for it').to.include({ x: own });
-    const refused = await call('PATCH', '/key-chain/pid-status', { usages: ['access'] });
-    expect([refused.status, refused.body.detail]).to.satisfy(
+    const { x: statusKeyX } = (await chainOf('pid-status')).activeKey;
+    expect(await readSigner('alone'), 'the key chain for status lists').to.include({ x: statusKeyX });
+    const rejection = await call('PATCH', '/key-chain/pid-status', { usages: ['access'] });
+    expect([rejection.status, rejection.body.detail]).to.satisfy(
       ([code, detail]: [number, string]) => code === 409 && /status list/.test(detail),
     );
   });
 
   it('keeps trust lists valid, and the new key signs their next release', async () => {
     const entities = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } }];
-    const { jwt: old } = await created('/trust-list', { id: 'issuers', entities });
+    const { jwt: oldJwt } = await created('/trust-list', { id: 'issuers', entities });
     const list = `${shop.service.address}/acme/trust-list/issuers`;
     await shop.configure({ id: 'listed', trustAnchors: [{ trustList: list }] });
-    const held = await shop.issue();
+    const credential = await shop.issue();
     await rotate('trust-list');
     await rotate('signing');
-    await accepted(held, 'listed');
-    await accepted(await shop.issue(), 'listed');
+    await expectAccepted(credential, 'listed');
+    await expectAccepted(await shop.issue(), 'listed');
     const { jwt } = (await call('PATCH', '/trust-list/issuers', { description: 'Again' })).body;
-    expect(leafOf(jwt).fingerprint256).to.not.equal(leafOf(old).fingerprint256);
+    expect(leafOf(jwt).fingerprint256).to.not.equal(leafOf(oldJwt).fingerprint256);
     await shop.call('DELETE', '/cache');
-    await accepted(held, 'listed');
+    await expectAccepted(credential, 'listed');
   });
 
   it('is done by interval, once for all processes', async () => {
     const body = { usageType: 'signing', rotationEnabled: true, rotationIntervalDays: 10, certValidityDays: 60 };
-    const made = await created('/key-chain', { id: 'often', ...body });
-    expect(made).to.deep.include({ ...body, lastRotatedAt: null });
-    const nine = later(9.9);
-    expect(await renew()).to.include({ rotated: 0, renewed: 0 });
+    const creation = await created('/key-chain', { id: 'often', ...body });
+    expect(creation).to.deep.include({ ...body, lastRotatedAt: null });
+    const nine = advanceDays(9.9);
+    expect(await renewKeyChains()).to.include({ rotated: 0, renewed: 0 });
     nine.restore();
-    const ten = later(10.1);
-    const runs = await Promise.all([renew(), renew(), renew(), renew()]);
+    const ten = advanceDays(10.1);
+    const runs = await Promise.all([renewKeyChains(), renewKeyChains(), renewKeyChains(), renewKeyChains()]);
     expect(runs.reduce((sum, { rotated }) => sum + rotated, 0)).to.equal(1);
     expect(runs.flatMap(({ stuck }) => stuck)).to.deep.equal([]);
-    const once = await chainOf('often');
-    expect(once.previousKeys).to.have.length(1);
-    expect(once.lastRotatedAt).to.be.a('string');
+    const chainAfterFirst = await chainOf('often');
+    expect(chainAfterFirst.previousKeys).to.have.length(1);
+    expect(chainAfterFirst.lastRotatedAt).to.be.a('string');
     ten.restore();
-    later(20.3);
-    expect(await renew()).to.include({ rotated: 1, renewed: 0 });
+    advanceDays(20.3);
+    expect(await renewKeyChains()).to.include({ rotated: 1, renewed: 0 });
     expect((await chainOf('often')).previousKeys).to.have.length(2);
     await call('PATCH', '/key-chain/often', { rotationEnabled: false });
     sinon.restore();
-    later(31);
-    expect(await renew()).to.include({ rotated: 0 });
+    advanceDays(31);
+    expect(await renewKeyChains()).to.include({ rotated: 0 });
   });
 
   it('is not needed to renew certificates before they expire', async () => {
@@ -251,23 +251,23 @@ describe('key rotation', () => {
       await rotate(id);
     }
     const before = await chainOf();
-    const held = await shop.issue();
-    const early = later(39);
-    expect(await renew()).to.include({ rotated: 0, renewed: 0 });
-    early.restore();
-    const clock = later(41);
-    expect(await renew()).to.include({ rotated: 0, renewed: 3 });
-    expect(await renew()).to.include({ renewed: 0 });
-    const after = await chainOf();
-    expect(after.activeKey).to.deep.equal(before.activeKey);
-    expect(after.lastRotatedAt).to.equal(before.lastRotatedAt);
-    expect(after.previousCertificate).to.equal(before.activeCertificate);
-    expect(Date.parse(after.activeCertificateExpiry)).to.be.greaterThan(Date.now() + 59 * DAY_MS);
-    expect(await jwks(), 'a key stands there once, whatever its certificates').to.have.length(2);
-    await accepted(held);
+    const credential = await shop.issue();
+    const clockBefore = advanceDays(39);
+    expect(await renewKeyChains()).to.include({ rotated: 0, renewed: 0 });
+    clockBefore.restore();
+    const clock = advanceDays(41);
+    expect(await renewKeyChains()).to.include({ rotated: 0, renewed: 3 });
+    expect(await renewKeyChains()).to.include({ renewed: 0 });
+    const chainAfter = await chainOf();
+    expect(chainAfter.activeKey).to.deep.equal(before.activeKey);
+    expect(chainAfter.lastRotatedAt).to.equal(before.lastRotatedAt);
+    expect(chainAfter.previousCertificate).to.equal(before.activeCertificate);
+    expect(Date.parse(chainAfter.activeCertificateExpiry)).to.be.greaterThan(Date.now() + 59 * DAY_MS);
+    expect(await jwks(), 'each key is listed once, regardless of its certificates').to.have.length(2);
+    await expectAccepted(credential);
     clock.restore();
-    later(70);
-    await accepted(await shop.issue('card-status'));
+    advanceDays(70);
+    await expectAccepted(await shop.issue('card-status'));
   });
 
   it('of external certificates is rejected, since the operator renews them, and logged once per run', async () => {
@@ -276,12 +276,12 @@ describe('key rotation', () => {
     const leaf = await certifyKey(activeKey, { name: 'Outside', by: root });
     const certificates = pem({ ...root, certificate: leaf });
     expect((await call('PATCH', `/key-chain/${id}`, { certificates })).status).to.equal(200);
-    const refused = await call('POST', `/key-chain/${id}/rotate`);
-    expect([refused.status, refused.body.code]).to.deep.equal([409, 'conflict']);
-    expect(refused.body.detail).to.match(/come from an external authority.*csr/);
+    const rejection = await call('POST', `/key-chain/${id}/rotate`);
+    expect([rejection.status, rejection.body.code]).to.deep.equal([409, 'conflict']);
+    expect(rejection.body.detail).to.match(/come from an external authority.*csr/);
     const warn = sinon.spy(shop.service.service.container.get(Log), 'warn');
-    later(91);
-    const { stuck } = await renew();
+    advanceDays(91);
+    const { stuck } = await renewKeyChains();
     expect(stuck).to.deep.equal([`acme/${id}`]);
     expect(warn.callCount).to.equal(1);
     const [message, fields] = warn.firstCall.args as [string, LogFields];
@@ -290,51 +290,51 @@ describe('key rotation', () => {
   });
 
   it('keeps issued credentials valid with certificates of another CA', async () => {
-    const [kept, revoked] = [await shop.issue('card-status'), await shop.issue('card-status')];
+    const [keptCredential, revokedCredential] = [await shop.issue('card-status'), await shop.issue('card-status')];
     const root = await certify({ name: 'Root', ca: true });
     const { activeKey } = await chainOf();
     const leaf = await certifyKey(activeKey, { name: 'Outside', by: root });
     const certificates = pem({ ...root, certificate: leaf });
     expect((await call('PATCH', '/key-chain/signing', { certificates })).status).to.equal(200);
-    await call('POST', '/session/revoke', { sessionId: revoked.session, status: 1 });
-    await accepted(kept);
-    const answer = await shop.present(await shop.ask(), revoked);
-    expect(answer.status, 'revoked').to.equal(400);
-    const young = await shop.issue('card-status');
-    expect((await shop.present(await shop.ask(), young)).status, 'of another authority').to.equal(400);
+    await call('POST', '/session/revoke', { sessionId: revokedCredential.session, status: 1 });
+    await expectAccepted(keptCredential);
+    const answer = await shop.present(await shop.ask(), revokedCredential);
+    expect(answer.status, 'a revoked credential').to.equal(400);
+    const newCredential = await shop.issue('card-status');
+    expect((await shop.present(await shop.ask(), newCredential)).status, 'a credential of another CA').to.equal(400);
     await shop.configure({ id: 'both', trustAnchors: [{ certificate: shop.anchor }, { certificate: pem(root) }] });
-    await accepted(young, 'both');
-    await accepted(kept, 'both');
+    await expectAccepted(newCredential, 'both');
+    await expectAccepted(keptCredential, 'both');
   });
 
   it('is rejected for an unknown key chain and with an unknown provider', async () => {
     expect((await call('POST', '/key-chain/nothing/rotate')).status).to.equal(404);
     const answer = await call('POST', '/key-chain/signing/rotate', { kmsProvider: 'nowhere' });
     expect([answer.status, answer.body.errors?.[0].path]).to.deep.equal([400, 'kmsProvider']);
-    const own = await call('POST', '/key-chain/signing/rotate', { kmsProvider: 'local' });
-    expect(own.status).to.equal(200);
-    const fast = { rotationEnabled: true, rotationIntervalDays: 7 };
-    const piled = await call('PATCH', '/key-chain/signing', fast);
-    expect([piled.status, piled.body.errors?.[0].path]).to.deep.equal([400, 'rotationIntervalDays']);
-    const fits = { ...fast, certValidityDays: 168 };
-    expect((await call('PATCH', '/key-chain/signing', fits)).body).to.include(fits);
+    const rotation = await call('POST', '/key-chain/signing/rotate', { kmsProvider: 'local' });
+    expect(rotation.status).to.equal(200);
+    const frequentRotation = { rotationEnabled: true, rotationIntervalDays: 7 };
+    const rejection = await call('PATCH', '/key-chain/signing', frequentRotation);
+    expect([rejection.status, rejection.body.errors?.[0].path]).to.deep.equal([400, 'rotationIntervalDays']);
+    const allowedRotation = { ...frequentRotation, certValidityDays: 168 };
+    expect((await call('PATCH', '/key-chain/signing', allowedRotation)).body).to.include(allowedRotation);
   });
 
   it('never deletes a key that is in use, and reports when a slot is free', async () => {
     const first = (await chainOf()).activeKey.kid;
     await call('PATCH', '/key-chain/signing', { certValidityDays: 100 });
     for (let i = 0; i < MAX_PREVIOUS_LEAVES; i++) await rotate();
-    const full = await chainOf();
+    const fullChain = await chainOf();
     expect(await jwks())
       .to.have.length(MAX_PREVIOUS_LEAVES + 1)
       .and.include(first);
-    const refused = await call('POST', '/key-chain/signing/rotate');
-    expect(refused.status).to.equal(409);
-    const ends = full.previousKeys.map(({ expiry }: { expiry: string }) => expiry).sort();
-    expect(refused.body.detail).to.include(`possible after ${ends[0]}`);
-    expect(await chainOf()).to.deep.equal(full);
-    later(101);
-    expect((await renew()).forgotten).to.equal(MAX_PREVIOUS_LEAVES - 1);
+    const rejection = await call('POST', '/key-chain/signing/rotate');
+    expect(rejection.status).to.equal(409);
+    const expiryTimes = fullChain.previousKeys.map(({ expiry }: { expiry: string }) => expiry).sort();
+    expect(rejection.body.detail).to.include(`possible after ${expiryTimes[0]}`);
+    expect(await chainOf()).to.deep.equal(fullChain);
+    advanceDays(101);
+    expect((await renewKeyChains()).forgotten).to.equal(MAX_PREVIOUS_LEAVES - 1);
     const answer: Answer = await call('POST', '/key-chain/signing/rotate');
     expect(answer.status, answer.text).to.equal(200);
   });
@@ -344,7 +344,7 @@ describe('key rotation', () => {
     const before = await chainOf();
     const [store, kms] = [container.get(Store), container.get(Kms)];
     const fails: [string, () => void][] = [
-      ['no key is made', () => sinon.stub(kms, 'generate').rejects(new Error('out of order'))],
+      ['no key is created', () => sinon.stub(kms, 'generate').rejects(new Error('out of order'))],
       ['no certificate is signed', () => sinon.stub(kms, 'sign').rejects(new Error('out of order'))],
       [
         'nothing is stored',
@@ -357,13 +357,13 @@ describe('key rotation', () => {
         },
       ],
     ];
-    for (const [what, fail] of fails) {
-      fail();
+    for (const [description, injectFailure] of fails) {
+      injectFailure();
       const answer = await call('POST', '/key-chain/signing/rotate');
-      expect(answer.status, what).to.equal(500);
+      expect(answer.status, description).to.equal(500);
       sinon.restore();
-      expect(await chainOf(), what).to.deep.equal(before);
-      await accepted(await shop.issue());
+      expect(await chainOf(), description).to.deep.equal(before);
+      await expectAccepted(await shop.issue());
     }
     expect((await rotate()).previousKey).to.deep.equal(before.activeKey);
   });
@@ -373,10 +373,10 @@ describe('key rotation', () => {
     const paths = ['/key-chain/signing/rotate', '/key-chain/signing/csr', '/certs/signing/csr'];
     await created('/key-chain', { id: 'only-here', usageType: 'signing' });
     for (const path of paths) {
-      const foreign = await shop.call('POST', path.replace('signing', 'only-here'), {});
-      expect(foreign.status, path).to.equal(404);
+      const foreignResponse = await shop.call('POST', path.replace('signing', 'only-here'), {});
+      expect(foreignResponse.status, path).to.equal(404);
     }
-    expect((await shop.call('POST', '/key-chain/signing/rotate')).status, 'its own').to.equal(200);
+    expect((await shop.call('POST', '/key-chain/signing/rotate')).status, 'a key chain of the tenant').to.equal(200);
     expect(await chainOf()).to.deep.equal(before);
   });
 });

@@ -32,12 +32,12 @@ describe('Keys and certificates through HTTP', () => {
     expect(answer.body.errors[0].path).to.equal(path);
   };
 
-  it('create a leaf that its own authority certifies', async () => {
+  it('create a leaf that the CA of the key chain certifies', async () => {
     const chain = await created('/key-chain', { id: 'diplomas', usageType: 'signing', subjectName: 'Uni' });
     expect(chain).to.deep.include({ usageType: 'signing', usages: ['signing'], kmsProvider: 'local' });
     const [leaf, root] = [new X509Certificate(chain.activeCertificate), new X509Certificate(chain.rootCertificate)];
-    expect(leaf.checkIssued(root) && leaf.verify(root.publicKey), 'the chain').to.equal(true);
-    expect(leaf.verify(leaf.publicKey), 'self-signed').to.equal(false);
+    expect(leaf.checkIssued(root) && leaf.verify(root.publicKey), 'the leaf is issued by the root').to.equal(true);
+    expect(leaf.verify(leaf.publicKey), 'the leaf is not self-signed').to.equal(false);
     expect([leaf.ca, root.ca]).to.deep.equal([false, true]);
     expect(leaf.subject).to.include('CN=Uni');
     expect(leaf.checkHost('localhost')).to.equal('localhost');
@@ -76,7 +76,7 @@ describe('Keys and certificates through HTTP', () => {
     const second = await created('/certs', { id: 'signing-2', keyId: 'signing', certUsageTypes: ['signing'] });
     expect(second).to.include({ id: 'signing-2', keyId: 'signing' });
     const leaf = new X509Certificate(second.crt[0]);
-    expect(leaf.verify(new X509Certificate(second.crt[1]).publicKey), 'never self-signed').to.equal(true);
+    expect(leaf.verify(new X509Certificate(second.crt[1]).publicKey), 'the leaf is signed by the root').to.equal(true);
     const asChain = (await call('GET', '/key-chain/signing-2')).body;
     expect(asChain.activeKey).to.deep.equal(chain.activeKey);
     const ofKey: { id: string }[] = (await call('GET', '/certs?keyId=signing')).body;
@@ -87,34 +87,34 @@ describe('Keys and certificates through HTTP', () => {
   });
 
   it('are referenced by either name in configurations, which return both', async () => {
-    const made = await created('/issuer/credentials', { ...CARD, certId: 'diplomas' });
-    expect(made).to.include({ certId: 'diplomas', keyChainId: 'diplomas' });
+    const creation = await created('/issuer/credentials', { ...CARD, certId: 'diplomas' });
+    expect(creation).to.include({ certId: 'diplomas', keyChainId: 'diplomas' });
     const both = { ...CARD, certId: 'diplomas', keyChainId: 'diplomas' };
     expect(await created('/issuer/credentials', both)).to.include({ keyChainId: 'diplomas' });
-    const torn = { ...CARD, certId: 'diplomas', keyChainId: 'signing' };
-    expectInvalid(await call('POST', '/issuer/credentials', torn), 'certId');
+    const contradictory = { ...CARD, certId: 'diplomas', keyChainId: 'signing' };
+    expectInvalid(await call('POST', '/issuer/credentials', contradictory), 'certId');
     const patch = { certId: 'diplomas', keyChainId: 'signing' };
     expectInvalid(await call('PATCH', '/issuer/credentials/card', patch), 'certId');
     const config = { id: 'check', dcql_query: QUERY };
     const verifier = { ...config, accessCertId: 'access', trustAnchors: [{ certId: 'signing' }] };
-    const presented = await created('/verifier/config', verifier);
-    expect(presented).to.include({ accessCertId: 'access', accessKeyChainId: 'access' });
-    expect(presented.trustAnchors).to.deep.equal([{ keyChainId: 'signing', certId: 'signing' }]);
-    const split = { ...config, accessCertId: 'access', accessKeyChainId: 'signing' };
-    expectInvalid(await call('POST', '/verifier/config', split), 'accessCertId');
-    const anchors = { ...config, trustAnchors: [{ certId: 'signing', keyChainId: 'access' }] };
-    expectInvalid(await call('POST', '/verifier/config', anchors), 'trustAnchors.0.certId');
+    const verifierConfiguration = await created('/verifier/config', verifier);
+    expect(verifierConfiguration).to.include({ accessCertId: 'access', accessKeyChainId: 'access' });
+    expect(verifierConfiguration.trustAnchors).to.deep.equal([{ keyChainId: 'signing', certId: 'signing' }]);
+    const contradictoryAccess = { ...config, accessCertId: 'access', accessKeyChainId: 'signing' };
+    expectInvalid(await call('POST', '/verifier/config', contradictoryAccess), 'accessCertId');
+    const contradictoryAnchors = { ...config, trustAnchors: [{ certId: 'signing', keyChainId: 'access' }] };
+    expectInvalid(await call('POST', '/verifier/config', contradictoryAnchors), 'trustAnchors.0.certId');
   });
 
   it('are reported by the requested name when they do not exist', async () => {
     const config = { id: 'none', dcql_query: QUERY };
     const faults: readonly (readonly [string, object, string])[] = [
-      ['/issuer/credentials', { ...CARD, certId: 'nobody' }, 'certId'],
-      ['/issuer/credentials', { ...CARD, keyChainId: 'nobody' }, 'keyChainId'],
+      ['/issuer/credentials', { ...CARD, certId: 'no-such-key' }, 'certId'],
+      ['/issuer/credentials', { ...CARD, keyChainId: 'no-such-key' }, 'keyChainId'],
       ['/issuer/credentials', { ...CARD, certId: 7 }, 'certId'],
-      ['/verifier/config', { ...config, accessCertId: 'nobody' }, 'accessCertId'],
-      ['/verifier/config', { ...config, trustAnchors: [{ certId: 'nobody' }] }, 'trustAnchors.0.certId'],
-      ['/status-lists', { certId: 'nobody' }, 'certId'],
+      ['/verifier/config', { ...config, accessCertId: 'no-such-key' }, 'accessCertId'],
+      ['/verifier/config', { ...config, trustAnchors: [{ certId: 'no-such-key' }] }, 'trustAnchors.0.certId'],
+      ['/status-lists', { certId: 'no-such-key' }, 'certId'],
     ];
     for (const [path, json, expected] of faults) expectInvalid(await call('POST', path, json), expected);
   });
@@ -135,11 +135,11 @@ describe('Keys and certificates through HTTP', () => {
     }
     const usages = { usages: ['trustList'] };
     expect((await call('PATCH', '/key-chain/diplomas', usages)).status).to.equal(409);
-    const described = await call('PATCH', '/key-chain/diplomas', { description: 'Signs diplomas' });
-    expect(described.body.description).to.equal('Signs diplomas');
+    const change = await call('PATCH', '/key-chain/diplomas', { description: 'Signs diplomas' });
+    expect(change.body.description).to.equal('Signs diplomas');
     await created('/key-chain', { id: 'spare', usages: ['access', 'trustList'] });
-    const gone = await call('DELETE', '/key-chain/spare');
-    expect([gone.status, gone.body]).to.deep.equal([200, { id: 'spare' }]);
+    const deletion = await call('DELETE', '/key-chain/spare');
+    expect([deletion.status, deletion.body]).to.deep.equal([200, { id: 'spare' }]);
     expect((await call('DELETE', '/key-chain/spare')).status).to.equal(404);
   });
 
@@ -148,18 +148,18 @@ describe('Keys and certificates through HTTP', () => {
     ['certificates without usage', '/certs', { keyId: 'signing', certUsageTypes: [] }, 'certUsageTypes'],
     ['certificates that are invalid', '/certs', { keyId: 'signing', certUsageTypes: ['signing'], crt: 'x' }, 'crt'],
   ];
-  for (const [what, path, body, place] of invalid) {
-    it(`reject ${what}`, async () => expectInvalid(await call('POST', path, body), place));
+  for (const [description, path, body, position] of invalid) {
+    it(`reject ${description}`, async () => expectInvalid(await call('POST', path, body), position));
   }
 
   it('reject certificates of another key, existing ids and unknown keys', async () => {
     const { activeCertificate } = (await call('GET', '/key-chain/access')).body;
-    const foreign = { keyId: 'signing', certUsageTypes: ['signing'], crt: activeCertificate };
-    expectInvalid(await call('POST', '/certs', foreign), 'crt');
-    const taken = { id: 'signing', usageType: 'signing' };
-    expect((await call('POST', '/key-chain', taken)).status).to.equal(409);
-    const unknown = { keyId: 'nothing', certUsageTypes: ['signing'] };
-    expect((await call('POST', '/certs', unknown)).status).to.equal(404);
+    const withForeignCertificate = { keyId: 'signing', certUsageTypes: ['signing'], crt: activeCertificate };
+    expectInvalid(await call('POST', '/certs', withForeignCertificate), 'crt');
+    const existingId = { id: 'signing', usageType: 'signing' };
+    expect((await call('POST', '/key-chain', existingId)).status).to.equal(409);
+    const unknownKey = { keyId: 'nothing', certUsageTypes: ['signing'] };
+    expect((await call('POST', '/certs', unknownKey)).status).to.equal(404);
     expect((await call('GET', '/key-chain/nothing')).status).to.equal(404);
     const missing = { ...CARD, keyChainId: 'nothing' };
     expect((await call('POST', '/issuer/credentials', missing)).status).to.be.oneOf([400, 404]);
@@ -168,22 +168,22 @@ describe('Keys and certificates through HTTP', () => {
   it('never return a private key in any answer', async () => {
     const session = (await issue(service, tenant, 'card')).session;
     const request = { response_type: 'uri', requestId: 'check' };
-    const asked = await created('/verifier/offer', request);
+    const presentationOffer = await created('/verifier/offer', request);
     const root = await service.rootToken();
     const paths = [
       ...['/key-chain', '/key-chain/signing', '/key-chain/providers', '/certs', '/certs/signing'],
       ...['/issuer/config', '/issuer/credentials', '/issuer/credentials/card', '/verifier/config'],
-      ...['/session', `/session/${session}`, `/session/${asked.session}`, '/client', '/client/acme-admin'],
+      ...['/session', `/session/${session}`, `/session/${presentationOffer.session}`, '/client', '/client/acme-admin'],
       ...['/session-config', '/status-list-config', '/acme/.well-known/jwks.json', '/acme/status-lists'],
       ...['/acme/.well-known/openid-credential-issuer', '/acme/.well-known/oauth-authorization-server'],
-      new URL(asked.uri).searchParams.get('request_uri') ?? '',
+      new URL(presentationOffer.uri).searchParams.get('request_uri') ?? '',
     ];
-    const answers = await Promise.all(paths.map((path) => call('GET', path)));
-    answers.push(await service.call('GET', '/tenant/acme', { token: root }));
-    for (const [i, { status, text }] of answers.entries()) {
+    const responses = await Promise.all(paths.map((path) => call('GET', path)));
+    responses.push(await service.call('GET', '/tenant/acme', { token: root }));
+    for (const [i, { status, text }] of responses.entries()) {
       expect(status, paths[i]).to.equal(200);
-      const readable = text.startsWith('eyJ') ? JSON.stringify(decode(text)) : text;
-      expect(readable, paths[i]).to.not.match(/"d"\s*:|PRIVATE|sealedKey|"k"\s*:/);
+      const decodedText = text.startsWith('eyJ') ? JSON.stringify(decode(text)) : text;
+      expect(decodedText, paths[i]).to.not.match(/"d"\s*:|PRIVATE|sealedKey|"k"\s*:/);
     }
   });
 });

@@ -29,7 +29,7 @@ describe('credential with a large image', () => {
       nested: { disclosureFrame: { person: { _sd: ['portrait'] }, _sd: ['person'] } },
       visible: {},
     };
-    for (const [id, more] of Object.entries(sdJwts)) await write({ id, ...photo, ...more });
+    for (const [id, settings] of Object.entries(sdJwts)) await write({ id, ...photo, ...settings });
     await write({ id: 'mdl', config: { format: 'mso_mdoc', docType: DOC_TYPE, display }, claimsWebhook: { url: `${backend.url}/claims` } });
     const paths = { hidden: ['portrait'], nested: ['person', 'portrait'], visible: ['portrait'] };
     for (const [id, path] of Object.entries(paths)) {
@@ -47,11 +47,11 @@ describe('credential with a large image', () => {
   });
 
   async function write(configuration: object): Promise<void> {
-    const written = await shop.call('POST', '/issuer/credentials', configuration, shop.acme.token);
-    expect(written.status, written.text).to.equal(201);
+    const creation = await shop.call('POST', '/issuer/credentials', configuration, shop.acme.token);
+    expect(creation.status, creation.text).to.equal(201);
   }
 
-  /** Issues by a deferred transaction, whose body may have 1 MiB of claims. */
+  /** Issues with a deferred transaction, whose body may contain 1 MiB of claims. */
   async function issue(id: string, claims: object) {
     backend.on('/claims', { json: { deferred: true } });
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [id] };
@@ -63,13 +63,13 @@ describe('credential with a large image', () => {
     const deferred = await wallet.request(token, id, { body: request });
     expect(deferred.status, deferred.text).to.equal(202);
     const { transaction_id } = deferred.body;
-    const completed = await shop.call('POST', `/issuer/deferred/${transaction_id}/complete`, { claims }, shop.acme.token);
-    if (completed.status !== 200) return completed;
-    const issued = await shop.service.call('POST', '/acme/deferred_credential', {
+    const completion = await shop.call('POST', `/issuer/deferred/${transaction_id}/complete`, { claims }, shop.acme.token);
+    if (completion.status !== 200) return completion;
+    const credentialResponse = await shop.service.call('POST', '/acme/deferred_credential', {
       headers: wallet.authorization(token, { path: 'deferred_credential' }),
       json: { transaction_id },
     });
-    return { status: 200, text: issued.body.credentials[0].credential as string, holder, session: '' };
+    return { status: 200, text: credentialResponse.body.credentials[0].credential as string, holder, session: '' };
   }
 
   const shapes: readonly [string, (portrait: string) => object][] = [
@@ -81,12 +81,12 @@ describe('credential with a large image', () => {
     for (const mode of ['direct_post', 'direct_post.jwt']) {
       it(`is issued and verified with 780,000 bytes as a ${id} claim in response mode ${mode}`, async () => {
         const portrait = image(780_000);
-        const held = await issue(id, claims(portrait));
-        if (!('holder' in held)) throw new Error(held.text);
-        const asked = await shop.ask(`${id}-${mode}`);
-        const answer = await shop.post(asked, await formOf(asked, { card: [bind(asked, held)] }));
+        const credential = await issue(id, claims(portrait));
+        if (!('holder' in credential)) throw new Error(credential.text);
+        const request = await shop.ask(`${id}-${mode}`);
+        const answer = await shop.post(request, await formOf(request, { card: [bind(request, credential)] }));
         expect(answer.status, answer.text).to.equal(200);
-        const session = await shop.session(asked.session);
+        const session = await shop.session(request.session);
         expect(session['status']).to.equal('completed');
         expect(JSON.stringify(session['credentials']).includes(portrait)).to.equal(true);
       });
@@ -94,16 +94,16 @@ describe('credential with a large image', () => {
   }
 
   it('is issued and verified with 780,000 bytes as an mdoc', async () => {
-    const held = await issue('mdl', { [NAMESPACE]: { portrait: image(780_000), issuing_country: 'DE' } });
-    if (!('holder' in held)) throw new Error(held.text);
-    const asked = await shop.ask('mdl');
-    const { client_id: clientId, nonce, response_uri: responseUri, client_metadata } = asked.payload;
+    const credential = await issue('mdl', { [NAMESPACE]: { portrait: image(780_000), issuing_country: 'DE' } });
+    if (!('holder' in credential)) throw new Error(credential.text);
+    const request = await shop.ask('mdl');
+    const { client_id: clientId, nonce, response_uri: responseUri, client_metadata } = request.payload;
     const encryptionKey = client_metadata.jwks.keys[0];
     const transcript = redirectTranscript({ clientId, nonce, responseUri, encryptionKey });
-    const response = deviceResponse({ ...held, docType: DOC_TYPE }, transcript);
-    const answer = await shop.post(asked, await formOf(asked, { card: [response] }));
+    const response = deviceResponse({ ...credential, docType: DOC_TYPE }, transcript);
+    const answer = await shop.post(request, await formOf(request, { card: [response] }));
     expect(answer.status, answer.text).to.equal(200);
-    expect((await shop.session(asked.session))['status']).to.equal('completed');
+    expect((await shop.session(request.session))['status']).to.equal('completed');
   });
 
   it('is rejected on completion of a deferred transaction when no verifier could read it, with the limit in the message', async () => {
@@ -111,8 +111,8 @@ describe('credential with a large image', () => {
     const answer = await issue('visible', { portrait: text });
     expect(answer.status).to.equal(400);
     expect(answer.text).to.match(/at most 4900 in what is always visible, 2000 in one disclosure/);
-    const large = await issue('hidden', { portrait: `${'ä'.repeat(300_000)}${'b'.repeat(420_000)}` });
-    expect(large.status, large.text).to.equal(200);
+    const credential = await issue('hidden', { portrait: `${'ä'.repeat(300_000)}${'b'.repeat(420_000)}` });
+    expect(credential.status, credential.text).to.equal(200);
   });
 
   it('is rejected when a claims webhook delivers more disclosures than a verifier accepts', async () => {
@@ -125,24 +125,24 @@ describe('credential with a large image', () => {
     await write({ id: 'many', ...configuration, claimsWebhook: { url: `${backend.url}/claims` } });
     backend.on('/claims', { json: { many: claims } });
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['many'] };
-    const made = await shop.call('POST', '/issuer/offer', offer, shop.acme.token);
+    const offerResponse = await shop.call('POST', '/issuer/offer', offer, shop.acme.token);
     const wallet = new RawWallet(shop.service, 'acme');
-    const token = await wallet.accessToken(made.body.uri);
-    const refused = await wallet.request(token, 'many', { key: newKey() });
-    expect([refused.status, refused.body.error]).to.deep.equal([400, 'credential_request_denied']);
-    const { failure } = (await shop.call('GET', `/session/${made.body.session}`, undefined, shop.acme.token)).body;
+    const token = await wallet.accessToken(offerResponse.body.uri);
+    const rejection = await wallet.request(token, 'many', { key: newKey() });
+    expect([rejection.status, rejection.body.error]).to.deep.equal([400, 'credential_request_denied']);
+    const { failure } = (await shop.call('GET', `/session/${offerResponse.body.session}`, undefined, shop.acme.token)).body;
     expect(failure.message).to.match(/the maximum is 1000/);
     const inline = { ...offer, credentialClaims: { many: { type: 'inline', claims } } };
-    const rejected = await shop.call('POST', '/issuer/offer', inline, shop.acme.token);
-    expect([rejected.status, rejected.text.includes('the maximum is 1000')]).to.deep.equal([400, true]);
+    const rejectedOffer = await shop.call('POST', '/issuer/offer', inline, shop.acme.token);
+    expect([rejectedOffer.status, rejectedOffer.text.includes('the maximum is 1000')]).to.deep.equal([400, true]);
   });
 
-  /** Collects an offer with as many keys as `copies`. */
+  /** Collects an offer with `copies` keys. */
   async function collect(offer: object, id: string, copies = 1) {
-    const made = await shop.call('POST', '/issuer/offer', offer, shop.acme.token);
-    expect(made.status, made.text.slice(0, 300)).to.equal(201);
+    const offerResponse = await shop.call('POST', '/issuer/offer', offer, shop.acme.token);
+    expect(offerResponse.status, offerResponse.text.slice(0, 300)).to.equal(201);
     const wallet = new RawWallet(shop.service, 'acme');
-    const token = await wallet.accessToken(made.body.uri);
+    const token = await wallet.accessToken(offerResponse.body.uri);
     const nonce = await wallet.nonce();
     const jwt = Array.from({ length: copies }, () => keyProof(newKey(), wallet.issuer, nonce));
     return wallet.request(token, id, { body: { credential_configuration_id: id, proofs: { jwt } } });
@@ -178,19 +178,19 @@ describe('credential with a large image', () => {
   });
 
   it('is issued in as many copies as 16 MiB of claims allow', async () => {
-    const written = await shop.call(
+    const creation = await shop.call(
       'POST',
       '/issuer/config',
       { display: [{ name: 'Acme', locale: 'en' }], batchSize: 30 },
       shop.acme.token,
     );
-    expect(written.status, written.text).to.be.oneOf([200, 201]);
+    expect(creation.status, creation.text).to.be.oneOf([200, 201]);
     backend.on('/claims', { json: { hidden: { portrait: image(700_000) } } });
-    const large = await collect(preAuthorized('hidden'), 'hidden', 30);
-    expect([large.status, large.body.credentials.length]).to.deep.equal([200, 17]);
+    const largeCredentials = await collect(preAuthorized('hidden'), 'hidden', 30);
+    expect([largeCredentials.status, largeCredentials.body.credentials.length]).to.deep.equal([200, 17]);
     backend.on('/claims', { json: { hidden: { portrait: image(7_000) } } });
-    const small = await collect(preAuthorized('hidden'), 'hidden', 30);
-    expect([small.status, small.body.credentials.length]).to.deep.equal([200, 30]);
+    const smallCredentials = await collect(preAuthorized('hidden'), 'hidden', 30);
+    expect([smallCredentials.status, smallCredentials.body.credentials.length]).to.deep.equal([200, 30]);
   });
 
   it('fits into a credential when an offer of 1 MiB contains it', () => expect(MAX_CLAIMS_LENGTH).to.be.greaterThan((1024 * 1024 * 4) / 3));

@@ -62,22 +62,22 @@ describe('Issuing mdocs through HTTP', () => {
     expect(answer.status, answer.text).to.equal(201);
   }
   const inline = (id: string, claims: object) => ({ credentialClaims: { [id]: { type: 'inline', claims } } });
-  const elementsOf = async (id: string, offer: object = {}) =>
+  const issueElements = async (id: string, offer: object = {}) =>
     readIssuerSigned((await issue(service, tenant, id, offer)).text, DOC_TYPE).elements;
 
   it('returns a credential that a reader of driving licences accepts', async () => {
-    const held = await issue(service, tenant, 'mdl');
-    const { opened, mso, elements, chain } = readIssuerSigned(held.text, DOC_TYPE);
+    const credential = await issue(service, tenant, 'mdl');
+    const { opened, mso, elements, chain } = readIssuerSigned(credential.text, DOC_TYPE);
     expect(elements).to.deep.equal({ [NAMESPACE]: ELEMENTS });
     expect([mso.docType, mso.hashName]).to.deep.equal([DOC_TYPE, 'sha256']);
-    expect(parseCoseKey(mso.deviceKey)).to.deep.equal(held.holder.jwk);
+    expect(parseCoseKey(mso.deviceKey)).to.deep.equal(credential.holder.jwk);
 
     const { protectedBytes, payload = Buffer.alloc(0), signature } = opened.issuerAuth;
     const anchors = await rootsOf('signing');
     const verdict = new NodeCertificates().verifyChain(chain, anchors, new Date(), { purpose: 'mdoc', haip: true });
     if (!verdict.trusted) throw new Error(verdict.detail);
-    const verified = new NodeSignatures().verify(verdict.key, sigStructure(protectedBytes, payload), signature);
-    expect(verified, 'the signature').to.equal(true);
+    const isVerified = new NodeSignatures().verify(verdict.key, sigStructure(protectedBytes, payload), signature);
+    expect(isVerified, 'the signature').to.equal(true);
     const signer = parseDocumentSigner(chain[0] ?? '');
     assertDocumentSigner(signer, MDL_DOCUMENT_SIGNER);
     assertValidity(mso.validity, signer, new Date());
@@ -86,7 +86,7 @@ describe('Issuing mdocs through HTTP', () => {
     }
   });
 
-  /** Every certificate of the tenant's key chains of a usage; only authorities can be the end of a path. */
+  /** Root certificates of the tenant's key chains of a usage; only CA certificates can end a certificate path. */
   async function rootsOf(usage: string) {
     const chains = (await call('GET', '/key-chain')).body as { usages: string[] }[];
     const text = JSON.stringify(chains.filter(({ usages }) => usages.includes(usage)));
@@ -105,56 +105,56 @@ describe('Issuing mdocs through HTTP', () => {
     const answer = await wallet.request(token, 'mdl', { body: { credential_configuration_id: 'mdl', proofs } });
     expect(answer.status, answer.text).to.equal(200);
     const credentials = answer.body.credentials as { credential: string }[];
-    const read = credentials.map(({ credential }) => readIssuerSigned(credential, DOC_TYPE));
-    const statuses = read.map(({ mso }) => (mso.status as Map<string, Map<string, unknown>>).get('status_list'));
+    const parsedCredentials = credentials.map(({ credential }) => readIssuerSigned(credential, DOC_TYPE));
+    const statuses = parsedCredentials.map(({ mso }) => (mso.status as Map<string, Map<string, unknown>>).get('status_list'));
     expect(new Set(statuses.map((status) => status?.get('idx'))).size).to.equal(3);
     const [uri] = new Set(statuses.map((status) => String(status?.get('uri'))));
     expect((await service.call('GET', uri ?? '')).status).to.equal(200);
-    const items = read.flatMap(({ opened }) => (opened.items.get(NAMESPACE) ?? []).map(({ encoded: whole }) => whole.toString('hex'))); // biome-ignore format: one statement
+    const items = parsedCredentials.flatMap(({ opened }) => (opened.items.get(NAMESPACE) ?? []).map(({ encoded: bytes }) => bytes.toString('hex'))); // biome-ignore format: one statement
     expect(new Set(items).size).to.equal(3 * Object.keys(ELEMENTS).length);
-    expect(new Set(read.map(({ mso }) => JSON.stringify(mso.validity))).size).to.equal(1);
+    expect(new Set(parsedCredentials.map(({ mso }) => JSON.stringify(mso.validity))).size).to.equal(1);
   });
 
   it('accepts claims from one source, flat or by namespace', async () => {
-    const ada = { family_name: 'Lovelace' };
-    expect(await elementsOf('mdl', inline('mdl', ada))).to.deep.equal({ [NAMESPACE]: ada });
-    expect(await elementsOf('mdl', inline('mdl', { [NAMESPACE]: ada }))).to.deep.equal({ [NAMESPACE]: ada });
-    expect(await elementsOf('flat', inline('flat', ada))).to.deep.equal({ [NAMESPACE]: ada });
-    backend.on('/claims', { json: { hooked: { [NAMESPACE]: { ...ada, birth_date: '1815-12-10' } } } });
-    expect(await elementsOf('hooked')).to.deep.equal({ [NAMESPACE]: { ...ada, birth_date: '1815-12-10' } });
+    const claims = { family_name: 'Lovelace' };
+    expect(await issueElements('mdl', inline('mdl', claims))).to.deep.equal({ [NAMESPACE]: claims });
+    expect(await issueElements('mdl', inline('mdl', { [NAMESPACE]: claims }))).to.deep.equal({ [NAMESPACE]: claims });
+    expect(await issueElements('flat', inline('flat', claims))).to.deep.equal({ [NAMESPACE]: claims });
+    backend.on('/claims', { json: { hooked: { [NAMESPACE]: { ...claims, birth_date: '1815-12-10' } } } });
+    expect(await issueElements('hooked')).to.deep.equal({ [NAMESPACE]: { ...claims, birth_date: '1815-12-10' } });
   });
 
   it('allows elements of any name from each source, including names reserved in SD-JWT VC', async () => {
     const elements = { family_name: 'Lovelace', status: 'resident', exp: 'none', iat: 7 };
     const expected = { [NAMESPACE]: elements };
-    expect(await elementsOf('flat', inline('flat', elements))).to.deep.equal(expected);
-    expect(await elementsOf('mdl', inline('mdl', { [NAMESPACE]: elements }))).to.deep.equal(expected);
+    expect(await issueElements('flat', inline('flat', elements))).to.deep.equal(expected);
+    expect(await issueElements('mdl', inline('mdl', { [NAMESPACE]: elements }))).to.deep.equal(expected);
     backend.on('/claims', { json: { hooked: elements } });
-    expect(await elementsOf('hooked')).to.deep.equal(expected);
+    expect(await issueElements('hooked')).to.deep.equal(expected);
     backend.on('/claims', { json: { deferred: true } });
     const offer = await call('POST', '/issuer/offer', offerBody('hooked'));
     const wallet = new RawWallet(service, tenant.id);
     const answer = await wallet.request(await wallet.accessToken(offer.body.uri), 'hooked');
     const path = `/issuer/deferred/${answer.body.transaction_id}/complete`;
-    const completed = await call('POST', path, { claims: elements });
-    expect([completed.status, completed.body.status], completed.text).to.deep.equal([200, 'ready']);
+    const completion = await call('POST', path, { claims: elements });
+    expect([completion.status, completion.body.status], completion.text).to.deep.equal([200, 'ready']);
   });
 
-  const refused: [string, object, string][] = [
+  const rejectedClaims: [string, object, string][] = [
     ['an invalid date', { family_name: 'x', birth_date: '30.02.1984' }, '.birth_date'],
     ['elements outside a namespace', { family_name: 'x', [NAMESPACE]: { sex: 1 } }, '.family_name'],
     ['an unknown namespace', { family_name: 'x', 'org.example.1': { sex: 1 } }, '.org.example.1'],
     ['claims against the schema', { given_name: 'x' }, ''],
   ];
-  for (const [what, claims, path] of refused) {
-    it(`rejects an offer with ${what} in the answer to the backend`, async () => {
+  for (const [description, claims, path] of rejectedClaims) {
+    it(`rejects an offer with ${description} in the response to the backend`, async () => {
       const answer = await call('POST', '/issuer/offer', { ...offerBody('flat'), ...inline('flat', claims) });
       expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
       expect(answer.body.errors[0].path).to.equal(`credentialClaims.flat.claims${path}`);
     });
   }
 
-  it('fails the session when a backend answers with values that no mdoc can contain', async () => {
+  it('fails the session when a backend responds with values that no mdoc can contain', async () => {
     backend.on('/claims', { json: { hooked: { birth_date: 'yesterday' } } });
     const offer = await call('POST', '/issuer/offer', offerBody('hooked'));
     const wallet = new RawWallet(service, tenant.id);
@@ -169,15 +169,15 @@ describe('Issuing mdocs through HTTP', () => {
 
   it('rejects a licence of another country than its signer, already in the offer', async () => {
     const chain = { id: 'ministry', usages: ['signing'], country: 'FR', subjectName: 'Ministry' };
-    const made = await call('POST', '/key-chain', chain);
-    expect(made.status, made.text).to.equal(201);
+    const creation = await call('POST', '/key-chain', chain);
+    expect(creation.status, creation.text).to.equal(201);
     await write({ ...LICENCE, id: 'abroad', keyChainId: 'ministry' });
     await write({ id: 'asked', config: CONFIG, keyChainId: 'ministry', claimsWebhook: { url: `${backend.url}/claims` } });
-    const own = await call('POST', '/issuer/offer', offerBody('abroad'));
-    expect([own.status, own.body.errors?.[0].path]).to.deep.equal([400, 'credentialConfigurationIds.0']);
-    expect(own.text).to.include('issuing_country differs from the country of the signer, FR').and.not.include('"DE"');
-    const given = await call('POST', '/issuer/offer', { ...offerBody('abroad'), ...inline('abroad', ELEMENTS) });
-    expect([given.status, given.body.errors?.[0].path]).to.deep.equal([400, 'credentialClaims.abroad.claims']);
+    const rejection = await call('POST', '/issuer/offer', offerBody('abroad'));
+    expect([rejection.status, rejection.body.errors?.[0].path]).to.deep.equal([400, 'credentialConfigurationIds.0']);
+    expect(rejection.text).to.include('issuing_country differs from the country of the signer, FR').and.not.include('"DE"');
+    const offerWithElements = await call('POST', '/issuer/offer', { ...offerBody('abroad'), ...inline('abroad', ELEMENTS) });
+    expect([offerWithElements.status, offerWithElements.body.errors?.[0].path]).to.deep.equal([400, 'credentialClaims.abroad.claims']);
 
     backend.on('/claims', { json: { asked: ELEMENTS } });
     const offer = await call('POST', '/issuer/offer', offerBody('asked'));
@@ -186,7 +186,7 @@ describe('Issuing mdocs through HTTP', () => {
     expect([answer.status, answer.body.error]).to.deep.equal([400, 'credential_request_denied']);
     const session = (await call('GET', `/session/${offer.body.session}`)).body;
     expect(session.failure.message).to.include('the key chain "ministry" cannot sign this licence');
-    expect(await elementsOf('abroad', inline('abroad', { ...ELEMENTS, issuing_country: 'FR' }))).to.deep.include({
+    expect(await issueElements('abroad', inline('abroad', { ...ELEMENTS, issuing_country: 'FR' }))).to.deep.include({
       [NAMESPACE]: { ...ELEMENTS, issuing_country: 'FR' },
     });
   });

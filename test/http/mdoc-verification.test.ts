@@ -31,8 +31,8 @@ describe('Verifying mdocs through HTTP', () => {
 
   let service: TestService;
   let tenant: { id: string; token: string };
-  let held: HeldMdoc;
-  let issuedIn: string;
+  let heldMdoc: HeldMdoc;
+  let issuingCountry: string;
 
   before(async () => {
     service = await startTestService();
@@ -45,13 +45,13 @@ describe('Verifying mdocs through HTTP', () => {
     };
     await write('/issuer/credentials', { id: 'mdl', config, statusManagement: true });
     await write('/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
-    const trusted = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'signing' }], values: 'requested' };
-    await write('/verifier/config', { id: 'plain', responseMode: 'direct_post', ...trusted });
-    await write('/verifier/config', { id: 'encrypted', ...trusted });
+    const trustedConfiguration = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'signing' }], values: 'requested' };
+    await write('/verifier/config', { id: 'plain', responseMode: 'direct_post', ...trustedConfiguration });
+    await write('/verifier/config', { id: 'encrypted', ...trustedConfiguration });
     await write('/key-chain', { id: 'others', usageType: 'signing' });
-    const others = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'others' }] };
-    await write('/verifier/config', { id: 'others', responseMode: 'direct_post', ...others });
-    ({ held, issuedIn } = await hold());
+    const otherConfiguration = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'others' }] };
+    await write('/verifier/config', { id: 'others', responseMode: 'direct_post', ...otherConfiguration });
+    ({ held: heldMdoc, issuedIn: issuingCountry } = await issueMdoc());
   });
   after(() => service.close());
 
@@ -59,18 +59,18 @@ describe('Verifying mdocs through HTTP', () => {
     const answer = await service.call('POST', path, { token: tenant.token, json });
     expect(answer.status, answer.text).to.equal(201);
   }
-  async function hold() {
+  async function issueMdoc() {
     const { text, holder, session } = await issue(service, tenant, 'mdl');
     return { held: { text, holder, docType: DOC_TYPE }, issuedIn: session };
   }
-  const ask = async (requestId: string) => {
+  const createRequest = async (requestId: string) => {
     const json = { response_type: 'uri', requestId };
-    const made = await service.call('POST', '/verifier/offer', { token: tenant.token, json });
-    expect(made.status, made.text).to.equal(201);
-    const request = await fetchRequest(service, made.body.uri);
-    return { request, session: made.body.session as string };
+    const creation = await service.call('POST', '/verifier/offer', { token: tenant.token, json });
+    expect(creation.status, creation.text).to.equal(201);
+    const request = await fetchRequest(service, creation.body.uri);
+    return { request, session: creation.body.session as string };
   };
-  const transcriptOf = (request: PresentationRequest, change: object = {}) => {
+  const createTranscript = (request: PresentationRequest, change: object = {}) => {
     const [key] = request.client_metadata.jwks?.keys ?? [];
     const { client_id: clientId, nonce, response_uri: responseUri } = request;
     const encryptionKey = key as unknown as PublicJwk | undefined;
@@ -94,8 +94,8 @@ describe('Verifying mdocs through HTTP', () => {
 
   for (const mode of ['plain', 'encrypted']) {
     it(`returns the requested elements to the backend, ${mode}`, async () => {
-      const { request, session: id } = await ask(mode);
-      const answer = await send(request, deviceResponse(held, transcriptOf(request)));
+      const { request, session: id } = await createRequest(mode);
+      const answer = await send(request, deviceResponse(heldMdoc, createTranscript(request)));
       expect(answer.status, answer.text).to.equal(200);
       const { status, credentials } = await session(id);
       expect(status).to.equal('completed');
@@ -106,25 +106,33 @@ describe('Verifying mdocs through HTTP', () => {
   }
 
   it('names the accepted algorithms in the request', async () => {
-    const { request } = await ask('plain');
+    const { request } = await createRequest('plain');
     const formats = (request.client_metadata as unknown as { vp_formats_supported: Record<string, object> }).vp_formats_supported;
     expect(formats['mso_mdoc']).to.deep.include({ issuerauth_alg_values: [-7, -9, -35, -51, -36, -52, -8, -19] });
     expect(formats['mso_mdoc']).to.have.property('deviceauth_alg_values');
   });
 
-  const refusals: readonly [string, string, (request: PresentationRequest) => string][] = [
-    ['for another nonce', 'plain', (request) => deviceResponse(held, transcriptOf(request, { nonce: 'other' }))],
-    ['for another verifier', 'plain', (request) => deviceResponse(held, transcriptOf(request, { clientId: 'x509_hash:other' }))],
-    ['for another address', 'plain', (request) => deviceResponse(held, transcriptOf(request, { responseUri: 'https://evil.example' }))],
-    ['for another encryption key', 'encrypted', (request) => deviceResponse(held, transcriptOf(request, { encryptionKey: newKey().jwk }))],
-    ['by another device', 'plain', (request) => deviceResponse({ ...held, holder: newKey() }, transcriptOf(request))],
-    ['without an element that was asked for', 'plain', (request) => deviceResponse(held, transcriptOf(request), ['family_name'])],
-    ['of an issuer that is not trusted', 'others', (request) => deviceResponse(held, transcriptOf(request))],
+  const rejectedPresentations: readonly [string, string, (request: PresentationRequest) => string][] = [
+    ['for another nonce', 'plain', (request) => deviceResponse(heldMdoc, createTranscript(request, { nonce: 'other' }))],
+    ['for another verifier', 'plain', (request) => deviceResponse(heldMdoc, createTranscript(request, { clientId: 'x509_hash:other' }))],
+    [
+      'for another address',
+      'plain',
+      (request) => deviceResponse(heldMdoc, createTranscript(request, { responseUri: 'https://evil.example' })),
+    ],
+    [
+      'for another encryption key',
+      'encrypted',
+      (request) => deviceResponse(heldMdoc, createTranscript(request, { encryptionKey: newKey().jwk })),
+    ],
+    ['by another device', 'plain', (request) => deviceResponse({ ...heldMdoc, holder: newKey() }, createTranscript(request))],
+    ['without an element that was requested', 'plain', (request) => deviceResponse(heldMdoc, createTranscript(request), ['family_name'])],
+    ['of an issuer that is not trusted', 'others', (request) => deviceResponse(heldMdoc, createTranscript(request))],
     ['that is invalid', 'plain', () => 'AAAA'],
   ];
-  for (const [what, id, make] of refusals) {
-    it(`rejects an mdoc ${what}`, async () => {
-      const { request, session: sessionId } = await ask(id);
+  for (const [description, id, make] of rejectedPresentations) {
+    it(`rejects an mdoc ${description}`, async () => {
+      const { request, session: sessionId } = await createRequest(id);
       await send(request, make(request));
       const { status, credentials } = await session(sessionId);
       expect(status).to.equal('failed');
@@ -133,24 +141,24 @@ describe('Verifying mdocs through HTTP', () => {
   }
 
   it('rejects a revoked mdoc', async () => {
-    const other = await hold();
-    const revoked = { sessionId: other.issuedIn, status: 1 };
+    const otherMdoc = await issueMdoc();
+    const revoked = { sessionId: otherMdoc.issuedIn, status: 1 };
     expect((await service.call('POST', '/session/revoke', { token: tenant.token, json: revoked })).status).to.equal(201);
-    const { request, session: id } = await ask('plain');
-    await send(request, deviceResponse(other.held, transcriptOf(request)));
+    const { request, session: id } = await createRequest('plain');
+    await send(request, deviceResponse(otherMdoc.held, createTranscript(request)));
     expect((await session(id)).status).to.equal('failed');
-    expect(issuedIn).to.not.equal(other.issuedIn);
+    expect(issuingCountry).to.not.equal(otherMdoc.issuedIn);
   });
 
   it('serves the request only to wallets that support the format', async () => {
     const json = { response_type: 'uri', requestId: 'plain' };
-    const made = await service.call('POST', '/verifier/offer', { token: tenant.token, json });
-    const url = new URL(made.body.uri).searchParams.get('request_uri') ?? '';
-    const post = (formats: object) =>
+    const response = await service.call('POST', '/verifier/offer', { token: tenant.token, json });
+    const url = new URL(response.body.uri).searchParams.get('request_uri') ?? '';
+    const postFormats = (formats: object) =>
       service.call('POST', url, { form: { wallet_metadata: JSON.stringify({ vp_formats_supported: formats }) } });
-    expect((await post({ 'dc+sd-jwt': {} })).status).to.equal(400);
-    expect((await session(made.body.session)).status).to.equal('active');
-    expect((await post({ mso_mdoc: {} })).status).to.equal(200);
+    expect((await postFormats({ 'dc+sd-jwt': {} })).status).to.equal(400);
+    expect((await session(response.body.session)).status).to.equal('active');
+    expect((await postFormats({ mso_mdoc: {} })).status).to.equal(200);
   });
 });
 
@@ -158,7 +166,7 @@ const TYPE = 'urn:example:payment';
 const ELEMENT = 'transaction_data_hash';
 const PAYMENT = { type: TYPE, credential_ids: ['account'], amount: '12.00' };
 
-/** SHA-256 unless stated. */
+/** Uses SHA-256 by default. */
 const hashOf = (text: string, algorithm = 'sha256') => createHash(algorithm).update(text, 'ascii').digest();
 
 describe('Transaction data that an mdoc confirms', () => {
@@ -187,9 +195,9 @@ describe('Transaction data that an mdoc confirms', () => {
   });
   after(() => shop.close());
 
-  /** The issuer lets the device sign the element, and the device signs `value` in it. */
-  function show(asked: Asked, value: Cbor | undefined, bend: MdocBend = {}): string {
-    const { client_id: clientId, response_uri: responseUri, nonce } = asked.payload;
+  /** The issuer allows the device to sign the element, and the device signs `value` in it. */
+  function presentWith(request: Asked, value: Cbor | undefined, changes: MdocBend = {}): string {
+    const { client_id: clientId, response_uri: responseUri, nonce } = request.payload;
     const transcript = redirectTranscript({ clientId, responseUri, nonce, encryptionKey: undefined });
     const authorizations = { dataElements: new Map([[NAMESPACE, [ELEMENT]]]) };
     return presentMdoc(
@@ -207,100 +215,107 @@ describe('Transaction data that an mdoc confirms', () => {
           mso.set('deviceKeyInfo', { ...info, keyAuthorizations: authorizations });
         },
         ...(value !== undefined && { deviceNameSpaces: new Map([[NAMESPACE, new Map([[ELEMENT, value]])]]) }),
-        ...bend,
+        ...changes,
       },
     );
   }
-  const answer = async (asked: Asked, presentations: Record<string, string>) => {
+  const answer = async (request: Asked, presentations: Record<string, string>) => {
     const vpToken = Object.fromEntries(Object.entries(presentations).map(([id, text]) => [id, [text]]));
-    const { status } = await shop.post(asked, await formOf(asked, vpToken));
-    const { failure, credentials } = await shop.session(asked.session);
+    const { status } = await shop.post(request, await formOf(request, vpToken));
+    const { failure, credentials } = await shop.session(request.session);
     return { status, failure: failure?.message as string | undefined, credentials };
   };
-  const entryOf = (asked: Asked, index = 0): string => asked.payload['transaction_data'][index];
+  const entryOf = (request: Asked, index = 0): string => request.payload['transaction_data'][index];
 
   it('is accepted by its hash, which is not returned as a claim', async () => {
-    const asked = await shop.ask('payment');
-    const { status, credentials } = await answer(asked, { account: show(asked, hashOf(entryOf(asked))) });
+    const request = await shop.ask('payment');
+    const { status, credentials } = await answer(request, { account: presentWith(request, hashOf(entryOf(request))) });
     expect(status).to.equal(200);
     expect(withoutIssuers(credentials)).to.deep.equal([{ id: 'account', values: { [NAMESPACE]: { iban: 'DE02120300000000202051' } } }]);
   });
   it('is accepted as one of several hashes, in any order', async () => {
     const entries = [PAYMENT, { ...PAYMENT, amount: '7.00' }];
-    const asked = await shop.ask('payment', { transaction_data: entries });
-    const hashes = [hashOf(entryOf(asked, 1)), hashOf(entryOf(asked, 0))];
-    expect((await answer(asked, { account: show(asked, hashes) })).status).to.equal(200);
+    const request = await shop.ask('payment', { transaction_data: entries });
+    const hashes = [hashOf(entryOf(request, 1)), hashOf(entryOf(request, 0))];
+    expect((await answer(request, { account: presentWith(request, hashes) })).status).to.equal(200);
   });
-  it('is accepted by another hash algorithm when the entry asks for it', async () => {
+  it('is accepted by another hash algorithm when the entry requests it', async () => {
     const entry = { ...PAYMENT, transaction_data_hashes_alg: ['sha-512'] };
-    const asked = await shop.ask('payment', { transaction_data: [entry] });
-    const short = await shop.ask('payment', { transaction_data: [entry] });
-    const value = hashOf(entryOf(asked), 'sha512');
-    expect((await answer(asked, { account: show(asked, value) })).status).to.equal(200);
-    expect((await answer(short, { account: show(short, hashOf(entryOf(short))) })).failure).to.match(/transaction_data_mismatch/);
+    const request = await shop.ask('payment', { transaction_data: [entry] });
+    const requestWithSha512 = await shop.ask('payment', { transaction_data: [entry] });
+    const value = hashOf(entryOf(request), 'sha512');
+    expect((await answer(request, { account: presentWith(request, value) })).status).to.equal(200);
+    expect(
+      (await answer(requestWithSha512, { account: presentWith(requestWithSha512, hashOf(entryOf(requestWithSha512))) })).failure,
+    ).to.match(/transaction_data_mismatch/);
   });
   it('is confirmed by one of the credentials that an entry names', async () => {
     const query = { credentials: [account('account'), account('savings')] };
     const transaction_data = [{ ...PAYMENT, credential_ids: ['account', 'savings'] }];
     await shop.configure({ ...base, id: 'either', dcql_query: query, transaction_data });
-    const asked = await shop.ask('either');
-    const confirming = show(asked, hashOf(entryOf(asked)));
-    const silent = show(asked, undefined);
-    expect((await answer(asked, { account: silent, savings: confirming })).status).to.equal(200);
-    const nobody = await shop.ask('either');
-    const both = { account: show(nobody, undefined), savings: show(nobody, undefined) };
-    expect((await answer(nobody, both)).failure).to.match(/transaction_data_missing/);
+    const request = await shop.ask('either');
+    const withHash = presentWith(request, hashOf(entryOf(request)));
+    const withoutHash = presentWith(request, undefined);
+    expect((await answer(request, { account: withoutHash, savings: withHash })).status).to.equal(200);
+    const unconfirmedRequest = await shop.ask('either');
+    const both = { account: presentWith(unconfirmedRequest, undefined), savings: presentWith(unconfirmedRequest, undefined) };
+    expect((await answer(unconfirmedRequest, both)).failure).to.match(/transaction_data_missing/);
   });
 
-  const bad: readonly [string, (asked: Asked) => string | Promise<string>, RegExp][] = [
+  const rejectedConfirmations: readonly [string, (request: Asked) => string | Promise<string>, RegExp][] = [
     // N127
-    ['without a hash', (asked) => show(asked, undefined), /transaction_data_missing/],
+    ['without a hash', (request) => presentWith(request, undefined), /transaction_data_missing/],
     [
       // N128
       'with the hash of the decoded entry',
-      (asked) => show(asked, hashOf(Buffer.from(entryOf(asked), 'base64url').toString())),
+      (request) => presentWith(request, hashOf(Buffer.from(entryOf(request), 'base64url').toString())),
       /transaction_data_mismatch/,
     ],
     [
       // N129
       'with the hash of an entry of another request',
-      async (asked) => show(asked, hashOf(entryOf(await shop.ask('payment', { transaction_data: [{ ...PAYMENT, amount: '1200.00' }] })))),
+      async (request) =>
+        presentWith(request, hashOf(entryOf(await shop.ask('payment', { transaction_data: [{ ...PAYMENT, amount: '1200.00' }] })))),
       /transaction_data_mismatch/,
     ],
     // N131
-    ['with a hash too many', (asked) => show(asked, [hashOf(entryOf(asked)), hashOf('another')]), /transaction_data_mismatch/],
-    ['with a number', (asked) => show(asked, 7), /transaction_data_mismatch/],
-    ['with an empty list', (asked) => show(asked, []), /transaction_data_mismatch/],
+    [
+      'with an additional hash',
+      (request) => presentWith(request, [hashOf(entryOf(request)), hashOf('another')]),
+      /transaction_data_mismatch/,
+    ],
+    ['with a number', (request) => presentWith(request, 7), /transaction_data_mismatch/],
+    ['with an empty list', (request) => presentWith(request, []), /transaction_data_mismatch/],
     [
       // N124
-      'in an element that the issuer did not let the device sign',
-      (asked) => show(asked, hashOf(entryOf(asked)), { mso: () => {} }),
+      'in an element that the issuer did not allow the device to sign',
+      (request) => presentWith(request, hashOf(entryOf(request)), { mso: () => {} }),
       /key_authorization/,
     ],
     [
       'in another element',
-      (asked) =>
-        show(asked, undefined, {
+      (request) =>
+        presentWith(request, undefined, {
           mso: (mso) => {
             const info = mso.get('deviceKeyInfo') as Record<string, Cbor>;
             mso.set('deviceKeyInfo', { ...info, keyAuthorizations: { nameSpaces: [NAMESPACE] } });
           },
-          deviceNameSpaces: new Map([[NAMESPACE, new Map([['other', hashOf(entryOf(asked))]])]]),
+          deviceNameSpaces: new Map([[NAMESPACE, new Map([['other', hashOf(entryOf(request))]])]]),
         }),
       /transaction_data_missing/,
     ],
     [
       'that the issuer signed and the device did not',
-      (asked) =>
+      (request) =>
         presentMdoc({
           issuer: { key: signer, chain: [signer.certificate] },
           holder,
           docType: DOC_TYPE,
-          elements: { [NAMESPACE]: { iban: 'DE02', [ELEMENT]: hashOf(entryOf(asked)) } },
+          elements: { [NAMESPACE]: { iban: 'DE02', [ELEMENT]: hashOf(entryOf(request)) } },
           transcript: redirectTranscript({
-            clientId: asked.payload['client_id'],
-            responseUri: asked.payload['response_uri'],
-            nonce: asked.payload['nonce'],
+            clientId: request.payload['client_id'],
+            responseUri: request.payload['response_uri'],
+            nonce: request.payload['nonce'],
             encryptionKey: undefined,
           }),
           now: now(),
@@ -309,20 +324,20 @@ describe('Transaction data that an mdoc confirms', () => {
     ],
     [
       'changed after the device signed',
-      (asked) =>
-        show(asked, hashOf('nothing'), {
+      (request) =>
+        presentWith(request, hashOf('nothing'), {
           document: (document) => {
-            const nameSpaces = embed(encodeCbor(new Map([[NAMESPACE, new Map([[ELEMENT, hashOf(entryOf(asked))]])]])));
+            const nameSpaces = embed(encodeCbor(new Map([[NAMESPACE, new Map([[ELEMENT, hashOf(entryOf(request))]])]])));
             return { ...document, deviceSigned: { ...(document['deviceSigned'] as object), nameSpaces } };
           },
         }),
       /device_signature/,
     ],
   ];
-  for (const [name, make, reason] of bad) {
+  for (const [name, make, reason] of rejectedConfirmations) {
     it(`is rejected ${name}`, async () => {
-      const asked = await shop.ask('payment');
-      const { status, failure, credentials } = await answer(asked, { account: await make(asked) });
+      const request = await shop.ask('payment');
+      const { status, failure, credentials } = await answer(request, { account: await make(request) });
       expect([status, credentials]).to.deep.equal([400, undefined]);
       expect(failure).to.match(reason);
     });
@@ -337,16 +352,16 @@ describe('Transaction data that an mdoc confirms', () => {
       expect(answer.body.errors[0].path).to.equal('transaction_data.0.credential_ids.0');
       expect(answer.body.detail).to.match(/transactionDataElements/);
     }
-    const other = { ...PAYMENT, type: 'urn:other' };
-    const json = { response_type: 'uri', requestId: 'payment', transaction_data: [other] };
-    const refused = await shop.call('POST', '/verifier/offer', json);
-    expect([refused.status, refused.body.errors[0].path]).to.deep.equal([400, 'transaction_data.0.credential_ids.0']);
+    const otherEntry = { ...PAYMENT, type: 'urn:other' };
+    const json = { response_type: 'uri', requestId: 'payment', transaction_data: [otherEntry] };
+    const rejection = await shop.call('POST', '/verifier/offer', json);
+    expect([rejection.status, rejection.body.errors[0].path]).to.deep.equal([400, 'transaction_data.0.credential_ids.0']);
   });
 
   it('is checked in the report, between the device and the query', async () => {
-    const asked = await shop.ask('payment');
-    await answer(asked, { account: show(asked, hashOf(entryOf(asked))) });
-    const { report } = await shop.session(asked.session);
+    const request = await shop.ask('payment');
+    await answer(request, { account: presentWith(request, hashOf(entryOf(request))) });
+    const { report } = await shop.session(request.session);
     expect(report.map(({ check }: { check: string }) => check)).to.deep.equal([
       ...['form', 'issuer header', 'issuer signature', 'issuer trust', 'validity period', 'elements'],
       ...['device signature', 'transaction data', 'query', 'status'],

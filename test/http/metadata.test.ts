@@ -43,10 +43,10 @@ describe('The metadata of an issuer', () => {
     const answer = await call('POST', path, json);
     expect(answer.status, answer.text).to.equal(201);
   }
-  const read = (headers: Record<string, string> = {}) => service.call('GET', ADDRESS, { headers });
+  const readMetadata = (headers: Record<string, string> = {}) => service.call('GET', ADDRESS, { headers });
 
   describe('signed', () => {
-    const signed = () => read({ Accept: 'application/jwt' });
+    const signed = () => readMetadata({ Accept: 'application/jwt' });
 
     it('have the same content, signed with a certificate of the tenant', async () => {
       const answer = await signed();
@@ -55,12 +55,12 @@ describe('The metadata of an issuer', () => {
       const leaf = verifiedByLeaf(answer.text);
       const { header, payload } = decode(answer.text);
       expect(header).to.include({ typ: 'openidvci-issuer-metadata+jwt', alg: 'ES256' });
-      expect(header['x5c'], 'the anchor stays out').to.have.length(1);
-      expect(leaf.checkIssued(leaf), 'no certificate that signs itself').to.equal(false);
+      expect(header['x5c'], 'the trust anchor is not included').to.have.length(1);
+      expect(leaf.checkIssued(leaf), 'no self-signed certificate').to.equal(false);
       const { sub, iat, exp, ...members } = payload;
       expect(sub).to.equal(`${service.address}/acme`);
       expect(exp - iat).to.equal(86_400);
-      expect(members).to.deep.equal((await read()).body);
+      expect(members).to.deep.equal((await readMetadata()).body);
     });
 
     it('are cached and renewed long before they expire', async () => {
@@ -84,7 +84,7 @@ describe('The metadata of an issuer', () => {
     });
 
     it('are sent only to clients that accept them', async () => {
-      const type = async (Accept: string) => (await read({ Accept })).headers.get('content-type');
+      const type = async (Accept: string) => (await readMetadata({ Accept })).headers.get('content-type');
       expect(await type('application/jwt;q=0.9, application/json;q=0.8')).to.equal('application/jwt');
       for (const accept of [
         '*/*',
@@ -100,14 +100,14 @@ describe('The metadata of an issuer', () => {
 
     it('are served at the other address as well', async () => {
       const headers = { Accept: 'application/jwt' };
-      const other = await service.call('GET', '/acme/.well-known/openid-credential-issuer', { headers });
-      expect(other.text).to.equal((await signed()).text);
+      const otherResponse = await service.call('GET', '/acme/.well-known/openid-credential-issuer', { headers });
+      expect(otherResponse.text).to.equal((await signed()).text);
     });
   });
 
   describe('in one language', () => {
     it('contain the texts of it, without Content-Language when one list has only another language', async () => {
-      const answer = await read({ 'Accept-Language': 'de-CH, en;q=0.5' });
+      const answer = await readMetadata({ 'Accept-Language': 'de-CH, en;q=0.5' });
       expect(answer.headers.get('content-language')).to.equal(null);
       expect(answer.body.display).to.deep.equal([{ name: 'Acme GmbH', locale: 'de' }]);
       const { card } = answer.body.credential_configurations_supported;
@@ -116,21 +116,21 @@ describe('The metadata of an issuer', () => {
     });
 
     it('are signed as well', async () => {
-      const answer = await read({ 'Accept-Language': 'de', Accept: 'application/jwt' });
+      const answer = await readMetadata({ 'Accept-Language': 'de', Accept: 'application/jwt' });
       expect(answer.headers.get('content-language')).to.equal(null);
       verifiedByLeaf(answer.text);
       expect(decode(answer.text).payload['display']).to.deep.equal([{ name: 'Acme GmbH', locale: 'de' }]);
     });
 
     it('name the language when all lists have it', async () => {
-      const answer = await read({ 'Accept-Language': 'en-GB, de;q=0.5' });
+      const answer = await readMetadata({ 'Accept-Language': 'en-GB, de;q=0.5' });
       expect(answer.headers.get('content-language')).to.equal('en');
       expect(answer.body.display).to.deep.equal([{ name: 'Acme', locale: 'en' }]);
     });
 
     it('are complete for clients that accept none of the languages', async () => {
-      for (const wanted of ['fr', '*', 'xx-invented, *;q=0.1']) {
-        const answer = await read({ 'Accept-Language': wanted });
+      for (const languages of ['fr', '*', 'xx-invented, *;q=0.1']) {
+        const answer = await readMetadata({ 'Accept-Language': languages });
         expect(answer.headers.get('content-language')).to.equal(null);
         expect(answer.body.display).to.have.length(2);
       }
@@ -162,12 +162,12 @@ describe('The metadata of an issuer', () => {
     });
 
     it('stay byte for byte as referenced by the integrity of credentials, where that is configured', async () => {
-      const frozen = { ...CARD, id: 'frozen', vctIntegrity: true };
-      await write('/issuer/credentials', frozen);
+      const fixedConfiguration = { ...CARD, id: 'frozen', vctIntegrity: true };
+      await write('/issuer/credentials', fixedConfiguration);
       const { payload } = decode((await issue(service, tenant, 'frozen')).text);
-      const served = async () => (await service.call('GET', payload['vct'])).text;
-      const text = await served();
-      // The very bytes: a release that wrote them in another order would break every credential that is out.
+      const readTypeMetadata = async () => (await service.call('GET', payload['vct'])).text;
+      const text = await readTypeMetadata();
+      // The exact bytes: a release that writes another order would invalidate the integrity of all issued credentials.
       expect(text).to.equal(
         `{"name":"Card","display":[{"locale":"en","name":"Card","rendering":{"simple":{"background_color":"#12355b"}}},` +
           `{"locale":"de","name":"Karte"}],"claims":[{"path":["name"],"display":[{"locale":"en","label":"Name"}],` +
@@ -183,23 +183,23 @@ describe('The metadata of an issuer', () => {
       }
       expect((await patch({ lifeTime: 86_400, statusManagement: true })).status).to.equal(200);
       expect((await call('DELETE', '/issuer/credentials/frozen')).status).to.equal(409);
-      expect(await served()).to.equal(text);
+      expect(await readTypeMetadata()).to.equal(text);
       expect((await call('GET', '/issuer/credentials/frozen')).body).to.not.have.property('frozenType');
 
-      // A program that knows nothing of the promise does not take it back.
-      for (const unsaid of [{}, { vctIntegrity: null }]) {
-        const body = { ...frozen, vctIntegrity: undefined, ...unsaid };
+      // A client that does not know the property does not switch it off.
+      for (const omission of [{}, { vctIntegrity: null }]) {
+        const body = { ...fixedConfiguration, vctIntegrity: undefined, ...omission };
         expect((await call('POST', '/issuer/credentials', body)).status).to.equal(201);
-        const other = await call('POST', '/issuer/credentials', { ...body, vct: { name: 'Other' } });
-        expect([other.status, other.body.code], other.text).to.deep.equal([409, 'conflict']);
-        const elsewhere = await call('POST', '/issuer/credentials', { ...body, vct: 'urn:card:1' });
-        expect([elsewhere.status, elsewhere.body.code], elsewhere.text).to.deep.equal([409, 'conflict']);
+        const rejectedName = await call('POST', '/issuer/credentials', { ...body, vct: { name: 'Other' } });
+        expect([rejectedName.status, rejectedName.body.code], rejectedName.text).to.deep.equal([409, 'conflict']);
+        const rejectedUri = await call('POST', '/issuer/credentials', { ...body, vct: 'urn:card:1' });
+        expect([rejectedUri.status, rejectedUri.body.code], rejectedUri.text).to.deep.equal([409, 'conflict']);
         expect((await call('GET', '/issuer/credentials/frozen')).body.vctIntegrity).to.equal(true);
       }
 
       expect((await patch({ vctIntegrity: false })).status).to.equal(200);
       expect((await patch({ description: 'Other' })).status).to.equal(200);
-      expect(await served()).to.include('Other');
+      expect(await readTypeMetadata()).to.include('Other');
       expect((await call('DELETE', '/issuer/credentials/frozen')).status).to.equal(200);
     });
 
@@ -214,14 +214,14 @@ describe('The metadata of an issuer', () => {
       const claims = [{ path: ['age'], mandatory: true }];
       await write('/issuer/credentials', { ...CARD, id: 'ruled', claims: null, schema: null, vct: { claims } });
       const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['ruled'] };
-      const given = (inline: object) =>
+      const createOffer = (inline: object) =>
         call('POST', '/issuer/offer', { ...offer, credentialClaims: { ruled: { type: 'inline', claims: inline } } });
-      const refused = await given({ name: 'Ada' });
-      expect(refused.status, refused.text).to.equal(400);
-      expect((await given({ name: 'Ada', age: 36 })).status).to.equal(201);
+      const rejection = await createOffer({ name: 'Ada' });
+      expect(rejection.status, rejection.text).to.equal(400);
+      expect((await createOffer({ name: 'Ada', age: 36 })).status).to.equal(201);
     });
 
-    it('do not exist for types that are described elsewhere', async () => {
+    it('do not exist for types that another server describes', async () => {
       expect((await service.call('GET', '/acme/vct/named')).status).to.equal(404);
       const { payload } = decode((await issue(service, tenant, 'named')).text);
       expect(payload).to.include({ vct: 'urn:card:1' }).and.not.have.property('vct#integrity');
@@ -230,13 +230,13 @@ describe('The metadata of an issuer', () => {
     it('contain the schema of their claims if there is one', async () => {
       const answer = await service.call('GET', '/acme/schema/card');
       expect([answer.status, answer.body]).to.deep.equal([200, CARD.schema]);
-      for (const path of ['/acme/schema/named', '/acme/schema/nothing', '/nobody/schema/card']) {
+      for (const path of ['/acme/schema/named', '/acme/schema/nothing', '/no-such-tenant/schema/card']) {
         expect((await service.call('GET', path)).status, path).to.equal(404);
       }
     });
   });
 
-  it('of an offer reject claims without the promised ones', async () => {
+  it('of an offer reject claims without the mandatory ones', async () => {
     const json = {
       response_type: 'uri',
       flow: 'pre_authorized_code',

@@ -13,25 +13,25 @@ import { createTenant, ROOT, startTestService, type TestService } from '../suppo
 import { isTenantRoute, walletRecipeOf } from '../support/wallet-requests.ts';
 
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20_260_601);
-/** For each route on each database. */
+/** Number of requests for each route on each database. */
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 6);
 
-/** Statuses of the answers on all databases together. */
-const seenAnywhere = new Set<number>();
+/** Statuses of the responses on all databases together. */
+const statusesOnAll = new Set<number>();
 
-for (const [turn, kind] of servedDatabases().entries()) {
-  // Each database gets other requests: what was refused before a store was asked says nothing new on the next one.
-  const seed = SEED + turn * 1_000;
+for (const [position, kind] of servedDatabases().entries()) {
+  // Each database gets other requests: a request that is rejected before it reaches the store has the same result on each database.
+  const seed = SEED + position * 1_000;
   describe(`arbitrary client requests on ${kind.name} (seed ${seed})`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;
     let routes: readonly Route[];
-    /** Everything in the victim may change; nothing in the witness may. */
+    /** Resources of the victim may change; resources of the witness must not change. */
     let victim: Populated;
     let witness: Populated;
     let rootToken: string;
-    /** Of a third tenant, whose things may change as well. */
-    let strangerToken: string;
+    /** Access token of a third tenant, whose resources may change as well. */
+    let otherToken: string;
 
     before(async function () {
       database = await kind.open();
@@ -41,14 +41,14 @@ for (const [turn, kind] of servedDatabases().entries()) {
       victim = await populate(service, 'victim');
       witness = await populate(service, 'witness');
       rootToken = await service.rootToken();
-      strangerToken = (await createTenant(service, 'stranger')).token;
+      otherToken = (await createTenant(service, 'third')).token;
     });
     after(async () => {
       await service?.close();
       await database?.drop();
     });
 
-    /** A request as it should be, to bend. Tenants that root may harm are made up. */
+    /** A valid request, to be mutated. Tenants that the root client may change do not exist. */
     const validFor = (route: Route): Valid => {
       if (rolesOf(route) !== undefined) {
         const ids = { ...victim.ids, tenant: 'made-up' };
@@ -77,7 +77,7 @@ for (const [turn, kind] of servedDatabases().entries()) {
     const requestsFor = (route: Route): fc.Arbitrary<{ raw: RawRequest; plain: boolean }> => {
       const valid = validFor(route);
       const right = rolesOf(route)?.includes('tenants:manage') ? rootToken : victim.token;
-      const tokens = [strangerToken, undefined, 'garbage', `${right}x`, 'ÿ', 'a b c'];
+      const tokens = [otherToken, undefined, 'garbage', `${right}x`, 'ÿ', 'a b c'];
       return requests(route, valid, right, tokens);
     };
 
@@ -87,39 +87,39 @@ for (const [turn, kind] of servedDatabases().entries()) {
         contentType: String(headers['content-type'] ?? ''),
         body: text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : undefined,
       });
-    const secrets = () => [...[rootToken, victim.token, strangerToken, ROOT.secret], ...[WEBHOOK_KEY, UPSTREAM_SECRET, REGISTRAR_PASSWORD]];
-    /** What removes things comes last. */
+    const secrets = () => [...[rootToken, victim.token, otherToken, ROOT.secret], ...[WEBHOOK_KEY, UPSTREAM_SECRET, REGISTRAR_PASSWORD]];
+    /** Routes that remove resources come last. */
     const inOrder = () => routes.toSorted((one, two) => Number(one.method === 'delete') - Number(two.method === 'delete'));
 
     it('get no server error on any route and affect no other client', async () => {
       const before = await readAll(witness);
-      const seen = new Map<number, number>();
+      const statusCounts = new Map<number, number>();
       const faults = new Map<string, string>();
       for (const [index, route] of inOrder().entries()) {
-        // Each request has one or two faults already, so there is nothing to shrink.
+        // Each request has only one or two faults, so it is not shrunk.
         for (const { raw, plain } of fc.sample(requestsFor(route), { seed: seed + index, numRuns: RUNS })) {
           const answer = await send(service.address, raw);
-          seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1);
+          statusCounts.set(answer.status, (statusCounts.get(answer.status) ?? 0) + 1);
           const fault =
             faultOf(answer, route, { plain, secrets: secrets(), isForPerson: raw.headers['accept'] === 'text/html' }) ??
             undocumented(raw, answer);
           const { headers, ...shown } = raw;
-          const said = `${JSON.stringify(shown).slice(0, 600)} ${JSON.stringify(headers).slice(0, 200)}`;
-          if (fault !== undefined) faults.set(`${nameOf(route)}: ${fault}`, said);
+          const requestText = `${JSON.stringify(shown).slice(0, 600)} ${JSON.stringify(headers).slice(0, 200)}`;
+          if (fault !== undefined) faults.set(`${nameOf(route)}: ${fault}`, requestText);
         }
       }
-      const statuses = [...seen].toSorted(([one], [two]) => one - two);
+      const statuses = [...statusCounts].toSorted(([one], [two]) => one - two);
       console.log(`      ${statuses.map(([status, count]) => `${count} × ${status}`).join(', ')}`);
       expect([...faults].map((fault) => fault.join('\n  ')).join('\n')).to.equal('');
-      for (const status of seen.keys()) seenAnywhere.add(status);
+      for (const status of statusCounts.keys()) statusesOnAll.add(status);
       expect(await readAll(witness)).to.deep.equal(before);
       for (const [name, text] of await readAll(victim, [200, 404])) expect(text, name).not.to.equal('');
       expect((await service.call('GET', '/health')).status).to.equal(200);
     });
 
-    /** Everything that the administrator of a tenant can read. */
+    /** All resources that the administrator of a tenant can read. */
     const readAll = async ({ ids, token }: Populated, statuses = [200]): Promise<Map<string, string>> => {
-      const read = new Map<string, string>();
+      const texts = new Map<string, string>();
       for (const route of routes) {
         if (route.method !== 'get' || route.path.endsWith('/secret')) continue;
         const roles = rolesOf(route);
@@ -129,19 +129,19 @@ for (const [turn, kind] of servedDatabases().entries()) {
           const path = route.path.replaceAll(/:([A-Za-z]+)/g, (_, name: string) => params[name] ?? '');
           const answer = await service.call('GET', path, { token });
           expect(answer.status, `${nameOf(route)}: ${answer.text}`).to.be.oneOf(statuses);
-          // A period that ends now is another one each time.
+          // The end of the period differs in each response.
           const text = route.path === '/session/rates' ? withoutPeriod(answer.text) : answer.text;
-          read.set(`${nameOf(route)} ${role}`, text);
+          texts.set(`${nameOf(route)} ${role}`, text);
         }
       }
-      return read;
+      return texts;
     };
   });
 }
 
 describe('requests of the suites on all databases together', () => {
   it('cause every kind of answer', () => {
-    expect([...seenAnywhere]).to.include.members([200, 201, 400, 401, 403, 404, 413, 415]);
+    expect([...statusesOnAll]).to.include.members([200, 201, 400, 401, 403, 404, 413, 415]);
   });
 });
 

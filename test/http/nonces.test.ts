@@ -33,9 +33,9 @@ describe('challenge endpoint', () => {
   });
 
   it('accepts POST for existing tenants', async () => {
-    const got = await service.call('GET', '/acme/challenge');
-    expect([got.status, got.headers.get('allow')]).to.deep.equal([405, 'POST']);
-    expect((await service.call('POST', '/nobody/challenge')).status).to.equal(404);
+    const challenge = await service.call('GET', '/acme/challenge');
+    expect([challenge.status, challenge.headers.get('allow')]).to.deep.equal([405, 'POST']);
+    expect((await service.call('POST', '/no-such-tenant/challenge')).status).to.equal(404);
   });
 });
 
@@ -53,30 +53,30 @@ describe('DPoP nonces in advance', () => {
 
   const configure = (dPopNonce: string) => world.configure(token, { upstream: world.upstream() }, { dPopNonce });
   const call = (path: string) => world.service.call('POST', path);
-  const offered = async (wallet: RawWallet) => {
+  const authorizationForm = async (wallet: RawWallet) => {
     const body = { ...offerBody('card'), flow: 'authorization_code', authorization_server: wallet.issuer };
     const { uri } = await created(world.service, token, '/issuer/offer', body);
     const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
     return { issuer_state: grants.authorization_code.issuer_state, scope: 'card' };
   };
 
-  it('are in the answers to a pushed request and of the nonce endpoint, so that no request is repeated', async () => {
+  it('are in the responses to a pushed request and of the nonce endpoint, so that no request is repeated', async () => {
     await configure('required');
     const wallet = new RawWallet(world.service, 'acme');
-    const pushed = await wallet.par(await offered(wallet));
-    expect(nonceOf(pushed), pushed.text).to.match(NONCE);
-    const code = await wallet.authorize(pushed.body.request_uri);
-    const proof = dpopProof(wallet.dpopKey, `${wallet.issuer}/token`, { payload: { nonce: nonceOf(pushed) } });
+    const pushResponse = await wallet.par(await authorizationForm(wallet));
+    expect(nonceOf(pushResponse), pushResponse.text).to.match(NONCE);
+    const code = await wallet.authorize(pushResponse.body.request_uri);
+    const proof = dpopProof(wallet.dpopKey, `${wallet.issuer}/token`, { payload: { nonce: nonceOf(pushResponse) } });
     const answer = await wallet.redeemCode(code, {}, { DPoP: proof });
     expect(answer.status, answer.text).to.equal(200);
 
-    const asked = await call('/acme/nonce');
-    expect(nonceOf(asked)).to.match(NONCE);
-    expect(asked.body).to.have.keys(['c_nonce']);
+    const nonceResponse = await call('/acme/nonce');
+    expect(nonceOf(nonceResponse)).to.match(NONCE);
+    expect(nonceResponse.body).to.have.keys(['c_nonce']);
     const { access_token } = answer.body;
-    const headers = wallet.authorization(access_token, { payload: { nonce: nonceOf(asked) } });
-    const issued = await wallet.request(access_token, 'card', { headers, nonce: asked.body.c_nonce });
-    expect(issued.status, issued.text).to.equal(200);
+    const headers = wallet.authorization(access_token, { payload: { nonce: nonceOf(nonceResponse) } });
+    const credentialResponse = await wallet.request(access_token, 'card', { headers, nonce: nonceResponse.body.c_nonce });
+    expect(credentialResponse.status, credentialResponse.text).to.equal(200);
   });
 
   it('belong to the server that answered and not to another', async () => {
@@ -84,32 +84,32 @@ describe('DPoP nonces in advance', () => {
     const wallet = new RawWallet(world.service, 'acme');
     const { uri } = await created(world.service, token, '/issuer/offer', offerBody('card'));
     const code = await wallet.code(uri);
-    const redeem = (nonce: string) =>
+    const redeemWith = (nonce: string) =>
       wallet.redeem(code, {}, { DPoP: dpopProof(wallet.dpopKey, `${wallet.issuer}/token`, { payload: { nonce } }) });
-    // The endpoint of the issuer gives nonces for its own requests, not for those of its server.
-    const refused = await redeem(nonceOf(await call('/acme/nonce')));
-    expect([refused.status, refused.body.error]).to.deep.equal([400, 'use_dpop_nonce']);
-    expect((await redeem(nonceOf(refused))).status).to.equal(200);
+    // The nonce endpoint of the issuer returns nonces for the issuer only, not for its authorization server.
+    const rejection = await redeemWith(nonceOf(await call('/acme/nonce')));
+    expect([rejection.status, rejection.body.error]).to.deep.equal([400, 'use_dpop_nonce']);
+    expect((await redeemWith(nonceOf(rejection))).status).to.equal(200);
   });
 
   it('come from the chained server as well', async () => {
     await configure('required');
     const wallet = new ChainedWallet(world.service, 'acme');
     const { issuer_state } = await world.offer(token, wallet, 'card', { authorization_server: wallet.server });
-    const pushed = await wallet.par({ issuer_state, scope: 'card' }, {});
-    expect(pushed.status, pushed.text).to.equal(201);
-    expect(nonceOf(pushed)).to.match(NONCE);
-    const again = await wallet.par(
+    const pushResponse = await wallet.par({ issuer_state, scope: 'card' }, {});
+    expect(pushResponse.status, pushResponse.text).to.equal(201);
+    expect(nonceOf(pushResponse)).to.match(NONCE);
+    const secondResponse = await wallet.par(
       { issuer_state, scope: 'card' },
-      { DPoP: dpopProof(wallet.dpopKey, `${wallet.server}/par`, { payload: { nonce: nonceOf(pushed) } }) },
+      { DPoP: dpopProof(wallet.dpopKey, `${wallet.server}/par`, { payload: { nonce: nonceOf(pushResponse) } }) },
     );
-    expect(again.status, again.text).to.equal(201);
+    expect(secondResponse.status, secondResponse.text).to.equal(201);
   });
 
   it('are omitted when the tenant uses none', async () => {
     await configure('off');
     const wallet = new RawWallet(world.service, 'acme');
-    const pushed = await wallet.par(await offered(wallet));
-    expect([pushed.status, nonceOf(pushed), nonceOf(await call('/acme/nonce'))]).to.deep.equal([201, '', '']);
+    const pushResponse = await wallet.par(await authorizationForm(wallet));
+    expect([pushResponse.status, nonceOf(pushResponse), nonceOf(await call('/acme/nonce'))]).to.deep.equal([201, '', '']);
   });
 });

@@ -12,7 +12,7 @@ import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/reques
 import { ROOT, startTestService, type TestService } from '../support/test-service.ts';
 import OPERATIONS from './contract-operations.json' with { type: 'json' };
 
-/** Operations of a client that was made from the document: parameters, then the body. */
+/** Operations of the client that is generated from the document: parameters, then the body. */
 // biome-ignore lint/suspicious/noExplicitAny: its answers are as the document says
 type Operation = (parameters?: object | null, body?: object) => Promise<AxiosResponse<any>>;
 type Client = AxiosInstance & Readonly<Record<string, Operation>>;
@@ -36,16 +36,16 @@ describe('OpenAPI document', () => {
   });
 
   it('names every operation once, by its purpose', async () => {
-    const named = Object.entries<Record<string, { operationId?: string }>>(document.paths).flatMap(([path, item]) =>
+    const namedOperations = Object.entries<Record<string, { operationId?: string }>>(document.paths).flatMap(([path, item]) =>
       Object.entries(item).map(([method, { operationId }]) => ({
         address: `${method.toUpperCase()} ${path.replaceAll(/\{([^}]+)\}/g, ':$1')}`,
         operationId,
       })),
     );
-    expect(named.filter(({ operationId }) => operationId === undefined)).to.deep.equal([]);
-    const names = named.map(({ operationId }) => operationId);
+    expect(namedOperations.filter(({ operationId }) => operationId === undefined)).to.deep.equal([]);
+    const names = namedOperations.map(({ operationId }) => operationId);
     expect(new Set(names).size).to.equal(names.length);
-    expect(named.map(({ address }) => address)).to.have.members([...(await allOperations())]);
+    expect(namedOperations.map(({ address }) => address)).to.have.members([...(await allOperations())]);
     for (const name of names) expect(name).to.match(/^[a-z]+(?:[A-Z][a-z]+)*$/);
     expect(names).to.include.members(['createAccessToken', 'createOffer', 'listSessions', 'getSession']);
   });
@@ -78,11 +78,11 @@ describe('OpenAPI document', () => {
       const name = nameOf(route);
       expect(operation.summary, name).to.be.a('string').and.not.equal('');
       const inPath = (operation.parameters ?? []).filter((one: { in: string }) => one.in === 'path');
-      const named = [...path.matchAll(/\{([^}]+)\}/g)].map(([, parameter]) => parameter);
+      const namedParameters = [...path.matchAll(/\{([^}]+)\}/g)].map(([, parameter]) => parameter);
       expect(
         inPath.map((one: { name: string }) => one.name),
         name,
-      ).to.have.members(named);
+      ).to.have.members(namedParameters);
       expect(Object.keys(operation.responses), name).to.include.members(['400', '500']);
       if (route.body === undefined) continue;
       for (const content of Object.values<{ example?: object }>(operation.requestBody.content)) {
@@ -93,7 +93,7 @@ describe('OpenAPI document', () => {
   });
 
   describe('as the input of a client generator', () => {
-    const clientOf = async (token?: string): Promise<Client> => {
+    const createClient = async (token?: string): Promise<Client> => {
       const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
       const axiosConfigDefaults = { headers, adapter: 'fetch', validateStatus: () => true } as const;
       const api = new OpenAPIClientAxios({ definition: document, axiosConfigDefaults });
@@ -108,15 +108,15 @@ describe('OpenAPI document', () => {
     };
 
     it('yields a client that works from the first tenant to the last revocation', async () => {
-      const operator = await clientOf(await service.rootToken());
+      const operator = await createClient(await service.rootToken());
       const roles = ['clients:manage', 'issuance:manage', 'issuance:offer', 'presentation:manage', 'presentation:request'];
       const { clients } = await call(operator, 'createTenant', null, { id: 'made', name: 'Made', roles });
-      const { access_token } = await call(await clientOf(), 'createAccessToken', null, {
+      const { access_token } = await call(await createClient(), 'createAccessToken', null, {
         grant_type: 'client_credentials',
         client_id: clients[0].clientId,
         client_secret: clients[0].secret,
       });
-      const client = await clientOf(access_token);
+      const client = await createClient(access_token);
       await call(client, 'replaceCredentialConfiguration', null, {
         id: 'badge',
         config: { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] },
@@ -140,8 +140,8 @@ describe('OpenAPI document', () => {
 
   describe('with examples', () => {
     let world: Populated;
-    /** Members of examples that name things of the example's author. */
-    const own = (example: object, ids: Ids): object => {
+    /** Replaces the identifiers in an example by those of this tenant. */
+    const withOwnIds = (example: object, ids: Ids): object => {
       const text = JSON.stringify(example);
       const names: Readonly<Record<string, string>> = {
         '"sessionId":"<session>"': `"sessionId":"${ids.issuance}"`,
@@ -155,16 +155,16 @@ describe('OpenAPI document', () => {
       world = await populate(service, 'acme-corp');
       const registrar = await sharedRegistrar();
       await service.call('POST', '/registrar/config', { token: world.token, json: registrar.login() });
-      // What the examples of other operations made.
+      // Resources that the examples of other operations create.
       for (const path of ['/issuer/credentials', '/verifier/config']) {
         const json = routes.find((route) => nameOf(route) === `POST ${path}`)?.example;
-        const made = await service.call('POST', path, { token: world.token, json });
-        expect(made.status, made.text).to.equal(201);
+        const creation = await service.call('POST', path, { token: world.token, json });
+        expect(creation.status, creation.text).to.equal(201);
       }
     });
 
-    /** The registrar of these is made up, and the one that is there has another password. */
-    const ELSEWHERE: Readonly<Record<string, number>> = { 'POST /registrar/config': 503, 'PATCH /registrar/config': 400 };
+    /** The registrar of these examples does not exist, and the test registrar has another password. */
+    const EXPECTED_FAILURES: Readonly<Record<string, number>> = { 'POST /registrar/config': 503, 'PATCH /registrar/config': 400 };
 
     it('has only examples that the service accepts', async () => {
       const withExample = routes.filter((route) => route.example !== undefined && rolesOf(route) !== undefined);
@@ -172,46 +172,46 @@ describe('OpenAPI document', () => {
       for (const route of withExample) {
         const { request, prepare } = recipeOf(route);
         const [role = ''] = rolesOf(route) ?? [];
-        const fresh = freshId();
-        const ids = { ...world.ids, ...(await prepare?.(world, fresh, role)) };
-        const { params } = request(ids, fresh, role);
+        const newId = freshId();
+        const ids = { ...world.ids, ...(await prepare?.(world, newId, role)) };
+        const { params } = request(ids, newId, role);
         const token = role === 'tenants:manage' ? await service.rootToken() : world.token;
         const answer = await service.call(route.method.toUpperCase(), addressOf(route, params), {
           token,
-          json: own(route.example as object, ids),
+          json: withOwnIds(route.example as object, ids),
         });
-        const elsewhere = ELSEWHERE[nameOf(route)];
-        const expected = elsewhere === undefined ? [200, 201, 204] : [elsewhere];
+        const expectedFailure = EXPECTED_FAILURES[nameOf(route)];
+        const expected = expectedFailure === undefined ? [200, 201, 204] : [expectedFailure];
         expect(answer.status, `${nameOf(route)}: ${answer.text}`).to.be.oneOf(expected);
       }
     });
   });
 });
 
-/** What an operation answered, as far as the published table speaks of it. */
-type Told = { readonly status: number; readonly text: string; readonly location?: string | undefined };
+/** The part of a response that the published table describes. */
+type ResponseSummary = { readonly status: number; readonly text: string; readonly location?: string | undefined };
 
 describe('published operations', () => {
   let service: TestService;
   let world: Populated;
   let chained: ChainedWorld;
   let routes: ReadonlyMap<string, Route>;
-  const told = new Map<string, Told>();
+  const responses = new Map<string, ResponseSummary>();
 
   before(async () => {
     service = await startTestService();
     routes = new Map(collectRoutes(service.service.container).map((route) => [nameOf(route), route]));
     world = await populate(service, 'acme');
     chained = await ChainedWorld.start(['acme']);
-    await logInByTheChainedServer();
-    for (const [operation, call] of Object.entries(PUBLIC)) told.set(operation, await call());
+    await logInAtChainedServer();
+    for (const [operation, call] of Object.entries(PUBLIC)) responses.set(operation, await call());
   });
   after(async () => {
     await chained.close();
     await service.close();
   });
 
-  const PUBLIC: Readonly<Record<string, () => Promise<Told>>> = {
+  const PUBLIC: Readonly<Record<string, () => Promise<ResponseSummary>>> = {
     'GET /': () => service.call('GET', '/'),
     'GET /health': () => service.call('GET', '/health'),
     'POST /oauth2/token': () => {
@@ -221,47 +221,47 @@ describe('published operations', () => {
     'GET /:tenant/trust-list/:id': () => service.call('GET', `/acme/trust-list/${world.ids.trustList}`),
   };
 
-  async function logInByTheChainedServer(): Promise<void> {
+  async function logInAtChainedServer(): Promise<void> {
     const { token, wallet } = await chained.openTenant('acme');
-    const at = (end: string) => `/:tenant/chained-as/${end}`;
-    const pushed = await wallet.par({ scope: 'badge' });
-    told.set(`POST ${at('par')}`, pushed);
-    const query = new URLSearchParams({ client_id: 'https://wallet.example', request_uri: pushed.body.request_uri });
+    const pathOf = (name: string) => `/:tenant/chained-as/${name}`;
+    const pushResponse = await wallet.par({ scope: 'badge' });
+    responses.set(`POST ${pathOf('par')}`, pushResponse);
+    const query = new URLSearchParams({ client_id: 'https://wallet.example', request_uri: pushResponse.body.request_uri });
     const browser = new Browser();
-    const opened = await browser.visit(`${wallet.server}/authorize?${query}`);
-    told.set(`GET ${at('authorize')}`, { ...opened, location: opened.location?.href });
-    const back = await chained.provider.login(String(opened.location?.href), {});
-    const returned = await browser.visit(back.href);
-    told.set(`GET ${at('callback')}`, { ...returned, location: returned.location?.href });
-    const code = returned.location?.searchParams.get('code') ?? '';
-    const redeemed = await wallet.redeemCode(code);
-    told.set(`POST ${at('token')}`, redeemed);
-    told.set('GET /deferred_credential', await collectLater(token, wallet, redeemed.body.access_token));
+    const authorizationPage = await browser.visit(`${wallet.server}/authorize?${query}`);
+    responses.set(`GET ${pathOf('authorize')}`, { ...authorizationPage, location: authorizationPage.location?.href });
+    const callbackUrl = await chained.provider.login(String(authorizationPage.location?.href), {});
+    const callbackResponse = await browser.visit(callbackUrl.href);
+    responses.set(`GET ${pathOf('callback')}`, { ...callbackResponse, location: callbackResponse.location?.href });
+    const code = callbackResponse.location?.searchParams.get('code') ?? '';
+    const tokens = await wallet.redeemCode(code);
+    responses.set(`POST ${pathOf('token')}`, tokens);
+    responses.set('GET /deferred_credential', await collectLater(token, wallet, tokens.body.access_token));
     for (const document of ['.well-known/jwks.json', '.well-known/oauth-authorization-server']) {
-      told.set(`GET ${at(document)}`, await chained.service.call('GET', `/acme/chained-as/${document}`));
+      responses.set(`GET ${pathOf(document)}`, await chained.service.call('GET', `/acme/chained-as/${document}`));
     }
   }
 
-  /** The backend takes its time, and the wallet comes back as wallets did before OpenID4VCI 1.0. */
-  async function collectLater(token: string, wallet: ChainedWallet, accessToken: string): Promise<Told> {
+  /** The backend defers the credential, and the wallet polls as before OpenID4VCI 1.0. */
+  async function collectLater(token: string, wallet: ChainedWallet, accessToken: string): Promise<ResponseSummary> {
     const { service, backend } = chained;
     backend.on('/claims', { json: { deferred: true } });
     const { transaction_id: id } = (await wallet.request(accessToken, 'badge')).body;
     const json = { credential: 'ready.made.one~' };
-    const done = await service.call('POST', `/issuer/deferred/${id}/complete`, { token, json });
-    expect(done.status, done.text).to.equal(200);
+    const completion = await service.call('POST', `/issuer/deferred/${id}/complete`, { token, json });
+    expect(completion.status, completion.text).to.equal(200);
     const url = `${service.address}/deferred_credential`;
     const headers = wallet.authorization(accessToken, { method: 'GET', url });
     return service.call('GET', `/deferred_credential?transaction_id=${id}`, { headers });
   }
 
-  /** With the first role that opens it. */
-  async function callByRole(route: Route): Promise<Told> {
+  /** Calls the operation with the first role that opens it. */
+  async function callByRole(route: Route): Promise<ResponseSummary> {
     const { request, prepare } = recipeOf(route);
     const [role = ''] = rolesOf(route) ?? [];
-    const fresh = freshId();
-    const ids = { ...world.ids, ...(await prepare?.(world, fresh, role)) };
-    const { params, json } = request(ids, fresh, role);
+    const newId = freshId();
+    const ids = { ...world.ids, ...(await prepare?.(world, newId, role)) };
+    const { params, json } = request(ids, newId, role);
     const token = role === 'tenants:manage' ? await service.rootToken() : world.token;
     const answer = await service.call(route.method.toUpperCase(), addressOf(route, params), {
       token,
@@ -275,10 +275,10 @@ describe('published operations', () => {
   });
 
   for (const { operation, status, answer: kind, members = [] } of OPERATIONS) {
-    it(`return documented answers: ${operation}`, async () => {
+    it(`return documented responses: ${operation}`, async () => {
       const route = routes.get(operation);
       if (route === undefined) throw new Error('no such route');
-      const answer = told.get(operation) ?? (await callByRole(route));
+      const answer = responses.get(operation) ?? (await callByRole(route));
       expect(answer.status, answer.text).to.equal(status);
       if (kind === 'any') return;
       if (kind === 'empty') expect(answer.text).to.equal('');

@@ -15,14 +15,14 @@ import type { Answer, TestService } from '../support/test-service.ts';
 
 const CODE_FLOW = { response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['pid'] };
 
-/** One tenant from its first call to its last; each part goes on where the one before ended. */
+/** One tenant from its first call to its last; each part continues where the previous one stopped. */
 describe('The examples of the API document', () => {
   let world: ChainedWorld;
   let service: TestService;
   let registrar: TestRegistrar;
   let examples: ExampleCalls;
   let token: string;
-  let held: Held;
+  let heldCredential: Held;
   const wallet = () => new RawWallet(service, 'acme');
 
   before(async () => {
@@ -41,8 +41,8 @@ describe('The examples of the API document', () => {
   const all = async (...names: string[]) => {
     for (const name of names) await run(name);
   };
-  /** By anybody, such as a wallet. */
-  const open = (name: string, calling: Calling = {}) => examples.run(name, calling);
+  /** Calls without an access token, for example by a wallet. */
+  const runOpen = (name: string, calling: Calling = {}) => examples.run(name, calling);
   const call = async (method: string, path: string, json?: object): Promise<Answer['body']> => {
     const answer = await service.call(method, path, { token, ...(json && { json }) });
     expect(answer.status, `${path}: ${answer.text}`).to.be.within(200, 201);
@@ -63,19 +63,19 @@ describe('The examples of the API document', () => {
       'getConsoleFile',
       'getConsoleLogin',
     ])
-      await open(name);
+      await runOpen(name);
     examples.answered['ticket of the printed link'] = service.service.container.get(ConsoleTickets).issue();
-    await open('logInToConsole');
+    await runOpen('logInToConsole');
   });
 
   it('create a tenant and its clients', async () => {
     const root = await service.rootToken();
-    const { body } = await open('createTenant', { token: root });
+    const { body } = await runOpen('createTenant', { token: root });
     examples.answered['client secret'] = body.clients[0].secret;
-    ({ access_token: token } = (await open('createAccessToken')).body);
+    ({ access_token: token } = (await runOpen('createAccessToken')).body);
     examples.answered['access token'] = token;
     for (const name of ['listTenants', 'listTenantRemovals', 'getTenant', 'updateTenant', 'listSettings'])
-      await open(name, { token: root });
+      await runOpen(name, { token: root });
     await all('createClient', 'getClientSecret', 'listClients', 'getIdentity', 'getClient', 'updateClient', 'rotateClientSecret');
   });
 
@@ -88,21 +88,21 @@ describe('The examples of the API document', () => {
     const [der = ''] = parsePemCertificates(chains.rootCertificate, 1) ?? [];
     const { keyHash = '' } = parseCertificate(Buffer.from(der, 'base64')) ?? {};
     examples.answered['authority'] = Buffer.from(keyHash, 'base64url').toString('hex');
-    for (const name of ['fetchRevocationList', 'fetchAuthorityCertificate']) await open(name);
+    for (const name of ['fetchRevocationList', 'fetchAuthorityCertificate']) await runOpen(name);
   });
 
   it('create its lists', async () => {
     await all('getStatusListDefaults', 'replaceStatusListDefaults', 'listStatusLists');
     examples.answered['status list'] = (await run('createStatusList')).body.id;
     await all('getStatusList', 'updateStatusList');
-    for (const name of ['fetchStatusList', 'fetchStatusListAggregation', 'showPresentedPage']) await open(name);
+    for (const name of ['fetchStatusList', 'fetchStatusListAggregation', 'showPresentedPage']) await runOpen(name);
     await run('deleteStatusList');
     await all('createTrustList', 'listTrustLists', 'getTrustList', 'exportTrustList', 'replaceTrustList');
     await run('updateTrustList');
     const { body } = await run('listTrustListVersions');
     examples.answered['version'] = body[0].id;
     await run('getTrustListVersion');
-    await open('fetchTrustList');
+    await runOpen('fetchTrustList');
   });
 
   it('report the operation', async () => {
@@ -117,17 +117,17 @@ describe('The examples of the API document', () => {
     examples.answered['fingerprint'] = waiting.held.signer.fingerprint;
     await all('confirmTrustListSigner', 'forecastTrust');
     await all('getCacheStatistics', 'clearCaches', 'clearTrustListCache', 'clearStatusListCache');
-    for (const name of ['getIssuerMetadata', 'getIssuerMetadataBelowTenant', 'getServerMetadata']) await open(name);
-    for (const name of ['getServerMetadataBelowTenant', 'getServerKeys']) await open(name);
+    for (const name of ['getIssuerMetadata', 'getIssuerMetadataBelowTenant', 'getServerMetadata']) await runOpen(name);
+    for (const name of ['getServerMetadataBelowTenant', 'getServerKeys']) await runOpen(name);
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
     const vct = { name: 'Badge' };
     await call('POST', '/issuer/credentials', { id: 'badge', config, vct, schema: { type: 'object' } });
     examples.answered['type'] = 'badge';
-    for (const name of ['getTypeMetadata', 'getCredentialSchema']) await open(name);
+    for (const name of ['getTypeMetadata', 'getCredentialSchema']) await runOpen(name);
   });
 
   it('order certificates from a registrar', async () => {
-    // The registrar of the example is one that there is not.
+    // The registrar of the example does not exist.
     const login = { registrarUrl: `${registrar.url}/api`, oidcUrl: registrar.url };
     examples.replace('https://registrar.example/api', login.registrarUrl);
     examples.replace('https://login.registrar.example/realms/relying-parties', login.oidcUrl);
@@ -138,40 +138,40 @@ describe('The examples of the API document', () => {
     await run('deleteRegistrarConfiguration');
   });
 
-  /** An offer that nobody but the test makes. */
-  const offered = async (more: object = {}) => call('POST', '/issuer/offer', { ...CODE_FLOW, ...more });
-  const stateOf = async (uri: string) => {
+  /** Creates an offer that is not an example. */
+  const createOffer = async (overrides: object = {}) => call('POST', '/issuer/offer', { ...CODE_FLOW, ...overrides });
+  const issuerStateOf = async (uri: string) => {
     const { grants } = (await wallet().offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
     return grants.authorization_code.issuer_state;
   };
 
   it('issue a credential', async () => {
-    const made = (await run('createOffer')).body;
-    examples.answered['session'] = made.session;
-    examples.answered['offer'] = lastSegment(new URL(made.uri).searchParams.get('credential_offer_uri'));
-    examples.answered['page'] = lastSegment(made.pageUrl);
-    await open('fetchCredentialOffer');
-    await open('showOfferPage');
-    const { uri, session } = await offered();
-    examples.answered['issuer state'] = await stateOf(uri);
-    await open('createAttestationChallenge');
-    const pushed = (await open('pushAuthorizationRequest')).body;
-    examples.replace(EXAMPLE_REQUEST_URI, pushed.request_uri);
-    const page = await open('authorize');
+    const createdOffer = (await run('createOffer')).body;
+    examples.answered['session'] = createdOffer.session;
+    examples.answered['offer'] = lastSegment(new URL(createdOffer.uri).searchParams.get('credential_offer_uri'));
+    examples.answered['page'] = lastSegment(createdOffer.pageUrl);
+    await runOpen('fetchCredentialOffer');
+    await runOpen('showOfferPage');
+    const { uri, session } = await createOffer();
+    examples.answered['issuer state'] = await issuerStateOf(uri);
+    await runOpen('createAttestationChallenge');
+    const pushResponse = (await runOpen('pushAuthorizationRequest')).body;
+    examples.replace(EXAMPLE_REQUEST_URI, pushResponse.request_uri);
+    const page = await runOpen('authorize');
     examples.answered['decision token'] = /name="decision_token" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
     const cookie = (page.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
-    const decided = await open('decideAuthorization', { headers: { Cookie: cookie } });
-    examples.answered['authorization code'] = parameterOf(decided, 'code');
+    const decision = await runOpen('decideAuthorization', { headers: { Cookie: cookie } });
+    examples.answered['authorization code'] = parameterOf(decision, 'code');
     const holder = wallet();
     const headers = { DPoP: dpopProof(holder.dpopKey, `${holder.issuer}/token`) };
-    const { access_token } = (await open('redeemGrant', { headers })).body;
+    const { access_token } = (await runOpen('redeemGrant', { headers })).body;
     const key = newKey();
-    const nonce = (await open('createNonce')).body.c_nonce;
+    const nonce = (await runOpen('createNonce')).body.c_nonce;
     examples.answered['proof'] = keyProof(key, holder.issuer, nonce);
-    const issued = (await open('requestCredential', { headers: holder.authorization(access_token) })).body;
-    examples.answered['notification'] = issued.notification_id;
-    await open('notifyIssuer', { headers: holder.authorization(access_token, { path: 'notification' }) });
-    held = { text: issued.credentials[0].credential, holder: key, session };
+    const credentialResponse = (await runOpen('requestCredential', { headers: holder.authorization(access_token) })).body;
+    examples.answered['notification'] = credentialResponse.notification_id;
+    await runOpen('notifyIssuer', { headers: holder.authorization(access_token, { path: 'notification' }) });
+    heldCredential = { text: credentialResponse.credentials[0].credential, holder: key, session };
     await run('listSessions');
   });
 
@@ -179,10 +179,10 @@ describe('The examples of the API document', () => {
     const json = { deferred: true, interval: 1 };
     world.backend.on('/later', (response) => response.end(JSON.stringify(json)));
     const webhook = { url: `${world.backend.url}/later` };
-    const promised = async () => {
+    const createDeferred = async () => {
       const holder = wallet();
       const credentialClaims = { pid: { type: 'webhook', webhook } };
-      const { uri, session } = await offered({ flow: 'pre_authorized_code', credentialClaims });
+      const { uri, session } = await createOffer({ flow: 'pre_authorized_code', credentialClaims });
       const accessToken = await holder.accessToken(uri);
       const { body } = await holder.request(accessToken, 'pid');
       examples.answered['transaction'] = body.transaction_id;
@@ -191,49 +191,49 @@ describe('The examples of the API document', () => {
         holder.authorization(accessToken, { path, ...(method !== undefined && { method, url: `${service.address}/${path}` }) });
       return headers;
     };
-    const first = await promised();
+    const first = await createDeferred();
     await all('listDeferredTransactions', 'getDeferredTransaction', 'completeDeferredTransaction');
-    await open('requestDeferredCredential', { headers: first('deferred_credential') });
-    const second = await promised();
+    await runOpen('requestDeferredCredential', { headers: first('deferred_credential') });
+    const second = await createDeferred();
     await run('completeDeferredTransaction');
-    await open('pollDeferredCredential', { headers: second('deferred_credential', 'GET') });
-    await promised();
+    await runOpen('pollDeferredCredential', { headers: second('deferred_credential', 'GET') });
+    await createDeferred();
     await run('failDeferredTransaction');
   });
 
   it('verify the credential', async () => {
-    const made = (await run('createPresentationRequest')).body;
+    const createdRequest = (await run('createPresentationRequest')).body;
     const requestUrl = (link: string) => new URL(link).searchParams.get('request_uri') ?? '';
-    examples.answered['request'] = lastSegment(requestUrl(made.crossDeviceUri).replace(/\/cross-device$/, ''));
-    await open('fetchCrossDeviceRequest');
-    await open('fetchCrossDeviceRequestForWallet');
-    examples.answered['request'] = lastSegment(requestUrl(made.uri));
-    await open('fetchPresentationRequest');
-    const asked = decode((await open('fetchPresentationRequestForWallet')).text);
-    const vp_token = { pid: [bind(asked, held)] };
-    examples.answered['encrypted response'] = await encrypt(asked, { vp_token, state: asked.payload['state'] });
-    const { redirect_uri } = (await open('respondToPresentationRequest')).body;
-    examples.answered['session'] = made.session;
+    examples.answered['request'] = lastSegment(requestUrl(createdRequest.crossDeviceUri).replace(/\/cross-device$/, ''));
+    await runOpen('fetchCrossDeviceRequest');
+    await runOpen('fetchCrossDeviceRequestForWallet');
+    examples.answered['request'] = lastSegment(requestUrl(createdRequest.uri));
+    await runOpen('fetchPresentationRequest');
+    const requestObject = decode((await runOpen('fetchPresentationRequestForWallet')).text);
+    const vp_token = { pid: [bind(requestObject, heldCredential)] };
+    examples.answered['encrypted response'] = await encrypt(requestObject, { vp_token, state: requestObject.payload['state'] });
+    const { redirect_uri } = (await runOpen('respondToPresentationRequest')).body;
+    examples.answered['session'] = createdRequest.session;
     examples.answered['response code'] = new URL(redirect_uri).searchParams.get('response_code') ?? '';
     expect((await run('getSession')).body.status).to.equal('completed');
     const ofPage = await call('POST', '/verifier/offer', { response_type: 'dc-api', requestId: 'name-check' });
     examples.answered['request'] = lastSegment(ofPage.uri);
-    for (const name of ['fetchDigitalCredentialRequests', 'respondToDigitalCredentialRequest']) await open(name);
+    for (const name of ['fetchDigitalCredentialRequests', 'respondToDigitalCredentialRequest']) await runOpen(name);
     await run('tryPresentation');
     await run('updatePresentationConfiguration');
   });
 
   it('revoke the credential and end sessions', async () => {
-    examples.answered['session'] = held.session;
+    examples.answered['session'] = heldCredential.session;
     await run('revokeCredentials');
     await run('listSessionStatuses');
     await run('countSessions');
     await run('revokeCredentialsBySubject');
-    examples.answered['session'] = (await offered()).session;
+    examples.answered['session'] = (await createOffer()).session;
     await all('showSession', 'cancelSession', 'watchSession');
     const holder = wallet();
-    const notifyWebhook = { url: 'http://127.0.0.1:9/nobody-listens' };
-    const { uri, session } = await offered({ flow: 'pre_authorized_code', notifyWebhook });
+    const notifyWebhook = { url: 'http://127.0.0.1:9/no-server' };
+    const { uri, session } = await createOffer({ flow: 'pre_authorized_code', notifyWebhook });
     const accessToken = await holder.accessToken(uri);
     const { notification_id } = (await holder.request(accessToken, 'pid')).body;
     await service.call('POST', '/acme/notification', {
@@ -249,44 +249,44 @@ describe('The examples of the API document', () => {
     const display = [{ name: 'Ministry of Examples', locale: 'en' }];
     await call('POST', '/issuer/config', { display, chainedAs: { upstream: world.upstream() } });
     const holder = new ChainedWallet(service, 'acme');
-    const { uri } = await offered({ authorization_server: holder.server });
-    examples.answered['issuer state'] = await stateOf(uri);
-    for (const name of ['getChainedServerKeys', 'getChainedServerMetadata', 'getChainedServerMetadataBelowTenant']) await open(name);
-    await open('createChainedChallenge');
+    const { uri } = await createOffer({ authorization_server: holder.server });
+    examples.answered['issuer state'] = await issuerStateOf(uri);
+    for (const name of ['getChainedServerKeys', 'getChainedServerMetadata', 'getChainedServerMetadataBelowTenant']) await runOpen(name);
+    await runOpen('createChainedChallenge');
     const proof = (path: string) => ({ DPoP: dpopProof(holder.dpopKey, `${holder.server}/${path}`) });
-    const pushed = (await open('pushChainedAuthorizationRequest', { headers: proof('par') })).body;
-    examples.replace(EXAMPLE_REQUEST_URI, pushed.request_uri);
-    const away = await open('authorizeChained');
-    const headers = { Cookie: (away.headers.get('set-cookie') ?? '').split(';')[0] ?? '' };
-    const back = await world.provider.login(away.headers.get('location') ?? '');
-    examples.answered['code of the provider'] = back.searchParams.get('code') ?? '';
-    examples.answered['state'] = back.searchParams.get('state') ?? '';
+    const pushResponse = (await runOpen('pushChainedAuthorizationRequest', { headers: proof('par') })).body;
+    examples.replace(EXAMPLE_REQUEST_URI, pushResponse.request_uri);
+    const redirect = await runOpen('authorizeChained');
+    const headers = { Cookie: (redirect.headers.get('set-cookie') ?? '').split(';')[0] ?? '' };
+    const callbackUrl = await world.provider.login(redirect.headers.get('location') ?? '');
+    examples.answered['code of the provider'] = callbackUrl.searchParams.get('code') ?? '';
+    examples.answered['state'] = callbackUrl.searchParams.get('state') ?? '';
     examples.answered['issuer of the provider'] = world.provider.issuer;
-    const page = await open('returnFromUpstream', { headers });
+    const page = await runOpen('returnFromUpstream', { headers });
     const [, confirmation = ''] = /name="confirmation" value="([^"]+)"/.exec(page.text) ?? [];
     examples.replace(EXAMPLE_HANDLE, confirmation);
-    const decided = await open('confirmChainedWallet', { headers });
-    examples.answered['authorization code'] = parameterOf(decided, 'code');
-    await open('redeemChainedGrant', { headers: proof('token') });
+    const decision = await runOpen('confirmChainedWallet', { headers });
+    examples.answered['authorization code'] = parameterOf(decision, 'code');
+    await runOpen('redeemChainedGrant', { headers: proof('token') });
   });
 
   it('request presentations of users before the issuance', async () => {
-    examples.answered['issuer state'] = await stateOf((await offered({ authorization_server: wallet().issuer })).uri);
-    await open('authorizeInteractively');
+    examples.answered['issuer state'] = await issuerStateOf((await createOffer({ authorization_server: wallet().issuer })).uri);
+    await runOpen('authorizeInteractively');
     const issuer = await Issuer.open();
-    const { wallet: visitor, asked } = await askPage(issuer);
-    const page = await pageOf(visitor, asked);
-    const back = new URL(page.searchParams.get('return_to') ?? '');
-    examples.replace(EXAMPLE_HANDLE, back.searchParams.get('auth_session') ?? '');
-    const headers = { Cookie: visitor.browser.cookie };
-    await open('returnFromWebStep', { service: issuer.service, headers });
+    const { wallet: visitorWallet, asked } = await askPage(issuer);
+    const page = await pageOf(visitorWallet, asked);
+    const returnUrl = new URL(page.searchParams.get('return_to') ?? '');
+    examples.replace(EXAMPLE_HANDLE, returnUrl.searchParams.get('auth_session') ?? '');
+    const headers = { Cookie: visitorWallet.browser.cookie };
+    await runOpen('returnFromWebStep', { service: issuer.service, headers });
     await issuer.close();
   });
 
   it('delete everything again', async () => {
     await all('deletePresentationConfiguration', 'deleteCredentialConfiguration', 'deleteClient');
     await all('deleteCertificate', 'deleteKey', 'deleteKeyChain', 'deleteTrustList');
-    await open('deleteTenant', { token: await service.rootToken() });
+    await runOpen('deleteTenant', { token: await service.rootToken() });
   });
 
   it('cover every operation', () => {

@@ -8,7 +8,7 @@ import { issue } from '../support/present.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-/** What the contract publishes and this release has, under the paths that it publishes. */
+/** Operations of this release that the contract publishes, with the published paths. */
 const PUBLISHED = [
   ...['get /', 'get /health', 'post /oauth2/token', 'post /session/revoke', 'get /session/{id}/events'],
   ...['get /tenant', 'post /tenant', 'get /tenant/{id}', 'patch /tenant/{id}', 'delete /tenant/{id}'],
@@ -62,17 +62,17 @@ describe('The API document', () => {
     const { openapi, servers, paths, components } = answer.body;
     expect(openapi).to.match(/^3\.1\./);
     expect(servers).to.deep.equal([{ url: service.address }]);
-    const described = Object.entries(paths as Record<string, object>).flatMap(([path, item]) =>
+    const describedOperations = Object.entries(paths as Record<string, object>).flatMap(([path, item]) =>
       Object.keys(item).map((method) => `${method} ${path}`),
     );
-    expect(described).to.include.members(PUBLISHED);
+    expect(describedOperations).to.include.members(PUBLISHED);
     const nameOf = ({ method, path }: Route) => `${method} ${path.replaceAll(/:([A-Za-z]+)/g, (_, parameter: string) => `{${parameter}}`)}`;
-    const served = collectRoutes(service.service.container).filter(({ tag }) => tag !== 'Service');
-    expect(described).to.include.members(served.map(nameOf));
+    const servedOperations = collectRoutes(service.service.container).filter(({ tag }) => tag !== 'Service');
+    expect(describedOperations).to.include.members(servedOperations.map(nameOf));
     const operations = Object.values(paths as Record<string, Record<string, { operationId: string }>>)
       .flatMap((item) => Object.values(item))
       .map(({ operationId }) => operationId);
-    expect(new Set(operations).size, 'operation ids').to.equal(operations.length);
+    expect(new Set(operations).size, 'each operation id is unique').to.equal(operations.length);
     const references = [...answer.text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)];
     expect(references).to.have.length.greaterThan(20);
     for (const [, name] of references) expect(components.schemas).to.have.property(name ?? '');
@@ -84,9 +84,9 @@ describe('The API document', () => {
       const json = paths[path].post.requestBody.content['application/json'].example;
       return service.call('POST', path, { token, json });
     };
-    const created = await send('/tenant', await service.rootToken());
-    expect(created.status, created.text).to.equal(201);
-    const [{ clientId, secret }] = created.body.clients;
+    const creation = await send('/tenant', await service.rootToken());
+    expect(creation.status, creation.text).to.equal(201);
+    const [{ clientId, secret }] = creation.body.clients;
     const token = await service.token(clientId, secret);
     for (const path of [
       ...['/issuer/config', '/issuer/credentials', '/issuer/offer', '/verifier/config', '/verifier/offer'],
@@ -99,7 +99,7 @@ describe('The API document', () => {
 
   it('allows no query that is always rejected', async () => {
     const { body } = await service.call('GET', '/openapi.json');
-    const read = (path: readonly string[]) =>
+    const readSchema = (path: readonly string[]) =>
       path.reduce<Record<string, unknown>>((value, name) => {
         const { $ref } = (value[name] ?? {}) as { $ref?: string };
         const target = $ref?.slice('#/components/schemas/'.length);
@@ -107,16 +107,16 @@ describe('The API document', () => {
       }, body);
     const operation = ['paths', '/verifier/config', 'post', 'requestBody', 'content', 'application/json', 'schema'];
     for (const name of ['dcApiProtocols', 'furtherAccessKeyChainIds']) {
-      const { anyOf = [{}], ...own } = read([...operation, 'properties', name]) as { anyOf?: object[] };
-      expect({ ...anyOf[0], ...own }, name).to.have.property('uniqueItems', true);
+      const { anyOf = [{}], ...ownProperties } = readSchema([...operation, 'properties', name]) as { anyOf?: object[] };
+      expect({ ...anyOf[0], ...ownProperties }, name).to.have.property('uniqueItems', true);
     }
     const query = [...operation, 'properties', 'dcql_query', 'properties'];
     const credential = [...query, 'credentials', 'items', 'properties'];
     // OpenID4VP 1.0 section 7, and sections 6.1 and 6.2
-    const path = read([...credential, 'claims', 'items', 'properties', 'path']);
+    const path = readSchema([...credential, 'claims', 'items', 'properties', 'path']);
     expect(path['allOf']).to.deep.equal([{ prefixItems: [{ type: 'string' }] }]);
-    expect(read([...credential, 'claim_sets', 'items'])['uniqueItems']).to.equal(true);
-    const options = read([...query, 'credential_sets', 'items', 'properties', 'options', 'items']);
+    expect(readSchema([...credential, 'claim_sets', 'items'])['uniqueItems']).to.equal(true);
+    const options = readSchema([...query, 'credential_sets', 'items', 'properties', 'options', 'items']);
     expect(options['uniqueItems']).to.equal(true);
   });
 
@@ -182,14 +182,14 @@ describe('webhook description', () => {
     return answer.body;
   };
   const operation = (name: string) => document.webhooks[name].post;
-  /** What is wrong with a value by a schema of the document; undefined for nothing. */
+  /** Violations of a schema of the document by a value; undefined for a valid value. */
   const fault = (value: unknown, schema: object): string | undefined => {
     const ajv = new Ajv2020({ strict: false });
     const validate = ajv.compile({ ...schema, components: document.components });
     return validate(value) ? undefined : ajv.errorsText(validate.errors);
   };
   const requestOf = (name: string) => operation(name).requestBody.content['application/json'].schema;
-  const answerOf = (name: string) => operation(name).responses['2XX'].content['application/json'].schema;
+  const responseOf = (name: string) => operation(name).responses['2XX'].content['application/json'].schema;
 
   it('contains all webhooks, with limits and headers', () => {
     expect(Object.keys(document.webhooks)).to.deep.equal(['claims', 'notification', 'presentation', 'webStep']);
@@ -213,25 +213,25 @@ describe('webhook description', () => {
   it('matches the request of the claims webhook exactly', async () => {
     backend.on('/claims', { json: { card: { name: 'Ada' } } });
     await issue(service, tenant, 'card');
-    const [asked] = backend.at('/claims');
-    expect(fault(asked?.body, requestOf('claims'))).to.equal(undefined);
+    const [webhookCall] = backend.at('/claims');
+    expect(fault(webhookCall?.body, requestOf('claims'))).to.equal(undefined);
     const name = requestOf('claims').$ref.split('/').at(-1);
     const { properties } = document.components.schemas[name];
-    expect(properties).to.have.all.keys('reference', ...Object.keys(asked?.body));
-    expect(fault({ ...asked?.body, session: undefined }, requestOf('claims'))).to.match(/session/);
+    expect(properties).to.have.all.keys('reference', ...Object.keys(webhookCall?.body));
+    expect(fault({ ...webhookCall?.body, session: undefined }, requestOf('claims'))).to.match(/session/);
   });
 
-  it('matches the accepted answers of the claims webhook and not the rejected ones', () => {
-    for (const good of [
+  it('matches the accepted responses of the claims webhook and not the rejected ones', () => {
+    for (const accepted of [
       { card: { name: 'Ada' } },
       { card: { name: 'Ada' }, pass: { name: 'Ada', address: { street: 'x' } } },
       { deferred: true },
       { deferred: true, interval: 60 },
     ]) {
-      expect(fault(good, answerOf('claims')), JSON.stringify(good)).to.equal(undefined);
+      expect(fault(accepted, responseOf('claims')), JSON.stringify(accepted)).to.equal(undefined);
     }
-    for (const bad of [[{ name: 'x' }], { card: 'x' }, { deferred: true, interval: 1e9 }, { deferred: true, interval: 0 }, 'x']) {
-      expect(fault(bad, answerOf('claims')), JSON.stringify(bad)).to.be.a('string');
+    for (const rejected of [[{ name: 'x' }], { card: 'x' }, { deferred: true, interval: 1e9 }, { deferred: true, interval: 0 }, 'x']) {
+      expect(fault(rejected, responseOf('claims')), JSON.stringify(rejected)).to.be.a('string');
     }
   });
 
@@ -243,15 +243,15 @@ describe('webhook description', () => {
     const token = await wallet.accessToken(uri);
     const proof = keyProof(newKey(), wallet.issuer, await wallet.nonce());
     const body = { credential_configuration_id: 'card', proofs: { jwt: [proof] } };
-    const issued = await wallet.request(token, 'card', { body });
-    const told = await service.call('POST', '/acme/notification', {
+    const credentialResponse = await wallet.request(token, 'card', { body });
+    const notification = await service.call('POST', '/acme/notification', {
       headers: wallet.authorization(token, { path: 'notification' }),
-      json: { notification_id: issued.body.notification_id, event: 'credential_accepted', event_description: 'kept' },
+      json: { notification_id: credentialResponse.body.notification_id, event: 'credential_accepted', event_description: 'kept' },
     });
-    expect(told.status, told.text).to.equal(204);
-    const [delivered] = backend.at('/notified');
-    expect(delivered?.body.notification).to.include({ event: 'credential_accepted', eventDescription: 'kept' });
-    expect(fault(delivered?.body, requestOf('notification'))).to.equal(undefined);
+    expect(notification.status, notification.text).to.equal(204);
+    const [webhookCall] = backend.at('/notified');
+    expect(webhookCall?.body.notification).to.include({ event: 'credential_accepted', eventDescription: 'kept' });
+    expect(fault(webhookCall?.body, requestOf('notification'))).to.equal(undefined);
   });
 
   it('matches the calls of the presentation webhook and of a page before an issuance', async () => {
@@ -260,23 +260,23 @@ describe('webhook description', () => {
     await issuer.check('told', { webhook: { url: url('presented') } });
     await issuer.badge('friend', [{ type: 'openid4vp_presentation', presentationConfigId: 'told' }]);
     await issuer.badge('guest', [{ type: 'redirect_to_web', url: url('page?visit={auth_session}'), callbackUrl: url('confirm') }]);
-    const held = await issuer.hold();
-    const begin = async (id: string) => {
+    const credential = await issuer.hold();
+    const beginAuthorization = async (id: string) => {
       const wallet = issuer.wallet();
       return { wallet, answer: await wallet.begin((await issuer.offer(id)).uri, { scope: id }) };
     };
 
-    const friend = await begin('friend');
-    const asked = friend.wallet.asksPresentation(friend.answer);
-    const presented = { vp_token: { card: [friend.wallet.bind(asked, held)] } };
-    friend.wallet.issuedCode(await friend.wallet.respond(asked, presented));
-    const guest = await begin('guest');
-    const { back } = await guest.wallet.visit(guest.wallet.asksWeb(guest.answer));
-    guest.wallet.codeFrom(back);
+    const firstAuthorization = await beginAuthorization('friend');
+    const interaction = firstAuthorization.wallet.asksPresentation(firstAuthorization.answer);
+    const response = { vp_token: { card: [firstAuthorization.wallet.bind(interaction, credential)] } };
+    firstAuthorization.wallet.issuedCode(await firstAuthorization.wallet.respond(interaction, response));
+    const secondAuthorization = await beginAuthorization('guest');
+    const { back } = await secondAuthorization.wallet.visit(secondAuthorization.wallet.asksWeb(secondAuthorization.answer));
+    secondAuthorization.wallet.codeFrom(back);
 
-    const told = issuer.backend.at('/presented')[0]?.body;
-    expect(told.credentials[0]).to.have.keys(['id', 'values', 'issuer']);
-    expect(fault(told, requestOf('presentation'))).to.equal(undefined);
+    const webhookBody = issuer.backend.at('/presented')[0]?.body;
+    expect(webhookBody.credentials[0]).to.have.keys(['id', 'values', 'issuer']);
+    expect(fault(webhookBody, requestOf('presentation'))).to.equal(undefined);
     expect(fault(issuer.backend.at('/confirm')[0]?.body, requestOf('webStep'))).to.equal(undefined);
     await issuer.close();
   });
@@ -291,34 +291,34 @@ function resolveIn(document: Node, node: unknown): Node {
   return reference
     .slice(2)
     .split('/')
-    .reduce<unknown>((at, part) => (at as Node)[part.replaceAll('~1', '/')], document) as Node;
+    .reduce<unknown>((node, part) => (node as Node)[part.replaceAll('~1', '/')], document) as Node;
 }
 
-/** Paths of all places of the document that `isFault` is true of; `options` are those of a union. */
-function placesIn(document: Node, isFault: Fault): string[] {
-  const places: string[] = [];
+/** Paths of all nodes of the document for which `isFault` is true; `options` are the alternatives of a union. */
+function findPaths(document: Node, isFault: Fault): string[] {
+  const paths: string[] = [];
   const walk = (node: unknown, path: string): void => {
     if (typeof node !== 'object' || node === null) return;
     const { anyOf, oneOf } = node as { anyOf?: unknown; oneOf?: unknown };
     const options = [anyOf, oneOf].find(Array.isArray) ?? [];
     const resolved = options.map((option: unknown) => resolveIn(document, option));
-    if (isFault(node as Node, resolved, path)) places.push(path);
+    if (isFault(node as Node, resolved, path)) paths.push(path);
     for (const [name, child] of Object.entries(node)) {
       if (name !== 'example' && name !== 'examples') walk(child, `${path}/${name}`);
     }
   };
   walk(document, '');
-  return places;
+  return paths;
 }
 
 const isMap = ({ type, properties }: Node): boolean => type === 'object' && properties === undefined;
 const MAP = { type: 'object', additionalProperties: true };
 
-/** Constructs that a generator fails at, or writes code of that does not compile, each with a schema that has it. */
+/** Constructs for which generators fail or write invalid code, each with a schema that contains it. */
 const CONSTRUCTS: readonly { title: string; isFault: Fault; violation: Node }[] = [
   {
     title: 'one type for each header parameter, so that openapi-python-client keeps the operation',
-    isFault: ({ in: place, schema }) => place === 'header' && typeof (schema as Node)['type'] !== 'string',
+    isFault: ({ in: location, schema }) => location === 'header' && typeof (schema as Node)['type'] !== 'string',
     violation: { Header: { in: 'header', schema: { anyOf: [{ type: 'string' }, { type: 'integer' }] } } },
   },
   {
@@ -356,14 +356,15 @@ const CONSTRUCTS: readonly { title: string; isFault: Fault; violation: Node }[] 
   },
   {
     title: 'no empty schema of further properties, for which openapi-generator writes Go that does not compile',
-    isFault: ({ additionalProperties: further }) => typeof further === 'object' && further !== null && Object.keys(further).length === 0,
+    isFault: ({ additionalProperties: additional }) =>
+      typeof additional === 'object' && additional !== null && Object.keys(additional).length === 0,
     violation: { Empty: { type: 'object', additionalProperties: {} } },
   },
   {
     title: 'no property hasX together with x, which is a method in Go',
     isFault: ({ properties = {} }) =>
       Object.keys(properties as Node).some((name) =>
-        Object.keys(properties as Node).some((other) => name === `has${other.charAt(0).toUpperCase()}${other.slice(1)}`),
+        Object.keys(properties as Node).some((candidate) => name === `has${candidate.charAt(0).toUpperCase()}${candidate.slice(1)}`),
       ),
     violation: { Doubled: { type: 'object', properties: { hasPassword: {}, password: {} } } },
   },
@@ -385,17 +386,17 @@ describe('the API document for client generators', () => {
   after(() => service.close());
 
   const resolve = (node: unknown): Node => resolveIn(document, node);
-  const placesOf = (isFault: Fault): string[] => placesIn(document, isFault);
+  const findFaults = (isFault: Fault): string[] => findPaths(document, isFault);
 
   for (const { title, isFault, violation } of CONSTRUCTS) {
     it(`has ${title}`, () => {
-      expect(placesOf(isFault)).to.deep.equal([]);
+      expect(findFaults(isFault)).to.deep.equal([]);
     });
 
     it(`is reported when it violates the rule: ${title}`, () => {
       const schemas = { Other: { type: 'object', properties: {} } };
-      const planted = { components: { schemas: { ...schemas, ...violation } } };
-      expect(placesIn(planted, isFault)).to.not.be.empty;
+      const documentWithFault = { components: { schemas: { ...schemas, ...violation } } };
+      expect(findPaths(documentWithFault, isFault)).to.not.be.empty;
     });
   }
 
@@ -428,7 +429,7 @@ describe('the API document for client generators', () => {
     expect(grantTypes('/{tenant}/chained-as/token')).to.deep.equal([chained, chained]);
     expect(grantTypes('/{tenant}/token')[0]).to.include('urn:ietf:params:oauth:grant-type:pre-authorized_code');
     expect(text).to.include('A request that has both with different values is rejected with 400');
-    const queries = placesOf(({ properties }) => {
+    const queries = findFaults(({ properties }) => {
       const { dcql_query: query } = (properties ?? {}) as Record<string, Node>;
       return query !== undefined && !JSON.stringify(resolve(query)).includes('"enum":["dc+sd-jwt","mso_mdoc"]');
     });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type Populated, populate } from '../support/populated.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-/** What names an entry, in the order in which it is looked for. */
+/** Properties that name an entry, in order of preference. */
 const NAMES = ['sequence', 'transactionId', 'clientId', 'id', 'name', 'index'];
 
 type Parameter = { readonly in: string; readonly name: string; readonly schema: object };
@@ -35,7 +35,7 @@ describe('Lists of the administrative interface', () => {
   const get = (path: string) => service.call('GET', path, { token: /\/(tenant|settings)/.test(path) ? root : world.token });
   const nextOf = (link: string | null) => /^<([^>]+)>; rel="next"$/.exec(link ?? '')?.[1];
 
-  /** The operations of the document whose answer is a list. */
+  /** Operations of the document whose response is a list. */
   const listOperations = async () => {
     const { paths } = (await service.call('GET', '/openapi.json')).body as { paths: Record<string, { get?: Operation }> };
     return Object.entries(paths).flatMap(([path, { get: operation }]) => {
@@ -67,26 +67,26 @@ describe('Lists of the administrative interface', () => {
       await service.call('PATCH', `/trust-list/${world.ids.trustList}`, { token: world.token, json });
     const lists = (await listOperations()).map(({ path }) => present(path));
     for (const path of lists) {
-      const whole = await get(`${path}?limit=500`);
-      expect(whole.headers.get('link'), `all of ${path}`).to.equal(null);
+      const allEntries = await get(`${path}?limit=500`);
+      expect(allEntries.headers.get('link'), `all of ${path}`).to.equal(null);
       const nameOf = (entry: Record<string, unknown>) => entry[NAMES.find((name) => name in entry) ?? ''];
-      const all = whole.body.map(nameOf);
+      const all = allEntries.body.map(nameOf);
       expect(all.length, path).to.be.greaterThan(0);
       const orders: unknown[][] = [];
       for (const sort of ['asc', 'desc']) {
-        const found: unknown[] = [];
+        const entries: unknown[] = [];
         let pages = 0;
         for (let url: string | undefined = `${path}?limit=2&sort=${sort}`; url !== undefined; pages++) {
           const page = await get(url);
           expect(page.status, page.text).to.equal(200);
           expect(page.body.length).to.be.at.most(2);
-          found.push(...page.body.map(nameOf));
+          entries.push(...page.body.map(nameOf));
           url = nextOf(page.headers.get('link'));
           if (url !== undefined) expect(url.startsWith(`${service.address}${path}?`), url).to.equal(true);
         }
-        expect(found, path).to.have.members(all);
+        expect(entries, path).to.have.members(all);
         expect(pages, path).to.equal(Math.ceil(all.length / 2));
-        orders.push(found);
+        orders.push(entries);
       }
       expect(orders[0], path).to.deep.equal(orders[1]?.toReversed());
     }
@@ -99,21 +99,21 @@ describe('Lists of the administrative interface', () => {
     }
   });
 
-  it('continue at the same place when an entry was deleted in the meantime', async () => {
+  it('continue at the same position when an entry was deleted in the meantime', async () => {
     const first = await get('/client?limit=2');
     const last = first.body.at(-1).clientId;
-    const rest = await get('/client?limit=500');
-    const after = rest.body.slice(2).map(({ clientId }: { clientId: string }) => clientId);
-    const gone = await service.call('DELETE', `/client/${last}`, { token: world.token });
-    expect(gone.status, gone.text).to.equal(200);
+    const allClients = await get('/client?limit=500');
+    const remaining = allClients.body.slice(2).map(({ clientId }: { clientId: string }) => clientId);
+    const deletion = await service.call('DELETE', `/client/${last}`, { token: world.token });
+    expect(deletion.status, deletion.text).to.equal(200);
     const next = await get(nextOf(first.headers.get('link')) ?? '');
-    expect(next.body.map(({ clientId }: { clientId: string }) => clientId)).to.deep.equal(after.slice(0, 2));
+    expect(next.body.map(({ clientId }: { clientId: string }) => clientId)).to.deep.equal(remaining.slice(0, 2));
   });
 
   it('link from page to page with the same filters', async () => {
-    const whole = await get('/issuer/deferred');
-    expect(whole.body.length).to.be.greaterThan(0);
-    const { sessionId } = whole.body[0];
+    const allEntries = await get('/issuer/deferred');
+    expect(allEntries.body.length).to.be.greaterThan(0);
+    const { sessionId } = allEntries.body[0];
     const page = await get(`/issuer/deferred?session=${sessionId}&limit=1`);
     expect(page.body).to.have.length(1);
     expect(page.headers.get('link')).to.equal(null);

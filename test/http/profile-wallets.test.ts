@@ -6,12 +6,12 @@ import type { Answer } from '../support/test-service.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 
 type Server = 'built-in' | 'chained';
-/** What one request lacks or has otherwise. */
+/** Changes of one request. */
 type Change = {
   readonly attested?: false;
   readonly attestation?: Bend;
   readonly pop?: Bend;
-  /** The nonce of the DPoP proof; null for none, and no proof at all without the member. */
+  /** The nonce of the DPoP proof: null for a proof without nonce, undefined for no proof. */
   readonly nonce?: string | null;
   readonly dpopKey?: ReturnType<typeof newKey>;
 };
@@ -30,12 +30,12 @@ describe('wallet of a tenant with the profile haip', () => {
     provider = await WalletProvider.start();
     world = await ChainedWorld.start(['acme']);
     ({ token } = await world.openTenant('acme'));
-    // Nothing of what the profile fills in.
-    const { walletAttestationRequired: _filledIn, ...trust } = provider.configuration();
+    // Without the settings that the profile adds.
+    const { walletAttestationRequired: _required, ...trust } = provider.configuration();
     await world.configure(token, { upstream: world.upstream() }, trust);
     const root = await world.service.rootToken();
-    const taken = await world.service.call('PATCH', '/tenant/acme', { token: root, json: { profile: 'haip' } });
-    expect(taken.status, taken.text).to.equal(200);
+    const change = await world.service.call('PATCH', '/tenant/acme', { token: root, json: { profile: 'haip' } });
+    expect(change.status, change.text).to.equal(200);
   });
   after(async () => {
     await world.close();
@@ -48,7 +48,7 @@ describe('wallet of a tenant with the profile haip', () => {
   const nonceOf = ({ headers }: Answer) => headers.get('dpop-nonce') ?? '';
   const errorOf = ({ status, body }: Answer) => [status, body?.error];
 
-  /** Header fields of a request to a server that says who the wallet is, and with which key. */
+  /** Headers of a request that authenticate the wallet and its key. */
   const headersFor = async (server: Server, endpoint: string, change: Change = {}) => {
     const audience = issuerOf(server);
     const { attestation_challenge: challenge } = (await world.service.call('POST', `${new URL(audience).pathname}/challenge`)).body;
@@ -68,29 +68,33 @@ describe('wallet of a tenant with the profile haip', () => {
     const headers = await headersFor(server, 'par', change);
     return walletAt(server).par({ issuer_state, ...form }, headers);
   };
-  /** From a pushed request to a code, by the user's browser. */
-  const codeFor = async (server: Server, pushed: Answer): Promise<string> => {
-    const { request_uri } = pushed.body;
+  /** The code for a pushed request, after the user's login in the browser. */
+  const codeFor = async (server: Server, pushResponse: Answer): Promise<string> => {
+    const { request_uri } = pushResponse.body;
     if (server === 'built-in') return walletAt(server).authorize(request_uri);
     const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri });
     const browser = new Browser();
     const wallet = walletAt(server) as ChainedWallet;
-    const back = await wallet.logIn(world.provider, browser, `${issuerOf(server)}/authorize?${query}`);
-    return (await browser.visit(back)).location?.searchParams.get('code') ?? '';
+    const callbackUrl = await wallet.logIn(world.provider, browser, `${issuerOf(server)}/authorize?${query}`);
+    return (await browser.visit(callbackUrl)).location?.searchParams.get('code') ?? '';
   };
-  const collect = async (accessToken: string, bend: { nonce?: string; scheme?: string } = {}) => {
+  const collect = async (accessToken: string, options: { nonce?: string; scheme?: string } = {}) => {
     const wallet = walletAt('built-in');
-    const asked = await world.service.call('POST', '/acme/nonce');
-    const nonce = 'nonce' in bend ? bend.nonce : nonceOf(asked);
-    const headers = wallet.authorization(accessToken, { key: dpopKey, payload: { nonce }, ...(bend.scheme && { scheme: bend.scheme }) });
-    return wallet.request(accessToken, 'card', { headers, nonce: asked.body.c_nonce });
+    const nonceResponse = await world.service.call('POST', '/acme/nonce');
+    const nonce = 'nonce' in options ? options.nonce : nonceOf(nonceResponse);
+    const headers = wallet.authorization(accessToken, {
+      key: dpopKey,
+      payload: { nonce },
+      ...(options.scheme && { scheme: options.scheme }),
+    });
+    return wallet.request(accessToken, 'card', { headers, nonce: nonceResponse.body.c_nonce });
   };
   const expectIssued = async (answer: Answer) => {
     expect(answer.status, answer.text).to.equal(200);
     expect(answer.body.token_type).to.equal('DPoP');
-    const issued = await collect(answer.body.access_token);
-    expect(issued.status, issued.text).to.equal(200);
-    expect(issued.body.credentials).to.have.length(1);
+    const credentialResponse = await collect(answer.body.access_token);
+    expect(credentialResponse.status, credentialResponse.text).to.equal(200);
+    expect(credentialResponse.body.credentials).to.have.length(1);
   };
   const preAuthorized = async (change: Change) => {
     const { uri } = await created(world.service, token, '/issuer/offer', offerBody('card'));
@@ -102,32 +106,32 @@ describe('wallet of a tenant with the profile haip', () => {
     const { uri } = await created(world.service, token, '/issuer/offer', offerBody('card'));
     const wallet = walletAt('built-in');
     const code = await wallet.code(uri);
-    const told = await wallet.redeem(code, {}, await headersFor('built-in', 'token', { nonce: null }));
-    expect(errorOf(told)).to.deep.equal([400, 'use_dpop_nonce']);
-    const headers = await headersFor('built-in', 'token', { nonce: nonceOf(told) });
+    const rejection = await wallet.redeem(code, {}, await headersFor('built-in', 'token', { nonce: null }));
+    expect(errorOf(rejection)).to.deep.equal([400, 'use_dpop_nonce']);
+    const headers = await headersFor('built-in', 'token', { nonce: nonceOf(rejection) });
     await expectIssued(await wallet.redeem(code, {}, headers));
   });
 
   for (const server of ['built-in', 'chained'] as const) {
     it(`gets a credential with an authorization code of the ${server} server and renews it`, async () => {
-      const pushed = await par(server);
-      expect(pushed.status, pushed.text).to.equal(201);
-      expect(nonceOf(pushed)).to.match(NONCE);
-      const code = await codeFor(server, pushed);
-      const headers = await headersFor(server, 'token', { nonce: nonceOf(pushed) });
+      const pushResponse = await par(server);
+      expect(pushResponse.status, pushResponse.text).to.equal(201);
+      expect(nonceOf(pushResponse)).to.match(NONCE);
+      const code = await codeFor(server, pushResponse);
+      const headers = await headersFor(server, 'token', { nonce: nonceOf(pushResponse) });
       const answer = await walletAt(server).redeemCode(code, {}, headers);
       await expectIssued(answer);
       const { refresh_token } = answer.body;
       if (refresh_token === undefined) return;
-      // Bound to the installation, and not to a key of DPoP.
-      const again = { nonce: nonceOf(answer), dpopKey: newKey() };
+      // The refresh token is bound to the wallet instance, and not to a DPoP key.
+      const refreshOptions = { nonce: nonceOf(answer), dpopKey: newKey() };
       const path = `${new URL(issuerOf(server)).pathname}/token`;
-      const renewed = await world.service.call('POST', path, {
+      const refreshResponse = await world.service.call('POST', path, {
         form: { grant_type: 'refresh_token', refresh_token },
-        headers: await headersFor(server, 'token', again),
+        headers: await headersFor(server, 'token', refreshOptions),
       });
-      expect(renewed.status, renewed.text).to.equal(200);
-      expect([undefined, refresh_token]).to.include(renewed.body.refresh_token);
+      expect(refreshResponse.status, refreshResponse.text).to.equal(200);
+      expect([undefined, refresh_token]).to.include(refreshResponse.body.refresh_token);
     });
 
     const CALLERS: [string, Change, [number, string]][] = [
@@ -135,17 +139,17 @@ describe('wallet of a tenant with the profile haip', () => {
       ['with an attestation without an issuer', { attestation: { payload: { iss: undefined } } }, [400, 'invalid_client_attestation']],
       ['with a proof without an issuer', { pop: { payload: { iss: undefined } } }, [400, 'invalid_client_attestation']],
     ];
-    for (const [what, change, expected] of CALLERS) {
-      it(`is rejected ${what} by the ${server} server at each endpoint`, async () => {
+    for (const [description, change, expected] of CALLERS) {
+      it(`is rejected ${description} by the ${server} server at each endpoint`, async () => {
         expect(errorOf(await par(server, change))).to.deep.equal(expected);
-        const pushed = await par(server);
-        const code = await codeFor(server, pushed);
-        const nonce = nonceOf(pushed);
-        const bent = await headersFor(server, 'token', { ...change, nonce });
-        expect(errorOf(await walletAt(server).redeemCode(code, {}, bent))).to.deep.equal(expected);
-        // Nothing was spent by that.
-        const good = await headersFor(server, 'token', { nonce });
-        expect((await walletAt(server).redeemCode(code, {}, good)).status).to.equal(200);
+        const pushResponse = await par(server);
+        const code = await codeFor(server, pushResponse);
+        const nonce = nonceOf(pushResponse);
+        const changedHeaders = await headersFor(server, 'token', { ...change, nonce });
+        expect(errorOf(await walletAt(server).redeemCode(code, {}, changedHeaders))).to.deep.equal(expected);
+        // The rejected requests consumed nothing.
+        const validHeaders = await headersFor(server, 'token', { nonce });
+        expect((await walletAt(server).redeemCode(code, {}, validHeaders)).status).to.equal(200);
         if (server === 'chained') return;
         expect(errorOf(await preAuthorized({ ...change, nonce })).slice(0, 2)).to.deep.equal(expected);
         const interactive = await world.service.call('POST', '/acme/interactive-authorization', {
@@ -157,38 +161,38 @@ describe('wallet of a tenant with the profile haip', () => {
     }
 
     it(`proves a key with a nonce of the ${server} server for its tokens`, async () => {
-      const pushed = await par(server);
-      const code = await codeFor(server, pushed);
-      const redeem = async (change: Change) => walletAt(server).redeemCode(code, {}, await headersFor(server, 'token', change));
-      expect(errorOf(await redeem({})), 'no proof').to.deep.equal([400, 'invalid_dpop_proof']);
-      expect(errorOf(await redeem({ nonce: null }))).to.deep.equal([400, 'use_dpop_nonce']);
-      expect(errorOf(await redeem({ nonce: 'invented' }))).to.deep.equal([400, 'use_dpop_nonce']);
-      expect(errorOf(await par(server, { nonce: null })), 'pushed').to.deep.equal([400, 'use_dpop_nonce']);
-      expect((await redeem({ nonce: nonceOf(pushed) })).status).to.equal(200);
+      const pushResponse = await par(server);
+      const code = await codeFor(server, pushResponse);
+      const redeemWith = async (change: Change) => walletAt(server).redeemCode(code, {}, await headersFor(server, 'token', change));
+      expect(errorOf(await redeemWith({})), 'without a proof').to.deep.equal([400, 'invalid_dpop_proof']);
+      expect(errorOf(await redeemWith({ nonce: null }))).to.deep.equal([400, 'use_dpop_nonce']);
+      expect(errorOf(await redeemWith({ nonce: 'invented' }))).to.deep.equal([400, 'use_dpop_nonce']);
+      expect(errorOf(await par(server, { nonce: null })), 'a pushed request').to.deep.equal([400, 'use_dpop_nonce']);
+      expect((await redeemWith({ nonce: nonceOf(pushResponse) })).status).to.equal(200);
     });
 
     it(`pushes its requests to the ${server} server, with PKCE by S256`, async () => {
       for (const form of [{ code_challenge: '' }, { code_challenge_method: 'plain' }]) {
-        const refused = await par(server, {}, { ...CARD, ...form });
-        expect(errorOf(refused)).to.deep.equal([400, 'invalid_request']);
+        const rejection = await par(server, {}, { ...CARD, ...form });
+        expect(errorOf(rejection)).to.deep.equal([400, 'invalid_request']);
       }
       const query = new URLSearchParams({ response_type: 'code', client_id: CLIENT_ID, scope: 'card' });
-      const opened = await world.service.call('GET', `${issuerOf(server)}/authorize?${query}`);
-      expect(opened.status).to.equal(400);
+      const openResponse = await world.service.call('GET', `${issuerOf(server)}/authorize?${query}`);
+      expect(openResponse.status).to.equal(400);
     });
   }
 
   it('requests credentials with a bound token and a nonce, and never with a bearer token', async () => {
-    const pushed = await par('built-in');
-    const headers = await headersFor('built-in', 'token', { nonce: nonceOf(pushed) });
-    const answer = await walletAt('built-in').redeemCode(await codeFor('built-in', pushed), {}, headers);
+    const pushResponse = await par('built-in');
+    const headers = await headersFor('built-in', 'token', { nonce: nonceOf(pushResponse) });
+    const answer = await walletAt('built-in').redeemCode(await codeFor('built-in', pushResponse), {}, headers);
     const { access_token } = answer.body;
     expect(errorOf(await collect(access_token, { scheme: 'Bearer' }))).to.deep.equal([401, 'invalid_token']);
-    const bare = await collect(access_token, { nonce: undefined as never });
-    expect(errorOf(bare)).to.deep.equal([401, 'use_dpop_nonce']);
-    expect(bare.headers.get('www-authenticate')).to.include('DPoP');
-    expect(nonceOf(bare)).to.match(NONCE);
-    expect((await collect(access_token, { nonce: nonceOf(bare) })).status).to.equal(200);
+    const rejection = await collect(access_token, { nonce: undefined as never });
+    expect(errorOf(rejection)).to.deep.equal([401, 'use_dpop_nonce']);
+    expect(rejection.headers.get('www-authenticate')).to.include('DPoP');
+    expect(nonceOf(rejection)).to.match(NONCE);
+    expect((await collect(access_token, { nonce: nonceOf(rejection) })).status).to.equal(200);
   });
 
   it('gets these requirements from the metadata of both servers', async () => {

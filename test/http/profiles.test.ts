@@ -10,27 +10,27 @@ import { WalletProvider } from '../support/wallet-provider.ts';
 const display = [{ name: 'Acme', locale: 'en' }];
 
 type Warned = { readonly warnings: readonly { readonly member: string; readonly rule: string }[] };
-const warned = ({ warnings }: Warned) => warnings.map(({ member }) => member);
+const propertiesWithWarning = ({ warnings }: Warned) => warnings.map(({ member }) => member);
 
 describe('The profile of a tenant', () => {
   const QUERY = { credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } }] };
 
   let service: TestService;
   let root: string;
-  let plain: string;
-  let strict: string;
+  let plainToken: string;
+  let strictToken: string;
 
   before(async () => {
     service = await startTestService();
     root = await service.rootToken();
-    ({ token: plain } = await createTenant(service, 'plain'));
-    ({ token: strict } = await createTenant(service, 'strict', { profile: 'haip' }));
+    ({ token: plainToken } = await createTenant(service, 'plain'));
+    ({ token: strictToken } = await createTenant(service, 'strict', { profile: 'haip' }));
   });
   after(() => service.close());
 
   const call = (method: string, path: string, token: string, json?: object) => service.call(method, path, { token, ...(json && { json }) });
-  /** Says which members were refused, and that the rule is named. */
-  const refused = async (token: string, path: string, json: object, method = 'POST') => {
+  /** Expects a rejection that names the rule. @returns the rejected properties. */
+  const rejectedProperties = async (token: string, path: string, json: object, method = 'POST') => {
     const answer = await call(method, path, token, json);
     expect(answer.status, answer.text).to.equal(400);
     const errors = answer.body.errors as { path: string; message: string }[];
@@ -40,16 +40,16 @@ describe('The profile of a tenant', () => {
 
   it('is shown, changed and removed by clients that manage tenants', async () => {
     expect((await call('GET', '/tenant/strict', root)).body.profile).to.equal('haip');
-    const made = await call('POST', '/tenant', root, { id: 'third', name: 'Third', profile: 'haip' });
-    expect([made.status, made.body.profile]).to.deep.equal([201, 'haip']);
-    // Its issuer demands attestations, and nobody is trusted to make them.
-    const [closed] = made.body.warnings;
-    expect(closed).to.include({ member: 'profile', concerns: 'every wallet' });
-    const changed = await call('PATCH', '/tenant/third', root, { profile: null });
-    expect([changed.status, changed.body.profile]).to.deep.equal([200, null]);
+    const creation = await call('POST', '/tenant', root, { id: 'third', name: 'Third', profile: 'haip' });
+    expect([creation.status, creation.body.profile]).to.deep.equal([201, 'haip']);
+    // The issuer requires attestations, and no provider of attestations is trusted.
+    const [warning] = creation.body.warnings;
+    expect(warning).to.include({ member: 'profile', concerns: 'every wallet' });
+    const change = await call('PATCH', '/tenant/third', root, { profile: null });
+    expect([change.status, change.body.profile]).to.deep.equal([200, null]);
     expect((await call('PATCH', '/tenant/third', root, { description: 'x' })).body.profile).to.equal(null);
-    const again = await call('PATCH', '/tenant/third', root, { profile: 'haip' });
-    expect([again.body.profile, again.body.warnings]).to.deep.equal(['haip', [closed]]);
+    const secondChange = await call('PATCH', '/tenant/third', root, { profile: 'haip' });
+    expect([secondChange.body.profile, secondChange.body.warnings]).to.deep.equal(['haip', [warning]]);
     expect((await call('PATCH', '/tenant/third', root, { description: 'y' })).body.profile).to.equal('haip');
     expect((await call('PATCH', '/tenant/third', root, { profile: 'hiap' })).status).to.equal(400);
   });
@@ -59,46 +59,48 @@ describe('The profile of a tenant', () => {
       ...{ display, dPopRequired: false, dPopNonce: 'off', walletAttestationRequired: false },
       attestationChallenge: 'optional',
     };
-    const members = ['walletAttestationRequired', 'attestationChallenge', 'dPopRequired', 'dPopNonce'];
-    expect(await refused(strict, '/issuer/config', issuer)).to.deep.equal(members);
-    const allowed = await created(service, plain, '/issuer/config', issuer);
-    expect(warned(allowed)).to.deep.equal(['attestationChallenge', 'dPopRequired']);
+    const properties = ['walletAttestationRequired', 'attestationChallenge', 'dPopRequired', 'dPopNonce'];
+    expect(await rejectedProperties(strictToken, '/issuer/config', issuer)).to.deep.equal(properties);
+    const allowed = await created(service, plainToken, '/issuer/config', issuer);
+    expect(propertiesWithWarning(allowed)).to.deep.equal(['attestationChallenge', 'dPopRequired']);
 
     const request = { id: 'age', dcql_query: QUERY, responseMode: 'direct_post', clientIdPrefix: 'x509_san_dns' };
-    expect(await refused(strict, '/verifier/config', request)).to.deep.equal(['responseMode', 'clientIdPrefix']);
-    expect(warned(await created(service, plain, '/verifier/config', { ...request, clientIdPrefix: 'x509_hash' }))).to.deep.equal([
-      'redirectUri',
+    expect(await rejectedProperties(strictToken, '/verifier/config', request)).to.deep.equal(['responseMode', 'clientIdPrefix']);
+    expect(
+      propertiesWithWarning(await created(service, plainToken, '/verifier/config', { ...request, clientIdPrefix: 'x509_hash' })),
+    ).to.deep.equal(['redirectUri']);
+    await created(service, strictToken, '/verifier/config', { id: 'age', dcql_query: QUERY });
+    expect(await rejectedProperties(strictToken, '/verifier/config/age', { responseMode: 'direct_post' }, 'PATCH')).to.deep.equal([
+      'responseMode',
     ]);
-    await created(service, strict, '/verifier/config', { id: 'age', dcql_query: QUERY });
-    expect(await refused(strict, '/verifier/config/age', { responseMode: 'direct_post' }, 'PATCH')).to.deep.equal(['responseMode']);
   });
 
   it('rejects self-signed external certificates', async () => {
-    const own = await certify({ name: 'Own' });
-    const key = { ...own.privateKey.export({ format: 'jwk' }) };
-    const body = { id: 'own', usageType: 'access', key, certificates: [pem(own)] };
-    const answer = await call('POST', '/key-chain/import', strict, body);
+    const ownCertificate = await certify({ name: 'Own' });
+    const key = { ...ownCertificate.privateKey.export({ format: 'jwk' }) };
+    const body = { id: 'own', usageType: 'access', key, certificates: [pem(ownCertificate)] };
+    const answer = await call('POST', '/key-chain/import', strictToken, body);
     expect(answer.status, answer.text).to.equal(400);
     expect(answer.text).to.include('no wallet accepts a self-signed certificate');
   });
 
-  it('sets omitted values, in answers and for wallets', async () => {
-    const { walletAttestationRequired, dPopNonce, warnings } = await created(service, strict, '/issuer/config', { display });
+  it('sets omitted values, in responses and for wallets', async () => {
+    const { walletAttestationRequired, dPopNonce, warnings } = await created(service, strictToken, '/issuer/config', { display });
     expect([walletAttestationRequired, dPopNonce]).to.deep.equal([true, 'required']);
-    // Nobody may attest yet: that is no matter of the profile.
-    expect(warned({ warnings } as never)).to.deep.equal(['walletProviderTrustLists']);
-    const read = (await call('GET', '/issuer/config', strict)).body;
-    expect([read.walletAttestationRequired, read.dPopNonce]).to.deep.equal([true, 'required']);
-    // What was read can be sent back.
-    expect((await call('POST', '/issuer/config', strict, read)).status).to.equal(201);
+    // No provider of attestations is trusted yet; that is not a matter of the profile.
+    expect(propertiesWithWarning({ warnings } as never)).to.deep.equal(['walletProviderTrustLists']);
+    const stored = (await call('GET', '/issuer/config', strictToken)).body;
+    expect([stored.walletAttestationRequired, stored.dPopNonce]).to.deep.equal([true, 'required']);
+    // The configuration can be sent back as it was read.
+    expect((await call('POST', '/issuer/config', strictToken, stored)).status).to.equal(201);
     const metadata = (await service.call('GET', '/strict/.well-known/oauth-authorization-server')).body;
     expect(metadata['pre-authorized_grant_anonymous_access_supported']).to.equal(false);
     expect(metadata.token_endpoint_auth_methods_supported).to.not.include('none');
   });
 
   it('requires wallet attestations', async () => {
-    await created(service, strict, '/issuer/credentials', credentialBody('pid', 'signing'));
-    const { uri } = await created(service, strict, '/issuer/offer', offerBody('pid'));
+    await created(service, strictToken, '/issuer/credentials', credentialBody('pid', 'signing'));
+    const { uri } = await created(service, strictToken, '/issuer/offer', offerBody('pid'));
     const wallet = new RawWallet(service, 'strict');
     const { grants } = (await wallet.offer(uri)) as { grants: Record<string, Record<string, string>> };
     const [[grant_type = '', { 'pre-authorized_code': code = '' } = {}] = []] = Object.entries(grants);
@@ -118,8 +120,8 @@ describe('The profile of a tenant', () => {
       'issuance-configuration/default.dPopRequired',
       'presentation-configuration/age.responseMode',
     ]);
-    const kept = (await call('GET', '/tenant/loose', root)).body;
-    expect([kept.profile, kept.description]).to.deep.equal([null, null]);
+    const tenant = (await call('GET', '/tenant/loose', root)).body;
+    expect([tenant.profile, tenant.description]).to.deep.equal([null, null]);
     await created(service, token, '/issuer/config', { display });
     await created(service, token, '/verifier/config', { id: 'age', dcql_query: QUERY });
     expect((await call('PATCH', '/tenant/loose', root, { profile: 'haip' })).status).to.equal(200);
@@ -128,33 +130,33 @@ describe('The profile of a tenant', () => {
 
   it('is consistent with a configuration that is written at the same time', async () => {
     const { token } = await createTenant(service, 'racing');
-    const bad = { display, dPopRequired: false };
+    const invalidConfiguration = { display, dPopRequired: false };
     for (let round = 0; round < 10; round++) {
-      const [taken, written] = await Promise.all([
+      const [profileChange, configurationChange] = await Promise.all([
         call('PATCH', '/tenant/racing', root, { profile: 'haip' }),
-        call('POST', '/issuer/config', token, bad),
+        call('POST', '/issuer/config', token, invalidConfiguration),
       ]);
       const { profile } = (await call('GET', '/tenant/racing', root)).body;
-      expect([taken.status, written.status].filter((status) => status < 300)).to.have.length(1);
-      expect(profile).to.equal(taken.status === 200 ? 'haip' : null);
+      expect([profileChange.status, configurationChange.status].filter((status) => status < 300)).to.have.length(1);
+      expect(profile).to.equal(profileChange.status === 200 ? 'haip' : null);
       await call('PATCH', '/tenant/racing', root, { profile: null });
       await created(service, token, '/issuer/config', { display });
     }
   });
 
   it('adds warnings to every answer of a write, and they may be sent back', async () => {
-    const written = await created(service, plain, '/issuer/credentials', { ...credentialBody('card', 'signing'), keyBinding: false });
-    expect(warned(written as never)).to.include('keyBinding');
-    const [{ rule, concerns, message, change }] = written.warnings;
+    const creation = await created(service, plainToken, '/issuer/credentials', { ...credentialBody('card', 'signing'), keyBinding: false });
+    expect(propertiesWithWarning(creation as never)).to.include('keyBinding');
+    const [{ rule, concerns, message, change }] = creation.warnings;
     for (const text of [rule, concerns, message, change]) expect(text).to.be.a('string').and.not.equal('');
-    const again = await call('PATCH', '/issuer/credentials/card', plain, written);
-    expect(again.status, again.text).to.equal(200);
-    expect((await call('GET', '/issuer/credentials/card', plain)).body).to.not.have.property('warnings');
-    const rotated = await call('POST', '/key-chain/access/rotate', plain, {});
-    expect([rotated.status, rotated.body.warnings]).to.deep.equal([200, []]);
-    const lists = await call('PUT', '/status-list-config', plain, { ttl: 864_000, capacity: 100 });
-    expect(warned(lists.body)).to.deep.equal(['ttl', 'capacity']);
-    expect((await call('PUT', '/session-config', plain, { ttlSeconds: 60 })).body.warnings).to.deep.equal([]);
+    const updated = await call('PATCH', '/issuer/credentials/card', plainToken, creation);
+    expect(updated.status, updated.text).to.equal(200);
+    expect((await call('GET', '/issuer/credentials/card', plainToken)).body).to.not.have.property('warnings');
+    const rotation = await call('POST', '/key-chain/access/rotate', plainToken, {});
+    expect([rotation.status, rotation.body.warnings]).to.deep.equal([200, []]);
+    const lists = await call('PUT', '/status-list-config', plainToken, { ttl: 864_000, capacity: 100 });
+    expect(propertiesWithWarning(lists.body)).to.deep.equal(['ttl', 'capacity']);
+    expect((await call('PUT', '/session-config', plainToken, { ttlSeconds: 60 })).body.warnings).to.deep.equal([]);
   });
 });
 
@@ -162,20 +164,20 @@ const REDIRECT = 'https://shop.example/done/{sessionId}';
 
 describe('A verifier with the profile haip', () => {
   let shop: Shop;
-  let held: Held;
+  let heldCredential: Held;
 
   before(async () => {
     shop = await Shop.open();
-    held = await shop.issue();
+    heldCredential = await shop.issue();
     const root = await shop.service.rootToken();
-    const taken = await shop.call('PATCH', '/tenant/shop', { profile: 'haip' }, root);
-    expect(taken.status, taken.text).to.equal(200);
+    const change = await shop.call('PATCH', '/tenant/shop', { profile: 'haip' }, root);
+    expect(change.status, change.text).to.equal(200);
     await shop.configure({ id: 'back', redirectUri: REDIRECT });
   });
   after(() => shop.close());
 
   it('sends requests in the modes of HAIP', async () => {
-    const { payload, link } = await shop.ask('back').then((asked) => ({ ...asked, link: new URL(asked.uri) }));
+    const { payload, link } = await shop.ask('back').then((request) => ({ ...request, link: new URL(request.uri) }));
     expect([...link.searchParams.keys()].toSorted()).to.deep.equal(['client_id', 'request_uri']);
     expect(payload['client_id']).to.match(/^x509_hash:/);
     expect(payload).to.include({ response_type: 'vp_token', response_mode: 'direct_post.jwt' });
@@ -185,65 +187,67 @@ describe('A verifier with the profile haip', () => {
   });
 
   it('completes a session after the return of the browser, although its configuration does not require it', async () => {
-    const shown = (await shop.call('GET', '/verifier/config/back')).body;
-    expect(shown.requireResponseCode, 'as it was written').to.equal(null);
-    const asked = await shop.ask('back');
-    const answer = await shop.present(asked, held);
+    const storedConfiguration = (await shop.call('GET', '/verifier/config/back')).body;
+    expect(storedConfiguration.requireResponseCode, 'the written value is shown').to.equal(null);
+    const request = await shop.ask('back');
+    const answer = await shop.present(request, heldCredential);
     expect(answer.status, answer.text).to.equal(200);
-    expect((await shop.session(asked.session)).status).to.equal('fetched');
+    expect((await shop.session(request.session)).status).to.equal('fetched');
     const code = new URL(answer.body.redirect_uri).searchParams.get('response_code');
-    const seen = await shop.call('GET', `/session/${asked.session}?response_code=${code}`);
-    expect([seen.body.status, seen.body.credentials[0].values.name]).to.deep.equal(['completed', 'Ada']);
+    const sessionResponse = await shop.call('GET', `/session/${request.session}?response_code=${code}`);
+    expect([sessionResponse.body.status, sessionResponse.body.credentials[0].values.name]).to.deep.equal(['completed', 'Ada']);
   });
 
   it('returns both links and waits only for the browser of the same device', async () => {
     const calls = shop.backend.calls.length;
     await shop.configure({ id: 'hooked', redirectUri: REDIRECT, webhook: { url: `${shop.backend.url}/presented` } });
     for (const json of [{ requestId: 'back' }, { requestId: 'hooked' }, { requestId: 'check', redirectUri: REDIRECT }]) {
-      const made = await shop.call('POST', '/verifier/offer', { response_type: 'uri', ...json });
-      expect(made.body, made.text).to.have.all.keys('uri', 'session', 'crossDeviceUri', 'pageUrl');
-      const url = new URL(made.body.crossDeviceUri).searchParams.get('request_uri') ?? '';
+      const creation = await shop.call('POST', '/verifier/offer', { response_type: 'uri', ...json });
+      expect(creation.body, creation.text).to.have.all.keys('uri', 'session', 'crossDeviceUri', 'pageUrl');
+      const url = new URL(creation.body.crossDeviceUri).searchParams.get('request_uri') ?? '';
       const { text } = await shop.service.call('GET', url);
-      const asked = { session: made.body.session, uri: made.body.crossDeviceUri, url, text, ...decode(text) };
-      const answer = await shop.present(asked, held);
+      const request = { session: creation.body.session, uri: creation.body.crossDeviceUri, url, text, ...decode(text) };
+      const answer = await shop.present(request, heldCredential);
       expect(answer.body, answer.text).to.deep.equal({ redirect_uri: `${shop.service.address}/shop/presented` });
-      const events = await shop.service.call('GET', `/session/${asked.session}/events?token=${encodeURIComponent(shop.token)}`);
+      const events = await shop.service.call('GET', `/session/${request.session}/events?token=${encodeURIComponent(shop.token)}`);
       expect(events.text).to.include('"status":"completed"');
-      expect((await shop.session(asked.session)).credentials[0].values.name).to.equal('Ada');
+      expect((await shop.session(request.session)).credentials[0].values.name).to.equal('Ada');
     }
-    expect(shop.backend.calls.length - calls, 'the backend of one of them').to.equal(1);
+    expect(shop.backend.calls.length - calls, 'the backend gets one of the results').to.equal(1);
   });
 
   it('returns no link for another device with requireResponseCode: true', async () => {
     await shop.configure({ id: 'strict', redirectUri: REDIRECT, requireResponseCode: true });
-    const made = await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'strict' });
-    expect(made.body, made.text).to.have.all.keys('uri', 'session');
+    const creation = await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'strict' });
+    expect(creation.body, creation.text).to.have.all.keys('uri', 'session');
   });
 
   it('creates no request without a return of the browser', async () => {
     const json = { response_type: 'uri', requestId: 'check' };
-    const refused = await shop.call('POST', '/verifier/offer', json);
-    expect([refused.status, refused.body.errors[0].path], refused.text).to.deep.equal([400, 'redirectUri']);
-    expect(refused.text).to.include('HAIP 1.0 section 5.1');
-    const given = await shop.call('POST', '/verifier/offer', { ...json, redirectUri: REDIRECT });
-    expect(given.status, given.text).to.equal(201);
+    const rejection = await shop.call('POST', '/verifier/offer', json);
+    expect([rejection.status, rejection.body.errors[0].path], rejection.text).to.deep.equal([400, 'redirectUri']);
+    expect(rejection.text).to.include('HAIP 1.0 section 5.1');
+    const requestWithRedirect = await shop.call('POST', '/verifier/offer', { ...json, redirectUri: REDIRECT });
+    expect(requestWithRedirect.status, requestWithRedirect.text).to.equal(201);
   });
 
   it('accepts no credential without a proof of its key, and cannot be configured otherwise', async () => {
-    const asked = await shop.ask('back');
-    const bare = held.text.endsWith('~') ? held.text : `${held.text}~`;
-    expect(decode(bare.split('~')[0] ?? '').payload).to.have.property('cnf');
-    const refused = await shop.post(asked, await formOf(asked, { card: [bare] }));
-    expect(refused.status).to.equal(400);
+    const request = await shop.ask('back');
+    const withoutKeyBinding = heldCredential.text.endsWith('~') ? heldCredential.text : `${heldCredential.text}~`;
+    expect(decode(withoutKeyBinding.split('~')[0] ?? '').payload).to.have.property('cnf');
+    const rejection = await shop.post(request, await formOf(request, { card: [withoutKeyBinding] }));
+    expect(rejection.status).to.equal(400);
     const [query] = QUERY.credentials;
     const dcql_query = { credentials: [{ ...query, require_cryptographic_holder_binding: false }] };
-    const written = await shop.call('POST', '/verifier/config', { id: 'waiving', dcql_query });
-    expect([written.status, written.body.errors[0].path]).to.deep.equal([
+    const creation = await shop.call('POST', '/verifier/config', { id: 'waiving', dcql_query });
+    expect([creation.status, creation.body.errors[0].path]).to.deep.equal([
       400,
       'dcql_query.credentials.0.require_cryptographic_holder_binding',
     ]);
-    const good = await shop.ask('back');
-    expect((await shop.post(good, await formOf(good, { card: [bind(good, held)] }))).status).to.equal(200);
+    const validRequest = await shop.ask('back');
+    expect((await shop.post(validRequest, await formOf(validRequest, { card: [bind(validRequest, heldCredential)] }))).status).to.equal(
+      200,
+    );
   });
 });
 
@@ -263,30 +267,30 @@ describe('The profile of the European wallet', () => {
 
   const call = (method: string, path: string, json?: object, by = token) =>
     service.call(method, path, { token: by, ...(json && { json }) });
-  /** The members that were refused, once the rule is named. */
-  const refused = async (path: string, json: object, method = 'POST') => {
+  /** Expects a rejection that names the rule. @returns the rejected properties. */
+  const rejectedProperties = async (path: string, json: object, method = 'POST') => {
     const answer = await call(method, path, json);
     expect(answer.status, answer.text).to.equal(400);
     const errors = answer.body.errors as { path: string; message: string }[];
     for (const { message } of errors) expect(message).to.match(/^profile eu \((ARF|EUDI|HAIP|ETSI) .+\): /);
-    return errors.map(({ path: member }) => member);
+    return errors.map(({ path: property }) => property);
   };
 
   it('rejects violations of HAIP and of the ARF in a write', async () => {
     const issuer = { display, dPopRequired: false, algorithms: ['EdDSA'] };
-    expect(await refused('/issuer/config', issuer)).to.include.members(['dPopRequired', 'algorithms']);
+    expect(await rejectedProperties('/issuer/config', issuer)).to.include.members(['dPopRequired', 'algorithms']);
     const credential = { ...credentialBody('pid', 'signing'), proofTypes: ['jwt'] };
-    expect(await refused('/issuer/credentials', credential)).to.include('proofTypes');
+    expect(await rejectedProperties('/issuer/credentials', credential)).to.include('proofTypes');
     const request = { id: 'age', dcql_query: QUERY };
-    expect(await refused('/verifier/config', request)).to.deep.equal(['registrationCert']);
+    expect(await rejectedProperties('/verifier/config', request)).to.deep.equal(['registrationCert']);
     const keys = { id: 'edwards', usages: ['signing'], algorithm: 'EdDSA' };
-    expect(await refused('/key-chain', keys)).to.deep.equal(['algorithm']);
+    expect(await rejectedProperties('/key-chain', keys)).to.deep.equal(['algorithm']);
   });
 
   it('is rejected while a configuration violates it, with all violations', async () => {
-    const { token: loose } = await createTenant(service, 'loose');
-    await created(service, loose, '/issuer/config', { display, algorithms: ['EdDSA'] });
-    await created(service, loose, '/verifier/config', { id: 'age', dcql_query: QUERY });
+    const { token: looseToken } = await createTenant(service, 'loose');
+    await created(service, looseToken, '/issuer/config', { display, algorithms: ['EdDSA'] });
+    await created(service, looseToken, '/verifier/config', { id: 'age', dcql_query: QUERY });
     const answer = await call('PATCH', '/tenant/loose', { profile: 'eu' }, root);
     expect(answer.status, answer.text).to.equal(409);
     const paths = answer.body.errors.map(({ path }: { path: string }) => path);
@@ -295,10 +299,10 @@ describe('The profile of the European wallet', () => {
   });
 
   it('is rejected for an issuer without a registration', async () => {
-    const { token: late } = await createTenant(service, 'late');
+    const { token: lateToken } = await createTenant(service, 'late');
     const options = [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 0 }];
     const credentialReusePolicy = { id: 'arf_annex_ii', options };
-    await created(service, late, '/issuer/credentials', { ...credentialBody('pid', 'signing'), credentialReusePolicy });
+    await created(service, lateToken, '/issuer/credentials', { ...credentialBody('pid', 'signing'), credentialReusePolicy });
     const answer = await call('PATCH', '/tenant/late', { profile: 'eu' }, root);
     expect(answer.status, answer.text).to.equal(409);
     const paths = answer.body.errors.map(({ path }: { path: string }) => path);
@@ -332,8 +336,8 @@ describe('The profile of the European wallet', () => {
       await registrar.close();
     });
 
-    const redeem = async (by: RawWallet, code: string, dpopNonce?: string) => {
-      const asked = await service.call('POST', '/euro/challenge');
+    const redeemWith = async (wallet: RawWallet, code: string, dpopNonce?: string) => {
+      const challengeResponse = await service.call('POST', '/euro/challenge');
       return service.call('POST', '/euro/token', {
         form: {
           grant_type: 'urn:ietf:params:oauth:grant-type:pre-authorized_code',
@@ -341,30 +345,30 @@ describe('The profile of the European wallet', () => {
           client_id: provider.clientId,
         },
         headers: {
-          DPoP: dpopProof(by.dpopKey, `${by.issuer}/token`, { payload: { nonce: dpopNonce } }),
-          ...provider.headers(newKey(), by.issuer, asked.body.attestation_challenge),
+          DPoP: dpopProof(wallet.dpopKey, `${wallet.issuer}/token`, { payload: { nonce: dpopNonce } }),
+          ...provider.headers(newKey(), wallet.issuer, challengeResponse.body.attestation_challenge),
         },
       });
     };
     const accessToken = async (by: RawWallet) => {
       const { uri } = await created(service, euro, '/issuer/offer', offerBody('pid'));
       const code = await by.code(uri);
-      const told = await redeem(by, code);
-      expect(told.body.error).to.equal('use_dpop_nonce');
-      const answer = await redeem(by, code, told.headers.get('dpop-nonce') ?? '');
+      const rejection = await redeemWith(by, code);
+      expect(rejection.body.error).to.equal('use_dpop_nonce');
+      const answer = await redeemWith(by, code, rejection.headers.get('dpop-nonce') ?? '');
       expect(answer.status, answer.text).to.equal(200);
       return answer.body.access_token as string;
     };
-    /** Asks for as many copies as there are keys. */
+    /** Requests a credential for each of `count` keys. */
     const collect = async (count: number, isAttested: boolean) => {
       const by = wallet();
       const access = await accessToken(by);
-      const { headers: told, body: made } = await service.call('POST', '/euro/nonce');
-      const [first = newKey(), ...others] = Array.from({ length: count }, () => newKey());
-      const key_attestation = provider.keyAttestation([first, ...others], { nonce: made.c_nonce });
+      const { headers: nonceHeaders, body: nonceBody } = await service.call('POST', '/euro/nonce');
+      const [first = newKey(), ...otherKeys] = Array.from({ length: count }, () => newKey());
+      const key_attestation = provider.keyAttestation([first, ...otherKeys], { nonce: nonceBody.c_nonce });
       const header = isAttested ? { jwk: undefined, key_attestation } : {};
-      const jwt = [keyProof(first, by.issuer, made.c_nonce, { header })];
-      const headers = by.authorization(access, { payload: { nonce: told.get('dpop-nonce') } });
+      const jwt = [keyProof(first, by.issuer, nonceBody.c_nonce, { header })];
+      const headers = by.authorization(access, { payload: { nonce: nonceHeaders.get('dpop-nonce') } });
       const body = { credential_configuration_id: 'pid', proofs: { jwt } };
       return by.request(access, 'pid', { headers, body });
     };
@@ -385,11 +389,11 @@ describe('The profile of the European wallet', () => {
     });
 
     it('issues a batch for attested keys, and nothing for other keys', async () => {
-      const issued = await collect(2, true);
-      expect(issued.status, issued.text).to.equal(200);
-      expect(issued.body.credentials).to.have.length(2);
-      const refusedOne = await collect(1, false);
-      expect([refusedOne.status, refusedOne.body.error], refusedOne.text).to.deep.equal([400, 'invalid_proof']);
+      const credentialResponse = await collect(2, true);
+      expect(credentialResponse.status, credentialResponse.text).to.equal(200);
+      expect(credentialResponse.body.credentials).to.have.length(2);
+      const rejection = await collect(1, false);
+      expect([rejection.status, rejection.body.error], rejection.text).to.deep.equal([400, 'invalid_proof']);
     });
   });
 });

@@ -30,36 +30,36 @@ describe('proofs of holder keys', () => {
     ({ token } = await createTenant(service, 'acme'));
     await createTenant(service, 'foreign');
     await configure();
-    for (const [id, more] of Object.entries(CONFIGURATIONS)) {
+    for (const [id, settings] of Object.entries(CONFIGURATIONS)) {
       const json = {
         id,
         config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
         vct: 'urn:card:1',
         claims: { name: 'Ada' },
-        ...more,
+        ...settings,
       };
-      const made = await service.call('POST', '/issuer/credentials', { token, json });
-      expect(made.status, made.text).to.equal(201);
+      const creation = await service.call('POST', '/issuer/credentials', { token, json });
+      expect(creation.status, creation.text).to.equal(201);
     }
     wallet = new RawWallet(service, 'acme');
-    accessToken = await freshToken();
+    accessToken = await newToken();
   });
   after(async () => {
     await service.close();
     await provider.close();
   });
 
-  const configure = async (more: object = {}) => {
+  const configure = async (overrides: object = {}) => {
     const json = {
       display: [{ name: 'Acme', locale: 'en' }],
       batchSize: BATCH,
       ...provider.configuration(),
       walletAttestationRequired: false,
-      ...more,
+      ...overrides,
     };
     expect((await service.call('POST', '/issuer/config', { token, json })).status).to.equal(201);
   };
-  const freshToken = async () => {
+  const newToken = async () => {
     const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: Object.keys(CONFIGURATIONS) };
     const offer = await service.call('POST', '/issuer/offer', { token, json });
     expect(offer.status, offer.text).to.equal(201);
@@ -71,19 +71,19 @@ describe('proofs of holder keys', () => {
     expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, error]);
     expect(answer.headers.get('cache-control')).to.equal('no-store');
   };
-  /** The keys that the credentials of an answer are bound to. */
-  const boundTo = (answer: Answer): unknown[] => {
+  /** The keys to which the credentials of a response are bound. */
+  const boundKeys = (answer: Answer): unknown[] => {
     expect(answer.status, answer.text).to.equal(200);
     return answer.body.credentials.map(({ credential }: { credential: string }) => {
       const payload = JSON.parse(Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString());
       return payload.cnf?.jwk;
     });
   };
-  const jwks = (...some: readonly HolderKey[]) => some.map(({ jwk }) => jwk);
+  const jwks = (...holderKeys: readonly HolderKey[]) => holderKeys.map(({ jwk }) => jwk);
   type Options = NonNullable<Parameters<WalletProvider['keyAttestation']>[1]>;
-  const attest = async (options: Options = {}, of: readonly HolderKey[] = keys) =>
-    provider.keyAttestation(of, { nonce: await wallet.nonce(), ...options });
-  const proof = async (bend: Bend = {}, key = first) => keyProof(key, wallet.issuer, await wallet.nonce(), bend);
+  const attest = async (options: Options = {}, attestedKeys: readonly HolderKey[] = keys) =>
+    provider.keyAttestation(attestedKeys, { nonce: await wallet.nonce(), ...options });
+  const proof = async (changes: Bend = {}, key = first) => keyProof(key, wallet.issuer, await wallet.nonce(), changes);
   const withAttestation = async (text: string, key = first) => proof({ header: { key_attestation: text, jwk: key.jwk } }, key);
 
   describe('the metadata', () => {
@@ -101,43 +101,43 @@ describe('proofs of holder keys', () => {
   describe('an attestation', () => {
     it('without a proof gets a credential for each of its keys', async () => {
       for (const id of ['attested', 'either'] as const) {
-        expect(boundTo(await request(id, { attestation: [await attest()] }))).to.deep.equal(jwks(...keys));
+        expect(boundKeys(await request(id, { attestation: [await attest()] }))).to.deep.equal(jwks(...keys));
       }
     });
 
     it('with a proof gets a credential for each of its keys, starting with that of the proof', async () => {
       const proofs = { jwt: [await withAttestation(await attest(), second)] };
-      expect(boundTo(await request('attested', proofs))).to.deep.equal(jwks(second, first, third));
-      const unnamed = { jwt: [await proof({ header: { jwk: undefined, key_attestation: await attest() } })] };
-      expect(boundTo(await request('attested', unnamed))).to.deep.equal(jwks(...keys));
-      const byPlace = { jwk: undefined, kid: '2', key_attestation: await attest() };
-      const named = { jwt: [await proof({ header: byPlace }, third)] };
-      expect(boundTo(await request('attested', named))).to.deep.equal(jwks(third, first, second));
+      expect(boundKeys(await request('attested', proofs))).to.deep.equal(jwks(second, first, third));
+      const withoutKeyReference = { jwt: [await proof({ header: { jwk: undefined, key_attestation: await attest() } })] };
+      expect(boundKeys(await request('attested', withoutKeyReference))).to.deep.equal(jwks(...keys));
+      const headerWithIndex = { jwk: undefined, kid: '2', key_attestation: await attest() };
+      const withKeyReference = { jwt: [await proof({ header: headerWithIndex }, third)] };
+      expect(boundKeys(await request('attested', withKeyReference))).to.deep.equal(jwks(third, first, second));
     });
 
-    it('that was made in advance without a nonce is accepted with proofs, repeatedly', async () => {
+    it('that was created in advance without a nonce is accepted with proofs, repeatedly', async () => {
       const text = await attest({ payload: { nonce: undefined } });
       for (const key of [first, third]) {
         const answer = await request('attested', { jwt: [await withAttestation(text, key)] });
-        expect(boundTo(answer)).to.have.deep.members(jwks(...keys));
+        expect(boundKeys(answer)).to.have.deep.members(jwks(...keys));
       }
     });
 
     it('of more keys than a batch gets a full batch', async () => {
-      const more = [...keys, newKey(), newKey()];
-      const answer = await request('attested', { attestation: [await attest({}, more)] });
-      expect(boundTo(answer)).to.deep.equal(jwks(...keys));
+      const tooManyKeys = [...keys, newKey(), newKey()];
+      const answer = await request('attested', { attestation: [await attest({}, tooManyKeys)] });
+      expect(boundKeys(answer)).to.deep.equal(jwks(...keys));
     });
 
     it('is verified with a proof even if the configuration does not require it, if the tenant can verify it', async () => {
-      const stranger = await certify({ name: 'Wallet Provider', by: await certify({ name: 'Any', ca: true }) });
-      const good = { jwt: [await withAttestation(await attest())] };
-      expect(boundTo(await request('plain', good))).to.have.length(3);
-      const untrusted = async () => ({ jwt: [await withAttestation(await attest({ signer: stranger }))] });
+      const untrustedSigner = await certify({ name: 'Wallet Provider', by: await certify({ name: 'Any', ca: true }) });
+      const validProofs = { jwt: [await withAttestation(await attest())] };
+      expect(boundKeys(await request('plain', validProofs))).to.have.length(3);
+      const untrusted = async () => ({ jwt: [await withAttestation(await attest({ signer: untrustedSigner }))] });
       expectError(await request('plain', await untrusted()), 'invalid_proof');
       await configure({ walletProviderTrustLists: [] });
-      expect(boundTo(await request('plain', await untrusted()))).to.deep.equal(jwks(first));
-      expectError(await request('attested', good), 'invalid_proof');
+      expect(boundKeys(await request('plain', await untrusted()))).to.deep.equal(jwks(first));
+      expectError(await request('attested', validProofs), 'invalid_proof');
       await configure();
     });
   });
@@ -148,42 +148,55 @@ describe('proofs of holder keys', () => {
       async () => ({ attestation: [await text()] }),
       async () => ({ jwt: [await withAttestation(await text())] }),
     ];
-    const bent =
-      (options: () => Options | Promise<Options>, of: readonly HolderKey[] = keys) =>
+    const withOptions =
+      (options: () => Options | Promise<Options>, attestedKeys: readonly HolderKey[] = keys) =>
       async () =>
-        attest(await options(), of);
-    const stranger = async () => certify({ name: 'Wallet Provider', by: await certify({ name: 'Wallet CA', ca: true }) });
+        attest(await options(), attestedKeys);
+    const untrustedSigner = async () => certify({ name: 'Wallet Provider', by: await certify({ name: 'Wallet CA', ca: true }) });
     const seconds = () => Math.floor(Date.now() / 1000);
     const attestations: [string, () => Promise<string>, string][] = [
-      ['that is signed wrong', bent(() => ({ signer: { ...provider.signer, ...newKey() } })), 'invalid_proof'],
-      ['of an untrusted provider', bent(async () => ({ signer: await stranger() })), 'invalid_proof'],
-      ['that is signed by itself', bent(async () => ({ signer: await certify({ name: 'Me' }) })), 'invalid_proof'],
-      ['without x5c', bent(() => ({ header: { x5c: undefined } })), 'invalid_proof'],
+      ['with a wrong signature', withOptions(() => ({ signer: { ...provider.signer, ...newKey() } })), 'invalid_proof'],
+      ['of an untrusted provider', withOptions(async () => ({ signer: await untrustedSigner() })), 'invalid_proof'],
+      ['that is self-signed', withOptions(async () => ({ signer: await certify({ name: 'Me' }) })), 'invalid_proof'],
+      ['without x5c', withOptions(() => ({ header: { x5c: undefined } })), 'invalid_proof'],
       [
         'with the anchor in x5c',
-        bent(() => ({ header: { x5c: [provider.signer.certificate, provider.root.certificate] } })),
+        withOptions(() => ({ header: { x5c: [provider.signer.certificate, provider.root.certificate] } })),
         'invalid_proof',
       ],
-      ['of the draft typ', bent(() => ({ header: { typ: 'keyattestation+jwt' } })), 'invalid_proof'],
-      ['that has expired', bent(() => ({ payload: { exp: seconds() - 70 } })), 'invalid_proof'],
-      ['without keys', bent(() => ({ payload: { attested_keys: [] } })), 'invalid_proof'],
-      ['with a private key', bent(() => ({ payload: { attested_keys: [{ ...first.jwk, d: 'x' }] } })), 'invalid_proof'],
-      ['with a key twice', bent(() => ({}), [first, first]), 'invalid_proof'],
-      ['of a lower key_storage', bent(() => ({ payload: { key_storage: ['iso_18045_basic'] } })), 'invalid_proof'],
-      ['without key_storage', bent(() => ({ payload: { key_storage: undefined } })), 'invalid_proof'],
-      ['of another user_authentication', bent(() => ({ payload: { user_authentication: ['iso_18045_moderate'] } })), 'invalid_proof'],
-      ['with an invented nonce', bent(() => ({ nonce: 'invented' })), 'invalid_nonce'],
-      ['with the nonce of another tenant', bent(async () => ({ nonce: await new RawWallet(service, 'foreign').nonce() })), 'invalid_nonce'],
+      ['of the draft typ', withOptions(() => ({ header: { typ: 'keyattestation+jwt' } })), 'invalid_proof'],
+      ['that has expired', withOptions(() => ({ payload: { exp: seconds() - 70 } })), 'invalid_proof'],
+      ['without keys', withOptions(() => ({ payload: { attested_keys: [] } })), 'invalid_proof'],
+      ['with a private key', withOptions(() => ({ payload: { attested_keys: [{ ...first.jwk, d: 'x' }] } })), 'invalid_proof'],
+      ['with a repeated key', withOptions(() => ({}), [first, first]), 'invalid_proof'],
+      ['of a lower key_storage', withOptions(() => ({ payload: { key_storage: ['iso_18045_basic'] } })), 'invalid_proof'],
+      ['without key_storage', withOptions(() => ({ payload: { key_storage: undefined } })), 'invalid_proof'],
+      [
+        'of another user_authentication',
+        withOptions(() => ({ payload: { user_authentication: ['iso_18045_moderate'] } })),
+        'invalid_proof',
+      ],
+      ['with an invented nonce', withOptions(() => ({ nonce: 'invented' })), 'invalid_nonce'],
+      [
+        'with the nonce of another tenant',
+        withOptions(async () => ({ nonce: await new RawWallet(service, 'foreign').nonce() })),
+        'invalid_nonce',
+      ],
       [
         'with an invented nonce and too low a level',
-        bent(() => ({ nonce: 'invented', payload: { key_storage: ['iso_18045_basic'] } })),
+        withOptions(() => ({ nonce: 'invented', payload: { key_storage: ['iso_18045_basic'] } })),
         'invalid_proof',
       ],
     ];
     const cases: Case[] = [
-      ...attestations.flatMap(([what, text, error]) =>
+      ...attestations.flatMap(([description, text, error]) =>
         both(text).map(
-          (proofs, index): Case => [`with an attestation ${what}, ${index === 0 ? 'alone' : 'beside a proof'}`, 'attested', proofs, error],
+          (proofs, index): Case => [
+            `with an attestation ${description}, ${index === 0 ? 'alone' : 'beside a proof'}`,
+            'attested',
+            proofs,
+            error,
+          ],
         ),
       ),
       [
@@ -209,9 +222,9 @@ describe('proofs of holder keys', () => {
       ['with two attestations', 'attested', async () => ({ attestation: [await attest(), await attest()] }), 'invalid_proof'],
       ['with no attestation in the list', 'attested', async () => ({ attestation: [] }), 'invalid_proof'],
       ['with both proof types', 'attested', async () => ({ jwt: [await proof()], attestation: [await attest()] }), 'invalid_proof'],
-      ['with an attestation where only proofs are taken', 'plain', async () => ({ attestation: [await attest()] }), 'invalid_proof'],
+      ['with an attestation when only proofs are accepted', 'plain', async () => ({ attestation: [await attest()] }), 'invalid_proof'],
       [
-        'with a key that is named only',
+        'with a key that is only referenced',
         'plain',
         async () => ({ jwt: [await proof({ header: { jwk: undefined, kid: 'did:jwk:x#0' } })] }),
         'invalid_proof',
@@ -229,7 +242,7 @@ describe('proofs of holder keys', () => {
         'invalid_proof',
       ],
       [
-        'with one key in two spellings',
+        'with one key in two encodings',
         'plain',
         async () => {
           const x = Buffer.concat([Buffer.of(0), Buffer.from(first.jwk.x, 'base64url')]).toString('base64url');
@@ -238,19 +251,19 @@ describe('proofs of holder keys', () => {
         'invalid_proof',
       ],
       [
-        'with more proofs than a batch',
+        'with more proofs than the batch size',
         'plain',
         async () => ({ jwt: await times(BATCH + 1, () => proof({}, newKey())) }),
         'invalid_credential_request',
       ],
     ];
-    for (const [what, id, proofs, error] of cases) {
-      it(`${what} is ${error}`, async () => expectError(await request(id, await proofs()), error));
+    for (const [description, id, proofs, error] of cases) {
+      it(`${description} is ${error}`, async () => expectError(await request(id, await proofs()), error));
     }
 
     it('for a configuration without key binding succeeds, regardless of the proofs', async () => {
       for (const proofs of [undefined, { jwt: ['nonsense'] }, { smoke: true }]) {
-        expect(boundTo(await request('unbound', proofs))).to.deep.equal([undefined]);
+        expect(boundKeys(await request('unbound', proofs))).to.deep.equal([undefined]);
       }
     });
 
@@ -259,7 +272,7 @@ describe('proofs of holder keys', () => {
       const two = { jwt: [await proof({}, first), await proof({}, second)] };
       expectError(await request('plain', two), 'invalid_credential_request');
       const answer = await request('attested', { attestation: [await attest()] });
-      expect(boundTo(answer)).to.deep.equal(jwks(first));
+      expect(boundKeys(answer)).to.deep.equal(jwks(first));
       await configure();
     });
   });
@@ -270,17 +283,17 @@ describe('proofs of holder keys', () => {
     it('is called only when everything else is correct', async () => {
       provider.statuses.set(8, 1);
       provider.calls.length = 0;
-      const stale = { attestation: [await attest({ ...revocable(8), nonce: 'invented' })] };
-      expectError(await request('attested', stale), 'invalid_nonce');
-      const wrong = { ...revocable(8), signer: { ...provider.signer, ...newKey() } };
-      expectError(await request('attested', { attestation: [await attest(wrong)] }), 'invalid_proof');
+      const withInvalidNonce = { attestation: [await attest({ ...revocable(8), nonce: 'invented' })] };
+      expectError(await request('attested', withInvalidNonce), 'invalid_nonce');
+      const withWrongSignature = { ...revocable(8), signer: { ...provider.signer, ...newKey() } };
+      expectError(await request('attested', { attestation: [await attest(withWrongSignature)] }), 'invalid_proof');
       expect(provider.calls).to.not.include('/status/1');
 
-      expect(boundTo(await request('attested', { attestation: [await attest(revocable(7))] }))).to.have.length(3);
+      expect(boundKeys(await request('attested', { attestation: [await attest(revocable(7))] }))).to.have.length(3);
       expect(provider.calls).to.include('/status/1');
       expectError(await request('attested', { attestation: [await attest(revocable(8))] }), 'invalid_proof');
-      const beside = { jwt: [await withAttestation(await attest(revocable(8)))] };
-      expectError(await request('attested', beside), 'invalid_proof');
+      const proofWithAttestation = { jwt: [await withAttestation(await attest(revocable(8)))] };
+      expectError(await request('attested', proofWithAttestation), 'invalid_proof');
     });
   });
 
@@ -289,28 +302,28 @@ describe('proofs of holder keys', () => {
       const nonce = await wallet.nonce();
       const text = provider.keyAttestation(keys, { nonce });
       const jwt = [keyProof(first, wallet.issuer, nonce, { header: { key_attestation: text } })];
-      expect(boundTo(await request('attested', { jwt }))).to.have.length(3);
+      expect(boundKeys(await request('attested', { jwt }))).to.have.length(3);
       expectError(await request('attested', { jwt }), 'invalid_nonce');
       expectError(await request('attested', { attestation: [text] }), 'invalid_nonce');
       expectError(await request('plain', { jwt: [keyProof(first, wallet.issuer, nonce)] }), 'invalid_nonce');
     });
 
     it('of an attestation is consumed as well as that of its proof', async () => {
-      const [one, other] = [await wallet.nonce(), await wallet.nonce()];
-      const text = provider.keyAttestation(keys, { nonce: one });
-      const jwt = [keyProof(first, wallet.issuer, other, { header: { key_attestation: text } })];
-      expect(boundTo(await request('attested', { jwt }))).to.have.length(3);
-      for (const nonce of [one, other]) {
+      const [firstNonce, otherNonce] = [await wallet.nonce(), await wallet.nonce()];
+      const text = provider.keyAttestation(keys, { nonce: firstNonce });
+      const jwt = [keyProof(first, wallet.issuer, otherNonce, { header: { key_attestation: text } })];
+      expect(boundKeys(await request('attested', { jwt }))).to.have.length(3);
+      for (const nonce of [firstNonce, otherNonce]) {
         expectError(await request('plain', { jwt: [keyProof(first, wallet.issuer, nonce)] }), 'invalid_nonce');
       }
     });
 
     it('stays valid after a request that was rejected for another reason', async () => {
       const nonce = await wallet.nonce();
-      const wrong = keyProof(first, wallet.issuer, nonce, { payload: { aud: 'https://other.example' } });
-      expectError(await request('plain', { jwt: [wrong] }), 'invalid_proof');
+      const wrongProof = keyProof(first, wallet.issuer, nonce, { payload: { aud: 'https://other.example' } });
+      expectError(await request('plain', { jwt: [wrongProof] }), 'invalid_proof');
       const right = { jwt: [keyProof(first, wallet.issuer, nonce)] };
-      expect(boundTo(await request('plain', right))).to.deep.equal(jwks(first));
+      expect(boundKeys(await request('plain', right))).to.deep.equal(jwks(first));
     });
 
     const CALLERS = 30;
@@ -326,13 +339,13 @@ describe('proofs of holder keys', () => {
         },
       ],
     ];
-    for (const [what, id, proofs] of races) {
-      it(`is accepted in one of ${CALLERS} concurrent requests: ${what}`, async () => {
+    for (const [description, id, proofs] of races) {
+      it(`is accepted in one of ${CALLERS} concurrent requests: ${description}`, async () => {
         const nonce = await wallet.nonce();
-        const answers = await times(CALLERS, () => request(id, proofs(nonce, newKey())));
-        const late = answers.filter(({ status }) => status !== 200);
-        expect(late).to.have.length(CALLERS - 1);
-        for (const answer of late) expectError(answer, 'invalid_nonce');
+        const responses = await times(CALLERS, () => request(id, proofs(nonce, newKey())));
+        const failures = responses.filter(({ status }) => status !== 200);
+        expect(failures).to.have.length(CALLERS - 1);
+        for (const answer of failures) expectError(answer, 'invalid_nonce');
       });
     }
   });

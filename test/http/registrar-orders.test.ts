@@ -6,7 +6,7 @@ import { TestRegistrar } from '../support/registrar.ts';
 import { expectInvalid, expectUnavailable, REGISTERED, RegistrarWorld } from '../support/registrar-world.ts';
 import { createTenant } from '../support/test-service.ts';
 
-const ISSUED = '/registration-certificates';
+const ISSUE_PATH = '/registration-certificates';
 
 describe('registration certificate that is ordered manually', () => {
   let world: RegistrarWorld;
@@ -24,15 +24,15 @@ describe('registration certificate that is ordered manually', () => {
   it('is issued for a presentation configuration', async () => {
     const answer = await order({ body: {}, presentationConfigurationId: 'check' });
     expect(answer.status, answer.text).to.equal(201);
-    const [call] = registrar.at(ISSUED);
+    const [call] = registrar.at(ISSUE_PATH);
     expect(call?.body).to.deep.include({ credentials: REGISTERED, rpId: 'party-1' });
     const { id, jwt } = [...registrar.issued.values()].at(-1) ?? {};
     const { intendedUseId, issuedAt, expiresAt, ...rest } = answer.body;
     expect(rest).to.deep.equal({ id, jwt, relyingPartyId: 'party-1', subject: 'VATDE-123456789', credentials: REGISTERED });
     expect(intendedUseId).to.be.a('string');
     expect(Date.parse(expiresAt) - Date.parse(issuedAt)).to.equal(30 * 86_400_000);
-    const saved = await world.present('ordered', { id });
-    expect(saved.status, saved.text).to.equal(201);
+    const configurationResponse = await world.present('ordered', { id });
+    expect(configurationResponse.status, configurationResponse.text).to.equal(201);
   });
 
   it('is newly issued each time', async () => {
@@ -43,15 +43,15 @@ describe('registration certificate that is ordered manually', () => {
   it('can be one of an issuer', async () => {
     const provided_attestations = [{ format: 'dc+sd-jwt', meta: { vct_values: ['urn:card:1'] } }];
     expect((await order({ body: { provided_attestations } })).status).to.equal(201);
-    expect(registrar.at(ISSUED)[0]?.body).to.deep.include({ provided_attestations });
+    expect(registrar.at(ISSUE_PATH)[0]?.body).to.deep.include({ provided_attestations });
   });
 
   it('is looked up or checked as well', async () => {
     const { id, jwt } = registrar.register(REGISTERED);
-    const found = await order({ id, presentationConfigurationId: 'check' });
-    expect([found.status, found.body.id, found.body.jwt], found.text).to.deep.equal([201, id, jwt]);
-    const checked = await order({ jwt, presentationConfigurationId: 'check' });
-    expect([checked.status, checked.body.id, checked.body.jwt]).to.deep.equal([201, null, jwt]);
+    const offline = await order({ id, presentationConfigurationId: 'check' });
+    expect([offline.status, offline.body.id, offline.body.jwt], offline.text).to.deep.equal([201, id, jwt]);
+    const verification = await order({ jwt, presentationConfigurationId: 'check' });
+    expect([verification.status, verification.body.id, verification.body.jwt]).to.deep.equal([201, null, jwt]);
     const { token } = await createTenant(world.service, 'bare');
     expect((await order({ jwt }, token)).status, 'without a registrar').to.equal(201);
     expect((await order({ id }, token)).status).to.equal(409);
@@ -59,10 +59,10 @@ describe('registration certificate that is ordered manually', () => {
 
   it('is for the purpose of its presentation configuration', async () => {
     const purpose = [{ lang: 'en', content: 'Opening an account' }];
-    const saved = await world.present('account', null, { purpose });
-    expect(saved.status, saved.text).to.equal(201);
+    const configurationResponse = await world.present('account', null, { purpose });
+    expect(configurationResponse.status, configurationResponse.text).to.equal(201);
     expect((await order({ body: {}, presentationConfigurationId: 'account' })).status).to.equal(201);
-    expect(registrar.at(ISSUED).at(-1)?.body).to.deep.include({ purpose });
+    expect(registrar.at(ISSUE_PATH).at(-1)?.body).to.deep.include({ purpose });
   });
 
   it('is rejected when it is ambiguous, incomplete or unusable', async () => {
@@ -71,12 +71,12 @@ describe('registration certificate that is ordered manually', () => {
     expectInvalid(await order({ body: { rpId: 'party-2' } }), 'body.rpId');
     expectInvalid(await order({ body: {} }), 'body.credentials', 'requires credentials');
     expectInvalid(await order({ id: 'nothing' }), 'id', 'with this id');
-    const nowhere = { body: {}, presentationConfigurationId: 'nothing' };
-    expectInvalid(await order(nowhere), 'presentationConfigurationId', 'There is no');
-    const narrow = { jwt: registrar.certificate([]), presentationConfigurationId: 'check' };
-    expectInvalid(await order(narrow), 'jwt', 'does not cover the query');
+    const unknownConfiguration = { body: {}, presentationConfigurationId: 'nothing' };
+    expectInvalid(await order(unknownConfiguration), 'presentationConfigurationId', 'There is no');
+    const narrowCertificate = { jwt: registrar.certificate([]), presentationConfigurationId: 'check' };
+    expectInvalid(await order(narrowCertificate), 'jwt', 'does not cover the query');
     expectInvalid(await order({ jwt: 'a.b.c' }), 'jwt', 'not a compact JWS');
-    expect(registrar.at(ISSUED)).to.deep.equal([]);
+    expect(registrar.at(ISSUE_PATH)).to.deep.equal([]);
     registrar.answers.set('/api', (response) => response.writeHead(200).end('[]'));
     expectUnavailable(await order({ id: 'x' }), 'no registrar says');
   });
@@ -94,18 +94,18 @@ describe('presentation before an issuance', () => {
   it('is requested with the registration certificate, and never without it', async () => {
     const issuer = await Issuer.open();
     const registrar = await TestRegistrar.start();
-    const registered = QUERY.credentials.map(({ id: _id, ...credential }) => credential);
-    const certified = async (id: string, more: object = {}) => {
-      await issuer.check(id, { registrationCert: { jwt: registrar.certificate(registered) }, ...more });
+    const registeredQuery = QUERY.credentials.map(({ id: _id, ...credential }) => credential);
+    const certifyQuery = async (id: string, overrides: object = {}) => {
+      await issuer.check(id, { registrationCert: { jwt: registrar.certificate(registeredQuery) }, ...overrides });
       await issuer.badge(`badge-${id}`, [{ type: 'openid4vp_presentation', presentationConfigId: id }]);
       const { uri } = await issuer.offer(`badge-${id}`);
       const wallet = issuer.wallet();
       return { wallet, answer: await wallet.begin(uri, { scope: `badge-${id}` }) };
     };
-    const plain = await certified('plain-check');
-    const [entry] = plain.wallet.asksPresentation(plain.answer).request.verifier_info;
+    const certificateOfQuery = await certifyQuery('plain-check');
+    const [entry] = certificateOfQuery.wallet.asksPresentation(certificateOfQuery.answer).request.verifier_info;
     expect(entry.format).to.equal('registration_cert');
-    const signed = await certified('signed-check', { accessKeyChainId: 'access' });
+    const signed = await certifyQuery('signed-check', { accessKeyChainId: 'access' });
     const { request } = signed.wallet.asksPresentation(signed.answer).request;
     expect(decode(request).payload['verifier_info']).to.have.length(1);
 
@@ -113,9 +113,9 @@ describe('presentation before an issuance', () => {
     const json = registrar.login({ registrationCertificateAnchors: [await anchorOf(issuer)] });
     expect((await issuer.service.call('POST', '/registrar/config', { token, json })).status).to.equal(201);
     const { uri } = await issuer.offer('badge-plain-check');
-    const refused = await issuer.wallet().begin(uri, { scope: 'badge-plain-check' });
-    expect(refused.status, refused.text).to.equal(503);
-    expect(refused.text, 'none of the business of the wallet').to.not.include('registration');
+    const rejection = await issuer.wallet().begin(uri, { scope: 'badge-plain-check' });
+    expect(rejection.status, rejection.text).to.equal(503);
+    expect(rejection.text, 'the wallet gets no details of the registration').to.not.include('registration');
     await issuer.close();
     await registrar.close();
   });
@@ -147,7 +147,7 @@ describe('registration certificate of an issuer', () => {
   const write = (path: string, json: object, token?: string) => world.call('POST', path, json, token);
   const issuer = (registrationCert: object | null) => write('/issuer/config', { display, registrationCert });
   const info = async () => (await world.service.call('GET', ADDRESS)).body.issuer_info;
-  /** One that names what may be issued. */
+  /** A certificate that lists the credentials that may be issued. */
   const certificate = (provides: object[] | undefined, name = 'provides_attestations') => {
     world.registrar.payload = { [name]: provides, credentials: undefined };
     const jwt = world.registrar.certificate(undefined);
@@ -170,14 +170,15 @@ describe('registration certificate of an issuer', () => {
 
   it('is rejected if it does not cover the issued types, by any of their names', async () => {
     ok(await write('/issuer/credentials', credential('pid', 'urn:pid:1')));
-    const wrong = [
+    const invalidProvides = [
       undefined,
       [],
       [{ ...PID, meta: { vct_values: ['urn:pid:2'] } }],
       [{ ...PID, format: 'mso_mdoc' }],
       [{ ...PID, meta: {} }],
     ];
-    for (const provides of wrong) expectInvalid(await issuer({ jwt: certificate(provides) }), 'registrationCert', 'cover what is issued');
+    for (const provides of invalidProvides)
+      expectInvalid(await issuer({ jwt: certificate(provides) }), 'registrationCert', 'cover what is issued');
     ok(await issuer({ jwt: certificate([PID], 'provided_attestations') }));
   });
 
@@ -187,45 +188,45 @@ describe('registration certificate of an issuer', () => {
     expectInvalid(await write('/issuer/credentials', credential('card', 'urn:card:1')), 'vct', 'cover what is issued');
     const mdoc = { id: 'mdl', config: { format: 'mso_mdoc', docType: 'org.iso.18013.5.1.mDL', display } };
     ok(await write('/issuer/credentials', mdoc));
-    const other = { ...mdoc, id: 'other', config: { ...mdoc.config, docType: 'com.acme' } };
-    expectInvalid(await write('/issuer/credentials', other), 'config.docType', 'cover what is issued');
-    const changed = await world.call('PATCH', '/issuer/credentials/pid', { vct: 'urn:card:1' });
-    expectInvalid(changed, 'vct', 'cover what is issued');
+    const otherMdoc = { ...mdoc, id: 'other', config: { ...mdoc.config, docType: 'com.acme' } };
+    expectInvalid(await write('/issuer/credentials', otherMdoc), 'config.docType', 'cover what is issued');
+    const change = await world.call('PATCH', '/issuer/credentials/pid', { vct: 'urn:card:1' });
+    expectInvalid(change, 'vct', 'cover what is issued');
     expect((await world.call('PATCH', '/issuer/credentials/pid', { description: 'x' })).status).to.equal(200);
     expect((await world.call('GET', '/issuer/credentials')).body).to.have.length(2);
   });
 
   it('is issued by the registrar for the issued types, and again for another type', async () => {
     ok(await issuer({ body: {} }));
-    expect(world.registrar.at(ISSUED)).to.have.length(0);
+    expect(world.registrar.at(ISSUE_PATH)).to.have.length(0);
     world.registrar.payload = { provides_attestations: [PID] };
     ok(await write('/issuer/credentials', credential('pid', 'urn:pid:1')));
-    const [order, ...more] = world.registrar.at(ISSUED);
-    expect(more).to.have.length(0);
+    const [order, ...otherOrders] = world.registrar.at(ISSUE_PATH);
+    expect(otherOrders).to.have.length(0);
     expect(order?.body?.['provided_attestations']).to.deep.equal([PID]);
     const [entry] = await info();
     expect(decode(entry.data).payload['provides_attestations']).to.deep.equal([PID]);
-    expect(world.registrar.at(ISSUED)).to.have.length(1);
+    expect(world.registrar.at(ISSUE_PATH)).to.have.length(1);
     world.registrar.payload = { provides_attestations: [PID, { ...PID, meta: { vct_values: ['urn:card:1'] } }] };
     ok(await write('/issuer/credentials', credential('card', 'urn:card:1')));
-    expect(world.registrar.at(ISSUED)).to.have.length(2);
-    const [newer] = await info();
-    expect(newer.data).to.not.equal(entry.data);
+    expect(world.registrar.at(ISSUE_PATH)).to.have.length(2);
+    const [newerEntry] = await info();
+    expect(newerEntry.data).to.not.equal(entry.data);
   });
 
   it('is ordered only by a client that manages the registrar', async () => {
-    const clerk = await addClient(world, 'clerk', { roles: ['issuance:manage'] });
+    const restrictedToken = await addClient(world, 'clerk', { roles: ['issuance:manage'] });
     const body = { display, registrationCert: { body: {} } };
-    const answer = await write('/issuer/config', body, clerk);
+    const answer = await write('/issuer/config', body, restrictedToken);
     expect([answer.status, answer.body.code], answer.text).to.deep.equal([403, 'forbidden']);
     ok(await issuer({ body: {} }));
     world.registrar.payload = { provides_attestations: [PID] };
-    const ordered = await write('/issuer/credentials', credential('pid', 'urn:pid:1'), clerk);
-    expect(ordered.status, ordered.text).to.equal(403);
+    const creation = await write('/issuer/credentials', credential('pid', 'urn:pid:1'), restrictedToken);
+    expect(creation.status, creation.text).to.equal(403);
     ok(await write('/issuer/credentials', credential('pid', 'urn:pid:1')));
-    // Nothing is ordered by what changes no type.
-    ok(await write('/issuer/credentials', { ...credential('pid', 'urn:pid:1'), description: 'x' }, clerk));
-    ok(await write('/issuer/config', body, clerk));
+    // A change that leaves the type unchanged orders no certificate.
+    ok(await write('/issuer/credentials', { ...credential('pid', 'urn:pid:1'), description: 'x' }, restrictedToken));
+    ok(await write('/issuer/config', body, restrictedToken));
   });
 
   it('cannot be ordered without a configured registrar, which the write reports at once', async () => {
@@ -238,10 +239,10 @@ describe('registration certificate of an issuer', () => {
 
   it('is required by the profile of the European wallet', async () => {
     const { token } = await createTenant(world.service, 'euro', { profile: 'eu' });
-    const refused = await write('/issuer/config', { display }, token);
-    expectInvalid(refused, 'registrationCert', 'RPRC_22');
-    const shown = await world.call('GET', '/issuer/config', undefined, token);
-    expect(shown.status, shown.text).to.equal(200);
+    const rejection = await write('/issuer/config', { display }, token);
+    expectInvalid(rejection, 'registrationCert', 'RPRC_22');
+    const storedConfiguration = await world.call('GET', '/issuer/config', undefined, token);
+    expect(storedConfiguration.status, storedConfiguration.text).to.equal(200);
     const options = [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 0 }];
     const pid = { ...credential('pid', 'urn:pid:1'), credentialReusePolicy: { id: 'arf_annex_ii', options } };
     expectInvalid(await write('/issuer/credentials', pid, token), 'vct', 'RPRC_22');

@@ -12,15 +12,15 @@ import { expectInvalid, expectUnavailable, REGISTERED, REGISTERED_QUERY, Registr
 import { certify, pem, WEB_SERVER } from '../support/test-certificates.ts';
 import { createTenant, startTestService } from '../support/test-service.ts';
 
-const ISSUED = '/registration-certificates';
+const ISSUE_PATH = '/registration-certificates';
 const [PID] = REGISTERED;
-const wider = { credentials: [{ ...REGISTERED_QUERY.credentials[0], claims: [{ path: ['given_name'] }, { path: ['family_name'] }] }] };
+const widerQuery = { credentials: [{ ...REGISTERED_QUERY.credentials[0], claims: [{ path: ['given_name'] }, { path: ['family_name'] }] }] };
 
 describe('registration certificate of a request', () => {
   let world: RegistrarWorld;
   let registrar: TestRegistrar;
   let count = 0;
-  const fresh = () => `check-${++count}`;
+  const newId = () => `check-${++count}`;
 
   before(async () => {
     world = await RegistrarWorld.open();
@@ -32,43 +32,43 @@ describe('registration certificate of a request', () => {
   afterEach(() => sinon.restore());
   const passTime = (milliseconds: number) => sinon.useFakeTimers({ now: Date.now() + milliseconds, toFake: ['Date'] });
 
-  /** Saves a configuration and asks by it. */
-  const sent = async (registrationCert: object, changes: object = {}) => {
-    const id = fresh();
-    const saved = await world.present(id, registrationCert, changes);
-    expect(saved.status, saved.text).to.equal(201);
-    expect(saved.body.registrationCert).to.deep.equal(registrationCert);
+  /** Saves a configuration and creates a request with it. */
+  const createRequest = async (registrationCert: object, changes: object = {}) => {
+    const id = newId();
+    const configurationResponse = await world.present(id, registrationCert, changes);
+    expect(configurationResponse.status, configurationResponse.text).to.equal(201);
+    expect(configurationResponse.body.registrationCert).to.deep.equal(registrationCert);
     return { id, info: (await world.request(id)).payload['verifier_info'] };
   };
-  const refused = async (registrationCert: object, path: string, message: string, changes: object = {}) => {
-    const id = fresh();
+  const expectRejected = async (registrationCert: object, path: string, message: string, changes: object = {}) => {
+    const id = newId();
     expectInvalid(await world.present(id, registrationCert, changes), path, message);
-    expect((await world.call('GET', `/verifier/config/${id}`)).status, 'nothing is stored').to.equal(404);
+    expect((await world.call('GET', `/verifier/config/${id}`)).status, 'no configuration is stored').to.equal(404);
   };
 
   describe('that the registrar issues', () => {
     it('is obtained when the configuration is saved and causes no call afterwards', async () => {
-      const attached = [{ format: 'other', data: { a: 1 } }];
-      const { id, info } = await sent({ body: {} }, { attached });
-      const [call, ...more] = registrar.at(ISSUED);
-      expect(more).to.deep.equal([]);
+      const attachedInfo = [{ format: 'other', data: { a: 1 } }];
+      const { id, info } = await createRequest({ body: {} }, { attached: attachedInfo });
+      const [call, ...otherCalls] = registrar.at(ISSUE_PATH);
+      expect(otherCalls).to.deep.equal([]);
       const { registrationCertificateDefaults: defaults } = registrar.login();
       expect(call?.body).to.deep.equal({ ...defaults, credentials: REGISTERED, rpId: 'party-1' });
-      const [issued] = [...registrar.issued.values()].slice(-1);
-      expect(info).to.deep.equal([{ format: 'registration_cert', data: issued?.['jwt'] }, ...attached]);
+      const [certificate] = [...registrar.issued.values()].slice(-1);
+      expect(info).to.deep.equal([{ format: 'registration_cert', data: certificate?.['jwt'] }, ...attachedInfo]);
 
       registrar.calls.length = 0;
-      for (let again = 0; again < 3; again++) await world.request(id);
-      const saved = await world.present(id, { body: {} }, { lifeTime: 600 });
-      expect(saved.status, saved.text).to.equal(201);
+      for (let index = 0; index < 3; index++) await world.request(id);
+      const configurationResponse = await world.present(id, { body: {} }, { lifeTime: 600 });
+      expect(configurationResponse.status, configurationResponse.text).to.equal(201);
       expect(registrar.calls).to.deep.equal([]);
     });
 
     it('contains the values of the configuration, and those of the query unless they are configured, too', async () => {
       const credentials = [...REGISTERED, { format: 'mso_mdoc', meta: { doctype_value: 'x' } }];
       const purpose = [{ lang: 'de', content: 'Kontoeröffnung' }];
-      await sent({ body: { purpose, credentials, intermediary: 'party-9' } });
-      const [call] = registrar.at(ISSUED);
+      await createRequest({ body: { purpose, credentials, intermediary: 'party-9' } });
+      const [call] = registrar.at(ISSUE_PATH);
       expect(call?.body).to.deep.include({ purpose, credentials, intermediary: 'party-9', rpId: 'party-1' });
     });
 
@@ -77,83 +77,86 @@ describe('registration certificate of a request', () => {
         { lang: 'de', content: 'Kontoeröffnung' },
         { lang: 'en', content: 'Opening an account' },
       ];
-      const { id, info } = await sent({ body: {} }, { purpose });
-      expect(registrar.at(ISSUED)[0]?.body).to.deep.include({ purpose });
-      const shown = await world.call('GET', `/verifier/config/${id}`);
-      expect([shown.body.purpose, shown.body.registrationCert]).to.deep.equal([purpose, { body: {} }]);
+      const { id, info } = await createRequest({ body: {} }, { purpose });
+      expect(registrar.at(ISSUE_PATH)[0]?.body).to.deep.include({ purpose });
+      const storedConfiguration = await world.call('GET', `/verifier/config/${id}`);
+      expect([storedConfiguration.body.purpose, storedConfiguration.body.registrationCert]).to.deep.equal([purpose, { body: {} }]);
 
-      const changed = [{ lang: 'en', content: 'A loan' }];
-      const answer = await world.call('PATCH', `/verifier/config/${id}`, { purpose: changed });
+      const changedPurpose = [{ lang: 'en', content: 'A loan' }];
+      const answer = await world.call('PATCH', `/verifier/config/${id}`, { purpose: changedPurpose });
       expect(answer.status, answer.text).to.equal(200);
-      expect(registrar.at(ISSUED)[1]?.body).to.deep.include({ purpose: changed });
+      expect(registrar.at(ISSUE_PATH)[1]?.body).to.deep.include({ purpose: changedPurpose });
       const { payload } = await world.request(id);
       expect(payload['verifier_info'][0].data).to.not.equal(info[0].data);
-      expect(registrar.at(ISSUED)).to.have.length(2);
+      expect(registrar.at(ISSUE_PATH)).to.have.length(2);
 
-      const own = [{ lang: 'en', content: 'Of the order' }];
-      await sent({ body: { purpose: own } }, { purpose });
-      expect(registrar.at(ISSUED)[2]?.body).to.deep.include({ purpose: own });
+      const ownPurpose = [{ lang: 'en', content: 'Of the order' }];
+      await createRequest({ body: { purpose: ownPurpose } }, { purpose });
+      expect(registrar.at(ISSUE_PATH)[2]?.body).to.deep.include({ purpose: ownPurpose });
     });
 
-    it('is accepted at one place of a request, and rejected at any other', async () => {
+    it('is accepted at one position of a request, and rejected at any other position', async () => {
       const purpose = [{ lang: 'en', content: 'Opening an account' }];
       const certificate = registrar.certificate(REGISTERED);
       for (const registrationCert of [null, { jwt: certificate }]) {
-        const id = fresh();
-        const saved = await world.present(id, registrationCert, { purpose });
-        expect([saved.status, saved.body.purpose], saved.text).to.deep.equal([201, purpose]);
+        const id = newId();
+        const configurationResponse = await world.present(id, registrationCert, { purpose });
+        expect([configurationResponse.status, configurationResponse.body.purpose], configurationResponse.text).to.deep.equal([
+          201,
+          purpose,
+        ]);
         const { payload } = await world.request(id);
         expect(JSON.stringify(payload)).to.not.include('Opening an account').and.not.include('purpose');
       }
-      const odd = await world.present(fresh(), null, { purpose: [{ lang: 'en', value: 'x' }] });
-      expectInvalid(odd, 'purpose.0.content');
+      const rejection = await world.present(newId(), null, { purpose: [{ lang: 'en', value: 'x' }] });
+      expectInvalid(rejection, 'purpose.0.content');
     });
 
     it('needs a purpose, a privacy policy and a support contact', async () => {
       await world.configure({ registrationCertificateDefaults: undefined });
-      await refused({ body: {} }, 'registrationCert.body.privacy_policy', 'requires privacy_policy');
+      await expectRejected({ body: {} }, 'registrationCert.body.privacy_policy', 'requires privacy_policy');
       await world.configure();
-      expect(registrar.at(ISSUED)).to.deep.equal([]);
+      expect(registrar.at(ISSUE_PATH)).to.deep.equal([]);
     });
 
-    const less: [string, object[] | undefined, string][] = [
+    const narrowerQueries: [string, object[] | undefined, string][] = [
       ['nothing', undefined, 'the format dc+sd-jwt with this meta'],
       ['another type', [{ ...PID, claims: undefined, meta: { vct_values: ['urn:other'] }, claim: PID?.claims }], 'the format dc+sd-jwt'],
       ['another claim', [{ ...PID, claims: undefined, claim: [{ path: ['age'] }] }], '["given_name"]'],
       ['no claim', [{ ...PID, claims: undefined, claim: [] }], 'the format dc+sd-jwt'],
     ];
-    for (const [what, credentials, message] of less) {
-      it(`is rejected when it covers ${what}`, async () => {
+    for (const [description, credentials, message] of narrowerQueries) {
+      it(`is rejected when it covers ${description}`, async () => {
         registrar.payload = { credentials };
-        await refused({ body: { intermediary: what } }, 'registrationCert', message);
+        await expectRejected({ body: { intermediary: description } }, 'registrationCert', message);
       });
     }
 
     it('is rejected when one of two credentials is missing', async () => {
       const second = { id: 'mdl', format: 'mso_mdoc', meta: { doctype_value: 'mdl' } };
       const dcql_query = { credentials: [...REGISTERED_QUERY.credentials, second] };
-      await sent({ body: {} }, { dcql_query });
+      await createRequest({ body: {} }, { dcql_query });
       registrar.payload = { credentials: [{ ...PID, claims: undefined, claim: PID?.claims }] };
-      await refused({ body: { intermediary: 'x' } }, 'registrationCert', '"mdl"', { dcql_query });
+      await expectRejected({ body: { intermediary: 'x' } }, 'registrationCert', '"mdl"', { dcql_query });
     });
 
     it('is checked again when the query changes', async () => {
-      const { id } = await sent({ body: { credentials: REGISTERED } });
+      const { id } = await createRequest({ body: { credentials: REGISTERED } });
       const path = `/verifier/config/${id}`;
-      expectInvalid(await world.call('PATCH', path, { dcql_query: wider }), 'registrationCert', '["family_name"]');
+      expectInvalid(await world.call('PATCH', path, { dcql_query: widerQuery }), 'registrationCert', '["family_name"]');
       expect((await world.call('GET', path)).body.dcql_query).to.deep.equal(REGISTERED_QUERY);
       registrar.answers.set('/', (response) => response.destroy());
-      expect((await world.call('PATCH', path, { lifeTime: 60 })).status, 'something else').to.equal(200);
+      expect((await world.call('PATCH', path, { lifeTime: 60 })).status, 'a change of another property').to.equal(200);
     });
 
     it('is renewed before it expires, once for all concurrent requests', async () => {
       registrar.payload = { exp: now() + 5 };
-      const { id, info } = await sent({ body: { intermediary: 'short' } });
+      const { id, info } = await createRequest({ body: { intermediary: 'short' } });
       registrar.payload = {};
       passTime(3_000);
       registrar.calls.length = 0;
       const requests = await Promise.all([1, 2, 3, 4, 5].map(() => world.request(id)));
-      expect(registrar.at(ISSUED)).to.have.length(1);
+      expect(registrar.at(ISSUE_PATH)).to.have.length(1);
       for (const { payload } of requests) {
         expect(payload['verifier_info'][0].data).to.not.equal(info[0].data);
       }
@@ -161,38 +164,38 @@ describe('registration certificate of a request', () => {
 
     it('is never omitted: without a registrar, no request is created', async () => {
       registrar.payload = { exp: now() + 2 };
-      const { id } = await sent({ body: { intermediary: 'shorter' } });
+      const { id } = await createRequest({ body: { intermediary: 'shorter' } });
       passTime(1_500);
       registrar.calls.length = 0;
       registrar.answers.set('/api', (response) => response.writeHead(500).end());
       expectUnavailable(await world.ask(id), 'status 500');
-      expect(registrar.calls, 'once, although the call is tried twice').to.have.length(1);
+      expect(registrar.calls, 'one call for two requests').to.have.length(1);
       registrar.answers.clear();
       expectUnavailable(await world.ask(id), 'status 500');
-      expect(registrar.calls, 'and not again at once').to.have.length(1);
+      expect(registrar.calls, 'no immediate retry').to.have.length(1);
       const { lifeTime, dcql_query } = (await world.call('GET', `/verifier/config/${id}`)).body;
       registrar.payload = {};
-      const saved = await world.present(id, { body: { intermediary: 'shorter' } }, { lifeTime, dcql_query });
-      expect(saved.status, 'unless somebody saves it again').to.equal(201);
+      const configurationResponse = await world.present(id, { body: { intermediary: 'shorter' } }, { lifeTime, dcql_query });
+      expect(configurationResponse.status, 'saving the configuration again retries').to.equal(201);
       expect((await world.ask(id)).status).to.equal(201);
     });
 
     it('has its error shown to clients that manage configurations, and in the log', async () => {
       registrar.payload = { exp: now() + 2 };
-      const { id: short } = await sent({ body: { intermediary: 'secretive' } });
+      const { id: shortId } = await createRequest({ body: { intermediary: 'secretive' } });
       registrar.payload = { exp: now() - 57 };
-      const { id: ended } = await sent({ jwt: registrar.certificate(REGISTERED) });
+      const { id: expiredId } = await createRequest({ jwt: registrar.certificate(REGISTERED) });
       passTime(3_100);
       registrar.answers.set('/api', (response) => response.writeHead(500).end());
       const token = await addClient(world, 'asker', { roles: ['presentation:request'] });
       const log = sinon.spy(world.service.service.container.get(Log), 'warn');
-      for (const [id, status, code, why] of [
-        [short, 503, 'unavailable', `${registrar.url}/api/relying-parties answered with status 500`],
-        [ended, 400, 'invalid_input', 'it expired'],
+      for (const [id, status, code, expectedReason] of [
+        [shortId, 503, 'unavailable', `${registrar.url}/api/relying-parties answered with status 500`],
+        [expiredId, 400, 'invalid_input', 'it expired'],
       ] as const) {
         log.resetHistory();
         const { body: manager } = await world.ask(id);
-        expect(manager.detail).to.include(why);
+        expect(manager.detail).to.include(expectedReason);
         const { text, headers, body: problem } = await world.ask(id, token);
         expect([problem.status, problem.code], text).to.deep.equal([status, code]);
         expect(problem.detail).to.match(/^the registration certificate of this request cannot be used/);
@@ -200,40 +203,40 @@ describe('registration certificate of a request', () => {
         expect(headers.get('retry-after')).to.equal(status === 503 ? '15' : null);
         const { requestId } = problem;
         const lines = log.args.map(([, fields]) => fields);
-        const told = lines.map((fields) => ({ ...fields, route: undefined }));
-        expect(told).to.deep.include({ requestId, code, reason: manager.detail, route: undefined });
+        const loggedFields = lines.map((fields) => ({ ...fields, route: undefined }));
+        expect(loggedFields).to.deep.include({ requestId, code, reason: manager.detail, route: undefined });
       }
       log.restore();
     });
 
     it('is not requested repeatedly when the registrar issues unusable ones', async () => {
       registrar.payload = { exp: now() + 2 };
-      const { id } = await sent({ body: { intermediary: 'useless' } });
+      const { id } = await createRequest({ body: { intermediary: 'useless' } });
       passTime(1_500);
       registrar.payload = { credentials: [] };
       registrar.calls.length = 0;
-      for (let again = 0; again < 3; again++) expectInvalid(await world.ask(id), 'registrationCert', 'cover');
-      expect(registrar.at(ISSUED)).to.have.length(1);
+      for (let index = 0; index < 3; index++) expectInvalid(await world.ask(id), 'registrationCert', 'cover');
+      expect(registrar.at(ISSUE_PATH)).to.have.length(1);
     });
 
     it('is rejected if no registrar is configured or it does not answer', async () => {
       const { token } = await createTenant(world.service, 'bare');
-      const bare = await world.present('x', { body: {} }, {}, token);
-      expectInvalid(bare, 'registrationCert', 'No registrar is configured');
+      const rejection = await world.present('x', { body: {} }, {}, token);
+      expectInvalid(rejection, 'registrationCert', 'No registrar is configured');
       registrar.answers.set('/api', (response) => response.destroy());
-      expectUnavailable(await world.present(fresh(), { body: { intermediary: 'down' } }), 'could not be reached');
+      expectUnavailable(await world.present(newId(), { body: { intermediary: 'down' } }), 'could not be reached');
       registrar.answers.set('/api', (response) => response.writeHead(422).end());
-      expectInvalid(await world.present(fresh(), { body: { intermediary: 'no' } }), 'registrationCert', '422');
+      expectInvalid(await world.present(newId(), { body: { intermediary: 'no' } }), 'registrationCert', '422');
     });
 
     it('belongs to the tenant, also if another tenant requests the same', async () => {
       const { token } = await createTenant(world.service, 'twin');
       await world.configure({}, token);
-      const { info } = await sent({ body: { intermediary: 'twins' } });
+      const { info } = await createRequest({ body: { intermediary: 'twins' } });
       await world.present('check', { body: { intermediary: 'twins' } }, {}, token);
-      const other = (await world.request('check', token)).payload['verifier_info'];
-      expect(other[0].data).to.not.equal(info[0].data);
-      const tokens = registrar.at(ISSUED).map((call) => call.token);
+      const otherInfo = (await world.request('check', token)).payload['verifier_info'];
+      expect(otherInfo[0].data).to.not.equal(info[0].data);
+      const tokens = registrar.at(ISSUE_PATH).map((call) => call.token);
       expect(new Set(tokens).size).to.equal(2);
     });
   });
@@ -249,14 +252,14 @@ describe('registration certificate of a request', () => {
 
     it('may omit the CA of its signer', async () => {
       registrar.header = { x5c: [registrar.signer.certificate] };
-      await sent({ jwt: registrar.certificate(REGISTERED) });
+      await createRequest({ jwt: registrar.certificate(REGISTERED) });
     });
 
     it('is sent through the Digital Credentials API, too', async () => {
       const jwt = registrar.certificate(REGISTERED);
       const expectedOrigins = ['https://shop.example'];
       for (const dcApiRequest of ['signed', 'unsigned']) {
-        const { id } = await sent({ jwt }, { expectedOrigins, dcApiRequest });
+        const { id } = await createRequest({ jwt }, { expectedOrigins, dcApiRequest });
         const json = { response_type: 'dc-api', requestId: id };
         const { status, text, body } = await world.call('POST', '/verifier/offer', json);
         expect(status, text).to.equal(201);
@@ -269,48 +272,48 @@ describe('registration certificate of a request', () => {
     // V18
     it('is rejected when it does not cover the query', async () => {
       const jwt = registrar.certificate(REGISTERED);
-      await refused({ jwt }, 'registrationCert', '["family_name"]', { dcql_query: wider });
+      await expectRejected({ jwt }, 'registrationCert', '["family_name"]', { dcql_query: widerQuery });
     });
 
-    const bent: [string, () => void, string][] = [
+    const invalidCertificates: [string, () => void, string][] = [
       ['has expired', () => (registrar.payload = { exp: now() - 61 }), 'it expired'],
       ['is not valid yet', () => (registrar.payload = { nbf: now() + 90 }), 'not valid yet'],
       ['is for several uses', () => (registrar.payload = { intended_use_id: ['a', 'b'] }), 'several intended uses'],
       ['is of another kind', () => (registrar.header = { typ: 'rc-rp+jwt' }), 'its type'],
-      ['names no signer', () => (registrar.header = { x5c: undefined }), 'x5c'],
+      ['has no signer', () => (registrar.header = { x5c: undefined }), 'x5c'],
       ['names another signer', () => (registrar.header = { x5c: [registrar.ca.certificate] }), 'signer'],
       ['contains an invalid certificate chain', () => (registrar.signedBy = registrar.ca), 'signer'],
       ['is not signed', () => (registrar.header = { alg: 'none' }), 'algorithm'],
     ];
-    for (const [what, bend, message] of bent) {
-      it(`is rejected when it ${what}`, async () => {
-        bend();
-        await refused({ jwt: registrar.certificate(REGISTERED) }, 'registrationCert', message);
+    for (const [description, change, message] of invalidCertificates) {
+      it(`is rejected when it ${description}`, async () => {
+        change();
+        await expectRejected({ jwt: registrar.certificate(REGISTERED) }, 'registrationCert', message);
       });
     }
 
     it('is rejected when another registrar signed it', async () => {
       const [header, , signature] = registrar.certificate(REGISTERED).split('.');
       const [, payload] = registrar.certificate([...REGISTERED, { format: 'x', meta: {} }]).split('.');
-      await refused({ jwt: `${header}.${payload}.${signature}` }, 'registrationCert', 'its signature');
+      await expectRejected({ jwt: `${header}.${payload}.${signature}` }, 'registrationCert', 'its signature');
     });
 
     // V18
     it('is rejected once it has expired', async () => {
       registrar.payload = { exp: now() - 57 };
-      const { id } = await sent({ jwt: registrar.certificate(REGISTERED) });
+      const { id } = await createRequest({ jwt: registrar.certificate(REGISTERED) });
       passTime(3_100);
       expectInvalid(await world.ask(id), 'registrationCert', 'it expired');
     });
 
     it('must be signed under the configured anchors', async () => {
       const jwt = registrar.certificate(REGISTERED);
-      const { id } = await sent({ jwt });
-      const stranger = await certify({ name: 'Somebody else', ca: true });
-      await world.configure({ registrationCertificateAnchors: [pem(stranger)] });
+      const { id } = await createRequest({ jwt });
+      const untrustedCa = await certify({ name: 'Unknown CA', ca: true });
+      await world.configure({ registrationCertificateAnchors: [pem(untrustedCa)] });
       expectInvalid(await world.ask(id), 'registrationCert', 'its signer is not accepted');
       for (const anchor of [registrar.ca, registrar.signer]) {
-        await world.configure({ registrationCertificateAnchors: [pem(stranger), pem(anchor)] });
+        await world.configure({ registrationCertificateAnchors: [pem(untrustedCa), pem(anchor)] });
         expect((await world.ask(id)).status, anchor.name).to.equal(201);
       }
       await world.configure();
@@ -320,65 +323,65 @@ describe('registration certificate of a request', () => {
       registrar.signedBy = await certify({ name: 'Web', by: registrar.ca, purposes: [WEB_SERVER] });
       const jwt = registrar.certificate(REGISTERED);
       await world.configure({ registrationCertificateAnchors: [pem(registrar.ca)] });
-      await refused({ jwt }, 'registrationCert', 'its signer is not accepted');
+      await expectRejected({ jwt }, 'registrationCert', 'its signer is not accepted');
       await world.configure();
-      await refused({ jwt }, 'registrationCert', 'its signer is not accepted');
+      await expectRejected({ jwt }, 'registrationCert', 'its signer is not accepted');
     });
 
     it('must be for the organization of the access certificate', async () => {
-      const { id } = await sent({ jwt: registrar.certificate(REGISTERED) });
+      const { id } = await createRequest({ jwt: registrar.certificate(REGISTERED) });
       const order = { keyChainId: 'access' };
       expect((await world.call('POST', '/registrar/access-certificate', order)).status).to.equal(201);
-      expect((await world.ask(id)).status, 'the same').to.equal(201);
+      expect((await world.ask(id)).status, 'the same certificate').to.equal(201);
       registrar.payload = { sub: 'VATDE-9' };
-      await refused({ jwt: registrar.certificate(REGISTERED) }, 'registrationCert', 'VATDE-123456789');
+      await expectRejected({ jwt: registrar.certificate(REGISTERED) }, 'registrationCert', 'VATDE-123456789');
       registrar.payload = { sub: 'VATDE-9', intermediary: { sub: 'VATDE-123456789' } };
-      await sent({ jwt: registrar.certificate(REGISTERED) });
+      await createRequest({ jwt: registrar.certificate(REGISTERED) });
       registrar.organizationIdentifier = 'VATDE-9';
       expect((await world.call('POST', '/registrar/access-certificate', order)).status).to.equal(201);
       expectInvalid(await world.ask(id), 'registrationCert', 'VATDE-9');
       registrar.organizationIdentifier = undefined;
       await world.call('POST', '/registrar/access-certificate', order);
-      expect((await world.ask(id)).status, 'one that names nobody').to.equal(201);
+      expect((await world.ask(id)).status, 'a certificate without a party').to.equal(201);
     });
   });
 
   describe('that the registrar issued earlier', () => {
     it('is looked up', async () => {
       const { id, jwt } = registrar.register(REGISTERED);
-      const { info } = await sent({ id });
+      const { info } = await createRequest({ id });
       expect(info).to.deep.equal([{ format: 'registration_cert', data: jwt }]);
-      expect(registrar.at(ISSUED), 'nothing is issued').to.deep.equal([]);
+      expect(registrar.at(ISSUE_PATH), 'no certificate is issued').to.deep.equal([]);
     });
 
     it('is rejected when it is unknown, revoked or another one', async () => {
-      // `.` and `..` would name the folder itself and the one above.
+      // `.` and `..` would refer to the folder itself and its parent.
       for (const id of ['nothing', '.', '..']) {
-        await refused({ id }, 'registrationCert.id', 'no registration certificate with this id');
+        await expectRejected({ id }, 'registrationCert.id', 'no registration certificate with this id');
       }
       const addresses = registrar.calls.map(({ path }) => path);
       expect(addresses).to.deep.equal(['/registration-certificates/nothing']);
       for (const revoked of [true, '2026-01-01T00:00:00Z', { at: 1 }]) {
         const { id } = registrar.register(REGISTERED);
         registrar.issued.set(id, { ...registrar.issued.get(id), revoked });
-        await refused({ id }, 'registrationCert.id', 'revoked');
+        await expectRejected({ id }, 'registrationCert.id', 'revoked');
       }
       const { id } = registrar.register(REGISTERED);
       registrar.issued.set(id, { ...registrar.issued.get(id), id: 'other' });
-      expectUnavailable(await world.present(fresh(), { id }), 'another certificate');
-      await refused({ id: registrar.register([]).id }, 'registrationCert', 'does not cover');
+      expectUnavailable(await world.present(newId(), { id }), 'another certificate');
+      await expectRejected({ id: registrar.register([]).id }, 'registrationCert', 'does not cover');
     });
 
     it('is looked up again each time the configuration is saved', async () => {
       const { id } = registrar.register(REGISTERED);
-      const saved = await sent({ id });
+      const configurationResponse = await createRequest({ id });
       registrar.issued.set(id, { ...registrar.issued.get(id), revoked: true });
-      expectInvalid(await world.present(saved.id, { id }), 'registrationCert.id', 'revoked');
+      expectInvalid(await world.present(configurationResponse.id, { id }), 'registrationCert.id', 'revoked');
     });
   });
 
   describe('with a status', () => {
-    const serve = (status: number, signer = registrar.signer) => {
+    const serveCertificate = (status: number, signer = registrar.signer) => {
       const uri = `${registrar.url}/status-${++count}`;
       registrar.payload = { status: { status_list: { idx: 3, uri } } };
       const list = { bits: 2, lst: compressList(packEntries(2, 100, [{ index: 3, status }])) };
@@ -391,17 +394,17 @@ describe('registration certificate of a request', () => {
     };
 
     it('is sent while it is valid', async () => {
-      await sent({ jwt: serve(0) });
+      await createRequest({ jwt: serveCertificate(0) });
     });
 
     it('is rejected when it is revoked or suspended, or when its status is unknown', async () => {
-      await refused({ jwt: serve(1) }, 'registrationCert', 'it is revoked');
-      await refused({ jwt: serve(2) }, 'registrationCert', 'it is suspended');
-      const stranger = await certify({ name: 'Somebody else' });
-      await refused({ jwt: serve(0, stranger) }, 'registrationCert', 'status_invalid');
+      await expectRejected({ jwt: serveCertificate(1) }, 'registrationCert', 'it is revoked');
+      await expectRejected({ jwt: serveCertificate(2) }, 'registrationCert', 'it is suspended');
+      const untrustedSigner = await certify({ name: 'Unknown CA' });
+      await expectRejected({ jwt: serveCertificate(0, untrustedSigner) }, 'registrationCert', 'status_invalid');
       registrar.payload = { status: { status_list: { idx: 3, uri: `${registrar.url}/api/none` } } };
       const jwt = registrar.certificate(REGISTERED);
-      expectUnavailable(await world.present(fresh(), { jwt }), 'status_unavailable');
+      expectUnavailable(await world.present(newId(), { jwt }), 'status_unavailable');
     });
   });
 });
@@ -416,11 +419,11 @@ describe('A registration certificate of the registrar', () => {
     await world.present('check', { body: {} });
     await world.service.close();
     registrar.answers.set('/', (response) => response.destroy());
-    const again = await startTestService({ DATABASE_URL: database.url });
+    const restarted = await startTestService({ DATABASE_URL: database.url });
     const json = { response_type: 'uri', requestId: 'check' };
-    const made = await again.call('POST', '/verifier/offer', { token, json });
-    expect(made.status, made.text).to.equal(201);
-    await again.close();
+    const creation = await restarted.call('POST', '/verifier/offer', { token, json });
+    expect(creation.status, creation.text).to.equal(201);
+    await restarted.close();
     await registrar.close();
     await database.drop();
   });

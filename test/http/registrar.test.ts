@@ -13,7 +13,7 @@ import { shortenTimeouts } from '../support/short-timeouts.ts';
 import { createTenant } from '../support/test-service.ts';
 
 const CONFIG = '/registrar/config';
-/** Each of these asks the registrar something. */
+/** Each of these operations calls the registrar. */
 const ORDER = { provided_attestations: [{ format: 'dc+sd-jwt', meta: {} }] };
 const obtain = (world: RegistrarWorld, token = world.token) =>
   world.call('POST', '/registrar/registration-certificate', { body: ORDER }, token);
@@ -36,9 +36,9 @@ describe('registrar login', () => {
   it('is stored, shown without secrets, changed and removed', async () => {
     expect((await world.call('GET', CONFIG)).status).to.equal(404);
     const secrets = { clientSecret: REGISTRAR_SECRET };
-    const written = await world.call('POST', CONFIG, registrar.login(secrets));
-    expect(written.status, written.text).to.equal(201);
-    const { createdAt, updatedAt, tenant, warnings, ...shown } = written.body;
+    const creation = await world.call('POST', CONFIG, registrar.login(secrets));
+    expect(creation.status, creation.text).to.equal(201);
+    const { createdAt, updatedAt, tenant, warnings, ...shown } = creation.body;
     expect(warnings).to.deep.equal([]);
     expect(tenant).to.include({ id: 'acme', name: 'Tenant acme', description: null, status: 'active' });
     const { password: _password, ...login } = registrar.login();
@@ -49,20 +49,20 @@ describe('registrar login', () => {
       registrationCertificateAnchors: null,
       tenantId: 'acme',
     });
-    expect({ ...(await world.call('GET', CONFIG)).body, warnings }).to.deep.equal(written.body);
+    expect({ ...(await world.call('GET', CONFIG)).body, warnings }).to.deep.equal(creation.body);
     expect(registrar.logins).to.have.length(1);
 
-    const changed = await world.call('PATCH', CONFIG, { registrationCertificateDefaults: null });
-    expect(changed.status, changed.text).to.equal(200);
-    expect(changed.body).to.include({ registrationCertificateDefaults: null, hasClientSecret: true, createdAt });
-    expect(changed.body.updatedAt > updatedAt).to.equal(true);
+    const change = await world.call('PATCH', CONFIG, { registrationCertificateDefaults: null });
+    expect(change.status, change.text).to.equal(200);
+    expect(change.body).to.include({ registrationCertificateDefaults: null, hasClientSecret: true, createdAt });
+    expect(change.body.updatedAt > updatedAt).to.equal(true);
     const reset = await world.call('PATCH', CONFIG, { clientSecret: null });
     expect([reset.status, reset.body.hasClientSecret], reset.text).to.deep.equal([200, false]);
-    const replaced = await world.call('POST', CONFIG, registrar.login({ username: 'other' }));
-    expect(replaced.body).to.include({ username: 'other', createdAt });
+    const replacement = await world.call('POST', CONFIG, registrar.login({ username: 'other' }));
+    expect(replacement.body).to.include({ username: 'other', createdAt });
 
-    const removed = await world.call('DELETE', CONFIG);
-    expect([removed.status, removed.body]).to.deep.equal([200, { id: 'default' }]);
+    const deletion = await world.call('DELETE', CONFIG);
+    expect([deletion.status, deletion.body]).to.deep.equal([200, { id: 'default' }]);
     for (const method of ['GET', 'PATCH', 'DELETE']) {
       const answer = await world.call(method, CONFIG, method === 'PATCH' ? {} : undefined);
       expect(answer.status, method).to.equal(404);
@@ -79,12 +79,12 @@ describe('registrar login', () => {
   it('is rejected when the provider does not accept it, and the previous login stays', async () => {
     await world.configure();
     const before = await world.call('GET', CONFIG);
-    const wrong = { password: 'wrong-password-in-the-clear' };
-    const posted = await world.call('POST', CONFIG, registrar.login(wrong));
-    expectInvalid(posted, 'password', 'does not accept this username and password');
-    const patched = await world.call('PATCH', CONFIG, wrong);
-    expectInvalid(patched, 'password', 'does not accept this username and password');
-    for (const { text } of [posted, patched]) expect(text).to.not.include(wrong.password);
+    const wrongLogin = { password: 'wrong-password-in-the-clear' };
+    const rejectedCreation = await world.call('POST', CONFIG, registrar.login(wrongLogin));
+    expectInvalid(rejectedCreation, 'password', 'does not accept this username and password');
+    const rejectedChange = await world.call('PATCH', CONFIG, wrongLogin);
+    expectInvalid(rejectedChange, 'password', 'does not accept this username and password');
+    for (const { text } of [rejectedCreation, rejectedChange]) expect(text).to.not.include(wrongLogin.password);
     const client = await world.call('POST', CONFIG, registrar.login({ clientSecret: 'x' }));
     expectInvalid(client, 'password', 'does not accept this client');
     expect((await world.call('GET', CONFIG)).text).to.equal(before.text);
@@ -92,23 +92,23 @@ describe('registrar login', () => {
 
   it('sends its password only to the intended server', async () => {
     await world.configure();
-    const other = await TestRegistrar.start();
-    expectInvalid(await world.call('PATCH', CONFIG, { oidcUrl: other.url }), 'password', 'send the');
-    expect(other.logins).to.deep.equal([]);
-    const again = { oidcUrl: other.url, password: REGISTRAR_PASSWORD };
-    expect((await world.call('PATCH', CONFIG, again)).status).to.equal(200);
-    expect(other.logins).to.have.length(1);
-    await other.close();
+    const otherRegistrar = await TestRegistrar.start();
+    expectInvalid(await world.call('PATCH', CONFIG, { oidcUrl: otherRegistrar.url }), 'password', 'send the');
+    expect(otherRegistrar.logins).to.deep.equal([]);
+    const otherLogin = { oidcUrl: otherRegistrar.url, password: REGISTRAR_PASSWORD };
+    expect((await world.call('PATCH', CONFIG, otherLogin)).status).to.equal(200);
+    expect(otherRegistrar.logins).to.have.length(1);
+    await otherRegistrar.close();
   });
 
   it('is rejected if it cannot be tested', async () => {
-    const elsewhere = (changes: object) => world.call('POST', CONFIG, registrar.login({ ...changes }));
-    expectUnavailable(await elsewhere({ oidcUrl: 'http://127.0.0.1:9' }), 'could not be reached');
-    expectInvalid(await elsewhere({ oidcUrl: 'http://127.0.0.2' }), 'oidcUrl', 'OUTBOUND_ALLOW');
-    expectInvalid(await elsewhere({ oidcUrl: `${registrar.url}/` }), 'oidcUrl', 'another issuer');
-    expectInvalid(await elsewhere({ oidcUrl: `${registrar.url}/none` }), 'oidcUrl');
+    const configureWith = (changes: object) => world.call('POST', CONFIG, registrar.login({ ...changes }));
+    expectUnavailable(await configureWith({ oidcUrl: 'http://127.0.0.1:9' }), 'could not be reached');
+    expectInvalid(await configureWith({ oidcUrl: 'http://127.0.0.2' }), 'oidcUrl', 'OUTBOUND_ALLOW');
+    expectInvalid(await configureWith({ oidcUrl: `${registrar.url}/` }), 'oidcUrl', 'another issuer');
+    expectInvalid(await configureWith({ oidcUrl: `${registrar.url}/none` }), 'oidcUrl');
     for (const missing of ['registrarUrl', 'oidcUrl', 'clientId', 'username', 'password']) {
-      expectInvalid(await elsewhere({ [missing]: undefined }), missing);
+      expectInvalid(await configureWith({ [missing]: undefined }), missing);
     }
     expect((await world.call('GET', CONFIG)).status).to.equal(404);
   });
@@ -121,43 +121,43 @@ describe('registrar login', () => {
       (answer) => expectInvalid(answer, 'oidcUrl', 'redirect'),
     ],
     [
-      'with megabytes',
+      'with a response of several megabytes',
       '/.well-known',
       (response) => response.writeHead(200).end('x'.repeat(2 ** 21)),
       (answer) => expectInvalid(answer, 'oidcUrl', 'too large'),
     ],
     [
-      'with garbage',
+      'with an invalid response',
       '/token',
       (response) => response.writeHead(200).end('<html>'),
       (answer) => expectInvalid(answer, 'oidcUrl', 'returned no bearer token'),
     ],
     [
-      'with a token of another kind',
+      'with a token of another type',
       '/token',
       (response) => response.writeHead(200).end('{"access_token":"a","token_type":"DPoP"}'),
       (answer) => expectInvalid(answer, 'oidcUrl', 'returned no bearer token'),
     ],
     [
-      'with a token that would be a header of its own',
+      'with a token that contains a line break',
       '/token',
       (response) => response.writeHead(200).end('{"access_token":"a\\r\\nX: y","token_type":"Bearer"}'),
       (answer) => expectInvalid(answer, 'oidcUrl', 'returned no bearer token'),
     ],
-    ['that it is out of order', '/token', (response) => response.writeHead(503).end(), (answer) => expectUnavailable(answer, 'status 503')],
+    ['with status 503', '/token', (response) => response.writeHead(503).end(), (answer) => expectUnavailable(answer, 'status 503')],
     [
-      'with an error that quotes the password',
+      'with an error that contains the password',
       '/token',
       (response) => response.writeHead(400).end(JSON.stringify({ error: REGISTRAR_PASSWORD })),
       (answer) => expectInvalid(answer, 'password', 'answered the login with status 400'),
     ],
   ];
-  for (const [what, path, answer, expected] of provider) {
-    it(`is rejected when the provider answers ${what}`, async () => {
+  for (const [description, path, answer, expected] of provider) {
+    it(`is rejected when the provider responds ${description}`, async () => {
       registrar.answers.set(path, answer);
-      const refused = await world.call('POST', CONFIG, registrar.login());
-      expected(refused);
-      expect(refused.text).to.not.include(REGISTRAR_PASSWORD);
+      const rejection = await world.call('POST', CONFIG, registrar.login());
+      expected(rejection);
+      expect(rejection.text).to.not.include(REGISTRAR_PASSWORD);
       expect((await world.call('GET', CONFIG)).status).to.equal(404);
     });
   }
@@ -171,8 +171,8 @@ describe('registrar login', () => {
   it('is not tested for a PATCH that contains only defaults of certificates', async () => {
     await world.configure();
     registrar.answers.set('/token', (response) => response.writeHead(500).end());
-    const changed = await world.call('PATCH', CONFIG, { registrationCertificateDefaults: null });
-    expect(changed.status, changed.text).to.equal(200);
+    const change = await world.call('PATCH', CONFIG, { registrationCertificateDefaults: null });
+    expect(change.status, change.text).to.equal(200);
     expect((await world.call('PATCH', CONFIG, { password: REGISTRAR_PASSWORD })).status).to.not.equal(200);
   });
 
@@ -185,9 +185,9 @@ describe('registrar login', () => {
     registrar.logins.length = 0;
     sinon.useFakeTimers({ now: Date.now() + 1_100, toFake: ['Date'] });
     registrar.tokenLifetime = 600;
-    const answers = await Promise.all([1, 2, 3, 4, 5].map(() => obtain(world)));
-    expect(answers.map(({ status }) => status)).to.deep.equal([201, 201, 201, 201, 201]);
-    expect(registrar.logins, 'five seconds before the end').to.have.length(1);
+    const responses = await Promise.all([1, 2, 3, 4, 5].map(() => obtain(world)));
+    expect(responses.map(({ status }) => status)).to.deep.equal([201, 201, 201, 201, 201]);
+    expect(registrar.logins, 'five seconds before the expiry').to.have.length(1);
   });
 
   it('is repeated once when its token is rejected', async () => {
@@ -198,27 +198,27 @@ describe('registrar login', () => {
     registrar.answers.set('/api', (response) => response.writeHead(401).end());
     registrar.calls.length = 0;
     expectInvalid(await obtain(world), '', 'status 401');
-    expect(registrar.calls, 'not for ever').to.have.length(2);
+    expect(registrar.calls, 'the cached token expires').to.have.length(2);
   });
 
   it('belongs to one tenant, even if another one has the same settings', async () => {
-    const other = (await createTenant(world.service, 'other')).token;
+    const otherToken = (await createTenant(world.service, 'other')).token;
     await world.configure();
-    await world.configure({}, other);
-    const [mine, theirs] = registrar.logins.map(({ token }) => token);
-    expect(mine).to.not.equal(theirs);
+    await world.configure({}, otherToken);
+    const [ownLoginToken, otherLoginToken] = registrar.logins.map(({ token }) => token);
+    expect(ownLoginToken).to.not.equal(otherLoginToken);
     const used = async (token: string) => {
       registrar.calls.length = 0;
       expect((await obtain(world, token)).status).to.equal(201);
       return new Set(registrar.calls.map((call) => call.token));
     };
-    expect(await used(world.token)).to.deep.equal(new Set([mine]));
-    expect(await used(other)).to.deep.equal(new Set([theirs]));
-    expect(await used(world.token)).to.deep.equal(new Set([mine]));
+    expect(await used(world.token)).to.deep.equal(new Set([ownLoginToken]));
+    expect(await used(otherToken)).to.deep.equal(new Set([otherLoginToken]));
+    expect(await used(world.token)).to.deep.equal(new Set([ownLoginToken]));
     expect(registrar.logins).to.have.length(2);
-    await world.call('DELETE', CONFIG, undefined, other);
-    expect((await obtain(world, other)).status, 'no longer').to.equal(409);
-    expect(await used(world.token)).to.deep.equal(new Set([mine]));
+    await world.call('DELETE', CONFIG, undefined, otherToken);
+    expect((await obtain(world, otherToken)).status, 'after the configuration was removed').to.equal(409);
+    expect(await used(world.token)).to.deep.equal(new Set([ownLoginToken]));
   });
 
   it('is not used after it was changed', async () => {
@@ -226,9 +226,9 @@ describe('registrar login', () => {
     await world.configure({ username: 'other' });
     registrar.calls.length = 0;
     await obtain(world);
-    const [, latest] = registrar.logins;
-    expect(latest?.username).to.equal('other');
-    expect(new Set(registrar.calls.map(({ token }) => token))).to.deep.equal(new Set([latest?.token]));
+    const [, latestLogin] = registrar.logins;
+    expect(latestLogin?.username).to.equal('other');
+    expect(new Set(registrar.calls.map(({ token }) => token))).to.deep.equal(new Set([latestLogin?.token]));
   });
 
   it('cannot be removed while a configuration obtains certificates with it', async () => {
@@ -253,18 +253,19 @@ describe('registrar password', () => {
         lines.push(JSON.stringify(parts), ...parts.map((part) => String((part as Error)?.stack ?? part)));
       };
     }
-    const seen: string[] = [];
-    const keep = async (...request: Parameters<RegistrarWorld['call']>) => seen.push((await world.call(...request)).text);
-    await keep('POST', CONFIG, registrar.login({ clientSecret: REGISTRAR_SECRET }));
-    await keep('GET', CONFIG);
-    await keep('PATCH', CONFIG, { password: REGISTRAR_PASSWORD });
-    await keep('POST', CONFIG, registrar.login({ clientSecret: REGISTRAR_SECRET, username: 5 }));
-    await keep('POST', '/registrar/access-certificate', { keyChainId: 'access' });
-    await keep('POST', '/registrar/registration-certificate', { body: ORDER });
+    const responseTexts: string[] = [];
+    const recordResponse = async (...request: Parameters<RegistrarWorld['call']>) =>
+      responseTexts.push((await world.call(...request)).text);
+    await recordResponse('POST', CONFIG, registrar.login({ clientSecret: REGISTRAR_SECRET }));
+    await recordResponse('GET', CONFIG);
+    await recordResponse('PATCH', CONFIG, { password: REGISTRAR_PASSWORD });
+    await recordResponse('POST', CONFIG, registrar.login({ clientSecret: REGISTRAR_SECRET, username: 5 }));
+    await recordResponse('POST', '/registrar/access-certificate', { keyChainId: 'access' });
+    await recordResponse('POST', '/registrar/registration-certificate', { body: ORDER });
     registrar.answers.set('/token', (response, request) => response.destroy(new Error(String(request.headers))));
-    await keep('POST', CONFIG, registrar.login({ clientSecret: REGISTRAR_SECRET }));
+    await recordResponse('POST', CONFIG, registrar.login({ clientSecret: REGISTRAR_SECRET }));
     registrar.answers.set('/api', (response) => response.writeHead(500).end(REGISTRAR_PASSWORD));
-    await keep('POST', '/registrar/registration-certificate', { body: ORDER });
+    await recordResponse('POST', '/registrar/registration-certificate', { body: ORDER });
 
     const tokens = registrar.logins.map(({ token }) => token);
     expect(tokens).to.have.length.greaterThan(1);
@@ -272,11 +273,11 @@ describe('registrar password', () => {
     const file = database.url.slice('sqlite:'.length);
     const files = readdirSync(dirname(file)).filter((name) => name.startsWith(basename(file)));
     const bytes = Buffer.concat(files.map((name) => readFileSync(join(dirname(file), name))));
-    expect(bytes.includes('registrar_configurations'), 'this is the right file').to.equal(true);
+    expect(bytes.includes('registrar_configurations'), 'the file contains the table').to.equal(true);
     for (const secret of secrets) {
-      expect(bytes.includes(secret), 'bytes').to.equal(false);
-      expect(seen.join('\n'), 'answers').to.not.include(secret);
-      expect(lines.join('\n'), 'log').to.not.include(secret);
+      expect(bytes.includes(secret), 'the database file').to.equal(false);
+      expect(responseTexts.join('\n'), 'the responses').to.not.include(secret);
+      expect(lines.join('\n'), 'the log').to.not.include(secret);
     }
     await world.close();
     await database.drop();
@@ -308,11 +309,11 @@ describe('access certificate of the registrar', () => {
     const before = await keyChain();
     const answer = await obtain();
     expect(answer.status, answer.text).to.equal(201);
-    const [{ body: sent } = { body: undefined }] = registrar.at('/access-certificates');
-    expect(sent)
+    const [{ body: requestBody } = { body: undefined }] = registrar.at('/access-certificates');
+    expect(requestBody)
       .to.have.keys('publicKey', 'dns', 'rpId')
       .and.to.deep.include({ dns: ['localhost'], rpId: 'party-1' });
-    const { kty, crv, x, y } = createPublicKey(sent?.['publicKey']).export({ format: 'jwk' });
+    const { kty, crv, x, y } = createPublicKey(requestBody?.['publicKey']).export({ format: 'jwk' });
     expect(before.activeKey).to.include({ kty, crv, x, y });
 
     const { id, relyingPartyId, keyChainId, certId, crt, keyChain: chain } = answer.body;
@@ -321,27 +322,27 @@ describe('access certificate of the registrar', () => {
     expect(chain).to.deep.equal(await keyChain());
     expect(chain).to.deep.include({ rootCertificate: null, activeKey: before.activeKey });
     expect(chain.previousCertificate).to.equal(before.activeCertificate);
-    expect(crt, 'without the CA, which wallets have').to.have.length(1);
+    expect(crt, 'the CA certificate is not included').to.have.length(1);
 
-    const asked = await ask(world.service, world.token, 'check');
-    const leaf = verifiedByLeaf(asked.text);
-    expect(asked.header['x5c']).to.have.length(1);
+    const request = await ask(world.service, world.token, 'check');
+    const leaf = verifiedByLeaf(request.text);
+    expect(request.header['x5c']).to.have.length(1);
     expect(leaf.fingerprint256).to.equal(new X509Certificate(crt[0]).fingerprint256);
     expect(leaf.checkIssued(new X509Certificate(Buffer.from(registrar.ca.certificate, 'base64')))).to.equal(true);
     const hash = createHash('sha256').update(leaf.raw).digest('base64url');
-    expect(asked.payload['client_id']).to.equal(`x509_hash:${hash}`);
+    expect(request.payload['client_id']).to.equal(`x509_hash:${hash}`);
   });
 
   it('does not affect requests that were created with the previous one', async () => {
-    const asked = await ask(world.service, world.token, 'check');
+    const request = await ask(world.service, world.token, 'check');
     expect((await obtain()).status).to.equal(201);
-    const again = await world.service.call('GET', asked.url);
-    expect([again.status, again.text]).to.deep.equal([200, asked.text]);
-    const posted = await world.service.call('POST', asked.url, { form: { wallet_nonce: 'of-the-wallet' } });
-    expect(posted.status, posted.text).to.equal(200);
-    expect(verifiedByLeaf(posted.text).fingerprint256).to.equal(verifiedByLeaf(asked.text).fingerprint256);
+    const secondFetch = await world.service.call('GET', request.url);
+    expect([secondFetch.status, secondFetch.text]).to.deep.equal([200, request.text]);
+    const postResponse = await world.service.call('POST', request.url, { form: { wallet_nonce: 'of-the-wallet' } });
+    expect(postResponse.status, postResponse.text).to.equal(200);
+    expect(verifiedByLeaf(postResponse.text).fingerprint256).to.equal(verifiedByLeaf(request.text).fingerprint256);
     const next = await ask(world.service, world.token, 'check');
-    expect(next.payload['client_id']).to.not.equal(asked.payload['client_id']);
+    expect(next.payload['client_id']).to.not.equal(request.payload['client_id']);
   });
 
   it('is issued for the named hosts and relying party', async () => {
@@ -357,17 +358,17 @@ describe('access certificate of the registrar', () => {
     expectInvalid(await obtain({ keyChainId: 'signing' }), 'keyChainId', 'other usages');
     expectInvalid(await obtain({ dns: ['a_b.example'] }), 'dns.0', 'host name');
     expectInvalid(await obtain({ dns: [] }), 'dns');
-    expect(registrar.calls, 'the registrar has not been asked').to.deep.equal([]);
+    expect(registrar.calls, 'the registrar was not called').to.deep.equal([]);
   });
 
-  const bad: [string, () => unknown, string][] = [
+  const invalidCertificates: [string, () => unknown, string][] = [
     ['for another key', () => (registrar.otherKey = newKey().jwk), 'not for this key'],
     ['that has expired', () => (registrar.until = '2026-01-01T00:00:00Z'), 'expired'],
   ];
-  for (const [what, bend, message] of bad) {
-    it(`is not accepted ${what}`, async () => {
+  for (const [description, change, message] of invalidCertificates) {
+    it(`is not accepted ${description}`, async () => {
       const before = await keyChain();
-      bend();
+      change();
       expectUnavailable(await obtain(), message);
       expect(await keyChain()).to.deep.equal(before);
     });
@@ -376,7 +377,7 @@ describe('access certificate of the registrar', () => {
   const crt = (text: string): RegistrarAnswer => {
     return (response) => response.writeHead(201).end(JSON.stringify({ id: 'x', crt: text }));
   };
-  const answers: [string, RegistrarAnswer, string][] = [
+  const registrarResponses: [string, RegistrarAnswer, string][] = [
     ['nothing', (response) => response.writeHead(201).end(), 'no registrar says'],
     ['garbage', (response) => response.writeHead(200).end('<html>'), 'no registrar says'],
     ['no certificate', crt('none'), 'as PEM'],
@@ -384,12 +385,12 @@ describe('access certificate of the registrar', () => {
     ['the certificate of its CA', (r) => crt(caPem())(r, r.req), 'not for this key'],
     ['megabytes', (response) => response.writeHead(201).end(' '.repeat(2 ** 21)), 'too large'],
     ['a redirect', (response) => response.writeHead(307, { Location: '/api/x' }).end(), 'redirect'],
-    ['that it is out of order', (response) => response.writeHead(502).end(), 'status 502'],
+    ['status 502', (response) => response.writeHead(502).end(), 'status 502'],
     ['never', (response) => response.destroy(), 'could not be reached'],
   ];
   const caPem = () => `-----BEGIN CERTIFICATE-----\n${registrar.ca.certificate}\n-----END CERTIFICATE-----`;
-  for (const [what, answer, message] of answers) {
-    it(`is not issued when the registrar answers ${what}`, async () => {
+  for (const [description, answer, message] of registrarResponses) {
+    it(`is not issued when the registrar responds with ${description}`, async () => {
       const before = await keyChain();
       registrar.answers.set('/api/access-certificates', answer);
       expectUnavailable(await obtain(), message);

@@ -9,8 +9,8 @@ import { startTestService, type TestService } from '../support/test-service.ts';
 
 const RELEASES = fileURLToPath(new URL('../fixtures/releases/', import.meta.url));
 const folderOf = (release: string) => `${RELEASES}${release}/config`;
-/** Files of the fixture of 0.1.0 that this release rejects for security or because a specification demands it. */
-const WITHHELD = [
+/** Files of the fixture of 0.1.0 that this release rejects for security reasons or because a specification requires it. */
+const REJECTED_FILES = [
   ...['issuance/config.json', 'issuance/credentials/hooked.json', 'issuance/credentials/logo.json'],
   ...['issuance/credentials/named.json', 'issuance/credentials/typed.json', 'presentation/long.json'],
   ...['presentation/position.json', 'presentation/scheme.json', 'presentation/twice.json'],
@@ -24,7 +24,7 @@ describe('configuration folder of an earlier release', function () {
     await service?.close();
     service = undefined;
   });
-  const checked = (folder: string) => runCommand('commands/config-check', [folder], {});
+  const checkFolder = (folder: string) => runCommand('commands/config-check', [folder], {});
 
   for (const release of readdirSync(RELEASES).filter((name) => !name.endsWith('.md'))) {
     it(`of ${release} starts the service with every tenant`, async () => {
@@ -37,15 +37,15 @@ describe('configuration folder of an earlier release', function () {
 
   it('of 0.1.0 is imported except for the files that violate a narrowed rule', async () => {
     service = await startTestService({ CONFIG_FOLDER: folderOf('0.1.0') });
-    const shop = await service.token('acme-shop', 'a-secret-of-0123456789');
-    expect(shop).to.be.a('string');
+    const shopToken = await service.token('acme-shop', 'a-secret-of-0123456789');
+    expect(shopToken).to.be.a('string');
     const published = await service.call('GET', '/acme/trust-list/issuers');
     expect(published.status).to.equal(200);
     const metadata = await service.call('GET', '/.well-known/openid-credential-issuer/acme');
     expect(metadata.status).to.equal(200);
     expect(Object.keys(metadata.body.credential_configurations_supported)).to.have.members(['student', 'licence']);
-    const narrow = await service.call('GET', '/.well-known/openid-credential-issuer/narrow');
-    expect(narrow.body.credential_configurations_supported ?? {}).to.deep.equal({});
+    const metadataOfNarrow = await service.call('GET', '/.well-known/openid-credential-issuer/narrow');
+    expect(metadataOfNarrow.body.credential_configurations_supported ?? {}).to.deep.equal({});
   });
 
   it('of 0.1.0 fails config check with --strict, since some of its files are not imported', async () => {
@@ -55,11 +55,11 @@ describe('configuration folder of an earlier release', function () {
   });
 
   it('of 0.1.0 passes config check, which names each file that is not imported and the reason', async () => {
-    const { code, stderr, stdout } = await checked(folderOf('0.1.0'));
+    const { code, stderr, stdout } = await checkFolder(folderOf('0.1.0'));
     expect(code, stderr).to.equal(0);
-    const warned = new Set([...stderr.matchAll(/^warning: (narrow\/\S+): .*not imported: /gm)].map(([, file]) => file));
-    expect([...warned].sort()).to.deep.equal(WITHHELD);
-    for (const file of WITHHELD) expect(stdout).to.not.include(file);
+    const filesWithWarning = new Set([...stderr.matchAll(/^warning: (narrow\/\S+): .*not imported: /gm)].map(([, file]) => file));
+    expect([...filesWithWarning].sort()).to.deep.equal(REJECTED_FILES);
+    for (const file of REJECTED_FILES) expect(stdout).to.not.include(file);
     expect(stdout).to.include('acme/trust-lists/issuers.json');
     expect(stderr).to.match(/^note: acme\/trust-lists\/issuers\.json: entities\.0\.info\.streetAddress/m);
     const reasons = NARROWED_RULES.filter(({ because }) => stderr.includes(because));
@@ -95,7 +95,7 @@ describe('configuration folder of an earlier release', function () {
     expect([card.vct, needs]).to.deep.equal(['urn:card:1', undefined]);
     await service.close();
     service = undefined;
-    const { stderr } = await checked(folder.path);
+    const { stderr } = await checkFolder(folder.path);
     expect(stderr).to.match(/needs\.json: .*it requires a file that is not imported/);
     folder.remove();
     database.remove();

@@ -16,7 +16,7 @@ describe('HEAD requests', () => {
   });
   after(() => service.close());
 
-  it('are answered for routes whose GET only reads public data', async () => {
+  it('are returned for routes whose GET only reads public data', async () => {
     for (const path of ['/', '/health', '/acme/.well-known/jwks.json']) {
       const answer = await service.call('HEAD', path);
       expect([answer.status, answer.text], path).to.deep.equal([200, '']);
@@ -24,8 +24,8 @@ describe('HEAD requests', () => {
   });
 
   it('never have the effect of GET', async () => {
-    const made = await service.call('POST', '/client', { token, json: { clientId: 'once', roles: ['issuance:offer'] } });
-    expect(made.status, made.text).to.equal(201);
+    const creation = await service.call('POST', '/client', { token, json: { clientId: 'once', roles: ['issuance:offer'] } });
+    expect(creation.status, creation.text).to.equal(201);
     for (const path of ['/client/once/secret', '/session', '/client/once', '/acme/credential-offer/x']) {
       const answer = await service.call('HEAD', path, { token });
       expect(answer.status, path).to.equal(405);
@@ -81,17 +81,17 @@ describe('scripts of other origins', () => {
   ];
 
   for (const [method, path] of WALLET_ROUTES) {
-    it(`may call ${method} ${path} as wallets do and read the answer`, async () => {
-      const asked = await preflight(path, method);
-      expect(asked.status).to.equal(204);
-      expect(asked.headers.get('access-control-allow-origin')).to.equal('*');
-      expect(asked.headers.get('access-control-allow-credentials')).to.equal(null);
-      expect(asked.headers.get('access-control-allow-methods')).to.include(method);
+    it(`may call ${method} ${path} as wallets do and read the response`, async () => {
+      const preflightResponse = await preflight(path, method);
+      expect(preflightResponse.status).to.equal(204);
+      expect(preflightResponse.headers.get('access-control-allow-origin')).to.equal('*');
+      expect(preflightResponse.headers.get('access-control-allow-credentials')).to.equal(null);
+      expect(preflightResponse.headers.get('access-control-allow-methods')).to.include(method);
       for (const name of ['Authorization', 'Content-Type', 'DPoP', 'OAuth-Client-Attestation']) {
-        expect(asked.headers.get('access-control-allow-headers')).to.include(name);
+        expect(preflightResponse.headers.get('access-control-allow-headers')).to.include(name);
       }
       const answer = await fetch(service.address + path, { method, headers: { Origin: PAGE } });
-      expect(answer.headers.get('access-control-allow-origin'), 'refusals, too').to.equal('*');
+      expect(answer.headers.get('access-control-allow-origin'), 'also for rejections').to.equal('*');
       for (const name of ['DPoP-Nonce', 'WWW-Authenticate', 'Retry-After']) {
         expect(answer.headers.get('access-control-expose-headers')).to.include(name);
       }
@@ -111,9 +111,9 @@ describe('scripts of other origins', () => {
     ['GET', '/health'],
   ] as const) {
     it(`may not call ${method} ${path}`, async () => {
-      const asked = await preflight(path, method);
-      expect(asked.headers.get('access-control-allow-origin')).to.equal(null);
-      expect(asked.headers.get('access-control-allow-headers')).to.equal(null);
+      const preflightResponse = await preflight(path, method);
+      expect(preflightResponse.headers.get('access-control-allow-origin')).to.equal(null);
+      expect(preflightResponse.headers.get('access-control-allow-headers')).to.equal(null);
       const answer = await fetch(service.address + path, { method, headers: { Origin: PAGE } });
       expect(answer.headers.get('access-control-allow-origin')).to.equal(null);
     });
@@ -124,7 +124,7 @@ type Raw = { readonly status: number; readonly headers: IncomingHttpHeaders; rea
 
 const LONG = 'A name that is long enough to be worth a few bytes. '.repeat(9);
 const CWT = 'application/statuslist+cwt';
-const OPEN: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
+const DECODERS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
   br: (bytes) => brotliDecompressSync(bytes),
   gzip: (bytes) => gunzipSync(bytes),
 };
@@ -134,21 +134,21 @@ describe('compressed answers', () => {
   let token: string;
   let published: string[];
 
-  /** Without a client that decompresses by itself. */
+  /** Uses a client that does not decompress by itself. */
   const send = (path: string, headers: Record<string, string>, method = 'GET') =>
     new Promise<Raw>((resolve, reject) => {
-      const asked = request(new URL(path, service.address), { method, headers }, (response) => {
+      const clientRequest = request(new URL(path, service.address), { method, headers }, (response) => {
         const parts: Buffer[] = [];
         response.on('data', (part: Buffer) => parts.push(part));
         response.on('end', () => {
-          const { statusCode: status = 0, headers: told } = response;
-          resolve({ status, headers: told, bytes: Buffer.concat(parts) });
+          const { statusCode: status = 0, headers: responseHeaders } = response;
+          resolve({ status, headers: responseHeaders, bytes: Buffer.concat(parts) });
         });
       });
-      asked.on('error', reject).end();
+      clientRequest.on('error', reject).end();
     });
-  const inEncoding = (path: string, encoding: string, others: Record<string, string> = {}) =>
-    send(path, { 'Accept-Encoding': encoding, ...others });
+  const inEncoding = (path: string, encoding: string, otherHeaders: Record<string, string> = {}) =>
+    send(path, { 'Accept-Encoding': encoding, ...otherHeaders });
 
   before(async () => {
     service = await startTestService();
@@ -170,7 +170,7 @@ describe('compressed answers', () => {
       display: [{ name: 'Acme', locale: 'en' }],
       chainedAs: { enabled: true, upstream: { issuer: 'https://login.example', clientId: 'us', clientSecret: 'secret' } },
     });
-    await write('/trust-list', { id: 'list', entities: [await ownEntity(tenant)] });
+    await write('/trust-list', { id: 'list', entities: [await createEntity(tenant)] });
     const { uri } = decode((await issue(service, tenant, 'card')).text).payload['status'].status_list;
     published = [
       '/.well-known/openid-credential-issuer/acme',
@@ -184,7 +184,7 @@ describe('compressed answers', () => {
   });
   after(() => service.close());
 
-  const ownEntity = async (tenant: { readonly token: string }) => {
+  const createEntity = async (tenant: { readonly token: string }) => {
     const chains = (await service.call('GET', '/key-chain', { token: tenant.token })).body;
     const { id } = chains.find(({ usages }: { usages: string[] }) => usages.includes('signing'));
     return {
@@ -197,22 +197,22 @@ describe('compressed answers', () => {
 
   it('are returned for public data, by the weights of the client, and equal the original after decompression', async () => {
     for (const path of published) {
-      const plain = await inEncoding(path, 'identity');
-      expect([plain.status, plain.headers['content-encoding']], path).to.deep.equal([200, undefined]);
-      for (const [accepted, encoding] of [
+      const identityResponse = await inEncoding(path, 'identity');
+      expect([identityResponse.status, identityResponse.headers['content-encoding']], path).to.deep.equal([200, undefined]);
+      for (const [acceptEncoding, encoding] of [
         ['gzip', 'gzip'],
         ['gzip, deflate, br', 'br'],
         ['br;q=0.1, gzip;q=0.2', 'gzip'],
       ] as const) {
-        const answer = await inEncoding(path, accepted);
+        const answer = await inEncoding(path, acceptEncoding);
         expect([answer.status, answer.headers['content-encoding']], path).to.deep.equal([200, encoding]);
-        expect(answer.bytes.length, path).to.be.lessThan(plain.bytes.length);
-        expect(OPEN[encoding]?.(answer.bytes).equals(plain.bytes), path).to.equal(true);
-        expect(answer.headers['content-type']).to.equal(plain.headers['content-type']);
+        expect(answer.bytes.length, path).to.be.lessThan(identityResponse.bytes.length);
+        expect(DECODERS[encoding]?.(answer.bytes).equals(identityResponse.bytes), path).to.equal(true);
+        expect(answer.headers['content-type']).to.equal(identityResponse.headers['content-type']);
         expect(answer.headers['content-length']).to.equal(String(answer.bytes.length));
       }
-      for (const refused of ['gzip;q=0', '*;q=0', 'zstd', 'identity, br;q=0.5']) {
-        expect((await inEncoding(path, refused)).headers['content-encoding'], refused).to.equal(undefined);
+      for (const acceptEncoding of ['gzip;q=0', '*;q=0', 'zstd', 'identity, br;q=0.5']) {
+        expect((await inEncoding(path, acceptEncoding)).headers['content-encoding'], acceptEncoding).to.equal(undefined);
       }
     }
   });
@@ -230,11 +230,11 @@ describe('compressed answers', () => {
 
   it('have the same headers for HEAD as for GET', async () => {
     for (const path of published) {
-      const got = await inEncoding(path, 'br');
+      const compressedResponse = await inEncoding(path, 'br');
       const head = await send(path, { 'Accept-Encoding': 'br' }, 'HEAD');
       expect([head.status, head.bytes.length]).to.deep.equal([200, 0]);
       for (const name of ['content-encoding', 'content-length', 'content-type', 'vary', 'etag'])
-        expect(head.headers[name], `${name} of ${path}`).to.equal(got.headers[name]);
+        expect(head.headers[name], `${name} of ${path}`).to.equal(compressedResponse.headers[name]);
     }
   });
 
@@ -244,13 +244,13 @@ describe('compressed answers', () => {
       for (const encoding of ['br', 'gzip', 'identity']) tags.set(encoding, (await inEncoding(path, encoding)).headers.etag ?? '');
       expect(new Set(tags.values()).size, path).to.equal(3);
       for (const [encoding, tag] of tags) {
-        const again = await inEncoding(path, encoding, { 'If-None-Match': tag });
-        expect([again.status, again.headers.etag, again.bytes.length]).to.deep.equal([304, tag, 0]);
-        expect(again.headers).to.not.have.property('content-encoding');
-        expect(again.headers.vary).to.include('Accept-Encoding');
-        for (const [other, itsTag] of tags) {
-          const { status } = await inEncoding(path, encoding, { 'If-None-Match': itsTag });
-          expect(status, `${other} for ${encoding}`).to.equal(other === encoding ? 304 : 200);
+        const notModified = await inEncoding(path, encoding, { 'If-None-Match': tag });
+        expect([notModified.status, notModified.headers.etag, notModified.bytes.length]).to.deep.equal([304, tag, 0]);
+        expect(notModified.headers).to.not.have.property('content-encoding');
+        expect(notModified.headers.vary).to.include('Accept-Encoding');
+        for (const [otherEncoding, otherTag] of tags) {
+          const { status } = await inEncoding(path, encoding, { 'If-None-Match': otherTag });
+          expect(status, `${otherEncoding} for ${encoding}`).to.equal(otherEncoding === encoding ? 304 : 200);
         }
       }
     }
@@ -263,27 +263,27 @@ describe('compressed answers', () => {
       [metadata, { Accept: 'application/jwt' }],
       [metadata, { 'Accept-Language': 'en' }],
     ] as const) {
-      const plain = await inEncoding(path, 'identity', headers);
+      const identityResponse = await inEncoding(path, 'identity', headers);
       const answer = await inEncoding(path, 'gzip', headers);
       const { 'content-encoding': encoding } = answer.headers;
-      const opened = encoding === 'gzip' ? gunzipSync(answer.bytes) : answer.bytes;
-      expect(opened.equals(plain.bytes), path).to.equal(true);
-      expect(answer.bytes.length).to.be.at.most(plain.bytes.length);
+      const decompressed = encoding === 'gzip' ? gunzipSync(answer.bytes) : answer.bytes;
+      expect(decompressed.equals(identityResponse.bytes), path).to.equal(true);
+      expect(answer.bytes.length).to.be.at.most(identityResponse.bytes.length);
       if (headers !== undefined && !('Accept' in headers && headers.Accept === CWT)) expect(encoding, path).to.equal('gzip');
     }
   });
 
   it('follow a change at once', async () => {
     const [metadata = ''] = published;
-    const nameIn = ({ bytes }: Raw) => JSON.parse(brotliDecompressSync(bytes).toString()).display[0].name;
-    expect(nameIn(await inEncoding(metadata, 'br'))).to.equal('Acme');
+    const displayName = ({ bytes }: Raw) => JSON.parse(brotliDecompressSync(bytes).toString()).display[0].name;
+    expect(displayName(await inEncoding(metadata, 'br'))).to.equal('Acme');
     const json = { display: [{ name: 'Acme anew', locale: 'en' }] };
     const answer = await service.call('POST', '/issuer/config', { token, json });
     expect(answer.status, answer.text).to.be.within(200, 201);
-    expect(nameIn(await inEncoding(metadata, 'br'))).to.equal('Acme anew');
+    expect(displayName(await inEncoding(metadata, 'br'))).to.equal('Acme anew');
   });
 
-  it('are not used for small answers and for answers to authenticated callers', async () => {
+  it('are not used for small responses and for responses to authenticated callers', async () => {
     for (const path of ['/acme/.well-known/jwks.json', '/acme/status-lists']) {
       const answer = await inEncoding(path, 'br, gzip');
       expect([answer.status, answer.bytes.length < 1024], path).to.deep.equal([200, true]);

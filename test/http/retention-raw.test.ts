@@ -7,10 +7,10 @@ import { type Populated, populate } from '../support/populated.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const DEFAULTS = { ttlSeconds: 86_400 };
-/** How every personal value stands in the database, see `retention.test.ts`. */
+/** The format of every personal value in the database, see `retention.test.ts`. */
 const SEALED = /^v1\.[^.]+\./;
 
-/** Who was not found, as a backend tells the operator. */
+/** The error message of a backend, which contains a name. */
 const NOT_FOUND = 'Wilhelmina Unmistakable';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ for (const kind of servedDatabases()) {
     let database: TestDatabase | undefined;
     let service: TestService;
     const worlds = new Map<string, Populated>();
-    let untilThen: string;
+    let dataBefore: string;
 
     after(async () => {
       await service?.close();
@@ -31,31 +31,32 @@ for (const kind of servedDatabases()) {
       kind.name === 'sqlite'
         ? `select name from sqlite_master where type = 'table'`
         : `select table_name as name from information_schema.tables where table_schema = 'public'`;
-    const allRows = (isWanted: (table: string) => boolean): Promise<Row[]> =>
+    const allRows = (includesTable: (table: string) => boolean): Promise<Row[]> =>
       rawSql(database?.url ?? '', async (run) => {
         const all: Row[] = [];
         for (const { name } of await run(tables)) {
-          if (isWanted(String(name))) all.push(...(await run(`select * from "${name}"`)));
+          if (includesTable(String(name))) all.push(...(await run(`select * from "${name}"`)));
         }
         return all;
       });
-    /** Rows of all tables that name the session by either of its ids. */
+    /** Rows of all tables that contain one of the identifiers of the session. */
     const rowsOf = async (sessionId: string): Promise<Row[]> => {
-      // What administrators did stays: the audit log says when a session was revoked or removed, and no more.
+      // The audit log keeps the time of a revocation or removal, and nothing else.
       const all = await allRows((table) => !table.startsWith('audit_'));
       const session = all.find((row) => row['id'] === sessionId);
       const ids = [sessionId, session?.['public_id']].filter((id) => typeof id === 'string');
       return all.filter((row) => Object.values(row).some((value) => ids.includes(String(value))));
     };
-    /** Rows of all tables, and the files of SQLite with what was written over or removed. */
-    const everything = async (): Promise<string> => {
+    /** Rows of all tables, and the files of SQLite with overwritten and removed data. */
+    const readEverything = async (): Promise<string> => {
       const rows = JSON.stringify(await allRows(() => true));
       if (kind.name !== 'sqlite') return rows;
       const file = (database?.url ?? '').slice('sqlite:'.length);
       const files = readdirSync(dirname(file)).filter((name) => name.startsWith(basename(file)));
       return [rows, ...files.map((name) => readFileSync(join(dirname(file), name), 'latin1'))].join('\n');
     };
-    const sealedIn = (rows: readonly Row[]) => rows.flatMap((row) => Object.entries(row).filter(([, value]) => SEALED.test(String(value))));
+    const sealedColumns = (rows: readonly Row[]) =>
+      rows.flatMap((row) => Object.entries(row).filter(([, value]) => SEALED.test(String(value))));
 
     before(async function () {
       database = await kind.open();
@@ -65,23 +66,23 @@ for (const kind of servedDatabases()) {
         const world = await populate(service, mode);
         worlds.set(mode, world);
         const json = { ttlSeconds: 60, cleanupMode: mode };
-        const put = await service.call('PUT', '/session-config', { token: world.token, json });
-        expect(put.status, put.text).to.equal(200);
+        const configuration = await service.call('PUT', '/session-config', { token: world.token, json });
+        expect(configuration.status, configuration.text).to.equal(200);
         const { issuance, verification, deferred } = world.ids;
-        const failed = await service.call('POST', `/issuer/deferred/${deferred}/fail`, {
+        const failure = await service.call('POST', `/issuer/deferred/${deferred}/fail`, {
           token: world.token,
           json: { errorMessage: `no record of ${NOT_FOUND}` },
         });
-        expect(failed.status, failed.text).to.equal(200);
+        expect(failure.status, failure.text).to.equal(200);
         expect((await rowsOf(issuance)).filter((row) => row['error_message'])).to.have.length(1);
-        for (const id of [issuance, verification]) expect(sealedIn(await rowsOf(id))).to.not.deep.equal([]);
+        for (const id of [issuance, verification]) expect(sealedColumns(await rowsOf(id))).to.not.deep.equal([]);
       }
-      untilThen = await everything();
+      dataBefore = await readEverything();
       const { maintenance } = service.service.container.get(Store);
-      // The last refresh token and its access token are over, too.
-      const later = new Date(Date.now() + 31 * 86_400_000);
-      await maintenance.expireDeferred(later, 1_000);
-      await maintenance.cleanUpSessions(later, 1_000, DEFAULTS);
+      // The last refresh token and its access token have expired as well.
+      const afterRetention = new Date(Date.now() + 31 * 86_400_000);
+      await maintenance.expireDeferred(afterRetention, 1_000);
+      await maintenance.cleanUpSessions(afterRetention, 1_000, DEFAULTS);
     });
     for (const [mode, names] of [
       ['anonymize', 'which the session was, and nothing about anybody'],
@@ -91,7 +92,7 @@ for (const kind of servedDatabases()) {
         const { ids } = worlds.get(mode) as Populated;
         for (const id of [ids.issuance, ids.verification]) {
           const rows = await rowsOf(id);
-          expect(sealedIn(rows)).to.deep.equal([]);
+          expect(sealedColumns(rows)).to.deep.equal([]);
           expect(rows.some((row) => row['id'] === id)).to.equal(mode === 'anonymize');
         }
       });
@@ -124,9 +125,9 @@ for (const kind of servedDatabases()) {
     });
 
     it('contains no reason for a backend that had no credential for a user', async () => {
-      for (const left of [untilThen, await everything()]) {
-        expect(left.includes((worlds.get('anonymize') as Populated).ids.issuance)).to.equal(true);
-        expect(left.includes(NOT_FOUND)).to.equal(false);
+      for (const data of [dataBefore, await readEverything()]) {
+        expect(data.includes((worlds.get('anonymize') as Populated).ids.issuance)).to.equal(true);
+        expect(data.includes(NOT_FOUND)).to.equal(false);
       }
     });
   });

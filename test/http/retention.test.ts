@@ -16,13 +16,13 @@ const DEFAULTS = { ttlSeconds: 86_400 };
 describe('sessions past the retention of their tenant', () => {
   let service: TestService;
   let world: Populated;
-  let lateOffer: string;
-  let lateCode: string;
+  let openOffer: string;
+  let unredeemedCode: string;
 
   before(async () => {
     service = await startTestService();
     world = await populate(service, 'acme');
-    // Nobody comes back for a credential of this tenant any more.
+    // No wallet of this tenant returns for a credential.
     const steps = stepsOf(service.service.container.get(Store), 'acme' as TenantId);
     expect(await steps.commit(deferredFailure(world.ids.deferred, 'no such person', 'system'), new Date())).to.include({ done: true });
   });
@@ -37,14 +37,14 @@ describe('sessions past the retention of their tenant', () => {
   it('lose the request and its result, and can still be read', async () => {
     const config = { ttlSeconds: 60, cleanupMode: 'anonymize' };
     expect((await call('PUT', '/session-config', config)).status).to.equal(200);
-    const { session: late, uri } = (await call('POST', '/issuer/offer', offerBody(world.ids.credential))).body;
-    lateOffer = new URL(uri).searchParams.get('credential_offer_uri') ?? '';
-    lateCode = await world.wallet.code(uri);
+    const { session: openSession, uri } = (await call('POST', '/issuer/offer', offerBody(world.ids.credential))).body;
+    openOffer = new URL(uri).searchParams.get('credential_offer_uri') ?? '';
+    unredeemedCode = await world.wallet.code(uri);
     expect((await cleanUp(301)).anonymized).to.be.greaterThan(2);
     expect(await cleanUp(301)).to.deep.equal({ removed: 0, anonymized: 0 });
 
     const { issuance, verification } = world.ids;
-    for (const id of [issuance, verification, late]) {
+    for (const id of [issuance, verification, openSession]) {
       const { status, text, body } = await call('GET', `/session/${id}`);
       expect([status, body.id, body.tenantId], text).to.deep.equal([200, id, 'acme']);
       for (const name of ['offer', 'credentialPayload', 'requestObject', 'credentials', 'failure', 'report'])
@@ -56,21 +56,21 @@ describe('sessions past the retention of their tenant', () => {
     expect([events.status, events.text.includes('"completed"')], events.text).to.deep.equal([200, true]);
   });
 
-  it('answer wallets like ended sessions', async () => {
+  it('respond to wallets like finished sessions', async () => {
     const { requestId, accessToken } = world.artefacts;
     const clock = sinon.useFakeTimers({ now: Date.now() + 302_000, toFake: ['Date'] });
     try {
-      const token = await world.wallet.redeem(lateCode);
+      const token = await world.wallet.redeem(unredeemedCode);
       expect([token.status, token.body.error], token.text).to.deep.equal([400, 'invalid_grant']);
-      // What the wallet has it may renew, from what the configuration says.
-      const renewed = await world.wallet.request(accessToken, world.ids.credential);
-      expect(renewed.status, renewed.text).to.equal(200);
-      const answers = [
-        await call('GET', lateOffer),
+      // The wallet may renew its credentials with claims of the configuration.
+      const renewal = await world.wallet.request(accessToken, world.ids.credential);
+      expect(renewal.status, renewal.text).to.equal(200);
+      const responses = [
+        await call('GET', openOffer),
         await call('GET', `/acme/request/${requestId}`),
         await service.call('POST', `/acme/response/${requestId}`, { form: { state: 'x' } }),
       ];
-      for (const { status, text } of answers) expect(status, text).to.be.within(400, 410);
+      for (const { status, text } of responses) expect(status, text).to.be.within(400, 410);
     } finally {
       clock.restore();
     }
@@ -81,61 +81,64 @@ describe('sessions past the retention of their tenant', () => {
     expect((await call('PUT', '/session-config', { cleanupMode: 'full' })).status).to.equal(200);
     expect((await cleanUp(301)).removed).to.be.greaterThan(2);
     expect((await call('GET', `/session/${world.ids.issuance}`)).status).to.equal(404);
-    expect((await revoke(0)).status, 'revoked is final').to.equal(409);
+    expect((await revoke(0)).status, 'a revocation is final').to.equal(409);
     expect((await revoke(1)).status).to.equal(201);
-    const left = (await call('GET', '/session')).body.map(({ id }: { id: string }) => id);
-    expect(left).to.not.include(world.ids.issuance).and.not.include(world.ids.verification);
+    const remainingIds = (await call('GET', '/session')).body.map(({ id }: { id: string }) => id);
+    expect(remainingIds).to.not.include(world.ids.issuance).and.not.include(world.ids.verification);
   });
 
   it('that are removed end with their refresh tokens when they are deleted', async () => {
     const { token, ids, wallet } = await populate(service, 'ending');
-    const own = (method: string, path: string, json?: object) => service.call(method, path, { token, ...(json && { json }) });
-    const stranger = await addClient({ service, token }, 'stranger', { roles: ['issuance:manage'], allowedIssuanceConfigs: ['another'] });
-    expect((await own('PUT', '/session-config', { ttlSeconds: 60, cleanupMode: 'full' })).status).to.equal(200);
-    const { uri, session } = (await own('POST', '/issuer/offer', offerBody(ids.credential))).body;
+    const callAsTenant = (method: string, path: string, json?: object) => service.call(method, path, { token, ...(json && { json }) });
+    const restrictedToken = await addClient({ service, token }, 'other-tenant', {
+      roles: ['issuance:manage'],
+      allowedIssuanceConfigs: ['another'],
+    });
+    expect((await callAsTenant('PUT', '/session-config', { ttlSeconds: 60, cleanupMode: 'full' })).status).to.equal(200);
+    const { uri, session } = (await callAsTenant('POST', '/issuer/offer', offerBody(ids.credential))).body;
     const tokens = (await wallet.redeem(await wallet.code(uri))).body;
     expect((await wallet.request(tokens.access_token, ids.credential)).status).to.equal(200);
     await cleanUp(301);
     const path = `/session/${session}`;
-    expect((await own('GET', path)).status).to.equal(404);
-    expect((await wallet.refresh(tokens.refresh_token)).status, 'renewal').to.equal(200);
+    expect((await callAsTenant('GET', path)).status).to.equal(404);
+    expect((await wallet.refresh(tokens.refresh_token)).status, 'a renewal').to.equal(200);
 
-    expect((await service.call('DELETE', path, { token: stranger })).status).to.equal(404);
-    expect((await wallet.refresh(tokens.refresh_token)).status, 'renewal').to.equal(200);
-    expect((await own('DELETE', path)).status).to.equal(200);
-    const refused = await wallet.refresh(tokens.refresh_token);
-    expect([refused.status, refused.body.error], refused.text).to.deep.equal([400, 'invalid_grant']);
-    expect((await own('DELETE', path)).status).to.equal(404);
+    expect((await service.call('DELETE', path, { token: restrictedToken })).status).to.equal(404);
+    expect((await wallet.refresh(tokens.refresh_token)).status, 'a renewal').to.equal(200);
+    expect((await callAsTenant('DELETE', path)).status).to.equal(200);
+    const rejection = await wallet.refresh(tokens.refresh_token);
+    expect([rejection.status, rejection.body.error], rejection.text).to.deep.equal([400, 'invalid_grant']);
+    expect((await callAsTenant('DELETE', path)).status).to.equal(404);
   });
 
   it('lose the data of a failed delivery', async () => {
     const { token, ids, wallet } = await populate(service, 'telling');
-    const own = (method: string, path: string, json?: object) => service.call(method, path, { token, ...(json && { json }) });
-    const notifyWebhook = { url: 'http://127.0.0.1:9/nobody-listens' };
-    const offered = await own('POST', '/issuer/offer', { ...offerBody(ids.credential), notifyWebhook });
-    const accessToken = await wallet.accessToken(offered.body.uri);
+    const callAsTenant = (method: string, path: string, json?: object) => service.call(method, path, { token, ...(json && { json }) });
+    const notifyWebhook = { url: 'http://127.0.0.1:9/no-server' };
+    const offer = await callAsTenant('POST', '/issuer/offer', { ...offerBody(ids.credential), notifyWebhook });
+    const accessToken = await wallet.accessToken(offer.body.uri);
     const { body } = await wallet.request(accessToken, ids.credential);
-    const noted = await service.call('POST', '/telling/notification', {
+    const notification = await service.call('POST', '/telling/notification', {
       headers: wallet.authorization(accessToken, { path: 'notification' }),
       json: { notification_id: body.notification_id, event: 'credential_accepted', event_description: 'Ada' },
     });
-    expect(noted.status, noted.text).to.be.within(200, 599);
-    const path = `/session/${offered.body.session}`;
-    const [delivery] = (await own('GET', path)).body.deliveries;
+    expect(notification.status, notification.text).to.be.within(200, 599);
+    const path = `/session/${offer.body.session}`;
+    const [delivery] = (await callAsTenant('GET', path)).body.deliveries;
     expect(delivery).to.include({ webhook: 'notification', result: 'failed' });
-    const kept = async () => {
-      const read = await service.service.container
+    const readStored = async () => {
+      const session = await service.service.container
         .get(Store)
         .read('telling' as TenantId)
-        .session(offered.body.session);
-      return read?.session?.outcome;
+        .session(offer.body.session);
+      return session?.session?.outcome;
     };
-    expect(JSON.stringify(await kept())).to.include('told');
-    await own('PUT', '/session-config', { ttlSeconds: 60, cleanupMode: 'anonymize' });
+    expect(JSON.stringify(await readStored())).to.include('told');
+    await callAsTenant('PUT', '/session-config', { ttlSeconds: 60, cleanupMode: 'anonymize' });
     await cleanUp(301);
-    expect(await kept()).to.equal(null);
-    expect((await own('GET', path)).body).to.not.have.property('deliveries');
-    expect((await own('POST', `${path}/deliveries/${delivery.id}/retry`)).status).to.be.oneOf([404, 410]);
+    expect(await readStored()).to.equal(null);
+    expect((await callAsTenant('GET', path)).body).to.not.have.property('deliveries');
+    expect((await callAsTenant('POST', `${path}/deliveries/${delivery.id}/retry`)).status).to.be.oneOf([404, 410]);
   });
 
   it('are kept while a wallet may return for a deferred credential', async () => {
@@ -165,7 +168,7 @@ describe('session data in the database', () => {
     const webhook = { url: `${shop.backend.url}/told`, auth };
     const credentialClaims = { card: { type: 'inline', claims: { name: 'Wilhelmina Unmistakable', age: 36 } } };
     await shop.configure({ id: 'told', webhook });
-    const held = await shop.issue('card', { credentialClaims });
+    const credential = await shop.issue('card', { credentialClaims });
     const json = {
       response_type: 'uri',
       flow: 'pre_authorized_code',
@@ -175,24 +178,29 @@ describe('session data in the database', () => {
     };
     const { uri } = (await shop.call('POST', '/issuer/offer', json, shop.acme.token)).body;
     const code = await new RawWallet(shop.service, 'acme').code(uri);
-    const asked = await shop.ask('told');
-    expect((await shop.present(asked, held)).status).to.equal(200);
+    const request = await shop.ask('told');
+    expect((await shop.present(request, credential)).status).to.equal(200);
     expect(shop.backend.at('/told')[0]?.body.credentials[0].values.name).to.equal('Wilhelmina Unmistakable');
     const secret = 'secret-of-a-client-in-the-clear';
     const roles = ['issuance:offer'];
     await shop.call('POST', '/client', { clientId: 'new', roles, secret }, shop.acme.token);
 
     shop.backend.on('/later', (reply) => reply.end(JSON.stringify({ deferred: true, interval: 1 })));
-    const later = { card: { type: 'webhook', webhook: { url: `${shop.backend.url}/later` } } };
-    const deferred = await shop.call('POST', '/issuer/offer', { ...json, tx_code: undefined, credentialClaims: later }, shop.acme.token);
+    const deferredClaims = { card: { type: 'webhook', webhook: { url: `${shop.backend.url}/later` } } };
+    const deferred = await shop.call(
+      'POST',
+      '/issuer/offer',
+      { ...json, tx_code: undefined, credentialClaims: deferredClaims },
+      shop.acme.token,
+    );
     const wallet = new RawWallet(shop.service, 'acme');
-    const promised = await wallet.request(await wallet.accessToken(deferred.body.uri), 'card');
-    expect(promised.status, promised.text).to.equal(202);
-    const fail = `/issuer/deferred/${promised.body.transaction_id}/fail`;
+    const deferredResponse = await wallet.request(await wallet.accessToken(deferred.body.uri), 'card');
+    expect(deferredResponse.status, deferredResponse.text).to.equal(202);
+    const failPath = `/issuer/deferred/${deferredResponse.body.transaction_id}/fail`;
     const failure = { errorMessage: 'no record of Wilhelmina Unmistakable' };
-    expect((await shop.call('POST', fail, failure, shop.acme.token)).status).to.equal(200);
+    expect((await shop.call('POST', failPath, failure, shop.acme.token)).status).to.equal(200);
 
-    const secrets = ['Unmistakable', key, 'tx-code-in-the-clear', code, secret, asked.payload['nonce']];
+    const secrets = ['Unmistakable', key, 'tx-code-in-the-clear', code, secret, request.payload['nonce']];
     const rows = await rawSql(url, async (run) => {
       const tables = await run(`select name from sqlite_master where type = 'table'`);
       return Promise.all(tables.map(({ name }) => run(`select * from "${name}"`)));
@@ -201,7 +209,7 @@ describe('session data in the database', () => {
     const file = url.slice('sqlite:'.length);
     const files = readdirSync(dirname(file)).filter((name) => name.startsWith(basename(file)));
     const bytes = Buffer.concat(files.map((name) => readFileSync(join(dirname(file), name))));
-    expect(bytes.includes(asked.session), 'this is the right file').to.equal(true);
+    expect(bytes.includes(request.session), 'the file contains the session').to.equal(true);
     for (const value of secrets) {
       expect(value).to.have.length.greaterThan(10);
       expect(JSON.stringify(rows), `rows with ${value}`).to.not.include(value);

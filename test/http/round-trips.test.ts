@@ -19,12 +19,12 @@ describe('round trips to PostgreSQL', () => {
     if (database === undefined) return this.skip();
     proxy = await countingProxy(database.url);
     shop = await Shop.open({}, () => startTestService({ DATABASE_URL: proxy.url }));
-    // What is configured is read once, connections are opened, and entries of the status list are leased.
+    // Before the measurement, configurations are read, connections are opened, and entries of the status list are leased.
     for (const id of ['card', 'card-status']) await issue(shop.service, shop.acme, id);
-    const held = await issue(shop.service, shop.acme, 'card');
-    const asked = await ask(shop.service, shop.token, 'check');
-    expect((await post(shop.service, asked, await formOf(asked, { card: [bind(asked, held)] }))).status).to.equal(200);
-    await shop.call('GET', `/session/${asked.session}`);
+    const credential = await issue(shop.service, shop.acme, 'card');
+    const request = await ask(shop.service, shop.token, 'check');
+    expect((await post(shop.service, request, await formOf(request, { card: [bind(request, credential)] }))).status).to.equal(200);
+    await shop.call('GET', `/session/${request.session}`);
   });
   after(async () => {
     await shop?.close();
@@ -87,29 +87,29 @@ describe('round trips to PostgreSQL', () => {
 
   it('are one for each step of a verification', async () => {
     const { service, token } = shop;
-    const held = await issue(service, shop.acme, 'card');
-    // The issuer is another tenant of the service, so whether its keys are compromised is read as well.
+    const credential = await issue(service, shop.acme, 'card');
+    // The issuer is another tenant of the service, so the compromised keys of that tenant are read as well.
     const expected = { request: 1, 'fetching the request': 1, response: 2, session: 1 };
     await expectTrips(expected, async () => {
       let url = '';
       let session = '';
-      let asked: Awaited<ReturnType<typeof ask>>;
+      let request: Awaited<ReturnType<typeof ask>>;
       return {
         request: async () => {
           const json = { response_type: 'uri', requestId: 'check' };
-          const made = await service.call('POST', '/verifier/offer', { token, json });
-          session = made.body.session;
-          url = new URL(made.body.uri).searchParams.get('request_uri') ?? '';
+          const creation = await service.call('POST', '/verifier/offer', { token, json });
+          session = creation.body.session;
+          url = new URL(creation.body.uri).searchParams.get('request_uri') ?? '';
         },
         'fetching the request': async () => {
           const { text } = await service.call('GET', url);
           const [header = '', payload = ''] = text.split('.');
-          const read = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString());
-          asked = { session, uri: '', url, text, header: read(header), payload: read(payload) };
+          const decodePart = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString());
+          request = { session, uri: '', url, text, header: decodePart(header), payload: decodePart(payload) };
         },
         response: async () => {
-          const form = await formOf(asked, { [QUERY.credentials[0]?.id ?? '']: [bind(asked, held)] });
-          const answer = await post(service, asked, form);
+          const form = await formOf(request, { [QUERY.credentials[0]?.id ?? '']: [bind(request, credential)] });
+          const answer = await post(service, request, form);
           expect(answer.status, answer.text).to.equal(200);
         },
         session: () => shop.call('GET', `/session/${session}`),

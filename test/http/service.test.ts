@@ -53,15 +53,15 @@ describe('service', () => {
     it(`reports failed components in the same format when ${name} is unavailable, and keeps running`, async function () {
       const database = await open();
       if (database === undefined) return this.skip();
-      const other = await startTestService({ DATABASE_URL: database.url });
-      const root = await other.rootToken();
-      expect((await other.call('GET', '/health')).status).to.equal(200);
-      // A file that is open cannot be taken away, so the fault is made where it would show.
-      if (name === 'sqlite') sinon.stub(other.service.container.get(Store), 'ping').rejects(new Error('sqlite'));
+      const otherService = await startTestService({ DATABASE_URL: database.url });
+      const root = await otherService.rootToken();
+      expect((await otherService.call('GET', '/health')).status).to.equal(200);
+      // A file that is open cannot be removed, so the fault is injected instead.
+      if (name === 'sqlite') sinon.stub(otherService.service.container.get(Store), 'ping').rejects(new Error('sqlite'));
       else await database.drop();
       for (let i = 0; i < 2; i++) {
-        const { status, body, text, headers } = await other.call('GET', '/health');
-        const down = { database: { status: 'down' } };
+        const { status, body, text, headers } = await otherService.call('GET', '/health');
+        const databaseDown = { database: { status: 'down' } };
         const up = {
           clock: { status: 'up' },
           history: { status: 'up' },
@@ -70,36 +70,41 @@ describe('service', () => {
         };
         expect([status, body]).to.deep.equal([
           503,
-          { ...currentRelease(), status: 'error', info: up, error: down, details: { ...down, ...up } },
+          { ...currentRelease(), status: 'error', info: up, error: databaseDown, details: { ...databaseDown, ...up } },
         ]);
-        expect(text, 'without internals').to.not.match(/postgres|sqlite|vidimus_test|Error/);
+        expect(text, 'no internal details').to.not.match(/postgres|sqlite|vidimus_test|Error/);
         expect(headers.get('cache-control')).to.equal('no-store');
       }
       if (name === 'sqlite') {
-        await other.close();
+        await otherService.close();
         return database.drop();
       }
-      const failing = await other.call('GET', '/tenant', { token: root });
-      expect(failing.status).to.be.oneOf([500, 503]);
-      expect(failing.headers.get('content-type')).to.equal('application/problem+json');
-      expect(failing.text).to.not.match(/select|sqlite|vidimus_test|stack/);
-      await other.close();
+      const failure = await otherService.call('GET', '/tenant', { token: root });
+      expect(failure.status).to.be.oneOf([500, 503]);
+      expect(failure.headers.get('content-type')).to.equal('application/problem+json');
+      expect(failure.text).to.not.match(/select|sqlite|vidimus_test|stack/);
+      await otherService.close();
     });
   }
 
   describe('every answer', () => {
     const root = () => service.rootToken();
 
-    it('has its own id, and the id of the caller as well', async () => {
-      const ask = async (id: string) => {
+    it('has a unique id, and the id of the caller as well', async () => {
+      const requestWithId = async (id: string) => {
         const { headers } = await service.call('GET', '/', { headers: { 'X-Request-Id': id } });
         return { own: headers.get('x-request-id'), caller: headers.get('x-caller-request-id') };
       };
-      const asked = [await ask('trace-1.a_B'), await ask('trace-1.a_B'), await ask('<script>'), await ask('a b')];
-      expect(asked.map(({ caller }) => caller)).to.deep.equal(['trace-1.a_B', 'trace-1.a_B', null, null]);
-      expect((await ask('x'.repeat(65))).caller).to.equal(null);
-      for (const { own } of asked) expect(own).to.match(/^[a-z0-9-]{5,64}$/);
-      expect(new Set(asked.map(({ own }) => own)).size, 'nobody can give two requests one id').to.equal(4);
+      const results = [
+        await requestWithId('trace-1.a_B'),
+        await requestWithId('trace-1.a_B'),
+        await requestWithId('<script>'),
+        await requestWithId('a b'),
+      ];
+      expect(results.map(({ caller }) => caller)).to.deep.equal(['trace-1.a_B', 'trace-1.a_B', null, null]);
+      expect((await requestWithId('x'.repeat(65))).caller).to.equal(null);
+      for (const { own } of results) expect(own).to.match(/^[a-z0-9-]{5,64}$/);
+      expect(new Set(results.map(({ own }) => own)).size, 'a client cannot give two requests the same id').to.equal(4);
       const problem = await service.call('GET', '/nowhere', { headers: { 'X-Request-Id': 'mine' } });
       expect(problem.body.requestId).to.equal(problem.headers.get('x-request-id')).and.not.equal('mine');
     });
@@ -131,9 +136,9 @@ describe('service', () => {
       ];
       for (const [method, path, options, status, code] of cases) {
         const answer = await service.call(method, path, options);
-        const what = `${method} ${path} ${answer.text}`;
-        expect([answer.status, answer.body.code], what).to.deep.equal([status, code]);
-        expect(answer.headers.get('content-type'), what).to.equal('application/problem+json');
+        const description = `${method} ${path} ${answer.text}`;
+        expect([answer.status, answer.body.code], description).to.deep.equal([status, code]);
+        expect(answer.headers.get('content-type'), description).to.equal('application/problem+json');
         expect(answer.body).to.include.all.keys('type', 'title', 'status', 'detail', 'code', 'requestId');
         expect(answer.body.status).to.equal(status);
         expect(answer.body.requestId).to.equal(answer.headers.get('x-request-id'));
@@ -153,8 +158,8 @@ describe('service', () => {
       }
       expect(await detail({ json: { id: 'x'.repeat(70_000) } })).to.equal('this address takes at most 65536 bytes');
       const xml = { text: '<a/>', headers: { 'Content-Type': 'text/xml' } };
-      const wanted = await service.call('POST', '/oauth2/token', xml);
-      expect(wanted.body.error_description).to.include('application/json or application/x-www-form-urlencoded');
+      const formResponse = await service.call('POST', '/oauth2/token', xml);
+      expect(formResponse.body.error_description).to.include('application/json or application/x-www-form-urlencoded');
     });
 
     it('to another method of a fixed address is not that of a resource with this name', async () => {
@@ -188,17 +193,17 @@ describe('service', () => {
       expect(await allow('GET', '/oauth2/token')).to.deep.equal([405, 'POST']);
       expect(await allow('GET', '/acme/nonce')).to.deep.equal([405, 'POST']);
       expect(await allow('POST', '/client/token')).to.deep.equal([405, 'DELETE GET PATCH']);
-      expect(await allow('PUT', '/issuer/nonce'), 'no tenant').to.deep.equal([404, undefined]);
+      expect(await allow('PUT', '/issuer/nonce'), 'a path without a tenant').to.deep.equal([404, undefined]);
     });
   });
 
   it('finishes open requests before it stops, accepts no new ones and does not wait for idle connections', async () => {
     const backend = await Backend.start();
-    const other = await startTestService();
-    const { token } = await createTenant(other, 'acme');
-    const post = (path: string, json: object) => other.call('POST', path, { token, json });
+    const otherService = await startTestService();
+    const { token } = await createTenant(otherService, 'acme');
+    const post = (path: string, json: object) => otherService.call('POST', path, { token, json });
     let release = () => {};
-    const called = new Promise<void>((resolve) => {
+    const backendCalled = new Promise<void>((resolve) => {
       backend.on('/claims', (response) => {
         release = () => response.end(JSON.stringify({ card: { name: 'Ada' } }));
         resolve();
@@ -214,22 +219,22 @@ describe('service', () => {
     await post('/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
     const ids = { credentialConfigurationIds: ['card'] };
     const offer = await post('/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', ...ids });
-    const wallet = new RawWallet(other, 'acme');
-    const running = wallet.request(await wallet.accessToken(offer.body.uri), 'card');
-    await called;
-    const began = performance.now();
-    const closing = other.service.close();
+    const wallet = new RawWallet(otherService, 'acme');
+    const runningRequest = wallet.request(await wallet.accessToken(offer.body.uri), 'card');
+    await backendCalled;
+    const startTime = performance.now();
+    const closed = otherService.service.close();
     await new Promise((resolve) => setTimeout(resolve, 100));
-    const refused = await fetch(`${other.address}/health`).then(
+    const connectionError = await fetch(`${otherService.address}/health`).then(
       () => 'answered',
       () => 'refused',
     );
-    expect(refused).to.equal('refused');
+    expect(connectionError).to.equal('refused');
     release();
-    expect((await running).status).to.equal(200);
-    await closing;
-    // A connection that is kept open would hold the stop up for 65 seconds.
-    expect(performance.now() - began).to.be.lessThan(30_000);
+    expect((await runningRequest).status).to.equal(200);
+    await closed;
+    // An idle connection that is kept open would delay the stop by 65 seconds.
+    expect(performance.now() - startTime).to.be.lessThan(30_000);
     await backend.close();
   });
 
@@ -238,42 +243,42 @@ describe('service', () => {
     [{ KEEP_ALIVE_SECONDS: '620' }, 620],
   ] as const)
     it(`announces ${timeout} seconds for idle connections with ${JSON.stringify(environment)}`, async () => {
-      const other = await startTestService(environment);
-      const { headers } = await other.call('GET', '/health/live');
+      const otherService = await startTestService(environment);
+      const { headers } = await otherService.call('GET', '/health/live');
       expect(headers.get('keep-alive')).to.equal(`timeout=${timeout}`);
-      await other.close();
+      await otherService.close();
     });
 
   describe('behind a path prefix', () => {
-    let behind: TestService;
+    let proxiedService: TestService;
     let token: string;
 
     before(async () => {
       const port = await freePort(createServer);
-      behind = await startTestService({ PORT: String(port), PUBLIC_URL: `http://localhost:${port}/credentials/v1` });
-      ({ token } = await createTenant(behind, 'acme'));
+      proxiedService = await startTestService({ PORT: String(port), PUBLIC_URL: `http://localhost:${port}/credentials/v1` });
+      ({ token } = await createTenant(proxiedService, 'acme'));
     });
-    after(() => behind.close());
+    after(() => proxiedService.close());
 
     it('publishes its addresses with the prefix and serves them there', async () => {
-      const { body } = await behind.call('GET', '/');
-      expect(body.documentation).to.equal(`${behind.address}/docs`);
-      expect((await behind.call('GET', '/openapi.json')).body.servers[0].url).to.equal(behind.address);
-      const page = (await behind.call('GET', '/docs')).text;
+      const { body } = await proxiedService.call('GET', '/');
+      expect(body.documentation).to.equal(`${proxiedService.address}/docs`);
+      expect((await proxiedService.call('GET', '/openapi.json')).body.servers[0].url).to.equal(proxiedService.address);
+      const page = (await proxiedService.call('GET', '/docs')).text;
       expect(page).to.include('src="/credentials/v1/docs/start.js"');
-      const { origin, pathname } = new URL(behind.address);
+      const { origin, pathname } = new URL(proxiedService.address);
       for (const name of ['openid-credential-issuer', 'oauth-authorization-server']) {
-        const inserted = await behind.call('GET', `${origin}/.well-known/${name}${pathname}/acme`);
-        const suffixed = await behind.call('GET', `/acme/.well-known/${name}`);
-        expect([inserted.status, suffixed.status], name).to.deep.equal([200, 200]);
-        expect(inserted.text).to.equal(suffixed.text);
-        const { credential_issuer: vci, issuer } = inserted.body;
-        expect(vci ?? issuer).to.equal(`${behind.address}/acme`);
+        const insertedMetadata = await proxiedService.call('GET', `${origin}/.well-known/${name}${pathname}/acme`);
+        const suffixedMetadata = await proxiedService.call('GET', `/acme/.well-known/${name}`);
+        expect([insertedMetadata.status, suffixedMetadata.status], name).to.deep.equal([200, 200]);
+        expect(insertedMetadata.text).to.equal(suffixedMetadata.text);
+        const { credential_issuer: vci, issuer } = insertedMetadata.body;
+        expect(vci ?? issuer).to.equal(`${proxiedService.address}/acme`);
       }
     });
 
     it('is found by a wallet with only the link', async () => {
-      const post = (path: string, json: object) => behind.call('POST', path, { token, json });
+      const post = (path: string, json: object) => proxiedService.call('POST', path, { token, json });
       await post('/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
       await post('/issuer/credentials', {
         id: 'card',
@@ -289,17 +294,21 @@ describe('service', () => {
       });
       const [credential] = await new Openid4vcWallet().accept(offer.body.uri);
       const { iss, status } = decode(credential?.text ?? '').payload;
-      expect(iss).to.equal(`${behind.address}/acme`);
-      expect(status.status_list.uri).to.include(`${behind.address}/acme/status-list/`);
-      expect((await behind.call('GET', status.status_list.uri)).status).to.equal(200);
+      expect(iss).to.equal(`${proxiedService.address}/acme`);
+      expect(status.status_list.uri).to.include(`${proxiedService.address}/acme/status-list/`);
+      expect((await proxiedService.call('GET', status.status_list.uri)).status).to.equal(200);
     });
 
     it('returns the same errors there', async () => {
-      const long = await behind.call('POST', '/acme/token', { form: { grant_type: 'x'.repeat(70_000) } });
-      expect([long.status, long.body.error], long.text).to.deep.equal([413, 'invalid_request']);
-      const wrong = await behind.call('GET', '/acme/token');
-      expect([wrong.status, wrong.headers.get('allow'), wrong.body.error]).to.deep.equal([405, 'POST', 'invalid_request']);
-      expect((await behind.call('GET', '/nowhere')).body.code).to.equal('not_found');
+      const tooLarge = await proxiedService.call('POST', '/acme/token', { form: { grant_type: 'x'.repeat(70_000) } });
+      expect([tooLarge.status, tooLarge.body.error], tooLarge.text).to.deep.equal([413, 'invalid_request']);
+      const wrongMethod = await proxiedService.call('GET', '/acme/token');
+      expect([wrongMethod.status, wrongMethod.headers.get('allow'), wrongMethod.body.error]).to.deep.equal([
+        405,
+        'POST',
+        'invalid_request',
+      ]);
+      expect((await proxiedService.call('GET', '/nowhere')).body.code).to.equal('not_found');
     });
   });
 });
@@ -332,7 +341,7 @@ describe('settings of a running service', () => {
     expect(await one('STATUS_TTL')).to.include({ value: '3600', isSet: false, source: 'default' });
     for (const name of ['MASTER_SECRET', 'METRICS_TOKEN', 'AUTH_CLIENT_SECRET'])
       expect(await one(name), name).to.include({ value: null, isSet: true, isSecret: true });
-    expect(await one('KMS_CONFIG'), 'a text may hold secrets').to.include({ value: null, isSet: true });
+    expect(await one('KMS_CONFIG'), 'a text may contain secrets').to.include({ value: null, isSet: true });
     expect(await one('OIDC_CLIENT_SECRET')).to.include({ value: null, isSet: false, isSecret: true });
   });
 

@@ -18,10 +18,10 @@ describe('Sessions through HTTP', () => {
     const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
     return (await asAcme('POST', '/issuer/offer', json)).body;
   };
-  const client = async (clientId: string, more: object): Promise<string> => {
+  const client = async (clientId: string, overrides: object): Promise<string> => {
     const secret = 'a-secret-of-this-very-client';
-    const made = await asAcme('POST', '/client', { clientId, secret, ...more });
-    expect(made.status, made.text).to.equal(201);
+    const creation = await asAcme('POST', '/client', { clientId, secret, ...overrides });
+    expect(creation.status, creation.text).to.equal(201);
     return shop.service.token(clientId, secret);
   };
 
@@ -33,7 +33,7 @@ describe('Sessions through HTTP', () => {
     });
 
     const next = (link: string | null) => /^<([^>]+)>; rel="next"$/.exec(link ?? '')?.[1];
-    const walk = async (path: string) => {
+    const readPages = async (path: string) => {
       const pages: { id: string; createdAt: string }[][] = [];
       for (let url: string | undefined = path; url !== undefined; ) {
         const page = await asAcme('GET', url);
@@ -47,7 +47,7 @@ describe('Sessions through HTTP', () => {
     };
 
     it('are returned a hundred at a time, the newest first, each once, with a link to the next page', async () => {
-      const pages = await walk('/session');
+      const pages = await readPages('/session');
       expect(pages.map((page) => page.length)).to.deep.equal([100, 100, 50]);
       const all = pages.flat();
       expect(all.map(({ id }) => id)).to.have.members(ids);
@@ -56,7 +56,7 @@ describe('Sessions through HTTP', () => {
     });
 
     it('are returned in the requested size and order, which the link repeats', async () => {
-      const pages = await walk('/session?limit=120&sort=asc');
+      const pages = await readPages('/session?limit=120&sort=asc');
       expect(pages.map((page) => page.length)).to.deep.equal([120, 120, 10]);
       const times = pages.flat().map(({ createdAt }) => createdAt);
       expect(times).to.deep.equal(times.toSorted());
@@ -66,10 +66,10 @@ describe('Sessions through HTTP', () => {
     it('are neither repeated nor missed when new ones are created in the meantime', async () => {
       const first = await asAcme('GET', '/session?limit=100');
       ids.push((await offer()).session);
-      const rest = await walk(next(first.headers.get('link')) ?? '');
-      const seen = [...first.body, ...rest.flat()].map(({ id }: { id: string }) => id);
-      expect(seen).to.have.length(250);
-      expect(new Set(seen).size).to.equal(250);
+      const otherPages = await readPages(next(first.headers.get('link')) ?? '');
+      const listedIds = [...first.body, ...otherPages.flat()].map(({ id }: { id: string }) => id);
+      expect(listedIds).to.have.length(250);
+      expect(new Set(listedIds).size).to.equal(250);
     });
 
     it('are found by status and by time', async () => {
@@ -85,8 +85,8 @@ describe('Sessions through HTTP', () => {
       expect(await list(`since=${new Date(Date.now() + 60_000).toISOString()}`)).to.deep.equal([]);
     });
 
-    const bad = ['limit=0', 'limit=501', 'limit=x', 'status=open', 'since=yesterday', 'cursor=x', 'sort=up'];
-    for (const query of bad) {
+    const invalidQueries = ['limit=0', 'limit=501', 'limit=x', 'status=open', 'since=yesterday', 'cursor=x', 'sort=up'];
+    for (const query of invalidQueries) {
       it(`are rejected with ${query}`, async () => {
         const answer = await asAcme('GET', `/session?${query}`);
         expect([answer.status, answer.body.code]).to.deep.equal([400, 'invalid_input']);
@@ -121,17 +121,17 @@ describe('Sessions through HTTP', () => {
       expect(Object.keys(body.tenant)).to.deep.equal(['id', 'name', 'description', 'status', 'createdAt']);
       expect(body.tenant).to.include({ id: 'acme', name: 'Tenant acme', description: null, status: 'active' });
       for (const name of ['createdAt', 'updatedAt', 'expiresAt']) expect(new Date(body[name]).toISOString()).to.equal(body[name]);
-      const asked = await shop.ask();
-      const verification = await shop.session(asked.session);
+      const request = await shop.ask();
+      const verification = await shop.session(request.session);
       expect(verification).to.deep.include({
         status: 'fetched',
         requestId: 'check',
-        requestUrl: asked.url,
-        request_uri: asked.url,
-        requestObject: asked.text,
-        clientId: asked.payload['client_id'],
-        vp_nonce: asked.payload['nonce'],
-        responseUri: asked.payload['response_uri'],
+        requestUrl: request.url,
+        request_uri: request.url,
+        requestObject: request.text,
+        clientId: request.payload['client_id'],
+        vp_nonce: request.payload['nonce'],
+        responseUri: request.payload['response_uri'],
         redirectUri: null,
       });
       expect(JSON.stringify(verification), 'no private key').to.not.match(/"d":/);
@@ -139,30 +139,30 @@ describe('Sessions through HTTP', () => {
 
     it('can be deleted, for the wallet as well', async () => {
       const { session, uri } = await offer();
-      const asked = await shop.ask();
-      expect((await asAcme('DELETE', `/session/${asked.session}`)).status, 'not by another tenant').to.equal(404);
+      const request = await shop.ask();
+      expect((await asAcme('DELETE', `/session/${request.session}`)).status, 'not by another tenant').to.equal(404);
       expect((await asAcme('DELETE', `/session/${session}`)).body).to.deep.equal({ id: session });
       for (const method of ['GET', 'DELETE']) expect((await asAcme(method, `/session/${session}`)).status).to.equal(404);
       const link = new URL(uri).searchParams.get('credential_offer_uri') ?? '';
       expect((await shop.service.call('GET', link)).status).to.equal(404);
-      expect((await shop.call('DELETE', `/session/${asked.session}`)).status).to.equal(200);
-      expect((await shop.service.call('GET', asked.url)).status).to.equal(404);
+      expect((await shop.call('DELETE', `/session/${request.session}`)).status).to.equal(200);
+      expect((await shop.service.call('GET', request.url)).status).to.equal(404);
     });
 
     it('are deleted together with the revocation of their credentials, as the page and the description say', async () => {
       const wallet = new RawWallet(shop.service, 'acme');
-      const [early, late] = [await offer(), await offer()];
-      const code = await wallet.code(early.uri);
-      const accessToken = await wallet.accessToken(late.uri);
-      const asked = await shop.ask();
-      for (const { session } of [early, late]) await asAcme('DELETE', `/session/${session}`);
-      await shop.call('DELETE', `/session/${asked.session}`);
-      const refused = await wallet.redeem(code);
-      expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_grant']);
+      const [firstOffer, secondOffer] = [await offer(), await offer()];
+      const code = await wallet.code(firstOffer.uri);
+      const accessToken = await wallet.accessToken(secondOffer.uri);
+      const verificationRequest = await shop.ask();
+      for (const { session } of [firstOffer, secondOffer]) await asAcme('DELETE', `/session/${session}`);
+      await shop.call('DELETE', `/session/${verificationRequest.session}`);
+      const rejection = await wallet.redeem(code);
+      expect([rejection.status, rejection.body.error]).to.deep.equal([400, 'invalid_grant']);
       const request = await wallet.request(accessToken, 'card');
       expect(request.status, request.text).to.be.oneOf([400, 401]);
-      const answer = { error: 'access_denied', state: asked.payload['state'] };
-      expect((await shop.post(asked, answer)).status).to.equal(404);
+      const answer = { error: 'access_denied', state: verificationRequest.payload['state'] };
+      expect((await shop.post(verificationRequest, answer)).status).to.equal(404);
       const { paths } = (await shop.service.call('GET', '/openapi.json')).body;
       const { description } = paths['/session/{id}'].delete;
       const page = readFileSync(new URL('../../docs/reference/sessions.md', import.meta.url), 'utf8');
@@ -173,23 +173,23 @@ describe('Sessions through HTTP', () => {
       expect(page).to.include('DELETE /session/{id}').and.to.include('a rejection for an access token');
     });
 
-    it('never change after they have ended', async () => {
-      const held = await shop.issue();
-      const good = await shop.ask();
-      expect((await shop.present(good, held)).status).to.equal(200);
-      const bad = await shop.ask();
-      await shop.post(bad, { error: 'access_denied', state: bad.payload['state'] });
-      for (const [asked, status] of [
-        [good, 'completed'],
-        [bad, 'failed'],
+    it('never change after they have finished', async () => {
+      const credential = await shop.issue();
+      const completedRequest = await shop.ask();
+      expect((await shop.present(completedRequest, credential)).status).to.equal(200);
+      const failedRequest = await shop.ask();
+      await shop.post(failedRequest, { error: 'access_denied', state: failedRequest.payload['state'] });
+      for (const [request, status] of [
+        [completedRequest, 'completed'],
+        [failedRequest, 'failed'],
       ] as const) {
-        const before = await shop.session(asked.session);
-        await shop.service.call('GET', asked.url);
-        await shop.post(asked, { error: 'access_denied', state: asked.payload['state'] });
-        await shop.present(asked, held);
+        const before = await shop.session(request.session);
+        await shop.service.call('GET', request.url);
+        await shop.post(request, { error: 'access_denied', state: request.payload['state'] });
+        await shop.present(request, credential);
         const clock = sinon.useFakeTimers({ now: Date.now() + 3_600_000, toFake: ['Date'] });
         try {
-          expect(await shop.session(asked.session)).to.deep.equal(before);
+          expect(await shop.session(request.session)).to.deep.equal(before);
         } finally {
           clock.restore();
         }
@@ -212,8 +212,8 @@ describe('Sessions through HTTP', () => {
           const list = await asAcme('GET', `/session?status=${status}&limit=500`);
           expect(list.text, status).to.not.include(session);
         }
-        const redeemed = await wallet.redeem(code);
-        expect([redeemed.status, redeemed.body.error]).to.deep.equal([400, 'invalid_grant']);
+        const tokens = await wallet.redeem(code);
+        expect([tokens.status, tokens.body.error]).to.deep.equal([400, 'invalid_grant']);
       } finally {
         clock.restore();
       }
@@ -221,59 +221,59 @@ describe('Sessions through HTTP', () => {
 
     it('are seen by roles of their kind, and by restricted clients if they may use their configurations', async () => {
       const { session } = await offer();
-      const see = async (token: string) => {
+      const readStatuses = async (token: string) => {
         const one = await shop.call('GET', `/session/${session}`, undefined, token);
         const list = await shop.call('GET', '/session?limit=500', undefined, token);
         const events = await shop.call('GET', `/session/${session}/events?token=x`, undefined, token);
-        const listed = list.text.includes(session);
-        return [one.status, listed, events.status];
+        const isListed = list.text.includes(session);
+        return [one.status, isListed, events.status];
       };
       const issuing = await client('issuing', { roles: ['issuance:offer'] });
       const presenting = await client('presenting', { roles: ['presentation:request'] });
-      const restricted = await client('restricted', { roles: ['issuance:offer'], allowedIssuanceConfigs: ['card-status'] });
-      const other = await client('other', { roles: ['clients:manage'] });
+      const restrictedToken = await client('restricted', { roles: ['issuance:offer'], allowedIssuanceConfigs: ['card-status'] });
+      const otherToken = await client('other', { roles: ['clients:manage'] });
       expect((await shop.call('GET', `/session/${session}`, undefined, issuing)).status).to.equal(200);
-      expect(await see(presenting)).to.deep.equal([404, false, 404]);
-      expect(await see(restricted)).to.deep.equal([404, false, 404]);
-      expect(await see(other)).to.deep.equal([403, false, 403]);
-      const deletion = await shop.call('DELETE', `/session/${session}`, undefined, restricted);
+      expect(await readStatuses(presenting)).to.deep.equal([404, false, 404]);
+      expect(await readStatuses(restrictedToken)).to.deep.equal([404, false, 404]);
+      expect(await readStatuses(otherToken)).to.deep.equal([403, false, 403]);
+      const deletion = await shop.call('DELETE', `/session/${session}`, undefined, restrictedToken);
       expect(deletion.status).to.equal(404);
       const json = { sessionId: session, status: 1 };
-      expect((await shop.call('POST', '/session/revoke', json, restricted)).status).to.equal(404);
+      expect((await shop.call('POST', '/session/revoke', json, restrictedToken)).status).to.equal(404);
     });
   });
 });
 
-const PLANTED = 'Zyxwvut-Planted';
+const PRIVATE_VALUE = 'Zyxwvut-Private';
 const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** The text of an answer, and of what is encoded in it once and twice. */
-function unfolded(text: string, depth = 3): string {
+/** The text of a response, with the texts that are encoded in it up to two levels deep. */
+function decodeNested(text: string, depth = 3): string {
   if (depth === 0) return text;
-  const inner = [...text.matchAll(/[\w-]{20,}/g)].map(([part]) => Buffer.from(part, 'base64url').toString());
-  return [text, ...inner.map((part) => unfolded(part, depth - 1))].join('\n');
+  const decodedParts = [...text.matchAll(/[\w-]{20,}/g)].map(([part]) => Buffer.from(part, 'base64url').toString());
+  return [text, ...decodedParts.map((part) => decodeNested(part, depth - 1))].join('\n');
 }
 
 describe('session without personal data', () => {
   let shop: Shop;
-  let held: Held;
+  let heldCredential: Held;
 
   before(async () => {
     shop = await Shop.open();
-    held = await shop.issue();
+    heldCredential = await shop.issue();
   });
   after(() => shop.close());
 
   const asAcme = (method: string, path: string, json?: unknown) => shop.call(method, path, json, shop.acme.token);
   const offer = async () => {
-    const made = await asAcme('POST', '/issuer/offer', {
+    const offerResponse = await asAcme('POST', '/issuer/offer', {
       response_type: 'uri',
       flow: 'pre_authorized_code',
       credentialConfigurationIds: ['card'],
-      credentialClaims: { card: { type: 'inline', claims: { family_name: PLANTED } } },
+      credentialClaims: { card: { type: 'inline', claims: { family_name: PRIVATE_VALUE } } },
     });
-    expect(made.status, made.text).to.equal(201);
-    return made.body.session as string;
+    expect(offerResponse.status, offerResponse.text).to.equal(201);
+    return offerResponse.body.session as string;
   };
   const entries = async (id: string, token = shop.acme.token) => {
     const { body } = await shop.call('GET', `/audit-log?kind=session&target=${id}`, undefined, token);
@@ -282,59 +282,59 @@ describe('session without personal data', () => {
 
   it('contains none of the claims of the offer, in the session and in the list, but keeps their names', async () => {
     const id = await offer();
-    expect((await asAcme('GET', `/session/${id}`)).text).to.include(PLANTED);
+    expect((await asAcme('GET', `/session/${id}`)).text).to.include(PRIVATE_VALUE);
     for (const path of [`/session/${id}?values=masked`, '/session?values=masked&limit=5']) {
       const { status, text } = await asAcme('GET', path);
       expect(status, text).to.equal(200);
       expect(text).to.include('family_name').and.to.include('•••');
-      expect(unfolded(text)).not.to.include(PLANTED);
+      expect(decodeNested(text)).not.to.include(PRIVATE_VALUE);
     }
     expect((await asAcme('GET', `/session/${id}?values=other`)).status).to.equal(400);
-    expect(await entries(id), 'masked, nobody is on record').to.deep.equal([]);
+    expect(await entries(id), 'masked access is not recorded').to.deep.equal([]);
   });
 
   it('contains no free text about the transaction code, and no path of a webhook', async () => {
-    const made = await asAcme('POST', '/issuer/offer', {
+    const offerResponse = await asAcme('POST', '/issuer/offer', {
       response_type: 'uri',
       flow: 'pre_authorized_code',
       credentialConfigurationIds: ['card'],
       tx_code: '98765432',
-      tx_code_description: `sent to ${PLANTED}`,
-      notifyWebhook: { url: `https://backend.example/${PLANTED}/x?of=${PLANTED}` },
+      tx_code_description: `sent to ${PRIVATE_VALUE}`,
+      notifyWebhook: { url: `https://backend.example/${PRIVATE_VALUE}/x?of=${PRIVATE_VALUE}` },
     });
-    expect(made.status, made.text).to.equal(201);
-    const { text, body } = await asAcme('GET', `/session/${made.body.session}?values=masked`);
-    expect(unfolded(text)).not.to.include(PLANTED);
+    expect(offerResponse.status, offerResponse.text).to.equal(201);
+    const { text, body } = await asAcme('GET', `/session/${offerResponse.body.session}?values=masked`);
+    expect(decodeNested(text)).not.to.include(PRIVATE_VALUE);
     expect(text).not.to.match(/"length":\s*8/);
     expect(body.notifyWebhook.url).to.equal('https://backend.example/•••');
   });
 
   it('contains none of the verified claims', async () => {
-    const asked = await shop.ask('check');
-    const answer = await present(shop.service, asked, held);
+    const request = await shop.ask('check');
+    const answer = await present(shop.service, request, heldCredential);
     expect(answer.status, answer.text).to.equal(200);
-    const whole = (await shop.call('GET', `/session/${asked.session}`)).body;
-    const [{ values }] = whole.credentials;
-    const masked = await shop.call('GET', `/session/${asked.session}?values=masked`);
+    const session = (await shop.call('GET', `/session/${request.session}`)).body;
+    const [{ values }] = session.credentials;
+    const masked = await shop.call('GET', `/session/${request.session}?values=masked`);
     expect(Object.keys(masked.body.credentials[0].values)).to.deep.equal(Object.keys(values));
     expect(JSON.stringify(masked.body.credentials[0].values)).not.to.match(/[a-z]":"[^•]/);
-    expect(masked.body.report).to.deep.equal(whole.report);
+    expect(masked.body.report).to.deep.equal(session.report);
   });
 
-  it('is returned whole to a client whose access is recorded', async () => {
+  it('is returned completely to a client whose access is recorded', async () => {
     const id = await offer();
-    const shown = await asAcme('POST', `/session/${id}/show`);
-    expect(shown.status, shown.text).to.equal(200);
-    expect(shown.body).to.deep.equal((await asAcme('GET', `/session/${id}`)).body);
-    const [entry, ...others] = await entries(id);
-    expect(others).to.deep.equal([]);
+    const fullSession = await asAcme('POST', `/session/${id}/show`);
+    expect(fullSession.status, fullSession.text).to.equal(200);
+    expect(fullSession.body).to.deep.equal((await asAcme('GET', `/session/${id}`)).body);
+    const [entry, ...otherEntries] = await entries(id);
+    expect(otherEntries).to.deep.equal([]);
     expect(entry?.actor).to.equal('acme-admin');
-    expect(JSON.stringify(entry)).not.to.include(PLANTED);
+    expect(JSON.stringify(entry)).not.to.include(PRIVATE_VALUE);
   });
 
   it('is returned to no other tenant, and to no client restricted to other configurations', async () => {
     const id = await offer();
-    const unknown = await asAcme('POST', '/session/nothing/show');
+    const unknownSession = await asAcme('POST', '/session/nothing/show');
     const secret = 'a-secret-of-this-very-client';
     const clients = [
       { clientId: 'restricted', roles: ['issuance:offer'], allowedIssuanceConfigs: ['another'] },
@@ -347,41 +347,41 @@ describe('session without personal data', () => {
     }
     for (const token of tokens) {
       const { status, body } = await shop.call('POST', `/session/${id}/show`, undefined, token);
-      expect([status, body.detail]).to.deep.equal([404, unknown.body.detail]);
+      expect([status, body.detail]).to.deep.equal([404, unknownSession.body.detail]);
     }
     expect(await entries(id)).to.deep.equal([]);
   });
 
-  it('hides values at every place of a session', () => {
-    const words = { planted: PLANTED, list: [{ deeper: PLANTED }] };
-    const query = { credentials: [{ id: 'a', claims: [{ path: ['family_name'], values: [PLANTED] }] }] };
-    const webhook = { url: `https://shop.example/hook?user=${PLANTED}` };
-    const data = { type: 'payment', credential_ids: ['a'], payload: words };
+  it('hides values at every position in a session', () => {
+    const texts = { name: PRIVATE_VALUE, list: [{ deeper: PRIVATE_VALUE }] };
+    const query = { credentials: [{ id: 'a', claims: [{ path: ['family_name'], values: [PRIVATE_VALUE] }] }] };
+    const webhook = { url: `https://shop.example/hook?user=${PRIVATE_VALUE}` };
+    const data = { type: 'payment', credential_ids: ['a'], payload: texts };
     const request = { nonce: 'n', dcql_query: query, transaction_data: [encoded(data)] };
     const masked = maskSession({
       id: 'id',
-      notifications: [{ id: 'n', event: 'credential_failure', eventDescription: PLANTED }],
-      credentials: [{ id: 'a', values: [words], authentication: { jti: PLANTED, amr: [{ a: PLANTED }] } }],
+      notifications: [{ id: 'n', event: 'credential_failure', eventDescription: PRIVATE_VALUE }],
+      credentials: [{ id: 'a', values: [texts], authentication: { jti: PRIVATE_VALUE, amr: [{ a: PRIVATE_VALUE }] } }],
       credentialPayload: {
         requestId: 'check',
-        redirectUri: `https://shop.example/?u=${PLANTED}`,
+        redirectUri: `https://shop.example/?u=${PRIVATE_VALUE}`,
         transaction_data: [data],
-        credentialClaims: { a: { type: 'inline', claims: words }, b: { type: 'webhook', webhook } },
-        something: { of: { tomorrow: PLANTED } },
+        credentialClaims: { a: { type: 'inline', claims: texts }, b: { type: 'webhook', webhook } },
+        something: { of: { tomorrow: PRIVATE_VALUE } },
         webhook,
       },
       notifyWebhook: webhook,
       parsedWebhook: webhook,
-      redirectUri: `https://shop.example/#${PLANTED}`,
+      redirectUri: `https://shop.example/#${PRIVATE_VALUE}`,
       transaction_data: [data],
-      auth_queries: { login_hint: PLANTED },
+      auth_queries: { login_hint: PRIVATE_VALUE },
       offer: { dcql_query: query },
-      externalSubject: PLANTED,
+      externalSubject: PRIVATE_VALUE,
       requestObject: `${encoded({ alg: 'ES256' })}.${encoded(request)}.c2lnbmF0dXJl`,
-      failure: { code: 'access_denied', message: PLANTED },
+      failure: { code: 'access_denied', message: PRIVATE_VALUE },
     } as never);
     const text = JSON.stringify(masked);
-    expect(unfolded(text)).not.to.include(PLANTED);
+    expect(decodeNested(text)).not.to.include(PRIVATE_VALUE);
     expect(text).to.include('family_name').and.to.include('"type":"payment"').and.to.include('login_hint');
     const payload = masked.requestObject?.split('.')[1] ?? '';
     expect(JSON.parse(Buffer.from(payload, 'base64url').toString()).nonce).to.equal('n');

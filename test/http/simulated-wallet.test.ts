@@ -11,9 +11,9 @@ import { bareEnvironment } from '../support/compile-cache.ts';
 import { CARDS, NAMES, type Name, QUERIES, SimulatedWorld, TOLD } from '../support/simulated-world.ts';
 import { approve } from '../wallets/openid4vc/browser.ts';
 
-/** What only Node has is out of reach; its own `fetch` needs it. */
+/** Globals that only Node.js has are not available in the wallet code; `fetch` of Node.js itself needs them. */
 const WITHOUT_NODE = 'const [Buffer, process, global, require, setImmediate, clearImmediate] = [];';
-/** Code that is made of text is refused, as a strict content security policy does. */
+/** Code that is created from text is rejected, as by a strict content security policy. */
 const PAGE = `
 const tries = [];
 globalThis.Function = new Proxy(Function, {
@@ -40,16 +40,16 @@ describe('simulated wallet', () => {
 
   it('shows the issuer and the credentials of an offer, in the language of the user', async () => {
     const { uri } = await world.offer(['diploma', 'licence'], { tx_code: '493536', tx_code_description: 'by mail' });
-    const read = await world.wallet.readOffer(uri);
-    expect(read.issuer.name).to.equal('Tenant acme');
-    expect(read.grant).to.equal('pre_authorized_code');
-    expect(read.txCode).to.deep.include({ description: 'by mail' });
-    expect(read.credentials.map(({ format, type }) => [format, type])).to.deep.equal([
+    const offer = await world.wallet.readOffer(uri);
+    expect(offer.issuer.name).to.equal('Tenant acme');
+    expect(offer.grant).to.equal('pre_authorized_code');
+    expect(offer.txCode).to.deep.include({ description: 'by mail' });
+    expect(offer.credentials.map(({ format, type }) => [format, type])).to.deep.equal([
       ['dc+sd-jwt', 'urn:example:diploma'],
       ['mso_mdoc', 'org.iso.18013.5.1.mDL'],
     ]);
-    expect(read.credentials[0]?.look).to.include({ name: 'Diploma', backgroundColor: '#12355b' });
-    expect(read.credentials[0]?.labels).to.deep.equal([{ path: ['degree'], name: 'Degree' }]);
+    expect(offer.credentials[0]?.look).to.include({ name: 'Diploma', backgroundColor: '#12355b' });
+    expect(offer.credentials[0]?.labels).to.deep.equal([{ path: ['degree'], name: 'Degree' }]);
     const french = await new SimulatedWallet({ languages: ['fr-BE'] }).readOffer(uri);
     expect(french.credentials[0]?.look.name).to.equal('Diplôme');
   });
@@ -78,43 +78,43 @@ describe('simulated wallet', () => {
 
   it('accepts an offer with the correct transaction code, and not with another', async () => {
     const { uri } = await world.offer(['diploma'], { tx_code: '493536' });
-    const other = new SimulatedWallet();
-    const read = await other.readOffer(uri);
-    const refused = await other.accept(read, { txCode: '000000' }).then(
+    const otherWallet = new SimulatedWallet();
+    const offer = await otherWallet.readOffer(uri);
+    const error = await otherWallet.accept(offer, { txCode: '000000' }).then(
       () => 'taken',
       (error: Error) => error.message,
     );
-    expect(refused).to.not.equal('taken');
-    const { credentials } = await other.accept(read, { txCode: '493536' });
+    expect(error).to.not.equal('taken');
+    const { credentials } = await otherWallet.accept(offer, { txCode: '493536' });
     expect(credentials).to.have.length(1);
   });
 
   it('follows the page of the issuer, and reports when a credential is deleted', async () => {
-    const made = await world.offer(['diploma'], { flow: 'authorization_code' });
-    const other = new SimulatedWallet();
-    const read = await other.readOffer(made.uri);
-    expect(read.grant).to.equal('authorization_code');
-    const authorization = await other.authorize(read);
+    const createdOffer = await world.offer(['diploma'], { flow: 'authorization_code' });
+    const otherWallet = new SimulatedWallet();
+    const offer = await otherWallet.readOffer(createdOffer.uri);
+    expect(offer.grant).to.equal('authorization_code');
+    const authorization = await otherWallet.authorize(offer);
     const { credentials } = await authorization.complete(await approve(authorization.url));
     const [card] = credentials;
     if (card === undefined) throw new Error('nothing came');
-    await other.discard(card);
-    expect(other.credentials).to.deep.equal([]);
-    const { notifications } = await world.session(made.session);
+    await otherWallet.discard(card);
+    expect(otherWallet.credentials).to.deep.equal([]);
+    const { notifications } = await world.session(createdOffer.session);
     expect(notifications.map(({ event }: { event: string }) => event)).to.deep.equal(['credential_accepted', 'credential_deleted']);
   });
 
   for (const name of NAMES) {
     it(`shows the verifier and the requested claims of the ${name}`, async () => {
       const { uri, session: id } = await world.ask(name);
-      const read = await world.wallet.readRequest(uri);
-      expect(read.verifier.clientId).to.match(/^x509_/);
-      expect(read.verifier.signer?.subject).to.match(/CN=/);
-      expect(read.canBeAnswered).to.equal(true);
-      const [query] = read.queries;
+      const request = await world.wallet.readRequest(uri);
+      expect(request.verifier.clientId).to.match(/^x509_/);
+      expect(request.verifier.signer?.subject).to.match(/CN=/);
+      expect(request.canBeAnswered).to.equal(true);
+      const [query] = request.queries;
       expect(query?.matches.map(({ credential }) => credential.configurationId)).to.deep.equal([name]);
       expect(query?.matches[0]?.claims.map(({ path }) => path)).to.deep.equal(QUERIES[name].claims.map(({ path }) => path));
-      const answer = await world.wallet.present(read);
+      const answer = await world.wallet.present(request);
       expect(answer.status, JSON.stringify(answer.body)).to.equal(200);
       const { status, credentials } = await world.session(id);
       expect(status).to.equal('completed');
@@ -123,19 +123,19 @@ describe('simulated wallet', () => {
   }
 
   it('reports that it has no matching credential', async () => {
-    const read = await new SimulatedWallet().readRequest((await world.ask('diploma')).uri);
-    expect([read.canBeAnswered, read.queries[0]?.matches]).to.deep.equal([false, []]);
-    const said = await new SimulatedWallet().present(read).catch(({ message }: Error) => message);
-    expect(said).to.equal('the wallet has no credential for "diploma": it requests urn:example:diploma');
+    const request = await new SimulatedWallet().readRequest((await world.ask('diploma')).uri);
+    expect([request.canBeAnswered, request.queries[0]?.matches]).to.deep.equal([false, []]);
+    const message = await new SimulatedWallet().present(request).catch(({ message }: Error) => message);
+    expect(message).to.equal('the wallet has no credential for "diploma": it requests urn:example:diploma');
   });
 
   it('finds a credential that it received after it read the request', async () => {
-    const other = new SimulatedWallet();
-    const read = await other.readRequest((await world.ask('licence')).uri);
-    await other.accept(await other.readOffer((await world.offer(['licence'])).uri));
-    const again = other.matchAgain(read);
-    expect([read.canBeAnswered, again.canBeAnswered]).to.deep.equal([false, true]);
-    expect((await other.present(again)).status).to.equal(200);
+    const otherWallet = new SimulatedWallet();
+    const request = await otherWallet.readRequest((await world.ask('licence')).uri);
+    await otherWallet.accept(await otherWallet.readOffer((await world.offer(['licence'])).uri));
+    const newMatch = otherWallet.matchAgain(request);
+    expect([request.canBeAnswered, newMatch.canBeAnswered]).to.deep.equal([false, true]);
+    expect((await otherWallet.present(newMatch)).status).to.equal(200);
   });
 
   it('presents an available credential when the verifier accepts one of several', async () => {
@@ -144,13 +144,13 @@ describe('simulated wallet', () => {
       dcql_query: { credentials: [QUERIES.diploma, QUERIES.licence], credential_sets: [{ options: [['licence'], ['diploma']] }] },
       trustAnchors: [{ keyChainId: 'gb' }],
     });
-    const other = new SimulatedWallet();
-    await other.accept(await other.readOffer((await world.offer(['diploma'])).uri));
+    const otherWallet = new SimulatedWallet();
+    await otherWallet.accept(await otherWallet.readOffer((await world.offer(['diploma'])).uri));
     const { uri, session: id } = await world.ask('either');
-    const read = await other.readRequest(uri);
-    expect(read.canBeAnswered).to.equal(true);
-    expect(read.sets).to.deep.equal([{ options: [['licence'], ['diploma']], isRequired: true }]);
-    expect((await other.present(read)).status).to.equal(200);
+    const request = await otherWallet.readRequest(uri);
+    expect(request.canBeAnswered).to.equal(true);
+    expect(request.sets).to.deep.equal([{ options: [['licence'], ['diploma']], isRequired: true }]);
+    expect((await otherWallet.present(request)).status).to.equal(200);
     const { credentials } = await world.session(id);
     expect(credentials.map((one: { id: string }) => one.id)).to.deep.equal(['diploma']);
   });
@@ -163,11 +163,11 @@ describe('simulated wallet', () => {
       await build({ ...BROWSER_OPTIONS, entryPoints, outfile, banner: { js: WITHOUT_NODE } });
       const script = join(folder, 'page.mjs');
       writeFileSync(script, PAGE);
-      const offered = await world.offer(['diploma', 'licence']);
-      const asked = await Promise.all(NAMES.map((name) => world.ask(name)));
-      const links = [offered.uri, ...asked.map(({ uri }) => uri)];
-      const ran = await promisify(execFile)(process.execPath, [script, ...links], { env: bareEnvironment() });
-      expect(JSON.parse(ran.stdout)).to.deep.equal({ formats: ['dc+sd-jwt', 'mso_mdoc'], statuses: [200, 200] });
+      const offer = await world.offer(['diploma', 'licence']);
+      const requests = await Promise.all(NAMES.map((name) => world.ask(name)));
+      const links = [offer.uri, ...requests.map(({ uri }) => uri)];
+      const execution = await promisify(execFile)(process.execPath, [script, ...links], { env: bareEnvironment() });
+      expect(JSON.parse(execution.stdout)).to.deep.equal({ formats: ['dc+sd-jwt', 'mso_mdoc'], statuses: [200, 200] });
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
@@ -182,9 +182,9 @@ describe('simulated wallet that misbehaves', () => {
   });
   after(() => world.close());
 
-  type Refusal = readonly [check: string, reason: string];
-  /** What the report of the session says of each. A replay and a refusal of the user are no faults of a presentation. */
-  const REFUSALS: Readonly<Record<Name, Readonly<Partial<Record<Misbehaviour, Refusal>>>>> = {
+  type Rejection = readonly [check: string, reason: string];
+  /** The expected entry in the report of the session. A replay and a decision of the user are no faults of a presentation. */
+  const REJECTIONS: Readonly<Record<Name, Readonly<Partial<Record<Misbehaviour, Rejection>>>>> = {
     diploma: {
       'changed-claim': ['disclosures', 'unreferenced_disclosure'],
       'other-nonce': ['key binding', 'nonce_mismatch'],
@@ -199,23 +199,23 @@ describe('simulated wallet that misbehaves', () => {
       'withheld-claim': ['query', 'missing_claim'],
     },
   };
-  const expectRefused = async (name: Name, [check, reason]: Refusal, misbehave?: Misbehaviour) => {
+  const expectRejected = async (name: Name, [check, reason]: Rejection, misbehave?: Misbehaviour) => {
     const { uri, session: id } = await world.ask(name);
     const options = misbehave === undefined ? {} : { misbehave };
     const answer = await world.wallet.present(await world.wallet.readRequest(uri), options);
     expect([answer.status, answer.body['error']]).to.deep.equal([400, 'invalid_request']);
-    const seen = await world.session(id);
-    expect([seen.status, seen.failure.code]).to.deep.equal(['failed', 'presentation_refused']);
-    expect(seen.failure.message).to.include(`${name}: ${reason}`);
-    const failed = seen.report.filter(({ result }: { result: string }) => result === 'failed');
-    expect(failed[0]).to.include({ id: name, check, reason });
-    expect(seen, 'nothing was taken').to.not.have.property('credentials');
+    const session = await world.session(id);
+    expect([session.status, session.failure.code]).to.deep.equal(['failed', 'presentation_refused']);
+    expect(session.failure.message).to.include(`${name}: ${reason}`);
+    const failedChecks = session.report.filter(({ result }: { result: string }) => result === 'failed');
+    expect(failedChecks[0]).to.include({ id: name, check, reason });
+    expect(session, 'no credential was accepted').to.not.have.property('credentials');
   };
 
   for (const name of NAMES) {
     describe(`with the ${name} is rejected when it`, () => {
-      for (const [misbehave, refusal] of Object.entries(REFUSALS[name]) as [Misbehaviour, Refusal][])
-        it(misbehave, () => expectRefused(name, refusal, misbehave));
+      for (const [misbehaviour, rejection] of Object.entries(REJECTIONS[name]) as [Misbehaviour, Rejection][])
+        it(misbehaviour, () => expectRejected(name, rejection, misbehaviour));
 
       it('replay: the first answer is accepted and the repetition is rejected', async () => {
         const { uri, session: id } = await world.ask(name);
@@ -237,37 +237,40 @@ describe('simulated wallet that misbehaves', () => {
   }
 
   it('supports only the tested misbehaviours', () => {
-    const tested = new Set([...Object.values(REFUSALS).flatMap(Object.keys), 'replay', 'decline']);
-    expect(Object.keys(MISBEHAVIOURS)).to.have.members([...tested]);
+    const testedMisbehaviours = new Set([...Object.values(REJECTIONS).flatMap(Object.keys), 'replay', 'decline']);
+    expect(Object.keys(MISBEHAVIOURS)).to.have.members([...testedMisbehaviours]);
   });
 
   it('rejects a misbehaviour that the format does not support, instead of behaving correctly', async () => {
     const { uri, session: id } = await world.ask('licence');
-    const read = await world.wallet.readRequest(uri);
-    const said = await world.wallet.present(read, { misbehave: 'old-key-binding' }).catch(({ message }: Error) => message);
-    expect(said).to.equal('"old-key-binding" is not available for a credential of the format mso_mdoc');
+    const request = await world.wallet.readRequest(uri);
+    const message = await world.wallet.present(request, { misbehave: 'old-key-binding' }).catch(({ message }: Error) => message);
+    expect(message).to.equal('"old-key-binding" is not available for a credential of the format mso_mdoc');
     expect((await world.session(id)).status).to.equal('fetched');
   });
 
   it('discloses more or fewer claims on request of its user', async () => {
     const [credential] = world.wallet.credentials;
     if (credential === undefined) throw new Error('no card');
-    const shown = async (disclose: readonly Path[]) => {
+    const presentClaims = async (disclose: readonly Path[]) => {
       const { uri, session: id } = await world.ask('diploma');
       await world.wallet.present(await world.wallet.readRequest(uri), { choice: { diploma: { credential, disclose } } });
       return world.session(id);
     };
-    const asked = QUERIES.diploma.claims.map(({ path }) => path);
-    expect((await shown([...asked, ['languages', 1]])).credentials[0].values).to.deep.include({ ...TOLD.diploma, languages: ['fr'] });
-    expect((await shown(asked.slice(1))).failure.message).to.include('missing_claim');
+    const paths = QUERIES.diploma.claims.map(({ path }) => path);
+    expect((await presentClaims([...paths, ['languages', 1]])).credentials[0].values).to.deep.include({
+      ...TOLD.diploma,
+      languages: ['fr'],
+    });
+    expect((await presentClaims(paths.slice(1))).failure.message).to.include('missing_claim');
   });
 
-  // The cards are of no use after this.
+  // The following steps invalidate the cards.
   describe('after its credential was revoked', () => {
     for (const name of NAMES)
       it(`presents the ${name} and is rejected`, async () => {
         await world.post('/session/revoke', { sessionId: world.offers[name], status: 1 });
-        await expectRefused(name, ['status', 'status_revoked']);
+        await expectRejected(name, ['status', 'status_revoked']);
       });
   });
 });
@@ -280,17 +283,17 @@ describe('simulated wallet under attack', () => {
   });
   after(() => world.close());
 
-  /** A wallet between which and the service somebody changes what is answered at some addresses. */
-  const deceived = (at: RegExp, change: (body: string) => string) => {
-    const heard: Exchange[] = [];
-    const fetch = async (input: Parameters<typeof globalThis.fetch>[0]) => {
+  /** A wallet whose responses from some addresses are changed in transit. */
+  const createAttackedWallet = (pathPattern: RegExp, change: (body: string) => string) => {
+    const exchanges: Exchange[] = [];
+    const attackedFetch = async (input: Parameters<typeof globalThis.fetch>[0]) => {
       const answer = await globalThis.fetch(input);
-      if (!at.test(new URL((input as Request).url).pathname)) return answer;
+      if (!pathPattern.test(new URL((input as Request).url).pathname)) return answer;
       return new Response(change(await answer.text()), { status: answer.status, headers: answer.headers });
     };
-    return { heard, wallet: new SimulatedWallet({ fetch, onExchange: (one) => heard.push(one) }) };
+    return { heard: exchanges, wallet: new SimulatedWallet({ fetch: attackedFetch, onExchange: (one) => exchanges.push(one) }) };
   };
-  const saidOf = (work: Promise<unknown>) =>
+  const resultOf = (work: Promise<unknown>) =>
     work.then(
       () => 'taken',
       ({ message }: Error) => message,
@@ -303,34 +306,34 @@ describe('simulated wallet under attack', () => {
   const asBytes = (text: string, from: string, to: string) =>
     Buffer.from(Buffer.from(text, 'base64url').toString('latin1').replace(from, to), 'latin1').toString('base64url');
   const salted = (value: string) => Buffer.from(JSON.stringify(['salt', 'degree', value])).toString('base64url');
-  const FORGED: readonly [string, Name, (text: string) => string, RegExp][] = [
+  const FORGERIES: readonly [string, Name, (text: string) => string, RegExp][] = [
     ['unsigned claims', 'diploma', (text) => `${text}${salted('Physics')}~`, /has no signed digest/],
     ['another signature', 'diploma', (text) => text.replace(/\.[^.~]{10}([^.~]+~)/, '.AAAAAAAAAA$1'), /signature/],
     ['an unsigned element', 'licence', (text) => asBytes(text, 'Lovelace', 'Lovelady'), /family_name differs from the signed digest/],
     ['another document type', 'licence', (text) => asBytes(text, '5.1.mDL', '5.1.mDX'), /does not belong to the certificate/],
   ];
-  for (const [what, name, change, message] of FORGED)
-    it(`rejects a ${name} with ${what}`, async () => {
-      const { wallet: other } = deceived(/\/credential$/, inCredential(change));
-      const read = await other.readOffer((await world.offer([name])).uri);
-      expect(await saidOf(other.accept(read))).to.match(message);
-      expect(other.credentials).to.deep.equal([]);
+  for (const [description, name, change, message] of FORGERIES)
+    it(`rejects a ${name} with ${description}`, async () => {
+      const { wallet: attackedWallet } = createAttackedWallet(/\/credential$/, inCredential(change));
+      const offer = await attackedWallet.readOffer((await world.offer([name])).uri);
+      expect(await resultOf(attackedWallet.accept(offer))).to.match(message);
+      expect(attackedWallet.credentials).to.deep.equal([]);
     });
 
   it('rejects a request that was changed in transit', async () => {
-    const { wallet: other } = deceived(/\/request\//, (jwt) => {
+    const { wallet: attackedWallet } = createAttackedWallet(/\/request\//, (jwt) => {
       const [header, payload = '', signature] = jwt.split('.');
       return [header, asBytes(payload, '"degree"', '"salary"'), signature].join('.');
     });
-    expect(await saidOf(other.readRequest((await world.ask('diploma')).uri))).to.match(/signature|verif/i);
+    expect(await resultOf(attackedWallet.readRequest((await world.ask('diploma')).uri))).to.match(/signature|verif/i);
   });
 
   it('rejects an endless answer, and reports a call without an answer', async () => {
-    const { wallet: other, heard } = deceived(/./, () => ' '.repeat(21 * 1024 * 1024));
-    expect(await saidOf(other.readOffer((await world.offer(['diploma'])).uri))).to.not.equal('taken');
-    expect(heard.at(-1)?.error).to.match(/more than 20971520 bytes/);
-    const gone = 'openid-credential-offer://?credential_offer_uri=http%3A%2F%2F127.0.0.1%3A9%2F';
-    expect(await saidOf(other.readOffer(gone))).to.not.equal('taken');
-    expect(heard.at(-1)).to.include({ url: 'http://127.0.0.1:9/' }).and.not.have.property('status');
+    const { wallet: attackedWallet, heard: exchanges } = createAttackedWallet(/./, () => ' '.repeat(21 * 1024 * 1024));
+    expect(await resultOf(attackedWallet.readOffer((await world.offer(['diploma'])).uri))).to.not.equal('taken');
+    expect(exchanges.at(-1)?.error).to.match(/more than 20971520 bytes/);
+    const unreachableOffer = 'openid-credential-offer://?credential_offer_uri=http%3A%2F%2F127.0.0.1%3A9%2F';
+    expect(await resultOf(attackedWallet.readOffer(unreachableOffer))).to.not.equal('taken');
+    expect(exchanges.at(-1)).to.include({ url: 'http://127.0.0.1:9/' }).and.not.have.property('status');
   });
 });

@@ -27,7 +27,7 @@ describe('Status lists through HTTP', () => {
   });
   after(() => service.close());
 
-  /** A tenant that issues revocable cards, with this shape of its lists. */
+  /** Creates a tenant that issues revocable cards, with this configuration of its lists. */
   const issuer = async (id: string, statusListConfig: object = {}, batchSize = 1): Promise<Tenant> => {
     const tenant = await createTenant(service, id, { statusListConfig });
     const call = (path: string, json: object) => service.call('POST', path, { token: tenant.token, json });
@@ -42,24 +42,24 @@ describe('Status lists through HTTP', () => {
   const entriesOf = ({ text }: Answer) => {
     const { bits, lst } = decode(text).payload['status_list'];
     const bytes = inflateSync(Buffer.from(lst, 'base64url'));
-    const perByte = 8 / bits;
+    const entriesPerByte = 8 / bits;
     return {
       bits,
-      size: bytes.length * perByte,
-      at: (i: number) => ((bytes[Math.floor(i / perByte)] ?? 0) >> ((i % perByte) * bits)) & (2 ** bits - 1),
+      size: bytes.length * entriesPerByte,
+      at: (i: number) => ((bytes[Math.floor(i / entriesPerByte)] ?? 0) >> ((i % entriesPerByte) * bits)) & (2 ** bits - 1),
       set: bytes.filter((byte) => byte !== 0).length,
     };
   };
 
   describe('a token', () => {
     let tenant: Tenant;
-    let held: Held;
+    let heldCredential: Held;
     let uri: string;
 
     before(async () => {
       tenant = await issuer('plain');
-      held = await issue(service, tenant, 'card');
-      ({ uri } = referenceIn(held.text));
+      heldCredential = await issue(service, tenant, 'card');
+      ({ uri } = referenceIn(heldCredential.text));
     });
 
     it('is signed without its anchor, for the address in the credential', async () => {
@@ -82,32 +82,32 @@ describe('Status lists through HTTP', () => {
     it('has 100,000 entries, all valid, and allocates entries in random order', async () => {
       const list = entriesOf(await fetchList(uri));
       expect([list.bits, list.size, list.set]).to.deep.equal([1, 100_000, 0]);
-      const places: number[] = [];
-      for (let i = 0; i < 8; i++) places.push(referenceIn((await issue(service, tenant, 'card')).text).idx);
-      expect(new Set(places).size).to.equal(8);
-      for (const place of places) expect(place).to.be.within(0, 99_999);
-      const steps = places.slice(1).map((place, i) => place - (places[i] ?? 0));
-      expect(new Set(steps).size, 'no sequence').to.be.greaterThan(1);
+      const indices: number[] = [];
+      for (let i = 0; i < 8; i++) indices.push(referenceIn((await issue(service, tenant, 'card')).text).idx);
+      expect(new Set(indices).size).to.equal(8);
+      for (const index of indices) expect(index).to.be.within(0, 99_999);
+      const steps = indices.slice(1).map((index, i) => index - (indices[i] ?? 0));
+      expect(new Set(steps).size, 'the indices are no sequence').to.be.greaterThan(1);
     });
 
     it('may be cached for its lifetime and is confirmed by its ETag', async () => {
       const answer = await fetchList(uri);
       const [, maxAge] = /^public, max-age=(\d+)$/.exec(answer.headers.get('cache-control') ?? '') ?? [];
-      const left = decode(answer.text).payload['exp'] - Date.now() / 1000;
-      expect(Number(maxAge)).to.be.within(Math.floor(left) - 2, Math.ceil(left) + 1);
+      const remainingSeconds = decode(answer.text).payload['exp'] - Date.now() / 1000;
+      expect(Number(maxAge)).to.be.within(Math.floor(remainingSeconds) - 2, Math.ceil(remainingSeconds) + 1);
       expect(answer.headers.get('access-control-allow-origin')).to.equal('*');
       const etag = answer.headers.get('etag') ?? '';
       expect(etag).to.match(/^"[^"]+"$/);
-      for (const given of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
-        const again = await fetchList(uri, { 'If-None-Match': given });
-        expect([again.status, again.text, again.headers.get('etag')], given).to.deep.equal([304, '', etag]);
-        expect(again.headers.get('cache-control')).to.match(/max-age/);
+      for (const tagHeader of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+        const notModified = await fetchList(uri, { 'If-None-Match': tagHeader });
+        expect([notModified.status, notModified.text, notModified.headers.get('etag')], tagHeader).to.deep.equal([304, '', etag]);
+        expect(notModified.headers.get('cache-control')).to.match(/max-age/);
       }
       expect((await fetchList(uri, { 'If-None-Match': '"other"' })).status).to.equal(200);
-      expect((await fetchList(uri)).text, 'one token for all').to.equal(answer.text);
+      expect((await fetchList(uri)).text, 'the same token for all clients').to.equal(answer.text);
     });
 
-    it('is served for clients that accept it, and for no others', async () => {
+    it('is served only for clients that accept it', async () => {
       for (const accept of ['*/*', MEDIA_TYPE, 'application/*', `text/html, ${MEDIA_TYPE};q=0.5`]) {
         expect((await fetchList(uri, { Accept: accept })).status, accept).to.equal(200);
       }
@@ -116,7 +116,7 @@ describe('Status lists through HTTP', () => {
       }
     });
 
-    it('is served as a CWT for clients that accept no JWT, with the same content and a key of its own chain', async () => {
+    it('is served as a CWT for clients that accept no JWT, with the same content and a separate key chain', async () => {
       const jwt = decode((await fetchList(uri)).text).payload;
       const response = await fetch(uri, { headers: { Accept: CWT } });
       expect([response.status, response.headers.get('content-type')]).to.deep.equal([200, CWT]);
@@ -130,8 +130,8 @@ describe('Status lists through HTTP', () => {
       const leaf = new X509Certificate(Buffer.from(chain?.[0] ?? '', 'base64'));
       const key = { key: leaf.publicKey, dsaEncoding: 'ieee-p1363' } as const;
       expect(verify('sha256', toVerify, key, signature)).to.equal(true);
-      const again = await fetch(uri, { headers: { Accept: CWT, 'If-None-Match': response.headers.get('etag') ?? '' } });
-      expect(again.status).to.equal(304);
+      const notModified = await fetch(uri, { headers: { Accept: CWT, 'If-None-Match': response.headers.get('etag') ?? '' } });
+      expect(notModified.status).to.equal(304);
       expect((await fetchList('/plain/status-list/unknown', { Accept: CWT })).status).to.equal(404);
     });
 
@@ -153,39 +153,39 @@ describe('Status lists through HTTP', () => {
 
     it('is served while its tenant is suspended', async () => {
       const token = await service.rootToken();
-      const suspend = (status: string) => service.call('PATCH', '/tenant/plain', { token, json: { status } });
-      expect((await suspend('suspended')).status).to.equal(200);
+      const setStatus = (status: string) => service.call('PATCH', '/tenant/plain', { token, json: { status } });
+      expect((await setStatus('suspended')).status).to.equal(200);
       expect((await fetchList(uri)).status).to.equal(200);
       expect((await service.call('GET', '/plain/status-lists')).status).to.equal(200);
       expect((await service.call('POST', '/plain/nonce')).status).to.equal(404);
-      expect((await suspend('active')).status).to.equal(200);
+      expect((await setStatus('active')).status).to.equal(200);
     });
 
     it('of one bit rejects a suspension and changes nothing', async () => {
       const before = await fetchList(uri);
-      const refused = await revoke(tenant, { sessionId: held.session, status: 2 });
-      expect([refused.status, refused.body.code]).to.deep.equal([400, 'invalid_input']);
-      expect(refused.body.errors[0].path).to.equal('status');
+      const rejection = await revoke(tenant, { sessionId: heldCredential.session, status: 2 });
+      expect([rejection.status, rejection.body.code]).to.deep.equal([400, 'invalid_input']);
+      expect(rejection.body.errors[0].path).to.equal('status');
       expect((await fetchList(uri)).text).to.equal(before.text);
       for (const status of [3, -1, '1', null]) {
-        const answer = await revoke(tenant, { sessionId: held.session, status });
+        const answer = await revoke(tenant, { sessionId: heldCredential.session, status });
         expect(answer.status, String(status)).to.equal(400);
       }
       expect((await revoke(tenant, { sessionId: 'unknown', status: 1 })).status).to.equal(404);
     });
 
-    it('shows a change when its lifetime ends, and not earlier', async () => {
-      const { idx } = referenceIn(held.text);
+    it('shows a change after its lifetime, and not earlier', async () => {
+      const { idx } = referenceIn(heldCredential.text);
       const before = await fetchList(uri);
-      expect((await revoke(tenant, { sessionId: held.session, status: 1 })).status).to.equal(201);
-      const still = await fetchList(uri);
-      expect([still.text, entriesOf(still).at(idx)]).to.deep.equal([before.text, 0]);
+      expect((await revoke(tenant, { sessionId: heldCredential.session, status: 1 })).status).to.equal(201);
+      const unchangedList = await fetchList(uri);
+      expect([unchangedList.text, entriesOf(unchangedList).at(idx)]).to.deep.equal([before.text, 0]);
       const clock = sinon.useFakeTimers({ now: Date.now() + 3_601_000, toFake: ['Date'] });
       try {
-        const fresh = await fetchList(uri);
-        expect(entriesOf(fresh).at(idx)).to.equal(1);
-        expect(entriesOf(fresh).set).to.equal(1);
-        expect(decode(fresh.text).payload['iat']).to.be.greaterThan(decode(before.text).payload['iat']);
+        const renewedList = await fetchList(uri);
+        expect(entriesOf(renewedList).at(idx)).to.equal(1);
+        expect(entriesOf(renewedList).set).to.equal(1);
+        expect(decode(renewedList.text).payload['iat']).to.be.greaterThan(decode(before.text).payload['iat']);
       } finally {
         clock.restore();
       }
@@ -194,13 +194,13 @@ describe('Status lists through HTTP', () => {
 
   it('show a change at once where the tenant configures it', async () => {
     const tenant = await issuer('at-once', { immediateUpdate: true, bits: 2, ttl: 60 });
-    const held = await issue(service, tenant, 'card');
-    const { uri, idx } = referenceIn(held.text);
+    const credential = await issue(service, tenant, 'card');
+    const { uri, idx } = referenceIn(credential.text);
     expect(entriesOf(await fetchList(uri))).to.include({ bits: 2, set: 0 });
     const etags = new Set<string | null>();
     for (const status of [2, 0, 2, 1]) {
-      const answer = await revoke(tenant, { sessionId: held.session, status });
-      expect(answer.body).to.deep.equal({ sessionId: held.session, status, changed: 1 });
+      const answer = await revoke(tenant, { sessionId: credential.session, status });
+      expect(answer.body).to.deep.equal({ sessionId: credential.session, status, changed: 1 });
       const list = await fetchList(uri);
       expect(entriesOf(list).at(idx)).to.equal(status);
       expect(decode(list.text).payload['ttl']).to.equal(60);
@@ -208,29 +208,29 @@ describe('Status lists through HTTP', () => {
     }
     expect(etags.size).to.be.greaterThan(2);
     for (const status of [0, 2]) {
-      const answer = await revoke(tenant, { sessionId: held.session, status });
+      const answer = await revoke(tenant, { sessionId: credential.session, status });
       expect([answer.status, answer.body.code], answer.text).to.deep.equal([409, 'conflict']);
     }
-    expect(entriesOf(await fetchList(uri)).at(idx), 'revoked is final').to.equal(1);
-    const repeated = await revoke(tenant, { sessionId: held.session, status: 1 });
-    expect([repeated.status, repeated.body.changed], 'nothing changes').to.deep.equal([201, 0]);
+    expect(entriesOf(await fetchList(uri)).at(idx), 'a revocation is final').to.equal(1);
+    const repeated = await revoke(tenant, { sessionId: credential.session, status: 1 });
+    expect([repeated.status, repeated.body.changed], 'no status changes').to.deep.equal([201, 0]);
   });
 
   it('can suspend credentials that are issued after the tenant enabled it', async () => {
     const tenant = await issuer('wishing', { immediateUpdate: true });
     const before = await issue(service, tenant, 'card');
-    const refused = await revoke(tenant, { sessionId: before.session, status: 2 });
-    expect([refused.status, refused.body.errors?.[0]?.path], refused.text).to.deep.equal([400, 'status']);
-    expect(refused.body.detail).to.include('PUT /status-list-config');
+    const rejection = await revoke(tenant, { sessionId: before.session, status: 2 });
+    expect([rejection.status, rejection.body.errors?.[0]?.path], rejection.text).to.deep.equal([400, 'status']);
+    expect(rejection.body.detail).to.include('PUT /status-list-config');
     const json = { bits: 2, immediateUpdate: true };
-    const put = await service.call('PUT', '/status-list-config', { token: tenant.token, json });
-    expect(put.status, put.text).to.equal(200);
-    const after = await issue(service, tenant, 'card');
-    const { uri, idx } = referenceIn(after.text);
+    const configuration = await service.call('PUT', '/status-list-config', { token: tenant.token, json });
+    expect(configuration.status, configuration.text).to.equal(200);
+    const credentialAfter = await issue(service, tenant, 'card');
+    const { uri, idx } = referenceIn(credentialAfter.text);
     expect(uri).not.to.equal(referenceIn(before.text).uri);
-    expect((await revoke(tenant, { sessionId: after.session, status: 2 })).status).to.equal(201);
+    expect((await revoke(tenant, { sessionId: credentialAfter.session, status: 2 })).status).to.equal(201);
     expect(entriesOf(await fetchList(uri)).at(idx)).to.equal(2);
-    expect((await revoke(tenant, { sessionId: before.session, status: 1 })).status, 'the older one').to.equal(201);
+    expect((await revoke(tenant, { sessionId: before.session, status: 1 })).status, 'the older credential').to.equal(201);
   });
 
   it('change for one configuration of a session, or for all', async () => {
@@ -252,21 +252,24 @@ describe('Status lists through HTTP', () => {
     expect(await statuses()).to.deep.equal([0, 2]);
     expect((await wallet.request(token, 'second')).status).to.equal(400);
     expect((await revoke(tenant, { ...one, status: 0 })).body.changed).to.equal(1);
-    const again = await wallet.request(token, 'second');
-    expect(again.status, 'reinstated').to.equal(200);
-    references.push(referenceIn(again.body.credentials[0].credential));
+    const credentialResponse = await wallet.request(token, 'second');
+    expect(credentialResponse.status, 'a reinstated credential').to.equal(200);
+    references.push(referenceIn(credentialResponse.body.credentials[0].credential));
     expect((await revoke(tenant, one)).body.changed).to.equal(2);
     expect(await statuses()).to.deep.equal([0, 2, 2]);
-    expect((await revoke(tenant, { sessionId: offer.session, status: 2 })).body.changed, 'two were suspended').to.equal(1);
+    expect((await revoke(tenant, { sessionId: offer.session, status: 2 })).body.changed, 'two suspended credentials').to.equal(1);
     expect(await statuses()).to.deep.equal([2, 2, 2]);
     for (const id of ['card', 'second']) {
-      const refused = await wallet.request(token, id);
-      expect([refused.status, refused.body.error], 'no new one for a revoked one').to.deep.equal([400, 'credential_request_denied']);
+      const rejection = await wallet.request(token, id);
+      expect([rejection.status, rejection.body.error], 'no new credential for a revoked one').to.deep.equal([
+        400,
+        'credential_request_denied',
+      ]);
     }
-    const removed = await service.call('DELETE', `/session/${offer.session}`, { token: tenant.token });
-    expect(removed.status).to.equal(200);
+    const deletion = await service.call('DELETE', `/session/${offer.session}`, { token: tenant.token });
+    expect(deletion.status).to.equal(200);
     const reinstated = await revoke(tenant, { sessionId: offer.session, status: 0 });
-    expect(reinstated.body.changed, 'the credential lives longer than its session').to.equal(3);
+    expect(reinstated.body.changed, 'the credential remains valid after its session').to.equal(3);
     expect(await statuses()).to.deep.equal([0, 0, 0]);
   });
 
@@ -282,13 +285,13 @@ describe('Status lists through HTTP', () => {
       const nonce = await wallet.nonce();
       const jwt = Array.from({ length: size }, () => keyProof(newKey(), wallet.issuer, nonce));
       const body = { credential_configuration_id: 'card', proofs: { jwt } };
-      const issued = await wallet.request(token, 'card', { body });
-      expect(issued.status, issued.text).to.equal(200);
-      for (const { credential } of issued.body.credentials) references.push(referenceIn(credential));
+      const credentialResponse = await wallet.request(token, 'card', { body });
+      expect(credentialResponse.status, credentialResponse.text).to.equal(200);
+      for (const { credential } of credentialResponse.body.credentials) references.push(referenceIn(credential));
       last = offer.session;
     }
     expect(references).to.have.length(120);
-    expect(new Set(references.map(({ uri, idx }) => `${uri} ${idx}`)).size, 'none twice').to.equal(120);
+    expect(new Set(references.map(({ uri, idx }) => `${uri} ${idx}`)).size, 'no entry is allocated twice').to.equal(120);
     const uris = [...new Set(references.map(({ uri }) => uri))];
     expect(uris).to.have.length(2);
     const sizes = uris.map((uri) => references.filter((reference) => reference.uri === uri).length);
@@ -310,24 +313,29 @@ describe('Status lists through HTTP', () => {
     const { uri } = referenceIn((await issue(service, tenant, 'card')).text);
     expect(decode((await fetchList(uri)).text).payload['status_list']).to.have.all.keys('bits', 'lst');
     expect((await service.call('GET', '/alone/status-lists')).status).to.equal(404);
-    expect((await service.call('GET', '/nobody/status-lists')).status).to.equal(404);
+    expect((await service.call('GET', '/no-such-tenant/status-lists')).status).to.equal(404);
     await issuer('fresh');
     expect((await service.call('GET', '/fresh/status-lists')).body).to.deep.equal({ status_lists: [] });
   });
 
   it('have the parameters of the tenant settings, which are validated, and null resets them', async () => {
     const { token } = await createTenant(service, 'shaped');
-    const put = (json: object) => service.call('PUT', '/status-list-config', { token, json });
+    const configureLists = (json: object) => service.call('PUT', '/status-list-config', { token, json });
     const defaults = { capacity: 100_000, bits: 1, ttl: 3600, immediateUpdate: false, enableAggregation: true };
     expect((await service.call('GET', '/status-list-config', { token })).body).to.deep.equal(defaults);
-    for (const bad of [{ capacity: 99 }, { bits: 3 }, { ttl: 59 }, { immediateUpdate: 'yes' }, { bits: '1' }])
-      expect((await put(bad)).status, JSON.stringify(bad)).to.equal(400);
-    const wanted = { capacity: 200, bits: 4, ttl: 60, immediateUpdate: true, enableAggregation: false };
-    const { warnings, ...shape } = (await put(wanted)).body;
-    expect(shape).to.deep.equal(wanted);
+    for (const invalidConfiguration of [{ capacity: 99 }, { bits: 3 }, { ttl: 59 }, { immediateUpdate: 'yes' }, { bits: '1' }])
+      expect((await configureLists(invalidConfiguration)).status, JSON.stringify(invalidConfiguration)).to.equal(400);
+    const configuration = { capacity: 200, bits: 4, ttl: 60, immediateUpdate: true, enableAggregation: false };
+    const { warnings, ...shape } = (await configureLists(configuration)).body;
+    expect(shape).to.deep.equal(configuration);
     expect(warnings.map(({ member }: { member: string }) => member)).to.deep.equal(['capacity']);
-    expect((await put({ bits: null, capacity: null })).body).to.deep.equal({ ...wanted, bits: 1, capacity: 100_000, warnings: [] });
-    const none = { ttl: null, immediateUpdate: null, enableAggregation: null };
-    expect((await put(none)).body).to.deep.equal({ ...defaults, warnings: [] });
+    expect((await configureLists({ bits: null, capacity: null })).body).to.deep.equal({
+      ...configuration,
+      bits: 1,
+      capacity: 100_000,
+      warnings: [],
+    });
+    const defaultConfiguration = { ttl: null, immediateUpdate: null, enableAggregation: null };
+    expect((await configureLists(defaultConfiguration)).body).to.deep.equal({ ...defaults, warnings: [] });
   });
 });

@@ -21,11 +21,11 @@ const AMR = [{ knowledge: 'pin_6_or_more_digits' }, { possession: 'key_in_remote
 
 describe('strong customer authentication (TS12)', () => {
   let shop: Shop;
-  let held: Held;
+  let heldCredential: Held;
 
   before(async () => {
     shop = await Shop.open();
-    held = await shop.issue();
+    heldCredential = await shop.issue();
     await shop.configure({ id: 'pay', transaction_data: [entry()] });
     await shop.configure({ id: 'plain' });
     const transactionDataSchemas = { [BANK]: PAYMENT };
@@ -36,21 +36,21 @@ describe('strong customer authentication (TS12)', () => {
   });
   after(() => shop.close());
 
-  const hashesOf = ({ payload: { transaction_data: texts } }: Asked) =>
-    (texts as string[]).map((text) => createHash('sha256').update(text).digest('base64url'));
-  async function confirm(asked: Asked, claims: object) {
-    const own = { transaction_data_hashes: hashesOf(asked), transaction_data_hashes_alg: 'sha-256', ...claims };
-    return shop.post(asked, await formOf(asked, { card: [bind(asked, held, ['name'], own)] }));
+  const hashesOf = ({ payload: { transaction_data: entries } }: Asked) =>
+    (entries as string[]).map((text) => createHash('sha256').update(text).digest('base64url'));
+  async function confirm(request: Asked, claims: object) {
+    const bindingClaims = { transaction_data_hashes: hashesOf(request), transaction_data_hashes_alg: 'sha-256', ...claims };
+    return shop.post(request, await formOf(request, { card: [bind(request, heldCredential, ['name'], bindingClaims)] }));
   }
   const strong = (changes: object = {}) => ({ jti: randomUUID(), amr: AMR, response_mode: 'direct_post.jwt', ...changes });
 
   for (const id of ['pay', 'bank']) {
     it(`is returned with the verified data, for a type of ${id === 'pay' ? 'TS12' : 'a rulebook'}`, async () => {
-      const asked = await shop.ask(id);
+      const request = await shop.ask(id);
       const claims = strong();
-      const answer = await confirm(asked, claims);
+      const answer = await confirm(request, claims);
       expect(answer.status, answer.text).to.equal(200);
-      const { status, credentials } = await shop.session(asked.session);
+      const { status, credentials } = await shop.session(request.session);
       expect(status).to.equal('completed');
       const [{ values, authentication }] = credentials;
       expect(values).to.deep.equal({ name: 'Ada' });
@@ -59,21 +59,21 @@ describe('strong customer authentication (TS12)', () => {
   }
 
   it('is reported to backends', async () => {
-    const asked = await shop.ask('told');
+    const request = await shop.ask('told');
     const claims = strong();
-    expect((await confirm(asked, claims)).status).to.equal(200);
+    expect((await confirm(request, claims)).status).to.equal(200);
     const call = shop.backend.calls.at(-1)?.body as { credentials: { authentication: object }[] };
     expect(call.credentials[0]?.authentication).to.deep.equal({ jti: claims.jti, amr: AMR });
   });
 
   it('is not requested if no transaction is confirmed', async () => {
-    const asked = await shop.ask('other');
-    expect((await confirm(asked, { transaction_data_hashes_alg: undefined })).status).to.equal(200);
-    const [credential] = (await shop.session(asked.session))['credentials'];
+    const request = await shop.ask('other');
+    expect((await confirm(request, { transaction_data_hashes_alg: undefined })).status).to.equal(200);
+    const [credential] = (await shop.session(request.session))['credentials'];
     expect(credential).to.not.have.property('authentication');
   });
 
-  const wrong: Record<string, object> = {
+  const wrongClaims: Record<string, object> = {
     'no code': { jti: undefined },
     'a code that is not a string': { jti: 7 },
     'a code that can be guessed': { jti: '123456' },
@@ -89,30 +89,30 @@ describe('strong customer authentication (TS12)', () => {
     'another response mode': { response_mode: 'direct_post' },
     'the names of an earlier draft': { amr: undefined, authentication_factors: AMR },
   };
-  for (const [what, changes] of Object.entries(wrong)) {
-    it(`is rejected with ${what}`, async () => {
-      const asked = await shop.ask('pay');
-      expect((await confirm(asked, strong(changes))).status).to.equal(400);
-      const { status, failure, credentials } = await shop.session(asked.session);
+  for (const [description, changes] of Object.entries(wrongClaims)) {
+    it(`is rejected with ${description}`, async () => {
+      const request = await shop.ask('pay');
+      expect((await confirm(request, strong(changes))).status).to.equal(400);
+      const { status, failure, credentials } = await shop.session(request.session);
       expect([status, credentials]).to.deep.equal(['failed', undefined]);
       expect(failure.message).to.match(/strong_authentication/);
     });
   }
 
   it('is rejected with the hash of another payment', async () => {
-    const asked = await shop.ask('pay');
-    const other = await shop.ask('told');
-    const transaction_data_hashes = hashesOf(other);
-    const dearer = await shop.ask('plain', { transaction_data: [entry({ payload: { ...payload, amount: 42 } })] });
-    for (const hashes of [hashesOf(dearer), [...transaction_data_hashes, ...hashesOf(dearer)]]) {
-      const fresh = await shop.ask('pay');
-      const answer = await confirm(fresh, strong({ transaction_data_hashes: hashes }));
+    const request = await shop.ask('pay');
+    const otherRequest = await shop.ask('told');
+    const transaction_data_hashes = hashesOf(otherRequest);
+    const higherAmount = await shop.ask('plain', { transaction_data: [entry({ payload: { ...payload, amount: 42 } })] });
+    for (const hashes of [hashesOf(higherAmount), [...transaction_data_hashes, ...hashesOf(higherAmount)]]) {
+      const newRequest = await shop.ask('pay');
+      const answer = await confirm(newRequest, strong({ transaction_data_hashes: hashes }));
       expect(answer.status).to.equal(400);
     }
-    expect((await confirm(asked, strong())).status).to.equal(200);
+    expect((await confirm(request, strong())).status).to.equal(200);
   });
 
-  const refusals: Record<string, readonly [object, RegExp]> = {
+  const rejectedRequests: Record<string, readonly [object, RegExp]> = {
     'no payload': [{ payload: undefined }, /transaction_data\.0\.payload.*is missing/],
     'a payload without a payee': [{ payload: { ...payload, payee: undefined } }, /payload\.payee/],
     'an amount that is a text': [{ payload: { ...payload, amount: '4.20' } }, /payload\.amount/],
@@ -130,24 +130,24 @@ describe('strong customer authentication (TS12)', () => {
     'a mandate for nothing': [{ type: 'urn:eudi:sca:emandate:1', payload: { transaction_id: 'a' } }, /payload\.purpose/],
     'a login without an action': [{ type: 'urn:eudi:sca:login_risk_transaction:1', payload: { transaction_id: 'a' } }, /payload\.action/],
   };
-  for (const [what, [changes, path]] of Object.entries(refusals)) {
-    it(`cannot be requested with ${what}`, async () => {
+  for (const [description, [changes, path]] of Object.entries(rejectedRequests)) {
+    it(`cannot be requested with ${description}`, async () => {
       const transaction_data = [entry(changes)];
       const body = { id: 'wrong', dcql_query: QUERY, transaction_data };
-      const written = await shop.call('POST', '/verifier/config', body);
-      expect(written.status, written.text).to.equal(400);
-      expect(written.text).to.match(path);
+      const configurationResponse = await shop.call('POST', '/verifier/config', body);
+      expect(configurationResponse.status, configurationResponse.text).to.equal(400);
+      expect(configurationResponse.text).to.match(path);
       const request = { response_type: 'uri', requestId: 'plain', transaction_data };
-      const asked = await shop.call('POST', '/verifier/offer', request);
-      expect(asked.status, asked.text).to.equal(400);
-      expect(asked.text).to.match(path);
+      const requestResponse = await shop.call('POST', '/verifier/offer', request);
+      expect(requestResponse.status, requestResponse.text).to.equal(400);
+      expect(requestResponse.text).to.match(path);
     });
   }
 
   it('can be requested with every type', async () => {
     const transaction_id = 'a';
     const party = { legal_name: 'A', brand_name: 'B', domain_name: 'a.example' };
-    const others = [
+    const otherEntries = [
       entry({ type: 'urn:eudi:sca:account_access:1', payload: { transaction_id, aisp: party } }),
       entry({ type: 'urn:eudi:sca:emandate:1', payload: { transaction_id, payment_payload: payload } }),
       entry({
@@ -156,7 +156,7 @@ describe('strong customer authentication (TS12)', () => {
       }),
       entry({ payload: { ...payload, pisp: party, recurrence: { frequency: 'MNTH', number: 12 } } }),
     ];
-    const asked = await shop.ask('plain', { transaction_data: others });
-    expect((await confirm(asked, strong())).status).to.equal(200);
+    const request = await shop.ask('plain', { transaction_data: otherEntries });
+    expect((await confirm(request, strong())).status).to.equal(200);
   });
 });

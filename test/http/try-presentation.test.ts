@@ -29,8 +29,8 @@ describe('presentation configuration that is tried through the API', () => {
       { id: 'plastic', format: 'mso_mdoc', meta: { doctype_value: DOC_TYPE }, claims: [{ path: [NAMESPACE, 'name'] }] },
     ];
     const json = { id: 'both', dcql_query: { credentials }, trustAnchors: [{ certificate: pem(ca) }] };
-    const made = await service.call('POST', '/verifier/config', { token, json });
-    expect(made.status, made.text).to.equal(201);
+    const creation = await service.call('POST', '/verifier/config', { token, json });
+    expect(creation.status, creation.text).to.equal(201);
   });
   after(async () => {
     await service.close();
@@ -40,40 +40,43 @@ describe('presentation configuration that is tried through the API', () => {
   const attempt = (presentation: unknown, id = 'both', by = token) =>
     service.call('POST', `/verifier/config/${id}/try`, { token: by, json: { presentation } });
   const issuer = () => ({ key: signer, chain: [signer.certificate] });
-  const card = (bend: SdJwtBend = {}) =>
+  const card = (changes: SdJwtBend = {}) =>
     makeSdJwt(
       {
         ...{ issuer: issuer(), holder: newKey(), visible: { vct: VCT }, hidden: { name: SECRET } },
-        ...{ audience: 'nobody', nonce: 'none', now },
+        ...{ audience: 'other', nonce: 'none', now },
       },
-      bend,
+      changes,
     );
-  const plastic = () =>
+  const createLicence = () =>
     presentMdoc({
       ...{ issuer: issuer(), holder: newKey(), docType: DOC_TYPE, transcript: Buffer.of(0x80), now },
       elements: { [NAMESPACE]: { name: SECRET } },
     });
 
   it('evaluates an SD-JWT VC and an mdoc without returning values, and without logging them', async () => {
-    const vp_token = { card: [card()], plastic: [plastic()] };
-    const whole = await attempt(JSON.stringify({ vp_token }));
-    expect(whole.status, whole.text).to.equal(200);
-    expect(whole.body.missing).to.deep.equal([]);
-    expect(whole.body.presentations.map(({ shown }: { shown: unknown }) => shown)).to.deep.equal([[['name']], [[NAMESPACE, 'name']]]);
-    const changed = await attempt(card({ show: () => [salted('name', SECRET)] }));
-    const forged = await attempt(card({ issuerKey: newKey() }));
-    expect([changed, forged].map(({ body }) => body.presentations[0].queries[0].reason)).to.deep.equal([
+    const vp_token = { card: [card()], plastic: [createLicence()] };
+    const response = await attempt(JSON.stringify({ vp_token }));
+    expect(response.status, response.text).to.equal(200);
+    expect(response.body.missing).to.deep.equal([]);
+    expect(response.body.presentations.map(({ shown: disclosed }: { shown: unknown }) => disclosed)).to.deep.equal([
+      [['name']],
+      [[NAMESPACE, 'name']],
+    ]);
+    const changedResponse = await attempt(card({ show: () => [salted('name', SECRET)] }));
+    const forgedResponse = await attempt(card({ issuerKey: newKey() }));
+    expect([changedResponse, forgedResponse].map(({ body }) => body.presentations[0].queries[0].reason)).to.deep.equal([
       'unreferenced_disclosure',
       'issuer_signature',
     ]);
     const entries = await service.call('GET', '/audit-log?limit=100', { token });
     const sessions = await service.call('GET', '/session', { token });
     expect(sessions.body).to.deep.equal([]);
-    // A request's own line comes once its answer was sent.
+    // The line of a request is written after its response.
     await new Promise((resolve) => setTimeout(resolve, 20));
-    const written = JSON.stringify(log.lines(service));
-    expect(written).to.include('/verifier/config/');
-    for (const text of [whole.text, changed.text, forged.text, entries.text, written])
+    const logText = JSON.stringify(log.lines(service));
+    expect(logText).to.include('/verifier/config/');
+    for (const text of [response.text, changedResponse.text, forgedResponse.text, entries.text, logText])
       expect(text).to.not.include(SECRET).and.not.include(Buffer.from(SECRET).toString('base64url'));
   });
 
@@ -90,7 +93,7 @@ describe('presentation configuration that is tried through the API', () => {
   });
 
   it('is inaccessible to another tenant', async () => {
-    const other = await createTenant(service, 'bravo');
-    expect((await attempt(card(), 'both', other.token)).status).to.equal(404);
+    const otherTenant = await createTenant(service, 'bravo');
+    expect((await attempt(card(), 'both', otherTenant.token)).status).to.equal(404);
   });
 });

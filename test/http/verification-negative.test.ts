@@ -12,7 +12,7 @@ import {
   transactionDataResponseCases,
   vpTokenCases,
 } from './negative-verification/answers.cases.ts';
-import { expectNoConfiguration, expectOutcome, expectRefusedPresentation, expectTaken } from './negative-verification/checks.ts';
+import { expectAccepted, expectNoConfiguration, expectOutcome, expectRejectedPresentation } from './negative-verification/checks.ts';
 import { configurationCases } from './negative-verification/configuration.cases.ts';
 import { envelopeCases } from './negative-verification/envelope.cases.ts';
 import { mdocCases } from './negative-verification/mdoc.cases.ts';
@@ -28,7 +28,7 @@ import { publish, publishMoved, statusCases } from './negative-verification/stat
 import { listedCard, trustCases } from './negative-verification/trust.cases.ts';
 import { type Case, openWorld, type PresentationCase, THROUGH_PAGE, type World } from './negative-verification/world.ts';
 
-/** Cases are numbered; those that need a world of their own say so as `(V<row>)` in the title of their test. */
+/** Cases are numbered. A case that is not in a table has `V<row>` in a comment above its test. */
 const LAST_ROW = 155;
 
 const RESPONSES: Readonly<Record<string, readonly Case[]>> = {
@@ -40,7 +40,7 @@ const RESPONSES: Readonly<Record<string, readonly Case[]>> = {
   'responses of pages': pageResponseCases,
 };
 const PRESENTATIONS: Readonly<Record<string, readonly PresentationCase[]>> = {
-  'presentations in the wrong place': misplacedCases,
+  'presentations under the wrong query': misplacedCases,
   'SD-JWT VCs and their key binding': sdJwtCases,
   mdocs: mdocCases,
   'transaction data': transactionDataCases,
@@ -59,54 +59,54 @@ describe('presentations that a verifier must reject', () => {
   after(() => world?.close());
 
   describe('configurations and requests', () => {
-    for (const one of configurationCases) it(one.what, () => expectNoConfiguration(world, one));
+    for (const one of configurationCases) it(one.title, () => expectNoConfiguration(world, one));
   });
   for (const [title, cases] of Object.entries(RESPONSES)) {
     describe(title, () => {
-      for (const one of cases) it(one.what, () => expectOutcome(world, one));
+      for (const one of cases) it(one.title, () => expectOutcome(world, one));
     });
   }
   for (const [title, cases] of Object.entries(PRESENTATIONS)) {
     describe(title, () => {
-      for (const one of cases) it(one.what, () => expectRefusedPresentation(world, one));
+      for (const one of cases) it(one.title, () => expectRejectedPresentation(world, one));
     });
   }
   it('accepts a valid SD-JWT VC and driving licence with a valid status and confirmed transactions', async () => {
     const valid = { status_list: { idx: 0, uri: publish(world) } };
-    await expectTaken(world, 'dc+sd-jwt', {}, (asked) => world.card(asked));
-    await expectTaken(world, 'dc+sd-jwt', {}, (asked) => world.card(asked, { visible: { status: valid } }));
-    const moved = { status_list: { idx: 0, uri: publishMoved(world, 3) } };
-    await expectTaken(world, 'dc+sd-jwt', {}, (asked) => world.card(asked, { visible: { status: moved } }));
-    await expectTaken(world, 'mso_mdoc', {}, (asked) => world.licence(asked));
-    await expectTaken(world, 'mso_mdoc', {}, (asked) => world.licence(asked, { mso: (mso) => mso.set('status', valid) }));
-    await expectTaken(world, 'dc+sd-jwt', THROUGH_PAGE, (asked) => world.card(asked));
-    await expectTaken(world, 'mso_mdoc', THROUGH_PAGE, (asked) => world.licence(asked));
-    await expectTaken(world, 'dc+sd-jwt', listedCard.configuration(world), (asked) => listedCard.present(world, asked));
+    await expectAccepted(world, 'dc+sd-jwt', {}, (request) => world.card(request));
+    await expectAccepted(world, 'dc+sd-jwt', {}, (request) => world.card(request, { visible: { status: valid } }));
+    const movedStatus = { status_list: { idx: 0, uri: publishMoved(world, 3) } };
+    await expectAccepted(world, 'dc+sd-jwt', {}, (request) => world.card(request, { visible: { status: movedStatus } }));
+    await expectAccepted(world, 'mso_mdoc', {}, (request) => world.licence(request));
+    await expectAccepted(world, 'mso_mdoc', {}, (request) => world.licence(request, { mso: (mso) => mso.set('status', valid) }));
+    await expectAccepted(world, 'dc+sd-jwt', THROUGH_PAGE, (request) => world.card(request));
+    await expectAccepted(world, 'mso_mdoc', THROUGH_PAGE, (request) => world.licence(request));
+    await expectAccepted(world, 'dc+sd-jwt', listedCard.configuration(world), (request) => listedCard.present(world, request));
     const transaction_data = [{ type: 'urn:example:payment', credential_ids: ['card'] }];
-    await expectTaken(world, 'dc+sd-jwt', { transaction_data }, (asked) =>
-      world.card(asked, { kb: { transaction_data_hashes: asked.payload['transaction_data'].map((text: string) => digestOf(text)) } }),
+    await expectAccepted(world, 'dc+sd-jwt', { transaction_data }, (request) =>
+      world.card(request, { kb: { transaction_data_hashes: request.payload['transaction_data'].map((text: string) => digestOf(text)) } }),
     );
   });
   describe('results', () => {
-    for (const one of resultCases) it(one.what, () => expectNoResult(world, one));
+    for (const one of resultCases) it(one.title, () => expectNoResult(world, one));
   });
 
   describe('before an issuance', () => {
     let issuer: Issuer;
-    let held: Held;
+    let heldCredential: Held;
     before(async () => {
       issuer = await Issuer.open();
-      held = await issuer.hold();
+      heldCredential = await issuer.hold();
     });
     after(() => issuer.close());
     beforeEach(() => issuer.backend.forget());
 
-    const ask = async () => {
+    const beginAuthorization = async () => {
       const wallet = issuer.wallet();
       const { uri, session } = await issuer.offer('badge');
-      return { wallet, session, asked: wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' })) };
+      return { wallet, session, request: wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' })) };
     };
-    const expectRefused = async (session: string, answer: Answer) => {
+    const expectRejected = async (session: string, answer: Answer) => {
       expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'access_denied']);
       expect(JSON.stringify(await issuer.session(session))).to.not.include('Ada');
       expect(issuer.backend.calls, 'the backend').to.deep.equal([]);
@@ -114,18 +114,18 @@ describe('presentations that a verifier must reject', () => {
 
     // V154
     it('the nonce of another auth_session', async () => {
-      const [{ wallet, asked, session }, other] = [await ask(), await ask()];
-      const answer = await wallet.present(asked, held, { nonce: other.asked.request.nonce });
-      await expectRefused(session, answer);
-      wallet.issuedCode(await other.wallet.present(other.asked, held));
+      const [{ wallet, request, session }, otherAuthorization] = [await beginAuthorization(), await beginAuthorization()];
+      const answer = await wallet.present(request, heldCredential, { nonce: otherAuthorization.request.request.nonce });
+      await expectRejected(session, answer);
+      wallet.issuedCode(await otherAuthorization.wallet.present(otherAuthorization.request, heldCredential));
     });
 
     for (const audience of ['', 'origin:', 'iae:']) {
       // V155
       it(`an audience with the prefix "${audience}"`, async () => {
-        const { wallet, asked, session } = await ask();
+        const { wallet, request, session } = await beginAuthorization();
         const aud = audience + new URL(issuer.service.address).origin;
-        await expectRefused(session, await wallet.present(asked, held, { aud }));
+        await expectRejected(session, await wallet.present(request, heldCredential, { aud }));
       });
     }
   });
@@ -135,9 +135,9 @@ describe('presentations that a verifier must reject', () => {
     const titles = globSync('test/{http,deep,unit/verification}/*.test.ts', { cwd: ROOT }).map((file) =>
       readFileSync(`${ROOT}${file}`, 'utf8'),
     );
-    const marked = titles.flatMap((text) => [...text.matchAll(/\/\/ V(\d+)$/gm)].map(([, row]) => Number(row)));
-    const tested = new Set([...tables.flat().map(({ row }) => row), ...marked]);
+    const rowsInComments = titles.flatMap((text) => [...text.matchAll(/\/\/ V(\d+)$/gm)].map(([, row]) => Number(row)));
+    const testedRows = new Set([...tables.flat().map(({ row }) => row), ...rowsInComments]);
     const rows = Array.from({ length: LAST_ROW }, (_, index) => index + 1);
-    expect(rows.filter((row) => !tested.has(row))).to.deep.equal([]);
+    expect(rows.filter((row) => !testedRows.has(row))).to.deep.equal([]);
   });
 });

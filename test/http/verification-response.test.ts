@@ -7,151 +7,152 @@ import type { Answer } from '../support/test-service.ts';
 
 describe('A response to a presentation request', () => {
   let shop: Shop;
-  let held: Held;
+  let heldCredential: Held;
 
   before(async () => {
     shop = await Shop.open();
     await shop.configure({ id: 'plain', responseMode: 'direct_post' });
-    held = await shop.issue();
+    heldCredential = await shop.issue();
   });
   after(() => shop.close());
 
-  const tokenFor = (asked: Asked) => ({ card: [bind(asked, held)] });
-  const statusOf = async (asked: Asked) => (await shop.session(asked.session))['status'];
-  const expectRefused = (answer: Answer, status = 400) => {
+  const tokenFor = (request: Asked) => ({ card: [bind(request, heldCredential)] });
+  const statusOf = async (request: Asked) => (await shop.session(request.session))['status'];
+  const expectRejected = (answer: Answer, status = 400) => {
     expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, 'invalid_request']);
     expect(answer.headers.get('cache-control')).to.equal('no-store');
     expect(answer.headers.get('content-type')).to.equal('application/json');
   };
 
   describe('leaves the session unchanged', () => {
-    type Case = [string, string, (asked: Asked) => Promise<Answer>, number?];
-    const state = (asked: Asked) => asked.payload['state'] as string;
-    const vp = (asked: Asked) => JSON.stringify(tokenFor(asked));
+    type Case = [string, string, (request: Asked) => Promise<Answer>, number?];
+    const state = (request: Asked) => request.payload['state'] as string;
+    const vp = (request: Asked) => JSON.stringify(tokenFor(request));
     const cases: Case[] = [
       [
         // N31
         'as JSON',
         'plain',
-        (asked) => shop.service.call('POST', asked.payload['response_uri'], { json: { vp_token: tokenFor(asked), state: state(asked) } }),
+        (request) =>
+          shop.service.call('POST', request.payload['response_uri'], { json: { vp_token: tokenFor(request), state: state(request) } }),
         415,
       ],
       // N32
-      ['over the size limit', 'plain', (asked) => shop.post(asked, { vp_token: 'x'.repeat(2_700_000), state: state(asked) }), 413],
+      ['over the size limit', 'plain', (request) => shop.post(request, { vp_token: 'x'.repeat(2_700_000), state: state(request) }), 413],
       // N33
-      ['without content', 'plain', (asked) => shop.post(asked, { state: state(asked) })],
+      ['without content', 'plain', (request) => shop.post(request, { state: state(request) })],
       // N38
-      ['without state', 'plain', (asked) => shop.post(asked, { vp_token: vp(asked) })],
+      ['without state', 'plain', (request) => shop.post(request, { vp_token: vp(request) })],
       [
         // N38
         'without state in the ciphertext',
         'check',
-        async (asked) => shop.post(asked, { response: await encrypt(asked, { vp_token: tokenFor(asked) }) }),
+        async (request) => shop.post(request, { response: await encrypt(request, { vp_token: tokenFor(request) }) }),
       ],
       [
         // N59
         'with a wrong state in the ciphertext',
         'check',
-        async (asked) => shop.post(asked, { response: await encrypt(asked, { vp_token: tokenFor(asked), state: 'x' }) }),
+        async (request) => shop.post(request, { response: await encrypt(request, { vp_token: tokenFor(request), state: 'x' }) }),
       ],
       // N46
-      ['as an error with a wrong state', 'check', (asked) => shop.post(asked, { error: 'access_denied', state: 'wrong' })],
+      ['as an error with a wrong state', 'check', (request) => shop.post(request, { error: 'access_denied', state: 'wrong' })],
       [
-        'with a parameter twice',
+        'with a repeated parameter',
         'plain',
-        (asked) =>
-          shop.service.call('POST', asked.payload['response_uri'], {
-            text: `state=${state(asked)}&state=${state(asked)}&error=access_denied`,
+        (request) =>
+          shop.service.call('POST', request.payload['response_uri'], {
+            text: `state=${state(request)}&state=${state(request)}&error=access_denied`,
             headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
           }),
       ],
     ];
-    for (const [what, configuration, attempt, status] of cases) {
-      it(`when it is sent ${what}`, async () => {
-        const asked = await shop.ask(configuration);
-        expectRefused(await attempt(asked), status);
-        expect(await statusOf(asked)).to.equal('fetched');
-        expect((await shop.present(asked, held)).status, 'and can still be answered').to.equal(200);
+    for (const [description, configuration, attempt, status] of cases) {
+      it(`when it is sent ${description}`, async () => {
+        const request = await shop.ask(configuration);
+        expectRejected(await attempt(request), status);
+        expect(await statusOf(request)).to.equal('fetched');
+        expect((await shop.present(request, heldCredential)).status, 'a valid response is still accepted').to.equal(200);
       });
     }
 
     // N39
     it('when it is sent with the state of another session, which stays unchanged, too', async () => {
-      const [one, other] = [await shop.ask('plain'), await shop.ask('plain')];
-      const vpToken = JSON.stringify(tokenFor(one));
-      expectRefused(await shop.post(one, { vp_token: vpToken, state: other.payload['state'] }));
-      expect([await statusOf(one), await statusOf(other)]).to.deep.equal(['fetched', 'fetched']);
+      const [ownRequest, otherRequest] = [await shop.ask('plain'), await shop.ask('plain')];
+      const vpToken = JSON.stringify(tokenFor(ownRequest));
+      expectRejected(await shop.post(ownRequest, { vp_token: vpToken, state: otherRequest.payload['state'] }));
+      expect([await statusOf(ownRequest), await statusOf(otherRequest)]).to.deep.equal(['fetched', 'fetched']);
     });
 
     // N40
     it('when it is sent to the address of another session', async () => {
-      const [one, other] = [await shop.ask('plain'), await shop.ask('plain')];
-      expectRefused(await shop.post(other, await formOf(one, tokenFor(one))));
-      expect([await statusOf(one), await statusOf(other)]).to.deep.equal(['fetched', 'fetched']);
+      const [ownRequest, otherRequest] = [await shop.ask('plain'), await shop.ask('plain')];
+      expectRejected(await shop.post(otherRequest, await formOf(ownRequest, tokenFor(ownRequest))));
+      expect([await statusOf(ownRequest), await statusOf(otherRequest)]).to.deep.equal(['fetched', 'fetched']);
     });
   });
 
-  describe('ends the session', () => {
-    type Case = [string, string, (asked: Asked) => Promise<Record<string, string>> | Record<string, string>];
-    const plain = (asked: Asked) => ({ vp_token: JSON.stringify(tokenFor(asked)), state: asked.payload['state'] as string });
-    const sealed = (asked: Asked) => encrypt(asked, { vp_token: tokenFor(asked), state: asked.payload['state'] });
+  describe('fails the session', () => {
+    type Case = [string, string, (request: Asked) => Promise<Record<string, string>> | Record<string, string>];
+    const unencrypted = (request: Asked) => ({ vp_token: JSON.stringify(tokenFor(request)), state: request.payload['state'] as string });
+    const encrypted = (request: Asked) => encrypt(request, { vp_token: tokenFor(request), state: request.payload['state'] });
     const cases: Case[] = [
       // N34
-      ['in the clear though it was to be encrypted', 'check', plain],
+      ['unencrypted in spite of the required encryption', 'check', unencrypted],
       [
         // N35
-        'encrypted though it was not asked for',
+        'encrypted in spite of a request for an unencrypted response',
         'plain',
-        async (asked) => ({ response: await sealed(await shop.ask()), state: asked.payload['state'] }),
+        async (request) => ({ response: await encrypted(await shop.ask()), state: request.payload['state'] }),
       ],
       // N36
-      ['with presentations and an error', 'plain', (asked) => ({ ...plain(asked), error: 'x' })],
+      ['with presentations and an error', 'plain', (request) => ({ ...unencrypted(request), error: 'x' })],
       // N37
-      ['encrypted and in the clear', 'check', async (asked) => ({ ...plain(asked), response: await sealed(asked) })],
+      ['encrypted and unencrypted', 'check', async (request) => ({ ...unencrypted(request), response: await encrypted(request) })],
       // N51
-      ['encrypted for another session', 'check', async () => ({ response: await sealed(await shop.ask()) })],
+      ['encrypted for another session', 'check', async () => ({ response: await encrypted(await shop.ask()) })],
       [
         // N55
-        'with a byte changed',
+        'with a changed byte',
         'check',
-        async (asked) => ({ response: (await sealed(asked)).replace(/.$/, (c) => (c === 'A' ? 'Q' : 'A')) }),
+        async (request) => ({ response: (await encrypted(request)).replace(/.$/, (c) => (c === 'A' ? 'Q' : 'A')) }),
       ],
     ];
-    for (const [what, configuration, form] of cases) {
-      it(`when it is sent ${what}`, async () => {
-        const asked = await shop.ask(configuration);
-        const sent = await form(asked);
-        // What does not decrypt leaves the request open for a few tries.
-        for (let tries = 0; tries < MAX_UNDECRYPTED_ATTEMPTS; tries++) expectRefused(await shop.post(asked, sent));
-        const seen = await shop.session(asked.session);
-        expect(seen['status']).to.equal('failed');
-        expect(seen['failure'].code).to.be.a('string');
-        expect(seen['report'], 'the operator sees why').to.have.length.greaterThan(0);
-        expectRefused(await shop.present(asked, held));
+    for (const [description, configuration, form] of cases) {
+      it(`when it is sent ${description}`, async () => {
+        const request = await shop.ask(configuration);
+        const parameters = await form(request);
+        // Responses that cannot be decrypted leave the request open for a few attempts.
+        for (let attempts = 0; attempts < MAX_UNDECRYPTED_ATTEMPTS; attempts++) expectRejected(await shop.post(request, parameters));
+        const session = await shop.session(request.session);
+        expect(session['status']).to.equal('failed');
+        expect(session['failure'].code).to.be.a('string');
+        expect(session['report'], 'the report contains the reason').to.have.length.greaterThan(0);
+        expectRejected(await shop.present(request, heldCredential));
       });
     }
 
     for (const configuration of ['plain', 'check']) {
       // N45, N48
       it(`when it is an error of the wallet, unencrypted, with ${configuration}`, async () => {
-        const asked = await shop.ask(configuration);
-        const { state } = asked.payload;
-        const answer = await shop.post(asked, { error: 'access_denied', error_description: 'no', state });
+        const request = await shop.ask(configuration);
+        const { state } = request.payload;
+        const answer = await shop.post(request, { error: 'access_denied', error_description: 'no', state });
         expect([answer.status, Object.keys(answer.body)]).to.deep.equal([200, ['redirect_uri']]);
         expect(answer.body.redirect_uri).to.match(/\/shop\/presented\?response_code=/);
-        const seen = await shop.session(asked.session);
-        expect([seen['status'], seen['failure']]).to.deep.equal(['failed', { code: 'access_denied', message: 'no' }]);
+        const session = await shop.session(request.session);
+        expect([session['status'], session['failure']]).to.deep.equal(['failed', { code: 'access_denied', message: 'no' }]);
       });
     }
 
     // N47
     it('when it is an error with a long text with markup, of which only the beginning is stored', async () => {
-      const asked = await shop.ask();
+      const request = await shop.ask();
       const error_description = `<script>alert(1)</script>\u0007${'long '.repeat(20_000)}`;
-      const { state } = asked.payload;
-      const answer = await shop.post(asked, { error: '<b>odd</b>', error_description, state });
+      const { state } = request.payload;
+      const answer = await shop.post(request, { error: '<b>odd</b>', error_description, state });
       expect(answer.status).to.equal(200);
-      const { failure } = await shop.session(asked.session);
+      const { failure } = await shop.session(request.session);
       expect(failure.code).to.equal('wallet_error');
       expect(failure.message).to.have.length.lessThan(400);
       // biome-ignore lint/suspicious/noControlCharactersInRegex: that they are gone is the point
@@ -162,35 +163,35 @@ describe('A response to a presentation request', () => {
   describe('is accepted', () => {
     // N41, N42
     it('once, regardless of repetitions and concurrency', async () => {
-      const asked = await shop.ask();
-      const form = await formOf(asked, tokenFor(asked));
-      const answers = await Promise.all([1, 2, 3, 4, 5].map(() => shop.post(asked, form)));
-      expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
-      for (const answer of answers.filter(({ status }) => status !== 200)) expectRefused(answer);
-      const seen = await shop.session(asked.session);
-      expect(withoutIssuers(seen['credentials'])).to.deep.equal([{ id: 'card', values: { name: 'Ada' } }]);
-      expectRefused(await shop.post(asked, { error: 'access_denied', state: asked.payload['state'] }));
-      expect((await shop.session(asked.session))['status'], 'the first result stays').to.equal('completed');
+      const request = await shop.ask();
+      const form = await formOf(request, tokenFor(request));
+      const responses = await Promise.all([1, 2, 3, 4, 5].map(() => shop.post(request, form)));
+      expect(responses.filter(({ status }) => status === 200)).to.have.length(1);
+      for (const answer of responses.filter(({ status }) => status !== 200)) expectRejected(answer);
+      const session = await shop.session(request.session);
+      expect(withoutIssuers(session['credentials'])).to.deep.equal([{ id: 'card', values: { name: 'Ada' } }]);
+      expectRejected(await shop.post(request, { error: 'access_denied', state: request.payload['state'] }));
+      expect((await shop.session(request.session))['status'], 'the first result is kept').to.equal('completed');
     });
 
     // N49
     it('with additional unknown fields', async () => {
-      const asked = await shop.ask();
-      const form = { ...(await formOf(asked, tokenFor(asked))), presentation_submission: '{}', extra: 'x' };
-      expect((await shop.post(asked, form)).status).to.equal(200);
+      const request = await shop.ask();
+      const form = { ...(await formOf(request, tokenFor(request))), presentation_submission: '{}', extra: 'x' };
+      expect((await shop.post(request, form)).status).to.equal(200);
     });
 
     it('with too many claims, of which only the requested ones are kept', async () => {
-      const asked = await shop.ask();
-      expect((await shop.present(asked, held)).status).to.equal(200);
-      const text = JSON.stringify(await shop.session(asked.session));
+      const request = await shop.ask();
+      expect((await shop.present(request, heldCredential)).status).to.equal(200);
+      const text = JSON.stringify(await shop.session(request.session));
       expect(text).to.include('Ada').and.not.include('age');
     });
   });
 
   it('with POST only, and other methods get 405', async () => {
-    const asked = await shop.ask();
-    const answer = await shop.service.call('GET', asked.payload['response_uri']);
+    const request = await shop.ask();
+    const answer = await shop.service.call('GET', request.payload['response_uri']);
     expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'POST']);
   });
 });
@@ -199,61 +200,66 @@ type Attempt = { readonly at: string; readonly code: string; readonly reason: st
 
 describe('An unreadable response to a presentation request', () => {
   let shop: Shop;
-  let held: Held;
+  let heldCredential: Held;
 
   before(async () => {
     shop = await Shop.open();
     await shop.configure({ id: 'plain', responseMode: 'direct_post' });
     await shop.configure({ id: 'page', expectedOrigins: ['https://shop.example'] });
     await shop.configure({ id: 'plain-page', expectedOrigins: ['https://shop.example'], responseMode: 'direct_post' });
-    held = await shop.issue();
+    heldCredential = await shop.issue();
   });
   after(() => shop.close());
 
   const attemptsOf = async (session: string): Promise<readonly Attempt[]> => (await shop.session(session))['attempts'] ?? [];
   const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
-  const send = (asked: Asked, text: string, headers: Record<string, string> = FORM) =>
-    shop.service.call('POST', asked.payload['response_uri'], { text, headers });
-  const sealed = async (asked: Asked, change: { kid?: string | null; enc?: string; other?: boolean }) => {
-    const [jwk] = asked.payload['client_metadata'].jwks.keys;
+  const send = (request: Asked, text: string, headers: Record<string, string> = FORM) =>
+    shop.service.call('POST', request.payload['response_uri'], { text, headers });
+  const sendEncrypted = async (request: Asked, change: { kid?: string | null; enc?: string; other?: boolean }) => {
+    const [jwk] = request.payload['client_metadata'].jwks.keys;
     const key = change.other ? await exportJWK((await generateKeyPair('ECDH-ES', { crv: 'P-256' })).publicKey) : jwk;
     const { kid = jwk.kid, enc = 'A256GCM' } = change;
-    const plaintext = { vp_token: { card: [bind(asked, held)] }, state: asked.payload['state'] };
+    const plaintext = { vp_token: { card: [bind(request, heldCredential)] }, state: request.payload['state'] };
     const response = await new CompactEncrypt(Buffer.from(JSON.stringify(plaintext)))
       .setProtectedHeader({ alg: 'ECDH-ES', enc, ...(kid !== null && { kid }) })
       .encrypt(await importJWK(key, 'ECDH-ES'));
-    return shop.post(asked, { response });
+    return shop.post(request, { response });
   };
 
-  const cases: readonly [string, string, (asked: Asked) => Promise<Answer>, RegExp][] = [
-    ['check', 'has no kid in the JWE', (asked) => sealed(asked, { kid: null }), /no kid/],
-    ['check', 'has the kid of another key', (asked) => sealed(asked, { kid: 'x' }), /kid .* does not match/],
-    ['check', 'has an enc that was not offered', (asked) => sealed(asked, { enc: 'A128CBC-HS256' }), /enc/],
-    ['check', 'is encrypted to another key', (asked) => sealed(asked, { other: true }), /another key/],
-    ['check', 'is not a JWE', (asked) => shop.post(asked, { response: 'x.y.z' }), /five parts/],
-    ['check', 'has no state inside', async (asked) => shop.post(asked, { response: await encrypt(asked, { vp_token: {} }) }), /state/],
-    ['check', 'is larger than the limit', (asked) => send(asked, `response=${'A'.repeat(2_700_000)}`), /2621440/],
-    ['plain', 'has another state', (asked) => shop.post(asked, { vp_token: '{}', state: 'x' }), /state/],
-    ['plain', 'is empty', (asked) => send(asked, ''), /vp_token, response or error/],
-    ['plain', 'has a parameter twice', (asked) => send(asked, 'state=a&state=b'), /more than once/],
-    ['plain', 'is JSON', (asked) => send(asked, '{}', { 'Content-Type': 'application/json' }), /send the body as/],
+  const cases: readonly [string, string, (request: Asked) => Promise<Answer>, RegExp][] = [
+    ['check', 'has no kid in the JWE', (request) => sendEncrypted(request, { kid: null }), /no kid/],
+    ['check', 'has the kid of another key', (request) => sendEncrypted(request, { kid: 'x' }), /kid .* does not match/],
+    ['check', 'has an enc that was not offered', (request) => sendEncrypted(request, { enc: 'A128CBC-HS256' }), /enc/],
+    ['check', 'is encrypted to another key', (request) => sendEncrypted(request, { other: true }), /another key/],
+    ['check', 'is not a JWE', (request) => shop.post(request, { response: 'x.y.z' }), /five parts/],
+    [
+      'check',
+      'has no state inside',
+      async (request) => shop.post(request, { response: await encrypt(request, { vp_token: {} }) }),
+      /state/,
+    ],
+    ['check', 'is larger than the limit', (request) => send(request, `response=${'A'.repeat(2_700_000)}`), /2621440/],
+    ['plain', 'has another state', (request) => shop.post(request, { vp_token: '{}', state: 'x' }), /state/],
+    ['plain', 'is empty', (request) => send(request, ''), /vp_token, response or error/],
+    ['plain', 'has a repeated parameter', (request) => send(request, 'state=a&state=b'), /more than once/],
+    ['plain', 'is JSON', (request) => send(request, '{}', { 'Content-Type': 'application/json' }), /send the body as/],
   ];
-  for (const [configuration, what, act, reason] of cases) {
-    it(`is recorded in the attempts of its session when it ${what}`, async () => {
-      const asked = await shop.ask(configuration);
-      const { status, headers } = await act(asked);
+  for (const [configuration, description, run, reason] of cases) {
+    it(`is recorded in the attempts of its session when it ${description}`, async () => {
+      const request = await shop.ask(configuration);
+      const { status, headers } = await run(request);
       expect(status).to.be.within(400, 499);
-      const [attempt, ...more] = await attemptsOf(asked.session);
-      expect(more).to.deep.equal([]);
+      const [attempt, ...otherAttempts] = await attemptsOf(request.session);
+      expect(otherAttempts).to.deep.equal([]);
       expect(attempt?.reason)
         .to.match(reason)
         .and.not.match(/Ada|eyJ/);
       expect(attempt?.requestId).to.equal(headers.get('x-request-id'));
-      expect((await shop.session(asked.session))['status']).to.equal('fetched');
-      expect((await shop.present(asked, held)).status, 'the wallet can still respond').to.equal(200);
-      const ended = await shop.session(asked.session);
-      expect(ended['status']).to.equal('completed');
-      expect(ended['attempts'], 'kept with the result').to.deep.equal([attempt]);
+      expect((await shop.session(request.session))['status']).to.equal('fetched');
+      expect((await shop.present(request, heldCredential)).status, 'the wallet can still respond').to.equal(200);
+      const session = await shop.session(request.session);
+      expect(session['status']).to.equal('completed');
+      expect(session['attempts'], 'the attempt is kept with the result').to.deep.equal([attempt]);
     });
   }
 
@@ -265,32 +271,32 @@ describe('An unreadable response to a presentation request', () => {
   ];
   for (const [configuration, body, reason] of ofPages) {
     it(`is recorded when a page passes ${JSON.stringify(body)} (${configuration})`, async () => {
-      const made = await shop.call('POST', '/verifier/offer', { response_type: 'dc-api', requestId: configuration });
+      const creation = await shop.call('POST', '/verifier/offer', { response_type: 'dc-api', requestId: configuration });
       const headers = { 'Content-Type': 'application/json' };
-      const sent = typeof body === 'string' ? { text: body, headers } : { json: body };
-      expect((await shop.service.call('POST', made.body.uri, sent)).status).to.equal(400);
-      const [attempt] = await attemptsOf(made.body.session);
+      const options = typeof body === 'string' ? { text: body, headers } : { json: body };
+      expect((await shop.service.call('POST', creation.body.uri, options)).status).to.equal(400);
+      const [attempt] = await attemptsOf(creation.body.session);
       expect(attempt?.reason).to.match(reason).and.not.include('secret-name');
     });
   }
 
   it('is recorded at most 20 times, and later ones do not change the session', async () => {
-    const asked = await shop.ask('plain');
+    const request = await shop.ask('plain');
     const versions: unknown[] = [];
     for (let count = 0; count < 23; count++) {
-      await shop.post(asked, { vp_token: '{}', state: 'x' });
-      versions.push((await shop.session(asked.session))['updatedAt']);
+      await shop.post(request, { vp_token: '{}', state: 'x' });
+      versions.push((await shop.session(request.session))['updatedAt']);
     }
-    expect(await attemptsOf(asked.session)).to.have.length(20);
-    expect(new Set(versions.slice(19)).size, 'nothing is written any more').to.equal(1);
+    expect(await attemptsOf(request.session)).to.have.length(20);
+    expect(new Set(versions.slice(19)).size, 'no further attempt is recorded').to.equal(1);
   });
 
   it('is not recorded for an answered request, nor for an unknown one', async () => {
-    const asked = await shop.ask('plain');
-    await shop.present(asked, held);
-    expect((await shop.post(asked, { vp_token: '{}', state: 'x' })).status).to.equal(400);
-    expect(await shop.session(asked.session)).to.not.have.property('attempts');
-    const unknown = await shop.service.call('POST', '/shop/response/unknown', { form: { state: 'x' } });
-    expect(unknown.status).to.equal(404);
+    const request = await shop.ask('plain');
+    await shop.present(request, heldCredential);
+    expect((await shop.post(request, { vp_token: '{}', state: 'x' })).status).to.equal(400);
+    expect(await shop.session(request.session)).to.not.have.property('attempts');
+    const rejection = await shop.service.call('POST', '/shop/response/unknown', { form: { state: 'x' } });
+    expect(rejection.status).to.equal(404);
   });
 });

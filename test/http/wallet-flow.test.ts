@@ -16,7 +16,7 @@ const CITIZEN = {
   nationalities: ['GB'],
 };
 
-/** The files that the demonstration and the documentation use. */
+/** The files of the demonstration and the documentation. */
 function example(file: string, backend: Backend): Record<string, unknown> {
   const text = readFileSync(new URL(`../../config/examples/demo/${file}`, import.meta.url), 'utf8');
   const values: Record<string, string> = { DEMO_BACKEND: backend.url, DEMO_API_KEY: KEY };
@@ -47,11 +47,11 @@ for (const { name, open } of servedDatabases()) {
         '/verifier/config': example('presentation/age-check.json', backend),
       };
       for (const [path, body] of Object.entries(files)) {
-        const written = await service.call('POST', path, { token, json: body });
-        expect(written.status, written.text).to.equal(201);
+        const creation = await service.call('POST', path, { token, json: body });
+        expect(creation.status, creation.text).to.equal(201);
       }
-      const plain = { ...files['/verifier/config'], id: 'age-check-plain', responseMode: 'direct_post' };
-      expect((await service.call('POST', '/verifier/config', { token, json: plain })).status).to.equal(201);
+      const plainConfiguration = { ...files['/verifier/config'], id: 'age-check-plain', responseMode: 'direct_post' };
+      expect((await service.call('POST', '/verifier/config', { token, json: plainConfiguration })).status).to.equal(201);
     });
     after(async () => {
       await service?.close();
@@ -61,8 +61,8 @@ for (const { name, open } of servedDatabases()) {
     beforeEach(() => backend.forget());
 
     const session = async (id: string) => (await service.call('GET', `/session/${id}`, { token })).body;
-    const offer = async (more: object = {}): Promise<{ uri: string; session: string }> => {
-      const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'], ...more };
+    const offer = async (overrides: object = {}): Promise<{ uri: string; session: string }> => {
+      const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'], ...overrides };
       const answer = await service.call('POST', '/issuer/offer', { token, json });
       expect(answer.status, answer.text).to.equal(201);
       return answer.body;
@@ -86,7 +86,7 @@ for (const { name, open } of servedDatabases()) {
 
       expect(await failureOf(wallet.accept(uri, { txCode: '000000' }))).to.include('invalid_grant');
       expect((await session(id)).status).to.equal('fetched');
-      expect(backend.calls, 'nothing is asked before the code is right').to.have.length(0);
+      expect(backend.calls, 'the backend is not called before the code is correct').to.have.length(0);
 
       const [credential] = await wallet.accept(uri, { txCode: '493536' });
       expect(readableClaims(credential?.text ?? '')).to.deep.equal(CITIZEN);
@@ -94,10 +94,10 @@ for (const { name, open } of servedDatabases()) {
       const [call] = backend.at('/claims');
       expect(call?.body).to.deep.equal({ session: id, credential_configuration_id: 'pid', identity: {}, credentials: [] });
       expect(call?.headers).to.include({ 'content-type': 'application/json', 'x-api-key': KEY });
-      const completed = await session(id);
-      expect(completed).to.include({ status: 'completed', kind: 'issuance' });
-      expect(completed.deliveries.map((delivery: { result: string }) => delivery.result)).to.deep.equal(['delivered']);
-      expect(JSON.stringify(completed), 'the code is nowhere').to.not.include('493536');
+      const completedSession = await session(id);
+      expect(completedSession).to.include({ status: 'completed', kind: 'issuance' });
+      expect(completedSession.deliveries.map((delivery: { result: string }) => delivery.result)).to.deep.equal(['delivered']);
+      expect(JSON.stringify(completedSession), 'the session does not contain the code').to.not.include('493536');
 
       expect(await failureOf(wallet.accept(uri, { txCode: '493536' }))).to.include('invalid_grant');
       expect((await session(id)).status).to.equal('completed');
@@ -106,19 +106,19 @@ for (const { name, open } of servedDatabases()) {
     for (const configuration of ['age-check', 'age-check-plain']) {
       it(`presents the credential, and is rejected after its revocation, with ${configuration}`, async () => {
         const wallet = new Openid4vcWallet();
-        const issued = await offer();
-        const [credential] = await wallet.accept(issued.uri);
+        const issuedOffer = await offer();
+        const [credential] = await wallet.accept(issuedOffer.uri);
         backend.forget();
 
         const first = await request(configuration);
         expect((await session(first.session)).status).to.equal('active');
-        const read = await wallet.readRequest(first.uri);
+        const parsedRequest = await wallet.readRequest(first.uri);
         const mode = configuration === 'age-check' ? 'direct_post.jwt' : 'direct_post';
-        expect(read.payload['response_mode']).to.equal(mode);
+        expect(parsedRequest.payload['response_mode']).to.equal(mode);
         expect((await session(first.session)).status).to.equal('fetched');
-        const accepted = await wallet.present(read, credential as StoredCredential);
-        expect(accepted.status, JSON.stringify(accepted.body)).to.equal(200);
-        const redirect = new URL(String(accepted.body['redirect_uri']));
+        const acceptance = await wallet.present(parsedRequest, credential as StoredCredential);
+        expect(acceptance.status, JSON.stringify(acceptance.body)).to.equal(200);
+        const redirect = new URL(String(acceptance.body['redirect_uri']));
         expect(redirect.origin + redirect.pathname).to.equal('https://shop.example/done');
         expect(redirect.searchParams.get('session')).to.equal(first.session);
         expect(redirect.searchParams.get('response_code')).to.match(/^[\w-]{22,}$/);
@@ -131,36 +131,36 @@ for (const { name, open } of servedDatabases()) {
           { path: '/presented', body: { session: first.session, credentials } },
         ]);
         expect(backend.calls[0]?.headers['x-api-key']).to.equal(KEY);
-        const verified = await session(first.session);
-        expect(verified.status).to.equal('completed');
-        expect(verified.credentials).to.deep.equal(credentials);
+        const verifiedSession = await session(first.session);
+        expect(verifiedSession.status).to.equal('completed');
+        expect(verifiedSession.credentials).to.deep.equal(credentials);
 
-        const again = await wallet.present(read, credential as StoredCredential);
-        expect(again.status, 'one answer per request').to.equal(400);
+        const secondResponse = await wallet.present(parsedRequest, credential as StoredCredential);
+        expect(secondResponse.status, 'one response per request').to.equal(400);
         expect((await session(first.session)).status).to.equal('completed');
 
-        const revoke = { sessionId: issued.session, status: 1 };
+        const revoke = { sessionId: issuedOffer.session, status: 1 };
         const revoked = await service.call('POST', '/session/revoke', { token, json: revoke });
         expect(revoked.status, revoked.text).to.equal(201);
 
         backend.forget();
         const second = await request(configuration);
-        const refused = await wallet.present(await wallet.readRequest(second.uri), credential as StoredCredential);
-        expect(refused.status).to.equal(400);
-        expect(refused.body['error']).to.equal('invalid_request');
-        expect(JSON.stringify(refused.body), 'the wallet learns no reason').to.not.include('revoked');
-        const failed = await session(second.session);
-        expect(failed.status).to.equal('failed');
-        expect(failed.failure.message).to.include('status_revoked');
-        expect(failed).to.not.have.property('credentials');
+        const rejection = await wallet.present(await wallet.readRequest(second.uri), credential as StoredCredential);
+        expect(rejection.status).to.equal(400);
+        expect(rejection.body['error']).to.equal('invalid_request');
+        expect(JSON.stringify(rejection.body), 'the response contains no reason').to.not.include('revoked');
+        const failedSession = await session(second.session);
+        expect(failedSession.status).to.equal('failed');
+        expect(failedSession.failure.message).to.include('status_revoked');
+        expect(failedSession).to.not.have.property('credentials');
         expect(backend.calls).to.have.length(1);
-        const told = backend.calls[0]?.body;
-        expect(Object.keys(told).sort()).to.deep.equal(['credentials', 'session']);
-        expect(told.session).to.equal(second.session);
-        expect(told.credentials).to.have.length(1);
-        expect(Object.keys(told.credentials[0]).sort()).to.deep.equal(['error', 'id']);
-        expect(told.credentials[0].error).to.be.a('string').that.includes('revoked');
-        expect((await session(issued.session)).status, 'issuance stays what it was').to.equal('completed');
+        const webhookBody = backend.calls[0]?.body;
+        expect(Object.keys(webhookBody).sort()).to.deep.equal(['credentials', 'session']);
+        expect(webhookBody.session).to.equal(second.session);
+        expect(webhookBody.credentials).to.have.length(1);
+        expect(Object.keys(webhookBody.credentials[0]).sort()).to.deep.equal(['error', 'id']);
+        expect(webhookBody.credentials[0].error).to.be.a('string').that.includes('revoked');
+        expect((await session(issuedOffer.session)).status, 'the issuance session is unchanged').to.equal('completed');
       });
     }
   });

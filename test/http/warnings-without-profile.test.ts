@@ -75,7 +75,7 @@ describe('warnings of a tenant without a profile', () => {
   });
   after(() => service.close());
 
-  const written = async (method: string, path: string, json: object): Promise<readonly Warning[]> => {
+  const writeResource = async (method: string, path: string, json: object): Promise<readonly Warning[]> => {
     const answer = await service.call(method, path, { token, json });
     expect(answer.status, answer.text).to.be.oneOf([200, 201]);
     expect(answer.body.warnings, answer.text).to.be.an('array');
@@ -85,27 +85,27 @@ describe('warnings of a tenant without a profile', () => {
   const rulesOf = (warnings: readonly Warning[]) => Object.fromEntries(warnings.map((w) => [w.member, w.rule]));
 
   it('contain general rules for an issuer that contradicts HAIP and the ARF', async () => {
-    expect(rulesOf(await written('POST', '/issuer/config', ISSUANCE))).to.deep.equal({
+    expect(rulesOf(await writeResource('POST', '/issuer/config', ISSUANCE))).to.deep.equal({
       attestationChallenge: 'Attestation-based client authentication, section 8',
       dPopRequired: 'RFC 9700 section 2.2.1',
       'chainedAs.requireDPoP': 'RFC 9700 section 2.2.1',
     });
-    expect(await written('POST', '/issuer/config', { display })).to.deep.equal([]);
-    const elsewhere = { display, authServers: ['https://as.example'] };
-    expect(await written('POST', '/issuer/config', elsewhere)).to.deep.equal([]);
+    expect(await writeResource('POST', '/issuer/config', { display })).to.deep.equal([]);
+    const externalServer = { display, authServers: ['https://as.example'] };
+    expect(await writeResource('POST', '/issuer/config', externalServer)).to.deep.equal([]);
   });
 
   for (const [id, body] of CREDENTIALS)
     it(`contain neither HAIP nor the ARF for the credential configuration ${id}`, async () => {
-      await written('POST', '/issuer/credentials', { id, ...body });
-      await written('PATCH', `/issuer/credentials/${id}`, { description: 'Changed' });
+      await writeResource('POST', '/issuer/credentials', { id, ...body });
+      await writeResource('PATCH', `/issuer/credentials/${id}`, { description: 'Changed' });
     });
 
   it('contain general rules for requests that contradict HAIP', async () => {
     const rules = [];
     for (const [id, body] of await presentations()) {
-      const warnings = await written('POST', '/verifier/config', { id, redirectUri: 'https://shop.example/', ...body });
-      await written('PATCH', `/verifier/config/${id}`, { description: 'Changed' });
+      const warnings = await writeResource('POST', '/verifier/config', { id, redirectUri: 'https://shop.example/', ...body });
+      await writeResource('PATCH', `/verifier/config/${id}`, { description: 'Changed' });
       rules.push([id, ...warnings.map(({ rule }) => rule)]);
     }
     expect(rules).to.deep.equal([
@@ -125,28 +125,28 @@ describe('warnings of a tenant without a profile', () => {
     const root = await certify({ name: 'Root', ca: true });
     const leaf = await certify({ name: 'Leaf', by: root });
     const key = { ...leaf.privateKey.export({ format: 'jwk' }) };
-    await written('POST', '/key-chain', { id: 'ed', usages: ['signing'], algorithm: 'EdDSA' });
-    await written('POST', '/key', { id: 'ed-key', algorithm: 'EdDSA' });
-    await written('POST', '/certs', { keyId: 'ed-key', certUsageTypes: ['access'] });
+    await writeResource('POST', '/key-chain', { id: 'ed', usages: ['signing'], algorithm: 'EdDSA' });
+    await writeResource('POST', '/key', { id: 'ed-key', algorithm: 'EdDSA' });
+    await writeResource('POST', '/certs', { keyId: 'ed-key', certUsageTypes: ['access'] });
     for (const usage of ['access', 'signing', 'statusList']) {
       const chain = { id: `own-${usage}`, usages: [usage], key, certificates: [pem(leaf), pem(root)] };
-      await written('POST', '/key-chain/import', chain);
+      await writeResource('POST', '/key-chain/import', chain);
     }
-    await written('PATCH', '/key-chain/own-access', { description: 'Changed' });
-    await written('PUT', '/status-list-config', { ttl: 864_000, capacity: 100 });
-    await written('PUT', '/session-config', { ttlSeconds: 60 });
+    await writeResource('PATCH', '/key-chain/own-access', { description: 'Changed' });
+    await writeResource('PUT', '/status-list-config', { ttl: 864_000, capacity: 100 });
+    await writeResource('PUT', '/session-config', { ttlSeconds: 60 });
     const manager = await service.rootToken();
     const body = { id: 'second', name: 'Second', statusListConfig: { ttl: 864_000 } };
-    const { body: made } = await service.call('POST', '/tenant', { token: manager, json: body });
-    expect(rulesOf(made.warnings)).to.deep.equal({ 'statusListConfig.ttl': 'Token Status List section 13.7' });
+    const { body: creation } = await service.call('POST', '/tenant', { token: manager, json: body });
+    expect(rulesOf(creation.warnings)).to.deep.equal({ 'statusListConfig.ttl': 'Token Status List section 13.7' });
   });
 
   it('say that European readers expect separate authorities for an imported certificate of mixed usages', async () => {
-    const authority = await certify({ name: 'Authority', ca: true });
-    const leaf = await certify({ name: 'Leaf', by: authority });
+    const ca = await certify({ name: 'Authority', ca: true });
+    const leaf = await certify({ name: 'Leaf', by: ca });
     const key = { ...leaf.privateKey.export({ format: 'jwk' }) };
     const chain = { usages: ['access', 'signing'], key, certificates: [pem(leaf)] };
-    const warnings = await written('POST', '/key-chain/import', { id: 'mixed', ...chain });
+    const warnings = await writeResource('POST', '/key-chain/import', { id: 'mixed', ...chain });
     expect(rulesOf(warnings)['usages']).to.equal('ETSI TS 119 602 annexes D and F');
     const { token: european } = await createTenant(service, 'european', { profile: 'eu' });
     const answer = await service.call('POST', '/key-chain/import', { token: european, json: chain });
@@ -198,7 +198,7 @@ describe('notes of config check', () => {
     expect(haip).to.not.include('keys/ed.json');
   });
 
-  it('are not printed for an unknown profile, whose error lists the valid ones', async () => {
+  it('are not printed for an unknown profile, whose error lists the valid profiles', async () => {
     for (const name of ['arf', '']) {
       const args = [`--profile=${name}`, folder.path];
       const { code, stdout, stderr } = await runCommand('commands/config-check', args, {});
@@ -207,11 +207,11 @@ describe('notes of config check', () => {
     }
   });
 
-  it('of a tenant with its own profile match this profile', async () => {
+  it('of a tenant with a profile match this profile', async () => {
     folder.write({ 'other/tenant.json': { name: 'Other', profile: 'haip' } });
     folder.write({ 'other/issuance/credentials/card.json': sdJwt({ keyBinding: true }) });
-    const attested = /^note: other\/issuance\/credentials\/card\.json: keyAttestationsRequired: .*HAIP/m;
-    expect(await check()).to.match(attested);
-    expect(await check('--profile', 'eu')).to.match(attested);
+    const attestationNote = /^note: other\/issuance\/credentials\/card\.json: keyAttestationsRequired: .*HAIP/m;
+    expect(await check()).to.match(attestationNote);
+    expect(await check('--profile', 'eu')).to.match(attestationNote);
   });
 });

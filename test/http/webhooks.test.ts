@@ -14,13 +14,13 @@ for (const kind of servedDatabases()) {
   describe(`Webhook calls on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let world: SignedWorld;
-    let foreign: string;
+    let foreignSecret: string;
 
     before(async function () {
       database = await kind.open();
       if (database === undefined) return this.skip();
       world = await SignedWorld.open({ DATABASE_URL: database.url });
-      foreign = await world.foreignSecret();
+      foreignSecret = await world.foreignSecret();
     });
     after(async () => {
       await world?.issuer.close();
@@ -36,24 +36,24 @@ for (const kind of servedDatabases()) {
       expect(before.body).to.deep.equal({ signing: 'v1', createdAt: null, former: [] });
       const first = await world.claimsCall();
       expect(signaturesOf(first)).to.equal(1);
-      expect(isSignedWith(foreign, first)).to.equal(false);
+      expect(isSignedWith(foreignSecret, first)).to.equal(false);
       const secret = await world.rotate();
-      expect(isSignedWith(secret, first), 'what was sent before is not vouched for').to.equal(false);
+      expect(isSignedWith(secret, first), 'earlier calls are not signed with the new secret').to.equal(false);
       const next = await world.claimsCall();
-      expect([signaturesOf(next), isSignedWith(secret, next)], 'nobody knew the former').to.deep.equal([1, true]);
+      expect([signaturesOf(next), isSignedWith(secret, next)], 'the previous secret was not known').to.deep.equal([1, true]);
     });
 
     for (const [name, make] of Object.entries(SignedWorld.CALLS)) {
       it(`are signed: ${name}`, async () => {
         const secret = await world.rotate({ overlapSeconds: 0 });
-        const made = await make(world);
-        expect(isSignedWith(secret, made)).to.equal(true);
-        expect(isSignedWith(foreign, made), 'of another tenant').to.equal(false);
-        for (const bent of bentCalls(made)) {
-          expect(isSignedWith(secret, bent), JSON.stringify(bent)).to.equal(false);
+        const webhookCall = await make(world);
+        expect(isSignedWith(secret, webhookCall)).to.equal(true);
+        expect(isSignedWith(foreignSecret, webhookCall), 'the secret of another tenant').to.equal(false);
+        for (const changedCall of bentCalls(webhookCall)) {
+          expect(isSignedWith(secret, changedCall), JSON.stringify(changedCall)).to.equal(false);
         }
-        expect(made.headers['webhook-id']).to.equal(made.headers['idempotency-key']);
-        expect(Number(made.headers['webhook-timestamp'])).to.be.closeTo(Date.now() / 1000, 5);
+        expect(webhookCall.headers['webhook-id']).to.equal(webhookCall.headers['idempotency-key']);
+        expect(Number(webhookCall.headers['webhook-timestamp'])).to.be.closeTo(Date.now() / 1000, 5);
       });
     }
 
@@ -79,7 +79,7 @@ for (const kind of servedDatabases()) {
           Object.keys(headers).filter((header) => header.startsWith('webhook-')),
           name,
         ).to.deep.equal([]);
-        expect(headers['idempotency-key'], 'the delivery has its name').to.be.a('string');
+        expect(headers['idempotency-key'], 'the delivery has an idempotency key').to.be.a('string');
       }
       await switchSigning(world.issuer, 'v1');
       expect(isSignedWith(secret, await world.claimsCall())).to.equal(true);
@@ -88,9 +88,9 @@ for (const kind of servedDatabases()) {
     it('contain no API key under the name of a signature header', async () => {
       for (const headerName of ['Webhook-Signature', 'webhook-id', 'WEBHOOK-TIMESTAMP', 'Webhook-Token']) {
         const auth = { type: 'apiKey', config: { headerName, value: 'mine' } };
-        const refused = await call('POST', '/verifier/config', { id: 'own', webhook: { url: world.issuer.backend.url, auth } });
-        expect(refused.status).to.equal(400);
-        expect(refused.body.errors.map(({ path }: { path: string }) => path)).to.include('webhook.auth.config.headerName');
+        const rejection = await call('POST', '/verifier/config', { id: 'own', webhook: { url: world.issuer.backend.url, auth } });
+        expect(rejection.status).to.equal(400);
+        expect(rejection.body.errors.map(({ path }: { path: string }) => path)).to.include('webhook.auth.config.headerName');
       }
     });
 
@@ -100,25 +100,25 @@ for (const kind of servedDatabases()) {
       const config = { headerName: 'Webhook-Token', value: 'key-of-an-earlier-release' };
       const webhook = { url: `${issuer.backend.url}/presented`, auth: { type: 'apiKey', config } } as const;
       await issuer.check('earlier', { webhook: { url: webhook.url } });
-      const write = async (own: TenantRepositories) => {
-        const stored = await own.presentationConfigurations.get('earlier');
-        await own.presentationConfigurations.put({ ...stored, webhook });
+      const write = async (repositories: TenantRepositories) => {
+        const configuration = await repositories.presentationConfigurations.get('earlier');
+        await repositories.presentationConfigurations.put({ ...configuration, webhook });
       };
       await store.forTenant(issuer.id as TenantId, write, { by: 'system' });
       const path = '/verifier/config/earlier';
       expect((await call('GET', path)).body.webhook.auth.config).to.deep.equal({ ...config, value: '***' });
       const secret = await world.rotate({ overlapSeconds: 0 });
-      const made = await world.presentationCall(held, 200, 'earlier');
-      expect(made.headers['webhook-token']).to.equal(config.value);
-      expect(isSignedWith(secret, made)).to.equal(true);
-      const kept = await call('PATCH', path, { lifeTime: 600 });
-      expect(kept.status, kept.text).to.equal(200);
-      expect(kept.body.warnings.map(({ member }: { member: string }) => member)).to.include('webhook.auth.config.headerName');
-      const refused = await call('PATCH', path, { webhook });
-      expect([refused.status, refused.body.errors[0].path]).to.deep.equal([400, 'webhook.auth.config.headerName']);
-      const other = { ...webhook.auth, config: { ...config, headerName: 'X-Token' } };
-      const changed = await call('PATCH', path, { lifeTime: 600, webhook: { ...webhook, auth: other } });
-      expect(changed.status, changed.text).to.equal(200);
+      const webhookCall = await world.presentationCall(held, 200, 'earlier');
+      expect(webhookCall.headers['webhook-token']).to.equal(config.value);
+      expect(isSignedWith(secret, webhookCall)).to.equal(true);
+      const change = await call('PATCH', path, { lifeTime: 600 });
+      expect(change.status, change.text).to.equal(200);
+      expect(change.body.warnings.map(({ member }: { member: string }) => member)).to.include('webhook.auth.config.headerName');
+      const rejection = await call('PATCH', path, { webhook });
+      expect([rejection.status, rejection.body.errors[0].path]).to.deep.equal([400, 'webhook.auth.config.headerName']);
+      const otherAuth = { ...webhook.auth, config: { ...config, headerName: 'X-Token' } };
+      const secondChange = await call('PATCH', path, { lifeTime: 600, webhook: { ...webhook, auth: otherAuth } });
+      expect(secondChange.status, secondChange.text).to.equal(200);
     });
   });
 }
@@ -144,24 +144,24 @@ for (const kind of servedDatabases()) {
     const call = (method: string, path: string, json?: object, headers: Record<string, string> = {}) =>
       world.issuer.service.call(method, path, { ...{ token: world.issuer.token, headers }, ...(json && { json }) });
     const signedWith = async (...secrets: readonly string[]) => {
-      const made = await world.claimsCall();
-      const fitting = secrets.map((secret) => isSignedWith(secret, made));
-      expect(signaturesOf(made), 'and nothing else').to.equal(fitting.filter(Boolean).length);
-      return fitting;
+      const webhookCall = await world.claimsCall();
+      const matches = secrets.map((secret) => isSignedWith(secret, webhookCall));
+      expect(signaturesOf(webhookCall), 'no further signatures').to.equal(matches.filter(Boolean).length);
+      return matches;
     };
 
     it('does not overwrite a concurrent change, also when it is the first', async () => {
       const { headers } = await call('GET', '/webhook-secret');
-      const seen = { 'If-Match': headers.get('etag') ?? '' };
-      const first = await call('POST', '/webhook-secret/rotate', {}, seen);
+      const readHeaders = { 'If-Match': headers.get('etag') ?? '' };
+      const first = await call('POST', '/webhook-secret/rotate', {}, readHeaders);
       expect(first.status, first.text).to.equal(201);
       world.told.push(first.body.secret);
       for (const [method, path, json] of [
         ['POST', '/webhook-secret/rotate', {}],
         ['PATCH', '/webhook-secret', { signing: 'off' }],
       ] as const) {
-        const late = await call(method, path, json, seen);
-        expect([late.status, late.body.code], path).to.deep.equal([409, 'conflict']);
+        const lateResponse = await call(method, path, json, readHeaders);
+        expect([lateResponse.status, lateResponse.body.code], path).to.deep.equal([409, 'conflict']);
       }
       expect(await signedWith(first.body.secret)).to.deep.equal([true]);
     });
@@ -172,11 +172,13 @@ for (const kind of servedDatabases()) {
       const third = await world.rotate({ overlapSeconds: 604_800 });
       expect(await signedWith(first, second, third)).to.deep.equal([true, true, true]);
       const { former } = (await call('GET', '/webhook-secret')).body;
-      const [long = 0, short = 0] = former.map(({ signsUntil }: { signsUntil: string }) => Date.parse(signsUntil) - Date.now());
+      const [longOverlap = 0, shortOverlap = 0] = former.map(
+        ({ signsUntil }: { signsUntil: string }) => Date.parse(signsUntil) - Date.now(),
+      );
       expect(former).to.have.length(2);
-      expect(long).to.be.closeTo(604_800_000, 5_000);
-      expect(short).to.be.within(-1_000, 2_000);
-      await setTimeout(Math.max(0, short) + 50);
+      expect(longOverlap).to.be.closeTo(604_800_000, 5_000);
+      expect(shortOverlap).to.be.within(-1_000, 2_000);
+      await setTimeout(Math.max(0, shortOverlap) + 50);
       expect(await signedWith(first, second, third)).to.deep.equal([false, true, true]);
       expect((await call('GET', '/webhook-secret')).body.former).to.have.length(1);
       const fourth = await world.rotate({ overlapSeconds: 0 });
@@ -186,14 +188,14 @@ for (const kind of servedDatabases()) {
     it('appears in no answer, export, log or audit entry', async () => {
       await world.rotate();
       const paths = ['/webhook-secret', '/audit-log?limit=500', '/session?limit=100', '/issuer/credentials'];
-      const seen = await Promise.all(paths.map((path) => call('GET', path)));
-      const faulty = { overlapSeconds: 'a while', secret: world.told[0] };
-      seen.push(await call('POST', '/webhook-secret/rotate', faulty));
-      expect(seen.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200, 400]);
-      expect(world.logged.length, 'something was logged').to.be.greaterThan(0);
+      const responses = await Promise.all(paths.map((path) => call('GET', path)));
+      const invalidBody = { overlapSeconds: 'a while', secret: world.told[0] };
+      responses.push(await call('POST', '/webhook-secret/rotate', invalidBody));
+      expect(responses.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200, 400]);
+      expect(world.logged.length, 'the log is not empty').to.be.greaterThan(0);
       const exported = await exportedFiles();
       expect(exported).to.include('urn:friend:1').and.not.include('whsec_');
-      const texts = [exported, ...seen.map(({ text }) => text), JSON.stringify(world.logged)];
+      const texts = [exported, ...responses.map(({ text }) => text), JSON.stringify(world.logged)];
       expect(world.told.length).to.be.greaterThan(4);
       for (const secret of world.told) {
         for (const text of texts) expect(text).to.not.include(secret.slice('whsec_'.length));

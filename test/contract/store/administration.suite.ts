@@ -22,33 +22,33 @@ export function describeAdministration(open: () => Store): void {
   describe('administration', () => {
     let store: Store;
     let tenantId: TenantId;
-    let other: TenantId;
+    let otherTenant: TenantId;
     const revision = async () => (await stepsOf(store, tenantId).state())?.revision ?? Number.NaN;
     beforeEach(async () => {
       store = open();
       tenantId = await addTenant(store);
-      other = await addTenant(store);
+      otherTenant = await addTenant(store);
     });
 
     describe('a removed client', () => {
-      const removed = (tenant: TenantId, clientId: string) => store.forService(({ clients }) => clients.isRemoved(tenant, clientId));
+      const isRemoved = (tenant: TenantId, clientId: string) => store.forService(({ clients }) => clients.isRemoved(tenant, clientId));
 
       it('stays cached by its tenant until it is created again', async () => {
         const client = aClient(tenantId);
-        const write = (work: (own: TenantRepositories) => Promise<void>) => store.forTenant(tenantId, work, { by: 'system' });
+        const write = (work: (repositories: TenantRepositories) => Promise<void>) => store.forTenant(tenantId, work, { by: 'system' });
         await write(({ clients }) => clients.add(client));
-        expect(await removed(tenantId, client.clientId)).to.equal(false);
+        expect(await isRemoved(tenantId, client.clientId)).to.equal(false);
         for (let round = 0; round < 2; round++) {
           await write(({ clients }) => clients.remove(client.clientId));
-          expect(await removed(tenantId, client.clientId)).to.equal(true);
-          expect(await removed(other, client.clientId), 'by no other').to.equal(false);
+          expect(await isRemoved(tenantId, client.clientId)).to.equal(true);
+          expect(await isRemoved(otherTenant, client.clientId), 'not for another tenant').to.equal(false);
           await write(({ clients }) => clients.add(client));
-          expect(await removed(tenantId, client.clientId)).to.equal(false);
+          expect(await isRemoved(tenantId, client.clientId)).to.equal(false);
         }
         await write(({ clients }) => clients.remove(client.clientId));
-        const elsewhere = { ...client, tenantId: other };
-        await store.forTenant(other, ({ clients }) => clients.add(elsewhere), { by: 'system' });
-        expect(await removed(tenantId, client.clientId), 'made anew elsewhere').to.equal(true);
+        const inOtherTenant = { ...client, tenantId: otherTenant };
+        await store.forTenant(otherTenant, ({ clients }) => clients.add(inOtherTenant), { by: 'system' });
+        expect(await isRemoved(tenantId, client.clientId), 'the same identifier exists in another tenant').to.equal(true);
       });
 
       it('is forgotten with its tenant', async () => {
@@ -61,10 +61,10 @@ export function describeAdministration(open: () => Store): void {
           },
           { by: 'system' },
         );
-        const tenant = await store.forTenant(tenantId, (own) => own.tenant.get());
+        const tenant = await store.forTenant(tenantId, (repositories) => repositories.tenant.get());
         await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
         await store.forService(({ tenants }) => tenants.add(tenant), { by: 'system' });
-        expect(await removed(tenantId, client.clientId)).to.equal(false);
+        expect(await isRemoved(tenantId, client.clientId)).to.equal(false);
       });
     });
 
@@ -94,21 +94,21 @@ export function describeAdministration(open: () => Store): void {
           },
           { by: 'system' },
         );
-        const listed = await store.forTenant(tenantId, (own) => own.credentialConfigurations.list());
-        expect(listed.map(({ id }) => id)).to.deep.equal(['C', 'a', 'a-1', 'a_1', 'aa', 'b']);
+        const configurations = await store.forTenant(tenantId, (repositories) => repositories.credentialConfigurations.list());
+        expect(configurations.map(({ id }) => id)).to.deep.equal(['C', 'a', 'a-1', 'a_1', 'aa', 'b']);
       });
 
       it('are read again only after a write', async () => {
-        const write = (work: (own: TenantRepositories) => Promise<void>) => store.forTenant(tenantId, work, { by: 'system' });
-        const relist = (known?: Listing<CredentialConfiguration>) =>
-          store.forTenant(tenantId, ({ credentialConfigurations }) => credentialConfigurations.relist(known));
+        const write = (work: (repositories: TenantRepositories) => Promise<void>) => store.forTenant(tenantId, work, { by: 'system' });
+        const relist = (previous?: Listing<CredentialConfiguration>) =>
+          store.forTenant(tenantId, ({ credentialConfigurations }) => credentialConfigurations.relist(previous));
         const idsOf = ({ documents }: Listing<CredentialConfiguration>) => documents.map(({ id }) => id);
         await write(async ({ credentialConfigurations }) => {
           for (const id of ['b', 'a', 'c']) await credentialConfigurations.add(aConfiguration(id));
         });
         const first = await relist();
         expect(idsOf(first)).to.deep.equal(['a', 'b', 'c']);
-        expect(await relist(first), 'nothing happened').to.deep.equal(first);
+        expect(await relist(first), 'no document changed').to.deep.equal(first);
 
         await write(async ({ credentialConfigurations }) => {
           await credentialConfigurations.put(aConfiguration('b', { keyBinding: false }));
@@ -119,8 +119,8 @@ export function describeAdministration(open: () => Store): void {
         expect(second).to.deep.equal(await relist());
         expect(idsOf(second)).to.deep.equal(['0', 'a', 'b']);
         expect(second.documents[2]?.keyBinding).to.equal(false);
-        expect(second.documents[1], 'not read again').to.equal(first.documents[0]);
-        // A write that changes nothing, and one under the id of a document that went.
+        expect(second.documents[1], 'unchanged documents are not read again').to.equal(first.documents[0]);
+        // A write without a change, and a write under the identifier of a removed document.
         await write(({ credentialConfigurations }) => credentialConfigurations.put(aConfiguration('c')));
         const third = await relist(second);
         expect(third).to.deep.equal(await relist());
@@ -138,12 +138,12 @@ export function describeAdministration(open: () => Store): void {
             },
             { by: 'system' },
           );
-        const relist = (known?: Listing<CredentialConfiguration>) =>
-          store.forTenant(tenantId, ({ credentialConfigurations }) => credentialConfigurations.relist(known));
+        const relist = (previous?: Listing<CredentialConfiguration>) =>
+          store.forTenant(tenantId, ({ credentialConfigurations }) => credentialConfigurations.relist(previous));
         await write(true);
-        const known = await relist();
+        const listing = await relist();
         await write(false);
-        const { documents } = await relist(known);
+        const { documents } = await relist(listing);
         expect(documents).to.have.length(120);
         expect(documents.every(({ keyBinding }) => !keyBinding)).to.equal(true);
       });
@@ -165,28 +165,34 @@ export function describeAdministration(open: () => Store): void {
       });
 
       it('cause a conflict for an existing id, and the first document stays', async () => {
-        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), { by: 'system' });
-        const again = store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one', { keyBinding: false })), {
+        await store.forTenant(tenantId, (repositories) => repositories.credentialConfigurations.add(aConfiguration('one')), {
           by: 'system',
         });
-        expect(await failureOf(again)).to.equal('conflict');
-        const kept = await store.forTenant(tenantId, (own) => own.credentialConfigurations.get('one'));
-        expect(kept.keyBinding).to.equal(true);
+        const secondAdd = store.forTenant(
+          tenantId,
+          (repositories) => repositories.credentialConfigurations.add(aConfiguration('one', { keyBinding: false })),
+          { by: 'system' },
+        );
+        expect(await failureOf(secondAdd)).to.equal('conflict');
+        const configuration = await store.forTenant(tenantId, (repositories) => repositories.credentialConfigurations.get('one'));
+        expect(configuration.keyBinding).to.equal(true);
       });
 
       it('with an unknown id are not found', async () => {
-        const missing = (work: (own: TenantRepositories) => Promise<unknown>) =>
+        const missing = (work: (repositories: TenantRepositories) => Promise<unknown>) =>
           failureOf(store.forTenant(tenantId, work, { by: 'system' }));
-        expect(await missing((own) => own.keyChains.get('none'))).to.equal('not_found');
-        expect(await missing((own) => own.presentationConfigurations.remove('none'))).to.equal('not_found');
-        expect(await store.forTenant(tenantId, (own) => own.issuanceConfiguration.find('default'))).to.equal(undefined);
+        expect(await missing((repositories) => repositories.keyChains.get('none'))).to.equal('not_found');
+        expect(await missing((repositories) => repositories.presentationConfigurations.remove('none'))).to.equal('not_found');
+        expect(await store.forTenant(tenantId, (repositories) => repositories.issuanceConfiguration.find('default'))).to.equal(undefined);
       });
 
       it('of different kinds are kept in separate tables', async () => {
-        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), { by: 'system' });
-        await store.forTenant(tenantId, async (own) => {
-          expect(await own.presentationConfigurations.list()).to.deep.equal([]);
-          expect(await own.keyChains.find('one')).to.equal(undefined);
+        await store.forTenant(tenantId, (repositories) => repositories.credentialConfigurations.add(aConfiguration('one')), {
+          by: 'system',
+        });
+        await store.forTenant(tenantId, async (repositories) => {
+          expect(await repositories.presentationConfigurations.list()).to.deep.equal([]);
+          expect(await repositories.keyChains.find('one')).to.equal(undefined);
         });
       });
 
@@ -196,40 +202,40 @@ export function describeAdministration(open: () => Store): void {
         const certificates = ['one', 'two'].map(aRegistrationCertificate);
         await store.forTenant(
           tenantId,
-          async (own) => {
-            await own.registrarConfiguration.put(configuration);
-            for (const certificate of certificates) await own.registrationCertificates.put(certificate);
+          async (repositories) => {
+            await repositories.registrarConfiguration.put(configuration);
+            for (const certificate of certificates) await repositories.registrationCertificates.put(certificate);
           },
           { by: 'system' },
         );
         expect(await revision()).to.equal(before + 1);
-        const renewed = { ...aRegistrationCertificate('two'), jwt: 'e30.e30.BB', updatedAt: seconds(9) };
+        const renewedCertificate = { ...aRegistrationCertificate('two'), jwt: 'e30.e30.BB', updatedAt: seconds(9) };
         await store.forTenant(
           tenantId,
-          async (own) => {
-            expect(await own.registrarConfiguration.get('default')).to.deep.equal(configuration);
-            expect(await own.registrationCertificates.list()).to.deep.equal(certificates);
-            await own.registrationCertificates.put(renewed);
-            await own.registrationCertificates.remove('one');
-            expect(await own.registrationCertificates.list()).to.deep.equal([renewed]);
-            await own.registrarConfiguration.remove('default');
-            expect(await own.registrarConfiguration.find('default')).to.equal(undefined);
+          async (repositories) => {
+            expect(await repositories.registrarConfiguration.get('default')).to.deep.equal(configuration);
+            expect(await repositories.registrationCertificates.list()).to.deep.equal(certificates);
+            await repositories.registrationCertificates.put(renewedCertificate);
+            await repositories.registrationCertificates.remove('one');
+            expect(await repositories.registrationCertificates.list()).to.deep.equal([renewedCertificate]);
+            await repositories.registrarConfiguration.remove('default');
+            expect(await repositories.registrarConfiguration.find('default')).to.equal(undefined);
           },
           { by: 'system' },
         );
-        const missing = store.forTenant(tenantId, (own) => own.registrarConfiguration.get('default'));
+        const missing = store.forTenant(tenantId, (repositories) => repositories.registrarConfiguration.get('default'));
         expect(await failureOf(missing)).to.equal('not_found');
       });
 
       it('do not change when the caller changes its input or the result', async () => {
-        const given = aConfiguration('one', { claims: { name: 'first' } });
-        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(given), { by: 'system' });
-        (given.claims as Record<string, string>)['name'] = 'second';
-        const read = () => store.forTenant(tenantId, (own) => own.credentialConfigurations.get('one'));
-        const got = await read();
-        (got.claims as Record<string, string>)['name'] = 'third';
-        got.createdAt.setTime(0);
-        expect(await read()).to.deep.include({ claims: { name: 'first' }, createdAt: NOW });
+        const configuration = aConfiguration('one', { claims: { name: 'first' } });
+        await store.forTenant(tenantId, (repositories) => repositories.credentialConfigurations.add(configuration), { by: 'system' });
+        (configuration.claims as Record<string, string>)['name'] = 'second';
+        const readConfiguration = () => store.forTenant(tenantId, (repositories) => repositories.credentialConfigurations.get('one'));
+        const stored = await readConfiguration();
+        (stored.claims as Record<string, string>)['name'] = 'third';
+        stored.createdAt.setTime(0);
+        expect(await readConfiguration()).to.deep.include({ claims: { name: 'first' }, createdAt: NOW });
       });
     });
 
@@ -238,37 +244,41 @@ export function describeAdministration(open: () => Store): void {
         const before = await revision();
         await store.forTenant(
           tenantId,
-          async (own) => {
-            await own.credentialConfigurations.add(aConfiguration('one'));
-            await own.credentialConfigurations.put(aConfiguration('two'));
+          async (repositories) => {
+            await repositories.credentialConfigurations.add(aConfiguration('one'));
+            await repositories.credentialConfigurations.put(aConfiguration('two'));
           },
           { by: 'system' },
         );
         expect(await revision()).to.equal(before + 1);
-        await store.forTenant(tenantId, (own) => own.credentialConfigurations.remove('one'), { by: 'system' });
-        await store.forTenant(tenantId, async (own) => own.tenant.save(await own.tenant.get()), { by: 'system' });
-        await store.forTenant(tenantId, (own) => own.statusLists.add(aList()), { by: 'system' });
+        await store.forTenant(tenantId, (repositories) => repositories.credentialConfigurations.remove('one'), { by: 'system' });
+        await store.forTenant(tenantId, async (repositories) => repositories.tenant.save(await repositories.tenant.get()), {
+          by: 'system',
+        });
+        await store.forTenant(tenantId, (repositories) => repositories.statusLists.add(aList()), { by: 'system' });
         const client = aClient(tenantId);
-        await store.forTenant(tenantId, (own) => own.clients.add(client), { by: 'system' });
-        await store.forTenant(tenantId, (own) => own.clients.save(client), { by: 'system' });
-        await store.forTenant(tenantId, (own) => own.clients.remove(client.clientId), { by: 'system' });
+        await store.forTenant(tenantId, (repositories) => repositories.clients.add(client), { by: 'system' });
+        await store.forTenant(tenantId, (repositories) => repositories.clients.save(client), { by: 'system' });
+        await store.forTenant(tenantId, (repositories) => repositories.clients.remove(client.clientId), { by: 'system' });
         expect(await revision()).to.equal(before + 7);
       });
 
       it('is unchanged when a transaction only read, or failed', async () => {
         const before = await revision();
-        await store.forTenant(tenantId, async (own) => {
-          await own.tenant.get();
-          await own.credentialConfigurations.list();
+        await store.forTenant(tenantId, async (repositories) => {
+          await repositories.tenant.get();
+          await repositories.credentialConfigurations.list();
         });
-        await failureOf(store.forTenant(tenantId, (own) => own.keyChains.remove('none'), { by: 'system' }));
+        await failureOf(store.forTenant(tenantId, (repositories) => repositories.keyChains.remove('none'), { by: 'system' }));
         expect(await revision()).to.equal(before);
       });
 
       it('of another tenant is unchanged', async () => {
-        const before = (await stepsOf(store, other).state())?.revision;
-        await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), { by: 'system' });
-        expect((await stepsOf(store, other).state())?.revision).to.equal(before);
+        const before = (await stepsOf(store, otherTenant).state())?.revision;
+        await store.forTenant(tenantId, (repositories) => repositories.credentialConfigurations.add(aConfiguration('one')), {
+          by: 'system',
+        });
+        expect((await stepsOf(store, otherTenant).state())?.revision).to.equal(before);
       });
 
       it('is incremented when the service changes a client of the tenant', async () => {
@@ -286,21 +296,21 @@ export function describeAdministration(open: () => Store): void {
         const before = await revision();
         const broken = store.forTenant(
           tenantId,
-          async (own) => {
-            await own.credentialConfigurations.add(aConfiguration('one'));
-            await own.clients.add(client);
-            await own.statusLists.add(aList());
-            await own.tenant.save({ ...(await own.tenant.get()), name: 'Changed' });
+          async (repositories) => {
+            await repositories.credentialConfigurations.add(aConfiguration('one'));
+            await repositories.clients.add(client);
+            await repositories.statusLists.add(aList());
+            await repositories.tenant.save({ ...(await repositories.tenant.get()), name: 'Changed' });
             throw new Error('broken');
           },
           { by: 'system' },
         );
         expect(String(await failureOf(broken))).to.contain('broken');
-        await store.forTenant(tenantId, async (own) => {
-          expect(await own.credentialConfigurations.list()).to.deep.equal([]);
-          expect(await own.clients.list()).to.deep.equal([]);
-          expect(await own.statusLists.list()).to.deep.equal([]);
-          expect((await own.tenant.get()).name).to.equal('Acme');
+        await store.forTenant(tenantId, async (repositories) => {
+          expect(await repositories.credentialConfigurations.list()).to.deep.equal([]);
+          expect(await repositories.clients.list()).to.deep.equal([]);
+          expect(await repositories.statusLists.list()).to.deep.equal([]);
+          expect((await repositories.tenant.get()).name).to.equal('Acme');
         });
         expect(await revision()).to.equal(before);
       });
@@ -311,7 +321,7 @@ export function describeAdministration(open: () => Store): void {
           async ({ tenants, clients }) => {
             await tenants.add(tenant);
             await clients.add(aClient(tenant.id));
-            await tenants.remove(other);
+            await tenants.remove(otherTenant);
             throw new Error('broken');
           },
           { by: 'system' },
@@ -320,7 +330,7 @@ export function describeAdministration(open: () => Store): void {
         await store.forService(async ({ tenants, clients }) => {
           expect(await tenants.find(tenant.id)).to.equal(undefined);
           expect(await clients.listOf(tenant.id)).to.deep.equal([]);
-          expect(await tenants.find(other)).to.not.equal(undefined);
+          expect(await tenants.find(otherTenant)).to.not.equal(undefined);
         });
       });
 

@@ -24,7 +24,8 @@ import { credentialRevocation, deferredCompletion, deferredFailure, issuanceDefe
 
 const ALL = { limit: 1000 } as const;
 const brief = ({ actor, action, kind, target }: AuditEntry) => `${actor} ${action} ${kind} ${target}`;
-const membersOf = (entry: AuditEntry | undefined) => (entry === undefined ? [] : detailOf(entry).changes.map(({ member }) => member));
+const changedProperties = (entry: AuditEntry | undefined) =>
+  entry === undefined ? [] : detailOf(entry).changes.map(({ member }) => member);
 
 export function describeAudit(open: () => Store, macs: Macs): void {
   describe('the audit log', () => {
@@ -36,36 +37,36 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       tenantId = await addTenant(store);
       admin = { clientId: 'admin', tenantId, requestId: 'request-1' };
     });
-    const logOf = (id: TenantId) => store.forTenant(id, ({ audit }) => audit.list({ ...ALL, ascending: true }));
-    /** Without the creation of the tenant. */
-    const log = async () => (await logOf(tenantId)).slice(1);
-    const write = <T>(work: (own: TenantRepositories) => Promise<T>, by: Actor = admin) => store.forTenant(tenantId, work, { by });
+    const readLog = (id: TenantId) => store.forTenant(id, ({ audit }) => audit.list({ ...ALL, ascending: true }));
+    /** The log without the creation of the tenant. */
+    const log = async () => (await readLog(tenantId)).slice(1);
+    const write = <T>(work: (repositories: TenantRepositories) => Promise<T>, by: Actor = admin) => store.forTenant(tenantId, work, { by });
     const faults = async () => {
-      const found: string[] = [];
+      const strings: string[] = [];
       for await (const { scope, fault } of new VerifyAuditLog({ store, macs }).execute()) {
-        if (fault !== undefined) found.push(`${scope}: ${fault.message}`);
+        if (fault !== undefined) strings.push(`${scope}: ${fault.message}`);
       }
-      return found;
+      return strings;
     };
 
     it('has an entry for every write, with actor, time and change', async () => {
       const before = Date.now();
       const key = 'key of the webhook';
       const auth = { type: 'apiKey', config: { headerName: 'X-Key', value: key } } as const;
-      await write(async (own) => {
-        await own.keyChains.add(aKeyChain(tenantId, 'keys'));
-        await own.keyChains.put({ ...aKeyChain(tenantId, 'keys'), description: 'secret plans' });
+      await write(async (repositories) => {
+        await repositories.keyChains.add(aKeyChain(tenantId, 'keys'));
+        await repositories.keyChains.put({ ...aKeyChain(tenantId, 'keys'), description: 'secret plans' });
         const { active } = aKeyChain(tenantId, 'keys');
         const handle = { ...active.key.handle, keyId: 'two' };
-        const rotated = { ...aKeyChain(tenantId, 'keys'), active: { ...active, key: { ...active.key, handle } } };
-        await own.keyChains.put({ ...rotated, description: 'secret plans' });
-        await own.credentialConfigurations.put(aConfiguration('pid'));
+        const rotatedChain = { ...aKeyChain(tenantId, 'keys'), active: { ...active, key: { ...active.key, handle } } };
+        await repositories.keyChains.put({ ...rotatedChain, description: 'secret plans' });
+        await repositories.credentialConfigurations.put(aConfiguration('pid'));
         const claimsWebhook = { url: 'https://backend.example/hook?token=abc', auth };
-        await own.credentialConfigurations.put(aConfiguration('pid', { claimsWebhook, keyBinding: false }));
-        await own.credentialConfigurations.remove('pid');
-        await own.registrarConfiguration.put(aRegistrarConfiguration());
-        await own.tenant.save({ ...(await own.tenant.get()), status: 'suspended', description: 'for nobody' });
-        own.audit.note({ action: 'cleared', kind: 'cache', target: 'trust-lists', changes: [] });
+        await repositories.credentialConfigurations.put(aConfiguration('pid', { claimsWebhook, keyBinding: false }));
+        await repositories.credentialConfigurations.remove('pid');
+        await repositories.registrarConfiguration.put(aRegistrarConfiguration());
+        await repositories.tenant.save({ ...(await repositories.tenant.get()), status: 'suspended', description: 'internal note' });
+        repositories.audit.note({ action: 'cleared', kind: 'cache', target: 'trust-lists', changes: [] });
       });
       const entries = await log();
       expect(entries.map(brief)).to.deep.equal([
@@ -81,18 +82,18 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       ]);
       expect(entries.map(({ sequence }) => sequence)).to.deep.equal([2, 3, 4, 5, 6, 7, 8, 9, 10]);
       for (const { at } of entries) expect(at.getTime()).to.be.within(before, Date.now());
-      expect(membersOf(entries[1])).to.deep.equal(['description']);
-      expect(membersOf(entries[2])).to.deep.equal(['active']);
+      expect(changedProperties(entries[1])).to.deep.equal(['description']);
+      expect(changedProperties(entries[2])).to.deep.equal(['active']);
       expect(detailOf(entries[4] as AuditEntry)).to.deep.equal({
         changes: [{ member: 'claimsWebhook' }, { member: 'keyBinding', before: true, after: false }],
         requestId: 'request-1',
       });
-      expect(membersOf(entries[6])).to.include.members(['password', 'registrarUrl']);
+      expect(changedProperties(entries[6])).to.include.members(['password', 'registrarUrl']);
       expect(detailOf(entries[7] as AuditEntry).changes).to.deep.equal([
         { member: 'description' },
         { member: 'status', before: 'active', after: 'suspended' },
       ]);
-      for (const secret of ['plans', key, 'token=abc', 'Mustermann', 'password at', 'sealed', 'for nobody']) {
+      for (const secret of ['plans', key, 'token=abc', 'Mustermann', 'password at', 'sealed', 'internal note']) {
         expect(JSON.stringify(entries)).to.not.include(secret);
       }
       expect(await faults()).to.deep.equal([]);
@@ -103,16 +104,16 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       const client = aClient(tenantId, { clientId: `${tenantId}-shop`, pickUp });
       await write(async ({ clients }) => {
         await clients.add(client);
-        let saved = await clients.save({ ...client, pickUp: null });
-        saved = await clients.save({ ...saved, roles: ['issuance:manage'], description: 'changed' });
-        saved = await clients.save({ ...saved, secretHash: 'another hash', pickUp });
-        saved = await clients.save({ ...saved, pickUp: { ...pickUp, expiresAt: NOW } });
+        let savedClient = await clients.save({ ...client, pickUp: null });
+        savedClient = await clients.save({ ...savedClient, roles: ['issuance:manage'], description: 'changed' });
+        savedClient = await clients.save({ ...savedClient, secretHash: 'another hash', pickUp });
+        savedClient = await clients.save({ ...savedClient, pickUp: { ...pickUp, expiresAt: NOW } });
         await clients.remove(client.clientId);
       });
-      const late = aClient(tenantId, { pickUp: { ...pickUp, expiresAt: new Date(0) } });
+      const expiredClient = aClient(tenantId, { pickUp: { ...pickUp, expiresAt: new Date(0) } });
       await write(async ({ clients }) => {
-        await clients.add(late);
-        await clients.save({ ...late, pickUp: null });
+        await clients.add(expiredClient);
+        await clients.save({ ...expiredClient, pickUp: null });
       });
       const entries = await log();
       expect(entries.map(({ action }) => action)).to.deep.equal([
@@ -123,7 +124,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
         { member: 'description' },
         { member: 'roles', before: ['issuance:offer'], after: ['issuance:manage'] },
       ]);
-      expect(membersOf(entries[3])).to.deep.equal(['secret']);
+      expect(changedProperties(entries[3])).to.deep.equal(['secret']);
       expect(JSON.stringify(entries)).to.not.match(/sealed secret|hash of|another hash/);
     });
 
@@ -146,18 +147,18 @@ export function describeAudit(open: () => Store, macs: Macs): void {
           ),
         );
       expect(await revoke(2, 'diploma')).to.include({ done: true });
-      expect(await revoke(0, undefined, 7), 'something was issued meanwhile').to.include({ done: false });
+      expect(await revoke(0, undefined, 7), 'a credential was issued in the meantime').to.include({ done: false });
       expect(await revoke(0)).to.include({ done: true });
       const [first, second, third] = [aDeferred(session), aDeferred(session), aDeferred(session)];
       for (const transaction of [first, second, third]) await steps.commit(issuanceDeferral(transaction, 1));
       const desk = { clientId: 'desk', tenantId };
       const complete = () => steps.commit(deferredCompletion(first.id, ['one'], aBatch(session), 1, desk), seconds(1));
       expect(await complete()).to.include({ done: true });
-      expect(await complete(), 'again').to.include({ done: false });
+      expect(await complete(), 'a second completion').to.include({ done: false });
       expect(await steps.commit(deferredFailure(second.id, 'no such person', desk), seconds(1))).to.include({ done: true });
       expect(await steps.commit(deferredFailure(third.id, 'its session failed', null), seconds(1))).to.include({ done: true });
       expect(await revoke(1, undefined, 1)).to.include({ done: true });
-      expect(await revoke(0, undefined, 1), 'revoked is final').to.include({ done: false });
+      expect(await revoke(0, undefined, 1), 'a revocation is final').to.include({ done: false });
       expect(await steps.commit(sessionRemoval(session.id, desk))).to.include({ done: true });
       expect(await steps.commit(sessionRemoval(session.id, desk))).to.include({ done: false });
       const entries = (await log()).slice(1);
@@ -179,15 +180,16 @@ export function describeAudit(open: () => Store, macs: Macs): void {
     });
 
     it('has no entry for a rolled back change, and rejects a write without an actor', async () => {
-      const broken = write(async (own) => {
-        await own.credentialConfigurations.put(aConfiguration('pid'));
+      const broken = write(async (brokenWrite) => {
+        await brokenWrite.credentialConfigurations.put(aConfiguration('pid'));
         throw new Error('broken');
       });
       expect(String(await failureOf(broken))).to.include('broken');
-      const reader = (own: TenantReader) => (own as TenantRepositories).credentialConfigurations.put(aConfiguration('pid'));
+      const reader = (repositories: TenantReader) =>
+        (repositories as TenantRepositories).credentialConfigurations.put(aConfiguration('pid'));
       expect(String(await failureOf(store.forTenant(tenantId, reader)))).to.include('only reads');
       expect(await log()).to.deep.equal([]);
-      expect(await store.forTenant(tenantId, (own) => own.credentialConfigurations.list())).to.deep.equal([]);
+      expect(await store.forTenant(tenantId, (repositories) => repositories.credentialConfigurations.list())).to.deep.equal([]);
     });
 
     it('of the service keeps the entries of an account without tenant, also after the tenant is removed', async () => {
@@ -197,31 +199,42 @@ export function describeAudit(open: () => Store, macs: Macs): void {
         return entries.toReversed();
       };
       const tenant = aTenant({ name: 'Kept' });
-      const belongings = { keyChains: [aKeyChain(tenant.id, 'first')], clients: [aClient(tenant.id, { clientId: `${tenant.id}-admin` })] };
-      await store.forService(({ tenants }) => tenants.add(tenant, belongings), { by: root });
-      await store.forTenant(tenant.id, async (own) => own.tenant.save({ ...(await own.tenant.get()), name: 'New' }), { by: root });
-      await store.forTenant(tenant.id, async (own) => own.tenant.save({ ...(await own.tenant.get()), name: 'Own' }), {
-        by: { clientId: 'admin', tenantId: tenant.id },
-      });
-      const own = await logOf(tenant.id);
-      expect(own.map(({ action, kind }) => `${action} ${kind}`)).to.deep.equal([
+      const initialEntities = {
+        keyChains: [aKeyChain(tenant.id, 'first')],
+        clients: [aClient(tenant.id, { clientId: `${tenant.id}-admin` })],
+      };
+      await store.forService(({ tenants }) => tenants.add(tenant, initialEntities), { by: root });
+      await store.forTenant(
+        tenant.id,
+        async (repositories) => repositories.tenant.save({ ...(await repositories.tenant.get()), name: 'New' }),
+        { by: root },
+      );
+      await store.forTenant(
+        tenant.id,
+        async (repositories) => repositories.tenant.save({ ...(await repositories.tenant.get()), name: 'Own' }),
+        { by: { clientId: 'admin', tenantId: tenant.id } },
+      );
+      const tenantLog = await readLog(tenant.id);
+      expect(tenantLog.map(({ action, kind }) => `${action} ${kind}`)).to.deep.equal([
         ...['created tenant', 'created key-chain', 'created client'],
         ...['changed tenant', 'changed tenant'],
       ]);
       expect(await faults()).to.deep.equal([]);
       await store.forService(({ tenants }) => tenants.remove(tenant.id), { by: root });
       while ((await store.maintenance.removeRemainingRows(new Date(), 500)) > 0);
-      expect(await logOf(tenant.id)).to.deep.equal([]);
-      const kept = await all();
-      expect(kept.map(brief).slice(-2)).to.deep.equal([
+      expect(await readLog(tenant.id)).to.deep.equal([]);
+      const entriesBefore = await all();
+      expect(entriesBefore.map(brief).slice(-2)).to.deep.equal([
         `${root.clientId} changed tenant ${tenant.id}`,
         `${root.clientId} removed tenant ${tenant.id}`,
       ]);
-      const references = kept.map((entry) => detailOf(entry).of);
-      expect(references.map((of) => of?.hash)).to.deep.equal([...own.slice(0, 4), own[4]].map((entry) => entry?.hash));
-      expect(references.every((of) => of?.tenantId === tenant.id)).to.equal(true);
+      const references = entriesBefore.map((entry) => detailOf(entry).of);
+      expect(references.map((reference) => reference?.hash)).to.deep.equal(
+        [...tenantLog.slice(0, 4), tenantLog[4]].map((entry) => entry?.hash),
+      );
+      expect(references.every((reference) => reference?.tenantId === tenant.id)).to.equal(true);
       await store.forService(({ tenants }) => tenants.add({ ...tenant, name: 'Again' }), { by: root });
-      expect((await logOf(tenant.id)).map(({ sequence }) => sequence)).to.deep.equal([1]);
+      expect((await readLog(tenant.id)).map(({ sequence }) => sequence)).to.deep.equal([1]);
       expect(await faults()).to.deep.equal([]);
     });
 
@@ -236,8 +249,8 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       for (let i = 0; i < 5; i++) await write(({ keyChains }) => keyChains.put(aKeyChain(tenantId, `keys-${i % 2}`)));
       await write(({ credentialConfigurations }) => credentialConfigurations.put(aConfiguration('keys-0')), 'system');
       const find = async (query: object) => {
-        const found = await store.forTenant(tenantId, ({ audit }) => audit.list({ ...ALL, ...query }));
-        return found.map(({ sequence }) => sequence);
+        const entries = await store.forTenant(tenantId, ({ audit }) => audit.list({ ...ALL, ...query }));
+        return entries.map(({ sequence }) => sequence);
       };
       expect(await find({})).to.deep.equal([7, 6, 5, 4, 3, 2, 1]);
       expect(await find({ limit: 2 })).to.deep.equal([7, 6]);
@@ -246,17 +259,17 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       expect(await find({ actor: 'admin' })).to.deep.equal([6, 5, 4, 3, 2]);
       expect(await find({ target: 'keys-0' })).to.deep.equal([7, 6, 4, 2]);
       expect(await find({ target: 'keys-0', kind: 'key-chain', action: 'changed' })).to.deep.equal([6, 4]);
-      const [at] = (await log()).map((entry) => entry.at);
-      const later = new Date((at?.getTime() ?? 0) + 60_000);
-      expect(await find({ since: later })).to.deep.equal([]);
-      expect(await find({ until: later })).to.have.length(7);
-      expect(await find({ until: at })).to.not.include(7);
+      const [time] = (await log()).map((entry) => entry.at);
+      const afterwards = new Date((time?.getTime() ?? 0) + 60_000);
+      expect(await find({ since: afterwards })).to.deep.equal([]);
+      expect(await find({ until: afterwards })).to.have.length(7);
+      expect(await find({ until: time })).to.not.include(7);
     });
 
     it('has a gapless chain after 40 concurrent writers of every kind', async () => {
       const { id: listId } = await addList(store, tenantId);
       const offers = await Promise.all(Array.from({ length: 20 }, () => openOffer(store, tenantId)));
-      const before = (await logOf(tenantId)).length;
+      const before = (await readLog(tenantId)).length;
       const root = { clientId: 'root', tenantId: null };
       await Promise.all(
         offers.flatMap(({ session }, index) => [
@@ -271,13 +284,13 @@ export function describeAudit(open: () => Store, macs: Macs): void {
           ),
           index % 4 === 0
             ? stepsOf(store, tenantId).commit(sessionRemoval(session.id, { clientId: 'desk', tenantId }))
-            : store.forTenant(tenantId, (own) => own.keyChains.put(aKeyChain(tenantId, `keys-${index}`)), {
+            : store.forTenant(tenantId, (repositories) => repositories.keyChains.put(aKeyChain(tenantId, `keys-${index}`)), {
                 by: index % 4 === 1 ? root : admin,
                 exclusive: index % 2 === 1,
               }),
         ]),
       );
-      const entries = await logOf(tenantId);
+      const entries = await readLog(tenantId);
       expect(entries.map(({ sequence }) => sequence)).to.deep.equal(Array.from({ length: before + 40 }, (_, index) => index + 1));
       expect(await faults()).to.deep.equal([]);
     });

@@ -5,7 +5,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import { addTenant, aGrant, anAuthorization, aSession, aUse, NOW, openOffer, REDEMPTION, seconds, UNUSED } from './builders.ts';
 import { authorizationGrant, grantRedemption, sessionRemoval, stepsOf } from './steps.ts';
 
-const nobody = 'nobody' as TenantId;
+const unknownTenant = 'unknown-tenant' as TenantId;
 
 export function describeAuthorizations(open: () => Store): void {
   describe('an authorization session', () => {
@@ -27,24 +27,26 @@ export function describeAuthorizations(open: () => Store): void {
       expect(await steps.commit({ serving: true, opens: { authorization }, uses: [] })).to.include({ done: true });
       expect(await steps.authorization(authorization.id)).to.deep.equal({ tenant: await steps.state(), authorization });
       expect(await steps.authorization('none')).to.deep.equal({ tenant: await steps.state(), authorization: undefined });
-      const other = await addTenant(store);
-      expect((await stepsOf(store, other).authorization(authorization.id))?.authorization).to.equal(undefined);
-      expect(await stepsOf(store, nobody).authorization(authorization.id)).to.equal(undefined);
+      const otherTenant = await addTenant(store);
+      expect((await stepsOf(store, otherTenant).authorization(authorization.id))?.authorization).to.equal(undefined);
+      expect(await stepsOf(store, unknownTenant).authorization(authorization.id)).to.equal(undefined);
     });
 
     it('is opened together with the values that it consumes, or not at all', async () => {
       const steps = stepsOf(store, tenantId);
-      const [known, fresh] = [aUse(), aUse('client_jti')];
-      await steps.commit({ uses: [known] });
-      const refused = anAuthorization();
-      expect(await steps.commit({ serving: true, opens: { authorization: refused }, uses: [fresh, known] })).to.include({
+      const [consumed, unconsumed] = [aUse(), aUse('client_jti')];
+      await steps.commit({ uses: [consumed] });
+      const rejected = anAuthorization();
+      expect(await steps.commit({ serving: true, opens: { authorization: rejected }, uses: [unconsumed, consumed] })).to.include({
         done: false,
         part: 'uses',
         kind: 'dpop_jti',
       });
-      expect((await steps.authorization(refused.id))?.authorization).to.equal(undefined);
-      expect(await steps.commit({ serving: true, opens: { authorization: anAuthorization() }, uses: [fresh] })).to.include({ done: true });
-      expect(await steps.commit({ serving: true, opens: { authorization: anAuthorization() }, uses: [fresh] })).to.include({
+      expect((await steps.authorization(rejected.id))?.authorization).to.equal(undefined);
+      expect(await steps.commit({ serving: true, opens: { authorization: anAuthorization() }, uses: [unconsumed] })).to.include({
+        done: true,
+      });
+      expect(await steps.commit({ serving: true, opens: { authorization: anAuthorization() }, uses: [unconsumed] })).to.include({
         done: false,
         part: 'uses',
         kind: 'client_jti',
@@ -52,13 +54,13 @@ export function describeAuthorizations(open: () => Store): void {
     });
 
     it('is opened only for an active tenant', async () => {
-      const suspended = await addTenant(store, { status: 'suspended' });
+      const suspendedTenant = await addTenant(store, { status: 'suspended' });
       expect(
-        await stepsOf(store, suspended).commit({ serving: true, opens: { authorization: anAuthorization() }, uses: [aUse()] }),
+        await stepsOf(store, suspendedTenant).commit({ serving: true, opens: { authorization: anAuthorization() }, uses: [aUse()] }),
       ).to.include({ done: false });
-      expect(await stepsOf(store, nobody).commit({ serving: true, opens: { authorization: anAuthorization() }, uses: [] })).to.include({
-        done: false,
-      });
+      expect(
+        await stepsOf(store, unknownTenant).commit({ serving: true, opens: { authorization: anAuthorization() }, uses: [] }),
+      ).to.include({ done: false });
     });
 
     it('advances once from each version', async () => {
@@ -66,9 +68,9 @@ export function describeAuthorizations(open: () => Store): void {
       const steps = stepsOf(store, tenantId);
       await steps.commit({ serving: true, opens: { authorization }, uses: [] });
       const next = advance(authorization, { stage: 'upstream', handles: { upstream: 'hash' } });
-      const answers = await Promise.all(Array.from({ length: 20 }, () => steps.commit({ authorization: next, uses: [] })));
-      expect(answers.filter(({ done }) => done)).to.have.length(1);
-      expect(answers.filter(({ done }) => !done)).to.have.length(19);
+      const results = await Promise.all(Array.from({ length: 20 }, () => steps.commit({ authorization: next, uses: [] })));
+      expect(results.filter(({ done }) => done)).to.have.length(1);
+      expect(results.filter(({ done }) => !done)).to.have.length(19);
       expect((await steps.authorization(authorization.id))?.authorization).to.deep.equal(next);
     });
 
@@ -76,10 +78,10 @@ export function describeAuthorizations(open: () => Store): void {
       const authorization = anAuthorization();
       const steps = stepsOf(store, tenantId);
       await steps.commit({ serving: true, opens: { authorization }, uses: [] });
-      const known = aUse();
-      await steps.commit({ uses: [known] });
+      const consumed = aUse();
+      await steps.commit({ uses: [consumed] });
       const next = advance(authorization, { stage: 'upstream' });
-      expect(await steps.commit({ authorization: next, uses: [known] })).to.include({ done: false, part: 'uses', kind: 'dpop_jti' });
+      expect(await steps.commit({ authorization: next, uses: [consumed] })).to.include({ done: false, part: 'uses', kind: 'dpop_jti' });
       expect((await steps.authorization(authorization.id))?.authorization?.version).to.equal(1);
     });
 
@@ -88,14 +90,14 @@ export function describeAuthorizations(open: () => Store): void {
       const authorization = anAuthorization();
       const steps = stepsOf(store, tenantId);
       await steps.commit({ serving: true, opens: { authorization }, uses: [] });
-      const done = advance(authorization, { stage: 'done' });
+      const finished = advance(authorization, { stage: 'done' });
       const codes = Array.from({ length: 20 }, () => codeFor(session));
-      const granted = await Promise.all(codes.map((code) => steps.commit(authorizationGrant(done, code))));
-      expect(granted.filter(({ done: isGranted }) => isGranted)).to.have.length(1);
-      const found = await Promise.all(codes.map((code) => steps.grantByCode(code.codeHash)));
-      const [only] = found.flatMap((entry) => entry?.grant ?? []);
-      expect(found.filter((entry) => entry?.grant !== undefined)).to.have.length(1);
-      expect(only).to.deep.equal({ ...codes[granted.findIndex(({ done: isGranted }) => isGranted)], ...UNUSED });
+      const results = await Promise.all(codes.map((code) => steps.commit(authorizationGrant(finished, code))));
+      expect(results.filter(({ done }) => done)).to.have.length(1);
+      const entries = await Promise.all(codes.map((code) => steps.grantByCode(code.codeHash)));
+      const [grant] = entries.flatMap((entry) => entry?.grant ?? []);
+      expect(entries.filter((entry) => entry?.grant !== undefined)).to.have.length(1);
+      expect(grant).to.deep.equal({ ...codes[results.findIndex(({ done }) => done)], ...UNUSED });
     });
 
     it('creates a session with the code', async () => {
@@ -104,13 +106,15 @@ export function describeAuthorizations(open: () => Store): void {
       await steps.commit({ serving: true, opens: { authorization }, uses: [] });
       const session = aSession(tenantId, { status: 'fetched' });
       const code = codeFor(session);
-      const done = advance(authorization, { stage: 'done' });
-      expect(await steps.commit(authorizationGrant(done, code, session))).to.include({ done: true });
+      const finished = advance(authorization, { stage: 'done' });
+      expect(await steps.commit(authorizationGrant(finished, code, session))).to.include({ done: true });
       expect((await steps.session(session.id))?.session).to.deep.equal(session);
       expect(await steps.sessionEvents(session.id, 0, 10)).to.have.length(1);
-      const other = aSession(tenantId);
-      expect(await steps.commit(authorizationGrant(done, codeFor(other), other)), 'once').to.include({ done: false });
-      expect((await steps.session(other.id))?.session).to.equal(undefined);
+      const otherSession = aSession(tenantId);
+      expect(await steps.commit(authorizationGrant(finished, codeFor(otherSession), otherSession)), 'a second time').to.include({
+        done: false,
+      });
+      expect((await steps.session(otherSession.id))?.session).to.equal(undefined);
     });
 
     it('issues no code for a failed, expired or unknown session', async () => {
@@ -135,7 +139,7 @@ export function describeAuthorizations(open: () => Store): void {
       await steps.commit({ serving: true, opens: { authorization }, uses: [] });
       const code = codeFor(session);
       await steps.commit(authorizationGrant(advance(authorization, {}), code));
-      expect(await steps.redeemGrant(code.codeHash, REDEMPTION, [], NOW), 'not by the short way').to.equal(undefined);
+      expect(await steps.redeemGrant(code.codeHash, REDEMPTION, [], NOW), 'redeemGrant does not redeem it').to.equal(undefined);
       expect(await steps.commit(grantRedemption(code, REDEMPTION, []))).to.include({ done: true });
       expect(await steps.commit(grantRedemption(code, REDEMPTION, []))).to.include({ done: false });
     });
@@ -158,37 +162,37 @@ export function describeAuthorizations(open: () => Store): void {
       store = open();
       tenantId = await addTenant(store);
     });
-    const redeemed = async () => {
+    const redeem = async () => {
       const { session, grant } = await openOffer(store, tenantId);
       await stepsOf(store, tenantId).commit(grantRedemption(grant, REDEMPTION, []));
       return { session, grant };
     };
 
     it('contains its holder and expires with its tokens', async () => {
-      const { grant } = await redeemed();
-      const found = await stepsOf(store, tenantId).grant(grant.id);
-      expect(found?.grant).to.deep.equal({ ...grant, ...UNUSED, consumedAt: NOW, holder: REDEMPTION.holder, expiresAt: REDEMPTION.until });
+      const { grant } = await redeem();
+      const stored = await stepsOf(store, tenantId).grant(grant.id);
+      expect(stored?.grant).to.deep.equal({ ...grant, ...UNUSED, consumedAt: NOW, holder: REDEMPTION.holder, expiresAt: REDEMPTION.until });
       expect((await stepsOf(store, tenantId).grant('none'))?.grant).to.equal(undefined);
-      expect(await stepsOf(store, nobody).grant(grant.id)).to.equal(undefined);
+      expect(await stepsOf(store, unknownTenant).grant(grant.id)).to.equal(undefined);
     });
 
     it('is refreshed once per generation', async () => {
-      const { grant } = await redeemed();
+      const { grant } = await redeem();
       const steps = stepsOf(store, tenantId);
-      const answers = await Promise.all(
+      const results = await Promise.all(
         Array.from({ length: 20 }, () => steps.commit({ grant: { id: grant.id, act: 'refresh', generation: 0 }, uses: [aUse()] })),
       );
-      expect(answers.filter(({ done }) => done)).to.have.length(1);
+      expect(results.filter(({ done }) => done)).to.have.length(1);
       expect((await steps.grant(grant.id))?.grant?.generation).to.equal(1);
       expect(await steps.commit({ grant: { id: grant.id, act: 'refresh', generation: 1 }, uses: [] })).to.include({ done: true });
     });
 
     it('is not refreshed by a replayed proof, after its expiry, before its redemption or after its revocation', async () => {
       const steps = stepsOf(store, tenantId);
-      const { grant } = await redeemed();
-      const known = aUse();
-      await steps.commit({ uses: [known] });
-      expect(await steps.commit({ grant: { id: grant.id, act: 'refresh', generation: 0 }, uses: [known] })).to.include({
+      const { grant } = await redeem();
+      const consumed = aUse();
+      await steps.commit({ uses: [consumed] });
+      expect(await steps.commit({ grant: { id: grant.id, act: 'refresh', generation: 0 }, uses: [consumed] })).to.include({
         done: false,
         part: 'uses',
         kind: 'dpop_jti',
@@ -196,14 +200,16 @@ export function describeAuthorizations(open: () => Store): void {
       expect(await steps.commit({ grant: { id: grant.id, act: 'refresh', generation: 0 }, uses: [] }, REDEMPTION.until)).to.include({
         done: false,
       });
-      const unused = await openOffer(store, tenantId);
-      expect(await steps.commit({ grant: { id: unused.grant.id, act: 'refresh', generation: 0 }, uses: [] })).to.include({ done: false });
+      const unusedOffer = await openOffer(store, tenantId);
+      expect(await steps.commit({ grant: { id: unusedOffer.grant.id, act: 'refresh', generation: 0 }, uses: [] })).to.include({
+        done: false,
+      });
       await steps.commit({ grant: { id: grant.id, act: 'revoke' } }, seconds(1));
       expect(await steps.commit({ grant: { id: grant.id, act: 'refresh', generation: 0 }, uses: [] })).to.include({ done: false });
     });
 
     it('is not counted after its revocation', async () => {
-      const { session, grant } = await redeemed();
+      const { session, grant } = await redeem();
       const steps = stepsOf(store, tenantId);
       const before = await steps.claimCredentialRequest(session.publicId, [], grant.id);
       expect(before?.revoked).to.equal(false);
@@ -223,9 +229,9 @@ export function describeAuthorizations(open: () => Store): void {
         issuedAt: NOW,
       };
       const issuance = { sessionId: session.id, publicId: session.publicId, revision: head?.revision ?? 0, batch, bit: 1, completeMask: 3 };
-      const use = aUse();
-      expect(await steps.issueAtOnce({ ...issuance, grantId: grant.id, used: [use] }, NOW)).to.equal(undefined);
-      expect(await steps.commit({ uses: [use] }), 'nothing was spent').to.include({ done: true });
+      const consumedValue = aUse();
+      expect(await steps.issueAtOnce({ ...issuance, grantId: grant.id, used: [consumedValue] }, NOW)).to.equal(undefined);
+      expect(await steps.commit({ uses: [consumedValue] }), 'no value was consumed').to.include({ done: true });
       expect(await steps.issueAtOnce({ ...issuance, used: [] }, NOW)).to.not.equal(undefined);
     });
   });
@@ -235,17 +241,17 @@ export function describeAuthorizations(open: () => Store): void {
       const store = open();
       const tenantId = await addTenant(store);
       const steps = stepsOf(store, tenantId);
-      const older = (await openOffer(store, tenantId, { session: { createdAt: NOW } })).session;
-      const newer = (await openOffer(store, tenantId, { session: { createdAt: seconds(5) } })).session;
-      await steps.commit({ subject: { hash: 'hash', sessionId: older.id } });
-      await steps.commit({ subject: { hash: 'hash', sessionId: newer.id } });
-      await steps.commit({ subject: { hash: 'hash', sessionId: newer.id } });
+      const olderSession = (await openOffer(store, tenantId, { session: { createdAt: NOW } })).session;
+      const newerSession = (await openOffer(store, tenantId, { session: { createdAt: seconds(5) } })).session;
+      await steps.commit({ subject: { hash: 'hash', sessionId: olderSession.id } });
+      await steps.commit({ subject: { hash: 'hash', sessionId: newerSession.id } });
+      await steps.commit({ subject: { hash: 'hash', sessionId: newerSession.id } });
       await steps.commit({ subject: { hash: 'hash', sessionId: 'gone' as never } });
-      expect((await steps.sessionsOfSubject('hash')).map(({ id }) => id)).to.deep.equal([newer.id, older.id]);
+      expect((await steps.sessionsOfSubject('hash')).map(({ id }) => id)).to.deep.equal([newerSession.id, olderSession.id]);
       expect(await steps.sessionsOfSubject('other')).to.deep.equal([]);
       expect(await stepsOf(store, await addTenant(store)).sessionsOfSubject('hash')).to.deep.equal([]);
-      await steps.commit(sessionRemoval(newer.id, 'system'));
-      expect((await steps.sessionsOfSubject('hash')).map(({ id }) => id)).to.deep.equal([older.id]);
+      await steps.commit(sessionRemoval(newerSession.id, 'system'));
+      expect((await steps.sessionsOfSubject('hash')).map(({ id }) => id)).to.deep.equal([olderSession.id]);
     });
   });
 }

@@ -23,7 +23,7 @@ export function seconds(count: number): Date {
 
 let tenants = 0;
 
-/** A tenant of its own for each test, so that tests share a store without meeting. */
+/** A new tenant for each test, so that tests can share a store. */
 export function aTenant(changes: Partial<Tenant> = {}): Tenant {
   return {
     id: `tenant-${++tenants}` as TenantId,
@@ -160,13 +160,13 @@ export function aGrant(session: Session, changes: Partial<NewGrant> = {}): NewGr
   };
 }
 
-/** Who redeems a grant in these tests. */
+/** The redeemer of a grant in these tests. */
 export const REDEMPTION: Redemption = {
   holder: { clientId: 'wallet', keyThumbprint: 'thumb', identifiers: false, refreshableUntil: 4_000_000_000 },
   until: seconds(3600),
 };
 
-/** What a grant is besides what it was opened with, before anybody redeems it. */
+/** Initial values of the other properties of a grant, before its redemption. */
 export const UNUSED = { attempts: 0, consumedAt: null, holder: null, generation: 0, revokedAt: null };
 
 export function aUse(kind: ConsumedValue['kind'] = 'dpop_jti', changes: Partial<ConsumedValue> = {}): ConsumedValue {

@@ -13,7 +13,7 @@ import { sessionOpening, stepsOf } from './steps.ts';
 const SECRET = 'Xenophilius-Lovegood';
 const TABLES = ['credential_configurations', 'key_chains', 'sessions', 'status_lists'];
 
-/** What only a real database can show. */
+/** Tests that need a real database. */
 export function describeDatabase(kind: DatabaseKind, open: () => { store: Store; url: string; cipher: MasterCipher }): void {
   describe('data at rest', () => {
     let store: Store;
@@ -23,7 +23,7 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
       ({ store, url } = open());
       tenantId = await addTenant(store);
     });
-    const failed = (work: Promise<unknown>) =>
+    const isRejected = (work: Promise<unknown>) =>
       work.then(
         () => false,
         () => true,
@@ -44,21 +44,21 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
           }),
         ),
       );
-      const answered = aSession(tenantId, { request: null });
-      await stepsOf(store, tenantId).commit(sessionOpening(answered));
-      await stepsOf(store, tenantId).recordOutcome(answered, 'complete', { redirectUri: SECRET }, NOW);
+      const answeredSession = aSession(tenantId, { request: null });
+      await stepsOf(store, tenantId).commit(sessionOpening(answeredSession));
+      await stepsOf(store, tenantId).recordOutcome(answeredSession, 'complete', { redirectUri: SECRET }, NOW);
       await addList(store, tenantId, { secret });
       await store.forTenant(
         tenantId,
-        async (own) => {
-          await own.credentialConfigurations.put(aConfiguration('one', { claims: { family_name: SECRET } }));
-          await own.keyChains.add({ ...aKeyChain(tenantId, 'one'), description: SECRET });
+        async (repositories) => {
+          await repositories.credentialConfigurations.put(aConfiguration('one', { claims: { family_name: SECRET } }));
+          await repositories.keyChains.add({ ...aKeyChain(tenantId, 'one'), description: SECRET });
         },
         { by: 'system' },
       );
-      const needles = [SECRET, secret.toString('base64'), secret.toString('base64url'), secret.toString('hex')];
-      for (const stored of await everythingStored(kind, url)) {
-        for (const needle of needles) expect(stored.includes(needle)).to.equal(false);
+      const forbiddenValues = [SECRET, secret.toString('base64'), secret.toString('base64url'), secret.toString('hex')];
+      for (const bytes of await readAllStoredData(kind, url)) {
+        for (const needle of forbiddenValues) expect(bytes.includes(needle)).to.equal(false);
       }
     });
 
@@ -69,11 +69,11 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
         const pages = () =>
           rawSql(url, (run) => run(`select id, (ctid::text::point)[0] as page from sessions where tenant_id = '${tenantId}'`));
         const before = new Map((await pages()).map(({ id, page }) => [id, page]));
-        // All at once: then none finds the room that another one left.
+        // One statement updates all sessions, so that none can use the space that another one freed.
         const ids = sessions.map(({ id }) => id);
         expect(await store.note(tenantId, ids, MOVES.fetch, NOW)).to.have.lengthOf(60);
-        const stayed = (await pages()).filter(({ id, page }) => before.get(id) === page);
-        expect(stayed.length).to.be.at.least(30);
+        const unmovedRows = (await pages()).filter(({ id, page }) => before.get(id) === page);
+        expect(unmovedRows.length).to.be.at.least(30);
       });
     }
 
@@ -84,59 +84,59 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
       await steps.commit(sessionOpening(two));
       await steps.recordOutcome(two, 'complete', { redirectUri: SECRET }, NOW);
       await rawSql(url, async (run) => {
-        const own = `tenant_id = '${tenantId}'`;
-        const other = `(select request from sessions where ${own} and id = '${two.id}')`;
-        await run(`update sessions set request = ${other} where ${own} and id = '${one.id}'`);
-        await run(`update sessions set outcome = request where ${own} and id = '${two.id}'`);
+        const ofTenant = `tenant_id = '${tenantId}'`;
+        const requestOfOther = `(select request from sessions where ${ofTenant} and id = '${two.id}')`;
+        await run(`update sessions set request = ${requestOfOther} where ${ofTenant} and id = '${one.id}'`);
+        await run(`update sessions set outcome = request where ${ofTenant} and id = '${two.id}'`);
       });
-      expect(await failed(steps.session(one.id))).to.equal(true);
-      expect(await failed(steps.session(two.id))).to.equal(true);
+      expect(await isRejected(steps.session(one.id))).to.equal(true);
+      expect(await isRejected(steps.session(two.id))).to.equal(true);
     });
 
     it('a document that was copied to another id, table or tenant cannot be decrypted', async () => {
-      const other = await addTenant(store);
-      for (const owner of [tenantId, other]) {
+      const otherTenant = await addTenant(store);
+      for (const owner of [tenantId, otherTenant]) {
         await store.forTenant(
           owner,
-          async (own) => {
-            await own.credentialConfigurations.put(aConfiguration('one'));
-            await own.credentialConfigurations.put(aConfiguration('two'));
-            await own.keyChains.add(aKeyChain(owner, 'one'));
+          async (repositories) => {
+            await repositories.credentialConfigurations.put(aConfiguration('one'));
+            await repositories.credentialConfigurations.put(aConfiguration('two'));
+            await repositories.keyChains.add(aKeyChain(owner, 'one'));
           },
           { by: 'system' },
         );
       }
       await rawSql(url, async (run) => {
-        const where = (owner: string, id: string) => `where tenant_id = '${owner}' and id = '${id}'`;
+        const whereRow = (owner: string, id: string) => `where tenant_id = '${owner}' and id = '${id}'`;
         const set = async (table: string, id: string, owner: string) => {
-          const [from] = await run(`select body from credential_configurations ${where(owner, 'one')}`);
-          await run(`update ${table} set body = '${from?.['body']}' ${where(tenantId, id)}`);
+          const [row] = await run(`select body from credential_configurations ${whereRow(owner, 'one')}`);
+          await run(`update ${table} set body = '${row?.['body']}' ${whereRow(tenantId, id)}`);
         };
         await set('credential_configurations', 'two', tenantId);
         await set('key_chains', 'one', tenantId);
-        await set('credential_configurations', 'one', other);
+        await set('credential_configurations', 'one', otherTenant);
       });
       for (const id of ['one', 'two']) {
-        const read = store.forTenant(tenantId, (own) => own.credentialConfigurations.get(id));
-        expect(await failed(read)).to.equal(true);
+        const readConfiguration = store.forTenant(tenantId, (repositories) => repositories.credentialConfigurations.get(id));
+        expect(await isRejected(readConfiguration)).to.equal(true);
       }
-      expect(await failed(store.forTenant(tenantId, (own) => own.keyChains.get('one')))).to.equal(true);
+      expect(await isRejected(store.forTenant(tenantId, (repositories) => repositories.keyChains.get('one')))).to.equal(true);
     });
 
     for (const mode of ['full', 'anonymize'] as const) {
       it(`a session that was cleaned up (${mode}) leaves no personal value`, async () => {
-        const long = new Date('2019-01-01T00:00:00Z');
-        const own = await addTenant(store, { sessionConfig: { ttlSeconds: 60, cleanupMode: mode } });
-        const session = aSession(own, { createdAt: long, expiresAt: long });
-        await stepsOf(store, own).commit(sessionOpening(session, aGrant(session)));
-        await stepsOf(store, own).recordOutcome(session, 'fail', { redirectUri: SECRET }, long);
-        const later = new Date('2019-01-02T00:00:00Z');
-        let place: CleanUpCursor | undefined;
+        const expiry = new Date('2019-01-01T00:00:00Z');
+        const ownTenant = await addTenant(store, { sessionConfig: { ttlSeconds: 60, cleanupMode: mode } });
+        const session = aSession(ownTenant, { createdAt: expiry, expiresAt: expiry });
+        await stepsOf(store, ownTenant).commit(sessionOpening(session, aGrant(session)));
+        await stepsOf(store, ownTenant).recordOutcome(session, 'fail', { redirectUri: SECRET }, expiry);
+        const afterwards = new Date('2019-01-02T00:00:00Z');
+        let cursor: CleanUpCursor | undefined;
         do {
-          ({ next: place } = await store.maintenance.cleanUpSessions(later, 100, { ttlSeconds: 86_400 }, place));
-        } while (place !== undefined);
+          ({ next: cursor } = await store.maintenance.cleanUpSessions(afterwards, 100, { ttlSeconds: 86_400 }, cursor));
+        } while (cursor !== undefined);
         await rawSql(url, async (run) => {
-          const rows = (table: string) => run(`select * from ${table} where tenant_id = '${own}'`);
+          const rows = (table: string) => run(`select * from ${table} where tenant_id = '${ownTenant}'`);
           const sessions = await rows('sessions');
           expect(sessions).to.have.length(mode === 'full' ? 0 : 1);
           for (const row of sessions) expect(row).to.include({ request: null, outcome: null });
@@ -181,16 +181,16 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
       await second.close();
     });
 
-    // SQLite belongs to one process.
+    // SQLite supports one process only.
     if (kind.name === 'postgres') {
       it('migrates an empty database once when several processes open it at once', async function () {
         const database = await kind.openEmpty();
         if (database === undefined) return this.skip();
         const { cipher } = open();
         try {
-          const opened = await Promise.all([1, 2, 3, 4].map((poolSize) => OrmStore.open({ url: database.url, poolSize }, cipher)));
-          for (const store of opened) await store.ping();
-          for (const store of opened) await store.close();
+          const stores = await Promise.all([1, 2, 3, 4].map((poolSize) => OrmStore.open({ url: database.url, poolSize }, cipher)));
+          for (const store of stores) await store.ping();
+          for (const store of stores) await store.close();
           const migrations = await rawSql(database.url, (run) => run('select name from schema_migrations'));
           expect(new Set(migrations.map(({ name }) => name)).size).to.equal(migrations.length);
         } finally {
@@ -202,15 +202,15 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
     if (kind.name === 'postgres') {
       it('opens no new connection for a rejected change', async () => {
         const { cipher } = open();
-        // One of its own, where nothing else connects.
+        // A separate database without other connections.
         const database = await kind.open();
         if (database === undefined) throw new Error('the kind was open a moment ago');
         const { url } = database;
         const store = await OrmStore.open({ url, poolSize: 2 }, cipher);
         try {
           const steps = stepsOf(store, await addTenant(store));
-          const known = aUse();
-          await steps.commit({ uses: [known] });
+          const consumedValue = aUse();
+          await steps.commit({ uses: [consumedValue] });
           const connections = () =>
             rawSql(url, (run) =>
               run(`select pid from pg_stat_activity where datname = current_database()
@@ -218,7 +218,7 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
             );
           const before = await connections();
           expect(before).to.have.lengthOf.within(1, 2);
-          for (let round = 0; round < 10; round++) expect(await steps.commit({ uses: [known] })).to.include({ done: false });
+          for (let round = 0; round < 10; round++) expect(await steps.commit({ uses: [consumedValue] })).to.include({ done: false });
           expect(await connections()).to.deep.equal(before);
         } finally {
           await store.close();
@@ -235,8 +235,8 @@ export function describeDatabase(kind: DatabaseKind, open: () => { store: Store;
   });
 }
 
-/** The bytes of the files of SQLite, or the rows of PostgreSQL as text. */
-async function everythingStored(kind: DatabaseKind, url: string): Promise<(Buffer | string)[]> {
+/** The contents of the files of SQLite, or the rows of PostgreSQL as text. */
+async function readAllStoredData(kind: DatabaseKind, url: string): Promise<(Buffer | string)[]> {
   if (kind.name === 'sqlite') {
     const file = url.slice('sqlite:'.length);
     return [readFileSync(file), readFileSync(`${file}-wal`)];

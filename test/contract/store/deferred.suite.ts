@@ -42,36 +42,38 @@ export function describeDeferred(open: () => Store): void {
 
     it('is not opened for a terminal session', async () => {
       const steps = stepsOf(store, tenantId);
-      const over = (await openOffer(store, tenantId, { session: { status: 'failed' } })).session;
-      const late = aDeferred(over);
-      expect(await steps.commit(issuanceDeferral(late, 1))).to.include({ done: false });
-      expect(await steps.deferred(late.id)).to.equal(undefined);
+      const failedSession = (await openOffer(store, tenantId, { session: { status: 'failed' } })).session;
+      const deferred = aDeferred(failedSession);
+      expect(await steps.commit(issuanceDeferral(deferred, 1))).to.include({ done: false });
+      expect(await steps.deferred(deferred.id)).to.equal(undefined);
     });
 
     it('is opened a bounded number of times, and not for a barred configuration', async () => {
       const steps = stepsOf(store, tenantId);
-      const bar = { by: 'system', sessionId: session.id, mask: 2, barred: true, issuedCount: 0 } as const;
-      await steps.commit(credentialRevocation([{ listId: 'none', index: 0, status: 1 }], bar));
-      expect(await steps.commit(issuanceDeferral(aDeferred(session), 2)), 'barred').to.include({ done: false });
+      const revocation = { by: 'system', sessionId: session.id, mask: 2, barred: true, issuedCount: 0 } as const;
+      await steps.commit(credentialRevocation([{ listId: 'none', index: 0, status: 1 }], revocation));
+      expect(await steps.commit(issuanceDeferral(aDeferred(session), 2)), 'for a revoked credential').to.include({ done: false });
       for (let count = 1; count < MAX_ISSUANCES; count++) {
         expect(await steps.commit(issuanceDeferral(aDeferred(session), 1))).to.include({ done: true });
       }
-      expect(await steps.commit(issuanceDeferral(aDeferred(session), 1)), 'one too many').to.include({ done: false });
+      expect(await steps.commit(issuanceDeferral(aDeferred(session), 1)), 'beyond the limit of open transactions').to.include({
+        done: false,
+      });
     });
 
     it('is listed by session, the newest first', async () => {
       const steps = stepsOf(store, tenantId);
-      const newer = aDeferred(session, { createdAt: seconds(5) });
-      await steps.commit(issuanceDeferral(newer, 1));
+      const newerTransaction = aDeferred(session, { createdAt: seconds(5) });
+      await steps.commit(issuanceDeferral(newerTransaction, 1));
       const ids = async (query: object) => (await steps.deferredTransactions({ limit: 10, ...query })).map(({ id }) => id);
-      expect(await ids({ sessionId: session.id })).to.deep.equal([newer.id, transaction.id]);
-      expect(await ids({ limit: 1 })).to.deep.equal([newer.id]);
+      expect(await ids({ sessionId: session.id })).to.deep.equal([newerTransaction.id, transaction.id]);
+      expect(await ids({ limit: 1 })).to.deep.equal([newerTransaction.id]);
       expect(await ids({ sessionId: 'other' })).to.deep.equal([]);
     });
 
     it('is completed once, and its batch is recorded', async () => {
       const steps = stepsOf(store, tenantId);
-      const answers = await Promise.all(
+      const results = await Promise.all(
         Array.from({ length: 20 }, (_, index) =>
           steps.commit(
             deferredCompletion(transaction.id, [`credential ${index}`], aBatch(session, { id: `batch-${index}` }), 1, 'system'),
@@ -79,8 +81,8 @@ export function describeDeferred(open: () => Store): void {
           ),
         ),
       );
-      expect(answers.filter(({ done }) => done)).to.have.length(1);
-      const winner = answers.findIndex(({ done }) => done);
+      expect(results.filter(({ done }) => done)).to.have.length(1);
+      const winner = results.findIndex(({ done }) => done);
       expect(await steps.deferred(transaction.id)).to.deep.equal({
         ...transaction,
         status: 'ready',
@@ -113,32 +115,32 @@ export function describeDeferred(open: () => Store): void {
       expect((await steps.issued(session.id))?.batches).to.deep.equal([]);
     });
 
-    it('keeps the keys of the wallet until it ends in any way', async () => {
+    it('keeps the keys of the wallet until its end of any kind', async () => {
       const steps = stepsOf(store, tenantId);
-      const keysOf = async (id: string) => (await steps.deferred(id))?.holderKeys.length;
+      const countKeys = async (id: string) => (await steps.deferred(id))?.holderKeys.length;
       const [fetched, failed, expired] = [transaction, aDeferred(session), aDeferred(session)];
       for (const one of [failed, expired]) await steps.commit(issuanceDeferral(one, 1));
       await complete();
-      expect(await keysOf(fetched.id), 'ready')
+      expect(await countKeys(fetched.id), 'ready')
         .to.equal(fetched.holderKeys.length)
         .and.to.be.above(0);
       await retrieve();
-      expect(await keysOf(fetched.id), 'fetched').to.equal(0);
+      expect(await countKeys(fetched.id), 'fetched').to.equal(0);
       await steps.commit(deferredFailure(failed.id, 'no such person', 'system'), seconds(3));
-      expect(await keysOf(failed.id), 'failed').to.equal(0);
-      expect(await keysOf(expired.id), 'pending').to.be.above(0);
+      expect(await countKeys(failed.id), 'failed').to.equal(0);
+      expect(await countKeys(expired.id), 'pending').to.be.above(0);
       await store.maintenance.expireDeferred(expired.expiresAt, 1000);
-      expect(await keysOf(expired.id), 'expired').to.equal(0);
+      expect(await countKeys(expired.id), 'expired').to.equal(0);
     });
 
     it('is retrieved once, which may complete the session', async () => {
       const steps = stepsOf(store, tenantId);
-      expect(await retrieve(), 'not yet').to.equal(undefined);
+      expect(await retrieve(), 'before the completion').to.equal(undefined);
       await complete();
-      const foreign = await steps.retrieveDeferred(transaction.id, 'other' as never, 1, 1, 'over', seconds(2));
-      expect(foreign, 'of another session').to.equal(undefined);
-      const answers = await Promise.all(Array.from({ length: 20 }, () => retrieve()));
-      const winners = answers.filter((answer) => answer !== undefined && answer !== 'refused');
+      const retrieval = await steps.retrieveDeferred(transaction.id, 'other' as never, 1, 1, 'over', seconds(2));
+      expect(retrieval, 'for another session').to.equal(undefined);
+      const retrievals = await Promise.all(Array.from({ length: 20 }, () => retrieve()));
+      const winners = retrievals.filter((answer) => answer !== undefined && answer !== 'refused');
       expect(winners).to.have.length(1);
       expect(winners[0]?.transaction.credentials).to.deep.equal(['one', 'two']);
       expect(winners[0]?.completed).to.equal(true);
@@ -160,13 +162,13 @@ export function describeDeferred(open: () => Store): void {
             issuedCount: 1,
           }),
         );
-      const fail = () => steps.recordOutcome(session, 'fail', {}, seconds(1));
-      for (const end of [() => revoke(1), fail]) {
+      const failSession = () => steps.recordOutcome(session, 'fail', {}, seconds(1));
+      for (const endSession of [() => revoke(1), failSession]) {
         ({ session } = await openOffer(store, tenantId));
         transaction = aDeferred(session);
         await steps.commit(issuanceDeferral(transaction, 1));
         await complete();
-        await end();
+        await endSession();
         expect(await retrieve()).to.equal('refused');
         expect(await steps.deferred(transaction.id)).to.deep.include({
           status: 'failed',
@@ -176,15 +178,15 @@ export function describeDeferred(open: () => Store): void {
           updatedAt: seconds(2),
         });
         expect((await steps.session(session.id))?.session?.issuedMask).to.equal(0);
-        expect(await retrieve(), 'once').to.equal(undefined);
+        expect(await retrieve(), 'a second retrieval').to.equal(undefined);
       }
     });
 
     it('is retrieved when another credential of its session was revoked, or all others are issued', async () => {
       const steps = stepsOf(store, tenantId);
       await complete();
-      const bar = { by: 'system', sessionId: session.id, mask: 2, barred: true, issuedCount: 1 } as const;
-      await steps.commit(credentialRevocation([{ listId: 'none', index: 0, status: 1 }], bar));
+      const revocation = { by: 'system', sessionId: session.id, mask: 2, barred: true, issuedCount: 1 } as const;
+      await steps.commit(credentialRevocation([{ listId: 'none', index: 0, status: 1 }], revocation));
       await steps.recordOutcome(session, 'complete', {}, seconds(1));
       expect(await retrieve()).to.deep.include({ completed: false });
     });
@@ -196,14 +198,14 @@ export function describeDeferred(open: () => Store): void {
         transaction = aDeferred(session);
         await steps.commit(issuanceDeferral(transaction, 1));
         await complete();
-        const bar = { by: 'system', sessionId: session.id, mask: 1, barred: true, issuedCount: 1 } as const;
-        const [taken, barred] = await Promise.all([
+        const revocation = { by: 'system', sessionId: session.id, mask: 1, barred: true, issuedCount: 1 } as const;
+        const [retrievalResult, revocationResult] = await Promise.all([
           retrieve(),
-          steps.commit(credentialRevocation([{ listId: 'none', index: 0, status: 1 }], bar)),
+          steps.commit(credentialRevocation([{ listId: 'none', index: 0, status: 1 }], revocation)),
         ]);
         const { status } = (await steps.deferred(transaction.id)) ?? {};
-        expect([barred.done, status]).to.deep.equal([true, taken === 'refused' ? 'failed' : 'retrieved']);
-        expect((await steps.session(session.id))?.session?.issuedMask).to.equal(taken === 'refused' ? 0 : 1);
+        expect([revocationResult.done, status]).to.deep.equal([true, retrievalResult === 'refused' ? 'failed' : 'retrieved']);
+        expect((await steps.session(session.id))?.session?.issuedMask).to.equal(retrievalResult === 'refused' ? 0 : 1);
       }
     });
 
@@ -220,10 +222,10 @@ export function describeDeferred(open: () => Store): void {
       expect(await store.maintenance.expireDeferred(transaction.expiresAt, 1000)).to.be.greaterThan(0);
       expect(await steps.deferred(transaction.id)).to.deep.include({ status: 'expired', credentials: null });
       expect(await complete()).to.include({ done: false });
-      const other = aDeferred(session);
-      await steps.commit(issuanceDeferral(other, 1));
+      const otherTransaction = aDeferred(session);
+      await steps.commit(issuanceDeferral(otherTransaction, 1));
       await steps.commit(sessionRemoval(session.id, 'system'));
-      expect(await steps.deferred(other.id)).to.equal(undefined);
+      expect(await steps.deferred(otherTransaction.id)).to.equal(undefined);
     });
   });
 }
@@ -267,11 +269,11 @@ export function describeOutcomes(open: () => Store): void {
         expect(await steps.answerAtOnce(answer({ revision: revision + 1 }), NOW)).to.equal(false);
         expect(await steps.answerAtOnce(answer(), session.expiresAt)).to.equal(false);
         expect((await steps.session(session.id))?.session).to.deep.equal(session);
-        const answers = await Promise.all(Array.from({ length: 50 }, () => stepsOf(store, tenantId).answerAtOnce(answer(), seconds(3))));
-        expect(answers.filter(Boolean)).to.have.length(1);
-        const ended = (await steps.session(session.id))?.session;
-        expect(ended).to.deep.include({ status: 'completed', version: 2, outcome: answer().outcome });
-        expect(ended?.claimedAt).to.deep.equal(seconds(3));
+        const results = await Promise.all(Array.from({ length: 50 }, () => stepsOf(store, tenantId).answerAtOnce(answer(), seconds(3))));
+        expect(results.filter(Boolean)).to.have.length(1);
+        const stored = (await steps.session(session.id))?.session;
+        expect(stored).to.deep.include({ status: 'completed', version: 2, outcome: answer().outcome });
+        expect(stored?.claimedAt).to.deep.equal(seconds(3));
         expect(await events(session.id)).to.deep.equal(['active', 'completed']);
       });
 
@@ -286,8 +288,8 @@ export function describeOutcomes(open: () => Store): void {
 
       it('is not accepted by a terminal or unknown session', async () => {
         const steps = stepsOf(store, tenantId);
-        const over = await start({ expiresAt: seconds(10) });
-        expect(await steps.commit(responseDelivery(over.id), seconds(10))).to.include({ done: false });
+        const expiredSession = await start({ expiresAt: seconds(10) });
+        expect(await steps.commit(responseDelivery(expiredSession.id), seconds(10))).to.include({ done: false });
         for (const status of ['completed', 'failed', 'expired'] as const) {
           expect(await steps.commit(responseDelivery((await start({ status })).id))).to.include({ done: false });
         }

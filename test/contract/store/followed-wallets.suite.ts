@@ -24,18 +24,18 @@ export function describeFollowedWallets(open: () => Store): void {
       ({ session } = await openOffer(store, tenantId));
       listId = randomUUID();
     });
-    const following = (batchId: string, indices: number[], changes: Partial<FollowingBatch> = {}) => ({
+    const followingBatch = (batchId: string, indices: number[], changes: Partial<FollowingBatch> = {}) => ({
       ...{ batchId, sessionId: session.id, endsAt: seconds(FOREVER) },
       statuses: indices.map((idx) => ({ uri: URI, anchor: 'anchor', idx, listId })),
       ...changes,
     });
     const commit = (change: Change) => store.commit(tenantId, change, NOW);
     const issue = async (id: string, indices: number[], changes: Partial<FollowingBatch> = {}) => {
-      const issued = aBatch(session, { id });
-      return commit({ issued, follows: following(id, indices, changes) });
+      const batch = aBatch(session, { id });
+      return commit({ issued: batch, follows: followingBatch(id, indices, changes) });
     };
     const list = () => ({ tenantId, id: listId });
-    const due = async (now = NOW) => (await store.maintenance.dueFollowedLists(now, 1_000)).find(({ id }) => id === listId);
+    const findDueList = async (now = NOW) => (await store.maintenance.dueFollowedLists(now, 1_000)).find(({ id }) => id === listId);
     const followers = async (indices: number[], limit = 10) =>
       (await store.maintenance.followers(list(), indices, limit)).map(({ batchId }) => batchId).sort();
 
@@ -50,19 +50,22 @@ export function describeFollowedWallets(open: () => Store): void {
       const [{ batch, idx, sessionId } = {}] = await store.maintenance.followers(list(), [3], 10);
       expect(batch).to.deep.equal(aBatch(session, { id: 'one' }));
       expect([idx, sessionId]).to.deep.equal([3, session.id]);
-      const other = { tenantId: await addTenant(store), id: listId };
-      expect(await store.maintenance.followers(other, [3, 9], 10)).to.deep.equal([]);
+      const listOfOtherTenant = { tenantId: await addTenant(store), id: listId };
+      expect(await store.maintenance.followers(listOfOtherTenant, [3, 9], 10)).to.deep.equal([]);
     });
 
     it('make the wallet status list due, once for all credentials', async () => {
       await issue('one', [3]);
       await issue('two', [4]);
-      expect(await due()).to.deep.equal({ ...{ tenantId, id: listId, uri: URI, anchor: 'anchor' }, ...{ checkedAt: null, failure: null } });
+      expect(await findDueList()).to.deep.equal({
+        ...{ tenantId, id: listId, uri: URI, anchor: 'anchor' },
+        ...{ checkedAt: null, failure: null },
+      });
       await store.maintenance.noteFollowedList(list(), NOW, seconds(60));
-      expect(await due(seconds(59))).to.equal(undefined);
+      expect(await findDueList(seconds(59))).to.equal(undefined);
       await issue('three', [5]);
-      expect(await due(seconds(59)), 'another one does not make it due').to.equal(undefined);
-      expect((await due(seconds(60)))?.checkedAt).to.deep.equal(NOW);
+      expect(await findDueList(seconds(59)), 'another credential does not make the list due').to.equal(undefined);
+      expect((await findDueList(seconds(60)))?.checkedAt).to.deep.equal(NOW);
     });
 
     it('record since when the list cannot be fetched, until a fetch succeeds', async () => {
@@ -72,21 +75,21 @@ export function describeFollowedWallets(open: () => Store): void {
       await maintenance.noteFollowedList(list(), seconds(1), seconds(1), 'status_unavailable: timeout');
       await maintenance.noteFollowedList(list(), seconds(2), seconds(2), 'status_invalid: signer');
       const failure = { since: seconds(1), count: 2, reason: 'status_invalid: signer' };
-      expect((await due(seconds(2)))?.failure).to.deep.equal(failure);
-      expect((await maintenance.followedLists(tenantId, 10)).map((each) => each.failure)).to.deep.equal([failure]);
+      expect((await findDueList(seconds(2)))?.failure).to.deep.equal(failure);
+      expect((await maintenance.followedLists(tenantId, 10)).map((list) => list.failure)).to.deep.equal([failure]);
       expect(await maintenance.failingLists(seconds(5))).to.equal(before + 1);
       expect(await maintenance.failingLists(seconds(0))).to.equal(before);
       await maintenance.noteFollowedList(list(), seconds(3), seconds(3));
-      expect((await due(seconds(3)))?.failure).to.equal(null);
+      expect((await findDueList(seconds(3)))?.failure).to.equal(null);
       expect(await maintenance.failingLists(seconds(5))).to.equal(before);
     });
 
     it('are recorded with their issuance, or not at all', async () => {
-      const follows = following('gone', [3]);
+      const follows = followingBatch('gone', [3]);
       const change = { issued: aBatch(session, { id: 'gone' }), follows, unrevoked: 'grant' };
-      const never = { id: session.id, running: ['failed'], issuedBelow: 1 } as const;
-      expect((await commit({ ...change, session: never })).done).to.equal(false);
-      expect([await followers([3]), await due()]).to.deep.equal([[], undefined]);
+      const failedCondition = { id: session.id, running: ['failed'], issuedBelow: 1 } as const;
+      expect((await commit({ ...change, session: failedCondition })).done).to.equal(false);
+      expect([await followers([3]), await findDueList()]).to.deep.equal([[], undefined]);
     });
 
     it('do not reveal the owner of the list to the database', async () => {
@@ -99,10 +102,10 @@ export function describeFollowedWallets(open: () => Store): void {
     it('are revoked, unfollow the wallet and wait for the notification of their backend', async () => {
       await issue('one', [3]);
       await issue('two', [3]);
-      const found = await store.maintenance.followers(list(), [3], 10);
-      await store.maintenance.revokeFollowers(list(), found, seconds(7));
-      // As a process that died before it let them go would repeat it
-      await store.maintenance.revokeFollowers(list(), found, seconds(8));
+      const entries = await store.maintenance.followers(list(), [3], 10);
+      await store.maintenance.revokeFollowers(list(), entries, seconds(7));
+      // As a process would repeat it that stopped before it released the followers
+      await store.maintenance.revokeFollowers(list(), entries, seconds(8));
       expect(await followers([3])).to.deep.equal([]);
       const waiting = async () => (await store.maintenance.walletRevokedBatches(1_000)).filter((batch) => batch.tenantId === tenantId);
       expect((await waiting()).map(({ batchId }) => batchId).sort()).to.deep.equal(['one', 'two']);
@@ -117,57 +120,57 @@ export function describeFollowedWallets(open: () => Store): void {
     });
 
     it('are revoked once when several processes visit them simultaneously, in any order', async () => {
-      for (let count = 0; count < 300; count++) await commit({ follows: following(`b${count}`, [count % 7], { endsAt: null }) });
-      const found = await store.maintenance.followers(list(), [0, 1, 2, 3, 4, 5, 6], 1_000);
-      expect(found).to.have.length(300);
-      const known = found.map((follower) => ({ ...follower, batch: aBatch(session, { id: follower.batchId }) }));
-      const orders = [known, [...known].reverse(), known.slice(100), known.slice(0, 200).reverse()];
+      for (let count = 0; count < 300; count++) await commit({ follows: followingBatch(`b${count}`, [count % 7], { endsAt: null }) });
+      const entries = await store.maintenance.followers(list(), [0, 1, 2, 3, 4, 5, 6], 1_000);
+      expect(entries).to.have.length(300);
+      const batches = entries.map((follower) => ({ ...follower, batch: aBatch(session, { id: follower.batchId }) }));
+      const orders = [batches, [...batches].reverse(), batches.slice(100), batches.slice(0, 200).reverse()];
       await Promise.all(orders.map((order) => store.maintenance.revokeFollowers(list(), order, NOW)));
       expect(await followers([0, 1, 2, 3, 4, 5, 6], 1_000)).to.deep.equal([]);
-      const waiting = (await store.maintenance.walletRevokedBatches(1_000)).filter((each) => each.tenantId === tenantId);
+      const waiting = (await store.maintenance.walletRevokedBatches(1_000)).filter((batch) => batch.tenantId === tenantId);
       expect(waiting).to.have.length(300);
-      await Promise.all(waiting.map((each) => store.maintenance.forgetWalletRevoked(each)));
+      await Promise.all(waiting.map((batch) => store.maintenance.forgetWalletRevoked(batch)));
     });
 
     it('are unfollowed after their expiry, a few at a time', async () => {
-      for (const [id, end] of [
+      for (const [id, endSession] of [
         ['a', 10],
         ['b', 20],
         ['c', 30],
       ] as const) {
-        await issue(id, [1, 2], { endsAt: seconds(end) });
+        await issue(id, [1, 2], { endsAt: seconds(endSession) });
       }
       await issue('endless', [1], { endsAt: null });
-      const walk = async (now: Date) => {
-        let place: FollowerCursor | undefined;
+      const readFollowers = async (now: Date) => {
+        let cursor: FollowerCursor | undefined;
         do {
-          ({ nextCursor: place } = await store.maintenance.forgetEndedFollowers(now, 3, place));
-        } while (place !== undefined);
+          ({ nextCursor: cursor } = await store.maintenance.forgetEndedFollowers(now, 3, cursor));
+        } while (cursor !== undefined);
       };
-      await walk(seconds(9));
+      await readFollowers(seconds(9));
       expect(await followers([1, 2], 100)).to.have.length(7);
-      await walk(seconds(20));
+      await readFollowers(seconds(20));
       expect(await followers([1, 2], 100)).to.deep.equal(['c', 'c', 'endless']);
-      await walk(seconds(30));
+      await readFollowers(seconds(30));
       expect(await followers([1, 2], 100)).to.deep.equal(['endless']);
     });
 
     it('leave a list that is removed a day after the last credential, unless another credential follows it', async () => {
       await issue('one', [3], { endsAt: seconds(1) });
-      const forget = (now: Date) => store.maintenance.forgetIdleLists(now, 1_000);
+      const forgetIdleLists = (now: Date) => store.maintenance.forgetIdleLists(now, 1_000);
       const lists = async () => (await store.maintenance.followedLists(tenantId, 10)).length;
-      await forget(seconds(0));
-      const found = await store.maintenance.followers(list(), [3], 10);
-      await store.maintenance.revokeFollowers(list(), found, NOW);
-      await forget(seconds(10));
-      await forget(seconds(10 + 86_399));
+      await forgetIdleLists(seconds(0));
+      const followers = await store.maintenance.followers(list(), [3], 10);
+      await store.maintenance.revokeFollowers(list(), followers, NOW);
+      await forgetIdleLists(seconds(10));
+      await forgetIdleLists(seconds(10 + 86_399));
       expect(await lists()).to.equal(1);
       await issue('two', [4]);
-      await forget(seconds(10 + 86_401));
-      expect(await lists(), 'followed again').to.equal(1);
+      await forgetIdleLists(seconds(10 + 86_401));
+      expect(await lists(), 'the list is followed again').to.equal(1);
       await store.maintenance.revokeFollowers(list(), await store.maintenance.followers(list(), [4], 10), NOW);
-      await forget(seconds(200_000));
-      await forget(seconds(200_000 + 86_400));
+      await forgetIdleLists(seconds(200_000));
+      await forgetIdleLists(seconds(200_000 + 86_400));
       expect(await lists()).to.equal(0);
     });
 
@@ -178,7 +181,7 @@ export function describeFollowedWallets(open: () => Store): void {
       const statuses = [{ uri: URI, anchor: 'anchor', idx: 3, keptUntil: 1_900_000_000 }];
       await commit({ holds: { transactionId: transaction.id, statuses } });
       expect((await steps.deferred(transaction.id))?.walletStatuses).to.deep.equal(statuses);
-      await commit({ holds: { transactionId: transaction.id, statuses: [] }, follows: following('late', [3]) });
+      await commit({ holds: { transactionId: transaction.id, statuses: [] }, follows: followingBatch('late', [3]) });
       expect((await steps.deferred(transaction.id))?.walletStatuses).to.equal(null);
       expect(await followers([3])).to.deep.equal(['late']);
     });

@@ -23,8 +23,8 @@ import {
 } from './builders.ts';
 import { batchIssuance, grantRedemption, responseDelivery, sessionOpening, sessionRemoval, stepsOf } from './steps.ts';
 
-/** One row in every table, with the same ids for every tenant. */
-async function fill(store: Store, tenantId: TenantId, mark: string) {
+/** Inserts one row into every table, with the same identifiers for every tenant. */
+async function insertRows(store: Store, tenantId: TenantId, mark: string) {
   const value = aUse('dpop_jti', { hash: 'same' });
   const session = aSession(tenantId, { id: 'same' as never, publicId: 'same' as never, outcome: { redirectUri: mark } });
   const grant = aGrant(session, { id: 'same', codeHash: 'same', txCodeHash: mark });
@@ -36,16 +36,16 @@ async function fill(store: Store, tenantId: TenantId, mark: string) {
   const batch = aBatch(session, { id: 'same', credentialConfigurationId: mark });
   await store.forTenant(
     tenantId,
-    async (own) => {
-      await own.credentialConfigurations.add(configuration);
-      await own.keyChains.add(chain);
-      await own.issuanceConfiguration.add({
+    async (repositories) => {
+      await repositories.credentialConfigurations.add(configuration);
+      await repositories.keyChains.add(chain);
+      await repositories.issuanceConfiguration.add({
         ...IssuanceConfigurationBody.parse({ display }),
         id: 'default',
         createdAt: NOW,
         updatedAt: NOW,
       });
-      await own.presentationConfigurations.add({
+      await repositories.presentationConfigurations.add({
         id: 'same',
         dcql_query: { credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['x'] } }] },
         lifeTime: 300,
@@ -60,10 +60,10 @@ async function fill(store: Store, tenantId: TenantId, mark: string) {
         createdAt: NOW,
         updatedAt: NOW,
       });
-      await own.registrarConfiguration.add(aRegistrarConfiguration({ username: mark }));
-      await own.registrationCertificates.add({ ...aRegistrationCertificate('same'), certificateId: mark });
-      await own.statusLists.add(list);
-      await own.clients.add(client);
+      await repositories.registrarConfiguration.add(aRegistrarConfiguration({ username: mark }));
+      await repositories.registrationCertificates.add({ ...aRegistrationCertificate('same'), certificateId: mark });
+      await repositories.statusLists.add(list);
+      await repositories.clients.add(client);
     },
     { by: 'system' },
   );
@@ -75,19 +75,19 @@ async function fill(store: Store, tenantId: TenantId, mark: string) {
   return { session, value, client };
 }
 
-/** What a tenant sees of its own rows. */
-async function picture(store: Store, tenantId: TenantId) {
+/** Everything that a tenant can read of its rows. */
+async function readEverything(store: Store, tenantId: TenantId) {
   const steps = stepsOf(store, tenantId);
   return store
-    .forTenant(tenantId, async (own) => ({
-      configurations: await own.credentialConfigurations.list(),
-      issuance: await own.issuanceConfiguration.list(),
-      presentations: await own.presentationConfigurations.list(),
-      chains: await own.keyChains.list(),
-      registrar: await own.registrarConfiguration.list(),
-      registrations: await own.registrationCertificates.list(),
-      lists: await own.statusLists.list(),
-      clients: await own.clients.list(),
+    .forTenant(tenantId, async (repositories) => ({
+      configurations: await repositories.credentialConfigurations.list(),
+      issuance: await repositories.issuanceConfiguration.list(),
+      presentations: await repositories.presentationConfigurations.list(),
+      chains: await repositories.keyChains.list(),
+      registrar: await repositories.registrarConfiguration.list(),
+      registrations: await repositories.registrationCertificates.list(),
+      lists: await repositories.statusLists.list(),
+      clients: await repositories.clients.list(),
     }))
     .then(async (administration) => ({
       ...administration,
@@ -135,25 +135,25 @@ export function describeIsolation(open: () => Store): void {
     });
 
     it('read no data of each other', async () => {
-      await fill(store, one, 'mark-one');
-      const bare = await picture(store, two);
-      expect(bare).to.deep.include(EMPTY);
-      expect(bare.wallet?.session).to.equal(undefined);
-      expect(bare.grant?.grant).to.equal(undefined);
-      expect(bare.issuing).to.deep.include({ session: undefined, use: undefined, used: undefined, revoked: false });
-      await fill(store, two, 'mark-two');
-      expect(JSON.stringify(await picture(store, one)))
+      await insertRows(store, one, 'mark-one');
+      const emptyTenant = await readEverything(store, two);
+      expect(emptyTenant).to.deep.include(EMPTY);
+      expect(emptyTenant.wallet?.session).to.equal(undefined);
+      expect(emptyTenant.grant?.grant).to.equal(undefined);
+      expect(emptyTenant.issuing).to.deep.include({ session: undefined, use: undefined, used: undefined, revoked: false });
+      await insertRows(store, two, 'mark-two');
+      expect(JSON.stringify(await readEverything(store, one)))
         .to.contain('mark-one')
         .and.not.contain('mark-two');
-      expect(JSON.stringify(await picture(store, two)))
+      expect(JSON.stringify(await readEverything(store, two)))
         .to.contain('mark-two')
         .and.not.contain('mark-one');
     });
 
     it('change no data of each other', async () => {
-      const { session } = await fill(store, one, 'mark-one');
-      await fill(store, two, 'mark-two');
-      const before = await picture(store, two);
+      const { session } = await insertRows(store, one, 'mark-one');
+      await insertRows(store, two, 'mark-two');
+      const before = await readEverything(store, two);
       const steps = stepsOf(store, one);
       await steps.fetchSession(session.publicId, NOW);
       await steps.commit({ grant: { id: 'same', act: 'attempt', attemptsBelow: 1 } });
@@ -166,31 +166,31 @@ export function describeIsolation(open: () => Store): void {
       await steps.commit(sessionRemoval(session.id, 'system'));
       await store.forTenant(
         one,
-        async (own) => {
-          await own.credentialConfigurations.put(aConfiguration('same'));
-          await own.keyChains.remove('same');
-          await own.presentationConfigurations.remove('same');
+        async (repositories) => {
+          await repositories.credentialConfigurations.put(aConfiguration('same'));
+          await repositories.keyChains.remove('same');
+          await repositories.presentationConfigurations.remove('same');
         },
         { by: 'system' },
       );
-      expect(await picture(store, two)).to.deep.equal(before);
+      expect(await readEverything(store, two)).to.deep.equal(before);
     });
 
     it('are removed with all their data and no data of another tenant', async () => {
-      const gone = await fill(store, one, 'mark-one');
-      await fill(store, two, 'mark-two');
-      const before = await picture(store, two);
+      const removedTenant = await insertRows(store, one, 'mark-one');
+      await insertRows(store, two, 'mark-two');
+      const before = await readEverything(store, two);
       await store.forService(({ tenants }) => tenants.remove(one), { by: 'system' });
-      expect(await picture(store, two)).to.deep.equal(before);
-      expect(await stepsOf(store, two).commit({ uses: [gone.value] })).to.include({ done: false });
+      expect(await readEverything(store, two)).to.deep.equal(before);
+      expect(await stepsOf(store, two).commit({ uses: [removedTenant.value] })).to.include({ done: false });
       expect(await stepsOf(store, one).state()).to.equal(undefined);
-      expect(await store.forService(({ clients }) => clients.find(gone.client.clientId))).to.equal(undefined);
+      expect(await store.forService(({ clients }) => clients.find(removedTenant.client.clientId))).to.equal(undefined);
 
       await addTenant(store, { id: one });
-      const anew = await picture(store, one);
-      expect(anew).to.deep.include(EMPTY);
-      expect(anew.grant?.grant).to.equal(undefined);
-      expect(await stepsOf(store, one).commit({ uses: [gone.value] })).to.include({ done: true });
+      const afterRecreation = await readEverything(store, one);
+      expect(afterRecreation).to.deep.include(EMPTY);
+      expect(afterRecreation.grant?.grant).to.equal(undefined);
+      expect(await stepsOf(store, one).commit({ uses: [removedTenant.value] })).to.include({ done: true });
     });
   });
 }
@@ -207,15 +207,15 @@ export function describeConcurrency(open: () => Store): void {
     it('keep a step that committed during a transaction that was rolled back', async () => {
       const session = aSession(tenantId);
       let step: Promise<unknown> = Promise.resolve();
-      let inside = () => {};
+      let notifyEntered = () => {};
       const entered = new Promise<void>((resolve) => {
-        inside = resolve;
+        notifyEntered = resolve;
       });
       const broken = store.forTenant(
         tenantId,
-        async (own) => {
-          await own.credentialConfigurations.add(aConfiguration('one'));
-          inside();
+        async (repositories) => {
+          await repositories.credentialConfigurations.add(aConfiguration('one'));
+          notifyEntered();
           await sleep(50);
           throw new Error('broken');
         },
@@ -227,51 +227,51 @@ export function describeConcurrency(open: () => Store): void {
       expect(String(await failure)).to.contain('broken');
       await step;
       expect((await stepsOf(store, tenantId).session(session.id))?.session).to.deep.equal(session);
-      const documents = await store.forTenant(tenantId, (own) => own.credentialConfigurations.list());
+      const documents = await store.forTenant(tenantId, (repositories) => repositories.credentialConfigurations.list());
       expect(documents).to.deep.equal([]);
     });
 
     it('are stored completely or not at all when some of them fail', async () => {
       const sessions = Array.from({ length: 60 }, () => aSession(tenantId));
       const values = Array.from({ length: 20 }, () => aUse('c_nonce'));
-      const answers = await Promise.all(
+      const results = await Promise.all(
         sessions.map((session, index) => {
-          // Three want each of the values, and each brings one of its own.
+          // Three sessions use each of the values, and each session adds a value that no other one uses.
           const uses = [aUse('dpop_jti'), values[index % 20] ?? aUse()];
           return store.commit(tenantId, { opens: { session }, uses }, session.createdAt);
         }),
       );
       for (let value = 0; value < 20; value++) {
-        const rivals = [answers[value], answers[value + 20], answers[value + 40]];
-        expect(rivals.filter((answer) => answer?.done)).to.have.length(1);
-        for (const answer of rivals) if (!answer?.done) expect(answer).to.deep.equal({ done: false, part: 'uses', kind: 'c_nonce' });
+        const competing = [results[value], results[value + 20], results[value + 40]];
+        expect(competing.filter((answer) => answer?.done)).to.have.length(1);
+        for (const answer of competing) if (!answer?.done) expect(answer).to.deep.equal({ done: false, part: 'uses', kind: 'c_nonce' });
       }
       const steps = stepsOf(store, tenantId);
       for (const [index, { id }] of sessions.entries())
-        expect((await steps.session(id))?.session !== undefined).to.equal(answers[index]?.done);
+        expect((await steps.session(id))?.session !== undefined).to.equal(results[index]?.done);
     });
 
     it('all end when some of many steps and transactions fail', async () => {
       const list = await addList(store, tenantId);
       const work = Array.from({ length: 150 }, async (_, index) => {
         if (index % 3 === 0) {
-          const failing = index % 2 === 0;
+          const shouldFail = index % 2 === 0;
           const transaction = store.forTenant(
             tenantId,
-            async (own) => {
-              await own.credentialConfigurations.put(aConfiguration(`id-${index}`));
+            async (repositories) => {
+              await repositories.credentialConfigurations.put(aConfiguration(`id-${index}`));
               await sleep(1);
-              if (failing) throw new Error('broken');
+              if (shouldFail) throw new Error('broken');
             },
             { by: 'system' },
           );
-          return failing ? failureOf(transaction) : transaction;
+          return shouldFail ? failureOf(transaction) : transaction;
         }
         return stepsOf(store, tenantId).allocateStatusRun(list, 1);
       });
       await Promise.all(work);
       expect((await stepsOf(store, tenantId).statusList(list.id))?.usedEntries).to.equal(100);
-      const documents = await store.forTenant(tenantId, (own) => own.credentialConfigurations.list());
+      const documents = await store.forTenant(tenantId, (repositories) => repositories.credentialConfigurations.list());
       expect(documents).to.have.length(25);
     });
 
@@ -280,17 +280,18 @@ export function describeConcurrency(open: () => Store): void {
         failureOf(
           store.forTenant(
             tenantId,
-            async (own) => {
-              const tenant = await own.tenant.get();
+            async (repositories) => {
+              const tenant = await repositories.tenant.get();
               await sleep(5);
-              await own.tenant.save({ ...tenant, name });
+              await repositories.tenant.save({ ...tenant, name });
             },
             { by: 'system' },
           ),
         );
-      const tenant = await store.forTenant(tenantId, (own) => own.tenant.get());
-      const stale = (name: string) => failureOf(store.forTenant(tenantId, (own) => own.tenant.save({ ...tenant, name }), { by: 'system' }));
-      const results = await Promise.all([stale('a'), stale('b'), stale('c')]);
+      const tenant = await store.forTenant(tenantId, (repositories) => repositories.tenant.get());
+      const saveStale = (name: string) =>
+        failureOf(store.forTenant(tenantId, (repositories) => repositories.tenant.save({ ...tenant, name }), { by: 'system' }));
+      const results = await Promise.all([saveStale('a'), saveStale('b'), saveStale('c')]);
       expect(results.filter((result) => result === 'conflict')).to.have.length(2);
       expect(await save('last')).to.equal('nothing failed');
     });

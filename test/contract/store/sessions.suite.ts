@@ -7,7 +7,7 @@ import type { VerificationRequest } from '../../../domain/verification/verificat
 import { aBatch, addTenant, aGrant, aSession, NOW, openOffer, REDEMPTION, seconds } from './builders.ts';
 import { batchIssuance, grantRedemption, sessionOpening, sessionRemoval, stepsOf } from './steps.ts';
 
-const nobody = 'nobody' as TenantId;
+const unknownTenant = 'unknown-tenant' as TenantId;
 
 export function describeSessions(open: () => Store): void {
   describe('sessions', () => {
@@ -25,7 +25,7 @@ export function describeSessions(open: () => Store): void {
     const events = async (id: SessionId) => (await stepsOf(store, tenantId).sessionEvents(id, 0, 100)).map(({ status }) => status);
 
     describe('with recorded steps', () => {
-      const note = (sessions: readonly Session[], at = NOW) =>
+      const noteFetched = (sessions: readonly Session[], at = NOW) =>
         store.note(
           tenantId,
           sessions.map(({ id }) => id),
@@ -34,44 +34,47 @@ export function describeSessions(open: () => Store): void {
         );
 
       it('change their status when allowed, with events and new versions', async () => {
-        const [one, other] = [await start(), await start({ version: 7 })];
-        const moved = [...(await note([one, other]))].sort((a, b) => a.version - b.version);
-        expect(moved).to.deep.equal([
+        const [one, otherSession] = [await start(), await start({ version: 7 })];
+        const fetchedSessions = [...(await noteFetched([one, otherSession]))].sort((a, b) => a.version - b.version);
+        expect(fetchedSessions).to.deep.equal([
           { id: one.id, version: 2 },
-          { id: other.id, version: 8 },
+          { id: otherSession.id, version: 8 },
         ]);
-        const stored = (await stepsOf(store, tenantId).session(other.id))?.session;
-        expect(stored).to.deep.equal({ ...other, status: 'fetched', version: 8, updatedAt: NOW });
+        const stored = (await stepsOf(store, tenantId).session(otherSession.id))?.session;
+        expect(stored).to.deep.equal({ ...otherSession, status: 'fetched', version: 8, updatedAt: NOW });
         expect(await events(one.id)).to.deep.equal(['active', 'fetched']);
       });
 
       it('are unchanged when they have a newer version, are terminal or do not exist', async () => {
-        const done = await start({ status: 'completed' });
-        const over = await start({ expiresAt: NOW });
-        const fetched = await start();
-        await note([fetched]);
-        const stranger = { ...done, id: 'nobody' as SessionId };
-        expect(await note([done, over, fetched, stranger], seconds(1))).to.deep.equal([]);
-        for (const session of [done, over]) expect((await stepsOf(store, tenantId).session(session.id))?.session).to.deep.equal(session);
-        expect(await events(fetched.id)).to.deep.equal(['active', 'fetched']);
+        const completedSession = await start({ status: 'completed' });
+        const expiredSession = await start({ expiresAt: NOW });
+        const fetchedSession = await start();
+        await noteFetched([fetchedSession]);
+        const unknownSession = { ...completedSession, id: 'unknown' as SessionId };
+        expect(await noteFetched([completedSession, expiredSession, fetchedSession, unknownSession], seconds(1))).to.deep.equal([]);
+        for (const session of [completedSession, expiredSession])
+          expect((await stepsOf(store, tenantId).session(session.id))?.session).to.deep.equal(session);
+        expect(await events(fetchedSession.id)).to.deep.equal(['active', 'fetched']);
       });
 
       it('are changed for their tenant only', async () => {
         const session = await start();
-        const other = await addTenant(store);
-        expect(await store.note(other, [session.id], MOVES.fetch, NOW)).to.deep.equal([]);
-        expect(await store.note(nobody, [session.id], MOVES.fetch, NOW)).to.deep.equal([]);
+        const otherTenant = await addTenant(store);
+        expect(await store.note(otherTenant, [session.id], MOVES.fetch, NOW)).to.deep.equal([]);
+        expect(await store.note(unknownTenant, [session.id], MOVES.fetch, NOW)).to.deep.equal([]);
         expect((await stepsOf(store, tenantId).session(session.id))?.session).to.deep.equal(session);
       });
 
       it('change once for many simultaneous callers', async () => {
         const sessions = await Promise.all(Array.from({ length: 20 }, () => start()));
-        const told = await Promise.all(Array.from({ length: 8 }, (_, turn) => note(turn % 2 === 0 ? sessions : sessions.toReversed())));
-        const ids = told.flat().map(({ id }) => id);
+        const results = await Promise.all(
+          Array.from({ length: 8 }, (_, index) => noteFetched(index % 2 === 0 ? sessions : sessions.toReversed())),
+        );
+        const ids = results.flat().map(({ id }) => id);
         expect(new Set(ids).size).to.equal(ids.length);
-        // Who is passed over by all is noted by the next.
-        const rest = await note(sessions);
-        expect(ids.length + rest.length).to.equal(sessions.length);
+        // The next statement notes sessions that all of these passed over.
+        const remaining = await noteFetched(sessions);
+        expect(ids.length + remaining.length).to.equal(sessions.length);
       });
     });
 
@@ -84,48 +87,49 @@ export function describeSessions(open: () => Store): void {
         tenant,
         sessionState: { status, version, updatedAt, expiresAt, claimedAt },
       });
-      expect(await reads.sessionState('nobody' as PublicId)).to.deep.equal({ tenant, sessionState: undefined });
-      const other = await addTenant(store);
-      expect((await store.read(other).sessionState(session.publicId))?.sessionState).to.equal(undefined);
-      expect(await store.read(nobody).sessionState(session.publicId)).to.equal(undefined);
+      expect(await reads.sessionState('unknown' as PublicId)).to.deep.equal({ tenant, sessionState: undefined });
+      const otherTenant = await addTenant(store);
+      expect((await store.read(otherTenant).sessionState(session.publicId))?.sessionState).to.equal(undefined);
+      expect(await store.read(unknownTenant).sessionState(session.publicId)).to.equal(undefined);
     });
 
     it('are read completely together with a cached request', async () => {
       const steps = stepsOf(store, tenantId);
-      const offered = aSession(tenantId, { outcome: { failure: { code: 'internal_error', message: 'y' } } });
-      const grant = aGrant(offered);
-      await steps.commit(sessionOpening(offered, grant));
+      const failedSession = aSession(tenantId, { outcome: { failure: { code: 'internal_error', message: 'y' } } });
+      const grant = aGrant(failedSession);
+      await steps.commit(sessionOpening(failedSession, grant));
       await steps.commit(grantRedemption(grant, REDEMPTION, []), seconds(3));
-      const request = { ...offered.request, kind: 'verification' } as unknown as VerificationRequest;
-      const asked = await start({ kind: 'verification', request, claimedAt: seconds(1) });
-      const seen = [];
-      for (const session of [offered, asked]) {
-        const whole = await steps.sessionWithAuthorization(session.id);
-        expect(whole?.session).to.deep.equal(session);
-        expect(await steps.sessionWithAuthorization(session.id, session.request ?? undefined)).to.deep.equal(whole);
-        seen.push(whole?.authorization?.tokenAt);
+      const request = { ...failedSession.request, kind: 'verification' } as unknown as VerificationRequest;
+      const verificationSession = await start({ kind: 'verification', request, claimedAt: seconds(1) });
+      const results = [];
+      for (const session of [failedSession, verificationSession]) {
+        const stored = await steps.sessionWithAuthorization(session.id);
+        expect(stored?.session).to.deep.equal(session);
+        expect(await steps.sessionWithAuthorization(session.id, session.request ?? undefined)).to.deep.equal(stored);
+        results.push(stored?.authorization?.tokenAt);
       }
-      expect(seen).to.deep.equal([seconds(3), undefined]);
+      expect(results).to.deep.equal([seconds(3), undefined]);
     });
 
     it('are read in their present state with a cached request, and not found after their removal', async () => {
       const session = await start();
       const request = session.request ?? undefined;
-      const bare = await start({ request: null });
-      const other = await addTenant(store);
-      const seen = async (of: TenantId, id: SessionId) => (await store.read(of).sessionWithAuthorization(id, request))?.session;
+      const emptySession = await start({ request: null });
+      const otherTenant = await addTenant(store);
+      const readSession = async (tenant: TenantId, id: SessionId) =>
+        (await store.read(tenant).sessionWithAuthorization(id, request))?.session;
       await store.note(tenantId, [session.id], MOVES.fetch, seconds(2));
-      expect(await seen(tenantId, session.id)).to.deep.include({ status: 'fetched', version: 2 });
-      expect(await seen(tenantId, bare.id), 'nothing is left of it').to.deep.equal(bare);
-      expect(await seen(other, session.id)).to.equal(undefined);
-      expect(await store.read(nobody).sessionWithAuthorization(session.id, request)).to.equal(undefined);
+      expect(await readSession(tenantId, session.id)).to.deep.include({ status: 'fetched', version: 2 });
+      expect(await readSession(tenantId, emptySession.id), 'no request is stored').to.deep.equal(emptySession);
+      expect(await readSession(otherTenant, session.id)).to.equal(undefined);
+      expect(await store.read(unknownTenant).sessionWithAuthorization(session.id, request)).to.equal(undefined);
       await stepsOf(store, tenantId).commit(sessionRemoval(session.id, 'system'));
-      expect(await seen(tenantId, session.id)).to.equal(undefined);
+      expect(await readSession(tenantId, session.id)).to.equal(undefined);
     });
 
     it('are returned as they were opened', async () => {
-      const bare = await start({ request: null });
-      const full = await start({
+      const emptySession = await start({ request: null });
+      const fullSession = await start({
         kind: 'verification',
         useDcApi: true,
         configurationIds: [],
@@ -134,10 +138,10 @@ export function describeSessions(open: () => Store): void {
         claimedAt: seconds(1),
       });
       const steps = stepsOf(store, tenantId);
-      expect((await steps.session(bare.id))?.session).to.deep.equal(bare);
-      expect((await steps.session(full.id))?.session).to.deep.equal(full);
+      expect((await steps.session(emptySession.id))?.session).to.deep.equal(emptySession);
+      expect((await steps.session(fullSession.id))?.session).to.deep.equal(fullSession);
       const head = await steps.state();
-      expect(await steps.sessionByPublicId(full.publicId)).to.deep.equal({ tenant: head, session: full });
+      expect(await steps.sessionByPublicId(fullSession.publicId)).to.deep.equal({ tenant: head, session: fullSession });
     });
 
     it('with an unknown id or tenant are not found', async () => {
@@ -147,19 +151,19 @@ export function describeSessions(open: () => Store): void {
       expect((await steps.session('none' as SessionId))?.session).to.equal(undefined);
       expect(await steps.sessionByPublicId('none' as PublicId)).to.deep.equal({ tenant: head, session: undefined });
       expect(await steps.fetchSession('none' as PublicId, NOW)).to.deep.equal({ tenant: head, session: undefined, changed: false });
-      expect(await stepsOf(store, nobody).sessionByPublicId(session.publicId)).to.equal(undefined);
-      expect(await stepsOf(store, nobody).fetchSession(session.publicId, NOW)).to.equal(undefined);
+      expect(await stepsOf(store, unknownTenant).sessionByPublicId(session.publicId)).to.equal(undefined);
+      expect(await stepsOf(store, unknownTenant).fetchSession(session.publicId, NOW)).to.equal(undefined);
     });
 
     it('cannot be opened twice', async () => {
       const session = await start();
       const steps = stepsOf(store, tenantId);
-      for (const twin of [aSession(tenantId, { id: session.id }), aSession(tenantId, { publicId: session.publicId })]) {
-        const failed = await steps.commit(sessionOpening(twin)).then(
+      for (const duplicate of [aSession(tenantId, { id: session.id }), aSession(tenantId, { publicId: session.publicId })]) {
+        const failure = await steps.commit(sessionOpening(duplicate)).then(
           () => false,
           () => true,
         );
-        expect(failed).to.equal(true);
+        expect(failure).to.equal(true);
       }
       expect((await steps.session(session.id))?.session).to.deep.equal(session);
     });
@@ -173,9 +177,9 @@ export function describeSessions(open: () => Store): void {
 
     it('do not change when the caller changes its input or the result', async () => {
       const session = await start();
-      const got = (await stepsOf(store, tenantId).session(session.id))?.session;
-      (got?.configurationIds as string[] | undefined)?.push('more');
-      got?.expiresAt.setTime(0);
+      const stored = (await stepsOf(store, tenantId).session(session.id))?.session;
+      (stored?.configurationIds as string[] | undefined)?.push('more');
+      stored?.expiresAt.setTime(0);
       expect((await stepsOf(store, tenantId).session(session.id))?.session).to.deep.equal(session);
     });
 
@@ -183,11 +187,12 @@ export function describeSessions(open: () => Store): void {
       const steps = stepsOf(store, tenantId);
       const revision = (await steps.state())?.revision ?? -1;
       const session = aSession(tenantId);
-      const opened = async (assumed: number) => steps.commit({ ...sessionOpening(session), ...(await steps.assuming(assumed)) });
-      expect(await opened(revision + 1)).to.include({ done: false });
-      expect(await stepsOf(store, 'nobody' as TenantId).commit(sessionOpening(session))).to.include({ done: false });
+      const openSession = async (assumedRevision: number) =>
+        steps.commit({ ...sessionOpening(session), ...(await steps.assuming(assumedRevision)) });
+      expect(await openSession(revision + 1)).to.include({ done: false });
+      expect(await stepsOf(store, 'unknown' as TenantId).commit(sessionOpening(session))).to.include({ done: false });
       expect((await steps.session(session.id))?.session).to.equal(undefined);
-      expect(await opened(revision)).to.include({ done: true });
+      expect(await openSession(revision)).to.include({ done: true });
       expect(await steps.session(session.id)).to.deep.equal({ tenant: await steps.state(), session });
       expect(await steps.session('none' as SessionId)).to.deep.include({ session: undefined });
     });
@@ -197,30 +202,32 @@ export function describeSessions(open: () => Store): void {
         const session = await start();
         const steps = stepsOf(store, tenantId);
         const first = await steps.fetchSession(session.publicId, seconds(5));
-        const fetched = { ...session, status: 'fetched', version: 2, updatedAt: seconds(5) };
+        const expected = { ...session, status: 'fetched', version: 2, updatedAt: seconds(5) };
         const head = await steps.state();
-        expect(first).to.deep.equal({ tenant: head, session: fetched, changed: true });
+        expect(first).to.deep.equal({ tenant: head, session: expected, changed: true });
         const second = await steps.fetchSession(session.publicId, seconds(6));
-        expect(second).to.deep.equal({ tenant: head, session: fetched, changed: false });
-        expect((await steps.session(session.id))?.session).to.deep.equal(fetched);
+        expect(second).to.deep.equal({ tenant: head, session: expected, changed: false });
+        expect((await steps.session(session.id))?.session).to.deep.equal(expected);
         expect(await events(session.id)).to.deep.equal(['active', 'fetched']);
       });
 
       it('are unchanged after their expiry', async () => {
         const session = await start({ expiresAt: seconds(10) });
-        const late = await stepsOf(store, tenantId).fetchSession(session.publicId, seconds(10));
-        expect(late).to.deep.include({ session, changed: false });
+        const lateFetch = await stepsOf(store, tenantId).fetchSession(session.publicId, seconds(10));
+        expect(lateFetch).to.deep.include({ session, changed: false });
         expect(await events(session.id)).to.deep.equal(['active']);
       });
 
       it('are unchanged while the tenant is suspended', async () => {
         const session = await start();
-        await store.forTenant(tenantId, async (own) => own.tenant.save({ ...(await own.tenant.get()), status: 'suspended' }), {
-          by: 'system',
-        });
-        const fetched = await stepsOf(store, tenantId).fetchSession(session.publicId, NOW);
-        expect(fetched).to.deep.include({ session, changed: false });
-        expect(fetched?.tenant.status).to.equal('suspended');
+        await store.forTenant(
+          tenantId,
+          async (repositories) => repositories.tenant.save({ ...(await repositories.tenant.get()), status: 'suspended' }),
+          { by: 'system' },
+        );
+        const fetchedSession = await stepsOf(store, tenantId).fetchSession(session.publicId, NOW);
+        expect(fetchedSession).to.deep.include({ session, changed: false });
+        expect(fetchedSession?.tenant.status).to.equal('suspended');
         expect(await events(session.id)).to.deep.equal(['active']);
       });
     });
@@ -249,16 +256,18 @@ export function describeSessions(open: () => Store): void {
 
       it('continue after the last session of the previous page, also with equal times', async () => {
         for (const ascending of [true, false]) {
-          const whole = await ids({ ascending });
+          const allIds = await ids({ ascending });
           const paged: string[] = [];
-          let after: SessionQuery['after'];
+          let cursor: SessionQuery['after'];
           for (;;) {
-            const page = await store.read(tenantId).sessions({ ...query, ascending, limit: 2, ...(after === undefined ? {} : { after }) });
+            const page = await store
+              .read(tenantId)
+              .sessions({ ...query, ascending, limit: 2, ...(cursor === undefined ? {} : { after: cursor }) });
             paged.push(...page.map(({ id }) => id));
-            after = page.at(-1);
+            cursor = page.at(-1);
             if (page.length < 2) break;
           }
-          expect(paged).to.deep.equal(whole);
+          expect(paged).to.deep.equal(allIds);
         }
       });
 
@@ -267,8 +276,8 @@ export function describeSessions(open: () => Store): void {
         expect(await ids({ kinds: ['issuance', 'verification'] })).to.have.length(5);
         expect(await ids({ status: 'completed' })).to.deep.equal(['a', 'b']);
         expect(await ids({ since: seconds(10) })).to.deep.equal(['a', 'b', 'c', 'y']);
-        const after = { createdAt: seconds(10), id: 'a' };
-        expect(await ids({ kinds: ['issuance'], status: 'completed', since: seconds(6), after, limit: 1 })).to.deep.equal(['b']);
+        const cursor = { createdAt: seconds(10), id: 'a' };
+        expect(await ids({ kinds: ['issuance'], status: 'completed', since: seconds(6), after: cursor, limit: 1 })).to.deep.equal(['b']);
       });
 
       it('have the versions of existing sessions', async () => {
@@ -284,7 +293,7 @@ export function describeSessions(open: () => Store): void {
 
     it('are removed with their grants and events, but without the record of issued credentials', async () => {
       const { session, grant } = await openOffer(store, tenantId);
-      const stays = await openOffer(store, tenantId);
+      const keptOffer = await openOffer(store, tenantId);
       const steps = stepsOf(store, tenantId);
       const batch = aBatch(session);
       await steps.commit(batchIssuance(session.id, batch, 1, 3));
@@ -294,8 +303,8 @@ export function describeSessions(open: () => Store): void {
       expect((await steps.grantByCode(grant.codeHash))?.grant).to.equal(undefined);
       expect(await events(session.id)).to.deep.equal([]);
       expect((await steps.issued(session.id))?.batches).to.deep.equal([batch]);
-      expect((await steps.grantByCode(stays.grant.codeHash))?.grant?.id).to.equal(stays.grant.id);
-      expect(await events(stays.session.id)).to.deep.equal(['active']);
+      expect((await steps.grantByCode(keptOffer.grant.codeHash))?.grant?.id).to.equal(keptOffer.grant.id);
+      expect(await events(keptOffer.session.id)).to.deep.equal(['active']);
     });
 
     it('have a log that is read from a cursor', async () => {
@@ -326,21 +335,24 @@ export function describeSessionRates(open: () => Store): void {
       await stepsOf(store, tenantId).commit(sessionOpening(session));
       return session;
     };
-    const failed = (message: string): Partial<Session> => ({ status: 'failed', outcome: { failure: { code: 'webhook_failed', message } } });
+    const failedWith = (message: string): Partial<Session> => ({
+      status: 'failed',
+      outcome: { failure: { code: 'webhook_failed', message } },
+    });
     const kinds = ['issuance', 'verification'] as const;
-    const count = async (changes: Partial<CountQuery> = {}, of = tenantId) => {
+    const count = async (changes: Partial<CountQuery> = {}, tenant = tenantId) => {
       const query = { kinds, since: NOW, now: seconds(10), limit: 100, ...changes };
-      return (await store.read(of).sessionCounts(query)).counts.map(
+      return (await store.read(tenant).sessionCounts(query)).counts.map(
         ({ kind, status, count: number, oldest }) => `${number} ${kind} ${status} since ${(oldest.getTime() - NOW.getTime()) / 1000}`,
       );
     };
-    const outcomes = async (changes: Partial<OutcomeQuery> = {}, of = tenantId) =>
-      store.read(of).sessionOutcomes({ kinds, since: NOW, failed: false, limit: 100, ...changes });
+    const readOutcomes = async (changes: Partial<OutcomeQuery> = {}, tenant = tenantId) =>
+      store.read(tenant).sessionOutcomes({ kinds, since: NOW, failed: false, limit: 100, ...changes });
 
     it('are counted by kind and status, with the age of the oldest', async () => {
       await start(1, { kind: 'issuance', status: 'completed' });
       await start(2, { kind: 'issuance', status: 'completed' });
-      await start(3, { kind: 'verification', ...failed('x') });
+      await start(3, { kind: 'verification', ...failedWith('x') });
       await start(4, { kind: 'verification' });
       expect(await count()).to.have.members([
         '2 issuance completed since 1',
@@ -362,10 +374,11 @@ export function describeSessionRates(open: () => Store): void {
       await start(1, { kind: 'verification', status: 'completed' });
       for (const at of [2, 3, 4]) await start(at, { kind: 'issuance', status: 'completed' });
       await start(5, { kind: 'verification', status: 'completed' });
-      const rare = (limit: number) => store.read(tenantId).sessionCounts({ kinds: ['verification'], since: NOW, now: NOW, limit });
+      const countVerifications = (limit: number) =>
+        store.read(tenantId).sessionCounts({ kinds: ['verification'], since: NOW, now: NOW, limit });
       const completed = { kind: 'verification', status: 'completed' };
-      expect(await rare(4)).to.deep.equal({ counts: [{ ...completed, count: 1, oldest: seconds(5) }], from: seconds(2) });
-      expect(await rare(6)).to.deep.equal({ counts: [{ ...completed, count: 2, oldest: seconds(1) }] });
+      expect(await countVerifications(4)).to.deep.equal({ counts: [{ ...completed, count: 1, oldest: seconds(5) }], from: seconds(2) });
+      expect(await countVerifications(6)).to.deep.equal({ counts: [{ ...completed, count: 2, oldest: seconds(1) }] });
     });
 
     it('count the newest sessions only, and those of one tenant', async () => {
@@ -375,21 +388,21 @@ export function describeSessionRates(open: () => Store): void {
     });
 
     it('are read from sessions with a record, the newest first, page by page', async () => {
-      const one = await start(1, failed('one'));
+      const one = await start(1, failedWith('one'));
       await start(2);
       const three = await start(3, { status: 'completed', outcome: { notifications: [] } });
-      const four = await start(4, failed('four'));
-      const ids = async (changes: Partial<OutcomeQuery> = {}) => (await outcomes(changes)).map(({ id }) => id);
+      const four = await start(4, failedWith('four'));
+      const ids = async (changes: Partial<OutcomeQuery> = {}) => (await readOutcomes(changes)).map(({ id }) => id);
       expect(await ids()).to.deep.equal([four.id, three.id, one.id]);
-      expect((await outcomes())[0]).to.deep.equal({ ...{ id: four.id, createdAt: four.createdAt, outcome: four.outcome } });
+      expect((await readOutcomes())[0]).to.deep.equal({ ...{ id: four.id, createdAt: four.createdAt, outcome: four.outcome } });
       expect(await ids({ failed: true })).to.deep.equal([four.id, one.id]);
       expect(await ids({ failed: true, limit: 1 })).to.deep.equal([four.id]);
       expect(await ids({ after: four, limit: 1 })).to.deep.equal([three.id]);
       expect(await ids({ after: four, kinds: [one.kind], failed: true })).to.deep.equal([one.id]);
       expect(await ids({ since: seconds(4) })).to.deep.equal([four.id]);
-      const other = one.kind === 'issuance' ? 'verification' : 'issuance';
-      expect(await ids({ kinds: [other] })).to.deep.equal([]);
-      expect(await outcomes({}, await addTenant(store))).to.deep.equal([]);
+      const otherKind = one.kind === 'issuance' ? 'verification' : 'issuance';
+      expect(await ids({ kinds: [otherKind] })).to.deep.equal([]);
+      expect(await readOutcomes({}, await addTenant(store))).to.deep.equal([]);
     });
   });
 }

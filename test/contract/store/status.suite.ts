@@ -38,8 +38,8 @@ export function describeStatusLists(open: () => Store): void {
       await addList(store, tenantId, { id: 'a', createdAt: seconds(1) });
       const lists = await store.forTenant(tenantId, ({ statusLists }) => statusLists.list());
       expect(lists.map(({ id }) => id)).to.deep.equal(['c', 'a', 'b']);
-      const again = store.forTenant(tenantId, ({ statusLists }) => statusLists.add(aList({ id: 'a' })), { by: 'system' });
-      expect(await failureOf(again)).to.equal('conflict');
+      const secondAdd = store.forTenant(tenantId, ({ statusLists }) => statusLists.add(aList({ id: 'a' })), { by: 'system' });
+      expect(await failureOf(secondAdd)).to.equal('conflict');
     });
 
     it('allocate ranges one after the other and never beyond their capacity', async () => {
@@ -74,26 +74,26 @@ export function describeStatusLists(open: () => Store): void {
         { id: list.id, version: 2, term: 0, keyChainId: 'chain' },
       ]);
       expect(await failureOf(rebind('none'))).to.equal('not_found');
-      const stranger = await addTenant(store);
-      const stolen = store.forTenant(stranger, ({ statusLists }) => statusLists.rebind(list.id, binding, { unused: false }), {
+      const otherTenant = await addTenant(store);
+      const foreignRebind = store.forTenant(otherTenant, ({ statusLists }) => statusLists.rebind(list.id, binding, { unused: false }), {
         by: 'system',
       });
-      expect(await failureOf(stolen)).to.equal('not_found');
+      expect(await failureOf(foreignRebind)).to.equal('not_found');
     });
 
     it('return the requested entries that ever had another status', async () => {
       const list = await addList(store, tenantId);
-      const stranger = await addTenant(store);
+      const otherTenant = await addTenant(store);
       const statuses = [3, 5, 7].map((index) => ({ listId: list.id, index, status: 1 }));
       await store.commit(tenantId, { statuses }, NOW);
-      const at = async (id: TenantId, indices: readonly number[]) =>
+      const readStatuses = async (id: TenantId, indices: readonly number[]) =>
         (await stepsOf(store, id).statusEntriesAt(list.id, indices)).sort((one, two) => one.index - two.index);
-      expect(await at(tenantId, [2, 3, 7])).to.deep.equal([
+      expect(await readStatuses(tenantId, [2, 3, 7])).to.deep.equal([
         { index: 3, status: 1 },
         { index: 7, status: 1 },
       ]);
-      expect(await at(tenantId, [])).to.deep.equal([]);
-      expect(await at(stranger, [3, 7])).to.deep.equal([]);
+      expect(await readStatuses(tenantId, [])).to.deep.equal([]);
+      expect(await readStatuses(otherTenant, [3, 7])).to.deep.equal([]);
     });
 
     it('do not change their signer as unused once an entry was allocated', async () => {
@@ -109,31 +109,31 @@ export function describeStatusLists(open: () => Store): void {
     });
 
     it('allocate no entry for an outdated signer', async () => {
-      const older = await addList(store, tenantId);
+      const olderList = await addList(store, tenantId);
       const binding = { credentialConfigurationId: null, keyChainId: 'chain' };
-      const newer = await store.forTenant(tenantId, ({ statusLists }) => statusLists.rebind(older.id, binding, { unused: true }), {
+      const newerList = await store.forTenant(tenantId, ({ statusLists }) => statusLists.rebind(olderList.id, binding, { unused: true }), {
         by: 'system',
       });
       const steps = stepsOf(store, tenantId);
-      expect(await steps.allocateStatusRun(older, 1)).to.equal(undefined);
-      expect(await steps.allocateStatusRun({ ...older, keyChainId: 'other' }, 1)).to.equal(undefined);
-      expect(await steps.allocateStatusRun(newer ?? older, 1)).to.equal(0);
+      expect(await steps.allocateStatusRun(olderList, 1)).to.equal(undefined);
+      expect(await steps.allocateStatusRun({ ...olderList, keyChainId: 'other' }, 1)).to.equal(undefined);
+      expect(await steps.allocateStatusRun(newerList ?? olderList, 1)).to.equal(0);
     });
 
     it('are removed only while they are unused', async () => {
-      const [unused, used] = [await addList(store, tenantId), await addList(store, tenantId)];
+      const [unusedList, usedList] = [await addList(store, tenantId), await addList(store, tenantId)];
       const steps = stepsOf(store, tenantId);
-      await steps.allocateStatusRun(used, 1);
+      await steps.allocateStatusRun(usedList, 1);
       const remove = (id: string, by = tenantId) =>
         store.forTenant(by, ({ statusLists }) => statusLists.removeUnused(id), { by: 'system' });
-      expect(await remove(used.id)).to.equal(false);
-      expect(await remove(unused.id, await addTenant(store))).to.equal(false);
-      expect(await steps.statusList(unused.id)).to.not.equal(undefined);
-      expect(await remove(unused.id)).to.equal(true);
-      expect(await remove(unused.id)).to.equal(false);
-      expect(await steps.statusList(unused.id)).to.equal(undefined);
-      expect(await steps.allocateStatusRun(unused, 1)).to.equal(undefined);
-      expect((await steps.statusList(used.id))?.usedEntries).to.equal(1);
+      expect(await remove(usedList.id)).to.equal(false);
+      expect(await remove(unusedList.id, await addTenant(store))).to.equal(false);
+      expect(await steps.statusList(unusedList.id)).to.not.equal(undefined);
+      expect(await remove(unusedList.id)).to.equal(true);
+      expect(await remove(unusedList.id)).to.equal(false);
+      expect(await steps.statusList(unusedList.id)).to.equal(undefined);
+      expect(await steps.allocateStatusRun(unusedList, 1)).to.equal(undefined);
+      expect((await steps.statusList(usedList.id))?.usedEntries).to.equal(1);
     });
 
     it('are either removed or used, depending on the first transaction', async () => {
@@ -141,22 +141,22 @@ export function describeStatusLists(open: () => Store): void {
         const list = await addList(store, tenantId);
         const { id } = list;
         const steps = stepsOf(store, tenantId);
-        const taken: number[] = [];
+        const allocated: number[] = [];
         let removed = 0;
-        const take = async () => {
+        const allocate = async () => {
           const first = await steps.allocateStatusRun(list, 1);
-          if (first !== undefined) taken.push(first);
+          if (first !== undefined) allocated.push(first);
         };
         const remove = async () => {
           const removal = store.forTenant(tenantId, ({ statusLists }) => statusLists.removeUnused(id), { by: 'system' });
           if (await removal) removed++;
         };
-        const order = round % 2 === 0 ? [take, remove] : [remove, take];
+        const order = round % 2 === 0 ? [allocate, remove] : [remove, allocate];
         await Promise.all(Array.from({ length: 40 }, (_, i) => order[i % 2]?.()));
-        expect(removed).to.equal(taken.length === 0 ? 1 : 0);
-        expect(new Set(taken).size).to.equal(taken.length);
-        const left = await steps.statusList(id);
-        expect(left?.usedEntries).to.equal(taken.length === 0 ? undefined : 20);
+        expect(removed).to.equal(allocated.length === 0 ? 1 : 0);
+        expect(new Set(allocated).size).to.equal(allocated.length);
+        const remainingList = await steps.statusList(id);
+        expect(remainingList?.usedEntries).to.equal(allocated.length === 0 ? undefined : 20);
       }
     });
 
@@ -172,8 +172,8 @@ export function describeStatusLists(open: () => Store): void {
         ],
       });
       await steps.commit({ statuses: [{ listId: one.id, index: 3, status: 0 }] });
-      const heads = await steps.statusListVersions([one.id, two.id, 'none']);
-      expect(heads).to.have.deep.members([
+      const versions = await steps.statusListVersions([one.id, two.id, 'none']);
+      expect(versions).to.have.deep.members([
         { id: one.id, version: 3, term: 0, keyChainId: null },
         { id: two.id, version: 6, term: 0, keyChainId: null },
       ]);
@@ -206,8 +206,8 @@ export function describeStatusLists(open: () => Store): void {
       const { id } = await addList(store, tenantId, { version: 3 });
       const steps = stepsOf(store, tenantId);
       const token = async () => (await steps.statusList(id))?.token;
-      const save = (jwt: string, version: number, at: number, term = 0) =>
-        steps.saveStatusToken(id, jwt, { version, term }, seconds(at), seconds(at + 60));
+      const save = (jwt: string, version: number, signedAt: number, term = 0) =>
+        steps.saveStatusToken(id, jwt, { version, term }, seconds(signedAt), seconds(signedAt + 60));
       await save('first', 2, 10);
       expect(await token()).to.deep.equal({ jwt: 'first', version: 2, issuedAt: seconds(10), expiresAt: seconds(70) });
       await save('older version', 1, 20);
@@ -226,31 +226,31 @@ export function describeStatusLists(open: () => Store): void {
     it('keep the expiry of a token that is not stored itself', async () => {
       const { id } = await addList(store, tenantId, { version: 2 });
       const steps = stepsOf(store, tenantId);
-      const kept = async () => {
+      const readBoth = async () => {
         const { token, tokenExpiresAt } = (await steps.statusList(id)) ?? {};
-        const listed = await store.forTenant(tenantId, ({ statusLists }) => statusLists.get(id));
-        expect(listed).to.deep.include({ token, tokenExpiresAt });
+        const list = await store.forTenant(tenantId, ({ statusLists }) => statusLists.get(id));
+        expect(list).to.deep.include({ token, tokenExpiresAt });
         return { token, tokenExpiresAt };
       };
-      expect(await kept()).to.deep.equal({ token: null, tokenExpiresAt: null });
+      expect(await readBoth()).to.deep.equal({ token: null, tokenExpiresAt: null });
       await steps.saveStatusToken(id, null, { version: 2, term: 0 }, seconds(10), seconds(70));
-      expect(await kept()).to.deep.equal({ token: null, tokenExpiresAt: seconds(70) });
+      expect(await readBoth()).to.deep.equal({ token: null, tokenExpiresAt: seconds(70) });
       await steps.saveStatusToken(id, null, { version: 1, term: 0 }, seconds(20), seconds(80));
-      expect(await kept()).to.deep.equal({ token: null, tokenExpiresAt: seconds(70) });
+      expect(await readBoth()).to.deep.equal({ token: null, tokenExpiresAt: seconds(70) });
     });
 
     it('of external issuers replace an older release, and no newer one', async () => {
       const steps = stepsOf(store, tenantId);
-      const note = (sequenceNumber: number, contentHash: string, id = 'list') =>
+      const recordVersion = (sequenceNumber: number, contentHash: string, id = 'list') =>
         steps.recordListVersion(id, { sequenceNumber, contentHash }, NOW);
-      expect(await note(2, 'b')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
-      expect(await note(2, 'b')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
-      expect(await note(2, 'c')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
-      expect(await note(1, 'a')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
-      expect(await note(1, 'a', 'another')).to.deep.equal({ sequenceNumber: 1, contentHash: 'a' });
-      expect(await note(3_000_000_000, 'c')).to.deep.equal({ sequenceNumber: 3_000_000_000, contentHash: 'c' });
-      const strangers = stepsOf(store, await addTenant(store));
-      expect(await strangers.recordListVersion('list', { sequenceNumber: 1, contentHash: 'a' }, NOW)).to.deep.equal({
+      expect(await recordVersion(2, 'b')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
+      expect(await recordVersion(2, 'b')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
+      expect(await recordVersion(2, 'c')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
+      expect(await recordVersion(1, 'a')).to.deep.equal({ sequenceNumber: 2, contentHash: 'b' });
+      expect(await recordVersion(1, 'a', 'another')).to.deep.equal({ sequenceNumber: 1, contentHash: 'a' });
+      expect(await recordVersion(3_000_000_000, 'c')).to.deep.equal({ sequenceNumber: 3_000_000_000, contentHash: 'c' });
+      const stepsOfOtherTenant = stepsOf(store, await addTenant(store));
+      expect(await stepsOfOtherTenant.recordListVersion('list', { sequenceNumber: 1, contentHash: 'a' }, NOW)).to.deep.equal({
         sequenceNumber: 1,
         contentHash: 'a',
       });
@@ -258,12 +258,12 @@ export function describeStatusLists(open: () => Store): void {
 
     it('of external issuers are removed with their tenant', async () => {
       const release = { sequenceNumber: 2, contentHash: 'b' };
-      const stranger = await addTenant(store);
-      for (const tenant of [tenantId, stranger]) await stepsOf(store, tenant).recordListVersion('list', release, NOW);
+      const otherTenant = await addTenant(store);
+      for (const tenant of [tenantId, otherTenant]) await stepsOf(store, tenant).recordListVersion('list', release, NOW);
       await store.forTenant(tenantId, ({ seenReleases }) => seenReleases.removeAll(), { by: 'system' });
-      const older = { sequenceNumber: 1, contentHash: 'a' };
-      expect(await stepsOf(store, tenantId).recordListVersion('list', older, NOW)).to.deep.equal(older);
-      expect(await stepsOf(store, stranger).recordListVersion('list', older, NOW)).to.deep.equal(release);
+      const olderVersion = { sequenceNumber: 1, contentHash: 'a' };
+      expect(await stepsOf(store, tenantId).recordListVersion('list', olderVersion, NOW)).to.deep.equal(olderVersion);
+      expect(await stepsOf(store, otherTenant).recordListVersion('list', olderVersion, NOW)).to.deep.equal(release);
     });
 
     it('of external issuers keep the newest of many parallel releases', async () => {
@@ -272,8 +272,8 @@ export function describeStatusLists(open: () => Store): void {
       await Promise.all(
         numbers.map((sequenceNumber) => steps.recordListVersion('list', { sequenceNumber, contentHash: `h${sequenceNumber}` }, NOW)),
       );
-      const newest = await steps.recordListVersion('list', { sequenceNumber: 1, contentHash: 'x' }, NOW);
-      expect(newest).to.deep.equal({ sequenceNumber: 40, contentHash: 'h40' });
+      const newestVersion = await steps.recordListVersion('list', { sequenceNumber: 1, contentHash: 'x' }, NOW);
+      expect(newestVersion).to.deep.equal({ sequenceNumber: 40, contentHash: 'h40' });
     });
   });
 }

@@ -55,7 +55,7 @@ export const grantRedemption = (
   uses: readonly ConsumedValue[],
 ): Change => ({ grant: { id: grant.id, act: 'redeem', redemption: redeemed }, session: redeemableSession(grant), uses });
 
-/** Records a batch for the configuration of `bit`; `all` are the bits of the session. */
+/** Records a batch for the configuration of `bit`; `all` has the bits of all configurations of the session. */
 export const batchIssuance = (id: SessionId, batch: IssuedBatch, bit: number, all: number): Change => ({
   session: { ...issuing(id, bit), counts: true, sets: { bit, all, last: MOVES.complete } },
   issued: batch,
@@ -64,7 +64,7 @@ export const batchIssuance = (id: SessionId, batch: IssuedBatch, bit: number, al
 /** Claims the session for the response that a wallet delivers. */
 export const responseDelivery = (id: SessionId): Change => ({ session: acceptForDelivery({ id }, { report: [] }) });
 
-/** Changes statuses of what a session issued, for the audit log. */
+/** Changes statuses of credentials of a session, for the audit log. */
 export function credentialRevocation(statuses: readonly StatusChange[], revoked: Revocation): Change {
   const { by, sessionId, mask, barred, issuedCount } = revoked;
   return {
@@ -74,7 +74,7 @@ export function credentialRevocation(statuses: readonly StatusChange[], revoked:
   };
 }
 
-/** Ends an authorization with a code; `session` is opened with it where the wallet came without an offer. */
+/** Finishes an authorization with a code; opens `session` too if the wallet came without an offer. */
 export const authorizationGrant = (
   authorization: Authorization,
   grant: NewGrant,
@@ -110,12 +110,12 @@ export const deferredFailure = (id: string, errorMessage: string, by: TenantActo
   ...(by !== null && { audit: { by, change: describeDeferred(id, 'failed') } }),
 });
 
-/** The store for one tenant. Steps that first read what they change stand here; every other one is `commit` of a change. */
+/** The store for one tenant, with the steps that read a row before they change it; every other step is `commit` of a change. */
 export function stepsOf(store: Store, tenantId: TenantId) {
   const reads = store.read(tenantId);
   const commit = (change: Change, now = change.opens?.session?.createdAt ?? NOW) => store.commit(tenantId, change, now);
-  /** What a use case assumes that read the tenant at this revision. */
-  const assuming = async (revision: number | undefined): Promise<{ revisions?: Revisions }> => {
+  /** The assumption of a use case that read the tenant at this revision. */
+  const assumeRevision = async (revision: number | undefined): Promise<{ revisions?: Revisions }> => {
     const state = await reads.state();
     if (revision === undefined || state === undefined) return {};
     const all = state.revisions.all + revision - state.revision;
@@ -125,31 +125,31 @@ export function stepsOf(store: Store, tenantId: TenantId) {
     ...reads,
     ...store.lists(tenantId),
     commit,
-    assuming,
+    assuming: assumeRevision,
     async fetchSession(publicId: PublicId, now: Date) {
       const before = await reads.sessionByPublicId(publicId);
       if (before?.session === undefined) return before && { ...before, changed: false };
       const { done: changed } = await commit({ serving: true, session: fetched(before.session) }, now);
-      const after = await reads.sessionByPublicId(publicId);
-      return after && { ...after, changed };
+      const stored = await reads.sessionByPublicId(publicId);
+      return stored && { ...stored, changed };
     },
     /** A pre-authorized code that needs no transaction code. */
     async redeemGrant(codeHash: string, redeemed: Redemption, uses: readonly ConsumedValue[], now: Date) {
-      const found = await reads.grantByCode(codeHash);
-      const grant = found?.grant;
+      const entry = await reads.grantByCode(codeHash);
+      const grant = entry?.grant;
       if (grant === undefined || grant.kind !== 'pre_authorized_code' || grant.txCodeHash !== null) return undefined;
       const committed = await commit({ serving: true, ...grantRedemption(grant, redeemed, uses) }, now);
-      if (committed.done) return { tenant: found?.tenant, grant };
+      if (committed.done) return { tenant: entry?.tenant, grant };
       return committed.part === 'uses' ? committed.kind : undefined;
     },
     async claimCredentialRequest(publicId: PublicId, uses: readonly ConsumedValue[], grantId?: string) {
       const claim = { uses, ...(grantId !== undefined && { unrevoked: grantId }) };
       const committed = await commit(claim, NOW);
-      const read = await reads.sessionByPublicId(publicId);
-      if (read === undefined) return undefined;
-      const replayed = !committed.done && committed.part === 'uses' ? committed.kind : undefined;
+      const stored = await reads.sessionByPublicId(publicId);
+      if (stored === undefined) return undefined;
+      const replayedKind = !committed.done && committed.part === 'uses' ? committed.kind : undefined;
       const revoked = !committed.done && committed.part === 'unrevoked';
-      return { ...read, revoked, ...(replayed !== undefined && { replayed }) };
+      return { ...stored, revoked, ...(replayedKind !== undefined && { replayed: replayedKind }) };
     },
     async issueAtOnce(
       issuance: {
@@ -168,7 +168,7 @@ export function stepsOf(store: Store, tenantId: TenantId) {
       const sets = { bit, all: completeMask, last: MOVES.complete };
       const change = {
         serving: true as const,
-        ...(await assuming(revision)),
+        ...(await assumeRevision(revision)),
         ...(grantId !== undefined && { unrevoked: grantId }),
         uses: used,
         session: { ...rest, running: anytime, counts: true as const, sets },
@@ -189,7 +189,7 @@ export function stepsOf(store: Store, tenantId: TenantId) {
     ) => {
       const { sessionId: id, revision, event, outcome } = answer;
       const session = acceptAndEnd({ id }, event, outcome);
-      return (await commit({ serving: true, ...(await assuming(revision)), session }, now)).done;
+      return (await commit({ serving: true, ...(await assumeRevision(revision)), session }, now)).done;
     },
     async recordOutcome(session: Session, event: 'complete' | 'fail' | undefined, outcome: SessionOutcome, now: Date) {
       const from: readonly string[] = event === undefined ? SESSION_STATUSES : MOVES[event].from;

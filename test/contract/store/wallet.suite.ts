@@ -6,7 +6,7 @@ import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.t
 import { aBatch, aDeferred, addList, addTenant, aSession, aUse, NOW, openOffer, REDEMPTION, seconds, UNUSED } from './builders.ts';
 import { batchIssuance, credentialRevocation, grantRedemption, issuanceDeferral, stepsOf } from './steps.ts';
 
-const nobody = 'nobody' as TenantId;
+const unknownTenant = 'unknown-tenant' as TenantId;
 
 export function describeWalletSteps(open: () => Store): void {
   describe('wallet steps', () => {
@@ -24,7 +24,7 @@ export function describeWalletSteps(open: () => Store): void {
         const head = await steps.state();
         expect(await steps.grantByCode(grant.codeHash)).to.deep.equal({ tenant: head, grant: { ...grant, ...UNUSED } });
         expect(await steps.grantByCode('none')).to.deep.equal({ tenant: head, grant: undefined });
-        expect(await stepsOf(store, nobody).grantByCode(grant.codeHash)).to.equal(undefined);
+        expect(await stepsOf(store, unknownTenant).grantByCode(grant.codeHash)).to.equal(undefined);
       });
 
       it('is consumed once', async () => {
@@ -43,31 +43,31 @@ export function describeWalletSteps(open: () => Store): void {
 
       it('is not consumed when it expired, its session ended or it does not exist', async () => {
         const steps = stepsOf(store, tenantId);
-        const late = await openOffer(store, tenantId, { grant: { expiresAt: seconds(10) } });
-        expect(await steps.commit(grantRedemption(late.grant, REDEMPTION, []), seconds(10))).to.include({ done: false });
-        const over = await openOffer(store, tenantId, { session: { expiresAt: seconds(10) } });
-        expect(await steps.commit(grantRedemption(over.grant, REDEMPTION, []), seconds(10))).to.include({ done: false });
+        const expiredOffer = await openOffer(store, tenantId, { grant: { expiresAt: seconds(10) } });
+        expect(await steps.commit(grantRedemption(expiredOffer.grant, REDEMPTION, []), seconds(10))).to.include({ done: false });
+        const offerOfExpiredSession = await openOffer(store, tenantId, { session: { expiresAt: seconds(10) } });
+        expect(await steps.commit(grantRedemption(offerOfExpiredSession.grant, REDEMPTION, []), seconds(10))).to.include({ done: false });
         for (const status of ['completed', 'expired', 'failed'] as const) {
-          const ended = await openOffer(store, tenantId, { session: { status } });
-          expect(await steps.commit(grantRedemption(ended.grant, REDEMPTION, []))).to.include({ done: false });
+          const offerOfFinishedSession = await openOffer(store, tenantId, { session: { status } });
+          expect(await steps.commit(grantRedemption(offerOfFinishedSession.grant, REDEMPTION, []))).to.include({ done: false });
         }
-        const none = { ...late.grant, id: 'none' };
-        expect(await steps.commit(grantRedemption(none, REDEMPTION, []))).to.include({ done: false });
+        const unknownGrant = { ...expiredOffer.grant, id: 'none' };
+        expect(await steps.commit(grantRedemption(unknownGrant, REDEMPTION, []))).to.include({ done: false });
       });
 
       it('is not consumed by a replay, which changes nothing', async () => {
         const { grant } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
-        const [known, fresh, sibling] = [aUse(), aUse(), aUse('c_nonce')];
-        await steps.commit({ uses: [known] });
-        expect(await steps.commit(grantRedemption(grant, REDEMPTION, [fresh, known, sibling]))).to.include({
+        const [consumed, unconsumed, otherKind] = [aUse(), aUse(), aUse('c_nonce')];
+        await steps.commit({ uses: [consumed] });
+        expect(await steps.commit(grantRedemption(grant, REDEMPTION, [unconsumed, consumed, otherKind]))).to.include({
           done: false,
           part: 'uses',
           kind: 'dpop_jti',
         });
-        expect(await steps.commit({ uses: [known] })).to.include({ done: false });
-        expect(await steps.commit(grantRedemption(grant, REDEMPTION, [fresh, sibling]))).to.include({ done: true });
-        expect(await steps.commit({ uses: [fresh] })).to.include({ done: false });
+        expect(await steps.commit({ uses: [consumed] })).to.include({ done: false });
+        expect(await steps.commit(grantRedemption(grant, REDEMPTION, [unconsumed, otherKind]))).to.include({ done: true });
+        expect(await steps.commit({ uses: [unconsumed] })).to.include({ done: false });
       });
 
       it('is rejected for the client proof before the key proof when both were used', async () => {
@@ -76,68 +76,68 @@ export function describeWalletSteps(open: () => Store): void {
         for (let round = 0; round < 5; round++) {
           const uses = [aUse('c_nonce'), aUse('dpop_jti'), aUse('client_jti')];
           await steps.commit({ uses });
-          const redeemed = await steps.commit(grantRedemption(grant, REDEMPTION, uses));
-          expect(redeemed).to.include({ done: false, part: 'uses', kind: 'client_jti' });
-          const read = await steps.issuing(session.publicId, uses.slice(0, 2), grant.id);
-          expect(read?.used).to.equal('dpop_jti');
+          const redemption = await steps.commit(grantRedemption(grant, REDEMPTION, uses));
+          expect(redemption).to.include({ done: false, part: 'uses', kind: 'client_jti' });
+          const stored = await steps.issuing(session.publicId, uses.slice(0, 2), grant.id);
+          expect(stored?.used).to.equal('dpop_jti');
         }
       });
 
       it('is redeemed by its code once, in one step', async () => {
         const { grant } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
-        const use = aUse();
-        const redeemed = await steps.redeemGrant(grant.codeHash, REDEMPTION, [use], seconds(1));
-        expect(redeemed).to.deep.include({ tenant: await steps.state() });
-        expect(redeemed).to.have.nested.property('grant.id', grant.id);
-        expect(await steps.commit({ uses: [use] }), 'the proof is remembered').to.include({ done: false });
+        const consumedValue = aUse();
+        const redemption = await steps.redeemGrant(grant.codeHash, REDEMPTION, [consumedValue], seconds(1));
+        expect(redemption).to.deep.include({ tenant: await steps.state() });
+        expect(redemption).to.have.nested.property('grant.id', grant.id);
+        expect(await steps.commit({ uses: [consumedValue] }), 'the proof is recorded as used').to.include({ done: false });
         expect(await steps.redeemGrant(grant.codeHash, REDEMPTION, [aUse()], seconds(2))).to.equal(undefined);
         expect((await steps.grantByCode(grant.codeHash))?.grant?.consumedAt).to.deep.equal(seconds(1));
       });
 
       it('is redeemed by one of many callers', async () => {
         const { grant } = await openOffer(store, tenantId);
-        const answers = await Promise.all(
+        const results = await Promise.all(
           Array.from({ length: 50 }, () => stepsOf(store, tenantId).redeemGrant(grant.codeHash, REDEMPTION, [aUse()], NOW)),
         );
-        expect(answers.filter((answer) => answer !== undefined)).to.have.length(1);
+        expect(results.filter((answer) => answer !== undefined)).to.have.length(1);
       });
 
       it('is not redeemed by a replay or when a further step is required, and nothing changes', async () => {
         const steps = stepsOf(store, tenantId);
-        const [known, fresh] = [aUse(), aUse()];
-        await steps.commit({ uses: [known] });
+        const [consumed, unconsumed] = [aUse(), aUse()];
+        await steps.commit({ uses: [consumed] });
         const { grant } = await openOffer(store, tenantId);
-        expect(await steps.redeemGrant(grant.codeHash, REDEMPTION, [fresh, known], NOW)).to.equal('dpop_jti');
+        expect(await steps.redeemGrant(grant.codeHash, REDEMPTION, [unconsumed, consumed], NOW)).to.equal('dpop_jti');
         const coded = await openOffer(store, tenantId, { grant: { txCodeHash: 'hash' } });
-        expect(await steps.redeemGrant(coded.grant.codeHash, REDEMPTION, [fresh], NOW)).to.equal(undefined);
-        const late = await openOffer(store, tenantId, { grant: { expiresAt: seconds(10) } });
-        expect(await steps.redeemGrant(late.grant.codeHash, REDEMPTION, [fresh], seconds(10))).to.equal(undefined);
-        const ended = await openOffer(store, tenantId, { session: { status: 'failed' } });
-        expect(await steps.redeemGrant(ended.grant.codeHash, REDEMPTION, [fresh], NOW)).to.equal(undefined);
-        expect(await steps.redeemGrant('none', REDEMPTION, [fresh], NOW)).to.equal(undefined);
-        expect(await steps.commit({ uses: [fresh] })).to.include({ done: true });
+        expect(await steps.redeemGrant(coded.grant.codeHash, REDEMPTION, [unconsumed], NOW)).to.equal(undefined);
+        const expiredOffer = await openOffer(store, tenantId, { grant: { expiresAt: seconds(10) } });
+        expect(await steps.redeemGrant(expiredOffer.grant.codeHash, REDEMPTION, [unconsumed], seconds(10))).to.equal(undefined);
+        const offerOfFailedSession = await openOffer(store, tenantId, { session: { status: 'failed' } });
+        expect(await steps.redeemGrant(offerOfFailedSession.grant.codeHash, REDEMPTION, [unconsumed], NOW)).to.equal(undefined);
+        expect(await steps.redeemGrant('none', REDEMPTION, [unconsumed], NOW)).to.equal(undefined);
+        expect(await steps.commit({ uses: [unconsumed] })).to.include({ done: true });
         expect((await steps.grantByCode(grant.codeHash))?.grant?.consumedAt).to.equal(null);
       });
 
       it('has a bounded number of attempts', async () => {
         const { grant } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
-        const stored = async () => (await steps.grantByCode(grant.codeHash))?.grant;
+        const readGrant = async () => (await steps.grantByCode(grant.codeHash))?.grant;
         for (let attempt = 1; attempt <= 3; attempt++) {
           expect(await steps.commit({ grant: { id: grant.id, act: 'attempt', attemptsBelow: 3 } })).to.include({ done: true });
-          expect(await stored()).to.deep.include({ attempts: attempt, consumedAt: null });
+          expect(await readGrant()).to.deep.include({ attempts: attempt, consumedAt: null });
         }
         expect(await steps.commit({ grant: { id: grant.id, act: 'attempt', attemptsBelow: 3 } })).to.include({ done: false });
-        expect(await stored()).to.deep.include({ attempts: 3, consumedAt: null });
+        expect(await readGrant()).to.deep.include({ attempts: 3, consumedAt: null });
       });
 
       it('has no additional attempts for simultaneous callers', async () => {
         const { grant } = await openOffer(store, tenantId);
-        const taken = await Promise.all(
+        const results = await Promise.all(
           Array.from({ length: 50 }, () => stepsOf(store, tenantId).commit({ grant: { id: grant.id, act: 'attempt', attemptsBelow: 5 } })),
         );
-        expect(taken.filter(({ done }) => done)).to.have.length(5);
+        expect(results.filter(({ done }) => done)).to.have.length(5);
       });
 
       it('has no attempt left once it is consumed', async () => {
@@ -166,10 +166,10 @@ export function describeWalletSteps(open: () => Store): void {
 
       it('is not stored together with a used value, in either order', async () => {
         const steps = stepsOf(store, tenantId);
-        const [known, one, two] = [aUse(), aUse(), aUse()];
-        await steps.commit({ uses: [known] });
-        expect(await steps.commit({ uses: [one, known, two] })).to.include({ done: false });
-        expect(await steps.commit({ uses: [known] })).to.include({ done: false });
+        const [consumed, one, two] = [aUse(), aUse(), aUse()];
+        await steps.commit({ uses: [consumed] });
+        expect(await steps.commit({ uses: [one, consumed, two] })).to.include({ done: false });
+        expect(await steps.commit({ uses: [consumed] })).to.include({ done: false });
         expect(await steps.commit({ uses: [two, one] })).to.include({ done: true });
       });
 
@@ -177,10 +177,14 @@ export function describeWalletSteps(open: () => Store): void {
         const steps = stepsOf(store, tenantId);
         const value = aUse();
         const { session, grant } = await openOffer(store, tenantId);
-        const twice = [value, { ...value }];
-        expect(await steps.commit({ uses: twice })).to.include({ done: false });
-        expect(await steps.commit(grantRedemption(grant, REDEMPTION, twice))).to.include({ done: false, part: 'uses', kind: 'dpop_jti' });
-        const claim = await steps.claimCredentialRequest(session.publicId, twice);
+        const sameValues = [value, { ...value }];
+        expect(await steps.commit({ uses: sameValues })).to.include({ done: false });
+        expect(await steps.commit(grantRedemption(grant, REDEMPTION, sameValues))).to.include({
+          done: false,
+          part: 'uses',
+          kind: 'dpop_jti',
+        });
+        const claim = await steps.claimCredentialRequest(session.publicId, sameValues);
         expect(claim).to.deep.include({ session, replayed: 'dpop_jti' });
         expect(await steps.commit({ uses: [value] })).to.include({ done: true });
       });
@@ -199,12 +203,12 @@ export function describeWalletSteps(open: () => Store): void {
 
       it('is consumed only while the session has not reached its issuance limit', async () => {
         const { session } = await openOffer(store, tenantId);
-        const other = await openOffer(store, tenantId);
+        const otherOffer = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
         for (let i = 0; i < 3; i++) await steps.commit(batchIssuance(session.id, aBatch(session), 1, 3));
         for (let i = 0; i < 2; i++) await steps.commit(issuanceDeferral(aDeferred(session), 1));
-        const bar = { by: 'system', sessionId: session.id, mask: 2, barred: true, issuedCount: 3 } as const;
-        await steps.commit(credentialRevocation([{ listId: 'none', index: 0, status: 1 }], bar));
+        const revocation = { by: 'system', sessionId: session.id, mask: 2, barred: true, issuedCount: 3 } as const;
+        await steps.commit(credentialRevocation([{ listId: 'none', index: 0, status: 1 }], revocation));
         const may = async (id: SessionId, expected: Partial<SessionChange>) => {
           const used = aUse();
           const change = { session: { id, running: ISSUING_STATUSES, ...expected }, uses: [used] };
@@ -216,7 +220,7 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await may(session.id, { issuedBelow: 3 })).to.equal(false);
         expect(await may(session.id, { deferredBelow: 2 })).to.equal(false);
         expect(await may(session.id, { unbarred: 2 })).to.equal(false);
-        expect(await may(other.session.id, { issuedBelow: 1, deferredBelow: 1, unbarred: 3 })).to.equal(true);
+        expect(await may(otherOffer.session.id, { issuedBelow: 1, deferredBelow: 1, unbarred: 3 })).to.equal(true);
       });
 
       it('names the value that was replayed and changes nothing', async () => {
@@ -224,12 +228,12 @@ export function describeWalletSteps(open: () => Store): void {
         const steps = stepsOf(store, tenantId);
         const head = await steps.state();
         for (const kind of ['dpop_jti', 'c_nonce'] as const) {
-          const known = aUse(kind);
-          const fresh = [aUse('dpop_jti'), aUse('c_nonce')];
-          await steps.commit({ uses: [known] });
+          const consumed = aUse(kind);
+          const unconsumed = [aUse('dpop_jti'), aUse('c_nonce')];
+          await steps.commit({ uses: [consumed] });
           for (const used of [
-            [...fresh, known],
-            [known, ...fresh],
+            [...unconsumed, consumed],
+            [consumed, ...unconsumed],
           ]) {
             expect(await steps.claimCredentialRequest(session.publicId, used)).to.deep.equal({
               tenant: head,
@@ -238,8 +242,8 @@ export function describeWalletSteps(open: () => Store): void {
               replayed: kind,
             });
           }
-          expect(await steps.commit({ uses: [known] })).to.include({ done: false });
-          expect(await steps.commit({ uses: fresh })).to.include({ done: true });
+          expect(await steps.commit({ uses: [consumed] })).to.include({ done: false });
+          expect(await steps.commit({ uses: unconsumed })).to.include({ done: true });
         }
       });
 
@@ -252,7 +256,7 @@ export function describeWalletSteps(open: () => Store): void {
           session: undefined,
           revoked: false,
         });
-        const missing = 'nobody-yet' as TenantId;
+        const missing = 'not-yet-created' as TenantId;
         expect(await stepsOf(store, missing).claimCredentialRequest('none' as PublicId, [value])).to.equal(undefined);
         await addTenant(store, { id: missing });
         expect(await stepsOf(store, missing).commit({ uses: [value] })).to.include({ done: true });
@@ -329,11 +333,11 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await steps.issueAtOnce(issuance({ revision: revision - 1 }), NOW)).to.equal(undefined);
         expect(await steps.issueAtOnce(issuance({ sessionId: 'gone' }), NOW)).to.equal(undefined);
         expect(await steps.issueAtOnce(issuance(), session.expiresAt)).to.equal(undefined);
-        expect((await steps.issued(session.id))?.batches, 'nothing happened').to.deep.equal([]);
+        expect((await steps.issued(session.id))?.batches, 'no batch was stored').to.deep.equal([]);
         expect(await steps.issueAtOnce(issuance(), NOW)).to.deep.equal({ status: 'active', changed: false });
-        const again = issuance({ used: [aUse(), nonce], bit: 2 });
-        expect(await steps.issueAtOnce(again, NOW)).to.equal('c_nonce');
-        expect((await steps.session(session.id))?.session?.issuedMask, 'nothing happened').to.equal(1);
+        const retry = issuance({ used: [aUse(), nonce], bit: 2 });
+        expect(await steps.issueAtOnce(retry, NOW)).to.equal('c_nonce');
+        expect((await steps.session(session.id))?.session?.issuedMask, 'the session is unchanged').to.equal(1);
         const second = issuance({ used: [aUse()], batch: aBatch(session), bit: 2 });
         expect(await steps.issueAtOnce(second, NOW)).to.deep.equal({ status: 'completed', changed: true });
         expect(await steps.commit({ uses: [jti] })).to.include({ done: false });
@@ -356,18 +360,18 @@ export function describeWalletSteps(open: () => Store): void {
           );
         const issue = (bit: number) => steps.commit(batchIssuance(session.id, aBatch(session), bit, 7));
         await issue(1);
-        expect(await revoke(0, 1, true), 'something was issued meanwhile').to.include({ done: false });
-        expect(await steps.statusEntries(listId, 0), 'nothing changed').to.deep.equal([]);
+        expect(await revoke(0, 1, true), 'a credential was issued in the meantime').to.include({ done: false });
+        expect(await steps.statusEntries(listId, 0), 'no status changed').to.deep.equal([]);
         expect(await revoke(1, 1, true)).to.include({ done: true });
         expect(await steps.statusEntries(listId, 0)).to.deep.equal([{ index: 7, status: 2 }]);
         expect(await issue(1)).to.include({ done: false });
         const revision = (await steps.state())?.revision ?? -1;
         const { publicId } = session;
-        const atOnce = { sessionId: session.id, publicId, revision, batch: aBatch(session), completeMask: 7 };
+        const issuanceAtOnce = { sessionId: session.id, publicId, revision, batch: aBatch(session), completeMask: 7 };
         const value = aUse();
-        expect(await steps.issueAtOnce({ ...atOnce, used: [value], bit: 1 }, NOW)).to.equal(undefined);
-        expect(await steps.commit({ uses: [value] }), 'and spends nothing').to.include({ done: true });
-        expect(await issue(2), 'another credential is not concerned').to.include({ done: true });
+        expect(await steps.issueAtOnce({ ...issuanceAtOnce, used: [value], bit: 1 }, NOW)).to.equal(undefined);
+        expect(await steps.commit({ uses: [value] }), 'and no value was consumed').to.include({ done: true });
+        expect(await issue(2), 'another credential is not affected').to.include({ done: true });
         expect(await revoke(2, 1, false)).to.include({ done: true });
         expect(await issue(1)).to.include({ done: true });
       });
@@ -390,9 +394,9 @@ export function describeWalletSteps(open: () => Store): void {
           expect((await steps.issued(session.id))?.batches).to.deep.equal([]);
           expect((await steps.session(session.id))?.session).to.deep.equal(session);
         }
-        const gone = aSession(tenantId, { id: 'gone' as SessionId });
-        expect(await steps.commit(batchIssuance(gone.id, aBatch(gone), 1, 1))).to.include({ done: false });
-        expect((await steps.issued(gone.id))?.batches).to.deep.equal([]);
+        const missingSession = aSession(tenantId, { id: 'gone' as SessionId });
+        expect(await steps.commit(batchIssuance(missingSession.id, aBatch(missingSession), 1, 1))).to.include({ done: false });
+        expect((await steps.issued(missingSession.id))?.batches).to.deep.equal([]);
       });
     });
   });

@@ -7,72 +7,82 @@ import { type Asked, encrypt, formOf } from '../../support/present.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { digestOf, flipped, jws, type Members, part } from '../../support/sd-jwt-maker.ts';
 import type { Answer } from '../../support/test-service.ts';
-import { accepted, CARD_QUERY, type Case, kept, LICENCE_QUERY, PASS_QUERY, type PresentationCase, refused, type World } from './world.ts';
+import {
+  accepted,
+  CARD_QUERY,
+  type Case,
+  LICENCE_QUERY,
+  PASS_QUERY,
+  type PresentationCase,
+  rejected,
+  stillOpen,
+  type World,
+} from './world.ts';
 
 const MODES = [{}, { responseMode: 'direct_post' }];
 const modeOf = (mode: object) => ('responseMode' in mode ? 'in the clear' : 'encrypted');
 
-/** One shape, in both modes. */
-const shape = (row: number, what: string, make: (text: string, asked: Asked) => unknown): readonly Case[] =>
+/** One response, with both response modes. */
+const responseInBothModes = (row: number, title: string, make: (text: string, request: Asked) => unknown): readonly Case[] =>
   MODES.map((configuration) => ({
     row,
-    what: `${what}, ${modeOf(configuration)}`,
+    title: `${title}, ${modeOf(configuration)}`,
     configuration,
-    run: (world, asked) => world.answer(asked, make(world.card(asked), asked)),
-    expected: refused('malformed'),
+    run: (world, request) => world.answer(request, make(world.card(request), request)),
+    expected: rejected('malformed'),
   }));
 
 const TWO = [CARD_QUERY, PASS_QUERY];
 const twoCredentials = (...credential_sets: object[]) => ({ dcql_query: { credentials: TWO, credential_sets } });
 
-const incomplete = (row: number, what: string, configuration: Members, missing: string): Case => ({
+const incomplete = (row: number, title: string, configuration: Members, missing: string): Case => ({
   row,
-  what,
+  title,
   configuration,
-  run: (world, asked) => world.answer(asked, { card: [world.card(asked)] }),
-  expected: refused('presentation_refused'),
-  async also(world, asked) {
-    expect((await world.session(asked))['failure'].message).to.include(missing);
-    expect(world.told(asked)[0]?.['credentials']).to.deep.include({ id: 'card', error: 'response_refused' });
+  run: (world, request) => world.answer(request, { card: [world.card(request)] }),
+  expected: rejected('presentation_refused'),
+  async assertAfter(world, request) {
+    expect((await world.session(request))['failure'].message).to.include(missing);
+    expect(world.webhookBodies(request)[0]?.['credentials']).to.deep.include({ id: 'card', error: 'response_refused' });
   },
 });
 
-/** What stands in `vp_token` and what has to (OpenID4VP 1.0 sections 6.4 and 8.1). */
+/** Invalid content of `vp_token` (OpenID4VP 1.0 sections 6.4 and 8.1). */
 export const vpTokenCases: readonly Case[] = [
-  ...shape(61, 'vp_token is text', (text) => text),
-  ...shape(61, 'vp_token is an array', (text) => [text]),
-  ...shape(61, 'vp_token is null', () => null),
-  ...shape(61, 'vp_token is a number', () => 1),
-  ...shape(62, 'text instead of an array', (text) => ({ card: text })),
-  ...shape(62, 'an object instead of an array', (text) => ({ card: { 0: text } })),
-  ...shape(63, 'an empty array', () => ({ card: [] })),
-  ...shape(64, 'two presentations without multiple', (text) => ({ card: [text, text] })),
-  ...shape(65, 'an id that no query has', (text) => ({ card: [text], other: [text] })),
-  ...shape(65, 'an id in another case', (text) => ({ Card: [text] })),
-  ...shape(67, 'an object as presentation', () => ({ card: [{}] })),
-  ...shape(67, 'a number as presentation', () => ({ card: [1] })),
-  ...shape(67, 'null as presentation', () => ({ card: [null] })),
+  ...responseInBothModes(61, 'vp_token is text', (text) => text),
+  ...responseInBothModes(61, 'vp_token is an array', (text) => [text]),
+  ...responseInBothModes(61, 'vp_token is null', () => null),
+  ...responseInBothModes(61, 'vp_token is a number', () => 1),
+  ...responseInBothModes(62, 'text instead of an array', (text) => ({ card: text })),
+  ...responseInBothModes(62, 'an object instead of an array', (text) => ({ card: { 0: text } })),
+  ...responseInBothModes(63, 'an empty array', () => ({ card: [] })),
+  ...responseInBothModes(64, 'two presentations without multiple', (text) => ({ card: [text, text] })),
+  ...responseInBothModes(65, 'an id that no query has', (text) => ({ card: [text], other: [text] })),
+  ...responseInBothModes(65, 'an id in another case', (text) => ({ Card: [text] })),
+  ...responseInBothModes(67, 'an object as presentation', () => ({ card: [{}] })),
+  ...responseInBothModes(67, 'a number as presentation', () => ({ card: [1] })),
+  ...responseInBothModes(67, 'null as presentation', () => ({ card: [null] })),
   {
     row: 66,
-    what: 'an id that stands there twice, in the clear',
+    title: 'a repeated id, in the clear',
     configuration: { responseMode: 'direct_post' },
-    run: (world, { payload, ...asked }) => {
-      const list = JSON.stringify([world.card({ payload, ...asked })]);
+    run: (world, { payload, ...request }) => {
+      const list = JSON.stringify([world.card({ payload, ...request })]);
       const form = { vp_token: `{"card":${list},"card":${list}}`, state: payload['state'] };
       return world.service.call('POST', payload['response_uri'], { form });
     },
-    expected: refused('malformed'),
+    expected: rejected('malformed'),
   },
   {
     row: 66,
-    what: 'an id that stands there twice, once with an escape',
+    title: 'a repeated id, once with an escape',
     configuration: { responseMode: 'direct_post' },
-    run: (world, { payload, ...asked }) => {
-      const list = JSON.stringify([world.card({ payload, ...asked })]);
+    run: (world, { payload, ...request }) => {
+      const list = JSON.stringify([world.card({ payload, ...request })]);
       const form = { vp_token: `{"card":${list},"c\\u0061rd":${list}}`, state: payload['state'] };
       return world.service.call('POST', payload['response_uri'], { form });
     },
-    expected: refused('malformed'),
+    expected: rejected('malformed'),
   },
   incomplete(68, 'a query without answer', { dcql_query: { credentials: TWO } }, 'missing pass'),
   incomplete(69, 'half of an option', twoCredentials({ options: [['card', 'pass']] }), 'credential_sets[0]'),
@@ -84,12 +94,12 @@ export const vpTokenCases: readonly Case[] = [
   ),
   {
     row: 72,
-    what: 'two credentials that are swapped',
+    title: 'two credentials that are swapped',
     configuration: { dcql_query: { credentials: TWO } },
-    run: (world, asked) => world.answer(asked, { card: [world.pass(asked)], pass: [world.card(asked)] }),
-    expected: refused('presentation_refused'),
-    async also(world, asked) {
-      expect(withoutIssuers(world.told(asked)[0]?.['credentials'])).to.deep.equal([
+    run: (world, request) => world.answer(request, { card: [world.pass(request)], pass: [world.card(request)] }),
+    expected: rejected('presentation_refused'),
+    async assertAfter(world, request) {
+      expect(withoutIssuers(world.webhookBodies(request)[0]?.['credentials'])).to.deep.equal([
         { id: 'card', error: 'type_mismatch' },
         { id: 'pass', error: 'type_mismatch' },
       ]);
@@ -97,38 +107,38 @@ export const vpTokenCases: readonly Case[] = [
   },
   {
     row: 73,
-    what: 'a presentation_submission of earlier drafts',
-    run: async (world, asked) => {
+    title: 'a presentation_submission of earlier drafts',
+    run: async (world, request) => {
       const submission = { id: 'x', definition_id: 'y', descriptor_map: [] };
-      const vp_token = { card: [world.card(asked)] };
-      const response = await encrypt(asked, { vp_token, state: asked.payload['state'], presentation_submission: submission });
-      return world.service.call('POST', asked.payload['response_uri'], { form: { response } });
+      const vp_token = { card: [world.card(request)] };
+      const response = await encrypt(request, { vp_token, state: request.payload['state'], presentation_submission: submission });
+      return world.service.call('POST', request.payload['response_uri'], { form: { response } });
     },
     expected: accepted,
   },
   {
     row: 73,
-    what: 'a presentation_submission in the form',
+    title: 'a presentation_submission in the form',
     configuration: { responseMode: 'direct_post' },
-    run: async (world, asked) => {
-      const form = await formOf(asked, { card: [world.card(asked)] });
-      return world.service.call('POST', asked.payload['response_uri'], { form: { ...form, presentation_submission: '{' } });
+    run: async (world, request) => {
+      const form = await formOf(request, { card: [world.card(request)] });
+      return world.service.call('POST', request.payload['response_uri'], { form: { ...form, presentation_submission: '{' } });
     },
     expected: accepted,
   },
 ];
 
-const licenceOf = (world: World, asked: Asked) => world.licence(asked);
+const licenceOf = (world: World, request: Asked) => world.licence(request);
 
-/** Presentations that stand in the wrong place. */
+/** Presentations under the wrong credential query. */
 export const misplacedCases: readonly PresentationCase[] = [
-  { row: 71, what: 'an mdoc where an SD-JWT VC was asked for', reason: 'malformed', present: licenceOf },
+  { row: 71, title: 'an mdoc instead of an SD-JWT VC', reason: 'malformed', present: licenceOf },
   {
     row: 71,
-    what: 'an SD-JWT VC where an mdoc was asked for',
+    title: 'an SD-JWT VC instead of an mdoc',
     format: LICENCE_QUERY.format as 'mso_mdoc',
     reason: 'malformed',
-    present: (world, asked) => world.card(asked),
+    present: (world, request) => world.card(request),
   },
 ];
 
@@ -139,27 +149,27 @@ const textsOf = ({ payload }: Asked): readonly string[] => payload['transaction_
 const hashes = (texts: readonly string[], algorithm?: string) => texts.map((text) => digestOf(text, algorithm));
 const decoded = (text: string) => Buffer.from(text, 'base64url').toString();
 
-/** Confirms something else than what was asked for. */
+/** A confirmation that differs from the requested one. */
 const confirming = (
   row: number,
-  what: string,
+  title: string,
   reason: RefusalReason,
   claims: (texts: readonly string[], world: World) => Members | Promise<Members>,
   entries: readonly Members[] = [ENTRY],
 ): PresentationCase => ({
   row,
-  what,
+  title,
   reason,
   effect: 'needed',
   configuration: { transaction_data: entries },
-  async present(world, asked) {
-    return world.card(asked, { kb: await claims(textsOf(asked), world) });
+  async present(world, request) {
+    return world.card(request, { kb: await claims(textsOf(request), world) });
   },
 });
 const MISMATCH = 'transaction_data_mismatch';
-const NAMED = { ...ENTRY, transaction_data_hashes_alg: ['sha-384', 'sha-512'] };
+const ENTRY_WITH_ALGORITHMS = { ...ENTRY, transaction_data_hashes_alg: ['sha-384', 'sha-512'] };
 
-/** What the holder confirms with the presentation (OpenID4VP 1.0 section 8.4 and appendix B.3.3.1). */
+/** Confirmations of transaction data by the holder (OpenID4VP 1.0 section 8.4 and appendix B.3.3.1). */
 export const transactionDataCases: readonly PresentationCase[] = [
   confirming(127, 'no hashes', 'transaction_data_missing', () => ({})),
   confirming(127, 'an empty list of hashes', MISMATCH, () => ({ transaction_data_hashes: [] })),
@@ -184,26 +194,28 @@ export const transactionDataCases: readonly PresentationCase[] = [
     ENTRY,
     SECOND,
   ]),
-  confirming(131, 'a hash that belongs to nothing', MISMATCH, (texts) => ({ transaction_data_hashes: [...hashes(texts), digestOf('x')] })),
+  confirming(131, 'an additional hash without an entry', MISMATCH, (texts) => ({
+    transaction_data_hashes: [...hashes(texts), digestOf('x')],
+  })),
   confirming(
     132,
-    'an algorithm that was not asked for',
+    'an algorithm that was not requested',
     'transaction_data_alg',
     (texts) => ({ transaction_data_hashes: hashes(texts), transaction_data_hashes_alg: 'sha-256' }),
-    [NAMED],
+    [ENTRY_WITH_ALGORITHMS],
   ),
   confirming(
     132,
-    'no algorithm though some were asked for',
+    'no algorithm in spite of requested ones',
     'transaction_data_alg',
     (texts) => ({ transaction_data_hashes: hashes(texts, 'sha384') }),
-    [NAMED],
+    [ENTRY_WITH_ALGORITHMS],
   ),
-  confirming(132, 'an algorithm though none was asked for', 'transaction_data_alg', (texts) => ({
+  confirming(132, 'an algorithm in spite of no requested one', 'transaction_data_alg', (texts) => ({
     transaction_data_hashes: hashes(texts, 'sha384'),
     transaction_data_hashes_alg: 'sha-384',
   })),
-  confirming(132, 'an algorithm that is unknown', 'transaction_data_alg', (texts) => ({
+  confirming(132, 'an unknown algorithm', 'transaction_data_alg', (texts) => ({
     transaction_data_hashes: hashes(texts),
     transaction_data_hashes_alg: 'sha-1',
   })),
@@ -214,135 +226,140 @@ const twoWithTransactionData = (entry: Members, credential_sets?: readonly Membe
   dcql_query: { credentials: [CARD_QUERY, PASS_QUERY], ...(credential_sets && { credential_sets }) },
 });
 
-/** The same where several credentials are presented. */
+/** Transaction data in a request for several credentials. */
 export const transactionDataResponseCases: readonly Case[] = [
   {
     row: 133,
-    what: 'the hash in a credential that may not confirm',
+    title: 'the hash in a credential that may not confirm',
     configuration: twoWithTransactionData(ENTRY),
-    run: (world, asked) => {
-      const kb = { transaction_data_hashes: hashes(textsOf(asked)) };
-      return world.answer(asked, { card: [world.card(asked)], pass: [world.pass(asked, { kb })] });
+    run: (world, request) => {
+      const kb = { transaction_data_hashes: hashes(textsOf(request)) };
+      return world.answer(request, { card: [world.card(request)], pass: [world.pass(request, { kb })] });
     },
-    expected: refused('presentation_refused'),
+    expected: rejected('presentation_refused'),
   },
   {
     row: 133,
-    what: 'the hash in a credential that may not confirm, the other one being left out',
+    title: 'the hash in a credential that may not confirm, the other one being left out',
     configuration: twoWithTransactionData(ENTRY, [{ options: [['pass'], ['card']] }]),
-    run: (world, asked) => {
-      const kb = { transaction_data_hashes: hashes(textsOf(asked)) };
-      return world.answer(asked, { pass: [world.pass(asked, { kb })] });
+    run: (world, request) => {
+      const kb = { transaction_data_hashes: hashes(textsOf(request)) };
+      return world.answer(request, { pass: [world.pass(request, { kb })] });
     },
-    expected: refused('presentation_refused'),
+    expected: rejected('presentation_refused'),
   },
   {
     row: 133,
-    what: 'the hash in none of two that may confirm',
+    title: 'the hash in none of two that may confirm',
     configuration: twoWithTransactionData({ ...ENTRY, credential_ids: ['card', 'pass'] }),
-    run: (world, asked) => world.answer(asked, { card: [world.card(asked)], pass: [world.pass(asked)] }),
-    expected: refused('presentation_refused'),
+    run: (world, request) => world.answer(request, { card: [world.card(request)], pass: [world.pass(request)] }),
+    expected: rejected('presentation_refused'),
   },
   {
     row: 133,
-    what: 'the hash in a credential that is discarded',
+    title: 'the hash in a credential that is discarded',
     configuration: twoWithTransactionData({ ...ENTRY, credential_ids: ['card', 'pass'] }, [
       { options: [['pass']] },
       { options: [['card']], required: false },
     ]),
-    run: (world, asked) => {
-      const kb = { transaction_data_hashes: hashes(textsOf(asked)), aud: 'other' };
-      return world.answer(asked, { card: [world.card(asked, { kb })], pass: [world.pass(asked)] });
+    run: (world, request) => {
+      const kb = { transaction_data_hashes: hashes(textsOf(request)), aud: 'other' };
+      return world.answer(request, { card: [world.card(request, { kb })], pass: [world.pass(request)] });
     },
-    expected: refused('presentation_refused'),
+    expected: rejected('presentation_refused'),
   },
 ];
 
-type Make = (world: World, asked: Asked, payload: Members) => Promise<string> | string;
+type Make = (world: World, request: Asked, payload: Members) => Promise<string> | string;
 
 const keyOf = ({ payload }: Asked): Members => payload['client_metadata'].jwks.keys[0];
 
-/** Other people's encryption, its header being bent. */
-async function sealedBy(jwk: Members, plaintext: unknown, header: Members): Promise<string> {
+/** Encrypts with a modified header. */
+async function encryptTo(jwk: Members, plaintext: unknown, header: Members): Promise<string> {
   const text = typeof plaintext === 'string' ? plaintext : JSON.stringify(plaintext);
   const all = { alg: 'ECDH-ES', enc: 'A256GCM', kid: jwk['kid'], ...header };
-  const kept = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+  const definedHeader = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
   const options = { crit: Object.fromEntries((header['crit'] ?? []).map((name: string) => [name, true])) };
   return new CompactEncrypt(Buffer.from(text))
-    .setProtectedHeader(kept as CompactJWEHeaderParameters)
+    .setProtectedHeader(definedHeader as CompactJWEHeaderParameters)
     .encrypt(await importJWK({ ...jwk, alg: all.alg }, all.alg), options);
 }
-const bent =
+const withHeader =
   (header: Members): Make =>
-  (_, asked, payload) =>
-    sealedBy(keyOf(asked), payload, header);
+  (_, request, payload) =>
+    encryptTo(keyOf(request), payload, header);
 const plaintext =
-  (make: (asked: Asked) => string): Make =>
-  (_, asked) =>
-    sealedBy(keyOf(asked), make(asked), {});
+  (make: (request: Asked) => string): Make =>
+  (_, request) =>
+    encryptTo(keyOf(request), make(request), {});
 const edited =
-  (at: number, change: (text: string) => string): Make =>
-  async (_, asked, payload) =>
-    part('.', at, change)(await encrypt(asked, payload));
+  (index: number, change: (text: string) => string): Make =>
+  async (_, request, payload) =>
+    part('.', index, change)(await encrypt(request, payload));
 const header = (change: (header: Members) => Members) =>
   edited(0, (text) => {
-    const known = JSON.parse(Buffer.from(text, 'base64url').toString()) as Members;
-    return Buffer.from(JSON.stringify({ ...known, ...change(known) })).toString('base64url');
+    const protectedHeader = JSON.parse(Buffer.from(text, 'base64url').toString()) as Members;
+    return Buffer.from(JSON.stringify({ ...protectedHeader, ...change(protectedHeader) })).toString('base64url');
   });
 
-const respond = (make: Make) => async (world: World, asked: Asked) => {
-  const payload = { vp_token: { card: [world.card(asked)] }, state: asked.payload['state'] };
-  const form = { response: await make(world, asked, payload) };
-  return world.service.call('POST', asked.payload['response_uri'], { form });
+const respond = (make: Make) => async (world: World, request: Asked) => {
+  const payload = { vp_token: { card: [world.card(request)] }, state: request.payload['state'] };
+  const form = { response: await make(world, request, payload) };
+  return world.service.call('POST', request.payload['response_uri'], { form });
 };
-/** The first few of what does not decrypt leave the request open. */
-const insist = (make: Make) => async (world: World, asked: Asked) => {
-  const once = respond(make);
-  for (let i = 1; i < MAX_UNDECRYPTED_ATTEMPTS; i++) await once(world, asked);
-  return once(world, asked);
+/** The first responses that cannot be decrypted leave the request open. */
+const respondUntilClosed = (make: Make) => async (world: World, request: Asked) => {
+  const respondOnce = respond(make);
+  for (let i = 1; i < MAX_UNDECRYPTED_ATTEMPTS; i++) await respondOnce(world, request);
+  return respondOnce(world, request);
 };
-const closed = (row: number, cases: Readonly<Record<string, Make>>, code = 'decryption_failed') =>
+const closingCases = (row: number, cases: Readonly<Record<string, Make>>, code = 'decryption_failed') =>
   Object.entries(cases).map(
-    ([what, make]): Case => ({ row, what, run: code === 'decryption_failed' ? insist(make) : respond(make), expected: refused(code) }),
+    ([title, make]): Case => ({
+      row,
+      title,
+      run: code === 'decryption_failed' ? respondUntilClosed(make) : respond(make),
+      expected: rejected(code),
+    }),
   );
 
 const RSA = 'RSA-OAEP-256';
 
-/** Responses that were to be encrypted to the key of the request (OpenID4VP 1.0 section 8.3). */
+/** Responses with invalid encryption (OpenID4VP 1.0 section 8.3). */
 export const encryptionCases: readonly Case[] = [
-  ...closed(50, {
-    'an unknown kid': bent({ kid: 'unknown' }),
-    'no kid': bent({ kid: undefined }),
-    'a kid that is no text': bent({ kid: 5 }),
+  ...closingCases(50, {
+    'an unknown kid': withHeader({ kid: 'unknown' }),
+    'no kid': withHeader({ kid: undefined }),
+    'a kid that is no text': withHeader({ kid: 5 }),
   }),
-  ...closed(51, {
+  ...closingCases(51, {
     'the key of another session': async (world, _, payload) => encrypt(await world.ask(), payload),
-    'the key of another session under the kid of this one': async (world, asked, payload) =>
-      sealedBy(keyOf(await world.ask()), payload, { kid: keyOf(asked)['kid'] }),
-    'a key that was not requested': (_, asked, payload) => sealedBy(newKey().jwk, payload, { kid: keyOf(asked)['kid'] }),
+    'the key of another session under the kid of this one': async (world, request, payload) =>
+      encryptTo(keyOf(await world.ask()), payload, { kid: keyOf(request)['kid'] }),
+    'a key that was not requested': (_, request, payload) => encryptTo(newKey().jwk, payload, { kid: keyOf(request)['kid'] }),
   }),
-  ...closed(52, {
-    'an enc that was not offered': bent({ enc: 'A128CBC-HS256' }),
-    'an enc between the offered ones': bent({ enc: 'A192GCM' }),
+  ...closingCases(52, {
+    'an enc that was not offered': withHeader({ enc: 'A128CBC-HS256' }),
+    'an enc between the offered ones': withHeader({ enc: 'A192GCM' }),
   }),
-  ...closed(53, {
-    'key agreement with key wrapping': bent({ alg: 'ECDH-ES+A128KW' }),
+  ...closingCases(53, {
+    'key agreement with key wrapping': withHeader({ alg: 'ECDH-ES+A128KW' }),
     'dir in the header': header(() => ({ alg: 'dir' })),
     'RSA in the header': header(() => ({ alg: RSA })),
     'an encrypted key beside direct agreement': edited(1, () => 'AAAA'),
-    'a symmetric key': async (_, asked, payload) =>
+    'a symmetric key': async (_, request, payload) =>
       new CompactEncrypt(Buffer.from(JSON.stringify(payload)))
-        .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: keyOf(asked)['kid'] })
+        .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: keyOf(request)['kid'] })
         .encrypt(Buffer.alloc(32)),
   }),
-  ...closed(54, {
+  ...closingCases(54, {
     'an epk of another curve': header(() => ({ epk: newKey('P-384').jwk })),
     'an epk that is not on the curve': header(() => ({ epk: { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) } })),
     'an epk with a private key': header(({ epk }) => ({ epk: { ...epk, d: 'A'.repeat(43) } })),
     'an epk of another kind': header(() => ({ epk: { kty: 'OKP', crv: 'X25519', x: 'A'.repeat(43) } })),
     'no epk': header(() => ({ epk: undefined })),
   }),
-  ...closed(55, {
+  ...closingCases(55, {
     'a changed tag': edited(4, flipped),
     'a shortened tag': edited(4, (text) => text.slice(0, 16)),
     'a changed ciphertext': edited(3, flipped),
@@ -350,42 +367,40 @@ export const encryptionCases: readonly Case[] = [
     'a changed header': header(() => ({ cty: 'json' })),
     'an apu that came later': header(() => ({ apu: 'AAAA' })),
   }),
-  ...closed(56, { compression: header(() => ({ zip: 'DEF' })) }),
-  ...closed(57, {
+  ...closingCases(56, { compression: header(() => ({ zip: 'DEF' })) }),
+  ...closingCases(57, {
     'a signed JWT': (world, _, payload) => jws({ alg: 'ES256' }, payload, world.issuer.key),
     'a signed JWT inside': plaintext(() => jws({ alg: 'ES256' }, { vp_token: {} }, newKey())),
-    'a JWT announced by cty': bent({ cty: 'JWT' }),
-    'the request itself': (_, asked) => asked.text,
+    'a JWT announced by cty': withHeader({ cty: 'JWT' }),
+    'the request itself': (_, request) => request.text,
   }),
-  ...closed(
+  ...closingCases(
     58,
     {
       'a plaintext that is not JSON': plaintext(() => 'nonsense'),
       'an array as plaintext': plaintext(() => '[]'),
       'text as plaintext': plaintext(() => '"text"'),
-      'a member that stands there twice': plaintext(
-        ({ payload }) => `{"state":"${payload['state']}","state":"${payload['state']}","vp_token":{}}`,
-      ),
+      'a repeated property': plaintext(({ payload }) => `{"state":"${payload['state']}","state":"${payload['state']}","vp_token":{}}`),
     },
     'malformed',
   ),
   ...['wrong', 5, null].map(
     (state): Case => ({
       row: 59,
-      what: `the state ${state} inside`,
-      run: respond((_, asked, payload) => encrypt(asked, { ...payload, state })),
-      expected: kept(),
+      title: `the state ${state} inside`,
+      run: respond((_, request, payload) => encrypt(request, { ...payload, state })),
+      expected: stillOpen(),
     }),
   ),
   {
     row: 59,
-    what: 'the right state inside and another one outside',
-    run: async (world, asked): Promise<Answer> => {
-      const { state, response_uri } = asked.payload;
-      const response = await encrypt(asked, { vp_token: { card: [world.card(asked)] }, state });
+    title: 'the right state inside and another one outside',
+    run: async (world, request): Promise<Answer> => {
+      const { state, response_uri } = request.payload;
+      const response = await encrypt(request, { vp_token: { card: [world.card(request)] }, state });
       return world.service.call('POST', response_uri, { form: { response, state: 'wrong' } });
     },
-    expected: kept(),
+    expected: stillOpen(),
   },
-  ...closed(60, { 'an unknown extension': bent({ crit: ['urn:x'], 'urn:x': true }) }),
+  ...closingCases(60, { 'an unknown extension': withHeader({ crit: ['urn:x'], 'urn:x': true }) }),
 ];

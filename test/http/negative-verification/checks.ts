@@ -4,16 +4,16 @@ import type { Asked } from '../../support/present.ts';
 import type { Members } from '../../support/sd-jwt-maker.ts';
 import { CARD_QUERY, type Case, type ConfigurationCase, LICENCE_QUERY, PASS_QUERY, type PresentationCase, type World } from './world.ts';
 
-/** Values that presentations of this world show. */
+/** Values that the presentations of these tests contain. */
 const VALUES = /Erika|Nygård/;
 
-/** Nothing verified is left in the session, and the backend saw no value. */
-async function expectNothing(world: World, asked: Asked): Promise<void> {
-  const told = world.told(asked);
-  const seen = await world.session(asked);
-  expect(JSON.stringify(seen), 'the session').to.not.match(VALUES);
-  expect(JSON.stringify(told), 'the backend').to.not.match(VALUES);
-  const results: Members[] = [...(seen['credentials'] ?? []), ...told.flatMap(({ credentials }) => credentials)];
+/** The session contains no verified values, and the backend got none. */
+async function expectNoValues(world: World, request: Asked): Promise<void> {
+  const webhookBodies = world.webhookBodies(request);
+  const sessionBody = await world.session(request);
+  expect(JSON.stringify(sessionBody), 'the session').to.not.match(VALUES);
+  expect(JSON.stringify(webhookBodies), 'the backend').to.not.match(VALUES);
+  const results: Members[] = [...(sessionBody['credentials'] ?? []), ...webhookBodies.flatMap(({ credentials }) => credentials)];
   for (const result of results) expect(result, 'no value, not even an empty one').to.not.have.property('values');
 }
 
@@ -24,93 +24,93 @@ export async function expectNoConfiguration(world: World, one: ConfigurationCase
   const answer = await (one.run?.(world) ?? world.admin('POST', '/verifier/config', { ...right, ...body }));
   expect(answer.status, answer.text).to.equal(status);
   expect(answer.headers.get('content-type')).to.equal('application/problem+json');
-  expect((await world.admin('GET', `/verifier/config/${id}`)).status, 'nothing was kept').to.equal(404);
+  expect((await world.admin('GET', `/verifier/config/${id}`)).status, 'no configuration was stored').to.equal(404);
 }
 
 export async function expectOutcome(world: World, one: Case): Promise<void> {
   const { expected } = one;
-  const asked = await world.ask(one.configuration);
-  const answer = await one.run(world, asked);
+  const request = await world.ask(one.configuration);
+  const answer = await one.run(world, request);
   expect(answer.status, answer.text).to.equal(expected.status);
   if (expected.status >= 400) expect(answer.body?.error, answer.text).to.equal('invalid_request');
-  const { status, failure, credentials } = await world.session(asked);
+  const { status, failure, credentials } = await world.session(request);
   expect(status).to.equal(expected.session);
   if (expected.code !== undefined) expect(failure?.code, JSON.stringify(failure)).to.equal(expected.code);
   if (status === 'completed') expect(withoutIssuers(credentials)).to.deep.equal([{ id: 'card', values: { name: 'Erika' } }]);
-  else await expectNothing(world, asked);
-  await one.also?.(world, asked);
-  const again = await world.answer(asked, { card: [world.card(asked)] });
-  if (expected.answerable === true) {
-    expect(again.status, 'the right answer is still taken').to.equal(200);
+  else await expectNoValues(world, request);
+  await one.assertAfter?.(world, request);
+  const secondResponse = await world.answer(request, { card: [world.card(request)] });
+  if (expected.staysOpen === true) {
+    expect(secondResponse.status, 'a valid response is still accepted').to.equal(200);
     return;
   }
-  expect(again.status, 'nothing is taken any more').to.be.oneOf([400, 410]);
-  expect((await world.session(asked))['status']).to.equal(status);
+  expect(secondResponse.status, 'no further response is accepted').to.be.oneOf([400, 410]);
+  expect((await world.session(request))['status']).to.equal(status);
 }
 
-/** With a backend and encrypted, and without either: the response takes two ways through the service. */
+/** Encrypted with a backend, and unencrypted without one: the service processes these responses differently. */
 const MODES = [{}, { webhook: null, responseMode: 'direct_post' }];
 
-export async function expectRefusedPresentation(world: World, one: PresentationCase): Promise<void> {
+export async function expectRejectedPresentation(world: World, one: PresentationCase): Promise<void> {
   const { format, effect = 'discarded', reason } = one;
-  const own = { ...(format === 'mso_mdoc' ? LICENCE_QUERY : CARD_QUERY), ...one.query };
-  // `expectBeside` presents the same with a backend and encrypted.
+  const query = { ...(format === 'mso_mdoc' ? LICENCE_QUERY : CARD_QUERY), ...one.query };
+  // `expectOthersCount` presents the same credential encrypted and with a backend.
   const modes = effect === 'needed' ? MODES : MODES.slice(1);
   for (const mode of modes) {
-    const dcql_query = { credentials: [own] };
-    const asked = await world.ask({ dcql_query, ...mode, ...(await configurationOf(world, one)) });
-    const answer = await world.answer(asked, { [own.id]: [await one.present(world, asked)] });
+    const dcql_query = { credentials: [query] };
+    const request = await world.ask({ dcql_query, ...mode, ...(await configurationOf(world, one)) });
+    const answer = await world.answer(request, { [query.id]: [await one.present(world, request)] });
     expect(answer.status, answer.text).to.equal(400);
-    expect(answer.text, 'the wallet learns no reason').to.not.include(reason);
-    await expectFailed(world, asked, own.id, one);
+    expect(answer.text, 'the response contains no reason').to.not.include(reason);
+    await expectFailed(world, request, query.id, one);
   }
-  if (effect !== 'needed') await expectBeside(world, one, own);
-  await world.settle();
+  if (effect !== 'needed') await expectOthersCount(world, one, query);
+  await world.runChecks();
 }
 
 const configurationOf = async (world: World, { configuration }: PresentationCase): Promise<Members> =>
   typeof configuration === 'function' ? configuration(world) : (configuration ?? {});
 
-/** What no case bends is taken: a refusal above has no other cause than what the case says. */
-export async function expectTaken(
+/** The presentation without a change is accepted: the rejections above have no other cause than the change of the case. */
+export async function expectAccepted(
   world: World,
   format: 'dc+sd-jwt' | 'mso_mdoc',
   configuration: Members,
-  present: (asked: Asked) => string,
+  present: (request: Asked) => string,
 ): Promise<void> {
-  const own = format === 'mso_mdoc' ? LICENCE_QUERY : CARD_QUERY;
+  const query = format === 'mso_mdoc' ? LICENCE_QUERY : CARD_QUERY;
   for (const mode of MODES) {
-    const asked = await world.ask({ dcql_query: { credentials: [own] }, ...mode, ...configuration });
-    const answer = await world.answer(asked, { [own.id]: [present(asked)] });
-    const { status, report } = await world.session(asked);
+    const request = await world.ask({ dcql_query: { credentials: [query] }, ...mode, ...configuration });
+    const answer = await world.answer(request, { [query.id]: [present(request)] });
+    const { status, report } = await world.session(request);
     expect([answer.status, status], JSON.stringify(report)).to.deep.equal([200, 'completed']);
   }
 }
 
-async function expectFailed(world: World, asked: Asked, id: string, { reason, detail }: PresentationCase): Promise<void> {
-  const seen = await world.session(asked);
-  expect([seen['status'], seen['failure']?.code]).to.deep.equal(['failed', 'presentation_refused']);
-  const failed = (seen['report'] as Members[]).find((entry) => entry['id'] === id && entry['result'] === 'failed');
-  expect(failed?.['reason'], JSON.stringify(seen['report'])).to.equal(reason);
-  if (detail !== undefined) expect(failed?.['detail']).to.match(detail);
-  await expectNothing(world, asked);
-  for (const { credentials } of world.told(asked)) {
+async function expectFailed(world: World, request: Asked, id: string, { reason, detail }: PresentationCase): Promise<void> {
+  const sessionBody = await world.session(request);
+  expect([sessionBody['status'], sessionBody['failure']?.code]).to.deep.equal(['failed', 'presentation_refused']);
+  const failedCheck = (sessionBody['report'] as Members[]).find((entry) => entry['id'] === id && entry['result'] === 'failed');
+  expect(failedCheck?.['reason'], JSON.stringify(sessionBody['report'])).to.equal(reason);
+  if (detail !== undefined) expect(failedCheck?.['detail']).to.match(detail);
+  await expectNoValues(world, request);
+  for (const { credentials } of world.webhookBodies(request)) {
     expect(credentials.map((entry: Members) => Object.keys(entry))).to.deep.include(['id', 'error']);
   }
 }
 
-/** OpenID4VP 1.0 section 8.6: what is good beside it counts, unless the whole response answers another request. */
-async function expectBeside(world: World, one: PresentationCase, own: Members): Promise<void> {
-  const id = own['id'] as string;
+/** OpenID4VP 1.0 section 8.6: other valid presentations of the response count, unless the whole response is for another request. */
+async function expectOthersCount(world: World, one: PresentationCase, query: Members): Promise<void> {
+  const id = query['id'] as string;
   const credential_sets = [{ options: [['pass']] }, { options: [[id]], required: false }];
-  const dcql_query = { credentials: [PASS_QUERY, own], credential_sets };
-  const asked = await world.ask({ dcql_query, ...(await configurationOf(world, one)) });
-  const vpToken = { pass: [world.pass(asked)], [id]: [await one.present(world, asked)] };
-  const answer = await world.answer(asked, vpToken);
+  const dcql_query = { credentials: [PASS_QUERY, query], credential_sets };
+  const request = await world.ask({ dcql_query, ...(await configurationOf(world, one)) });
+  const vpToken = { pass: [world.pass(request)], [id]: [await one.present(world, request)] };
+  const answer = await world.answer(request, vpToken);
   // OpenID4VP 1.0 section 14.2.2: a device that signed no transcript of the request answers another one.
   if (one.effect === 'spoilsAll' || one.reason === 'device_signature') {
     expect(answer.status, answer.text).to.equal(400);
-    await expectFailed(world, asked, id, one);
+    await expectFailed(world, request, id, one);
     return;
   }
   expect(answer.status, answer.text).to.equal(200);
@@ -118,8 +118,10 @@ async function expectBeside(world: World, one: PresentationCase, own: Members): 
     { id: 'pass', values: { name: 'Erika' } },
     { id, error: one.reason },
   ];
-  const seen = await world.session(asked);
-  expect([seen['status'], withoutIssuers(seen['credentials'])]).to.deep.equal(['completed', results]);
-  const told = world.told(asked).map(({ credentials, ...body }) => ({ ...body, credentials: withoutIssuers(credentials) }));
-  expect(told).to.deep.equal([{ session: asked.session, credentials: results }]);
+  const sessionBody = await world.session(request);
+  expect([sessionBody['status'], withoutIssuers(sessionBody['credentials'])]).to.deep.equal(['completed', results]);
+  const webhookBodies = world
+    .webhookBodies(request)
+    .map(({ credentials, ...body }) => ({ ...body, credentials: withoutIssuers(credentials) }));
+  expect(webhookBodies).to.deep.equal([{ session: request.session, credentials: results }]);
 }

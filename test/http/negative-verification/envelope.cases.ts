@@ -1,195 +1,207 @@
 import { expect } from 'chai';
 import { type Asked, encrypt, formOf } from '../../support/present.ts';
 import type { Answer } from '../../support/test-service.ts';
-import { accepted, type Case, kept, noted, refused, type World } from './world.ts';
+import { accepted, type Case, failedByWallet, rejected, stillOpen, type World } from './world.ts';
 
-const PLAIN = { responseMode: 'direct_post' };
+const UNENCRYPTED = { responseMode: 'direct_post' };
 
-const vp = (world: World, asked: Asked) => ({ card: [world.card(asked)] });
-const text = (world: World, asked: Asked) => JSON.stringify(vp(world, asked));
+const vp = (world: World, request: Asked) => ({ card: [world.card(request)] });
+const text = (world: World, request: Asked) => JSON.stringify(vp(world, request));
 const stateOf = ({ payload }: Asked): string => payload['state'];
-const sealed = (world: World, asked: Asked, key = asked) => encrypt(key, { vp_token: vp(world, asked), state: stateOf(asked) });
+const encryptedResponse = (world: World, request: Asked, key = request) =>
+  encrypt(key, { vp_token: vp(world, request), state: stateOf(request) });
 const send = ({ service }: World, { payload }: Asked, form: Record<string, string>) =>
   service.call('POST', payload['response_uri'], { form });
 const form =
-  (make: (world: World, asked: Asked) => Record<string, string> | Promise<Record<string, string>>) =>
-  async (world: World, asked: Asked): Promise<Answer> =>
-    send(world, asked, await make(world, asked));
+  (make: (world: World, request: Asked) => Record<string, string> | Promise<Record<string, string>>) =>
+  async (world: World, request: Asked): Promise<Answer> =>
+    send(world, request, await make(world, request));
 
-/** The post of a wallet, before anything in it is looked at (OpenID4VP 1.0 sections 8.2, 8.3 and 8.5). */
+/** The POST request of a wallet, before its content is verified (OpenID4VP 1.0 sections 8.2, 8.3 and 8.5). */
 export const envelopeCases: readonly Case[] = [
   {
     row: 31,
-    what: 'a body of JSON',
-    configuration: PLAIN,
-    run: (world, asked) =>
-      world.service.call('POST', asked.payload['response_uri'], { json: { vp_token: vp(world, asked), state: stateOf(asked) } }),
-    expected: kept(415),
+    title: 'a body of JSON',
+    configuration: UNENCRYPTED,
+    run: (world, request) =>
+      world.service.call('POST', request.payload['response_uri'], { json: { vp_token: vp(world, request), state: stateOf(request) } }),
+    expected: stillOpen(415),
   },
   {
     row: 32,
-    what: 'a body over the size limit',
-    configuration: PLAIN,
-    run: form((_, asked) => ({ vp_token: 'x'.repeat(2_700_000), state: stateOf(asked) })),
-    expected: kept(413),
+    title: 'a body over the size limit',
+    configuration: UNENCRYPTED,
+    run: form((_, request) => ({ vp_token: 'x'.repeat(2_700_000), state: stateOf(request) })),
+    expected: stillOpen(413),
   },
-  { row: 33, what: 'neither vp_token, response nor error', run: form((_, asked) => ({ state: stateOf(asked) })), expected: kept() },
-  { row: 33, what: 'an empty response', run: form((_, asked) => ({ response: '', state: stateOf(asked) })), expected: kept() },
-  { row: 33, what: 'an empty body', run: form(() => ({})), expected: kept() },
+  {
+    row: 33,
+    title: 'neither vp_token, response nor error',
+    run: form((_, request) => ({ state: stateOf(request) })),
+    expected: stillOpen(),
+  },
+  { row: 33, title: 'an empty response', run: form((_, request) => ({ response: '', state: stateOf(request) })), expected: stillOpen() },
+  { row: 33, title: 'an empty body', run: form(() => ({})), expected: stillOpen() },
   {
     row: 34,
-    what: 'a plain vp_token though it was to be encrypted',
-    run: form((world, asked) => ({ vp_token: text(world, asked), state: stateOf(asked) })),
-    expected: refused('response_mode'),
+    title: 'a plain vp_token though it was to be encrypted',
+    run: form((world, request) => ({ vp_token: text(world, request), state: stateOf(request) })),
+    expected: rejected('response_mode'),
   },
   {
     row: 35,
-    what: 'an encrypted response though it was not asked for',
-    configuration: PLAIN,
-    run: form(async (world, asked) => ({ response: await sealed(world, asked, await world.ask()) })),
-    expected: refused('response_mode'),
+    title: 'an encrypted response to a request for an unencrypted one',
+    configuration: UNENCRYPTED,
+    run: form(async (world, request) => ({ response: await encryptedResponse(world, request, await world.ask()) })),
+    expected: rejected('response_mode'),
   },
-  ...[PLAIN, {}].map(
+  ...[UNENCRYPTED, {}].map(
     (configuration): Case => ({
       row: 36,
-      what: `vp_token and error, ${JSON.stringify(configuration)}`,
+      title: `vp_token and error, ${JSON.stringify(configuration)}`,
       configuration,
-      run: form((world, asked) => ({ vp_token: text(world, asked), state: stateOf(asked), error: 'access_denied' })),
-      expected: refused('response_mode'),
+      run: form((world, request) => ({ vp_token: text(world, request), state: stateOf(request), error: 'access_denied' })),
+      expected: rejected('response_mode'),
     }),
   ),
   {
     row: 36,
-    what: 'vp_token and error inside the ciphertext',
-    run: form(async (world, asked) => ({
-      response: await encrypt(asked, { vp_token: vp(world, asked), state: stateOf(asked), error: 'access_denied' }),
+    title: 'vp_token and error inside the ciphertext',
+    run: form(async (world, request) => ({
+      response: await encrypt(request, { vp_token: vp(world, request), state: stateOf(request), error: 'access_denied' }),
     })),
-    expected: refused('response_mode'),
+    expected: rejected('response_mode'),
   },
   {
     row: 37,
-    what: 'response and vp_token',
-    run: form(async (world, asked) => ({ response: await sealed(world, asked), vp_token: text(world, asked) })),
-    expected: refused('response_mode'),
+    title: 'response and vp_token',
+    run: form(async (world, request) => ({ response: await encryptedResponse(world, request), vp_token: text(world, request) })),
+    expected: rejected('response_mode'),
   },
-  { row: 38, what: 'no state', configuration: PLAIN, run: form((world, asked) => ({ vp_token: text(world, asked) })), expected: kept() },
   {
     row: 38,
-    what: 'no state inside the ciphertext',
-    run: form(async (world, asked) => ({ response: await encrypt(asked, { vp_token: vp(world, asked) }) })),
-    expected: kept(),
+    title: 'no state',
+    configuration: UNENCRYPTED,
+    run: form((world, request) => ({ vp_token: text(world, request) })),
+    expected: stillOpen(),
+  },
+  {
+    row: 38,
+    title: 'no state inside the ciphertext',
+    run: form(async (world, request) => ({ response: await encrypt(request, { vp_token: vp(world, request) }) })),
+    expected: stillOpen(),
   },
   {
     row: 39,
-    what: 'the state of another session',
-    configuration: PLAIN,
-    run: async (world, asked) => {
-      const other = await world.ask(PLAIN);
-      const answer = await send(world, asked, { vp_token: text(world, asked), state: stateOf(other) });
-      expect((await world.session(other))['status'], 'the other one').to.equal('fetched');
+    title: 'the state of another session',
+    configuration: UNENCRYPTED,
+    run: async (world, request) => {
+      const otherRequest = await world.ask(UNENCRYPTED);
+      const answer = await send(world, request, { vp_token: text(world, request), state: stateOf(otherRequest) });
+      expect((await world.session(otherRequest))['status'], 'the other session').to.equal('fetched');
       return answer;
     },
-    expected: kept(),
+    expected: stillOpen(),
   },
   {
     row: 40,
-    what: 'the right state at the address of another session',
-    configuration: PLAIN,
-    run: async (world, asked) => {
-      const other = await world.ask(PLAIN);
-      const answer = await send(world, other, await formOf(asked, vp(world, asked)));
-      expect((await world.session(other))['status'], 'the other one').to.equal('fetched');
+    title: 'the right state at the address of another session',
+    configuration: UNENCRYPTED,
+    run: async (world, request) => {
+      const otherRequest = await world.ask(UNENCRYPTED);
+      const answer = await send(world, otherRequest, await formOf(request, vp(world, request)));
+      expect((await world.session(otherRequest))['status'], 'the other session').to.equal('fetched');
       return answer;
     },
-    expected: kept(),
+    expected: stillOpen(),
   },
   {
     row: 41,
-    what: 'a second answer',
-    run: async (world, asked) => {
-      expect((await world.answer(asked, vp(world, asked))).status).to.equal(200);
-      return world.answer(asked, vp(world, asked));
+    title: 'a second answer',
+    run: async (world, request) => {
+      expect((await world.answer(request, vp(world, request))).status).to.equal(200);
+      return world.answer(request, vp(world, request));
     },
     expected: { status: 400, session: 'completed' },
   },
   ...[{}, { webhook: null }].map(
     (configuration): Case => ({
       row: 42,
-      what: `several answers at once, ${JSON.stringify(configuration)}`,
+      title: `several answers at once, ${JSON.stringify(configuration)}`,
       configuration,
-      async run(world, asked) {
-        const answers = await Promise.all([1, 2, 3, 4].map(() => world.answer(asked, vp(world, asked))));
-        expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
-        return answers.find(({ status }) => status !== 200) as Answer;
+      async run(world, request) {
+        const responses = await Promise.all([1, 2, 3, 4].map(() => world.answer(request, vp(world, request))));
+        expect(responses.filter(({ status }) => status === 200)).to.have.length(1);
+        return responses.find(({ status }) => status !== 200) as Answer;
       },
       expected: { status: 400, session: 'completed' },
-      async also(world, asked) {
-        expect(world.told(asked).length, 'the backend hears of one').to.be.at.most(1);
+      async assertAfter(world, request) {
+        expect(world.webhookBodies(request).length, 'the backend gets at most one result').to.be.at.most(1);
       },
     }),
   ),
   {
     row: 43,
-    what: 'an answer after the time',
-    run: (world, asked) => world.later(301, () => world.answer(asked, vp(world, asked))),
-    // The session is seen by the clock of the tests again, and was not touched.
-    expected: kept(410),
-    also: (world, asked) =>
+    title: 'an answer after the time',
+    run: (world, request) => world.later(301, () => world.answer(request, vp(world, request))),
+    // The session is read with the clock of the tests again, and is unchanged.
+    expected: stillOpen(410),
+    assertAfter: (world, request) =>
       world.later(301, async () => {
-        expect((await world.session(asked))['status']).to.equal('expired');
+        expect((await world.session(request))['status']).to.equal('expired');
       }),
   },
   {
     row: 44,
-    what: 'an answer to a request that a wallet had from elsewhere',
-    run: (world, asked) => world.answer(asked, vp(world, asked)),
+    title: 'a response to a request that the wallet got from another source',
+    run: (world, request) => world.answer(request, vp(world, request)),
     expected: accepted,
   },
-  ...[PLAIN, {}].map(
+  ...[UNENCRYPTED, {}].map(
     (configuration): Case => ({
-      row: configuration === PLAIN ? 45 : 48,
-      what: `an error of the wallet, in the clear, ${JSON.stringify(configuration)}`,
+      row: configuration === UNENCRYPTED ? 45 : 48,
+      title: `an error of the wallet, in the clear, ${JSON.stringify(configuration)}`,
       configuration,
-      run: form((_, asked) => ({ error: 'access_denied', state: stateOf(asked) })),
-      expected: noted('access_denied'),
-      async also(world, asked) {
-        expect(world.told(asked)).to.deep.equal([]);
+      run: form((_, request) => ({ error: 'access_denied', state: stateOf(request) })),
+      expected: failedByWallet('access_denied'),
+      async assertAfter(world, request) {
+        expect(world.webhookBodies(request)).to.deep.equal([]);
       },
     }),
   ),
   {
     row: 45,
-    what: 'an error of the wallet inside the ciphertext',
-    run: form(async (_, asked) => ({ response: await encrypt(asked, { error: 'vp_formats_not_supported', state: stateOf(asked) }) })),
-    expected: noted('vp_formats_not_supported'),
+    title: 'an error of the wallet inside the ciphertext',
+    run: form(async (_, request) => ({ response: await encrypt(request, { error: 'vp_formats_not_supported', state: stateOf(request) }) })),
+    expected: failedByWallet('vp_formats_not_supported'),
   },
   ...[{ state: 'wrong' }, {}].map(
     (state): Case => ({
       row: 46,
-      what: `an error with the state ${JSON.stringify(state)}`,
+      title: `an error with the state ${JSON.stringify(state)}`,
       run: form(() => ({ error: 'access_denied', ...state })),
-      expected: kept(),
+      expected: stillOpen(),
     }),
   ),
   {
     row: 47,
-    what: 'an error with a book of markup',
-    run: form((_, asked) => ({
+    title: 'an error with a book of markup',
+    run: form((_, request) => ({
       error: 'access_denied',
       error_description: `<script>alert(1)</script>\u0007${'long '.repeat(20_000)}`,
-      state: stateOf(asked),
+      state: stateOf(request),
     })),
-    expected: noted('access_denied'),
-    async also(world, asked) {
-      const { message } = (await world.session(asked))['failure'];
+    expected: failedByWallet('access_denied'),
+    async assertAfter(world, request) {
+      const { message } = (await world.session(request))['failure'];
       expect(message).to.have.length.lessThan(400);
       expect(message).to.not.match(/[<>\p{Cc}]/u);
     },
   },
   {
     row: 49,
-    what: 'unknown fields beside the answer',
-    run: form(async (world, asked) => ({ response: await sealed(world, asked), presentation_submission: '{}', extra: 'x' })),
+    title: 'unknown fields beside the answer',
+    run: form(async (world, request) => ({ response: await encryptedResponse(world, request), presentation_submission: '{}', extra: 'x' })),
     expected: accepted,
   },
 ];

@@ -17,7 +17,7 @@ export const VCT = 'urn:card:1';
 export const DOC_TYPE = 'org.iso.18013.5.1.mDL';
 export const NAMESPACE = 'org.iso.18013.5.1';
 
-/** Asks for the card of the issuer that everybody trusts. */
+/** Requests the card of the trusted issuer. */
 export const CARD_QUERY = { id: 'card', format: 'dc+sd-jwt', meta: { vct_values: [VCT] }, claims: [{ path: ['name'] }] };
 export const LICENCE_QUERY = {
   id: 'licence',
@@ -25,46 +25,46 @@ export const LICENCE_QUERY = {
   meta: { doctype_value: DOC_TYPE },
   claims: [{ path: [NAMESPACE, 'family_name'] }],
 };
-/** A second card, which is good in every case. */
+/** A second card, which is valid in every case. */
 export const PASS_QUERY = { ...CARD_QUERY, id: 'pass', meta: { vct_values: ['urn:pass:1'] } };
 
-/** The page that asks through the Digital Credentials API. */
+/** The page that sends the request through the Digital Credentials API. */
 export const PAGE = 'https://shop.example';
 export const THROUGH_PAGE = { expectedOrigins: [PAGE] };
 
 type Tenant = 'shop' | 'rival';
 
-/** What every case starts from: two verifiers, a backend, and an issuer of cards and licences from elsewhere. */
+/** The common environment of all cases: two verifiers, a backend, and an external issuer of cards and licences. */
 export type World = {
   readonly service: TestService;
   readonly backend: Backend;
   readonly authority: Certified;
   readonly issuer: Signer;
   admin(method: string, path: string, json?: unknown, tenant?: Tenant): Promise<Answer>;
-  /** The id of a presentation configuration; one is made for each content. */
+  /** Returns the identifier of a presentation configuration, which is created once for each content. */
   configured(changes: Members, tenant?: Tenant): Promise<string>;
-  /** By a link; by a page where the configuration names one. */
+  /** Creates a request with a link, or for a page if the configuration has expected origins. */
   ask(changes?: Members, tenant?: Tenant): Promise<Asked>;
-  card(asked: Asked, bend?: SdJwtBend): string;
-  pass(asked: Asked, bend?: SdJwtBend): string;
-  licence(asked: Asked, bend?: MdocBend): string;
-  /** Transcript of the request, or of one that is bent. */
-  transcript(asked: Asked, bend?: Partial<Parameters<typeof redirectTranscript>[0]>): Buffer;
-  /** The same for a page. */
-  pageTranscript(asked: Asked, bend?: Partial<Parameters<typeof dcApiTranscript>[0]>): Buffer;
-  /** Answers in the mode that was asked for. */
-  answer(asked: Asked, vpToken: unknown): Promise<Answer>;
-  session(asked: Asked, tenant?: Tenant): Promise<Members>;
-  /** What the backend was told about this session. */
-  told(asked: Asked): readonly Members[];
-  /** Until `work` is over, the service's clock is ahead. */
+  card(request: Asked, changes?: SdJwtBend): string;
+  pass(request: Asked, changes?: SdJwtBend): string;
+  licence(request: Asked, changes?: MdocBend): string;
+  /** Transcript of the request, with optional changes. */
+  transcript(request: Asked, changes?: Partial<Parameters<typeof redirectTranscript>[0]>): Buffer;
+  /** Transcript of a request of a page, with optional changes. */
+  pageTranscript(request: Asked, changes?: Partial<Parameters<typeof dcApiTranscript>[0]>): Buffer;
+  /** Sends the response in the response mode of the request. */
+  answer(request: Asked, vpToken: unknown): Promise<Answer>;
+  session(request: Asked, tenant?: Tenant): Promise<Members>;
+  /** Bodies of the webhook calls for this session. */
+  webhookBodies(request: Asked): readonly Members[];
+  /** Advances the clock of the service during `work`. */
   later<T>(seconds: number, work: () => Promise<T>): Promise<T>;
-  /** A client of the shop. @returns what makes a token at the service's present time. */
+  /** Creates a client of the shop. @returns a function that gets an access token at the current time of the service. */
   client(rights?: Members): Promise<() => Promise<string>>;
-  /** Has something looked at when the case is over. */
+  /** Adds a check that runs at the end of the case. */
   afterwards(check: () => Promise<void>): void;
-  /** Looks at it. */
-  settle(): Promise<void>;
+  /** Runs the added checks. */
+  runChecks(): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -73,11 +73,11 @@ export async function openWorld(): Promise<World> {
   const service = await startTestService();
   const tokens = new Map<Tenant, string>();
   for (const id of ['shop', 'rival'] as const) tokens.set(id, (await createTenant(service, id)).token);
-  const authority = await certify({ name: 'Authority', ca: true });
-  const leaf = await certify({ name: 'Issuer', by: authority, ...DOCUMENT_SIGNER });
+  const ca = await certify({ name: 'Authority', ca: true });
+  const leaf = await certify({ name: 'Issuer', by: ca, ...DOCUMENT_SIGNER });
   const issuer = { key: leaf, chain: [leaf.certificate] };
   const holder = newKey();
-  const known = new Map<string, string>();
+  const configurationIds = new Map<string, string>();
   const checks: (() => Promise<void>)[] = [];
   let clients = 0;
   const clock = service.service.container.get(Clock);
@@ -85,29 +85,29 @@ export async function openWorld(): Promise<World> {
   const admin: World['admin'] = (method, path, json, tenant = 'shop') =>
     service.call(method, path, { token: tokens.get(tenant) ?? '', ...(json === undefined ? {} : { json }) });
   const configured: World['configured'] = async (changes, tenant = 'shop') => {
-    // A member that is left out on purpose makes another content.
+    // An explicitly undefined property is different content.
     const content = JSON.stringify([tenant, changes], (_, value) => (value === undefined ? 'absent' : value));
-    const id = known.get(content) ?? `c${known.size}`;
-    if (known.has(content)) return id;
+    const id = configurationIds.get(content) ?? `c${configurationIds.size}`;
+    if (configurationIds.has(content)) return id;
     const body = {
       id,
       dcql_query: { credentials: [CARD_QUERY] },
-      trustAnchors: [{ certificate: pem(authority) }],
+      trustAnchors: [{ certificate: pem(ca) }],
       values: 'requested',
       webhook: { url: `${backend.url}/hook` },
       ...changes,
     };
-    const written = await admin('POST', '/verifier/config', body, tenant);
-    expect(written.status, written.text).to.equal(201);
-    known.set(content, id);
+    const creation = await admin('POST', '/verifier/config', body, tenant);
+    expect(creation.status, creation.text).to.equal(201);
+    configurationIds.set(content, id);
     return id;
   };
   const client: World['client'] = async (rights = {}) => {
     const clientId = `client-${clients++}`;
     const secret = `secret-of-${clientId}-0123456789`;
     const body = { clientId, secret, roles: ['presentation:request'], ...rights };
-    const made = await admin('POST', '/client', body);
-    expect(made.status, made.text).to.equal(201);
+    const creation = await admin('POST', '/client', body);
+    expect(creation.status, creation.text).to.equal(201);
     const json = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
     return async () => (await service.call('POST', '/oauth2/token', { json })).body.access_token;
   };
@@ -120,31 +120,31 @@ export async function openWorld(): Promise<World> {
     nonce: payload['nonce'],
     now: now(),
   });
-  const transcript: World['transcript'] = ({ payload }, bend) => {
+  const transcript: World['transcript'] = ({ payload }, changes) => {
     const { client_id: clientId, nonce, response_uri: responseUri } = payload;
-    return redirectTranscript({ clientId, nonce, responseUri, encryptionKey: keyOf(payload), ...bend });
+    return redirectTranscript({ clientId, nonce, responseUri, encryptionKey: keyOf(payload), ...changes });
   };
-  const pageTranscript: World['pageTranscript'] = ({ payload }, bend) =>
-    dcApiTranscript({ origin: PAGE, nonce: payload['nonce'], encryptionKey: keyOf(payload), ...bend });
-  const askThroughPage = async (requestId: string, tenant: Tenant): Promise<Asked> => {
-    const made = await admin('POST', '/verifier/offer', { response_type: 'dc-api', requestId }, tenant);
-    expect(made.status, made.text).to.equal(201);
-    const { session, uri, dcApi } = made.body;
+  const pageTranscript: World['pageTranscript'] = ({ payload }, changes) =>
+    dcApiTranscript({ origin: PAGE, nonce: payload['nonce'], encryptionKey: keyOf(payload), ...changes });
+  const createPageRequest = async (requestId: string, tenant: Tenant): Promise<Asked> => {
+    const creation = await admin('POST', '/verifier/offer', { response_type: 'dc-api', requestId }, tenant);
+    expect(creation.status, creation.text).to.equal(201);
+    const { session, uri, dcApi } = creation.body;
     const text = dcApi.requests[0].data.request as string;
     return { session, uri, url: uri, text, ...decode(text) };
   };
-  const mdocBase = (asked: Asked): MdocBase => ({
+  const mdocBase = (request: Asked): MdocBase => ({
     issuer,
     holder,
     docType: DOC_TYPE,
     elements: { [NAMESPACE]: { family_name: 'Nygård', age_over_18: true, height: 170 } },
-    transcript: isOfPage(asked.payload) ? pageTranscript(asked) : transcript(asked),
+    transcript: isOfPage(request.payload) ? pageTranscript(request) : transcript(request),
     now: now(),
   });
   return {
     service,
     backend,
-    authority,
+    authority: ca,
     issuer,
     admin,
     configured,
@@ -153,38 +153,38 @@ export async function openWorld(): Promise<World> {
     client,
     async ask(changes = {}, tenant = 'shop') {
       const id = await configured(changes, tenant);
-      if (changes['expectedOrigins'] !== undefined) return askThroughPage(id, tenant);
+      if (changes['expectedOrigins'] !== undefined) return createPageRequest(id, tenant);
       return ask(service, tokens.get(tenant) ?? '', id);
     },
-    card: (asked, bend) => presentSdJwt(sdJwtBase(asked, { vct: VCT }), bend),
-    pass: (asked, bend) => presentSdJwt(sdJwtBase(asked, { vct: 'urn:pass:1' }), bend),
-    licence: (asked, bend) => presentMdoc(mdocBase(asked), bend),
-    async answer(asked, vpToken) {
-      if (!isOfPage(asked.payload)) return post(service, asked, await formOf(asked, vpToken));
-      const plain = { vp_token: vpToken };
-      const isPlain = asked.payload['response_mode'] === 'dc_api';
-      const json = isPlain ? plain : { response: await encrypt(asked, plain) };
-      return service.call('POST', asked.uri, { json });
+    card: (request, changes) => presentSdJwt(sdJwtBase(request, { vct: VCT }), changes),
+    pass: (request, changes) => presentSdJwt(sdJwtBase(request, { vct: 'urn:pass:1' }), changes),
+    licence: (request, changes) => presentMdoc(mdocBase(request), changes),
+    async answer(request, vpToken) {
+      if (!isOfPage(request.payload)) return post(service, request, await formOf(request, vpToken));
+      const response = { vp_token: vpToken };
+      const isUnencrypted = request.payload['response_mode'] === 'dc_api';
+      const json = isUnencrypted ? response : { response: await encrypt(request, response) };
+      return service.call('POST', request.uri, { json });
     },
     session: async ({ session }, tenant) => (await admin('GET', `/session/${session}`, undefined, tenant)).body,
-    told: ({ session }) =>
+    webhookBodies: ({ session }) =>
       backend
         .at('/hook')
         .map(({ body }) => body)
         .filter((body) => body.session === session),
     async later(seconds, work) {
-      // Otherwise fetches that were noted a moment ago could be written as of then, when their sessions are over.
+      // Otherwise recent fetches could be written with the advanced time, after the expiry of their sessions.
       await obtain(service.service.container, FetchedSessions).flush();
-      const own = clock.now.bind(clock);
-      clock.now = () => new Date(own().getTime() + seconds * 1000);
+      const originalNow = clock.now.bind(clock);
+      clock.now = () => new Date(originalNow().getTime() + seconds * 1000);
       try {
         return await work();
       } finally {
-        clock.now = own;
+        clock.now = originalNow;
       }
     },
     afterwards: (check) => checks.push(check),
-    async settle() {
+    async runChecks() {
       for (const check of checks.splice(0)) await check();
     },
     async close() {
@@ -197,78 +197,81 @@ export async function openWorld(): Promise<World> {
 const isOfPage = (payload: Members) => String(payload['response_mode']).startsWith('dc_api');
 const keyOf = (payload: Members): PublicJwk | undefined => payload['client_metadata'].jwks?.keys[0];
 
-type Row = { readonly row: number; readonly what: string };
+type Row = { readonly row: number; readonly title: string };
 
-/** One body that no configuration or request may be made of. */
+/** A body that is rejected as a configuration or request. */
 export type ConfigurationCase = Row & {
-  /** Changes a presentation configuration that would be taken. */
+  /** Changes of an otherwise valid presentation configuration. */
   readonly body?: Members;
   readonly run?: (world: World) => Promise<Answer>;
   readonly status?: number;
 };
 
-/** What has to come of a response as a whole. */
+/** The expected result of a whole response. */
 export type Expected = {
   readonly status: number;
   readonly session: 'active' | 'fetched' | 'completed' | 'expired' | 'failed';
-  /** Of the session's failure. */
+  /** Code of the session's failure. */
   readonly code?: string;
-  /** Whether the right answer is still taken afterwards. */
-  readonly answerable?: boolean;
+  /** True if a valid response is still accepted afterwards. */
+  readonly staysOpen?: boolean;
 };
 
-/** One wrong move around a request that was asked and fetched. */
+/** An invalid response to a request that the wallet has fetched. */
 export type Case = Row & {
   readonly configuration?: Members;
-  readonly run: (world: World, asked: Asked) => Promise<Answer>;
+  readonly run: (world: World, request: Asked) => Promise<Answer>;
   readonly expected: Expected;
-  /** What else has to hold. */
-  readonly also?: (world: World, asked: Asked) => Promise<void>;
+  /** Further assertions. */
+  readonly assertAfter?: (world: World, request: Asked) => Promise<void>;
 };
 
-/** One wrong presentation in a response that is right otherwise. */
+/** An invalid presentation in an otherwise valid response. */
 export type PresentationCase = Row & {
   readonly reason: RefusalReason;
   readonly format?: 'mso_mdoc';
-  /** Changes the query that it answers. */
+  /** Changes of its credential query. */
   readonly query?: Members;
   readonly configuration?: Members | ((world: World) => Members | Promise<Members>);
-  /** What the operator reads about it. */
+  /** Detail of the failed check in the report. */
   readonly detail?: RegExp;
   /**
-   * `discarded`: a good presentation beside it still counts. `spoilsAll`: it takes the whole response with it. `needed`:
-   * the response cannot be good without it, so that nothing is tried beside it.
+   * `discarded`: other valid presentations of the response count. `spoilsAll`: the whole response is rejected. `needed`:
+   * the response is invalid without it, so that no other presentation is sent.
    */
   readonly effect?: 'discarded' | 'spoilsAll' | 'needed';
-  readonly present: (world: World, asked: Asked) => string | Promise<string>;
+  readonly present: (world: World, request: Asked) => string | Promise<string>;
 };
 
-type BendOf<B> = B | ((world: World, asked: Asked) => B | Promise<B>);
+type ChangesOf<B> = B | ((world: World, request: Asked) => B | Promise<B>);
 
-/** Makes cases from presentations that are bent in one way each. */
-export const bending =
-  <B extends object>(present: (world: World, asked: Asked, bend: B) => string | Promise<string>, common: Partial<PresentationCase> = {}) =>
+/** Creates cases from presentations with one change each. */
+export const createCases =
+  <B extends object>(
+    present: (world: World, request: Asked, changes: B) => string | Promise<string>,
+    common: Partial<PresentationCase> = {},
+  ) =>
   (
     row: number,
     reason: RefusalReason,
-    bends: Readonly<Record<string, BendOf<B>>>,
+    changesByTitle: Readonly<Record<string, ChangesOf<B>>>,
     more: Partial<PresentationCase> = {},
   ): readonly PresentationCase[] =>
-    Object.entries(bends).map(([what, bend]) => ({
+    Object.entries(changesByTitle).map(([title, changes]) => ({
       row,
-      what,
+      title,
       reason,
       ...common,
-      async present(world, asked) {
-        return present(world, asked, typeof bend === 'function' ? await bend(world, asked) : bend);
+      async present(world, request) {
+        return present(world, request, typeof changes === 'function' ? await changes(world, request) : changes);
       },
       ...more,
     }));
 
-/** R400 of the table: refused, and the session has ended. */
-export const refused = (code: string): Expected => ({ status: 400, session: 'failed', code });
-/** K of the table: refused, and the session is as it was. */
-export const kept = (status = 400): Expected => ({ status, session: 'fetched', answerable: true });
-/** F of the table: an error of the wallet. */
-export const noted = (code: string): Expected => ({ status: 200, session: 'failed', code });
+/** The response is rejected, and the session fails. */
+export const rejected = (code: string): Expected => ({ status: 400, session: 'failed', code });
+/** The response is rejected, and the session is unchanged. */
+export const stillOpen = (status = 400): Expected => ({ status, session: 'fetched', staysOpen: true });
+/** The response is an error of the wallet, and the session fails. */
+export const failedByWallet = (code: string): Expected => ({ status: 200, session: 'failed', code });
 export const accepted: Expected = { status: 200, session: 'completed' };

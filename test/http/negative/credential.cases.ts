@@ -1,11 +1,11 @@
 import { CompactEncrypt, importJWK } from 'jose';
 import { keyProof, newKey, now, type RawWallet } from '../../support/raw-wallet.ts';
 import type { Answer } from '../../support/test-service.ts';
-import { accepted, type Case, refused, requestBent, requestWith, strictTokens, type World } from './world.ts';
+import { accepted, type Case, getStrictToken, rejected, requestWith, requestWithProof, type World } from './world.ts';
 
-const INVALID_PROOF = refused('invalid_proof');
-const INVALID_NONCE = refused('invalid_nonce');
-const INVALID_ENCRYPTION = refused('invalid_encryption_parameters');
+const INVALID_PROOF = rejected('invalid_proof');
+const INVALID_NONCE = rejected('invalid_nonce');
+const INVALID_ENCRYPTION = rejected('invalid_encryption_parameters');
 
 /** A credential request whose body is replaced as a whole. */
 const body =
@@ -25,25 +25,25 @@ const proofs =
   (make: (wallet: RawWallet, nonce: string) => unknown, id = 'card') =>
   (world: World) =>
     requestWith(world, make, id);
-const bent = (bend: Parameters<typeof requestBent>[1]) => (world: World) => requestBent(world, bend);
+const changedProof = (changes: Parameters<typeof requestWithProof>[1]) => (world: World) => requestWithProof(world, changes);
 const plainJwt = (wallet: RawWallet, nonce: string, count = 1) => ({
   jwt: Array.from({ length: count }, () => keyProof(newKey(), wallet.issuer, nonce)),
 });
 
-/** A `jwt` proof for the configuration that demands attested keys, the attestation being bent. */
-const attested =
+/** A `jwt` proof with a changed attestation for the configuration that requires attested keys. */
+const withKeyAttestation =
   (
     options: Parameters<World['provider']['keyAttestation']>[1] | ((world: World) => Parameters<World['provider']['keyAttestation']>[1]),
-    more: { readonly listed?: boolean } = {},
+    overrides: { readonly listed?: boolean } = {},
   ) =>
   (world: World): Promise<Answer> =>
     requestWith(
       world,
       (wallet, nonce) => {
         const key = newKey();
-        const chosen = typeof options === 'function' ? options(world) : options;
-        const keys = more.listed === false ? [newKey()] : [key];
-        const key_attestation = world.provider.keyAttestation(keys, { nonce, ...chosen });
+        const changes = typeof options === 'function' ? options(world) : options;
+        const keys = overrides.listed === false ? [newKey()] : [key];
+        const key_attestation = world.provider.keyAttestation(keys, { nonce, ...changes });
         return { jwt: [keyProof(key, wallet.issuer, nonce, { header: { key_attestation } })] };
       },
       'attested',
@@ -52,7 +52,7 @@ const attestationProof = (make: (world: World, nonce: string) => string[]) => (w
   requestWith(world, (_wallet, nonce) => ({ attestation: make(world, nonce) }), 'attested');
 
 /** A request as a JWE for the issuer. */
-async function encrypted(world: World, wallet: RawWallet, plaintext: object, header: Record<string, string> = {}): Promise<string> {
+async function encryptRequest(world: World, wallet: RawWallet, plaintext: object, header: Record<string, string> = {}): Promise<string> {
   const path = `/${wallet.tenant}/.well-known/openid-credential-issuer`;
   const metadata = (await world.service.call('GET', path)).body;
   const [jwk] = metadata.credential_request_encryption.jwks.keys;
@@ -63,49 +63,49 @@ async function encrypted(world: World, wallet: RawWallet, plaintext: object, hea
 
 const RECIPIENT = { ...newKey().jwk, alg: 'ECDH-ES', kid: 'w-1' };
 
-/** An encrypted request whose response is to be encrypted as `encryption` says. */
-const sealed =
-  (encryption: unknown, more: object = {}) =>
+/** An encrypted request with `encryption` as response encryption. */
+const encryptedRequest =
+  (encryption: unknown, overrides: object = {}) =>
   async (world: World): Promise<Answer> => {
     const { wallet, token } = await world.token();
     const plaintext = {
       credential_configuration_id: 'card',
       proofs: plainJwt(wallet, await wallet.nonce()),
       ...(encryption === undefined ? {} : { credential_response_encryption: encryption }),
-      ...more,
+      ...overrides,
     };
     const headers = { ...wallet.authorization(token), 'Content-Type': 'application/jwt' };
-    return wallet.request(token, 'card', { text: await encrypted(world, wallet, plaintext), headers });
+    return wallet.request(token, 'card', { text: await encryptRequest(world, wallet, plaintext), headers });
   };
 
 /** The credential endpoint. */
 export const credentialCases: readonly Case[] = [
-  { row: 91, what: 'text', run: text('{}', 'text/plain'), expected: refused('invalid_credential_request') },
-  { row: 91, what: 'broken JSON', run: text('{'), expected: refused('invalid_credential_request') },
-  { row: 91, what: 'an array', run: text('[]'), expected: refused('invalid_credential_request') },
-  { row: 91, what: 'a property twice', run: text('{"proofs":{},"proofs":{}}'), expected: refused('invalid_credential_request') },
+  { row: 91, title: 'text', run: text('{}', 'text/plain'), expected: rejected('invalid_credential_request') },
+  { row: 91, title: 'broken JSON', run: text('{'), expected: rejected('invalid_credential_request') },
+  { row: 91, title: 'an array', run: text('[]'), expected: rejected('invalid_credential_request') },
+  { row: 91, title: 'a property twice', run: text('{"proofs":{},"proofs":{}}'), expected: rejected('invalid_credential_request') },
   {
     row: 92,
-    what: 'both identifiers',
+    title: 'both identifiers',
     run: body(() => ({ credential_configuration_id: 'card', credential_identifier: 'card' })),
-    expected: refused('invalid_credential_request'),
+    expected: rejected('invalid_credential_request'),
   },
-  { row: 92, what: 'no identifier', run: body(() => ({})), expected: refused('invalid_credential_request') },
+  { row: 92, title: 'no identifier', run: body(() => ({})), expected: rejected('invalid_credential_request') },
   {
     row: 93,
-    what: 'an unknown configuration',
+    title: 'an unknown configuration',
     run: body(() => ({ credential_configuration_id: 'nothing' })),
-    expected: refused('unknown_credential_configuration'),
+    expected: rejected('unknown_credential_configuration'),
   },
   {
     row: 94,
-    what: 'an unknown identifier',
+    title: 'an unknown identifier',
     run: body(() => ({ credential_identifier: 'nothing' })),
-    expected: refused('unknown_credential_identifier'),
+    expected: rejected('unknown_credential_identifier'),
   },
   {
     row: 95,
-    what: 'a configuration that no identifier of the token stands for',
+    title: 'a configuration without an identifier in the token',
     run: async (world) => {
       const { uri } = await world.offer('open', ['card']);
       const wallet = world.wallet();
@@ -117,27 +117,27 @@ export const credentialCases: readonly Case[] = [
   },
   {
     row: 96,
-    what: 'a configuration that the token does not cover',
+    title: 'a configuration that the token does not cover',
     run: async (world) => {
       const { wallet, token } = await world.token();
       return wallet.request(token, 'pass');
     },
     expected: { status: 403, error: 'insufficient_scope', headers: { 'www-authenticate': /insufficient_scope/ } },
   },
-  { row: 97, what: 'no proofs', run: body(() => ({ credential_configuration_id: 'card' })), expected: INVALID_PROOF },
-  { row: 97, what: 'proofs of no type', run: proofs(() => ({})), expected: INVALID_PROOF },
-  { row: 97, what: 'an empty array of proofs', run: proofs(() => ({ jwt: [] })), expected: INVALID_PROOF },
+  { row: 97, title: 'no proofs', run: body(() => ({ credential_configuration_id: 'card' })), expected: INVALID_PROOF },
+  { row: 97, title: 'proofs of no type', run: proofs(() => ({})), expected: INVALID_PROOF },
+  { row: 97, title: 'an empty array of proofs', run: proofs(() => ({ jwt: [] })), expected: INVALID_PROOF },
   {
     row: 97,
-    what: 'proofs of two types',
+    title: 'proofs of two types',
     run: proofs((wallet, nonce) => ({ ...plainJwt(wallet, nonce), attestation: ['x'] })),
     expected: INVALID_PROOF,
   },
-  { row: 97, what: 'proofs of an unknown type', run: proofs(() => ({ ldp_vp: [{}] })), expected: INVALID_PROOF },
-  { row: 98, what: 'proofs where no key is bound', run: proofs(() => ({ jwt: ['garbage'] }), 'unbound'), expected: accepted() },
+  { row: 97, title: 'proofs of an unknown type', run: proofs(() => ({ ldp_vp: [{}] })), expected: INVALID_PROOF },
+  { row: 98, title: 'proofs where no key is bound', run: proofs(() => ({ jwt: ['garbage'] }), 'unbound'), expected: accepted() },
   {
     row: 99,
-    what: 'a single proof as drafts had it',
+    title: 'a single proof as drafts had it',
     run: body((wallet, nonce) => ({
       credential_configuration_id: 'card',
       proof: { proof_type: 'jwt', jwt: plainJwt(wallet, nonce).jwt[0] },
@@ -146,37 +146,37 @@ export const credentialCases: readonly Case[] = [
   },
   {
     row: 100,
-    what: 'more proofs than a batch holds',
+    title: 'more proofs than the batch size',
     run: proofs((wallet, nonce) => plainJwt(wallet, nonce, 4)),
-    expected: refused('invalid_credential_request'),
+    expected: rejected('invalid_credential_request'),
   },
   {
     row: 101,
-    what: 'a broken signature',
+    title: 'a broken signature',
     run: proofs((wallet, nonce) => ({ jwt: [keyProof(newKey(), wallet.issuer, nonce).replace(/.{4}$/, 'AAAA')] })),
     expected: INVALID_PROOF,
   },
-  { row: 102, what: 'a wrong typ', run: bent({ header: { typ: 'JWT' } }), expected: INVALID_PROOF },
-  { row: 102, what: 'an algorithm that is not listed', run: bent({ header: { alg: 'RS256' } }), expected: INVALID_PROOF },
-  { row: 102, what: 'a private key', run: bent({ header: { jwk: { ...newKey().jwk, d: 'secret' } } }), expected: INVALID_PROOF },
-  { row: 102, what: 'jwk and kid', run: bent({ header: { kid: 'x' } }), expected: INVALID_PROOF },
+  { row: 102, title: 'a wrong typ', run: changedProof({ header: { typ: 'JWT' } }), expected: INVALID_PROOF },
+  { row: 102, title: 'an algorithm that is not listed', run: changedProof({ header: { alg: 'RS256' } }), expected: INVALID_PROOF },
+  { row: 102, title: 'a private key', run: changedProof({ header: { jwk: { ...newKey().jwk, d: 'secret' } } }), expected: INVALID_PROOF },
+  { row: 102, title: 'jwk and kid', run: changedProof({ header: { kid: 'x' } }), expected: INVALID_PROOF },
   {
     row: 103,
-    what: 'the credential endpoint as audience',
-    run: (world) => requestBent(world, { payload: { aud: `${world.wallet().issuer}/credential` } }),
+    title: 'the credential endpoint as audience',
+    run: (world) => requestWithProof(world, { payload: { aud: `${world.wallet().issuer}/credential` } }),
     expected: INVALID_PROOF,
   },
   {
     row: 103,
-    what: 'the issuer with a slash as audience',
-    run: (world) => requestBent(world, { payload: { aud: `${world.wallet().issuer}/` } }),
+    title: 'the issuer with a slash as audience',
+    run: (world) => requestWithProof(world, { payload: { aud: `${world.wallet().issuer}/` } }),
     expected: INVALID_PROOF,
   },
-  { row: 104, what: 'no nonce', run: bent({ payload: { nonce: undefined } }), expected: INVALID_PROOF },
-  { row: 105, what: 'an invented nonce', run: bent({ payload: { nonce: 'invented' } }), expected: INVALID_NONCE },
+  { row: 104, title: 'no nonce', run: changedProof({ payload: { nonce: undefined } }), expected: INVALID_PROOF },
+  { row: 105, title: 'an invented nonce', run: changedProof({ payload: { nonce: 'invented' } }), expected: INVALID_NONCE },
   {
     row: 105,
-    what: 'a nonce that has expired',
+    title: 'a nonce that has expired',
     run: async (world) => {
       const { wallet, token } = await world.token();
       const nonce = await wallet.nonce();
@@ -193,7 +193,7 @@ export const credentialCases: readonly Case[] = [
   },
   {
     row: 105,
-    what: 'a nonce that was used',
+    title: 'a nonce that was used',
     run: async (world) => {
       const { wallet, token } = await world.token();
       const nonce = await wallet.nonce();
@@ -204,7 +204,7 @@ export const credentialCases: readonly Case[] = [
   },
   {
     row: 105,
-    what: 'the nonce of another tenant',
+    title: 'the nonce of another tenant',
     run: async (world) => {
       const { wallet, token } = await world.token();
       return wallet.request(token, 'card', { nonce: await world.wallet('plain').nonce() });
@@ -213,20 +213,20 @@ export const credentialCases: readonly Case[] = [
   },
   {
     row: 106,
-    what: 'a broken signature and an invented nonce',
+    title: 'a broken signature and an invented nonce',
     run: proofs((wallet) => ({ jwt: [keyProof(newKey(), wallet.issuer, 'invented').replace(/.{4}$/, 'AAAA')] })),
     expected: INVALID_PROOF,
   },
-  { row: 107, what: 'a proof of an hour ago', run: bent({ payload: { iat: now() - 3600 } }), expected: INVALID_PROOF },
+  { row: 107, title: 'a proof of an hour ago', run: changedProof({ payload: { iat: now() - 3600 } }), expected: INVALID_PROOF },
   {
     row: 108,
-    what: 'an iss that is not a string in the proof of an anonymous wallet',
-    run: bent({ payload: { iss: ['wallet'] } }),
+    title: 'an iss that is not a string in the proof of an anonymous wallet',
+    run: changedProof({ payload: { iss: ['wallet'] } }),
     expected: INVALID_PROOF,
   },
   {
     row: 108,
-    what: 'iss of another client',
+    title: 'iss of another client',
     run: async (world) => {
       const wallet = world.wallet();
       const { request_uri } = (await wallet.par({ scope: 'scope-card' })).body;
@@ -239,17 +239,17 @@ export const credentialCases: readonly Case[] = [
   },
   {
     row: 109,
-    what: 'one key in two proofs',
+    title: 'one key in two proofs',
     run: proofs((wallet, nonce) => {
       const key = newKey();
       return { jwt: [keyProof(key, wallet.issuer, nonce), keyProof(key, wallet.issuer, nonce)] };
     }),
     expected: INVALID_PROOF,
   },
-  { row: 110, what: 'no attestation of the key', run: proofs(plainJwt, 'attested'), expected: INVALID_PROOF },
+  { row: 110, title: 'no attestation of the key', run: proofs(plainJwt, 'attested'), expected: INVALID_PROOF },
   {
     row: 111,
-    what: 'an attestation of keys with a broken signature',
+    title: 'an attestation of keys with a broken signature',
     run: (world) =>
       requestWith(
         world,
@@ -264,29 +264,39 @@ export const credentialCases: readonly Case[] = [
   },
   {
     row: 111,
-    what: 'an attestation of a provider on no list',
-    run: attested(({ provider }) => ({ signer: provider.operator })),
-    expected: INVALID_PROOF,
-  },
-  { row: 111, what: 'an attestation of keys that has expired', run: attested({ payload: { exp: now() - 70 } }), expected: INVALID_PROOF },
-  { row: 111, what: 'an attestation of keys without exp', run: attested({ payload: { exp: undefined } }), expected: INVALID_PROOF },
-  { row: 111, what: 'an attestation of no keys', run: attested({ payload: { attested_keys: [] } }), expected: INVALID_PROOF },
-  { row: 112, what: 'a key that the attestation does not list', run: attested({}, { listed: false }), expected: INVALID_PROOF },
-  {
-    row: 113,
-    what: 'keys that are kept less safely',
-    run: attested({ payload: { key_storage: ['iso_18045_basic'] } }),
+    title: 'an attestation of a provider on no list',
+    run: withKeyAttestation(({ provider }) => ({ signer: provider.operator })),
     expected: INVALID_PROOF,
   },
   {
+    row: 111,
+    title: 'an attestation of keys that has expired',
+    run: withKeyAttestation({ payload: { exp: now() - 70 } }),
+    expected: INVALID_PROOF,
+  },
+  {
+    row: 111,
+    title: 'an attestation of keys without exp',
+    run: withKeyAttestation({ payload: { exp: undefined } }),
+    expected: INVALID_PROOF,
+  },
+  { row: 111, title: 'an attestation of no keys', run: withKeyAttestation({ payload: { attested_keys: [] } }), expected: INVALID_PROOF },
+  { row: 112, title: 'a key that the attestation does not list', run: withKeyAttestation({}, { listed: false }), expected: INVALID_PROOF },
+  {
     row: 113,
-    what: 'an attestation that does not say how users authenticate',
-    run: attested({ payload: { user_authentication: undefined } }),
+    title: 'keys with a lower level of key storage',
+    run: withKeyAttestation({ payload: { key_storage: ['iso_18045_basic'] } }),
+    expected: INVALID_PROOF,
+  },
+  {
+    row: 113,
+    title: 'an attestation that does not say how users authenticate',
+    run: withKeyAttestation({ payload: { user_authentication: undefined } }),
     expected: INVALID_PROOF,
   },
   {
     row: 114,
-    what: 'two attestations as proofs',
+    title: 'two attestations as proofs',
     run: attestationProof(({ provider }, nonce) => [
       provider.keyAttestation([newKey()], { nonce }),
       provider.keyAttestation([newKey()], { nonce }),
@@ -295,27 +305,32 @@ export const credentialCases: readonly Case[] = [
   },
   {
     row: 115,
-    what: 'an attestation as proof with a stale nonce',
+    title: 'an attestation as proof with a stale nonce',
     run: attestationProof(({ provider }) => [provider.keyAttestation([newKey()], { nonce: 'stale' })]),
     expected: INVALID_NONCE,
   },
   {
     row: 116,
-    what: 'no response encryption where it is required',
+    title: 'no response encryption where it is required',
     run: async (world) => {
-      const { wallet, token } = await strictToken(world);
+      const { wallet, token } = await getStrictWallet(world);
       const plaintext = { credential_configuration_id: 'card', proofs: plainJwt(wallet, await wallet.nonce()) };
-      return strictRequest(wallet, token, await encrypted(world, wallet, plaintext), 'application/jwt');
+      return strictRequest(wallet, token, await encryptRequest(world, wallet, plaintext), 'application/jwt');
     },
     expected: INVALID_ENCRYPTION,
   },
-  { row: 117, what: 'an enc that is not listed', run: sealed({ jwk: RECIPIENT, enc: 'A192GCM' }), expected: INVALID_ENCRYPTION },
-  { row: 117, what: 'a JWK without alg', run: sealed({ jwk: newKey().jwk, enc: 'A256GCM' }), expected: INVALID_ENCRYPTION },
-  { row: 117, what: 'a private JWK', run: sealed({ jwk: { ...RECIPIENT, d: 'secret' }, enc: 'A256GCM' }), expected: INVALID_ENCRYPTION },
-  { row: 117, what: 'an unknown zip', run: sealed({ jwk: RECIPIENT, enc: 'A256GCM', zip: 'GZ' }), expected: INVALID_ENCRYPTION },
+  { row: 117, title: 'an enc that is not listed', run: encryptedRequest({ jwk: RECIPIENT, enc: 'A192GCM' }), expected: INVALID_ENCRYPTION },
+  { row: 117, title: 'a JWK without alg', run: encryptedRequest({ jwk: newKey().jwk, enc: 'A256GCM' }), expected: INVALID_ENCRYPTION },
+  {
+    row: 117,
+    title: 'a private JWK',
+    run: encryptedRequest({ jwk: { ...RECIPIENT, d: 'secret' }, enc: 'A256GCM' }),
+    expected: INVALID_ENCRYPTION,
+  },
+  { row: 117, title: 'an unknown zip', run: encryptedRequest({ jwk: RECIPIENT, enc: 'A256GCM', zip: 'GZ' }), expected: INVALID_ENCRYPTION },
   {
     row: 118,
-    what: 'response encryption inside a plain request',
+    title: 'response encryption inside a plain request',
     run: body((wallet, nonce) => ({
       credential_configuration_id: 'card',
       proofs: plainJwt(wallet, nonce),
@@ -325,19 +340,19 @@ export const credentialCases: readonly Case[] = [
   },
   {
     row: 119,
-    what: 'a plain request where encryption is required',
+    title: 'a plain request where encryption is required',
     run: async (world) => {
-      const { wallet, token } = await strictToken(world);
+      const { wallet, token } = await getStrictWallet(world);
       return strictRequest(wallet, token, '{}', 'application/json');
     },
     expected: INVALID_ENCRYPTION,
   },
   {
     row: 120,
-    what: 'a JWE for an unknown key',
+    title: 'a JWE for an unknown key',
     run: async (world) => {
       const { wallet, token } = await world.token();
-      const jwe = await encrypted(world, wallet, {}, { kid: 'unknown' });
+      const jwe = await encryptRequest(world, wallet, {}, { kid: 'unknown' });
       const headers = { ...wallet.authorization(token), 'Content-Type': 'application/jwt' };
       return wallet.request(token, 'card', { text: jwe, headers });
     },
@@ -345,47 +360,47 @@ export const credentialCases: readonly Case[] = [
   },
   {
     row: 121,
-    what: 'an error in the clear although an encrypted response was asked for',
-    run: sealed({ jwk: RECIPIENT, enc: 'A256GCM' }, { proofs: { jwt: ['garbage'] } }),
+    title: 'an unencrypted error in spite of requested encryption',
+    run: encryptedRequest({ jwk: RECIPIENT, enc: 'A256GCM' }, { proofs: { jwt: ['garbage'] } }),
     expected: { status: 400, error: 'invalid_proof', headers: { 'content-type': /^application\/json$/ } },
   },
   {
     row: 122,
-    what: 'a backend that refuses',
+    title: 'a backend that rejects the request',
     run: async (world) => {
       world.backend.on('/claims', { json: {} });
       const { wallet, token } = await world.token(['hooked']);
       return wallet.request(token, 'hooked');
     },
-    expected: refused('credential_request_denied'),
+    expected: rejected('credential_request_denied'),
   },
   {
     row: 122,
-    what: 'a session that was revoked',
+    title: 'a session that was revoked',
     run: async (world) => {
       const { wallet, token, session } = await world.token();
       await wallet.request(token, 'card');
       await world.admin('open', 'POST', '/session/revoke', { sessionId: session, status: 1 });
       return wallet.request(token, 'card');
     },
-    expected: refused('credential_request_denied'),
+    expected: rejected('credential_request_denied'),
   },
   {
-    // One attempt, and then the session has failed: the contract's rule stands above the digest's 503.
+    // The session fails after one attempt, as documented, instead of the status 503.
     row: 123,
-    what: 'a backend that cannot be reached',
+    title: 'a backend that cannot be reached',
     run: async (world) => {
       world.backend.on('/claims', (response) => response.destroy());
       const { wallet, token } = await world.token(['hooked']);
       return wallet.request(token, 'hooked');
     },
-    expected: refused('credential_request_denied'),
+    expected: rejected('credential_request_denied'),
   },
 ];
 
-async function strictToken(world: World): Promise<{ wallet: RawWallet; token: string }> {
+async function getStrictWallet(world: World): Promise<{ wallet: RawWallet; token: string }> {
   const wallet = world.wallet('strict');
-  return { wallet, token: await strictTokens(world, wallet) };
+  return { wallet, token: await getStrictToken(world, wallet) };
 }
 
 async function strictRequest(wallet: RawWallet, token: string, content: string, type: string): Promise<Answer> {

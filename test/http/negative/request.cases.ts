@@ -1,5 +1,5 @@
 import { AUTHORIZATION_REQUEST, CLIENT_ID, dpopProof, newKey } from '../../support/raw-wallet.ts';
-import { accepted, attestedHeaders, type Case, refused, type World } from './world.ts';
+import { accepted, attestedHeaders, type Case, rejected, type World } from './world.ts';
 
 const scope = { scope: 'scope-card' };
 const details = (...entries: object[]) => ({ authorization_details: JSON.stringify(entries) });
@@ -10,13 +10,13 @@ const par = (form: Record<string, string>) => (world: World) => world.wallet().p
 export const requestCases: readonly Case[] = [
   {
     row: 1,
-    what: 'an offer that is unknown',
+    title: 'an offer that is unknown',
     run: ({ service }) => service.call('GET', '/open/credential-offer/unknown'),
     expected: { status: 404 },
   },
   {
     row: 1,
-    what: 'an offer that has expired',
+    title: 'an offer that has expired',
     run: async (world) => {
       const { uri } = await world.offer('open', ['card'], { expiresIn: 60 });
       const address = new URL(uri).searchParams.get('credential_offer_uri') ?? '';
@@ -27,21 +27,21 @@ export const requestCases: readonly Case[] = [
   ...['/.well-known/openid-credential-issuer/open', '/open/.well-known/openid-credential-issuer'].map(
     (path): Case => ({
       row: 2,
-      what: `POST to ${path}`,
+      title: `POST to ${path}`,
       run: ({ service }) => service.call('POST', path),
       expected: { status: 405, headers: { allow: /GET/ } },
     }),
   ),
   {
     row: 3,
-    what: 'metadata in a form that we do not have',
+    title: 'metadata in a form that we do not have',
     run: ({ service }) => service.call('GET', '/open/.well-known/openid-credential-issuer', { headers: { Accept: 'application/xml' } }),
     expected: { status: 200, headers: { 'content-type': /^application\/json$/ } },
   },
   {
     row: 4,
-    what: 'metadata of an unknown tenant',
-    run: ({ service }) => service.call('GET', '/nobody/.well-known/openid-credential-issuer'),
+    title: 'metadata of an unknown tenant',
+    run: ({ service }) => service.call('GET', '/no-such-tenant/.well-known/openid-credential-issuer'),
     expected: { status: 404 },
   },
   ...(
@@ -53,22 +53,22 @@ export const requestCases: readonly Case[] = [
       [8, 'a description of 301 characters', { tx_code: '123456', tx_code_description: 'x'.repeat(301) }],
     ] as const
   ).map(
-    ([row, what, more]): Case => ({
+    ([row, title, overrides]): Case => ({
       row,
-      what,
+      title,
       run: ({ admin }) =>
         admin('open', 'POST', '/issuer/offer', {
           response_type: 'uri',
           flow: 'pre_authorized_code',
           credentialConfigurationIds: ['card'],
-          ...more,
+          ...overrides,
         }),
       expected: { status: 400 },
     }),
   ),
   {
     row: 9,
-    what: 'claims that treat one array by null and by index',
+    title: 'claims that treat one array by null and by index',
     run: ({ admin }) =>
       admin('open', 'PATCH', '/issuer/credentials/card', {
         config: { format: 'dc+sd-jwt', display: [{ name: 'Card' }], claims: [{ path: ['a', null] }, { path: ['a', 0] }] },
@@ -77,53 +77,58 @@ export const requestCases: readonly Case[] = [
   },
   {
     row: 10,
-    what: 'GET to the endpoint of pushed requests',
+    title: 'GET to the endpoint of pushed requests',
     run: ({ service }) => service.call('GET', '/open/par'),
     expected: { status: 405, headers: { allow: /^POST$/ } },
   },
-  { row: 11, what: 'a pushed request that is too large', run: par({ ...scope, x: 'x'.repeat(70_000) }), expected: { status: 413 } },
+  { row: 11, title: 'a pushed request that is too large', run: par({ ...scope, x: 'x'.repeat(70_000) }), expected: { status: 413 } },
   {
     row: 12,
-    what: 'client_id twice',
+    title: 'client_id twice',
     run: ({ service }) =>
       service.call('POST', '/open/par', {
         text: 'client_id=a&client_id=b',
         headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
       }),
-    expected: refused('invalid_request'),
+    expected: rejected('invalid_request'),
   },
   {
     row: 13,
-    what: 'no attestation where one is demanded',
+    title: 'no attestation where one is demanded',
     run: (world) => world.wallet('strict').par(scope),
-    expected: refused('invalid_client', 401),
+    expected: rejected('invalid_client', 401),
   },
   {
     row: 14,
-    what: 'a client_id that is not the subject of the attestation',
+    title: 'a client_id that is not the subject of the attestation',
     run: async (world) => {
       const wallet = world.wallet('strict');
       const headers = await attestedHeaders(world, wallet, 'par', { attestation: { clientId: 'https://x.example' } });
       return wallet.par(scope, headers);
     },
-    expected: refused('invalid_client_attestation'),
+    expected: rejected('invalid_client_attestation'),
   },
-  { row: 15, what: 'request_uri in a pushed request', run: par({ ...scope, request_uri: 'urn:x' }), expected: refused('invalid_request') },
-  { row: 16, what: 'no response_type', run: par({ ...scope, response_type: '' }), expected: refused('invalid_request') },
+  {
+    row: 15,
+    title: 'request_uri in a pushed request',
+    run: par({ ...scope, request_uri: 'urn:x' }),
+    expected: rejected('invalid_request'),
+  },
+  { row: 16, title: 'no response_type', run: par({ ...scope, response_type: '' }), expected: rejected('invalid_request') },
   ...['token', 'code id_token'].map(
     (response_type): Case => ({
       row: 16,
-      what: `the response_type ${response_type}`,
+      title: `the response_type ${response_type}`,
       run: par({ ...scope, response_type }),
-      expected: refused('unsupported_response_type'),
+      expected: rejected('unsupported_response_type'),
     }),
   ),
   ...['', 'https://wallet.example/cb#here', 'http://evil.example/cb', 'javascript:alert(1)', '/relative'].map(
     (redirect_uri): Case => ({
       row: 17,
-      what: `the redirect_uri '${redirect_uri}'`,
+      title: `the redirect_uri '${redirect_uri}'`,
       run: par({ ...scope, redirect_uri }),
-      expected: refused('invalid_request'),
+      expected: rejected('invalid_request'),
     }),
   ),
   ...(
@@ -133,64 +138,64 @@ export const requestCases: readonly Case[] = [
       ['no method', { code_challenge_method: '' }],
       ['a challenge of 42 characters', { code_challenge: AUTHORIZATION_REQUEST.code_challenge.slice(1) }],
     ] as const
-  ).map(([what, form]): Case => ({ row: 18, what, run: par({ ...scope, ...form }), expected: refused('invalid_request') })),
-  { row: 19, what: 'a known scope beside an unknown one', run: par({ scope: 'scope-card unknown.x' }), expected: accepted(201) },
-  { row: 20, what: 'unknown scopes only', run: par({ scope: 'unknown.x' }), expected: refused('invalid_scope') },
+  ).map(([title, form]): Case => ({ row: 18, title, run: par({ ...scope, ...form }), expected: rejected('invalid_request') })),
+  { row: 19, title: 'a known scope beside an unknown one', run: par({ scope: 'scope-card unknown.x' }), expected: accepted(201) },
+  { row: 20, title: 'unknown scopes only', run: par({ scope: 'unknown.x' }), expected: rejected('invalid_scope') },
   ...['{', '{}', '[]', '"x"', JSON.stringify([{ ...CARD, type: 'foo' }])].map(
     (authorization_details): Case => ({
       row: 21,
-      what: `the authorization_details ${authorization_details}`,
+      title: `the authorization_details ${authorization_details}`,
       run: par({ authorization_details }),
-      expected: refused('invalid_authorization_details'),
+      expected: rejected('invalid_authorization_details'),
     }),
   ),
   {
     row: 22,
-    what: 'details of an unknown configuration',
+    title: 'details of an unknown configuration',
     run: par(details({ ...CARD, credential_configuration_id: 'nothing' })),
-    expected: refused('invalid_authorization_details'),
+    expected: rejected('invalid_authorization_details'),
   },
-  { row: 23, what: 'details with a property that is unknown', run: par(details({ ...CARD, more: 1 })), expected: accepted(201) },
+  { row: 23, title: 'details with a property that is unknown', run: par(details({ ...CARD, more: 1 })), expected: accepted(201) },
   {
     row: 24,
-    what: 'details for another issuer',
+    title: 'details for another issuer',
     run: par(details({ ...CARD, locations: ['https://other.example'] })),
-    expected: refused('invalid_authorization_details'),
+    expected: rejected('invalid_authorization_details'),
   },
-  { row: 25, what: 'an unknown issuer_state', run: par({ ...scope, issuer_state: 'unknown' }), expected: refused('invalid_request') },
+  { row: 25, title: 'an unknown issuer_state', run: par({ ...scope, issuer_state: 'unknown' }), expected: rejected('invalid_request') },
   {
     row: 25,
-    what: 'the issuer_state of an offer that has expired',
+    title: 'the issuer_state of an offer that has expired',
     run: async (world) => {
       const { uri } = await world.offer('open', ['card'], { flow: 'authorization_code', expiresIn: 60 });
       const issuer_state = new URL(uri).searchParams.get('credential_offer_uri')?.split('/').at(-1) ?? '';
       return world.later(61, () => world.wallet().par({ ...scope, issuer_state }));
     },
-    expected: refused('invalid_request'),
+    expected: rejected('invalid_request'),
   },
   {
     row: 25,
-    what: 'the issuer_state of another tenant',
+    title: 'the issuer_state of another tenant',
     run: async (world) => {
       const { uri } = await world.offer('plain', ['card'], { flow: 'authorization_code' });
       const issuer_state = new URL(uri).searchParams.get('credential_offer_uri')?.split('/').at(-1) ?? '';
       return world.wallet().par({ ...scope, issuer_state });
     },
-    expected: refused('invalid_request'),
+    expected: rejected('invalid_request'),
   },
   {
     row: 26,
-    what: 'a DPoP proof of another key than dpop_jkt',
+    title: 'a DPoP proof of another key than dpop_jkt',
     run: (world) => {
       const wallet = world.wallet();
       const form = { ...scope, dpop_jkt: 'x'.repeat(43) };
       return wallet.par(form, { DPoP: dpopProof(wallet.dpopKey, `${wallet.issuer}/par`) });
     },
-    expected: refused('invalid_dpop_proof'),
+    expected: rejected('invalid_dpop_proof'),
   },
   {
     row: 27,
-    what: 'a DPoP proof without the nonce that is demanded',
+    title: 'a DPoP proof without the nonce that is demanded',
     run: async (world) => {
       const wallet = world.wallet('strict');
       const headers = await attestedHeaders(world, wallet, 'par');
@@ -200,13 +205,13 @@ export const requestCases: readonly Case[] = [
   },
   {
     row: 28,
-    what: 'an authorization request that was not pushed',
+    title: 'an authorization request that was not pushed',
     run: ({ service }) => service.call('GET', `/open/authorize?${new URLSearchParams({ ...AUTHORIZATION_REQUEST, ...scope })}`),
     expected: { page: 400 },
   },
   {
     row: 29,
-    what: 'a request_uri that has expired',
+    title: 'a request_uri that has expired',
     run: async (world) => {
       const { request_uri } = (await world.wallet().par(scope)).body;
       const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri });
@@ -216,7 +221,7 @@ export const requestCases: readonly Case[] = [
   },
   {
     row: 29,
-    what: 'a request_uri of another client',
+    title: 'a request_uri of another client',
     run: async (world) => {
       const { request_uri } = (await world.wallet().par(scope)).body;
       const query = new URLSearchParams({ client_id: 'https://other.example', request_uri });
@@ -226,7 +231,7 @@ export const requestCases: readonly Case[] = [
   },
   {
     row: 29,
-    what: 'a request_uri that was used up',
+    title: 'a request_uri that was used up',
     run: async (world) => {
       const { request_uri } = (await world.wallet().par(scope)).body;
       await world.wallet().decide(request_uri);
@@ -237,7 +242,7 @@ export const requestCases: readonly Case[] = [
   },
   {
     row: 30,
-    what: 'a request_uri that is opened again before anything was decided',
+    title: 'a request_uri that is opened again before the decision',
     run: async (world) => {
       const { request_uri } = (await world.wallet().par(scope)).body;
       const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri });
@@ -248,7 +253,7 @@ export const requestCases: readonly Case[] = [
   },
   {
     row: 31,
-    what: 'a user who declines',
+    title: 'a user that declines',
     run: async (world) => {
       const { request_uri } = (await world.wallet().par(scope)).body;
       return world.wallet().decide(request_uri, 'deny');
@@ -257,7 +262,7 @@ export const requestCases: readonly Case[] = [
   },
   {
     row: 26,
-    what: 'a DPoP proof of the key that dpop_jkt announces',
+    title: 'a DPoP proof of the key that dpop_jkt announces',
     run: (world) => {
       const wallet = world.wallet();
       return wallet.par(scope, { DPoP: dpopProof(newKey(), `${wallet.issuer}/par`) });

@@ -11,13 +11,13 @@ const BAD_PROOF = denied('invalid_dpop_proof');
 
 type Options = { key?: ReturnType<typeof newKey>; scheme?: string } & Bend;
 
-/** A credential request with a proof that is bent. */
-const bent =
+/** A credential request with a changed proof. */
+const changedProof =
   (options: Options | ((wallet: RawWallet, token: string) => Options)) =>
   async (world: World): Promise<Answer> => {
     const { wallet, token } = await world.token();
-    const chosen = typeof options === 'function' ? options(wallet, token) : options;
-    return wallet.request(token, 'card', { headers: wallet.authorization(token, chosen) });
+    const headers = typeof options === 'function' ? options(wallet, token) : options;
+    return wallet.request(token, 'card', { headers: wallet.authorization(token, headers) });
   };
 const withHeaders =
   (headers: (wallet: RawWallet, token: string) => Record<string, string>) =>
@@ -34,73 +34,73 @@ const unsigned = (jwt: string, header: object) => {
 export const resourceCases: readonly Case[] = [
   {
     row: 74,
-    what: 'no Authorization',
+    title: 'no Authorization',
     run: withHeaders(() => ({})),
     expected: { status: 401, headers: { 'www-authenticate': /^DPoP (?!.*error=)/ } },
   },
-  { row: 75, what: 'a bound token as Bearer', run: bent({ scheme: 'Bearer' }), expected: denied('invalid_token') },
-  { row: 76, what: 'no proof', run: withHeaders((_wallet, token) => ({ Authorization: `DPoP ${token}` })), expected: BAD_PROOF },
+  { row: 75, title: 'a bound token as Bearer', run: changedProof({ scheme: 'Bearer' }), expected: denied('invalid_token') },
+  { row: 76, title: 'no proof', run: withHeaders((_wallet, token) => ({ Authorization: `DPoP ${token}` })), expected: BAD_PROOF },
   {
     row: 76,
-    what: 'two proofs',
+    title: 'two proofs',
     run: withHeaders((wallet, token) => {
       const { Authorization = '', DPoP } = wallet.authorization(token);
       return { Authorization, DPoP: `${DPoP}, ${DPoP}` };
     }),
     expected: BAD_PROOF,
   },
-  { row: 77, what: 'a proof of the type jwt', run: bent({ header: { typ: 'jwt' } }), expected: BAD_PROOF },
+  { row: 77, title: 'a proof of the type jwt', run: changedProof({ header: { typ: 'jwt' } }), expected: BAD_PROOF },
   {
     row: 77,
-    what: 'a proof without a signature',
+    title: 'a proof without a signature',
     run: withHeaders((wallet, token) => {
       const { Authorization = '', DPoP = '' } = wallet.authorization(token);
       return { Authorization, DPoP: unsigned(DPoP, { typ: 'dpop+jwt', alg: 'none', jwk: wallet.dpopKey.jwk }) };
     }),
     expected: BAD_PROOF,
   },
-  { row: 77, what: 'a proof without its key', run: bent({ header: { jwk: undefined } }), expected: BAD_PROOF },
-  { row: 77, what: 'a proof by HS256', run: bent({ header: { alg: 'HS256' } }), expected: BAD_PROOF },
+  { row: 77, title: 'a proof without its key', run: changedProof({ header: { jwk: undefined } }), expected: BAD_PROOF },
+  { row: 77, title: 'a proof by HS256', run: changedProof({ header: { alg: 'HS256' } }), expected: BAD_PROOF },
   {
     row: 77,
-    what: 'a proof with a private key',
-    run: bent((wallet) => ({ header: { jwk: { ...wallet.dpopKey.jwk, d: 'secret' } } })),
+    title: 'a proof with a private key',
+    run: changedProof((wallet) => ({ header: { jwk: { ...wallet.dpopKey.jwk, d: 'secret' } } })),
     expected: BAD_PROOF,
   },
   ...['jti', 'htm', 'htu', 'iat', 'ath'].map(
-    (member): Case => ({
+    (property): Case => ({
       row: 78,
-      what: `a proof without ${member}`,
-      run: bent({ payload: { [member]: undefined } }),
+      title: `a proof without ${property}`,
+      run: changedProof({ payload: { [property]: undefined } }),
       expected: BAD_PROOF,
     }),
   ),
-  { row: 79, what: 'a proof for GET', run: bent({ payload: { htm: 'GET' } }), expected: BAD_PROOF },
+  { row: 79, title: 'a proof for GET', run: changedProof({ payload: { htm: 'GET' } }), expected: BAD_PROOF },
   {
     row: 79,
-    what: 'a proof for another path',
-    run: bent((wallet) => ({ payload: { htu: `${wallet.issuer}/nonce` } })),
+    title: 'a proof for another path',
+    run: changedProof((wallet) => ({ payload: { htu: `${wallet.issuer}/nonce` } })),
     expected: BAD_PROOF,
   },
   {
     row: 79,
-    what: 'a proof for the host behind the proxy',
-    run: bent((wallet) => ({ payload: { htu: `http://10.0.0.1:3000${new URL(wallet.issuer).pathname}/credential` } })),
+    title: 'a proof for the host behind the proxy',
+    run: changedProof((wallet) => ({ payload: { htu: `http://10.0.0.1:3000${new URL(wallet.issuer).pathname}/credential` } })),
     expected: BAD_PROOF,
   },
   {
     row: 80,
-    what: 'a proof with the host in capitals and a query',
-    run: bent((wallet) => ({ payload: { htu: `${wallet.issuer.replace('localhost', 'LOCALHOST')}/credential?query=1#part` } })),
+    title: 'a proof with the host in capitals and a query',
+    run: changedProof((wallet) => ({ payload: { htu: `${wallet.issuer.replace('localhost', 'LOCALHOST')}/credential?query=1#part` } })),
     expected: accepted(),
   },
-  { row: 81, what: 'a proof of an hour ago', run: bent(() => ({ payload: { iat: now() - 3600 } })), expected: BAD_PROOF },
-  { row: 81, what: 'a proof of 61 seconds ahead', run: bent(() => ({ payload: { iat: now() + 62 } })), expected: BAD_PROOF },
-  { row: 82, what: 'a proof of 8 seconds ahead', run: bent(() => ({ payload: { iat: now() + 8 } })), expected: accepted() },
-  { row: 82, what: 'a proof with a claim that is unknown', run: bent({ payload: { more: 1 } }), expected: accepted() },
+  { row: 81, title: 'a proof of an hour ago', run: changedProof(() => ({ payload: { iat: now() - 3600 } })), expected: BAD_PROOF },
+  { row: 81, title: 'a proof of 61 seconds ahead', run: changedProof(() => ({ payload: { iat: now() + 62 } })), expected: BAD_PROOF },
+  { row: 82, title: 'a proof of 8 seconds ahead', run: changedProof(() => ({ payload: { iat: now() + 8 } })), expected: accepted() },
+  { row: 82, title: 'a proof with a claim that is unknown', run: changedProof({ payload: { more: 1 } }), expected: accepted() },
   {
     row: 83,
-    what: 'a proof that was used',
+    title: 'a proof that was used',
     run: async (world) => {
       const { wallet, token } = await world.token();
       const headers = wallet.authorization(token);
@@ -109,17 +109,17 @@ export const resourceCases: readonly Case[] = [
     },
     expected: BAD_PROOF,
   },
-  { row: 84, what: 'a proof for another token', run: bent({ payload: { ath: 'x'.repeat(43) } }), expected: BAD_PROOF },
-  { row: 85, what: 'a proof by another key', run: bent(() => ({ key: newKey() })), expected: denied('invalid_token') },
+  { row: 84, title: 'a proof for another token', run: changedProof({ payload: { ath: 'x'.repeat(43) } }), expected: BAD_PROOF },
+  { row: 85, title: 'a proof by another key', run: changedProof(() => ({ key: newKey() })), expected: denied('invalid_token') },
   {
     row: 86,
-    what: 'a proof with a stale nonce',
-    run: bent({ payload: { nonce: 'stale' } }),
+    title: 'a proof with a stale nonce',
+    run: changedProof({ payload: { nonce: 'stale' } }),
     expected: { status: 401, error: 'use_dpop_nonce', headers: { 'dpop-nonce': /./, 'www-authenticate': /error="use_dpop_nonce"/ } },
   },
   {
     row: 87,
-    what: 'the token in the query',
+    title: 'the token in the query',
     run: async (world) => {
       const { wallet, token } = await world.token();
       const headers = { DPoP: dpopProof(wallet.dpopKey, `${wallet.issuer}/credential`, { token }) };
@@ -129,7 +129,7 @@ export const resourceCases: readonly Case[] = [
   },
   {
     row: 88,
-    what: 'a token that has expired',
+    title: 'a token that has expired',
     run: async (world) => {
       const { wallet, token } = await world.token();
       return world.later(1801, () =>
@@ -140,24 +140,24 @@ export const resourceCases: readonly Case[] = [
   },
   {
     row: 88,
-    what: 'the token of another tenant',
+    title: 'the token of another tenant',
     run: async (world) => {
       const { token, wallet } = await world.token();
-      const other = world.wallet('plain');
-      const headers = other.authorization(token, { key: wallet.dpopKey });
-      return other.request(token, 'card', { headers });
+      const otherWallet = world.wallet('plain');
+      const headers = otherWallet.authorization(token, { key: wallet.dpopKey });
+      return otherWallet.request(token, 'card', { headers });
     },
     expected: denied('invalid_token'),
   },
   {
     row: 89,
-    what: 'GET to the nonce endpoint',
+    title: 'GET to the nonce endpoint',
     run: ({ service }) => service.call('GET', '/open/nonce'),
     expected: { status: 405, headers: { allow: /^POST$/ } },
   },
   {
     row: 90,
-    what: 'a nonce request with anything in it',
+    title: 'a nonce request with a body',
     run: ({ service }) => service.call('POST', '/open/nonce', { text: '{garbage', headers: { Authorization: 'Bearer garbage' } }),
     expected: { status: 200, headers: { 'cache-control': /no-store/ } },
   },

@@ -7,30 +7,30 @@ import { dpopProof, type HolderKey, keyProof, newKey, RawWallet } from '../../su
 import { type Answer, createTenant, startTestService, type TestService } from '../../support/test-service.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
 
-/** `open`: as little is demanded as can be. `strict`: attested wallets, attested keys, encryption, DPoP nonces. */
+/** `open` has the minimal requirements. `strict` requires attested wallets, attested keys, encryption and DPoP nonces. */
 export type TenantName = 'open' | 'strict' | 'plain';
 
-/** What every case starts from: tenants that differ in what they demand of wallets. */
+/** The common environment of all cases: tenants with different requirements for wallets. */
 export type World = {
   readonly service: TestService;
   readonly backend: Backend;
   readonly provider: WalletProvider;
   wallet(tenant?: TenantName): RawWallet;
   admin(tenant: TenantName, method: string, path: string, json?: unknown): Promise<Answer>;
-  offer(tenant: TenantName, ids: readonly string[], more?: object): Promise<{ uri: string; session: string }>;
-  /** An access token by pre-authorized code for these configurations. */
+  offer(tenant: TenantName, ids: readonly string[], overrides?: object): Promise<{ uri: string; session: string }>;
+  /** Gets an access token with a pre-authorized code for these configurations. */
   token(ids?: readonly string[]): Promise<{ wallet: RawWallet; token: string; session: string }>;
-  /** Until `work` is over, the service's clock is ahead. */
+  /** Advances the clock of the service during `work`. */
   later<T>(seconds: number, work: () => Promise<T>): Promise<T>;
   close(): Promise<void>;
 };
 
-const configuration = (id: string, more: object = {}) => ({
+const configuration = (id: string, overrides: object = {}) => ({
   id,
   config: { format: 'dc+sd-jwt', scope: `scope-${id}`, display: [{ name: id, locale: 'en' }] },
   vct: `urn:${id}:1`,
   claims: { name: 'Ada' },
-  ...more,
+  ...overrides,
 });
 
 export async function openWorld(): Promise<World> {
@@ -67,7 +67,7 @@ export async function openWorld(): Promise<World> {
     dPopNonce: 'required',
   });
   await post('strict', '/issuer/credentials', configuration('card'));
-  // The trust list of the open tenant vouches for keys, and attestations of wallets are welcome but not demanded.
+  // The trust list of the open tenant covers attested keys; wallet attestations are optional.
   await post('open', '/issuer/config', {
     display,
     batchSize: 3,
@@ -78,8 +78,8 @@ export async function openWorld(): Promise<World> {
   backend.on('/deferred', { json: { deferred: true } });
   backend.on('/claims', (response) => response.writeHead(500).end());
 
-  const offer: World['offer'] = (tenant, ids, more = {}) =>
-    post(tenant, '/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ids, ...more });
+  const offer: World['offer'] = (tenant, ids, overrides = {}) =>
+    post(tenant, '/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ids, ...overrides });
   const wallet = (tenant: TenantName = 'open') => new RawWallet(service, tenant);
   const clock = service.service.container.get(Clock);
   return {
@@ -92,11 +92,11 @@ export async function openWorld(): Promise<World> {
       service.call(method, path, { token: tokens.get(tenant) ?? '', ...(json === undefined ? {} : { json }) }),
     async token(ids = ['card']) {
       const { uri, session } = await offer('open', ids);
-      const own = wallet();
-      return { wallet: own, token: await own.accessToken(uri), session };
+      const ownWallet = wallet();
+      return { wallet: ownWallet, token: await ownWallet.accessToken(uri), session };
     },
     async later(seconds, work) {
-      // Otherwise fetches that were noted a moment ago could be written as of then, when their sessions are over.
+      // Otherwise recent fetches could be written with the advanced time, after the expiry of their sessions.
       await obtain(service.service.container, FetchedSessions).flush();
       const now = clock.now.bind(clock);
       clock.now = () => new Date(now().getTime() + seconds * 1000);
@@ -114,7 +114,7 @@ export async function openWorld(): Promise<World> {
   };
 }
 
-/** What an answer has to be. */
+/** The expected response. */
 export type Expected =
   | { readonly status: number; readonly error?: string; readonly headers?: Readonly<Record<string, RegExp>> }
   /** A page for the user: never a redirect. */
@@ -122,18 +122,18 @@ export type Expected =
   /** A redirect to the wallet with this error. */
   | { readonly redirected: string };
 
-/** One line of the table: a number of the digest's list, what is wrong, and what has to come of it. */
+/** A numbered case: the fault of the request, and the expected response. */
 export type Case = {
   readonly row: number;
-  readonly what: string;
+  readonly title: string;
   readonly run: (world: World) => Promise<Answer>;
   readonly expected: Expected;
 };
 
-export const refused = (error: string, status = 400): Expected => ({ status, error });
+export const rejected = (error: string, status = 400): Expected => ({ status, error });
 export const accepted = (status = 200): Expected => ({ status });
 
-/** Headers of an attested wallet at the strict tenant, with every part bendable. */
+/** Headers of an attested wallet at the strict tenant; `options` change each part. */
 export async function attestedHeaders(
   { provider, service }: World,
   wallet: RawWallet,
@@ -147,16 +147,16 @@ export async function attestedHeaders(
   } = {},
 ): Promise<Record<string, string>> {
   const { instance = newKey(), challenge, attestation, pop, audience = wallet.issuer } = options;
-  const fresh = (await service.call('POST', `/${wallet.tenant}/challenge`)).body.attestation_challenge;
-  const headers = provider.headers(instance, audience, challenge === null ? undefined : (challenge ?? fresh), {
+  const newChallenge = (await service.call('POST', `/${wallet.tenant}/challenge`)).body.attestation_challenge;
+  const headers = provider.headers(instance, audience, challenge === null ? undefined : (challenge ?? newChallenge), {
     ...(attestation === undefined ? {} : { attestation }),
     ...(pop === undefined ? {} : { pop }),
   });
-  return { ...headers, DPoP: await noncedProof(service, wallet, endpoint) };
+  return { ...headers, DPoP: await proofWithNonce(service, wallet, endpoint) };
 }
 
-/** A DPoP proof with a nonce, where the tenant demands one. */
-export async function noncedProof(service: TestService, wallet: RawWallet, endpoint: 'par' | 'token'): Promise<string> {
+/** A DPoP proof, with a nonce if the tenant requires one. */
+export async function proofWithNonce(service: TestService, wallet: RawWallet, endpoint: 'par' | 'token'): Promise<string> {
   const url = `${wallet.issuer}/${endpoint}`;
   const probe = await service.call('POST', `/${wallet.tenant}/par`, {
     form: { client_id: 'probe' },
@@ -173,12 +173,12 @@ export async function requestWith(world: World, proofs: (wallet: RawWallet, nonc
   return wallet.request(token, id, { body });
 }
 
-/** The same with one `jwt` proof that is bent. */
-export const requestBent = (world: World, bend: Parameters<typeof keyProof>[3], key: HolderKey = newKey()): Promise<Answer> =>
-  requestWith(world, (wallet, nonce) => ({ jwt: [keyProof(key, wallet.issuer, nonce, bend)] }));
+/** A credential request with one changed `jwt` proof. */
+export const requestWithProof = (world: World, changes: Parameters<typeof keyProof>[3], key: HolderKey = newKey()): Promise<Answer> =>
+  requestWith(world, (wallet, nonce) => ({ jwt: [keyProof(key, wallet.issuer, nonce, changes)] }));
 
 /** An access token of the strict tenant: attested, with DPoP nonces, by authorization code. */
-export async function strictTokens(world: World, wallet: RawWallet): Promise<string> {
+export async function getStrictToken(world: World, wallet: RawWallet): Promise<string> {
   const instance = newKey();
   const clientId = world.provider.clientId;
   const probe = await wallet.par({ scope: 'scope-card', client_id: clientId }, await attestedHeaders(world, wallet, 'par', { instance }));
@@ -187,9 +187,9 @@ export async function strictTokens(world: World, wallet: RawWallet): Promise<str
     ...(await attestedHeaders(world, wallet, endpoint, { instance })),
     DPoP: dpopProof(wallet.dpopKey, `${wallet.issuer}/${endpoint}`, { payload: { nonce } }),
   });
-  const pushed = await wallet.par({ scope: 'scope-card' }, await send('par'));
-  if (pushed.status !== 201) throw new Error(`par: ${pushed.text}`);
-  const code = await wallet.authorize(pushed.body.request_uri);
+  const pushResponse = await wallet.par({ scope: 'scope-card' }, await send('par'));
+  if (pushResponse.status !== 201) throw new Error(`par: ${pushResponse.text}`);
+  const code = await wallet.authorize(pushResponse.body.request_uri);
   const answer = await wallet.redeemCode(code, {}, await send('token'));
   if (answer.status !== 200) throw new Error(`token: ${answer.text}`);
   return answer.body.access_token as string;

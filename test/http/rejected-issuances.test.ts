@@ -34,8 +34,8 @@ describe('rejected issuance', () => {
   beforeEach(async () => {
     backend.forget();
     backend.on('/claims', { json: { hooked: { name: 'Ada' } } });
-    const shape = { statusListConfig: { capacity: CAPACITY } };
-    tenant = await createTenant(service, `acme-${++tenants}`, shape);
+    const listConfiguration = { statusListConfig: { capacity: CAPACITY } };
+    tenant = await createTenant(service, `acme-${++tenants}`, listConfiguration);
     await call('/issuer/config', { display: [{ name: 'Acme', locale: 'en' }], batchSize: BATCH });
     const base = { config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] }, vct: 'urn:card:1', statusManagement: true };
     await call('/issuer/credentials', { ...base, id: 'inline', claims: { name: 'Ada' } });
@@ -48,106 +48,106 @@ describe('rejected issuance', () => {
     expect(answer.status, answer.text).to.be.within(200, 201);
     return answer;
   };
-  const offered = async (id: string): Promise<Holder> => {
+  const createHolder = async (id: string): Promise<Holder> => {
     const { uri, session } = (
       await call('/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [id] })
     ).body;
     const wallet = new RawWallet(service, tenant.id);
     return { wallet, token: await wallet.accessToken(uri), session };
   };
-  const bodyOf = async ({ wallet }: Holder, id: string, count = BATCH) => {
+  const createBody = async ({ wallet }: Holder, id: string, count = BATCH) => {
     const nonce = await wallet.nonce();
     const jwt = Array.from({ length: count }, () => keyProof(newKey(), wallet.issuer, nonce));
     return { credential_configuration_id: id, proofs: { jwt } };
   };
-  const ask = async (holder: Holder, id: string, count = BATCH) =>
-    holder.wallet.request(holder.token, id, { body: await bodyOf(holder, id, count) });
-  const placesIn = ({ body }: Answer): { uri: string; idx: number }[] =>
+  const requestCredentials = async (holder: Holder, id: string, count = BATCH) =>
+    holder.wallet.request(holder.token, id, { body: await createBody(holder, id, count) });
+  const statusReferences = ({ body }: Answer): { uri: string; idx: number }[] =>
     body.credentials.map(({ credential }: { credential: string }) => decode(credential).payload['status'].status_list);
 
-  /** Whether other wallets get all that the list has left after `used` entries, each its own. */
-  async function expectRoom(first: Answer, used: number): Promise<void> {
-    const [{ uri } = { uri: '' }, ...others] = placesIn(first);
-    expect(others.length).to.equal(first.body.credentials.length - 1);
-    const places: { uri: string; idx: number }[] = [];
-    for (let left = CAPACITY - used; left > 0; left -= BATCH) {
-      const answer = await ask(await offered('inline'), 'inline');
+  /** Expects that other wallets get all remaining entries of the list after `used` ones, each entry once. */
+  async function expectRemainingEntries(first: Answer, used: number): Promise<void> {
+    const [{ uri } = { uri: '' }, ...otherReferences] = statusReferences(first);
+    expect(otherReferences.length).to.equal(first.body.credentials.length - 1);
+    const references: { uri: string; idx: number }[] = [];
+    for (let remaining = CAPACITY - used; remaining > 0; remaining -= BATCH) {
+      const answer = await requestCredentials(await createHolder('inline'), 'inline');
       expect(answer.status, answer.text).to.equal(200);
-      places.push(...placesIn(answer));
+      references.push(...statusReferences(answer));
     }
-    expect(places.filter((place) => place.uri !== uri).length, 'entries of another list').to.equal(0);
-    const all = [...placesIn(first), ...places].map(({ idx }) => idx);
-    expect(new Set(all).size, 'entries given twice').to.equal(all.length);
+    expect(references.filter((reference) => reference.uri !== uri).length, 'entries of another list').to.equal(0);
+    const all = [...statusReferences(first), ...references].map(({ idx }) => idx);
+    expect(new Set(all).size, 'each entry is allocated once').to.equal(all.length);
   }
 
   for (const id of ['inline', 'hooked']) {
     it(`allocates no status list entry when its nonce was used (${id})`, async () => {
-      const holder = await offered(id);
-      const body = await bodyOf(holder, id);
+      const holder = await createHolder(id);
+      const body = await createBody(holder, id);
       const first = await holder.wallet.request(holder.token, id, { body });
       expect(first.status, first.text).to.equal(200);
       const sign = sinon.spy(service.service.container.get(Kms), 'sign');
-      for (let repeat = 0; repeat < REPEATS; repeat++) {
+      for (let index = 0; index < REPEATS; index++) {
         const answer = await holder.wallet.request(holder.token, id, { body });
         expect([answer.status, answer.body.error]).to.deep.equal([400, 'invalid_nonce']);
       }
-      expect(sign.callCount, 'signatures for nothing').to.be.at.most(BATCH);
-      await expectRoom(first, BATCH);
+      expect(sign.callCount, 'unneeded signatures').to.be.at.most(BATCH);
+      await expectRemainingEntries(first, BATCH);
     });
 
     it(`allocates no status list entry for concurrent requests with a used nonce (${id})`, async () => {
-      const holder = await offered(id);
-      const body = await bodyOf(holder, id);
+      const holder = await createHolder(id);
+      const body = await createBody(holder, id);
       const first = await holder.wallet.request(holder.token, id, { body });
-      const answers = await Promise.all(Array.from({ length: 15 }, () => holder.wallet.request(holder.token, id, { body })));
-      expect(answers.map(({ status }) => status)).to.deep.equal(answers.map(() => 400));
-      await expectRoom(first, BATCH);
+      const responses = await Promise.all(Array.from({ length: 15 }, () => holder.wallet.request(holder.token, id, { body })));
+      expect(responses.map(({ status }) => status)).to.deep.equal(responses.map(() => 400));
+      await expectRemainingEntries(first, BATCH);
     });
 
     it(`allocates no status list entry once its session was revoked (${id})`, async () => {
-      const holder = await offered(id);
-      const first = await ask(holder, id);
+      const holder = await createHolder(id);
+      const first = await requestCredentials(holder, id);
       await call('/session/revoke', { sessionId: holder.session, status: 1 });
       const sign = sinon.spy(service.service.container.get(Kms), 'sign');
-      const asked = backend.calls.length;
-      for (let repeat = 0; repeat < REPEATS; repeat++) {
-        const answer = await ask(holder, id);
+      const callsBefore = backend.calls.length;
+      for (let index = 0; index < REPEATS; index++) {
+        const answer = await requestCredentials(holder, id);
         expect([answer.status, answer.body.error]).to.deep.equal([400, 'credential_request_denied']);
       }
-      expect(sign.callCount, 'signatures for nothing').to.be.at.most(BATCH);
-      expect(backend.calls.length, 'the backend is not asked').to.equal(asked);
-      await expectRoom(first, BATCH);
+      expect(sign.callCount, 'unneeded signatures').to.be.at.most(BATCH);
+      expect(backend.calls.length, 'the backend is not called').to.equal(callsBefore);
+      await expectRemainingEntries(first, BATCH);
     });
 
     it(`allocates no status list entry beyond the issuance limit of its session (${id})`, async () => {
-      const holder = await offered(id);
-      const first = await ask(holder, id, 1);
-      for (let issued = 1; issued < MAX_ISSUANCES; issued++) {
-        expect((await ask(holder, id, 1)).status).to.equal(200);
+      const holder = await createHolder(id);
+      const first = await requestCredentials(holder, id, 1);
+      for (let issuedCount = 1; issuedCount < MAX_ISSUANCES; issuedCount++) {
+        expect((await requestCredentials(holder, id, 1)).status).to.equal(200);
       }
       const sign = sinon.spy(service.service.container.get(Kms), 'sign');
-      const asked = backend.calls.length;
-      for (let repeat = 0; repeat < REPEATS; repeat++) {
-        const answer = await ask(holder, id);
+      const callsBefore = backend.calls.length;
+      for (let index = 0; index < REPEATS; index++) {
+        const answer = await requestCredentials(holder, id);
         expect([answer.status, answer.body.error]).to.deep.equal([400, 'credential_request_denied']);
       }
-      expect(sign.callCount, 'signatures for nothing').to.be.at.most(BATCH);
-      expect(backend.calls.length, 'the backend is not asked').to.equal(asked);
-      await expectRoom(first, MAX_ISSUANCES);
+      expect(sign.callCount, 'unneeded signatures').to.be.at.most(BATCH);
+      expect(backend.calls.length, 'the backend is not called').to.equal(callsBefore);
+      await expectRemainingEntries(first, MAX_ISSUANCES);
     });
   }
 
   it('calls no backend for a deferred credential that could not be issued', async () => {
     backend.on('/claims', { json: { deferred: true } });
-    const holder = await offered('hooked');
+    const holder = await createHolder('hooked');
     for (let deferred = 0; deferred < MAX_ISSUANCES; deferred++) {
-      expect((await ask(holder, 'hooked', 1)).status).to.equal(202);
+      expect((await requestCredentials(holder, 'hooked', 1)).status).to.equal(202);
     }
-    const answer = await ask(holder, 'hooked', 1);
+    const answer = await requestCredentials(holder, 'hooked', 1);
     expect([answer.status, answer.body.error]).to.deep.equal([400, 'credential_request_denied']);
     expect(backend.calls).to.have.length(MAX_ISSUANCES);
-    // The limit on promises is none on credentials that need no backend.
-    expect((await ask(await offered('inline'), 'inline')).status).to.equal(200);
+    // The limit of deferred credentials does not apply to credentials without a backend.
+    expect((await requestCredentials(await createHolder('inline'), 'inline')).status).to.equal(200);
   });
 });
 
@@ -169,46 +169,49 @@ describe('error record of a wallet that is rejected during the issuance', () => 
   });
   after(() => service.close());
 
-  async function collecting() {
+  async function openWallet() {
     const { uri, session } = await created(service, token, '/issuer/offer', offerBody('card'));
     const wallet = new RawWallet(service, 'acme');
     const accessToken = (await wallet.redeem(await wallet.code(uri))).body.access_token as string;
-    const shown = async () => (await service.call('GET', `/session/${session}`, { token })).body;
-    return { wallet, accessToken, shown };
+    const readSession = async () => (await service.call('GET', `/session/${session}`, { token })).body;
+    return { wallet, accessToken, shown: readSession };
   }
-  const wrong = () => ({ credential_configuration_id: 'card', proofs: { jwt: [keyProof(newKey(), 'https://elsewhere.example', 'x')] } });
+  const wrongRequest = () => ({
+    credential_configuration_id: 'card',
+    proofs: { jwt: [keyProof(newKey(), 'https://elsewhere.example', 'x')] },
+  });
 
   it('contains the error, its reason, time and log id, and does not prevent the credential', async () => {
-    const { wallet, accessToken, shown } = await collecting();
+    const { wallet, accessToken, shown } = await openWallet();
     expect((await shown()).attempts).to.equal(undefined);
-    const refused = await wallet.request(accessToken, 'card', { body: wrong() });
-    expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_proof']);
-    const [attempt, ...more] = (await shown()).attempts;
-    expect(more).to.deep.equal([]);
+    const rejection = await wallet.request(accessToken, 'card', { body: wrongRequest() });
+    expect([rejection.status, rejection.body.error]).to.deep.equal([400, 'invalid_proof']);
+    const [attempt, ...otherAttempts] = (await shown()).attempts;
+    expect(otherAttempts).to.deep.equal([]);
     expect(attempt).to.deep.include({
       code: 'invalid_proof',
       reason: 'aud is not the credential issuer identifier',
-      requestId: refused.headers.get('x-request-id'),
+      requestId: rejection.headers.get('x-request-id'),
     });
     expect(Date.parse(attempt.at)).to.be.closeTo(Date.now(), 5_000);
-    const good = await wallet.request(accessToken, 'card');
-    expect(good.status, good.text).to.equal(200);
-    const after = await shown();
-    expect([after.status, after.attempts.length]).to.deep.equal(['completed', 1]);
+    const credentialResponse = await wallet.request(accessToken, 'card');
+    expect(credentialResponse.status, credentialResponse.text).to.equal(200);
+    const sessionAfter = await shown();
+    expect([sessionAfter.status, sessionAfter.attempts.length]).to.deep.equal(['completed', 1]);
   });
 
   it('contains at most twenty attempts, and none of a normal flow', async () => {
-    const { wallet, accessToken, shown } = await collecting();
-    for (let i = 0; i < 22; i++) await wallet.request(accessToken, 'card', { body: wrong() });
+    const { wallet, accessToken, shown } = await openWallet();
+    for (let i = 0; i < 22; i++) await wallet.request(accessToken, 'card', { body: wrongRequest() });
     expect((await shown()).attempts).to.have.length(20);
     const { updatedAt } = await shown();
-    await wallet.request(accessToken, 'card', { body: wrong() });
+    await wallet.request(accessToken, 'card', { body: wrongRequest() });
     expect((await shown()).updatedAt).to.equal(updatedAt);
   });
 
   describe('at the token endpoint with a valid code', () => {
-    const offered = async (more: object = {}) => {
-      const body = { ...offerBody('card'), ...more };
+    const createOffer = async (overrides: object = {}) => {
+      const body = { ...offerBody('card'), ...overrides };
       const { uri, session } = await created(service, token, '/issuer/offer', body);
       const wallet = new RawWallet(service, 'acme');
       const attempts = async () => (await service.call('GET', `/session/${session}`, { token })).body.attempts;
@@ -216,14 +219,14 @@ describe('error record of a wallet that is rejected during the issuance', () => 
     };
 
     it('contains a wrong transaction code, and the wallet gets its token afterwards', async () => {
-      const { wallet, uri, attempts } = await offered({ tx_code: '4711' });
+      const { wallet, uri, attempts } = await createOffer({ tx_code: '4711' });
       const code = await wallet.code(uri);
       for (const tx_code of ['0000', '']) {
-        const refused = await wallet.redeem(code, tx_code === '' ? {} : { tx_code });
-        expect(refused.status).to.equal(400);
+        const rejection = await wallet.redeem(code, tx_code === '' ? {} : { tx_code });
+        expect(rejection.status).to.equal(400);
       }
-      const [first, second, ...more] = await attempts();
-      expect([first.code, first.reason, more.length]).to.deep.equal(['invalid_grant', 'the tx_code is wrong', 0]);
+      const [first, second, ...otherAttempts] = await attempts();
+      expect([first.code, first.reason, otherAttempts.length]).to.deep.equal(['invalid_grant', 'the tx_code is wrong', 0]);
       expect(first.requestId).to.be.a('string');
       expect(second.code).to.be.oneOf(['invalid_request', 'invalid_grant']);
       expect((await wallet.redeem(code, { tx_code: '4711' })).status).to.equal(200);
@@ -231,7 +234,7 @@ describe('error record of a wallet that is rejected during the issuance', () => 
     });
 
     it('contains a missing DPoP proof, and not a used or unknown code', async () => {
-      const { wallet, uri, attempts } = await offered();
+      const { wallet, uri, attempts } = await createOffer();
       const code = await wallet.code(uri);
       expect((await wallet.redeem('unknown')).status).to.equal(400);
       expect((await wallet.redeem(code, {}, {})).status).to.equal(400);
@@ -242,7 +245,7 @@ describe('error record of a wallet that is rejected during the issuance', () => 
     });
 
     it('contains a wrong code verifier and a refresh without a proof', async () => {
-      const { wallet, uri, attempts } = await offered({ flow: 'authorization_code' });
+      const { wallet, uri, attempts } = await createOffer({ flow: 'authorization_code' });
       const code = await wallet.authorize(await wallet.push(uri, 'card'));
       expect((await wallet.redeemCode(code, { code_verifier: 'x'.repeat(43) })).status).to.equal(400);
       const { body } = await wallet.redeemCode(code);
@@ -257,7 +260,7 @@ describe('error record of a wallet that is rejected during the issuance', () => 
         ...{ display: [{ name: 'Acme', locale: 'en' }], walletAttestationRequired: true, dPopNonce: 'required' },
         walletClients: [{ client_id: 'https://other.example', jwks: { keys: [newKey().jwk] } }],
       });
-      const { wallet, uri, attempts } = await offered();
+      const { wallet, uri, attempts } = await createOffer();
       const code = await wallet.code(uri);
       expect((await wallet.redeem(code)).body.error).to.equal('invalid_client');
       await created(service, token, '/issuer/config', { ...{ display: [{ name: 'Acme', locale: 'en' }], dPopNonce: 'required' } });
@@ -268,14 +271,14 @@ describe('error record of a wallet that is rejected during the issuance', () => 
   });
 
   it('contains nothing without a valid token', async () => {
-    const { wallet, accessToken, shown } = await collecting();
-    const forged = `${accessToken.slice(0, -4)}AAAA`;
-    expect((await wallet.request(forged, 'card')).status).to.equal(401);
+    const { wallet, accessToken, shown } = await openWallet();
+    const forgedToken = `${accessToken.slice(0, -4)}AAAA`;
+    expect((await wallet.request(forgedToken, 'card')).status).to.equal(401);
     expect((await shown()).attempts).to.equal(undefined);
   });
 
   it('contains the use of a revoked token', async () => {
-    const { wallet, accessToken, shown } = await collecting();
+    const { wallet, accessToken, shown } = await openWallet();
     const { grant_id: id } = decode(accessToken).payload as { grant_id: string };
     const store = service.service.container.get(Store);
     await store.commit('acme' as TenantId, { grant: { id, act: 'revoke' } }, new Date());
