@@ -224,7 +224,7 @@ export class FakeRegistrar extends Registrar {
   }
 }
 
-/** The tenant `acme` with its first keys, and every port of administration. */
+/** Creates the tenant `acme` with its initial keys, and all ports of administrative use cases. */
 export async function anAdministration() {
   const world = aWorld();
   await world.createTenant();

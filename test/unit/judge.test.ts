@@ -37,10 +37,10 @@ describe('results of external tools', () => {
   });
 
   it('are faults of the service when they fail, and not when a tool lacks a feature or is missing', () => {
-    const strange: Row = { ...failedRow, detail: 'something new' };
-    expect(unexplained([failedRow, strange])).to.deep.equal([strange]);
-    const harmless = (['works', 'lacking', 'forbidden', 'missing'] as const).map((result) => ({ ...strange, result }));
-    expect(unexplained(harmless)).to.deep.equal([]);
+    const unknownFailure: Row = { ...failedRow, detail: 'something new' };
+    expect(unexplained([failedRow, unknownFailure])).to.deep.equal([unknownFailure]);
+    const harmlessResults = (['works', 'lacking', 'forbidden', 'missing'] as const).map((result) => ({ ...unknownFailure, result }));
+    expect(unexplained(harmlessResults)).to.deep.equal([]);
   });
 
   it('are documented with every reason, and with no unlisted reason', () => {
@@ -75,7 +75,7 @@ describe('results of external tools', () => {
   it('are read with valid options', () => {
     expect(readOptions([], {})).to.include({ write: false, examples: 3, tools: undefined });
     const folder = tmpdir();
-    const variable = { VIDIMUS_JUDGE_TOOLS: '/of/nobody' };
+    const variable = { VIDIMUS_JUDGE_TOOLS: '/missing/tools' };
     expect(readOptions(['--tools', folder, '--write'], variable)).to.include({ tools: folder });
     const root = { VIDIMUS_JUDGE_CLIENT_ID: 'root', VIDIMUS_JUDGE_CLIENT_SECRET: 'secret' };
     const service = { address: 'https://issuer.example', clientId: 'root', secret: 'secret' };
@@ -95,8 +95,8 @@ describe('results of external tools', () => {
       [['--examples', '0'], '--examples is a number from 1 to 1000, not 0'],
       [['--examples', 'x'], '--examples is a number'],
       [['--only', 'credo'], `--only: there is no tool credo, but ${all}`],
-      [['--tools', '/of/nobody'], '--tools: there is no folder /of/nobody'],
-      [[], 'VIDIMUS_JUDGE_TOOLS: there is no folder /of/nobody', { VIDIMUS_JUDGE_TOOLS: '/of/nobody' }],
+      [['--tools', '/missing/tools'], '--tools: there is no folder /missing/tools'],
+      [[], 'VIDIMUS_JUDGE_TOOLS: there is no folder /missing/tools', { VIDIMUS_JUDGE_TOOLS: '/missing/tools' }],
       [['--service', 'issuer'], '--service: issuer is no URL', root],
       [['--service', 'ftp://issuer.example'], 'is no URL', root],
       [['--service', 'https://issuer.example'], 'VIDIMUS_JUDGE_CLIENT_ID is not set'],
@@ -116,8 +116,8 @@ describe('results of external tools', () => {
   });
 
   it('are limited in time, and omit addresses', async () => {
-    const late = await within(0.01, 'a flow', new Promise(() => {})).catch((error: Error) => error.message);
-    expect(late).to.equal('a flow took longer than 0.01 s');
+    const timeout = await within(0.01, 'a flow', new Promise(() => {})).catch((error: Error) => error.message);
+    expect(timeout).to.equal('a flow took longer than 0.01 s');
     const error = new Error("no answer\n from 'http://localhost:3000/judge-1/token'", { cause: new Error('why') });
     expect(reasonOf(error)).to.equal('no answer from the service (why)');
   });

@@ -415,7 +415,7 @@ export type CredentialResponse = {
   readonly transaction_id?: string;
 };
 
-/** A wallet whose provider attests it, and whose trust list and status lists are served. */
+/** A wallet with attestations of its provider, whose trust list and status lists are served. */
 export class AttestedWallet extends Wallet {
   readonly provider: WalletProvider;
   readonly instance: HolderKey = newKey();
@@ -427,7 +427,7 @@ export class AttestedWallet extends Wallet {
     this.provider = provider;
   }
 
-  /** @param otherAnswers other addresses than those of the provider. */
+  /** @param otherAnswers answers for addresses of other servers */
   static async make(
     world: WalletWorld,
     otherAnswers: (url: string) => RemoteResponse | undefined = () => undefined,

@@ -73,7 +73,7 @@ describe('audit log entries', () => {
 
   const rejections: [string, object, (() => Caller) | undefined, string][] = [
     ['another tenant', { tenant: 'other' }, undefined, 'not_found'],
-    ['an unknown tenant', { tenant: 'nobody' }, () => ROOT, 'not_found'],
+    ['an unknown tenant', { tenant: 'unknown' }, () => ROOT, 'not_found'],
     [
       'a client that is restricted to some credentials',
       {},

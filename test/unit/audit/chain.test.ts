@@ -259,7 +259,7 @@ describe('audit log that is verified in portions', () => {
   }
   const withAltered = (...sequences: readonly number[]): Chain => ({
     ...LONG_CHAIN,
-    entries: LONG_CHAIN.entries.map((entry) => (sequences.includes(entry.sequence) ? { ...entry, actor: 'somebody' } : entry)),
+    entries: LONG_CHAIN.entries.map((entry) => (sequences.includes(entry.sequence) ? { ...entry, actor: 'attacker' } : entry)),
   });
   const withMissing = (...sequences: readonly number[]): Chain => ({
     ...LONG_CHAIN,
@@ -328,7 +328,7 @@ describe('audit log that is verified in portions', () => {
 
   const rejections: [string, object, () => Caller, string][] = [
     ['another tenant', { tenant: 'other' }, () => admin, 'not_found'],
-    ['a tenant that is not there', { tenant: 'nobody' }, () => ROOT, 'not_found'],
+    ['an unknown tenant', { tenant: 'unknown' }, () => ROOT, 'not_found'],
     [
       'a client that is restricted to some credentials',
       {},
@@ -344,7 +344,7 @@ describe('audit log that is verified in portions', () => {
     });
 
   it('rejects a cursor with a modified hash', async () => {
-    const { status, fault } = await verify(storeOf(LONG_CHAIN), { cursor: '10.somebody-elses' });
+    const { status, fault } = await verify(storeOf(LONG_CHAIN), { cursor: '10.another-hash' });
     expect([status, fault?.kind, fault?.sequence]).to.deep.equal(['broken', 'altered', 11]);
   });
 });
@@ -403,7 +403,7 @@ describe('audit log pruning', () => {
   });
 
   it('leaves a tampered log unchanged, and reports it', async () => {
-    const entries = logOf(50, 40).map((entry) => ({ ...entry, actor: 'somebody' }));
+    const entries = logOf(50, 40).map((entry) => ({ ...entry, actor: 'attacker' }));
     expect((await createPruning(entries, 30).execute(NOW, 10)).removed).to.equal(0);
     expect([prune.callCount, removed.callCount]).to.deep.equal([0, 0]);
     expect(error.firstCall.args[1]).to.include({ tenantId: ACME, kind: 'altered' });

@@ -59,7 +59,7 @@ describe('revocation status of issuer certificates', () => {
     root = await certify({ name: 'Root', ca: true });
     middle = await certify({ name: 'Middle', by: root, ca: true, lists: [ROOT_CRL_URL] });
     leaf = await certify({ name: 'Leaf', by: middle, lists: [MIDDLE_CRL_URL] });
-    otherAuthority = await certify({ name: 'Stranger', ca: true });
+    otherAuthority = await certify({ name: 'Other CA', ca: true });
   });
 
   beforeEach(() => {

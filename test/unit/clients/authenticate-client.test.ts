@@ -20,7 +20,7 @@ describe('AuthenticateClient', () => {
   });
   afterEach(() => sinon.restore());
 
-  type RejectionCase = readonly [what: string, code: FailureCode, token: () => string | undefined];
+  type RejectionCase = readonly [description: string, code: FailureCode, token: () => string | undefined];
   const rejections: readonly RejectionCase[] = [
     ['no token', 'unauthenticated', () => undefined],
     ['an invalid token', 'unauthenticated', () => 'a.b.c'],
@@ -260,8 +260,8 @@ describe('IssueAccessToken', () => {
     expect(await world.authenticate.execute(token)).to.deep.equal({ tenantId: null, clientId: 'root', roles: ['tenants:manage'] });
   });
 
-  const rejections: readonly [what: string, clientId: string, secret: string][] = [
-    ['an unknown client', 'nobody', SHOP_SECRET],
+  const rejections: readonly [description: string, clientId: string, secret: string][] = [
+    ['an unknown client', 'unknown', SHOP_SECRET],
     ['a wrong secret', 'shop', 'another'],
     ['no secret', 'shop', ''],
     ['a wrong secret of the root client', 'root', 'another'],
@@ -274,10 +274,10 @@ describe('IssueAccessToken', () => {
 
   it('takes as long for an unknown client as for a wrong secret', async () => {
     const verify = sinon.spy(world.secrets, 'verify');
-    await codeOf(world.issue.execute('nobody', 'a guess'));
+    await codeOf(world.issue.execute('unknown', 'a guess'));
     await codeOf(world.issue.execute('root', 'a guess'));
     expect(verify.args).to.deep.equal([
-      ['a guess', '', 'nobody'],
+      ['a guess', '', 'unknown'],
       ['a guess', '', 'root'],
     ]);
   });

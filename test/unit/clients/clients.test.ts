@@ -229,8 +229,8 @@ describe('tenant limits', () => {
     expect(effectiveStatusListConfig(null, defaults)).to.deep.equal({
       ...{ ...defaults, immediateUpdate: false, enableAggregation: true },
     });
-    const configured = { capacity: 200, bits: 2, ttl: 60, immediateUpdate: true, enableAggregation: false } as const;
-    expect(effectiveStatusListConfig(configured, defaults)).to.deep.equal(configured);
+    const statusConfig = { capacity: 200, bits: 2, ttl: 60, immediateUpdate: true, enableAggregation: false } as const;
+    expect(effectiveStatusListConfig(statusConfig, defaults)).to.deep.equal(statusConfig);
   });
 });
 
@@ -298,13 +298,13 @@ describe('client list of a tenant', () => {
     ["the name of another tenant's administrator", () => create('beta-admin'), 'invalid_input clientId'],
     ['a role that the creator lacks', () => create('more', { roles: ['registrar:manage'] }), 'forbidden'],
     ['the role that manages tenants', () => create('more', { roles: ['tenants:manage'] }), 'invalid_input roles'],
-    ['a read of an unknown tenant', () => get('nobody'), 'not_found'],
+    ['a read of an unknown tenant', () => get('unknown'), 'not_found'],
     ["a read of another tenant's client", () => get('shop', otherTenant()), 'not_found'],
-    ['a change of an unknown tenant', () => update('nobody', {}), 'not_found'],
+    ['a change of an unknown tenant', () => update('unknown', {}), 'not_found'],
     ["a change of another tenant's client", () => update('shop', {}, otherTenant()), 'not_found'],
     ['a change to a role that the changer lacks', () => update('shop', { roles: ['registrar:manage'] }), 'forbidden'],
     ['a change to the role that manages tenants', () => update('shop', { roles: ['tenants:manage'] }), 'invalid_input roles'],
-    ['the removal of an unknown tenant', () => remove('nobody'), 'not_found'],
+    ['the removal of an unknown tenant', () => remove('unknown'), 'not_found'],
     ["the removal of another tenant's client", () => remove('shop', otherTenant()), 'not_found'],
   ];
   for (const [description, attempt, outcome] of rejections) {

@@ -79,8 +79,8 @@ const REQUIRED_SETTINGS = { MASTER_SECRET: ALL_SETTINGS.MASTER_SECRET, AUTH_CLIE
 
 describe('service settings', () => {
   let world: AdministrationWorld;
-  const list = (environment: Record<string, string>, query: object = {}, kept: readonly string[] = []) =>
-    new ListSettings({ listedSettings: { all: readSettings(environment, new Set(kept)).LISTED } }).execute(
+  const list = (environment: Record<string, string>, query: object = {}, keptNames: readonly string[] = []) =>
+    new ListSettings({ listedSettings: { all: readSettings(environment, new Set(keptNames)).LISTED } }).execute(
       world.caller(['tenants:manage']),
       SettingsQuery.parse(query),
     );

@@ -147,7 +147,7 @@ describe('settings', () => {
     expect(faultsOf(shortSecrets).join()).to.include('MASTER_SECRET').and.not.include('hunter');
   });
 
-  const rejected: [string, Record<string, string | undefined>, RegExp][] = [
+  const rejectedEnvironments: [string, Record<string, string | undefined>, RegExp][] = [
     ['no secret', { MASTER_SECRET: undefined }, /^MASTER_SECRET: is missing/],
     ['an empty secret', { MASTER_SECRET: '' }, /^MASTER_SECRET: is missing/],
     ['31 characters', { MASTER_SECRET: SECRET.slice(0, 31) }, /32 characters/],
@@ -170,7 +170,7 @@ describe('settings', () => {
     ],
     ['key stores that are not JSON', { KMS_CONFIG: '{' }, /^KMS_CONFIG: is not valid JSON/],
   ];
-  for (const [description, change, fault] of rejected) {
+  for (const [description, change, fault] of rejectedEnvironments) {
     it(`reject ${description}`, () => {
       const faults = faultsOf({ ...VALID, ...change });
       expect(faults).to.have.length(1);
@@ -366,7 +366,7 @@ describe('key provider configuration', () => {
     rmSync(join(folder, 'kms.json'));
   });
 
-  const rejected: [string, object, RegExp[]][] = [
+  const rejectedKeyStores: [string, object, RegExp[]][] = [
     ['a provider of an unknown type', { providers: { a: { type: 'cloud' } } }, [/^KMS_CONFIG: providers\.a/]],
     ['a misspelt property', { ...valid, tenant: {} }, [/^KMS_CONFIG: .*"tenant"/]],
     ['a misspelt property of a provider', { providers: { local: { ...LOCAL, onlyfor: [] } } }, [/onlyfor/]],
@@ -393,7 +393,7 @@ describe('key provider configuration', () => {
       [/providers\.a\.library/, /providers\.a\.pin/, /providers\.b\.timeoutSeconds/],
     ],
   ];
-  for (const [description, value, patterns] of rejected) {
+  for (const [description, value, patterns] of rejectedKeyStores) {
     it(`rejects ${description}`, () => {
       const { faults } = read(value);
       for (const pattern of patterns)

@@ -157,7 +157,7 @@ describe('folder import', () => {
     });
 
     it('is rejected for an unknown tenant: not_found', async () => {
-      expect(await outcomeOf(world.save('nobody'))).to.equal('not_found');
+      expect(await outcomeOf(world.save('unknown'))).to.equal('not_found');
     });
   });
 });

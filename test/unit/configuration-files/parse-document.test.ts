@@ -55,14 +55,14 @@ describe('configuration files', () => {
           .fill(`*a${i - 1}`)
           .join(', ')}]`,
   ).join('\n');
-  const rejected: [string, 'json' | 'yaml', string, RegExp][] = [
-    ['invalid JSON, with the position', 'json', '{"a": 1,\n "b": 2 "key-of-somebody"}', /is not JSON \(line 2, column 9\)/],
-    ['JSON with a comment', 'json', '{/* key-of-somebody */}', /is not JSON/],
+  const rejectedDocuments: [string, 'json' | 'yaml', string, RegExp][] = [
+    ['invalid JSON, with the position', 'json', '{"a": 1,\n "b": 2 "key-in-the-document"}', /is not JSON \(line 2, column 9\)/],
+    ['JSON with a comment', 'json', '{/* key-in-the-document */}', /is not JSON/],
     ['nothing', 'json', '', /is not JSON/],
     [
       'a duplicate property',
       'json',
-      '{"a": 1,\n\n"a": "key-of-somebody"}',
+      '{"a": 1,\n\n"a": "key-in-the-document"}',
       /has the property "a" twice in one object \(line 3, column 1\)/,
     ],
     [
@@ -73,14 +73,14 @@ describe('configuration files', () => {
     ],
     ['a list', 'json', '[]', /one object/],
     ['a list with a duplicate property', 'json', '[{"a": 1, "a": 2}]', /must be a JSON object/],
-    ['a text', 'json', '"key-of-somebody"', /one object/],
+    ['a text', 'json', '"key-in-the-document"', /one object/],
     ['depth', 'json', nested(40), /deeper than 32 levels \(line 1, column 161\)/],
     ['a property that reaches a prototype', 'json', '{"__proto__": {}}', /called "__proto__"/],
     ['NUL', 'json', '{"a": "\\u0000"}', /has NUL in a text/],
-    ['YAML with a duplicate property', 'yaml', 'a: 1\nb: 2\na: key-of-somebody\n', /duplicate key \(line 3\)/],
-    ['invalid YAML', 'yaml', 'a: [1\nb: key-of-somebody: x', /is not supported YAML: .+ \(line \d+\)/],
+    ['YAML with a duplicate property', 'yaml', 'a: 1\nb: 2\na: key-in-the-document\n', /duplicate key \(line 3\)/],
+    ['invalid YAML', 'yaml', 'a: [1\nb: key-in-the-document: x', /is not supported YAML: .+ \(line \d+\)/],
     ['several documents', 'yaml', 'a: 1\n---\na: 2\n', /multiple docs/],
-    ['an unknown tag', 'yaml', 'a: !key-of-somebody x\n', /tag resolve failed \(line 1\)/],
+    ['an unknown tag', 'yaml', 'a: !key-in-the-document x\n', /tag resolve failed \(line 1\)/],
     ['binary data', 'yaml', 'a: !!binary aGVsbG8=\n', /without a JSON equivalent/],
     ['an infinite number', 'yaml', 'a: .inf\n', /without a JSON equivalent/],
     ['a list as a property name', 'yaml', '? [a]\n: 1\n', /neither a string nor a number/],
@@ -90,14 +90,14 @@ describe('configuration files', () => {
     ['a YAML property that reaches a prototype', 'yaml', '__proto__: {a: 1}\n', /without a JSON equivalent/],
     ['a prototype in a constructor', 'json', '{"constructor": {"prototype": {}}}', /"prototype" in "constructor"/],
     ['a YAML prototype in a constructor', 'yaml', 'constructor: {prototype: 1}\n', /without a JSON equivalent/],
-    ['YAML that is a string', 'yaml', 'key-of-somebody', /one object/],
+    ['YAML that is a string', 'yaml', 'key-in-the-document', /one object/],
     ['an empty file', 'yaml', '', /one object/],
   ];
-  for (const [description, format, text, fault] of rejected) {
+  for (const [description, format, text, fault] of rejectedDocuments) {
     it(`are rejected with ${description}, without being quoted`, () => {
       const parsed = parse(text, format);
       expect(parsed).to.have.property('fault').that.matches(fault);
-      expect(JSON.stringify(parsed)).to.not.include('key-of-somebody');
+      expect(JSON.stringify(parsed)).to.not.include('key-in-the-document');
     });
   }
 
@@ -114,7 +114,7 @@ const ENVIRONMENT = { NAME: 'value', _1: 'one', EMPTY: '', BRACES: placeholder('
 const fill = (text: string) => fillPlaceholders(text, ENVIRONMENT, []);
 
 describe('placeholders in configuration files', () => {
-  const accepted: [string, string, string][] = [
+  const acceptedPlaceholders: [string, string, string][] = [
     ['a variable', placeholder('NAME'), 'value'],
     ['a variable inside of text', `https://${placeholder('NAME')}.example/${placeholder('_1')}`, 'https://value.example/one'],
     ['a default for an unset variable', placeholder('NONE:x'), 'x'],
@@ -128,13 +128,13 @@ describe('placeholders in configuration files', () => {
     ['a dollar before an escaped beginning', `$$${placeholder('NAME')}`, `$${placeholder('NAME')}`],
     ['text that resembles a placeholder', 'costs $5, {sessionId}, $NAME, $(NAME)', 'costs $5, {sessionId}, $NAME, $(NAME)'],
   ];
-  for (const [description, text, value] of accepted) {
+  for (const [description, text, value] of acceptedPlaceholders) {
     it(`accept ${description}`, () => {
       expect(fill(text)).to.deep.include({ value, faults: [] });
     });
   }
 
-  const rejected: [string, string, RegExp][] = [
+  const rejectedPlaceholders: [string, string, RegExp][] = [
     ['an unset variable', placeholder('NONE'), /^the variable NONE is not set$/],
     ['an empty variable', placeholder('EMPTY'), /^the variable EMPTY is not set$/],
     ['a name with a hyphen', placeholder('A-B'), /is written/],
@@ -149,7 +149,7 @@ describe('placeholders in configuration files', () => {
     ].map((name): [string, string, RegExp] => [`${name} of what it runs on`, placeholder(name), /what it runs on/]),
     ['the same with a default', placeholder('DATABASE_URL:x'), /belongs to the service itself/],
   ];
-  for (const [description, text, message] of rejected) {
+  for (const [description, text, message] of rejectedPlaceholders) {
     it(`reject ${description}`, () => {
       const { faults } = fillPlaceholders({ a: [{ b: text }] }, ENVIRONMENT, []);
       expect(faults).to.have.length(1);

@@ -92,13 +92,13 @@ describe('request routing', () => {
     const thrown: RequestHandler = () => {
       throw fault;
     };
-    const rejected = (async () => Promise.reject(fault)) as unknown as RequestHandler;
+    const rejectingHandler = (async () => Promise.reject(fault)) as unknown as RequestHandler;
     // The previous handler calls `next` asynchronously.
     const asyncHandler = (async (_request: Request, _response: Response, next: () => void) => {
       await Promise.resolve();
       next();
     }) as unknown as RequestHandler;
-    for (const handlers of [[thrown], [rejected], [asyncHandler, thrown]])
+    for (const handlers of [[thrown], [rejectingHandler], [asyncHandler, thrown]])
       expect(await dispatch([['get', '/a', ...handlers]], 'GET', '/a')).to.deep.equal({ error: fault });
   });
 
@@ -196,9 +196,9 @@ describe('jobs of a process with a broker', () => {
   });
 
   it('warn when events are removed before the broker received them', async () => {
-    const own = await addTenant(store);
+    const newTenantId = await addTenant(store);
     await store.maintenance.startRelay();
-    await openOffer(store, own, { session: { createdAt: START, expiresAt: START } });
+    await openOffer(store, newTenantId, { session: { createdAt: START, expiresAt: START } });
     await timers.tickAsync(61_000);
     await stop();
     expect(log.info.args).to.deep.include(['sessions cleaned up', { removed: 1, anonymized: 0 }]);

@@ -78,7 +78,7 @@ describe('event log relay', () => {
     return session;
   };
   const fetch = (session: Session) => stepsOf(store, tenantId).fetchSession(session.publicId, NOW);
-  const failed = async () => {
+  const executeAndLog = async () => {
     try {
       return await relay.execute();
     } catch (error) {
@@ -97,7 +97,7 @@ describe('event log relay', () => {
   it('repeats unconfirmed events, and logs the fault once', async () => {
     const session = await openSession();
     subscriber.nextResult = new Error('the connection ended');
-    expect([await failed(), await failed()]).to.deep.equal(['failed', 'failed']);
+    expect([await executeAndLog(), await executeAndLog()]).to.deep.equal(['failed', 'failed']);
     subscriber.nextResult = undefined;
     expect(await relay.execute()).to.equal('all');
     expect(subscriber.received).to.deep.equal([`${session.id} 1`]);

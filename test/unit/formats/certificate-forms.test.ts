@@ -335,9 +335,9 @@ describe('distinguished name comparison (RFC 5280 section 7.1)', () => {
     ['a Teletex string in other case', name([pair(T61, 'Root')]), name([pair(T61, 'root')]), false],
     ['no name at all', root, '3003020101', false],
   ];
-  for (const [description, one, otherAlgorithm, expected] of rows) {
+  for (const [description, left, right, expected] of rows) {
     it(`finds names with ${description} ${expected ? 'equal' : 'different'}`, () => {
-      expect([isSameName(one, otherAlgorithm), isSameName(otherAlgorithm, one)]).to.deep.equal([expected, expected]);
+      expect([isSameName(left, right), isSameName(right, left)]).to.deep.equal([expected, expected]);
     });
   }
 });

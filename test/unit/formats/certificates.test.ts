@@ -235,18 +235,18 @@ describe('certificate path validation', () => {
     const anchors = [root, ...otherRoots].map((issued) => ({ certificate: base64(issued) }));
     const rogue = await makeCertificate({ name: 'CN=Rogue', ca: true });
     const certificates = new NodeCertificates();
-    const verified = sinon.spy(X509Certificate.prototype, 'verify');
+    const verifyCalls = sinon.spy(X509Certificate.prototype, 'verify');
     try {
       for (const index of [1, 2, 3]) {
         const untrusted = base64(await makeCertificate({ name: `CN=S${index}`, by: rogue }));
         expect(certificates.verifyChain([untrusted], anchors, NOW, { purpose: 'SD-JWT VC' }).trusted).to.equal(false);
       }
-      expect(verified.callCount).to.equal(0);
+      expect(verifyCalls.callCount).to.equal(0);
       const trusted = base64(await makeCertificate({ name: 'CN=Known', by: root }));
       expect(certificates.verifyChain([trusted], anchors, NOW, { purpose: 'SD-JWT VC' }).trusted).to.equal(true);
-      expect(verified.callCount).to.equal(1);
+      expect(verifyCalls.callCount).to.equal(1);
     } finally {
-      verified.restore();
+      verifyCalls.restore();
     }
   });
 

@@ -69,35 +69,35 @@ describe('untrusted certificates', () => {
     });
 
     it('are not verified while the chain leads to no known certificate', () => {
-      const verified = sinon.spy(X509Certificate.prototype, 'verify');
+      const verifyCalls = sinon.spy(X509Certificate.prototype, 'verify');
       const certificates = new NodeCertificates();
       const anchors = [root];
       for (let i = 0; i < 60; i++) {
         const verdict = certificates.verifyChain(chain, anchors, new Date(NOW.getTime() + i * 60_000), PURPOSE);
         expect(verdict.trusted || verdict.reason).to.equal('untrusted_chain');
       }
-      expect(verified.callCount).to.equal(0);
+      expect(verifyCalls.callCount).to.equal(0);
     });
 
     it('are verified from the anchor down, so that their keys are never used', async () => {
       const pretending = [...chain.slice(0, 3), await pretend({ subject: 'CN=C', issuer: 'CN=Root' }, rsaKey())];
-      const verified = sinon.spy(X509Certificate.prototype, 'verify');
+      const verifyCalls = sinon.spy(X509Certificate.prototype, 'verify');
       const verdict = new NodeCertificates().verifyChain(pretending, [root], NOW, PURPOSE);
       expect(verdict.trusted || verdict.reason).to.equal('untrusted_chain');
-      expect(verified.args.map(([key]) => key.asymmetricKeyType)).to.deep.equal(['ec']);
+      expect(verifyCalls.args.map(([key]) => key.asymmetricKeyType)).to.deep.equal(['ec']);
     });
 
     it('are verified with a limited number of anchors of the same name', async () => {
       const sameNamed = await Promise.all(Array.from({ length: 50 }, () => certify({ name: 'Alike', ca: true })));
       const leaf = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Alike' }, Buffer.from(spkiOf(root)), false);
-      const verified = sinon.spy(X509Certificate.prototype, 'verify');
+      const verifyCalls = sinon.spy(X509Certificate.prototype, 'verify');
       expect(new NodeCertificates().verifyChain([leaf], sameNamed, NOW, PURPOSE).trusted).to.equal(false);
-      expect(verified.callCount).to.be.greaterThan(1).and.at.most(32);
+      expect(verifyCalls.callCount).to.be.greaterThan(1).and.at.most(32);
     });
 
     it('are rejected from the cache for ten seconds, and verified again after that', async () => {
       const impostor = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Root' }, Buffer.from(spkiOf(root)), false);
-      const verified = sinon.spy(X509Certificate.prototype, 'verify');
+      const verifyCalls = sinon.spy(X509Certificate.prototype, 'verify');
       const certificates = new NodeCertificates();
       const anchors = [root];
       for (const [ms, expectedReads] of [
@@ -107,26 +107,26 @@ describe('untrusted certificates', () => {
       ] as const) {
         const verdict = certificates.verifyChain([impostor], anchors, new Date(NOW.getTime() + ms), PURPOSE);
         expect(verdict.trusted).to.equal(false);
-        expect(verified.callCount, `${ms} ms`).to.equal(expectedReads);
+        expect(verifyCalls.callCount, `${ms} ms`).to.equal(expectedReads);
       }
       expect(certificates.verifyChain([impostor], [root], NOW, { purpose: 'mdoc' }).trusted).to.equal(false);
-      expect(verified.callCount, 'for another purpose').to.equal(3);
+      expect(verifyCalls.callCount, 'for another purpose').to.equal(3);
     });
 
     it('are evicted when there are too many, unlike trusted ones', async () => {
       const impostor = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Root' }, Buffer.from(spkiOf(root)), false);
       const { certificate: cached } = await certify({ name: 'Known', by: root });
-      const verified = sinon.spy(X509Certificate.prototype, 'verify');
+      const verifyCalls = sinon.spy(X509Certificate.prototype, 'verify');
       const certificates = new NodeCertificates();
       const anchors = [root];
       const verify = (certificate: string) => certificates.verifyChain([certificate], anchors, NOW, PURPOSE).trusted;
       expect([verify(impostor), verify(cached)]).to.deep.equal([false, true]);
-      expect(verified.callCount).to.equal(2);
+      expect(verifyCalls.callCount).to.equal(2);
       for (let i = 0; i < 10_000; i++) verify(i.toString().padStart(8, 'A'));
       expect(verify(cached)).to.equal(true);
-      expect(verified.callCount).to.equal(2);
+      expect(verifyCalls.callCount).to.equal(2);
       expect(verify(impostor)).to.equal(false);
-      expect(verified.callCount).to.equal(3);
+      expect(verifyCalls.callCount).to.equal(3);
     });
   });
 });

@@ -233,7 +233,7 @@ const outcomeOf = async (signer: string, authority: string | undefined, elements
 };
 
 describe('country of a driving licence', () => {
-  const accepted: readonly (readonly [string, string, string | undefined, Elements?])[] = [
+  const acceptedCases: readonly (readonly [string, string, string | undefined, Elements?])[] = [
     ['equals the country of signer and authority', ', C=DE', ', C=DE', { issuing_country: 'DE' }],
     ['need not be shown', ', C=DE', ', C=DE'],
     ['is not compared if no certificate names a country', '', '', { issuing_country: 'DE' }],
@@ -245,11 +245,11 @@ describe('country of a driving licence', () => {
     ['equals the state of signer and authority', ', C=US, ST=CA', ', C=US, ST=CA', { issuing_jurisdiction: 'CA' }],
     ['may be any state if no certificate names one', ', C=US', ', C=US', { issuing_jurisdiction: 'US-NV' }],
   ];
-  for (const [description, ...parameters] of accepted) {
+  for (const [description, ...parameters] of acceptedCases) {
     it(description, async () => expect(await outcomeOf(...parameters)).to.equal('accepted'));
   }
 
-  const rejected: readonly (readonly [string, RegExp, string, string | undefined, Elements?])[] = [
+  const rejectedCases: readonly (readonly [string, RegExp, string, string | undefined, Elements?])[] = [
     ['another country than the signer', /issuing_country .* DE/, ', C=DE', ', C=DE', { issuing_country: 'FR' }],
     ['no country as text', /issuing_country .* DE/, ', C=DE', ', C=DE', { issuing_country: 49 }],
     ['another country than a signer trusted by itself', /DE/, ', C=DE', undefined, { issuing_country: 'FR' }],
@@ -261,7 +261,7 @@ describe('country of a driving licence', () => {
     ['another state than the authority', /issuing_jurisdiction .* US-CA/, ', C=US', ', C=US, ST=US-CA', { issuing_jurisdiction: 'US-NV' }],
     ['a signer of another state', /is US-NV, that of its authority US-CA/, ', C=US, ST=US-NV', ', C=US, ST=US-CA'],
   ];
-  for (const [description, detail, ...parameters] of rejected) {
+  for (const [description, detail, ...parameters] of rejectedCases) {
     it(`is rejected with ${description}`, async () => {
       const outcome = await outcomeOf(...parameters);
       expect(outcome)

@@ -121,8 +121,8 @@ function contents(changes: Partial<MdocContents> = {}): MdocContents {
 
 function issue(changes: Partial<MdocContents> = {}): CborMap {
   const prepared = prepareMdoc(contents(changes));
-  const sealed = sealMdoc(prepared, signBytes(prepared.toSign, issuer));
-  return decodeCbor(Buffer.from(sealed, 'base64url')) as CborMap;
+  const mdoc = sealMdoc(prepared, signBytes(prepared.toSign, issuer));
+  return decodeCbor(Buffer.from(mdoc, 'base64url')) as CborMap;
 }
 
 type Device = { readonly nameSpaces?: Cbor; readonly payload?: Buffer; readonly auth?: Cbor; readonly key?: Key };
@@ -167,14 +167,14 @@ function outcomeOf(run: () => unknown): string {
 
 /** Signs a changed mobile security object over the same items. */
 function resign(issuerSigned: CborMap, change: (mso: Map<string, Cbor>) => void): CborMap {
-  const signed = parseCoseSign1(issuerSigned.get('issuerAuth'));
-  const outer = decodeCbor(signed.payload ?? Buffer.alloc(0));
+  const coseSign1 = parseCoseSign1(issuerSigned.get('issuerAuth'));
+  const outer = decodeCbor(coseSign1.payload ?? Buffer.alloc(0));
   if (!(outer instanceof EncodedCbor)) throw new Error('no tag 24');
   const mso = new Map(decodeCbor(outer.content) as ReadonlyMap<string, Cbor>);
   change(mso);
   const payload = embed(encodeCbor(mso)).encoded;
-  const signature = signBytes(sigStructure(signed.protectedBytes, payload), issuer);
-  return new Map([...issuerSigned, ['issuerAuth', buildCoseSign1({ ...signed, payload, signature })]]);
+  const signature = signBytes(sigStructure(coseSign1.protectedBytes, payload), issuer);
+  return new Map([...issuerSigned, ['issuerAuth', buildCoseSign1({ ...coseSign1, payload, signature })]]);
 }
 
 function itemsOf(issuerSigned: CborMap): readonly EncodedCbor[] {
@@ -189,21 +189,21 @@ describe('mdoc', () => {
   before(makeCertificatesOnce);
 
   it('is issued, presented and accepted', () => {
-    const verified = verify(present(issue()));
-    expect(verified.namespaces).to.deep.equal({ [NAMESPACE]: CLAIMS });
-    expect(verified.docType).to.equal(DOC_TYPE);
-    expect(verified.issuer.subject).to.equal('CN=Signer');
-    expect(verified.statusReference).to.deep.equal(STATUS);
-    expect(verified.holderKey).to.deep.equal(holder.jwk);
-    expect(verified.validity.validUntil.toISOString()).to.equal('2028-01-01T00:00:00.000Z');
+    const result = verify(present(issue()));
+    expect(result.namespaces).to.deep.equal({ [NAMESPACE]: CLAIMS });
+    expect(result.docType).to.equal(DOC_TYPE);
+    expect(result.issuer.subject).to.equal('CN=Signer');
+    expect(result.statusReference).to.deep.equal(STATUS);
+    expect(result.holderKey).to.deep.equal(holder.jwk);
+    expect(result.validity.validUntil.toISOString()).to.equal('2028-01-01T00:00:00.000Z');
   });
 
   it('is accepted with some or no elements', () => {
-    const issued = issue();
-    const [first] = itemsOf(issued);
-    const verified = verify(present(withItems(issued, first === undefined ? [] : [first])));
-    expect(Object.keys(verified.namespaces[NAMESPACE] ?? {})).to.have.length(1);
-    const { namespaces } = verify(present(new Map([['issuerAuth', issued.get('issuerAuth')]])));
+    const issuerSigned = issue();
+    const [first] = itemsOf(issuerSigned);
+    const result = verify(present(withItems(issuerSigned, first === undefined ? [] : [first])));
+    expect(Object.keys(result.namespaces[NAMESPACE] ?? {})).to.have.length(1);
+    const { namespaces } = verify(present(new Map([['issuerAuth', issuerSigned.get('issuerAuth')]])));
     expect(namespaces).to.deep.equal({});
   });
 
@@ -241,10 +241,10 @@ describe('mdoc', () => {
 
   it('is not issued with times out of order or an unsupported key', () => {
     const { validity } = contents();
-    const late = { ...validity, validUntil: new Date('2027-01-01T00:00:00.900Z') };
-    const early = { ...validity, signed: new Date('2027-01-01T00:00:01Z') };
+    const lateExpiry = { ...validity, validUntil: new Date('2027-01-01T00:00:00.900Z') };
+    const earlySignature = { ...validity, signed: new Date('2027-01-01T00:00:01Z') };
     const { y: _, ...half } = holder.jwk;
-    for (const changes of [{ validity: late }, { validity: early }, { holderKey: half }]) {
+    for (const changes of [{ validity: lateExpiry }, { validity: earlySignature }, { holderKey: half }]) {
       expect(() => prepareMdoc(contents(changes)))
         .to.throw(Failure)
         .with.property('code', 'invalid_input');
@@ -253,22 +253,22 @@ describe('mdoc', () => {
 
   it('omits status and namespaces if they are empty', () => {
     const { status: _, ...without } = contents();
-    const issued = (claimsByNamespace: MdocContents['claimsByNamespace']) => {
-      const sealed = sealMdoc(prepareMdoc({ ...without, claimsByNamespace }), Buffer.alloc(64));
-      return decodeCbor(Buffer.from(sealed, 'base64url')) as CborMap;
+    const issuerSigned = (claimsByNamespace: MdocContents['claimsByNamespace']) => {
+      const mdoc = sealMdoc(prepareMdoc({ ...without, claimsByNamespace }), Buffer.alloc(64));
+      return decodeCbor(Buffer.from(mdoc, 'base64url')) as CborMap;
     };
     const read = (issuerSigned: CborMap) => parseMso(parseCoseSign1(issuerSigned.get('issuerAuth')).payload ?? Buffer.alloc(0));
-    const disclosed = issued({ [NAMESPACE]: CLAIMS, 'org.example.empty': {} });
+    const disclosed = issuerSigned({ [NAMESPACE]: CLAIMS, 'org.example.empty': {} });
     expect([...(disclosed.get('nameSpaces') as CborMap).keys()]).to.deep.equal([NAMESPACE]);
     expect([...read(disclosed).valueDigests.keys()]).to.deep.equal([NAMESPACE]);
     expect(read(disclosed)).to.not.have.property('status');
-    expect([...issued({}).keys()]).to.deep.equal(['issuerAuth']);
+    expect([...issuerSigned({}).keys()]).to.deep.equal(['issuerAuth']);
   });
 
   it('binds keys of other curves, too, and then requires their algorithm', () => {
     const key = makeKey('P-384');
-    const issued = issue({ holderKey: key.jwk });
-    expect(outcomeOf(() => verify(present(issued)))).to.equal('device_alg');
+    const issuerSigned = issue({ holderKey: key.jwk });
+    expect(outcomeOf(() => verify(present(issuerSigned)))).to.equal('device_alg');
   });
 });
 
@@ -278,16 +278,16 @@ describe('DeviceResponse', () => {
   it('is rejected after the change of any byte', () => {
     const { family_name, age_over_18 } = CLAIMS;
     const claims = { family_name, age_over_18 } as JsonObject;
-    const issued = issue({ claimsByNamespace: { [NAMESPACE]: claims } });
-    const valid = Buffer.from(present(issued), 'base64url');
-    const accepted = new Set<number>();
+    const issuerSigned = issue({ claimsByNamespace: { [NAMESPACE]: claims } });
+    const valid = Buffer.from(present(issuerSigned), 'base64url');
+    const acceptedBytes = new Set<number>();
     for (let index = 0; index < valid.length; index++) {
       for (const change of index % 4 === 0 ? [0x01, 0x20, 0x80] : [0x01]) {
         const changed = Buffer.from(valid);
         changed[index] = (changed[index] ?? 0) ^ change;
         const text = changed.toString('base64url');
         if (outcomeOf(() => verify(text)) !== 'accepted') continue;
-        accepted.add(index);
+        acceptedBytes.add(index);
         const { namespaces } = verify(text);
         // A change may remove data, but never add or alter data.
         if (Object.keys(namespaces).length > 0) expect(namespaces).to.deep.equal({ [NAMESPACE]: claims });
@@ -297,7 +297,7 @@ describe('DeviceResponse', () => {
     const version = valid.indexOf('1.0', 'latin1') + 2;
     const label = valid.indexOf(Buffer.concat([encodeCbor('nameSpaces'), Buffer.from([0xa1])])) + 1;
     const members = Array.from({ length: 'nameSpaces'.length }, (_, index) => label + index);
-    expect([...accepted]).to.deep.equal([version, ...members]);
+    expect([...acceptedBytes]).to.deep.equal([version, ...members]);
   });
 
   it('is rejected when it is truncated anywhere', () => {
@@ -322,9 +322,9 @@ describe('DeviceResponse', () => {
         mso.set('deviceKeyInfo', new Map([...(mso.get('deviceKeyInfo') as CborMap), ['keyAuthorizations', keyAuthorizations]]));
       });
     const authorizations = { nameSpaces: [NAMESPACE], dataElements: { 'org.example.tx': ['amount'] } };
-    const verified = verify(present(allow(authorizations), { nameSpaces: deviceNameSpaces }));
-    expect(verified.deviceSigned).to.deep.equal(deviceNameSpaces);
-    expect(verified.namespaces[NAMESPACE]?.['family_name']).to.equal('Nygård');
+    const result = verify(present(allow(authorizations), { nameSpaces: deviceNameSpaces }));
+    expect(result.deviceSigned).to.deep.equal(deviceNameSpaces);
+    expect(result.namespaces[NAMESPACE]?.['family_name']).to.equal('Nygård');
     for (const insufficient of [{}, { nameSpaces: [NAMESPACE] }, { ...authorizations, dataElements: { 'org.example.tx': ['tax'] } }]) {
       expect(outcomeOf(() => verify(present(allow(insufficient), { nameSpaces: deviceNameSpaces })))).to.equal('key_authorization');
     }
@@ -334,27 +334,27 @@ describe('DeviceResponse', () => {
   });
 
   it('is rejected for errors of its wallet', () => {
-    const issued = issue();
+    const issuerSigned = issue();
     const mac = [Buffer.from('a10105', 'hex'), new Map(), null, Buffer.alloc(32)];
     // biome-ignore format: a table
     const cases: readonly (readonly [string, string])[] = [
-      [present(issued, { key: makeKey() }), 'device_signature'],
-      [present(issued, { payload: Buffer.from('p') }), 'malformed'],
-      [present(issued, { auth: {} }), 'device_auth_missing'],
-      [present(issued, { auth: { deviceMac: mac } }), 'device_alg'],
-      [present(issued, {}, { version: '2.0' }), 'unsupported_version'],
-      [present(issued, {}, { version: 1 }), 'malformed'],
-      [present(issued, {}, { status: 11 }), 'response_status'],
-      [present(issued, {}, { status: '0' }), 'response_status'],
-      [present(issued, {}, { zkDocuments: [] }), 'malformed'],
-      [present(issued, {}, { documents: 1 }), 'malformed'],
-      [present(issued, {}, { documents: [1] }), 'malformed'],
-      [present(withItems(issued, [])), 'malformed'],
-      [present(withItems(issued, [1])), 'malformed'],
-      [present(withItems(issued, [embed(encodeCbor(1))])), 'malformed'],
+      [present(issuerSigned, { key: makeKey() }), 'device_signature'],
+      [present(issuerSigned, { payload: Buffer.from('p') }), 'malformed'],
+      [present(issuerSigned, { auth: {} }), 'device_auth_missing'],
+      [present(issuerSigned, { auth: { deviceMac: mac } }), 'device_alg'],
+      [present(issuerSigned, {}, { version: '2.0' }), 'unsupported_version'],
+      [present(issuerSigned, {}, { version: 1 }), 'malformed'],
+      [present(issuerSigned, {}, { status: 11 }), 'response_status'],
+      [present(issuerSigned, {}, { status: '0' }), 'response_status'],
+      [present(issuerSigned, {}, { zkDocuments: [] }), 'malformed'],
+      [present(issuerSigned, {}, { documents: 1 }), 'malformed'],
+      [present(issuerSigned, {}, { documents: [1] }), 'malformed'],
+      [present(withItems(issuerSigned, [])), 'malformed'],
+      [present(withItems(issuerSigned, [1])), 'malformed'],
+      [present(withItems(issuerSigned, [embed(encodeCbor(1))])), 'malformed'],
     ];
     for (const [text, reason] of cases) expect(outcomeOf(() => verify(text))).to.equal(reason);
-    expect(outcomeOf(() => verify(present(issued), { transcripts: [encodeCbor([null, null, null])] }))).to.equal('device_signature');
+    expect(outcomeOf(() => verify(present(issuerSigned), { transcripts: [encodeCbor([null, null, null])] }))).to.equal('device_signature');
   });
 
   it('tolerates document errors that the wallet reports', () => {
@@ -411,8 +411,8 @@ describe('security object of an mdoc', () => {
       embed(encodeCbor({ digestID, random: Buffer.alloc(16), elementIdentifier, elementValue }));
     const items = [item(0, 'odd', 'a\0b'), item(1, 'even', Number.NaN)];
     const digests = { [NAMESPACE]: new Map(items.map(({ encoded }, id) => [id, hash('sha256', encoded, 'buffer')])) };
-    const issued = resign(withItems(issue(), items), replace('valueDigests', digests));
-    const { namespaces } = verify(present(issued));
+    const issuerSigned = resign(withItems(issue(), items), replace('valueDigests', digests));
+    const { namespaces } = verify(present(issuerSigned));
     expect(namespaces[NAMESPACE]?.['even']).to.equal(null);
     expect(outcomeOf(() => namespaces[NAMESPACE]?.['odd'])).to.equal('malformed');
   });
@@ -449,14 +449,16 @@ describe('security object of an mdoc', () => {
     expect(refusalOf(valid, { ...transcripts, docType: 'x' })).to.equal('NonceRefusal doctype_mismatch');
     expect(refusalOf(valid, { anchors: [] }), 'for this request').to.equal('Refusal untrusted_chain');
     const prepared = prepareMdoc(contents());
-    const sealed = sealMdoc(prepared, signBytes(prepared.toSign, makeKey()));
-    const forged = present(decodeCbor(Buffer.from(sealed, 'base64url')));
+    const mdoc = sealMdoc(prepared, signBytes(prepared.toSign, makeKey()));
+    const forged = present(decodeCbor(Buffer.from(mdoc, 'base64url')));
     expect(refusalOf(forged, transcripts), 'signed by another key').to.equal('Refusal issuer_signature');
   });
 
   it('requires device binding under HAIP, regardless of the query', () => {
-    const issued = issue();
-    const text = encodeCbor({ version: '1.0', documents: [{ docType: DOC_TYPE, issuerSigned: issued }], status: 0 }).toString('base64url');
+    const issuerSigned = issue();
+    const text = encodeCbor({ version: '1.0', documents: [{ docType: DOC_TYPE, issuerSigned: issuerSigned }], status: 0 }).toString(
+      'base64url',
+    );
     const outcome = (haip: boolean) => outcomeOf(() => verify(text, { holderBinding: false, haip }));
     expect([outcome(false), outcome(true)]).to.deep.equal(['accepted', 'device_auth_missing']);
   });
@@ -476,8 +478,8 @@ describe('security object of an mdoc', () => {
     for (const [content, expected] of cases) {
       const item = embed(encodeCbor(content));
       const digests = { [NAMESPACE]: new Map([[0, hash('sha256', item.encoded, 'buffer')]]) };
-      const issued = resign(withItems(issue(), [item]), replace('valueDigests', digests));
-      expect(outcomeOf(() => verify(present(issued)))).to.equal(expected);
+      const issuerSigned = resign(withItems(issue(), [item]), replace('valueDigests', digests));
+      expect(outcomeOf(() => verify(present(issuerSigned)))).to.equal(expected);
     }
   });
 });

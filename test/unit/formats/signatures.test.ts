@@ -44,14 +44,14 @@ describe('signature key', () => {
     if (key === undefined) throw new Error('no key');
     const work = countWork();
     try {
-      for (const [seen, reads] of [
+      for (const [frequency, reads] of [
         ['once', 4],
         ['often', 1],
       ] as const) {
         const signatures = new NodeSignatures();
-        for (let time = 0; time < 3; time++) expect(signatures.verify(key, 'data', signature, seen), seen).to.equal(true);
-        expect(signatures.verify(key, 'other data', signature, seen), seen).to.equal(false);
-        expect(work.take().imported, seen).to.equal(reads);
+        for (let time = 0; time < 3; time++) expect(signatures.verify(key, 'data', signature, frequency), frequency).to.equal(true);
+        expect(signatures.verify(key, 'other data', signature, frequency), frequency).to.equal(false);
+        expect(work.take().imported, frequency).to.equal(reads);
       }
     } finally {
       work.end();
@@ -107,7 +107,7 @@ function encode(text: string): string {
 }
 
 describe('compact JWS', () => {
-  const rejected: Readonly<Record<string, string>> = {
+  const rejectedTokens: Readonly<Record<string, string>> = {
     'one part': 'e30A',
     'two parts': 'e30.e30',
     'four parts': 'e30.e30.AA.AA',
@@ -122,7 +122,7 @@ describe('compact JWS', () => {
     'a header with too many properties': `${encode(JSON.stringify({ x5c: Array(300).fill('x') }))}.e30.AA`,
     'nesting above its limit': `e30.${encode(`{"a":${'['.repeat(40)}${']'.repeat(40)}}`)}.AA`,
   };
-  for (const [description, text] of Object.entries(rejected)) {
+  for (const [description, text] of Object.entries(rejectedTokens)) {
     it(`is rejected with ${description}`, () => expect(parseCompactJws(text)).to.equal(undefined));
   }
 
@@ -260,7 +260,7 @@ describe('COSE keys', () => {
   }
 
   const members = new Map(coseKeyOf(makeKey('P-256')) as ReadonlyMap<number, Cbor>);
-  const rejected: readonly (readonly [string, number, Cbor])[] = [
+  const rejectedKeys: readonly (readonly [string, number, Cbor])[] = [
     ['a private key', -4, Buffer.alloc(32, 1)],
     ['a compressed point', -3, true],
     ['a short coordinate', -2, Buffer.alloc(31, 1)],
@@ -270,7 +270,7 @@ describe('COSE keys', () => {
     ['another type of key', 1, 4],
     ['a contradicting algorithm', 3, -35],
   ];
-  for (const [description, label, value] of rejected) {
+  for (const [description, label, value] of rejectedKeys) {
     it(`are rejected with ${description}`, () => {
       expect(parseCoseKey(new Map([...members, [label, value]]))).to.equal(undefined);
     });

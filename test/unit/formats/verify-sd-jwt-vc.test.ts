@@ -89,8 +89,8 @@ function sealWith(prepared: ReturnType<typeof prepareSdJwt>, disclosed: JsonObje
   const { header = {}, payload = {} } = parseCompactJws(`${prepared.signingInput}.`) ?? {};
   const digests = [...(payload['_sd'] as string[]), ...texts.map((text) => hash('sha256', text, 'base64url'))];
   const signingInput = buildSigningInput(header, { ...payload, _sd: digests });
-  const sealed = sealSdJwt({ ...prepared, signingInput }, signText(signingInput, issuer));
-  return sealed + texts.map((text) => `${text}~`).join('');
+  const sdJwt = sealSdJwt({ ...prepared, signingInput }, signText(signingInput, issuer));
+  return sdJwt + texts.map((text) => `${text}~`).join('');
 }
 
 /** Creates a presentation that is valid except for `changes`. */
@@ -126,16 +126,16 @@ const otherKey = makeKey();
 describe('verification of an SD-JWT VC', () => {
   it('returns the verified content', () => {
     const status = { status_list: { idx: 7, uri: 'https://issuer.example/1' } };
-    const verified = verifySdJwtVc(ports, present({ visible: { status, iss: 'https://issuer.example' } }), EXPECTED);
-    expect({ ...verified.claims }).to.include({ name: 'Erika', vct: 'urn:card' });
-    expect(verified).to.deep.include({
+    const result = verifySdJwtVc(ports, present({ visible: { status, iss: 'https://issuer.example' } }), EXPECTED);
+    expect({ ...result.claims }).to.include({ name: 'Erika', vct: 'urn:card' });
+    expect(result).to.deep.include({
       vct: 'urn:card',
       iss: 'https://issuer.example',
       statusReference: status.status_list,
       holderKey: holder.jwk,
       confirmedTransactionData: [],
     });
-    expect(verified.alwaysVisible).to.not.have.property('name');
+    expect(result.alwaysVisible).to.not.have.property('name');
   });
 
   const acceptedCases: Readonly<Record<string, Changes>> = {

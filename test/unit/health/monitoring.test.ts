@@ -88,7 +88,7 @@ describe('expiry metrics from the database', () => {
     const jwtOf = (exp: number) =>
       ['{"alg":"ES256"}', `{"exp":${exp}}`, 'x'].map((part) => Buffer.from(part).toString('base64url')).join('.');
     const tomorrow = Math.floor(Date.now() / 1000) + 86_400;
-    const forTenant = world.store.forTenant.bind(world.store) as (...asked: unknown[]) => Promise<never>;
+    const forTenant = world.store.forTenant.bind(world.store) as (...parameters: unknown[]) => Promise<never>;
     const stub = sinon
       .stub(world.store, 'forTenant')
       .callsFake(((id: string, work: (repositories: object) => unknown) =>
@@ -111,10 +111,10 @@ describe('expiry metrics from the database', () => {
 });
 
 describe('metrics of the days until an expiry', () => {
-  const days = async (most: number, all: readonly ExpiryDate[]) => {
+  const days = async (labelledTenants: number, all: readonly ExpiryDate[]) => {
     const { registry } = new PrometheusMetrics({ version: '1', commit: null, tenants: 0 });
     registry.clear();
-    new EndingDays(registry, 'days', new TenantLabels(most)).keep(all);
+    new EndingDays(registry, 'days', new TenantLabels(labelledTenants)).keep(all);
     return registry.metrics();
   };
   const all = [ending('certificate', 'acme', 40), ending('certificate', 'bank', 3), ending('authority', 'acme', 900)];
@@ -204,9 +204,9 @@ describe('monitoring files for operators', () => {
     const { panels, title } = JSON.parse(read('deploy/grafana/vidimus.json'));
     expect(title).to.equal('Vidimus');
     const metricsOnPage = new Set<string>();
-    const places = new Set<string>();
+    const positions = new Set<string>();
     for (const { id, type, gridPos, targets } of panels) {
-      places.add(`${gridPos.x} ${gridPos.y}`);
+      positions.add(`${gridPos.x} ${gridPos.y}`);
       if (type === 'row') continue;
       for (const { expr } of targets) {
         expect(metricsIn(expr), expr).to.not.deep.equal([]);
@@ -216,7 +216,7 @@ describe('monitoring files for operators', () => {
         }
       }
     }
-    expect(places.size, 'none over another').to.equal(panels.length);
+    expect(positions.size, 'none over another').to.equal(panels.length);
     const ownNames = ownMetrics().map(({ name }) => name);
     expect(
       ownNames.filter((name) => !metricsOnPage.has(name)),

@@ -58,22 +58,22 @@ describe('Key references', () => {
     accessKeyChainId: z.string().optional(),
     trustAnchors: z.array(z.object({ keyChainId: z.string() })).optional(),
   });
-  const accepted = (body: unknown) => {
+  const acceptsBody = (body: unknown) => {
     const read = safeParseInput(Body, body);
     return 'data' in read ? read.data : read.errors[0]?.path;
   };
 
   it('are accepted by either name', () => {
     const body = { certId: 'one', accessCertId: 'two', trustAnchors: [{ certId: 'three' }] };
-    expect(accepted(body)).to.deep.equal({ keyChainId: 'one', accessKeyChainId: 'two', trustAnchors: [{ keyChainId: 'three' }] });
-    expect(accepted({ certId: 'one', keyChainId: 'one' })).to.deep.equal({ keyChainId: 'one' });
-    expect(accepted({ certId: null })).to.deep.equal({ keyChainId: null });
+    expect(acceptsBody(body)).to.deep.equal({ keyChainId: 'one', accessKeyChainId: 'two', trustAnchors: [{ keyChainId: 'three' }] });
+    expect(acceptsBody({ certId: 'one', keyChainId: 'one' })).to.deep.equal({ keyChainId: 'one' });
+    expect(acceptsBody({ certId: null })).to.deep.equal({ keyChainId: null });
   });
 
   it('are rejected if the two names have different values', () => {
-    expect(accepted({ certId: 'one', keyChainId: 'two' })).to.equal('certId');
-    expect(accepted({ trustAnchors: [{ certId: 'a', keyChainId: 'b' }] })).to.equal('trustAnchors.0.certId');
-    expect(accepted('text')).to.equal('');
+    expect(acceptsBody({ certId: 'one', keyChainId: 'two' })).to.equal('certId');
+    expect(acceptsBody({ trustAnchors: [{ certId: 'a', keyChainId: 'b' }] })).to.equal('trustAnchors.0.certId');
+    expect(acceptsBody('text')).to.equal('');
   });
 
   it('are returned under both names', () => {
@@ -299,9 +299,9 @@ describe('resource routes', () => {
   });
   for (const [kind, path] of secrets) {
     it(`hide ${path} of a ${kind}, and show if it is empty`, async () => {
-      const shown = await responsesOf(kind, documentWith(path, 'a secret'));
-      expect(shown).to.have.length(5);
-      expect(new Set(shown)).to.deep.equal(new Set([JSON.stringify(documentWith(path, '***'))]));
+      const responses = await responsesOf(kind, documentWith(path, 'a secret'));
+      expect(responses).to.have.length(5);
+      expect(new Set(responses)).to.deep.equal(new Set([JSON.stringify(documentWith(path, '***'))]));
       for (const empty of [null, '']) {
         const document = documentWith(path, empty);
         expect(new Set(await responsesOf(kind, document))).to.deep.equal(new Set([JSON.stringify(document)]));

@@ -145,10 +145,10 @@ function aConfig(changes: Partial<CredentialConfig> = {}): CredentialConfig {
   return { format: 'mso_mdoc', display: DISPLAY, docType: MDL, ...changes };
 }
 
-const named = (...namespaces: string[]): Partial<CredentialConfig> => ({
+const withNamespaceClaims = (...namespaces: string[]): Partial<CredentialConfig> => ({
   claimsByNamespace: Object.fromEntries(namespaces.map((namespace) => [namespace, {}])),
 });
-const described = (...namespaces: string[]): Partial<CredentialConfig> => ({
+const withDescribedClaims = (...namespaces: string[]): Partial<CredentialConfig> => ({
   claims: namespaces.map((namespace) => ({ path: [namespace, 'family_name'] })),
 });
 const ADA = { family_name: 'Lovelace' };
@@ -156,17 +156,17 @@ const ADA = { family_name: 'Lovelace' };
 describe('mdoc claims', () => {
   const AAMVA = 'org.iso.18013.5.1.aamva';
 
-  const accepted: [string, Partial<CredentialConfig>, JsonObject, JsonObject][] = [
+  const acceptedClaims: [string, Partial<CredentialConfig>, JsonObject, JsonObject][] = [
     ['flat, in the namespace of a driving licence', {}, ADA, { [MDL_NAMESPACE]: ADA }],
     ['flat, in a namespace like the document type', { docType: PID }, ADA, { [PID]: ADA }],
-    ['flat, in the configured namespace', { namespace: AAMVA, ...named(MDL_NAMESPACE) }, ADA, { [AAMVA]: ADA }],
-    ['flat, in the only namespace with static elements', named(AAMVA), ADA, { [AAMVA]: ADA }],
-    ['flat, in the only described namespace', described(AAMVA), ADA, { [AAMVA]: ADA }],
-    ['flat, in the default namespace of several', named(AAMVA, MDL_NAMESPACE), ADA, { [MDL_NAMESPACE]: ADA }],
+    ['flat, in the configured namespace', { namespace: AAMVA, ...withNamespaceClaims(MDL_NAMESPACE) }, ADA, { [AAMVA]: ADA }],
+    ['flat, in the only namespace with static elements', withNamespaceClaims(AAMVA), ADA, { [AAMVA]: ADA }],
+    ['flat, in the only described namespace', withDescribedClaims(AAMVA), ADA, { [AAMVA]: ADA }],
+    ['flat, in the default namespace of several', withNamespaceClaims(AAMVA, MDL_NAMESPACE), ADA, { [MDL_NAMESPACE]: ADA }],
     ['flat, with an element that is a map', {}, { place: { town: 'X' } }, { [MDL_NAMESPACE]: { place: { town: 'X' } } }], // biome-ignore format: one case
     ['by the usual namespace', {}, { [MDL_NAMESPACE]: ADA }, { [MDL_NAMESPACE]: ADA }],
     ['by a configured namespace', { namespace: AAMVA }, { [AAMVA]: ADA }, { [AAMVA]: ADA }],
-    ['by namespaces, one of them empty', described(AAMVA), { [MDL_NAMESPACE]: ADA, [AAMVA]: {} }, { [MDL_NAMESPACE]: ADA }],
+    ['by namespaces, one of them empty', withDescribedClaims(AAMVA), { [MDL_NAMESPACE]: ADA, [AAMVA]: {} }, { [MDL_NAMESPACE]: ADA }],
   ];
   const unreadable: readonly [string, JsonObject, RegExp][] = [
     ['larger than a presentation', { portrait: 'A'.repeat(1_600_000) }, /the maximum is 1409024/],
@@ -187,28 +187,28 @@ describe('mdoc claims', () => {
     expect(findMdocProblems(aConfig(), { photo: text })).to.deep.equal([]);
   });
 
-  for (const [description, config, claims, expected] of accepted) {
+  for (const [description, config, claims, expected] of acceptedClaims) {
     it(`are accepted ${description}`, () => {
       expect(mdocElements(aConfig(config), claims)).to.deep.equal(expected);
       expect(findMdocProblems(aConfig(config), claims)).to.deep.equal([]);
     });
   }
 
-  const rejected: [string, Partial<CredentialConfig>, JsonObject, string][] = [
+  const rejectedClaims: [string, Partial<CredentialConfig>, JsonObject, string][] = [
     ['none', {}, {}, ''],
     ['an empty namespace alone', {}, { [MDL_NAMESPACE]: {} }, ''],
     ['elements beside a namespace', {}, { [MDL_NAMESPACE]: ADA, sex: 1 }, '.sex'],
     ['an undefined namespace beside a defined one', {}, { [MDL_NAMESPACE]: ADA, [AAMVA]: ADA }, `.${AAMVA}`],
     ['a namespace that is not an object', {}, { [MDL_NAMESPACE]: 'Ada' }, `.${MDL_NAMESPACE}`],
     ['an undefined namespace', {}, { [AAMVA]: ADA }, `.${AAMVA}`],
-    ['flat ones for several namespaces', named(AAMVA, 'other.1'), ADA, ''],
-    ['flat ones for several described namespaces', described(AAMVA, 'other.1'), ADA, ''],
+    ['flat ones for several namespaces', withNamespaceClaims(AAMVA, 'other.1'), ADA, ''],
+    ['flat ones for several described namespaces', withDescribedClaims(AAMVA, 'other.1'), ADA, ''],
     ['a date that is invalid', {}, { birth_date: '30.02.1984' }, '.birth_date'],
     ['a date that is invalid, by namespace', {}, { [MDL_NAMESPACE]: { birth_date: 'x' } }, `.${MDL_NAMESPACE}.birth_date`], // biome-ignore format: one case
     ['a portrait that is invalid', {}, { portrait: 'no image' }, '.portrait'],
     ['a nested date that is invalid', {}, { driving_privileges: [{ issue_date: 'x' }] }, '.driving_privileges.0.issue_date'], // biome-ignore format: one case
   ];
-  for (const [description, config, claims, path] of rejected) {
+  for (const [description, config, claims, path] of rejectedClaims) {
     it(`are rejected for ${description}, with their path`, () => {
       expect(findMdocProblems(aConfig(config), claims).map((fault) => fault.path)).to.deep.equal([path]);
     });

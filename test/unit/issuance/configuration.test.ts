@@ -34,7 +34,7 @@ describe('credential configuration', () => {
   const SD_JWT = { config: { format: 'dc+sd-jwt', display: DISPLAY }, vct: 'urn:card:1' };
   const framed = (disclosureFrame: object, schema?: object) => ({ ...SD_JWT, disclosureFrame, schema });
   const ofClaims = (disclosureFrame: object) => ({ ...SD_JWT, disclosureFrame, claims: STATIC });
-  const described = (...all: unknown[][]) => ({ ...paths(SD_JWT.config, ...all), vct: SD_JWT.vct });
+  const withClaimPaths = (...all: unknown[][]) => ({ ...paths(SD_JWT.config, ...all), vct: SD_JWT.vct });
 
   const valid: [string, object][] = [
     ['an SD-JWT VC', SD_JWT],
@@ -52,17 +52,17 @@ describe('credential configuration', () => {
     ['a frame over names by pattern', framed({ _sd: ['x'] }, { ...CLOSED, patternProperties: { x: {} } })],
     ['a frame over static claims', { ...framed({ _sd: ['name'] }), claims: STATIC }],
     ['a frame below static claims', { ...framed({ address: { _sd: ['street'] }, list: { '0': { _sd: ['a'] } } }), claims: STATIC }],
-    ['a frame over described claims', { ...described(['age'], ['all', null, 'a']), disclosureFrame: { _sd: ['age'] } }],
+    ['a frame over described claims', { ...withClaimPaths(['age'], ['all', null, 'a']), disclosureFrame: { _sd: ['age'] } }],
     [
       'a frame over one claim of each',
-      { ...ofClaims({ _sd: ['name', 'age', 'more'] }), ...described(['age']), schema: { properties: { more: {} } } },
+      { ...ofClaims({ _sd: ['name', 'age', 'more'] }), ...withClaimPaths(['age']), schema: { properties: { more: {} } } },
     ],
     ['a frame over a claim that its type alone describes', { ...ofClaims({ _sd: ['age'] }), vct: { claims: [{ path: ['age'] }] } }],
     [
       'a frame over described entries of an array',
-      { ...described(['list', null, 'a']), disclosureFrame: { list: { '0': { _sd: ['a'] } } } },
+      { ...withClaimPaths(['list', null, 'a']), disclosureFrame: { list: { '0': { _sd: ['a'] } } } },
     ],
-    ['a frame of positions', { ...described(['list', 'a']), disclosureFrame: { list: { _sd: [0] } } }],
+    ['a frame of positions', { ...withClaimPaths(['list', 'a']), disclosureFrame: { list: { _sd: [0] } } }],
     [
       'a frame below a part of the schema in several parts',
       { ...ofClaims({ address: { _sd: ['zip'] } }), schema: { properties: { address: { allOf: [{}] } } } },
@@ -72,12 +72,15 @@ describe('credential configuration', () => {
       'a frame of numbers for properties with numeric names',
       framed({ list: { _sd: [0] } }, { properties: { list: { properties: { '0': false } } } }),
     ],
-    ['claims below different properties', described(['a', 'x'], ['b', 0], ['list', 0, 'a'], ['list', 1, 'b'])],
-    ['a claim with a numeric name', described(['list', '-1'])],
+    ['claims below different properties', withClaimPaths(['a', 'x'], ['b', 0], ['list', 0, 'a'], ['list', 1, 'b'])],
+    ['a claim with a numeric name', withClaimPaths(['list', '-1'])],
     ['an mdoc claim within a map', paths(MDOC.config, [MDL_NAMESPACE, 'map', -1])],
     ['a frame where static claims are still empty', { ...framed({ _sd: ['name'] }), claims: {} }],
     ['a frame that hides the issuance time', ofClaims({ _sd: ['iat'] })],
-    ['a frame below a claim without a nested description', { ...described(['address']), disclosureFrame: { address: { _sd: ['x'] } } }],
+    [
+      'a frame below a claim without a nested description',
+      { ...withClaimPaths(['address']), disclosureFrame: { address: { _sd: ['x'] } } },
+    ],
     ['a frame for claims of a webhook', { ...ofClaims({ _sd: ['other'] }), claimsWebhook: { url: 'https://b.example' } }],
     ['a frame beyond a schema of several parts', { ...ofClaims({ _sd: ['other'] }), schema: { allOf: [{}] } }],
     ['a frame for unknown claims', framed({ _sd: ['name'], address: { _sd: ['street'] } })],
@@ -94,7 +97,7 @@ describe('credential configuration', () => {
     it(`may be that of ${description}`, () => expect(findProblemPaths(body)).to.deep.equal([]));
   }
 
-  const rejected: [string, object, string][] = [
+  const rejectedBodies: [string, object, string][] = [
     ['an mdoc without document type', { config: { ...MDOC.config, docType: undefined } }, 'config.docType'],
     ['an mdoc without key binding', { ...MDOC, keyBinding: false }, 'keyBinding'],
     ['an mdoc with a vct', { ...MDOC, vct: 'urn:card:1' }, 'vct'],
@@ -105,19 +108,19 @@ describe('credential configuration', () => {
     ['an mdoc claim without element', paths(MDOC.config, [MDL_NAMESPACE]), 'config.claims.0.path'],
     ['an mdoc claim at a position', paths(MDOC.config, [MDL_NAMESPACE, 0]), 'config.claims.0.path'],
     ['an mdoc claim at a position of no namespace', paths(MDOC.config, [0, 'sex']), 'config.claims.0.path'],
-    ['a position before the first', described(['list', -1]), 'config.claims.0.path'],
-    ['a claim that is described twice', described(['name'], ['name']), 'config.claims.1.path'],
-    ['all entries of an array and one of them', described(['list', null], ['list', 0]), 'config.claims.1.path'],
-    ['all elements of an object', described(['list', null], ['list', 'a']), 'config.claims.1.path'],
-    ['an element of an object', described(['list', 0], ['list', 'a']), 'config.claims.1.path'],
-    ['array elements of two types', described(['list', 0, 'a'], ['list', 1, 0]), 'config.claims.1.path'],
+    ['a position before the first', withClaimPaths(['list', -1]), 'config.claims.0.path'],
+    ['a claim that is described twice', withClaimPaths(['name'], ['name']), 'config.claims.1.path'],
+    ['all entries of an array and one of them', withClaimPaths(['list', null], ['list', 0]), 'config.claims.1.path'],
+    ['all elements of an object', withClaimPaths(['list', null], ['list', 'a']), 'config.claims.1.path'],
+    ['an element of an object', withClaimPaths(['list', 0], ['list', 'a']), 'config.claims.1.path'],
+    ['array elements of two types', withClaimPaths(['list', 0, 'a'], ['list', 1, 0]), 'config.claims.1.path'],
     ['a type of proof twice', { ...SD_JWT, proofTypes: ['jwt', 'jwt'] }, 'proofTypes'],
     ['one active batch without status management', { ...SD_JWT, oneActiveSet: true }, 'oneActiveSet'],
     ['following the wallet status without status management', { ...SD_JWT, followWalletStatus: true }, 'followWalletStatus'],
     ['an SD-JWT claim at a position', paths(SD_JWT.config, [0]), 'config.claims.0.path'],
     ['an SD-JWT VC with a document type', { config: { ...SD_JWT.config, docType: MDL } }, 'config.docType'],
     ['a card without a name', { config: { ...SD_JWT.config, display: [{ locale: 'en' }] } }, 'config.display.0.name'],
-    ['a claim at an empty path', described([]), 'config.claims.0.path'],
+    ['a claim at an empty path', withClaimPaths([]), 'config.claims.0.path'],
     ['a language twice', { config: { ...SD_JWT.config, display: [DISPLAY[0], { name: 'Other', locale: 'EN' }] } }, 'config.display'],
     [
       'a claim with two displays in one language',
@@ -153,15 +156,19 @@ describe('credential configuration', () => {
     ['a frame that misspells a nested claim', ofClaims({ address: { _sd: ['stret'] } }), 'disclosureFrame.address._sd'],
     ['a frame that misspells a parent', ofClaims({ adress: { _sd: ['street'] } }), 'disclosureFrame'],
     ['a frame that misspells a claim in an array element', ofClaims({ list: { '0': { _sd: ['b'] } } }), 'disclosureFrame.list.0._sd'],
-    ['a frame that misspells a described claim', { ...described(['name']), disclosureFrame: { _sd: ['nmae'] } }, 'disclosureFrame._sd'],
+    [
+      'a frame that misspells a described claim',
+      { ...withClaimPaths(['name']), disclosureFrame: { _sd: ['nmae'] } },
+      'disclosureFrame._sd',
+    ],
     [
       'a frame that misspells below a described claim',
-      { ...described(['address'], ['address', 'street'], ['other', 'x']), disclosureFrame: { address: { _sd: ['x'] } } },
+      { ...withClaimPaths(['address'], ['address', 'street'], ['other', 'x']), disclosureFrame: { address: { _sd: ['x'] } } },
       'disclosureFrame.address._sd',
     ],
     [
       'a frame that misspells a claim in a described array element',
-      { ...described(['list', null, 'a']), disclosureFrame: { list: { '0': { _sd: ['b'] } } } },
+      { ...withClaimPaths(['list', null, 'a']), disclosureFrame: { list: { '0': { _sd: ['b'] } } } },
       'disclosureFrame.list.0._sd',
     ],
     ['a frame beyond static claims and an open schema', { ...framed({ _sd: ['nmae'] }, OPEN), claims: STATIC }, 'disclosureFrame._sd'],
@@ -175,7 +182,7 @@ describe('credential configuration', () => {
     ['claims of the protocol', { ...SD_JWT, claims: { 'vct#integrity': 'x' } }, 'claims.vct#integrity'],
     ['an invalid hash', { ...SD_JWT, vct: { 'extends#integrity': 'md5-x' } }, 'vct.extends#integrity'],
   ];
-  for (const [description, body, path] of rejected) {
+  for (const [description, body, path] of rejectedBodies) {
     it(`is rejected for ${description}`, () => expect(findProblemPaths(body)).to.deep.equal([path]));
   }
 

@@ -95,10 +95,10 @@ describe('The credential configurations of a tenant', () => {
 
   it('keep the secret of a placeholder as long as its destination is the same', async () => {
     await put({ claims: null, claimsWebhook: WEBHOOK });
-    const hidden = { ...WEBHOOK, auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } };
-    const { claimsWebhook } = await update('card', { claimsWebhook: hidden });
+    const maskedWebhook = { ...WEBHOOK, auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } };
+    const { claimsWebhook } = await update('card', { claimsWebhook: maskedWebhook });
     expect(claimsWebhook).to.deep.equal(WEBHOOK);
-    const movedWebhook = { ...hidden, url: 'https://thief.example/claims' };
+    const movedWebhook = { ...maskedWebhook, url: 'https://thief.example/claims' };
     expect(await outcomeOf(update('card', { claimsWebhook: movedWebhook }))).to.match(/^invalid_input claimsWebhook/);
   });
 

@@ -66,11 +66,11 @@ describe('RetrieveDeferred', () => {
   it('returns the ready credential once, and completes the session', async () => {
     const deferred = await startCompleted();
     const { status, text } = await fetchCredential(deferred);
-    const issued = JSON.parse(text) as CredentialResponse;
+    const response = JSON.parse(text) as CredentialResponse;
     expect(status).to.equal(200);
-    expect(decode(issued.credentials[0]?.credential ?? '').payload).to.include({ name: 'Grace' });
+    expect(decode(response.credentials[0]?.credential ?? '').payload).to.include({ name: 'Grace' });
     const { session, batches } = await world.storedIssuance(deferred.session);
-    expect([session.status, batches.map(({ id }) => id)]).to.deep.equal(['completed', [issued.notification_id]]);
+    expect([session.status, batches.map(({ id }) => id)]).to.deep.equal(['completed', [response.notification_id]]);
     expect(await transaction(deferred.id)).to.deep.include({ status: 'retrieved', credentials: null });
     expect(await outcomeOf(fetchCredential(deferred))).to.equal('invalid_transaction_id');
   });
@@ -88,7 +88,7 @@ describe('RetrieveDeferred', () => {
     expect(outcomes.sort()).to.deep.equal(['done', 'invalid_transaction_id', 'invalid_transaction_id']);
   });
 
-  type RejectionCase = readonly [what: string, code: FailureCode, ask: () => Promise<unknown>];
+  type RejectionCase = readonly [description: string, code: FailureCode, call: () => Promise<unknown>];
   const rejections: readonly RejectionCase[] = [
     ['an unknown transaction', 'invalid_transaction_id', async () => fetchCredential({ ...(await startDeferred()), id: 'none' })],
     ['no transaction', 'invalid_credential_request', async () => requestDeferred((await startDeferred()).token, {})],
@@ -183,7 +183,7 @@ describe('RetrieveDeferred', () => {
       'not_found',
       async () => {
         const request = wallet.protectedRequest('x', 'deferred_credential', {});
-        return world.retrieveDeferred.execute('nobody' as TenantId, request, { form: 'post' });
+        return world.retrieveDeferred.execute('unknown' as TenantId, request, { form: 'post' });
       },
     ],
   ];
@@ -289,7 +289,7 @@ describe('DecideDeferred', () => {
     expect(await decide.list({ ...caller, allowedIssuanceConfigs: ['card'] })).to.deep.equal([]);
   });
 
-  type RejectionCase = readonly [what: string, code: FailureCode, ask: () => Promise<unknown>];
+  type RejectionCase = readonly [description: string, code: FailureCode, call: () => Promise<unknown>];
   const createDecided = async () => {
     const { id } = await startDeferred();
     await decide.complete(caller, id, CLAIMS);

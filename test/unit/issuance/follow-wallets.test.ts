@@ -47,8 +47,8 @@ describe('credentials that follow their wallet', () => {
   };
   const issue = async (changes: object = {}) => {
     const offer = await anOffer(world);
-    const issued = await wallet.issue(await wallet.token(offer), changes);
-    return { issued, session: offer.session.id };
+    const response = await wallet.issue(await wallet.token(offer), changes);
+    return { issued: response, session: offer.session.id };
   };
   const statusOf = async ({ issued }: Awaited<ReturnType<typeof issue>>) => {
     const statuses = issued.credentials.map(({ credential }) => {

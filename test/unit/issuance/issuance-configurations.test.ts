@@ -337,7 +337,7 @@ describe('issuance configuration of a tenant', () => {
   });
 
   const internal = 'https://db.internal/';
-  const rejected: [string, object, string][] = [
+  const rejectedCases: [string, object, string][] = [
     ['a preferred server that the tenant does not have', { preferredAuthServer: EXTERNAL }, 'preferredAuthServer'],
     [
       'the chained server preferred while it is disabled',
@@ -365,7 +365,7 @@ describe('issuance configuration of a tenant', () => {
       'chainedAs.upstream.clientSecret',
     ],
   ];
-  for (const [description, changes, path] of rejected) {
+  for (const [description, changes, path] of rejectedCases) {
     it(`rejects ${description}, and is unchanged`, async () => {
       const before = await put({ batchSize: 3 });
       expect(await outcomeOf(put(changes))).to.equal(`invalid_input ${path}`);

@@ -42,7 +42,7 @@ describe('IssueCredential', () => {
 
   const execute = (request: WalletRequest, tenantId = ACME) => world.issueCredential.execute(tenantId, request);
 
-  type RejectionCase = readonly [what: string, code: FailureCode, ask: () => Promise<WalletRequest>];
+  type RejectionCase = readonly [description: string, code: FailureCode, call: () => Promise<WalletRequest>];
   const header = (authorization: string | undefined) => async () => {
     const request = await wallet.credentialRequest(token);
     return { ...request, wallet: { ...request.wallet, authorization } };
@@ -194,7 +194,7 @@ describe('IssueCredential', () => {
   });
 
   it('fails for an unknown tenant', async () => {
-    expect(await outcomeOf(execute(await wallet.credentialRequest(token), 'nobody' as TenantId))).to.equal('not_found');
+    expect(await outcomeOf(execute(await wallet.credentialRequest(token), 'unknown' as TenantId))).to.equal('not_found');
   });
 });
 
@@ -263,7 +263,7 @@ describe('credential request', () => {
   });
 
   type ConcurrentChange = (prepared: PreparedRequest) => Promise<Partial<WalletRequest> | undefined>;
-  const concurrentChanges: readonly [what: string, code: FailureCode, meet: ConcurrentChange][] = [
+  const concurrentChanges: readonly [description: string, code: FailureCode, prepare: ConcurrentChange][] = [
     [
       'has a used nonce',
       'invalid_nonce',
@@ -316,7 +316,7 @@ describe('credential request', () => {
     });
   }
 
-  const expiries: readonly [what: string, code: FailureCode, seconds: number, offer: object][] = [
+  const expiries: readonly [description: string, code: FailureCode, seconds: number, offer: object][] = [
     ['the access token has expired', 'invalid_token', 1800, {}],
     ['its nonce has expired', 'invalid_nonce', 300, {}],
     ['the offer has expired', 'credential_request_denied', 60, { expiresIn: 60 }],
@@ -379,8 +379,8 @@ describe('value derived from one version of a credential configuration', () => {
     [versions[0], versions[1], versions[0]].map(make);
 
   it('has its own disclosures', () => {
-    const hidden = forBothVersions((version) => [...(frameOf(tenant, version)?.hidden ?? [])]);
-    expect(hidden).to.deep.equal([['name'], ['born'], ['name']]);
+    const hiddenPaths = forBothVersions((version) => [...(frameOf(tenant, version)?.hidden ?? [])]);
+    expect(hiddenPaths).to.deep.equal([['name'], ['born'], ['name']]);
   });
 
   it('has its own claim types', async () => {

@@ -122,7 +122,7 @@ describe('IssueCredential', () => {
       expect([status, outcome?.external]).to.deep.equal(['completed', { issuer: UPSTREAM, subject: 'grace' }]);
     });
 
-    const rejections: readonly [what: string, code: FailureCode, changes: JsonObject][] = [
+    const rejections: readonly [description: string, code: FailureCode, changes: JsonObject][] = [
       ['that covers nothing of this issuer', 'insufficient_scope', { scope: 'else' }],
       ['that covers a configuration with an interaction', 'insufficient_scope', { scope: 'visitor' }],
       ['that names an unknown offer', 'invalid_token', { issuer_state: 'unknown' }],
@@ -157,7 +157,7 @@ describe('IssueCredential', () => {
       expect(verify.callCount).to.equal(0);
     });
 
-    const faults: readonly [what: string, code: FailureCode, fault: Error][] = [
+    const faults: readonly [description: string, code: FailureCode, fault: Error][] = [
       ['is invalid', 'invalid_token', new ForeignTokenError('signature')],
       ['cannot be verified', 'unavailable', new AuthorizationServerError('timeout', 'no answer')],
     ];
@@ -205,9 +205,9 @@ describe('credential with claims of a backend', () => {
       duringCall = await world.session(id);
     };
     const { status, text } = await requestHooked(token);
-    const issued = JSON.parse(text) as CredentialResponse;
+    const response = JSON.parse(text) as CredentialResponse;
     expect(status).to.equal(200);
-    expect(decode(issued.credentials[0]?.credential ?? '').payload).to.include({ name: 'Grace' });
+    expect(decode(response.credentials[0]?.credential ?? '').payload).to.include({ name: 'Grace' });
     const [call] = world.webhooks.calls;
     expect(call?.body).to.deep.equal({ session: id, credential_configuration_id: 'hooked', identity: {}, credentials: [] });
     expect(duringCall && deliveries(duringCall), 'during the call').to.deep.equal([['claims', 'pending']]);
@@ -217,14 +217,14 @@ describe('credential with claims of a backend', () => {
     expect(delivery).to.include({ id: call?.deliveryId, status: 200 });
     expect(delivery?.durationMs, 'the duration of the call').to.be.at.least(0);
     expect(duringCall?.outcome?.deliveries?.[0]).to.not.have.any.keys('status', 'durationMs');
-    expect(batches.map((batch) => batch.id)).to.deep.equal([issued.notification_id]);
+    expect(batches.map((batch) => batch.id)).to.deep.equal([response.notification_id]);
   });
 
   it('is requested once, even if the request is repeated', async () => {
     const { token } = await offer();
     const request = await wallet.credentialRequest(token, HOOKED);
-    const asked = [1, 2, 3].map(() => outcomeOf(world.issueCredential.execute(ACME, request)));
-    const outcomes = await Promise.all(asked);
+    const attempts = [1, 2, 3].map(() => outcomeOf(world.issueCredential.execute(ACME, request)));
+    const outcomes = await Promise.all(attempts);
     expect(outcomes.filter((outcome) => outcome === 'done')).to.have.length(1);
     expect(outcomes).to.have.members(['done', ...outcomes.filter((outcome) => /^invalid_(nonce|dpop_proof)$/.test(outcome))]);
     expect(world.webhooks.calls).to.have.length(1);
@@ -238,7 +238,7 @@ describe('credential with claims of a backend', () => {
     expect(world.webhooks.calls).to.deep.equal([]);
   });
 
-  const backendErrors: readonly [what: string, answer: Json | WebhookError | undefined, said: RegExp][] = [
+  const backendErrors: readonly [description: string, answer: Json | WebhookError | undefined, reason: RegExp][] = [
     ['that cannot be reached', new WebhookError('unreachable', 'unreachable'), /^claims webhook: unreachable$/],
     ['with an empty answer', undefined, /did not answer with an object/],
     ['with a list as its answer', [], /did not answer with an object/],

@@ -16,7 +16,7 @@ import { ACME, PUBLIC_URL } from '../verification/kit.ts';
 import { anOffer, failureOf, outcomeOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
 const ISSUER = `${PUBLIC_URL}/acme`;
-const UNKNOWN_TENANT = 'nobody' as TenantId;
+const UNKNOWN_TENANT = 'unknown' as TenantId;
 const UNSIGNED = { signed: false, languages: [] };
 
 describe('GetIssuerMetadata', () => {
@@ -51,15 +51,15 @@ describe('GetIssuerMetadata', () => {
   });
 
   it('is signed on request, and signed again after half a day', async () => {
-    const signed = async () => (await issuer({ signed: true })).text;
-    const first = await signed();
+    const signedText = async () => (await issuer({ signed: true })).text;
+    const first = await signedText();
     const { header, payload } = decode(first);
     expect(header['typ']).to.equal('openidvci-issuer-metadata+jwt');
     expect(payload).to.include({ sub: ISSUER, iat: world.seconds, exp: world.seconds + 86_400 });
     verifiedByLeaf(first);
-    expect(await signed()).to.equal(first);
-    expect(await world.afterSeconds(12 * 3600 - 1, signed)).to.equal(first);
-    expect(await world.afterSeconds(12 * 3600, signed)).not.to.equal(first);
+    expect(await signedText()).to.equal(first);
+    expect(await world.afterSeconds(12 * 3600 - 1, signedText)).to.equal(first);
+    expect(await world.afterSeconds(12 * 3600, signedText)).not.to.equal(first);
   });
 
   /** Removes all access certificates of the tenant, like another process. */
@@ -160,7 +160,7 @@ describe('GetIssuerMetadata', () => {
     expect(JSON.parse(await readIssuerMetadata.schema(ACME, 'named'))).to.deep.equal({ type: 'object' });
   });
 
-  const notFound: readonly [what: string, ask: (tenantId: TenantId) => Promise<unknown>, isKnown: boolean][] = [
+  const notFound: readonly [description: string, call: (tenantId: TenantId) => Promise<unknown>, isKnown: boolean][] = [
     ['the issuer', (tenantId) => issuer({}, tenantId), false],
     ['a server', (tenantId) => world.readIssuerMetadata.execute(tenantId, 'authorization-server'), false],
     ['keys', (tenantId) => world.readIssuerMetadata.execute(tenantId, 'jwks'), false],
@@ -218,7 +218,7 @@ describe('signer of issuer metadata', () => {
 
 const JSON_FORM = { names: ['application/json'] };
 const JWT_FORM = { names: ['application/jwt'] };
-const accepted = (accept: string | undefined) => acceptedTypes(accept, [JSON_FORM, JWT_FORM]);
+const acceptedFormats = (accept: string | undefined) => acceptedTypes(accept, [JSON_FORM, JWT_FORM]);
 
 describe('signed metadata', () => {
   const options = [
@@ -234,7 +234,7 @@ describe('signed metadata', () => {
     'application/json;q=0, */*',
   ];
   for (const accept of options) {
-    it(`are sent for ${accept}`, () => expect(accepted(accept)[0]).to.equal(JWT_FORM));
+    it(`are sent for ${accept}`, () => expect(acceptedFormats(accept)[0]).to.equal(JWT_FORM));
   }
 
   const unwanted = [
@@ -255,7 +255,7 @@ describe('signed metadata', () => {
     `${'x/y,'.repeat(1000)}application/jwt`,
   ];
   for (const accept of unwanted) {
-    it(`are not sent for ${accept?.slice(0, 50)}`, () => expect(accepted(accept)[0]).to.not.equal(JWT_FORM));
+    it(`are not sent for ${accept?.slice(0, 50)}`, () => expect(acceptedFormats(accept)[0]).to.not.equal(JWT_FORM));
   }
 });
 

@@ -123,7 +123,7 @@ describe('wallet notification', () => {
     expect([read(valid), read(full), read(valid, 'Application/JSON; charset=utf-8')]).to.deep.equal(Array(3).fill('done'));
   });
 
-  const rejected: readonly [string, object, string?][] = [
+  const rejectedBodies: readonly [string, object, string?][] = [
     ['another type of body', valid, 'text/plain'],
     ['no identifier', { event: 'credential_accepted' }],
     ['an empty identifier', { ...valid, notification_id: '' }],
@@ -135,7 +135,7 @@ describe('wallet notification', () => {
     ['an overlong description', { ...valid, event_description: 'x'.repeat(1001) }],
     ['a description with a quote', { ...valid, event_description: 'a "b"' }],
   ];
-  for (const [description, body, type] of rejected) {
+  for (const [description, body, type] of rejectedBodies) {
     it(`is rejected with ${description}`, () => expect(read(body, type)).to.not.equal('done'));
   }
 
@@ -173,11 +173,11 @@ describe('ReceiveNotification', () => {
   type IssuedCredential = { readonly session: SessionId; readonly token: string; readonly id: string };
   const issueCredential = async (offer: object = {}, configurationId = 'card'): Promise<IssuedCredential> => {
     const ids = { credentialConfigurationIds: [configurationId] };
-    const offered = await anOffer(world, { ...ids, ...offer });
-    const token = await wallet.token(offered);
+    const createdOffer = await anOffer(world, { ...ids, ...offer });
+    const token = await wallet.token(createdOffer);
     const body = { credential_configuration_id: configurationId };
     const { notification_id: id } = await wallet.issue(token, body);
-    return { session: offered.session.id, token, id };
+    return { session: createdOffer.session.id, token, id };
   };
   const buildNotification = ({ token, id }: IssuedCredential, changes: object = {}, options: Partial<WalletRequest> = {}) =>
     wallet.protectedRequest(token, 'notification', { notification_id: id, event: 'credential_accepted', ...changes }, options);
@@ -247,7 +247,7 @@ describe('ReceiveNotification', () => {
     expect(commit.callCount).to.equal(3);
   });
 
-  type RejectionCase = readonly [what: string, code: FailureCode, ask: (issued: IssuedCredential) => WalletRequest];
+  type RejectionCase = readonly [description: string, code: FailureCode, call: (issued: IssuedCredential) => WalletRequest];
   const rejections: readonly RejectionCase[] = [
     ['no token', 'missing_token', (issued) => buildNotification(issued, {}, { wallet: { authorization: undefined, dpop: [] } })],
     [
@@ -288,15 +288,15 @@ describe('ReceiveNotification', () => {
     const token = await wallet.token({ code, session });
     const { notification_id: id } = await wallet.issue(token);
     const grant = (await world.store.read(ACME).grantByCode(hashCode(code)))?.grant;
-    const revoked = { grant: { id: grant?.id ?? '', act: 'revoke' } } as const;
-    await world.store.commit(ACME, revoked, world.clock.now());
+    const revocation = { grant: { id: grant?.id ?? '', act: 'revoke' } } as const;
+    await world.store.commit(ACME, revocation, world.clock.now());
     const issued = { session: session.id, token, id };
     expect(await outcomeOf(execute(buildNotification(issued)))).to.equal('invalid_token');
     expect(await outcome(issued)).to.equal(null);
   });
 
   it('fails for an unknown tenant', async () => {
-    expect(await outcomeOf(execute(buildNotification(await issueCredential()), 'nobody' as TenantId))).to.equal('not_found');
+    expect(await outcomeOf(execute(buildNotification(await issueCredential()), 'unknown' as TenantId))).to.equal('not_found');
   });
 });
 
@@ -321,10 +321,10 @@ describe('renewal of a credential after the end of its session', () => {
 
   const cleanUp = () => world.store.maintenance.cleanUpSessions(world.clock.now(), 100, { ttlSeconds: TTL });
   const collected = async (offer: object = {}, id = 'card') => {
-    const offered = await anOffer(world, { credentialConfigurationIds: [id], ...offer });
-    const { body } = await wallet.redeem(offered.code);
+    const createdOffer = await anOffer(world, { credentialConfigurationIds: [id], ...offer });
+    const { body } = await wallet.redeem(createdOffer.code);
     await wallet.issue(body.access_token, { credential_configuration_id: id });
-    return { ...offered, refreshToken: body.refresh_token };
+    return { ...createdOffer, refreshToken: body.refresh_token };
   };
   type CollectedOffer = CreatedOffer & { readonly refreshToken: string | undefined };
   const renew = async ({ refreshToken }: CollectedOffer, id = 'card') => {

@@ -54,7 +54,7 @@ export function findProblemPaths(body: object): readonly string[] {
   return parsed.error?.issues.map(({ path }) => path.map(String).join('.')) ?? [];
 }
 
-/** A factory with real keys and certificates, without a database. */
+/** Creates a factory with real keys and certificates, without a database. */
 export async function aFactory(algorithm: SigningAlgorithm = 'ES256', country?: string) {
   const random = new NodeRandom();
   const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });

@@ -153,8 +153,8 @@ describe('credential issuer metadata', () => {
       jwt: proof,
       attestation: proof,
     });
-    const chosen = configurationMetadata({ keyAttestationsRequired: required, proofTypes: ['attestation'] });
-    expect(chosen.proof_types_supported).to.deep.equal({ attestation: proof });
+    const selectedTypes = configurationMetadata({ keyAttestationsRequired: required, proofTypes: ['attestation'] });
+    expect(selectedTypes.proof_types_supported).to.deep.equal({ attestation: proof });
     expect(configurationMetadata({ proofTypes: ['attestation', 'jwt'] }).proof_types_supported).to.have.keys(['jwt', 'attestation']);
   });
 

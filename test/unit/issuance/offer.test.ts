@@ -217,7 +217,7 @@ describe('CreateOffer', () => {
   const offer = async (changes: object = {}, allowed: readonly string[] | null = null) =>
     world.createOffer.execute(rememberedCaller({ ...(await world.caller()), allowedIssuanceConfigs: allowed }), body(changes));
 
-  const rejections: readonly [what: string, changes: object, path: string][] = [
+  const rejections: readonly [description: string, changes: object, path: string][] = [
     ['an unknown configuration', { credentialConfigurationIds: ['none'] }, 'credentialConfigurationIds.0'],
     ['a duplicate configuration', { credentialConfigurationIds: ['card', 'card'] }, 'credentialConfigurationIds.1'],
     ['a code for a configuration with an interaction', { credentialConfigurationIds: ['visitor'] }, 'flow'],
@@ -282,10 +282,10 @@ describe('CreateOffer', () => {
     const grants = request.offer['grants'] as Record<string, Record<string, string>>;
     const [code = ''] = Object.values(grants).map((grant) => grant['pre-authorized_code']);
     const codeHash = createHash('sha256').update(code).digest('base64url');
-    const stored = (await world.store.read(ACME).grantByCode(codeHash))?.grant;
-    expect(stored).to.deep.include({ codeHash, sessionId: id, consumedAt: null, attempts: 0 });
-    expect(stored?.txCodeHash).to.equal(hashTxCode(world.settings, '402917')[0]);
-    expect(stored?.expiresAt).to.deep.equal(session.expiresAt);
+    const storedGrant = (await world.store.read(ACME).grantByCode(codeHash))?.grant;
+    expect(storedGrant).to.deep.include({ codeHash, sessionId: id, consumedAt: null, attempts: 0 });
+    expect(storedGrant?.txCodeHash).to.equal(hashTxCode(world.settings, '402917')[0]);
+    expect(storedGrant?.expiresAt).to.deep.equal(session.expiresAt);
   });
 
   it('stores no code for an authorization server, which gets the name of the session', async () => {
@@ -330,7 +330,7 @@ describe('CreateOffer', () => {
   });
 });
 
-const UNKNOWN_TENANT = 'nobody' as TenantId;
+const UNKNOWN_TENANT = 'unknown' as TenantId;
 
 describe('preparation of an issuance', () => {
   let world: WalletWorld;
@@ -347,10 +347,10 @@ describe('preparation of an issuance', () => {
       const { session } = await anOffer(world);
       const request = session.request as IssuanceRequest;
       expect(await fetch(session.publicId)).to.deep.equal(request.offer);
-      const fetched = await world.session(session.id);
-      expect(fetched).to.deep.include({ status: 'fetched', version: 2 });
+      const fetchedSession = await world.session(session.id);
+      expect(fetchedSession).to.deep.include({ status: 'fetched', version: 2 });
       expect(await fetch(session.publicId)).to.deep.equal(request.offer);
-      expect(await world.session(session.id)).to.deep.equal(fetched);
+      expect(await world.session(session.id)).to.deep.equal(fetchedSession);
     });
 
     it('rejects an unknown name', async () => {

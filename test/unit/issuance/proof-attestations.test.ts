@@ -120,13 +120,13 @@ describe('key attestations', () => {
     ['with an empty x5c', () => ({ header: { x5c: [] } })],
     ['with x5c of nonsense', () => ({ header: { x5c: ['AAAA'] } })],
     ['with the anchor in x5c', () => ({ header: { x5c: x5c('signer', 'root') } })],
-    ['by a self-signed leaf', async () => ({ signer: await certify({ name: 'Nobody' }) })],
+    ['by a self-signed leaf', async () => ({ signer: await certify({ name: 'Self-signed' }) })],
     [
       'by a web server of the provider',
       async () => ({ signer: await certify({ name: 'Web', by: client.provider.root, purposes: [WEB_SERVER] }) }),
     ],
     ['by the anchor itself', () => ({ signer: client.provider.root })],
-    ['by an untrusted provider', async () => ({ signer: await stranger() })],
+    ['by an untrusted provider', async () => ({ signer: await untrustedSigner() })],
     ['by another key than in x5c', () => ({ header: { x5c: x5c('revocationSigner') } })],
     ['with an invalid signature', async () => ({ signer: { ...client.provider.signer, ...newKey() } })],
     ['without iat', () => ({ payload: { iat: undefined } })],
@@ -152,7 +152,7 @@ describe('key attestations', () => {
     ['with an unknown status', () => ({ payload: { status: { other: 1 } } })],
   ];
   const x5c = (...names: ('signer' | 'root' | 'revocationSigner')[]) => names.map((name) => client.provider[name].certificate);
-  const stranger = async () => certify({ name: 'Wallet Provider', by: await certify({ name: 'Wallet CA', ca: true }) });
+  const untrustedSigner = async () => certify({ name: 'Wallet Provider', by: await certify({ name: 'Wallet CA', ca: true }) });
   for (const [description, mutate] of mutations) {
     it(`are rejected: ${description}`, async () => {
       const text = attest(await mutate());
@@ -325,7 +325,7 @@ describe('key attestations', () => {
   });
 
   describe('that are not required', () => {
-    const untrusted = async () => ({ jwt: [proof({ key_attestation: attest({ signer: await stranger() }) })] });
+    const untrusted = async () => ({ jwt: [proof({ key_attestation: attest({ signer: await untrustedSigner() }) })] });
 
     it('are verified if the tenant has trust lists', async () => {
       expect(await provenKeys({ jwt: [proof({ key_attestation: attest() })] }, {})).to.have.length(3);

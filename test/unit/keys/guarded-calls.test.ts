@@ -73,16 +73,16 @@ describe('GuardedCalls', () => {
     it('counts the time of waiting for a slot', async () => {
       const calls = guarded(1);
       const [first, second] = [pendingCall(), pendingCall()];
-      const one = outcome(calls.run(first.work));
+      const firstResult = outcome(calls.run(first.work));
       await clock.tickAsync(600);
-      const two = outcome(calls.run(second.work));
+      const secondResult = outcome(calls.run(second.work));
       await clock.tickAsync(399);
       first.resolve('done');
-      expect(await one).to.equal('done');
+      expect(await firstResult).to.equal('done');
       await clock.tickAsync(600);
       expect(second.work.firstCall.args[0].aborted).to.equal(false);
       await clock.tickAsync(1);
-      expectUnavailable(await two, /no answer/);
+      expectUnavailable(await secondResult, /no answer/);
     });
 
     it('does not wait for a slot longer than the timeout, which is no fault of the provider', async () => {
@@ -122,11 +122,11 @@ describe('GuardedCalls', () => {
     it('limits the number of waiting calls', async () => {
       const calls = guarded(1);
       const first = pendingCall();
-      const one = calls.run(first.work);
+      const firstResult = calls.run(first.work);
       const queued = Array.from({ length: 5_000 }, () => calls.run(async () => 'ok'));
       expectUnavailable(await outcome(calls.run(async () => 'ok')), /too many calls wait/);
       first.resolve('done');
-      expect(await one).to.equal('done');
+      expect(await firstResult).to.equal('done');
       expect(new Set(await Promise.all(queued))).to.deep.equal(new Set(['ok']));
     });
 

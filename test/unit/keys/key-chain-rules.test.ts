@@ -232,14 +232,19 @@ describe('key chain certificates', () => {
 
   it('are described in a file by their parameters', async () => {
     const { write } = keyChainResource.file;
-    const written = (first: KeyChain, ...others: KeyChain[]) => write(first, [first, ...others]) as Record<string, unknown>;
-    expect(written(chainOf(leaf.certificate))).to.include({ subjectName: 'Leaf', country: 'DE', organization: 'Acme', algorithm: 'ES256' });
-    expect(written(chainOf(leaf.certificate))['selfSigned']).to.equal(undefined);
-    expect(written(chainOf(selfSigned.certificate))['selfSigned']).to.equal(true);
-    expect(written({ ...chainOf(selfSigned.certificate), root: rootOf('A') })['selfSigned']).to.equal(undefined);
+    const writtenChain = (first: KeyChain, ...others: KeyChain[]) => write(first, [first, ...others]) as Record<string, unknown>;
+    expect(writtenChain(chainOf(leaf.certificate))).to.include({
+      subjectName: 'Leaf',
+      country: 'DE',
+      organization: 'Acme',
+      algorithm: 'ES256',
+    });
+    expect(writtenChain(chainOf(leaf.certificate))['selfSigned']).to.equal(undefined);
+    expect(writtenChain(chainOf(selfSigned.certificate))['selfSigned']).to.equal(true);
+    expect(writtenChain({ ...chainOf(selfSigned.certificate), root: rootOf('A') })['selfSigned']).to.equal(undefined);
     const longName = await certify({ name: 'x'.repeat(65) });
-    expect(written(chainOf(longName.certificate))['subjectName']).to.equal(undefined);
-    expect(written(chainOf('AAAA'))['subjectName'], 'no name').to.equal(undefined);
+    expect(writtenChain(chainOf(longName.certificate))['subjectName']).to.equal(undefined);
+    expect(writtenChain(chainOf('AAAA'))['subjectName'], 'no name').to.equal(undefined);
   });
 
   it('are described under the oldest key chain of their authority', () => {

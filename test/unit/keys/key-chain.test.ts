@@ -108,15 +108,15 @@ describe('pickKeyChain', () => {
     expect(chains.map(({ id }) => id)).to.deep.equal(['newer', 'lists', 'older', 'expired']);
   });
 
-  const rejected: [string, readonly KeyChain[], KeyUsage, string | undefined, string, string][] = [
-    ['an unknown id', chains, 'signing', 'nobody', 'not_found', '"nobody"'],
+  const rejectedCases: [string, readonly KeyChain[], KeyUsage, string | undefined, string, string][] = [
+    ['an unknown id', chains, 'signing', 'unknown', 'not_found', '"unknown"'],
     ['a chain for another usage', chains, 'signing', 'lists', 'invalid_input', 'usage "signing"'],
     ['a requested chain with an expired leaf', chains, 'signing', 'expired', 'invalid_input', 'expired at 2026-06-01'],
     ['a usage without a chain', chains, 'access', undefined, 'invalid_input', 'usage "access"'],
     ['a usage whose chains have all expired', [expired], 'signing', undefined, 'invalid_input', 'Rotate it'],
     ['a tenant without chains', [], 'signing', undefined, 'invalid_input', 'Create one'],
   ];
-  for (const [name, chains, usage, wantedId, code, message] of rejected) {
+  for (const [name, chains, usage, wantedId, code, message] of rejectedCases) {
     it(`rejects ${name}`, () => {
       const failure = failureOf(() => selectKeyChain(chains, usage, NOW, wantedId));
       expect(failure.code).to.equal(code);
@@ -219,8 +219,8 @@ describe('makeKeyChain', () => {
     });
     expect(chain.id).to.have.length(22);
     expect(chain).to.not.have.any.keys('description', 'previous', 'lastRotatedAt');
-    const described = await createKeyChain(ports, { ...parameters, id: 'main', description: 'PID', certValidityDays: 30 });
-    expect(described).to.include({ id: 'main', description: 'PID', certValidityDays: 30 });
+    const keyChain = await createKeyChain(ports, { ...parameters, id: 'main', description: 'PID', certValidityDays: 30 });
+    expect(keyChain).to.include({ id: 'main', description: 'PID', certValidityDays: 30 });
   });
 
   it('creates no key for a rejected request', async () => {
@@ -269,7 +269,7 @@ describe('PEM certificates', () => {
     expect(parsePemCertificates(space + block(space + shortBlock + space) + space)).to.deep.equal([shortBlock]);
   });
 
-  const rejected: Record<string, string> = {
+  const rejectedTexts: Record<string, string> = {
     'the empty text': '',
     'white space alone': ' \n',
     'a second block with a misspelt beginning': `${block(shortBlock)}${block(longBlock).replace('-----BEGIN', '----BEGIN')}`,
@@ -290,7 +290,7 @@ describe('PEM certificates', () => {
     'a length that is not minimal': der(0x30, 0x81, 0x01, 0x00),
     'more blocks than allowed': block(shortBlock).repeat(11),
   };
-  for (const [name, text] of Object.entries(rejected)) {
+  for (const [name, text] of Object.entries(rejectedTexts)) {
     it(`are rejected: ${name}`, () => {
       expect(parsePemCertificates(text)).to.equal(undefined);
     });

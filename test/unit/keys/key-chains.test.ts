@@ -84,7 +84,7 @@ describe('key chains', () => {
     ]);
   });
 
-  const created: [string, object, object][] = [
+  const usageCases: [string, object, object][] = [
     ['one usage', { usageType: 'access' }, { usages: ['access'] }],
     ['several usages', { usages: ['signing', 'access'] }, { usages: ['signing', 'access'] }],
     [
@@ -94,7 +94,7 @@ describe('key chains', () => {
     ],
     ['a description', { usageType: 'access', description: 'Door' }, { description: 'Door' }],
   ];
-  for (const [description, body, members] of created) {
+  for (const [description, body, members] of usageCases) {
     it(`are created for ${description}`, async () => {
       const chain = await create({ id: 'made', ...body });
       expect(chain).to.deep.include({ id: 'made', kmsProvider: 'local', ...members });
@@ -133,7 +133,7 @@ describe('key chains', () => {
     expect(foreign.active.certificates).to.deep.equal([leaf.certificate]);
   });
 
-  const rejected: [string, () => object | Promise<object>, string][] = [
+  const rejectedCases: [string, () => object | Promise<object>, string][] = [
     ['an existing id', () => ({ id: 'access', usageType: 'access' }), 'conflict'],
     ['an unknown provider', () => ({ usageType: 'access', kmsProvider: 'x' }), 'invalid_input kmsProvider'],
     ['an unknown authority', () => ({ usageType: 'access', rootKeyChainId: 'x' }), 'invalid_input rootKeyChainId'],
@@ -175,7 +175,7 @@ describe('key chains', () => {
     expect(writePemCertificates((await get('brought')).active.certificates)).to.equal(certificates);
   });
 
-  for (const [description, body, outcome] of rejected) {
+  for (const [description, body, outcome] of rejectedCases) {
     it(`are not created with ${description}: ${outcome}`, async () => {
       expect(await outcomeOf(create(await body()))).to.equal(outcome);
       expect(await ids()).to.deep.equal(INITIAL_IDS);
@@ -340,10 +340,10 @@ describe('key chains', () => {
       'conflict',
     ],
   ];
-  for (const [description, attempt, end] of rotations) {
-    it(`are not rotated ${description}: ${end}`, async () => {
-      const ended = await outcomeOf(attempt()).catch((error: Error) => error.message);
-      expect(ended).to.equal(end);
+  for (const [description, attempt, expected] of rotations) {
+    it(`are not rotated ${description}: ${expected}`, async () => {
+      const result = await outcomeOf(attempt()).catch((error: Error) => error.message);
+      expect(result).to.equal(expected);
     });
   }
 
@@ -402,7 +402,7 @@ describe('key chains', () => {
         expect(await outcomeOf(remove(id))).to.equal('conflict');
         expect(await outcomeOf(removeKey(id))).to.equal('conflict');
         const otherUsages = ['access', 'signing', 'statusList', 'trustList'].filter((usage) => usage.toLowerCase() !== id.replace('-', ''));
-        const isNamed = !description.startsWith('nobody') && description !== 'a trust anchor' && !description.startsWith('an entity');
+        const isNamed = !description.startsWith('no document') && description !== 'a trust anchor' && !description.startsWith('an entity');
         if (isNamed) expect(await outcomeOf(update(id, { usages: otherUsages.slice(0, 1) }))).to.equal('conflict');
         expect(await ids()).to.deep.equal(INITIAL_IDS);
       });

@@ -352,7 +352,7 @@ describe('queue key of a request', () => {
     const tokenQueue = queueKey('/oauth2/token');
     expect(queueKey('/:tenant/token', 'made-up-1')).to.equal(tokenQueue);
     expect(queueKey('/:tenant/token', 'made-up-2')).to.equal(tokenQueue);
-    expect(queueKey('/:tenant/token', 'strangers')).to.equal(tokenQueue);
+    expect(queueKey('/:tenant/token', 'unknown')).to.equal(tokenQueue);
   });
 
   it('is a separate one for accounts that manage tenants, which no tenant can use', () => {
@@ -370,7 +370,7 @@ const LIMITS = { token: 60, nonce: 0, login: 60, offer: 600 };
 
 describe('limit of calls per minute', () => {
   const limits = () => new RateLimits(LIMITS);
-  /** @returns the seconds to wait for, or undefined when the call is let through. */
+  /** @returns the seconds to wait, or undefined for an accepted call. */
   const waitSeconds = (limiter: RateLimits, now: number, caller = 'a', group: keyof typeof LIMITS = 'token') => {
     try {
       limiter.consume(group, caller, now);

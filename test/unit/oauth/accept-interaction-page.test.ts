@@ -56,9 +56,9 @@ describe('web step of an interactive authorization', () => {
       const claims = { iss: CLIENT_ID, sub: CLIENT_ID, aud: wallet.issuer, jti: 'one', exp: world.seconds + 60 };
       const client_assertion = makeJwt(key, { alg: 'ES256' }, claims);
       const clientAssertion = { client_assertion, client_assertion_type: ASSERTION_TYPE };
-      const sent = await show(parseStep(await wallet.beginInteraction('visitor', clientAssertion)));
-      if (!('location' in sent)) throw new Error('the user is asked');
-      const page = new URL(sent.location);
+      const shownPage = await show(parseStep(await wallet.beginInteraction('visitor', clientAssertion)));
+      if (!('location' in shownPage)) throw new Error('the user is asked');
+      const page = new URL(shownPage.location);
       expect(page.origin).to.equal('https://shop.example');
       const returnTo = new URL(page.searchParams.get('return_to') ?? '');
       expect(returnTo.pathname).to.equal('/acme/interactive-authorization/return');
@@ -123,8 +123,8 @@ describe('web step of an interactive authorization', () => {
       expect([rest, authorizationId]).to.deep.equal([{ state: AUTHORIZATION_REQUEST.state }, step.id]);
       expect(await wallet.storedAuthorization(step)).to.deep.include({ stage: 'done', handles: {} });
       const { body } = await wallet.redeemCode(code);
-      const wanted = { credential_configuration_id: 'visitor' };
-      expect((await wallet.issue(body.access_token, wanted)).credentials).to.have.length(1);
+      const requestBody = { credential_configuration_id: 'visitor' };
+      expect((await wallet.issue(body.access_token, requestBody)).credentials).to.have.length(1);
     });
 
     it('ends with an error when the offer has expired', async () => {
@@ -144,8 +144,8 @@ describe('web step of an interactive authorization', () => {
       const { location, authorizationId } = await returnFromPage(pageReturn);
       const { auth_session: authSession = '', ...rest } = redirectParameters(location);
       expect([rest, authorizationId]).to.deep.equal([{ state: AUTHORIZATION_REQUEST.state }, step.id]);
-      const stored = await wallet.storedAuthorization(step);
-      expect(stored?.handles).to.deep.equal({ auth_session: hashSecret(authSession.split('.')[1] ?? '') });
+      const authorization = await wallet.storedAuthorization(step);
+      expect(authorization?.handles).to.deep.equal({ auth_session: hashSecret(authSession.split('.')[1] ?? '') });
     });
 
     it('ends with an error when the user cancelled', async () => {
@@ -162,7 +162,7 @@ describe('web step of an interactive authorization', () => {
     });
 
     type Visit = Awaited<ReturnType<typeof visitPage>>;
-    const mutations: readonly [what: string, bend: (visitPage: Visit) => Partial<PageReturn>][] = [
+    const mutations: readonly [description: string, mutate: (visitPage: Visit) => Partial<PageReturn>][] = [
       ['no name of a page', () => ({ pageHandle: undefined })],
       ['an unknown page', () => ({ pageHandle: 'unknown' })],
       ['a page with another secret', ({ returned: pageReturn }) => ({ pageHandle: `${pageReturn.pageHandle}A` })],
@@ -185,7 +185,7 @@ describe('web step of an interactive authorization', () => {
 
     it('fails for an unknown tenant', async () => {
       const { returned: pageReturn } = await visitPage();
-      expect(await outcomeOf(returnFromPage(pageReturn, 'nobody' as TenantId))).to.equal('not_found');
+      expect(await outcomeOf(returnFromPage(pageReturn, 'unknown' as TenantId))).to.equal('not_found');
     });
   });
 

@@ -368,7 +368,7 @@ describe('ConfirmWallet', () => {
     expect(outcomes.sort()).to.deep.equal(['done', 'invalid_request']);
   });
 
-  const mutations: readonly [what: string, bend: (page: ConfirmationPage) => Partial<Confirmation>][] = [
+  const mutations: readonly [description: string, mutate: (page: ConfirmationPage) => Partial<Confirmation>][] = [
     ['no decision', () => ({ decision: undefined })],
     ['another decision', () => ({ decision: 'perhaps' })],
     ['no name of a page', () => ({ confirmation: undefined })],
@@ -393,7 +393,7 @@ describe('ConfirmWallet', () => {
 
   it('fails once the tenant has removed the server, or for an unknown tenant', async () => {
     const page = await detail();
-    expect(await outcomeOf(confirm(page, {}, 'nobody' as TenantId))).to.equal('not_found');
+    expect(await outcomeOf(confirm(page, {}, 'unknown' as TenantId))).to.equal('not_found');
     await logins.configure({ enabled: false });
     expect(await outcomeOf(confirm(page))).to.equal('not_found');
     await logins.configure();

@@ -70,7 +70,7 @@ describe('PushAuthorization', () => {
 
   const details = (...entries: object[]) => ({ authorization_details: JSON.stringify(entries) });
   const OPENID = { type: 'openid_credential', credential_configuration_id: 'card' };
-  type RejectionCase = readonly [what: string, code: FailureCode, form: Form, request?: Partial<OAuthRequest>];
+  type RejectionCase = readonly [description: string, code: FailureCode, form: Form, request?: Partial<OAuthRequest>];
   const rejections: readonly RejectionCase[] = [
     ['a request_uri', 'invalid_request', { request_uri: 'urn:x' }],
     ['a request object', 'request_not_supported', { request: 'a.b.c' }],
@@ -138,7 +138,7 @@ describe('PushAuthorization', () => {
 
   it('fails for an unknown server or tenant', async () => {
     expect(await outcomeOf(wallet.push({}, { server: 'chained' }))).to.equal('not_found');
-    expect(await outcomeOf(new Wallet(world, 'nobody' as TenantId).push())).to.equal('not_found');
+    expect(await outcomeOf(new Wallet(world, 'unknown' as TenantId).push())).to.equal('not_found');
     await world.changeTenant({ status: 'suspended' });
     expect(await outcomeOf(push())).to.equal('not_found');
     await world.changeTenant({ status: 'active' });
@@ -208,7 +208,7 @@ describe('PushAuthorization', () => {
       expect(await outcomeOf(push({}, attestedRequest({ challenge })))).to.equal('done');
     });
 
-    const invalidAttestations: readonly [what: string, code: FailureCode, make: () => Partial<OAuthRequest>][] = [
+    const invalidAttestations: readonly [description: string, code: FailureCode, make: () => Partial<OAuthRequest>][] = [
       ['no attestation', 'invalid_client', () => ({})],
       [
         'an outdated attestation',
@@ -246,7 +246,7 @@ describe('PushAuthorization', () => {
 });
 
 const { client_id: clientId, state } = AUTHORIZATION_REQUEST;
-const UNKNOWN_TENANT = 'nobody' as TenantId;
+const UNKNOWN_TENANT = 'unknown' as TenantId;
 
 describe('authorization page of the built-in server', () => {
   let world: WalletWorld;
@@ -308,7 +308,7 @@ describe('authorization page of the built-in server', () => {
     });
 
     type BrowserMutation = (browser: PushedRequest) => Partial<PushedRequest> | Promise<Partial<PushedRequest>>;
-    const changes: readonly [what: string, bend: BrowserMutation][] = [
+    const changes: readonly [description: string, mutate: BrowserMutation][] = [
       ['no address', ({ clientId }) => ({ clientId })],
       ['an address of another form', (browser) => ({ ...browser, requestUri: 'urn:x' })],
       ['an unknown request URI', (browser) => ({ ...browser, requestUri: `${REQUEST_URI_PREFIX}unknown` })],
@@ -400,7 +400,7 @@ describe('authorization page of the built-in server', () => {
     });
 
     type Consent = Awaited<ReturnType<typeof showConsent>>;
-    const changes: readonly [what: string, bend: (page: Consent) => Partial<Decision> | Promise<Partial<Decision>>][] = [
+    const changes: readonly [description: string, mutate: (page: Consent) => Partial<Decision> | Promise<Partial<Decision>>][] = [
       ['no decision', () => ({ decision: undefined })],
       ['another decision', () => ({ decision: 'perhaps' })],
       ['no token of a page', () => ({ decisionToken: undefined })],

@@ -80,7 +80,7 @@ describe('wallet client that is registered with a key', () => {
     });
   }
 
-  const rejected: readonly [string, () => string][] = [
+  const rejectedAssertions: readonly [string, () => string][] = [
     ['the signature of another key', () => assertion({ key: newKey() })],
     ['a kid that is not registered', () => assertion({ header: { kid: 'two' } })],
     ['alg none', () => assertion({ header: { alg: 'none' } })],
@@ -105,7 +105,7 @@ describe('wallet client that is registered with a key', () => {
     ['a jti that is too long', () => assertion({ payload: { jti: 'x'.repeat(257) } })],
     ['no JWT', () => 'nonsense'],
   ];
-  for (const [description, text] of rejected) {
+  for (const [description, text] of rejectedAssertions) {
     it(`is rejected with ${description}`, async () => {
       expect(await outcome(text())).to.equal('invalid_client');
     });
@@ -139,14 +139,14 @@ describe('wallet client that is registered with a key', () => {
 
     it('is verified with keys of its algorithm, selected by kid', () => {
       const keys = [key.jwk, { ...key.jwk, kid: 'one' }, { ...key.jwk, kid: 'two' }];
-      const found = (header: object) => {
+      const matchingKeys = (header: object) => {
         const parsed = parse(assertion({ header: { ...header } }));
         return parsed === undefined ? 0 : keysFor(parsed, { keys } as never).length;
       };
-      expect(found({ kid: 'one' }), 'keys without a kid count, too').to.equal(2);
-      expect(found({ kid: undefined })).to.equal(3);
-      expect(found({ kid: 7 }), 'a kid that is not a string is ignored').to.equal(3);
-      expect(found({ alg: 'ES384' })).to.equal(0);
+      expect(matchingKeys({ kid: 'one' }), 'keys without a kid count, too').to.equal(2);
+      expect(matchingKeys({ kid: undefined })).to.equal(3);
+      expect(matchingKeys({ kid: 7 }), 'a kid that is not a string is ignored').to.equal(3);
+      expect(matchingKeys({ alg: 'ES384' })).to.equal(0);
     });
   });
 

@@ -64,7 +64,7 @@ describe('wallet with an attestation', () => {
     attestation: { payload: { ...payload }, header: { ...header } },
   });
   const pop = (payload: object, header: object = {}): ClientRequest => ({ pop: { payload: { ...payload }, header: { ...header } } });
-  const rejected: readonly [string, () => ClientRequest | Promise<ClientRequest>][] = [
+  const rejectedRequests: readonly [string, () => ClientRequest | Promise<ClientRequest>][] = [
     ['two attestations', () => ({ fields: { attestation: ['a.b.c', 'a.b.c'] } })],
     [
       'the same attestation twice',
@@ -150,7 +150,7 @@ describe('wallet with an attestation', () => {
     ['a proof that expired 60 seconds ago', () => pop({ exp: seconds() - 60 })],
     ['a proof whose exp is not a number', () => pop({ exp: 'never' })],
   ];
-  for (const [description, request] of rejected) {
+  for (const [description, request] of rejectedRequests) {
     it(`is rejected with ${description}`, async () => {
       expect(await client.outcome(await request())).to.equal(BROKEN);
     });
@@ -347,7 +347,7 @@ describe('wallet with an attestation', () => {
     it('is rejected if no pinned certificate signs the list', async () => {
       client.configure({ walletProviderTrustListCertificates: [] });
       expect(await client.outcome()).to.equal(BROKEN);
-      client.configure({ walletProviderTrustListCertificates: [pem(await certify({ name: 'Somebody' }))] });
+      client.configure({ walletProviderTrustListCertificates: [pem(await certify({ name: 'Other CA' }))] });
       expect(await client.outcome()).to.equal(BROKEN);
     });
     it('is rejected when its list is unavailable', async () => {
@@ -385,8 +385,8 @@ describe('wallet without client authentication', () => {
   });
   it('is public or anonymous when attestations are not required', async () => {
     client.configure({ walletAttestationRequired: false });
-    const authenticated = await client.authenticate({ fields, form: { client_id: 'somebody' } });
-    expect(authenticated).to.deep.equal({ kind: 'public', clientId: 'somebody', used: [] });
+    const authenticated = await client.authenticate({ fields, form: { client_id: 'public-client' } });
+    expect(authenticated).to.deep.equal({ kind: 'public', clientId: 'public-client', used: [] });
     expect(await client.outcome({ fields, form: {} })).to.equal('anonymous');
   });
   it('is rejected with a name that is too long', async () => {

@@ -67,7 +67,7 @@ describe('A pre-authorized code', () => {
     expect(isRetry()).to.equal(true);
     expect(isRedemptionRetry(undefined, null, HOLDER, requested, NOW)).to.equal(false);
     const { keyThumbprint: _, ...unbound } = HOLDER;
-    const rejected: readonly [string, boolean][] = [
+    const otherGrants: readonly [string, boolean][] = [
       ['an authorization code', isRetry({ kind: 'authorization_code' })],
       ['an unredeemed grant', isRetry({ consumedAt: null })],
       ['a grant without a recorded holder', isRetry({ holder: null })],
@@ -80,7 +80,7 @@ describe('A pre-authorized code', () => {
       ['no key', isRetry({ holder: { ...unbound, identifiers: false, refreshableUntil: 0 } }, unbound)],
       ['a token with identifiers', isRetry({}, HOLDER, { ...requested, identifiers: true })],
     ];
-    for (const [description, isRetried] of rejected) expect(isRetried, description).to.equal(false);
+    for (const [description, isRetried] of otherGrants) expect(isRetried, description).to.equal(false);
   });
 });
 
@@ -209,7 +209,7 @@ describe('access token of a wallet', () => {
     expect(parse({ ...accessTokenPayload(BEARER_CLAIMS), ...wrongTypes })).to.deep.equal(BEARER_CLAIMS);
   });
 
-  const rejected: readonly [string, JsonObject][] = [
+  const rejectedPayloads: readonly [string, JsonObject][] = [
     ['another issuer', { iss: 'https://else.example' }],
     ['an issuer that is not a string', { iss: [ISSUER] }],
     ['another audience', { aud: 'https://issuer.example/beta' }],
@@ -226,7 +226,7 @@ describe('access token of a wallet', () => {
     ['a binding that is not a key', { cnf: { jkt: 7 } }],
     ['a binding that is not an object', { cnf: 'thumb' }],
   ];
-  for (const [description, change] of rejected) {
+  for (const [description, change] of rejectedPayloads) {
     it(`is rejected with ${description}`, () => {
       expect(parse({ ...accessTokenPayload(BEARER_CLAIMS), ...change })).to.equal(undefined);
     });
@@ -273,7 +273,7 @@ describe('request with authorization_details and scope', () => {
   });
 
   const path = (...steps: unknown[]) => ({ path: steps });
-  const rejected: readonly (readonly [string, DetailEntry])[] = [
+  const rejectedDetails: readonly (readonly [string, DetailEntry])[] = [
     ['another issuer in locations', { locations: ['https://else.example'] }],
     ['locations that are a text', { locations: ISSUER }],
     ['a path twice', { claims: [path('a', 'b'), path('a', 'b')] }],
@@ -287,7 +287,7 @@ describe('request with authorization_details and scope', () => {
     ['an endless name', { claims: [path('a'.repeat(201))] }],
     ['an object in place of an array', { claims: [path('a', 'b'), path('a', null)] }],
   ];
-  for (const [description, change] of rejected) {
+  for (const [description, change] of rejectedDetails) {
     it(`is rejected with ${description}, in the authorization and in the redemption`, () => {
       const entry = { ...CARD, ...change };
       expect(codeOf(() => requested(details([entry])))).to.equal('invalid_authorization_details');

@@ -85,7 +85,7 @@ describe('BeginInteraction', () => {
   });
 
   type Form = Readonly<Record<string, string | undefined>>;
-  type RejectionCase = readonly [what: string, code: FailureCode, scope: string, form: Form, request?: Partial<OAuthRequest>];
+  type RejectionCase = readonly [description: string, code: FailureCode, scope: string, form: Form, request?: Partial<OAuthRequest>];
   const rejections: readonly RejectionCase[] = [
     ['no kinds of interactions', 'invalid_request', 'badge', { interaction_types_supported: undefined }],
     ['an empty list of kinds', 'invalid_request', 'card', { interaction_types_supported: '' }],
@@ -135,7 +135,7 @@ describe('BeginInteraction', () => {
   });
 
   it('fails for an unknown tenant', async () => {
-    const unknownTenant = new InteractiveWallet(world, 'nobody' as TenantId);
+    const unknownTenant = new InteractiveWallet(world, 'unknown' as TenantId);
     expect(await outcomeOf(unknownTenant.beginInteraction('badge'))).to.equal('not_found');
     expect(await outcomeOf(unknownTenant.continueInteraction({ authSession: 'unknown' }))).to.equal('not_found');
   });
@@ -168,7 +168,7 @@ describe('ContinueInteraction', () => {
     wallet.continueInteraction(step, { openid4vp_response: response(step), ...form }, changes);
 
   type Mutation = (step: InteractionStep) => Promise<unknown>;
-  const mutations: readonly [what: string, code: FailureCode, bend: Mutation][] = [
+  const mutations: readonly [description: string, code: FailureCode, mutate: Mutation][] = [
     ['an unknown name', 'invalid_session', (step) => respond({ ...step, authSession: 'unknown' })],
     ['another secret', 'invalid_session', (step) => respond({ ...step, authSession: `${step.authSession}A` })],
     ['another client', 'invalid_session', (step) => respond(step, { client_id: 'https://else.example' })],
@@ -242,11 +242,11 @@ describe('ContinueInteraction', () => {
       const { sent: submission } = await wallet.returnFromPage(await wallet.visitPage(second));
       expect((await wallet.storedAuthorization(step))?.stage).to.equal('done');
       const { body } = await wallet.redeemCode(submission.get('code') ?? '');
-      const wanted = { credential_configuration_id: 'tour' };
-      expect((await wallet.issue(body.access_token, wanted)).credentials).to.have.length(1);
+      const requestBody = { credential_configuration_id: 'tour' };
+      expect((await wallet.issue(body.access_token, requestBody)).credentials).to.have.length(1);
     });
 
-    const web: readonly [what: string, code: FailureCode, form: Record<string, string | undefined>][] = [
+    const web: readonly [description: string, code: FailureCode, form: Record<string, string | undefined>][] = [
       ['no verifier', 'invalid_grant', { code_verifier: undefined }],
       ['another verifier', 'invalid_grant', { code_verifier: `${CODE_VERIFIER}x` }],
       ['a presentation that was not requested', 'invalid_request', { openid4vp_response: '{}' }],
@@ -321,7 +321,7 @@ describe('AcceptInteractionPresentation', () => {
   });
 
   it('decrypts a response that was encrypted to the key of the request', async () => {
-    const step = await wallet.startInteraction('sealed');
+    const step = await wallet.startInteraction('encrypted');
     authorizationCodeOf(await respondWith(step, await encryptResponse(step)));
   });
 
@@ -337,7 +337,7 @@ describe('AcceptInteractionPresentation', () => {
 
   describe('with a backend that is notified', () => {
     it('calls the webhook once, and records the call before and after it', async () => {
-      const step = await wallet.startOfferedInteraction('told');
+      const step = await wallet.startOfferedInteraction('notified');
       const results: unknown[] = [];
       const recordResults = async () => results.push((await world.session(step.session)).outcome?.deliveries?.map(({ result }) => result));
       world.webhooks.beforeAnswer = async () => {
@@ -354,14 +354,14 @@ describe('AcceptInteractionPresentation', () => {
     });
 
     it('names a session also for a wallet-initiated flow', async () => {
-      const code = authorizationCodeOf(await wallet.sendPresentation(await wallet.startInteraction('told')));
+      const code = authorizationCodeOf(await wallet.sendPresentation(await wallet.startInteraction('notified')));
       const notifiedSession = world.webhooks.calls[0]?.body['session'];
       expect((await grantOf(code))?.sessionId).to.equal(notifiedSession);
     });
 
     it('denies the wallet when the backend rejects the result', async () => {
       world.webhooks.answer = new WebhookError('bad_status', 'it answered 500', { status: 500 });
-      const step = await wallet.startOfferedInteraction('told');
+      const step = await wallet.startOfferedInteraction('notified');
       expect(await outcomeOf(wallet.sendPresentation(step))).to.equal('access_denied');
       const [delivery] = (await world.session(step.session)).outcome?.deliveries ?? [];
       expect(delivery).to.include({ webhook: 'presentation', result: 'failed' });
@@ -369,7 +369,7 @@ describe('AcceptInteractionPresentation', () => {
     });
 
     it('notifies the backend of a rejected presentation without its values', async () => {
-      const step = await wallet.startOfferedInteraction('told');
+      const step = await wallet.startOfferedInteraction('notified');
       expect(await outcomeOf(wallet.sendPresentation(step, { kb: { nonce: 'another' } }))).to.equal('access_denied');
       expect(world.webhooks.calls).to.have.length(1);
       expect(JSON.stringify(world.webhooks.calls)).not.to.include('Erika');
@@ -377,7 +377,7 @@ describe('AcceptInteractionPresentation', () => {
     });
   });
 
-  const invalidPresentations: readonly [what: string, changes: () => PresentationChanges][] = [
+  const invalidPresentations: readonly [description: string, changes: () => PresentationChanges][] = [
     ['for another request', () => ({ kb: { nonce: 'another' } })],
     ['for another verifier', () => ({ kb: { aud: 'ia:https://else.example' } })],
     ['by another holder', () => ({ holder: makeHolder() })],
@@ -407,14 +407,14 @@ describe('AcceptInteractionPresentation', () => {
   });
 
   type BuildResponse = (step: InteractionStep) => Promise<JsonObject | undefined> | JsonObject | undefined;
-  const malformed: readonly [what: string, scope: string, answer: BuildResponse][] = [
+  const malformed: readonly [description: string, scope: string, answer: BuildResponse][] = [
     ['no answer', 'badge', () => undefined],
     ['neither a presentation nor an error', 'badge', () => ({})],
     ['a presentation and an error', 'badge', (step) => ({ vp_token: wallet.vpToken(step), error: 'x' })],
     ['an encrypted answer where none was asked for', 'badge', () => ({ response: 'a.b.c.d.e' })],
-    ['a plain answer where it must be encrypted', 'sealed', (step) => ({ vp_token: wallet.vpToken(step) })],
-    ['an undecryptable answer', 'sealed', () => ({ response: 'a.b.c.d.e' })],
-    ['additional unencrypted parameters', 'sealed', async (step) => ({ ...(await encryptResponse(step)), error: 'x' })],
+    ['a plain answer where it must be encrypted', 'encrypted', (step) => ({ vp_token: wallet.vpToken(step) })],
+    ['an undecryptable answer', 'encrypted', () => ({ response: 'a.b.c.d.e' })],
+    ['additional unencrypted parameters', 'encrypted', async (step) => ({ ...(await encryptResponse(step)), error: 'x' })],
   ];
   for (const [description, scope, respond] of malformed) {
     it(`rejects ${description}, and the wallet can still answer`, async () => {
@@ -424,7 +424,7 @@ describe('AcceptInteractionPresentation', () => {
       const submission = response === undefined ? wallet.continueInteraction(step) : respondWith(step, response);
       expect(await outcomeOf(submission)).to.equal('invalid_request');
       expect(await wallet.storedAuthorization(step)).to.deep.equal(before);
-      const validResponse = scope === 'sealed' ? respondWith(step, await encryptResponse(step)) : wallet.sendPresentation(step);
+      const validResponse = scope === 'encrypted' ? respondWith(step, await encryptResponse(step)) : wallet.sendPresentation(step);
       authorizationCodeOf(await validResponse);
     });
   }

@@ -56,7 +56,7 @@ export type ClientRequest = {
   readonly fields?: Partial<Pick<ClientCredentials, 'attestation' | 'attestationPop'>>;
 };
 
-/** An authorization server, a wallet provider whose list is served, and one installation of its wallet. */
+/** An authorization server, a wallet provider with a trust list, and one wallet instance. */
 export class ClientWorld {
   readonly world: World;
   readonly provider: WalletProvider;
@@ -159,21 +159,21 @@ export type InteractionStep = {
 };
 
 /**
- * An issuer of badges: `badge` for holders of a card, `told` and `sealed` the same with a webhook and with encryption,
- * `visitor` for visitors of a page, `confirmed` with a customer who is asked, `both` for one after the other.
+ * An issuer with these configurations: `badge` requires a card, `notified` the same with a webhook, `encrypted` the same with encryption,
+ * `visitor` a visit of a page, `confirmed` a page with a callback, `both` a card and a page, `tour` two pages.
  */
 export async function interactiveWorld(): Promise<WalletWorld> {
   const world = await WalletWorld.open();
   await world.putIssuance({ builtInAs: { walletInitiated: true } });
   const check = { dcql_query: query({ id: 'card' }), responseMode: 'direct_post' };
   await world.putPresentation({ ...check, id: 'check', webhook: null });
-  await world.putPresentation({ ...check, id: 'told' });
-  await world.putPresentation({ ...check, id: 'sealed', webhook: null, responseMode: 'direct_post.jwt' });
+  await world.putPresentation({ ...check, id: 'notified' });
+  await world.putPresentation({ ...check, id: 'encrypted', webhook: null, responseMode: 'direct_post.jwt' });
   const presents = (presentationConfigId: string) => ({ type: 'openid4vp_presentation', presentationConfigId });
   const page = { type: 'redirect_to_web', url: PAGE };
   await world.putCredential({ id: 'badge', iaeActions: [presents('check')] });
-  await world.putCredential({ id: 'told', iaeActions: [presents('told')] });
-  await world.putCredential({ id: 'sealed', iaeActions: [presents('sealed')] });
+  await world.putCredential({ id: 'notified', iaeActions: [presents('notified')] });
+  await world.putCredential({ id: 'encrypted', iaeActions: [presents('encrypted')] });
   await world.putCredential({ id: 'visitor', iaeActions: [page] });
   await world.putCredential({ id: 'both', iaeActions: [presents('check'), page] });
   await world.putCredential({ id: 'tour', iaeActions: [page, { ...page, url: `${PAGE}&second=1` }] });

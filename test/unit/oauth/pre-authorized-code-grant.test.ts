@@ -86,7 +86,7 @@ describe('PreAuthorizedCodeGrant', () => {
     await world.putIssuance();
   });
 
-  type RejectionCase = readonly [what: string, code: FailureCode, ask: (offer: CreatedOffer) => Promise<unknown>, offer?: object];
+  type RejectionCase = readonly [description: string, code: FailureCode, call: (offer: CreatedOffer) => Promise<unknown>, offer?: object];
   const rejections: readonly RejectionCase[] = [
     ['an unknown code', 'invalid_grant', () => wallet.redeem('unknown')],
     ['a code that has expired', 'invalid_grant', ({ code }) => world.afterSeconds(60, () => wallet.redeem(code)), { expiresIn: 60 }],
@@ -149,10 +149,10 @@ describe('PreAuthorizedCodeGrant', () => {
   ];
   for (const [description, code, call, offer] of rejections) {
     it(`rejects ${description}, and does not consume the code`, async () => {
-      const offered = await anOffer(world, offer);
-      const before = await storedGrant(offered);
-      expect(await outcomeOf(call(offered).finally(() => world.putIssuance()))).to.equal(code);
-      expect(await storedGrant(offered)).to.deep.equal(before);
+      const createdOffer = await anOffer(world, offer);
+      const before = await storedGrant(createdOffer);
+      expect(await outcomeOf(call(createdOffer).finally(() => world.putIssuance()))).to.equal(code);
+      expect(await storedGrant(createdOffer)).to.deep.equal(before);
     });
   }
 
@@ -164,7 +164,7 @@ describe('PreAuthorizedCodeGrant', () => {
 
   it('fails for an unknown tenant', async () => {
     const { code } = await anOffer(world);
-    const unknownTenant = new Wallet(world, 'nobody' as TenantId);
+    const unknownTenant = new Wallet(world, 'unknown' as TenantId);
     expect(await outcomeOf(unknownTenant.redeem(code))).to.equal('not_found');
   });
 
@@ -201,8 +201,8 @@ describe('PreAuthorizedCodeGrant', () => {
       const retry = await world.afterSeconds(59, () => wallet.redeem(offer.code, { txCode: TX.tx_code }));
       expect(await storedGrant(offer)).to.deep.equal(before);
       expect(retry.body.refresh_token).to.equal(first.body.refresh_token);
-      const [one, second] = [first, retry].map(({ body }) => decode(body.access_token).payload);
-      expect(second?.['grant_id']).to.equal(one?.['grant_id']);
+      const [firstPayload, secondPayload] = [first, retry].map(({ body }) => decode(body.access_token).payload);
+      expect(secondPayload?.['grant_id']).to.equal(firstPayload?.['grant_id']);
       expect(await outcomeOf(world.afterSeconds(59, () => wallet.issue(retry.body.access_token)))).to.equal('done');
       expect(await outcomeOf(wallet.issue(first.body.access_token))).to.equal('done');
     });
@@ -217,15 +217,20 @@ describe('PreAuthorizedCodeGrant', () => {
     });
 
     it('rejects the code after a minute, or once its answer was used', async () => {
-      const [expiredOffer, issued, revoked] = [await anOffer(world), await anOffer(world), await anOffer(world), await anOffer(world)];
+      const [expiredOffer, issuedOffer, revokedOffer] = [
+        await anOffer(world),
+        await anOffer(world),
+        await anOffer(world),
+        await anOffer(world),
+      ];
       await wallet.redeem(expiredOffer.code);
       await expectInvalidGrant(world.afterSeconds(60, () => wallet.redeem(expiredOffer.code)));
-      await wallet.issue(await wallet.token(issued));
-      await expectInvalidGrant(wallet.redeem(issued.code));
-      await wallet.redeem(revoked.code);
-      const { id } = await storedGrant(revoked);
+      await wallet.issue(await wallet.token(issuedOffer));
+      await expectInvalidGrant(wallet.redeem(issuedOffer.code));
+      await wallet.redeem(revokedOffer.code);
+      const { id } = await storedGrant(revokedOffer);
       await world.store.commit(ACME, { grant: { id, act: 'revoke' } }, world.clock.now());
-      await expectInvalidGrant(wallet.redeem(revoked.code));
+      await expectInvalidGrant(wallet.redeem(revokedOffer.code));
     });
 
     it('rejects another transaction code, and a request without a key', async () => {
@@ -281,7 +286,7 @@ describe('offer that can no longer succeed', () => {
   before(async () => {
     world = await WalletWorld.open();
     wallet = new Wallet(world);
-    await world.putCredential({ id: 'told', notificationWebhook: { url: 'https://backend.example/told' } });
+    await world.putCredential({ id: 'notified', notificationWebhook: { url: 'https://backend.example/told' } });
   });
   beforeEach(() => {
     world.webhooks.calls.length = 0;
@@ -324,7 +329,7 @@ describe('offer that can no longer succeed', () => {
   });
 
   it('is sent to the webhook of the offer, for each of its credentials, and the call is recorded', async () => {
-    const offer = await anOffer(world, { ...TX, ...NOTIFY, credentialConfigurationIds: ['card', 'told'] });
+    const offer = await anOffer(world, { ...TX, ...NOTIFY, credentialConfigurationIds: ['card', 'notified'] });
     await guess(offer);
     const { deliveries = [] } = (await present(offer)).outcome ?? {};
     expect(deliveries.map(({ webhook, result }) => [webhook, result])).to.deep.equal([
@@ -332,7 +337,7 @@ describe('offer that can no longer succeed', () => {
       ['notification', 'delivered'],
     ]);
     expect(notifications()).to.have.deep.members(
-      ['card', 'told'].map((credentialConfigurationId, index) => ({
+      ['card', 'notified'].map((credentialConfigurationId, index) => ({
         url: NOTIFY.notifyWebhook.url,
         body: {
           session: offer.session.id,
@@ -349,7 +354,7 @@ describe('offer that can no longer succeed', () => {
 
   it('is otherwise sent to the webhook of the configuration; a failed call changes nothing', async () => {
     world.webhooks.answer = new WebhookError('timeout', 'no answer in time');
-    const offer = await anOffer(world, { ...TX, credentialConfigurationIds: ['card', 'told'] });
+    const offer = await anOffer(world, { ...TX, credentialConfigurationIds: ['card', 'notified'] });
     await guess(offer);
     expect(notifications().map(({ url }) => url)).to.deep.equal(['https://backend.example/told']);
     const { status, outcome } = await present(offer);

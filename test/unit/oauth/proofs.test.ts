@@ -137,7 +137,7 @@ describe('DPoP proof in place of a proof of possession', () => {
     expect(normal.body.access_token).to.be.a('string');
   });
 
-  const rejected: readonly [string, () => OAuthRequest, string][] = [
+  const rejectedRequests: readonly [string, () => OAuthRequest, string][] = [
     ['under another key', () => combinedProof(undefined, {}, newKey()), BROKEN],
     [
       'signed by another key than it contains',
@@ -172,7 +172,7 @@ describe('DPoP proof in place of a proof of possession', () => {
       BROKEN,
     ],
   ];
-  for (const [description, request, code] of rejected) {
+  for (const [description, request, code] of rejectedRequests) {
     it(`is rejected ${description}`, async () => {
       expect((await failureOf(redeem(request()))).code).to.equal(code);
     });
@@ -263,7 +263,7 @@ describe('CreateChallenge', () => {
   });
 
   it('creates none for a tenant that is unknown or suspended', async () => {
-    expect(await outcomeOf(world.createChallenge.execute('nobody' as TenantId, 'built-in'))).to.equal('not_found');
+    expect(await outcomeOf(world.createChallenge.execute('unknown' as TenantId, 'built-in'))).to.equal('not_found');
     await world.changeTenant({ status: 'suspended' });
     const otherProcess = new CreateChallenge(world.otherProcess());
     expect(await outcomeOf(otherProcess.execute(ACME, 'built-in'))).to.equal('not_found');

@@ -48,7 +48,7 @@ describe('AnswerTokenRequest', () => {
   });
 
   type Changes = Record<string, string | undefined>;
-  const rejections: readonly [what: string, code: FailureCode, changes: Changes, server?: AuthorizationServer][] = [
+  const rejections: readonly [description: string, code: FailureCode, changes: Changes, server?: AuthorizationServer][] = [
     ['no grant', 'invalid_request', { grant_type: undefined }],
     ['the grant of a password', 'unsupported_grant_type', { grant_type: 'password' }],
     ['a pre-authorized code at the chained server', 'unsupported_grant_type', {}, 'chained'],
@@ -63,14 +63,14 @@ describe('AnswerTokenRequest', () => {
     it(`rejects ${description}, and consumes nothing`, async () => {
       const form = await preAuthorized();
       const fields = Object.entries({ ...form, ...changes });
-      const sent = Object.fromEntries(fields.filter((entry): entry is [string, string] => entry[1] !== undefined));
-      expect(await outcomeOf(requestToken(sent, server))).to.equal(code);
+      const sentForm = Object.fromEntries(fields.filter((entry): entry is [string, string] => entry[1] !== undefined));
+      expect(await outcomeOf(requestToken(sentForm, server))).to.equal(code);
       expect(await outcomeOf(requestToken(form))).to.equal('done');
     });
   }
 
   it('hides faults of a request to a tenant that is unknown or suspended', async () => {
-    const unknownTenant = 'nobody' as TenantId;
+    const unknownTenant = 'unknown' as TenantId;
     expect(await outcomeOf(requestToken({}, 'built-in', unknownTenant))).to.equal('not_found');
     expect(await outcomeOf(requestToken(await preAuthorized(), 'built-in', unknownTenant))).to.equal('not_found');
     const form = await preAuthorized();
@@ -145,7 +145,7 @@ describe('AuthorizationCodeGrant', () => {
   });
 
   type RedeemOptions = NonNullable<Parameters<Wallet['redeemCode']>[1]>;
-  type RejectionCase = readonly [what: string, code: FailureCode, change: () => RedeemOptions];
+  type RejectionCase = readonly [description: string, code: FailureCode, change: () => RedeemOptions];
   const tokenRequest = (form: Record<string, string>, options: object = {}) => wallet.createOAuthRequest('token', form, options);
   const rejections: readonly RejectionCase[] = [
     ['another redirect address', 'invalid_grant', () => ({ changes: { redirectUri: 'https://else.example' } })],
@@ -201,13 +201,13 @@ describe('AuthorizationCodeGrant', () => {
   });
 
   describe('with a repeated code', () => {
-    const revoked = async (code: string) => (await storedGrant(code)).revokedAt !== null;
+    const isRevoked = async (code: string) => (await storedGrant(code)).revokedAt !== null;
 
     it('revokes the tokens of the code', async () => {
       const { code } = await startCodeGrant();
       const { body } = await wallet.redeemCode(code);
       expect(await outcomeOf(wallet.redeemCode(code))).to.equal('invalid_grant');
-      expect(await revoked(code)).to.equal(true);
+      expect(await isRevoked(code)).to.equal(true);
       expect(await outcomeOf(wallet.issue(body.access_token))).to.equal('invalid_token');
     });
 
@@ -215,14 +215,14 @@ describe('AuthorizationCodeGrant', () => {
       const { code } = await startCodeGrant();
       const outcomes = await Promise.all([1, 2].map(() => outcomeOf(wallet.redeemCode(code))));
       expect(outcomes.sort()).to.deep.equal(['done', 'invalid_grant']);
-      expect(await revoked(code)).to.equal(true);
+      expect(await isRevoked(code)).to.equal(true);
       const otherCode = await startCodeGrant();
       const request = wallet.createOAuthRequest('token', { client_id: CLIENT });
       const redemption = { code: otherCode.code, redirectUri: REDIRECT, codeVerifier: CODE_VERIFIER, requestedIds: undefined };
       const grantType = AUTHORIZATION_CODE_GRANT;
       await new AuthorizationCodeGrant(world.otherProcess()).answer(ACME, 'built-in', request, { grantType, ...redemption });
       expect(await outcomeOf(wallet.redeemCode(otherCode.code))).to.equal('invalid_grant');
-      expect(await revoked(otherCode.code)).to.equal(true);
+      expect(await isRevoked(otherCode.code)).to.equal(true);
     });
 
     it('revokes nothing if neither the client nor the request is proven', async () => {
@@ -230,7 +230,7 @@ describe('AuthorizationCodeGrant', () => {
       const { body } = await wallet.redeemCode(code);
       for (const [, , buildOptions] of rejections.filter(([, errorCode]) => errorCode === 'invalid_grant')) {
         expect(await outcomeOf(wallet.redeemCode(code, buildOptions()))).to.equal('invalid_grant');
-        expect(await revoked(code)).to.equal(false);
+        expect(await isRevoked(code)).to.equal(false);
       }
       expect(await outcomeOf(wallet.issue(body.access_token))).to.equal('done');
     });
@@ -240,7 +240,7 @@ describe('AuthorizationCodeGrant', () => {
       const change = { id: session.id, anytime: ['active', 'fetched'], to: 'failed' } as const;
       await world.store.commit(ACME, { session: change }, world.clock.now());
       expect(await outcomeOf(wallet.redeemCode(code))).to.equal('invalid_grant');
-      expect(await revoked(code)).to.equal(true);
+      expect(await isRevoked(code)).to.equal(true);
     });
   });
 });
@@ -272,7 +272,7 @@ describe('RefreshTokenGrant', () => {
   const scopes = (tokenRequest: string) => decode(tokenRequest).payload['credential_configuration_ids'] as string[];
 
   /** Replaces the refresh token on each use, like an earlier release. */
-  const replaced = async (refreshToken: string) => {
+  const replaceToken = async (refreshToken: string) => {
     const { id, generation } = await storedGrant(refreshToken);
     await world.store.commit(ACME, { grant: { id, act: 'refresh', generation } }, world.clock.now());
     const [key] = world.settings.refreshTokenKeys;
@@ -324,7 +324,7 @@ describe('RefreshTokenGrant', () => {
     expect(scopes(full.body.access_token)).to.deep.equal(['card', 'pass']);
   });
 
-  type RejectionCase = readonly [what: string, code: FailureCode, ask: (refreshToken: string) => Promise<unknown>];
+  type RejectionCase = readonly [description: string, code: FailureCode, call: (refreshToken: string) => Promise<unknown>];
   const refreshLater = (seconds: number) => (refreshToken: string) => world.afterSeconds(seconds, () => wallet.refresh(refreshToken));
   const refreshWith = (form: Record<string, string>, dpop?: () => string[]) => (refreshToken: string) => {
     const options = dpop === undefined ? {} : { dpop: dpop() };
@@ -400,13 +400,13 @@ describe('RefreshTokenGrant', () => {
 
   it('accepts tokens that an earlier release replaced, up to the last but one', async () => {
     const { refreshToken } = await grantRefreshToken();
-    const second = await replaced(refreshToken);
+    const second = await replaceToken(refreshToken);
     for (const tokenRequest of [refreshToken, second]) expect((await wallet.refresh(tokenRequest)).body.refresh_token).to.equal(second);
   });
 
   it('revokes everything when a refresh token is replayed whose successor was used', async () => {
     const { refreshToken } = await grantRefreshToken();
-    const third = await replaced(await replaced(refreshToken));
+    const third = await replaceToken(await replaceToken(refreshToken));
     const { body } = await wallet.refresh(third);
     expect(await outcomeOf(wallet.refresh(refreshToken))).to.equal('invalid_grant');
     expect((await storedGrant(refreshToken)).revokedAt).to.deep.equal(world.clock.now());

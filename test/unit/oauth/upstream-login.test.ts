@@ -191,7 +191,7 @@ describe('FinishUpstreamLogin', () => {
     expect(parameters).to.include({ code: 'the code', clientSecret: 'secret', codeVerifier: upstream?.codeVerifier });
   });
 
-  const unknown: readonly [what: string, changes: (login: Login) => Parameters<LoginWorld['finish']>[1]][] = [
+  const unknown: readonly [description: string, changes: (login: Login) => Parameters<LoginWorld['finish']>[1]][] = [
     ['no state', () => ({ state: undefined })],
     ['an unknown state', () => ({ state: 'unknown' })],
     ['a state with another secret', ({ location: { searchParams } }) => ({ state: `${searchParams.get('state')}A` })],
@@ -211,7 +211,7 @@ describe('FinishUpstreamLogin', () => {
     });
   }
 
-  type FailureCase = readonly [what: string, end: 'unavailable' | 'access_denied', error: string, fail: () => unknown];
+  type FailureCase = readonly [description: string, outcome: 'unavailable' | 'access_denied', error: string, fail: () => unknown];
   const serverError = (fault: AuthorizationServerFault, error?: string) =>
     new AuthorizationServerError(fault, 'no', error === undefined ? {} : { error });
   const failures: readonly FailureCase[] = [
@@ -265,7 +265,7 @@ describe('FinishUpstreamLogin', () => {
     expect(await outcomeOf(logins.finish(login))).to.equal('not_found');
     await logins.configure();
     const response = { code: 'x', state: 'x', error: undefined, iss: UPSTREAM, browserSecrets: new Map() };
-    const unknownTenant = logins.world.finishUpstreamLogin.execute('nobody' as TenantId, response);
+    const unknownTenant = logins.world.finishUpstreamLogin.execute('unknown' as TenantId, response);
     expect(await outcomeOf(unknownTenant)).to.equal('not_found');
   });
 

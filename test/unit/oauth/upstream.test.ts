@@ -70,13 +70,13 @@ describe('wallet error for an upstream error', () => {
 
 describe('claims of a login', () => {
   it('are those of the ID token, then of userinfo, then of the access token', () => {
-    const merged = mergeClaims(
+    const mergedClaims = mergeClaims(
       { aud: 'api', scope: 'read', name: 'A', city: 'A' },
       { aud: 'other', name: 'B', city: 'B', email: 'B' },
       { aud: 'client', name: 'C', nonce: 'n' },
     );
     const parameters = { aud: 'client', scope: 'read', name: 'C', city: 'B', email: 'B', nonce: 'n' };
-    expect(merged).to.deep.equal(parameters);
+    expect(mergedClaims).to.deep.equal(parameters);
   });
 
   it('are those of the ID token only, without other sources', () => {

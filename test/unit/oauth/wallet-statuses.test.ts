@@ -82,16 +82,16 @@ describe('status of a wallet attestation', () => {
         ['an authorization code', () => wallet.redeemCode(code)],
         ['a refresh token', () => wallet.refresh(redeemed.body.refresh_token)],
       ] as const;
-    const revoked = async (status: number) => {
+    const setStatus = async (status: number) => {
       wallet.provider.statuses.set(3, status);
       world.remoteStatusLists.clear('acme');
       for (const [description, run] of steps()) expect(await outcomeOf(run()), description).to.equal(BROKEN);
     };
-    await revoked(1);
-    await revoked(2);
+    await setStatus(1);
+    await setStatus(2);
     const { answer } = world.remote;
     world.remote.answer = (url) => (url.includes('/status/') ? { status: 503, contentType: '', body: Buffer.alloc(0) } : answer(url));
-    await revoked(0);
+    await setStatus(0);
     world.remote.answer = answer;
     world.remoteStatusLists.clear('acme');
     const checkedSteps = steps().filter(([description]) => description !== 'interactive authorization');

@@ -97,7 +97,7 @@ describe('certificate from the registrar of a tenant', () => {
     const rejections: [string, object, () => unknown, string][] = [
       ['an unknown key chain', { keyChainId: 'nothing' }, () => {}, 'invalid_input keyChainId'],
       ['a key chain for another purpose', { keyChainId: 'signing' }, () => {}, 'invalid_input keyChainId'],
-      ['an unknown party', { rpId: 'nobody' }, () => {}, 'invalid_input rpId'],
+      ['an unknown party', { rpId: 'unknown' }, () => {}, 'invalid_input rpId'],
       [
         'an account without party',
         {},
@@ -233,7 +233,7 @@ describe('certificate from the registrar of a tenant', () => {
     it('must have a signer under the anchors of the tenant', async () => {
       await hasLogin({ registrationCertificateAnchors: [writePemCertificates([root.certificate])] });
       expect(await order({ id: 'known' })).to.include({ id: 'known' });
-      const otherSigner = await certify({ name: 'Somebody' });
+      const otherSigner = await certify({ name: 'Other CA' });
       expect(await outcomeOf(order({ jwt: certificate({}, otherSigner) }))).to.equal('invalid_input jwt');
     });
 

@@ -117,7 +117,7 @@ describe('registration certificate', () => {
   });
 
   const payloads: [string, object, string][] = [
-    ['nobody', { sub: undefined }, 'sub'],
+    ['no party', { sub: undefined }, 'sub'],
     ['no name', { sub: '' }, 'sub'],
     ['a party without an identifier', { sub: { legal_name: 'Acme' } }, 'sub'],
     ['an intermediary without identifier', { intermediary: {} }, 'intermediary'],

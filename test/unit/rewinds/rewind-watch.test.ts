@@ -30,9 +30,9 @@ class FakeTerms implements Terms {
   changes = 0;
   supportsPromotion = true;
   isLastThere = true;
-  opened: NextTerm[] = [];
+  openedTerms: NextTerm[] = [];
   /** True after the last challenge was removed. */
-  closed = true;
+  isChallengeClosed = true;
 
   async begin() {}
   async read() {
@@ -44,7 +44,7 @@ class FakeTerms implements Terms {
     return this.history;
   }
   async open(nextTerm: NextTerm) {
-    this.opened.push(nextTerm);
+    this.openedTerms.push(nextTerm);
     const counter = this.history.terms[0]?.counter ?? 0;
     const term = { ...first, ...nextTerm, id: `term ${nextTerm.number}`, place: this.history.place, counter, beganAt: NOW };
     this.put(term, ...this.history.terms);
@@ -66,14 +66,14 @@ class FakeTerms implements Terms {
     return 'challenge';
   }
   async answerChallenges() {
-    this.closed = false;
+    this.isChallengeClosed = false;
     this.history = { ...this.history, challenges: [] };
   }
   async isAnswered() {
     return this.history.challenges.length === 0;
   }
   async closeChallenge() {
-    this.closed = true;
+    this.isChallengeClosed = true;
   }
   async hasLastChange() {
     return this.isLastThere;
@@ -104,7 +104,7 @@ const log = () => ({ info: noop, warn: noop, error: sinon.spy(), within: <T>(_: 
 const sighting = (change: Partial<Sighting> = {}): Sighting => ({ ...positionOf(first), address: ADDRESS, ...change });
 
 describe('start on a database', () => {
-  /** @param pause what other processes do while the start waits. */
+  /** @param pause simulates other processes while the start waits */
   const start = (
     terms: FakeTerms,
     sightings: readonly Sighting[],
@@ -154,14 +154,14 @@ describe('start on a database', () => {
       .and.to.include('Mount the volume')
       .and.to.include('restore fence')
       .and.to.include('ACCEPT_REWIND=100.5');
-    expect(terms.closed, 'the challenge is removed').to.equal(true);
+    expect(terms.isChallengeClosed, 'the challenge is removed').to.equal(true);
   });
 
   it('continues without a record when an up-to-date process answers', async () => {
     const terms = witnessedDatabase();
     const watch = createWatch(terms);
     expect(await start(terms, [], undefined, () => watch.tick())).to.equal('begun');
-    expect(terms.closed, 'the challenge is removed').to.equal(true);
+    expect(terms.isChallengeClosed, 'the challenge is removed').to.equal(true);
   });
 
   it('is rejected when the only running process misses changes', async () => {
@@ -170,7 +170,7 @@ describe('start on a database', () => {
     const message = await start(terms, [], undefined, () => watch.tick());
     expect(message).to.include('ACCEPT_REWIND=100.5');
     expect(terms.history.terms[0]?.lostAt).to.equal(NOW);
-    expect(terms.closed, 'the challenge is removed').to.equal(true);
+    expect(terms.isChallengeClosed, 'the challenge is removed').to.equal(true);
   });
 
   it('is rejected if the database was rolled back after a process had answered', async () => {
@@ -535,7 +535,7 @@ describe('process whose database changes', () => {
   it('continues on a complete standby that took over, if no process objects', async () => {
     past.moveTo('cluster/2');
     await watch.tick();
-    expect(past.opened).to.deep.equal([{ after: 100, number: NOW.getTime() / 1000, how: 'promoted' }]);
+    expect(past.openedTerms).to.deep.equal([{ after: 100, number: NOW.getTime() / 1000, how: 'promoted' }]);
     expect(watch.refusal).to.include('has just taken over');
     expect(forget.callCount).to.equal(1);
     past.history = { ...past.history, now: new Date(NOW.getTime() + 5_000) };
@@ -548,7 +548,7 @@ describe('process whose database changes', () => {
     past.isLastThere = false;
     await watch.tick();
     expect(watch.refusal).to.include('restore:fence');
-    expect(past.opened).to.deep.equal([]);
+    expect(past.openedTerms).to.deep.equal([]);
     expect(past.history.terms[0]?.lostAt).to.equal(NOW);
   });
 

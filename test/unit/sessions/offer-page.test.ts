@@ -71,7 +71,7 @@ describe('status on an offer page', () => {
   }
 });
 
-const UNKNOWN_TENANT = 'nobody' as TenantId;
+const UNKNOWN_TENANT = 'unknown' as TenantId;
 
 describe('page of an offer or a request', () => {
   let world: WalletWorld;

@@ -91,20 +91,20 @@ describe('webhook delivery', () => {
     expect(redeliveryOf({ told: { event: 'x' } })).to.have.deep.property('content', { event: 'x' });
   });
 
-  const rejected: readonly [string, () => unknown, RegExp][] = [
+  const rejectedCases: readonly [string, () => unknown, RegExp][] = [
     ['is unknown', () => resultOf(() => prepareRedelivery(session(), 'd', NOW)), /^not_found/],
     ['was delivered', () => redeliveryOf({ result: 'delivered' }), /^conflict: it was already delivered/],
     ['is in progress', () => redeliveryOf({ result: 'pending' }), /^conflict: it is in progress/],
     ['requested claims', () => redeliveryOf({ webhook: 'claims' }), /^conflict: the wallet no longer waits/],
     ['has a result that is not stored', () => redeliveryOf({}, {}), /^gone/],
   ];
-  for (const [description, outcome, expected] of rejected) {
+  for (const [description, outcome, expected] of rejectedCases) {
     it(`is not repeated when it ${description}`, () => expect(outcome()).to.match(expected));
   }
 });
 
 describe('search key of a session', () => {
-  const own = (text: string) => parseSearchKeys(text).publicIds[0];
+  const searchedPublicId = (text: string) => parseSearchKeys(text).publicIds[0];
 
   it('is its public id in every link for wallets, and in its address', () => {
     const address = 'https://vidimus.example/acme/request/abc-1';
@@ -115,9 +115,9 @@ describe('search key of a session', () => {
       'https://vidimus.example/acme/dc-api/abc-1#z',
       'openid-credential-offer://?credential_offer_uri=https%3A%2F%2Fv.example%2Facme%2Fcredential-offer%2Fabc-1',
     ];
-    for (const link of links) expect(own(link), link).to.equal('abc-1');
+    for (const link of links) expect(searchedPublicId(link), link).to.equal('abc-1');
     for (const text of ['abc-1', 'https://vidimus.example/acme/session/abc-1', 'x:?request_uri=none']) {
-      expect(own(text), text).to.equal(text);
+      expect(searchedPublicId(text), text).to.equal(text);
     }
   });
 
@@ -170,7 +170,7 @@ describe('idempotent request', () => {
 });
 
 const HOUR = 3_600_000;
-const rejected = (reason: string): SessionOutcome => ({
+const rejectedOutcome = (reason: string): SessionOutcome => ({
   failure: { code: 'presentation_refused', message: reason },
   report: [
     { check: 'issuer_signature', result: 'passed', section: '…' },
@@ -194,7 +194,7 @@ describe('success rate of the newest sessions', () => {
   const rates = (query: object = {}, caller: TenantCaller = world.caller(['presentation:manage']), store: Store = world.store) =>
     new CountSessions({ ...world, store }).execute(caller, SessionRatesQuery.parse(query));
   let number = 0;
-  /** @param hoursAgo hours. */
+  /** @param hoursAgo the age in hours */
   const addSession = async (outcome: SessionOutcome | null, hoursAgo = 1, kind: 'issuance' | 'verification' = 'verification') => {
     const createdAt = new Date(world.clock.now().getTime() - hoursAgo * HOUR);
     const session = aSession(world.clock, ++number, {
@@ -223,9 +223,9 @@ describe('success rate of the newest sessions', () => {
   it('contains the five most frequent causes, and for rejected presentations the reason of the first failed check', async () => {
     const outcomes: [SessionOutcome, number][] = [
       [failedOutcome('cancelled'), 3],
-      [rejected('status_revoked'), 5],
-      [rejected('nonce_mismatch'), 4],
-      [rejected('in words that Zyxwvut-Planted wrote'), 2],
+      [rejectedOutcome('status_revoked'), 5],
+      [rejectedOutcome('nonce_mismatch'), 4],
+      [rejectedOutcome('in words that Zyxwvut-Planted wrote'), 2],
       [failedOutcome('malformed'), 1],
       [failedOutcome('webhook_failed'), 1],
     ];

@@ -92,13 +92,13 @@ describe('session status stream', () => {
       ACME,
       async ({ clients }) => {
         const client = await clients.get('listener');
-        const changed = change(client);
-        await (changed === undefined ? clients.remove('listener') : clients.save(changed));
+        const newClient = change(client);
+        await (newClient === undefined ? clients.remove('listener') : clients.save(newClient));
       },
       { by: 'system' },
     );
 
-  async function listen(lastSequence?: number): Promise<{ leave: () => void; ended: Promise<void> }> {
+  async function listen(lastSequence?: number): Promise<{ leave: () => void; finished: Promise<void> }> {
     const abort = new AbortController();
     const watch = new WatchSession({ ...world, sessionWatcher: watcher, tenantConfigurations: new TenantConfigurations(world) });
     const caller = await createListener();
@@ -108,7 +108,7 @@ describe('session status stream', () => {
       messages.push('end');
     })();
     await flush();
-    return { leave: () => abort.abort(), ended };
+    return { leave: () => abort.abort(), finished: ended };
   }
 
   const formatStatus = ({ sequence, status }: StatusMessage) => `${sequence} ${status}`;
@@ -126,7 +126,7 @@ describe('session status stream', () => {
 
   it('continues if the expiry of the tenant is postponed at the last moment', async () => {
     await endTenant(new Date(startMs + 20_000));
-    const { ended } = await listen();
+    const { finished: ended } = await listen();
     await advance(15_000);
     await endTenant(null);
     await advance(5_000);
@@ -140,7 +140,7 @@ describe('session status stream', () => {
   it('ends with the expiry of the tenant, before the tenant is removed', async () => {
     const endsAt = new Date(startMs + 20_000);
     await endTenant(endsAt);
-    const { ended } = await listen();
+    const { finished: ended } = await listen();
     await advance(15_000);
     expect(messages).to.deep.equal(['1 active', 'heartbeat']);
     await advance(5_000);
@@ -150,7 +150,7 @@ describe('session status stream', () => {
   });
 
   it('sends the current status at once, each change when it is notified, and ends with the session', async () => {
-    const { ended } = await listen();
+    const { finished: ended } = await listen();
     expect(messages).to.deep.equal(['1 active']);
     await fetchSession();
     wakeUp();
@@ -166,7 +166,7 @@ describe('session status stream', () => {
   });
 
   it('finds changes without a notification within two seconds, and omits none', async () => {
-    const { ended } = await listen();
+    const { finished: ended } = await listen();
     await fetchSession();
     await completeSession();
     await advance(2_000);
@@ -175,7 +175,7 @@ describe('session status stream', () => {
   });
 
   it('keeps the connection alive and ends when the session expires', async () => {
-    const { ended } = await listen();
+    const { finished: ended } = await listen();
     await advance(15_000);
     expect(messages).to.deep.equal(['1 active', 'heartbeat']);
     for (let elapsedMs = 15_000; elapsedMs < 600_000; elapsedMs += 15_000) await advance(15_000);
@@ -187,7 +187,7 @@ describe('session status stream', () => {
   it('sends the missed changes to a reconnecting listener', async () => {
     await fetchSession();
     await completeSession();
-    const { ended } = await listen(1);
+    const { finished: ended } = await listen(1);
     await ended;
     expect(messages).to.deep.equal(['2 fetched', '3 completed', 'end']);
   });
@@ -198,7 +198,7 @@ describe('session status stream', () => {
     expect(messages).to.deep.equal(['1 active', '1 active']);
     first.leave();
     second.leave();
-    await Promise.all([first.ended, second.ended]);
+    await Promise.all([first.finished, second.finished]);
   });
 
   it('ends when the session is removed, and releases everything when the listener disconnects', async () => {
@@ -206,11 +206,11 @@ describe('session status stream', () => {
     const second = await listen();
     expect(watcher.count).to.equal(2);
     second.leave();
-    await second.ended;
+    await second.finished;
     expect(watcher.count).to.equal(1);
     await steps().commit(sessionRemoval(id, 'system'));
     await advance(2_000);
-    await first.ended;
+    await first.finished;
     expect(watcher.count).to.equal(0);
     expect(timers.countTimers()).to.equal(0);
   });
@@ -263,7 +263,7 @@ describe('session status stream', () => {
   };
   for (const [description, removeRight] of Object.entries(losses)) {
     it(`sends nothing more to a listener that lost ${description}`, async () => {
-      const { ended } = await listen();
+      const { finished: ended } = await listen();
       await removeRight();
       await fetchSession();
       wakeUp();
@@ -273,7 +273,7 @@ describe('session status stream', () => {
     });
 
     it(`ends with the next heartbeat for a listener that lost ${description}`, async () => {
-      const { ended } = await listen();
+      const { finished: ended } = await listen();
       await removeRight();
       await advance(15_000);
       await ended;
@@ -283,7 +283,7 @@ describe('session status stream', () => {
 
   it('ends with the access token, between two heartbeats as well', async () => {
     lifetime = 20_000;
-    const { ended } = await listen();
+    const { finished: ended } = await listen();
     await advance(15_000);
     await advance(4_999);
     expect(messages).to.deep.equal(['1 active', 'heartbeat']);
@@ -295,7 +295,7 @@ describe('session status stream', () => {
 
   it('sends no change to a listener whose access token has expired', async () => {
     lifetime = 1_000;
-    const { ended } = await listen();
+    const { finished: ended } = await listen();
     await fetchSession();
     world.clock.forward(1_000);
     wakeUp();
@@ -304,7 +304,7 @@ describe('session status stream', () => {
   });
 
   it('continues for a client that was changed and still has the right', async () => {
-    const { ended } = await listen();
+    const { finished: ended } = await listen();
     await changeClient((client) => ({ ...client, allowedPresentationConfigs: ['age'] }));
     await advance(15_000);
     await completeSession();

@@ -116,11 +116,15 @@ const readDocument = (document: unknown, knownNames = PROPERTIES) => withCurrent
 const FAULT = 'certId and keyChainId are names of the same property; send one, or both with the same value';
 
 describe('document with the former certificate properties', () => {
-  const written = (document: unknown, knownNames = PROPERTIES) => readDocument(document, knownNames).value;
+  const currentDocument = (document: unknown, knownNames = PROPERTIES) => readDocument(document, knownNames).value;
 
   it('is parsed like one with key chains', () => {
-    expect(written({ certId: 'a', accessCertId: 'b', note: 'n' })).to.deep.equal({ keyChainId: 'a', accessKeyChainId: 'b', note: 'n' });
-    expect(written({ keyChainId: 'a' })).to.deep.equal({ keyChainId: 'a' });
+    expect(currentDocument({ certId: 'a', accessCertId: 'b', note: 'n' })).to.deep.equal({
+      keyChainId: 'a',
+      accessKeyChainId: 'b',
+      note: 'n',
+    });
+    expect(currentDocument({ keyChainId: 'a' })).to.deep.equal({ keyChainId: 'a' });
   });
 
   it('may have both names with the same value', () => {
@@ -129,8 +133,8 @@ describe('document with the former certificate properties', () => {
   });
 
   it('keeps a name whose present form is not allowed', () => {
-    expect(written({ certId: 'a', issuerCertId: 'b' })).to.deep.equal({ keyChainId: 'a', issuerCertId: 'b' });
-    expect(written({ certId: 'a' }, ['note'])).to.deep.equal({ certId: 'a' });
+    expect(currentDocument({ certId: 'a', issuerCertId: 'b' })).to.deep.equal({ keyChainId: 'a', issuerCertId: 'b' });
+    expect(currentDocument({ certId: 'a' }, ['note'])).to.deep.equal({ certId: 'a' });
   });
 
   it('may have them in the entries of its lists, too', () => {
@@ -139,12 +143,12 @@ describe('document with the former certificate properties', () => {
     expect(value).to.deep.equal({ entities: [{ issuerKeyChainId: 'a' }, 'text', { revocationKeyChainId: 'b', keyChainId: 'd' }] });
     expect(errors).to.deep.equal([{ path: 'entities.2.certId', message: FAULT }]);
     const trustAnchors = [{ certId: 'a' }];
-    expect(written({ trustAnchors }), 'a list of another type').to.deep.equal({ trustAnchors });
+    expect(currentDocument({ trustAnchors }), 'a list of another type').to.deep.equal({ trustAnchors });
   });
 
   for (const value of [null, 'text', 1, [{ certId: 'a' }], { entities: 'text' }, { entities: { certId: 'a' } }]) {
     it(`is unchanged if it is not an object: ${JSON.stringify(value)}`, () => {
-      expect(written(value)).to.deep.equal(value);
+      expect(currentDocument(value)).to.deep.equal(value);
     });
   }
 

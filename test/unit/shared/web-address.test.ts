@@ -92,11 +92,11 @@ describe('displayed address', () => {
       ['', ' ', 'a\nb', '1:2', 'urn:karte:ä', ' javascript:alert(1)', 'blob:https://a.example/1', 'x'.repeat(2049)],
     ],
   ];
-  for (const [description, isAccepted, accepted, rejected] of rows) {
-    for (const text of accepted) {
+  for (const [description, isAccepted, acceptedTexts, rejectedTexts] of rows) {
+    for (const text of acceptedTexts) {
       it(`is accepted if it is ${description}: ${text.slice(0, 50)}`, () => expect(isAccepted(text)).to.equal(true));
     }
-    for (const text of rejected) {
+    for (const text of rejectedTexts) {
       it(`is rejected if it is ${description}: "${text.slice(0, 50)}" (${text.length})`, () => expect(isAccepted(text)).to.equal(false));
     }
   }

@@ -104,9 +104,9 @@ describe('RevokeBySubject', () => {
     const adaSession = await issueTo(ADA);
     const caller = await world.caller();
     const stub = sinon.stub(TenantConfiguration.prototype, 'statusLists').resolves([]);
-    const revoked = await world.revokeBySubject.execute(caller, SubjectRevocation.parse({ claims: ADA }));
+    const result = await world.revokeBySubject.execute(caller, SubjectRevocation.parse({ claims: ADA }));
     stub.restore();
-    expect(revoked).to.deep.equal({ revoked: 1, pending: 0 });
+    expect(result).to.deep.equal({ revoked: 1, pending: 0 });
     expect(await statusOf(adaSession.session)).to.deep.equal([1]);
   });
 
@@ -202,11 +202,11 @@ describe('RevokeBySubject', () => {
       it('issue other configurations after a revocation of one configuration', async () => {
         await world.putCredential({ id: 'twin', ...fromBackend, statusManagement: true, subjectClaims: paths });
         const { session, logIn } = await openSharedOffer([id, 'twin']);
-        const [issued, pending] = [await logIn(ada), await logIn(ada)];
-        await issued.issue();
+        const [adaCompleted, adaPending] = [await logIn(ada), await logIn(ada)];
+        await adaCompleted.issue();
         await advanceSecond();
         expect((await revoke({ claims: ADA, credentialConfigurationId: id })).revoked).to.equal(1);
-        for (const adaIssuances of [issued, pending]) {
+        for (const adaIssuances of [adaCompleted, adaPending]) {
           expect(await outcomeOf(adaIssuances.issue())).to.equal('credential_request_denied');
           expect(await outcomeOf(adaIssuances.issue('twin'))).to.equal('done');
           expect(await outcomeOf(adaIssuances.refresh())).to.equal('done');
@@ -612,9 +612,9 @@ describe('RevokeBySubject', () => {
         await fulfilRevocation(order);
       },
     };
-    const replaced = sinon.stub(world.store, 'maintenance').get(() => maintenance);
+    const stub = sinon.stub(world.store, 'maintenance').get(() => maintenance);
     await revoke({ claims: ADA });
-    replaced.restore();
+    stub.restore();
     world.clock.time += 1_000;
     expect(await world.fulfilRevocations.execute(world.clock.now(), 5)).to.equal(1);
     expect(await statusOf(adaSession.session)).to.deep.equal([1, 1]);
@@ -642,9 +642,9 @@ describe('RevokeBySubject', () => {
         return originalRevoke.batchesOf(order);
       },
     };
-    const replaced = sinon.stub(world.store, 'maintenance').get(() => maintenance);
+    const stub = sinon.stub(world.store, 'maintenance').get(() => maintenance);
     await revoke({ claims: ADA });
-    replaced.restore();
+    stub.restore();
     await revoke({ claims: ADA });
     expect(await statusOf(session)).to.deep.equal([1, 0, 1]);
   });

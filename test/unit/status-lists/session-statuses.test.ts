@@ -90,7 +90,7 @@ describe('ListSessionStatuses', () => {
     expect(await list((await startIssuance()).session)).to.deep.equal({ entries: [] });
   });
 
-  type RejectionCase = readonly [what: string, code: FailureCode, ask: (issuance: IssuedSession) => Promise<unknown>];
+  type RejectionCase = readonly [description: string, code: FailureCode, call: (issuance: IssuedSession) => Promise<unknown>];
   const rejections: readonly RejectionCase[] = [
     ['an unknown session', 'not_found', () => list('unknown' as SessionId)],
     ['a session that a client may not see', 'not_found', ({ session }) => list(session, {}, { allowedIssuanceConfigs: ['card'] })],
@@ -141,8 +141,8 @@ describe('RevokeSession', () => {
   const issue = ({ token }: IssuedSession, id: string) => wallet.issue(token, { credential_configuration_id: id });
   const referenceOf = ({ credentials: [first] }: CredentialResponse): { idx: number; uri: string } =>
     decode(first?.credential ?? '').payload['status'].status_list;
-  const statusOf = async (issued: CredentialResponse) => {
-    const { idx, uri } = referenceOf(issued);
+  const statusOf = async (response: CredentialResponse) => {
+    const { idx, uri } = referenceOf(response);
     const entries = await world.store.read(ACME).statusEntries(uri.split('/').at(-1) ?? '', 0);
     return entries.find(({ index }) => index === idx)?.status ?? 0;
   };
@@ -277,7 +277,7 @@ describe('RevokeSession', () => {
     await world.putCredential({ id: 'listed', statusManagement: true });
   });
 
-  type RejectionCase = readonly [what: string, code: FailureCode, ask: (issuance: IssuedSession) => Promise<unknown>];
+  type RejectionCase = readonly [description: string, code: FailureCode, call: (issuance: IssuedSession) => Promise<unknown>];
   const rejections: readonly RejectionCase[] = [
     ['an unknown session', 'not_found', () => revoke({ session: 'unknown' as SessionId })],
     ['a session that a client may not see', 'not_found', (issuance) => revoke(issuance, {}, { allowedIssuanceConfigs: ['card'] })],
@@ -391,11 +391,11 @@ describe('expiry of credentials that follow a wallet', () => {
   it('is a valid time, for any input of the provider, and never later than the input', () => {
     fc.assert(
       fc.property(fc.double({ min: SECONDS + 1, noNaN: true, noDefaultInfinity: true }), (keptUntil) => {
-        const end = endOfStatuses([status({ keptUntil })]);
-        const lifeTime = lifeTimeWithin(NOW, undefined, end) ?? 0;
+        const keptUntilLast = endOfStatuses([status({ keptUntil })]);
+        const lifeTime = lifeTimeWithin(NOW, undefined, keptUntilLast) ?? 0;
         expect(lifeTime).to.satisfy(Number.isSafeInteger).and.to.be.greaterThan(0);
         expect(SECONDS + lifeTime).to.be.lessThan(Math.max(keptUntil, SECONDS + 1.5));
-        expect(lifeTimeWithin(NOW, 60, end)).to.be.at.most(60);
+        expect(lifeTimeWithin(NOW, 60, keptUntilLast)).to.be.at.most(60);
       }),
     );
   });

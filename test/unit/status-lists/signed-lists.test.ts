@@ -300,7 +300,7 @@ describe('status list signer of a credential', () => {
   it('is the issuer when its certificates come from an external CA, even if it is the default', () => {
     const uploaded = chain('outside', ['signing', 'statusList']);
     expect(signers([uploaded])).to.deep.equal({ preferred: 'outside', accepted: ['null', 'outside'] });
-    const foreign = chain('stranger', ['statusList']);
+    const foreign = chain('foreign', ['statusList']);
     const single = chain('alone', ['signing']);
     expect(signers([single, foreign])).to.deep.equal({ preferred: 'alone', accepted: ['alone'] });
   });
@@ -399,7 +399,7 @@ describe('signer of a status list', () => {
         expect(await check([await signer()], { purpose, revocation: otherAnchors })).to.match(/^status_invalid/);
       });
 
-      const rejected: Record<string, () => Promise<readonly Certified[]>> = {
+      const rejectedSigners: Record<string, () => Promise<readonly Certified[]>> = {
         'of another organization': async () => [await signer({ name: 'DS 2, O=Other, C=DE' })],
         'of another country': async () => [await signer({ name: 'DS 2, O=Issuer, C=FR' })],
         'of an issuer without organization': async () => [await signer({ name: 'DS 2' })],
@@ -408,7 +408,7 @@ describe('signer of a status list', () => {
         'with the extended key usage of a web server': async () => [await signer({ purposes: [WEB_SERVER] })],
         'with an expired certificate': async () => [await signer({ until: '2025-06-01T00:00:00Z' })],
       };
-      for (const [description, chain] of Object.entries(rejected)) {
+      for (const [description, chain] of Object.entries(rejectedSigners)) {
         it(`is rejected if it is ${description}`, async () => {
           expect(await check(await chain(), { purpose })).to.match(/^status_invalid/);
         });
@@ -426,11 +426,11 @@ describe('signer of a status list', () => {
   }
 
   it('has its revocation checked if it is not the signer of the credential', async () => {
-    const checked: string[] = [];
+    const checkedCertificates: string[] = [];
     const nextSigner = await signer();
-    const checkSigner = async ([certificate = '']: readonly string[]) => checked.push(certificate);
+    const checkSigner = async ([certificate = '']: readonly string[]) => checkedCertificates.push(certificate);
     await check([nextSigner], { checkSigner });
-    expect(checked).to.deep.equal([nextSigner.certificate]);
+    expect(checkedCertificates).to.deep.equal([nextSigner.certificate]);
   });
 });
 
@@ -456,8 +456,8 @@ describe('AggregateStatusLists', () => {
   it('omits lists that are not aggregated', async () => {
     const [list] = await world.store.forTenant(ACME, (repositories) => repositories.statusLists.list());
     if (list === undefined) throw new Error('no list');
-    const hidden = { ...list, id: 'hidden', usedEntries: 0, enableAggregation: false };
-    await world.store.forTenant(ACME, (repositories) => repositories.statusLists.add(hidden), { by: 'system' });
+    const emptyList = { ...list, id: 'hidden', usedEntries: 0, enableAggregation: false };
+    await world.store.forTenant(ACME, (repositories) => repositories.statusLists.add(emptyList), { by: 'system' });
     expect(await aggregate()).not.to.include(`${PUBLIC_URL}/acme/status-list/hidden`);
   });
 
@@ -468,7 +468,7 @@ describe('AggregateStatusLists', () => {
   });
 
   it('fails for an unknown tenant, or if aggregation is disabled', async () => {
-    expect(await outcomeOf(aggregate('nobody' as TenantId))).to.equal('not_found');
+    expect(await outcomeOf(aggregate('unknown' as TenantId))).to.equal('not_found');
     const empty = 'empty' as TenantId;
     await world.addTenant(empty);
     expect(await aggregate(empty)).to.deep.equal([]);

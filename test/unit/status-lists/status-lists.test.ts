@@ -63,7 +63,7 @@ describe('status lists for administrators', () => {
   });
 
   const bound: [string, object, object][] = [
-    ['nobody', {}, { credentialConfigurationId: null, keyChainId: null }],
+    ['nothing', {}, { credentialConfigurationId: null, keyChainId: null }],
     ['one configuration', { credentialConfigurationId: 'card' }, { credentialConfigurationId: 'card', keyChainId: null }],
     [
       'one configuration and its signer',
@@ -81,7 +81,7 @@ describe('status lists for administrators', () => {
     });
   }
 
-  const rejected: [string, object, string][] = [
+  const rejectedBodies: [string, object, string][] = [
     ['an unknown configuration', { credentialConfigurationId: 'nothing' }, 'credentialConfigurationId'],
     ['an unknown key chain', { keyChainId: 'nothing' }, 'keyChainId'],
     ['a key chain for another purpose', { keyChainId: 'access' }, 'keyChainId'],
@@ -91,7 +91,7 @@ describe('status lists for administrators', () => {
       'keyChainId',
     ],
   ];
-  for (const [description, body, path] of rejected) {
+  for (const [description, body, path] of rejectedBodies) {
     it(`are neither created for ${description}, nor assigned to it`, async () => {
       const list = await create();
       expect(await outcomeOf(create(body))).to.equal(`invalid_input ${path}`);
@@ -150,13 +150,13 @@ describe('status lists for administrators', () => {
   });
 
   it('can be removed while no credential uses them, and every process is notified', async () => {
-    const [unused, used] = [await create(), await create()];
-    await allocateEntry(used);
-    await remove(unused.id);
-    expect((await listAll()).map(({ id }) => id)).to.deep.equal([used.id]);
-    expect(world.wakeUps).to.deep.equal([{ type: 'status-list', tenantId: ACME, listId: unused.id }]);
-    expect(await outcomeOf(remove(unused.id))).to.equal('not_found');
-    expect(await outcomeOf(remove(used.id))).to.equal('conflict');
+    const [unusedList, usedList] = [await create(), await create()];
+    await allocateEntry(usedList);
+    await remove(unusedList.id);
+    expect((await listAll()).map(({ id }) => id)).to.deep.equal([usedList.id]);
+    expect(world.wakeUps).to.deep.equal([{ type: 'status-list', tenantId: ACME, listId: unusedList.id }]);
+    expect(await outcomeOf(remove(unusedList.id))).to.equal('not_found');
+    expect(await outcomeOf(remove(usedList.id))).to.equal('conflict');
   });
 
   it(`are limited to ${MAX_UNUSED_LISTS} unused ones`, async () => {

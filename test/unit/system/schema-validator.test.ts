@@ -158,7 +158,7 @@ describe('schemas of tenants', () => {
   });
 
   it('are rejected if their work cannot be counted', () => {
-    const rejected: object[] = [
+    const rejectedSchemas: object[] = [
       { $ref: '#/default', default: { allOf: [] } },
       { $ref: 'https://elsewhere.example/schema' },
       { $dynamicRef: '#x' },
@@ -167,7 +167,7 @@ describe('schemas of tenants', () => {
       { maxLength: -1 },
       { description: 'x'.repeat(50_000) },
     ];
-    for (const schema of rejected) expect(rejectionOf(schema)).to.not.equal('compiled');
+    for (const schema of rejectedSchemas) expect(rejectionOf(schema)).to.not.equal('compiled');
     expect(isValid(value({ const: { $ref: 'data' } }), { value: { $ref: 'data' } })).to.equal(true);
     expect(isValid({ properties: { const: { type: 'string' } } }, { const: 1 })).to.equal(false);
   });

@@ -105,9 +105,9 @@ describe('time of a database with one process', () => {
     rested.reading();
     expect(rested.time.isCatchingUp, 'a jump of the clock').to.equal(false);
 
-    const behind = start(START + HOUR);
-    behind.reading();
-    expect(behind.time.isCatchingUp, 'a slow clock').to.equal(false);
+    const slowClock = start(START + HOUR);
+    slowClock.reading();
+    expect(slowClock.time.isCatchingUp, 'a slow clock').to.equal(false);
     const fresh = start();
     fresh.reading();
     expect(fresh.time.isCatchingUp).to.equal(false);

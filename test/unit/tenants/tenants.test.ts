@@ -92,7 +92,7 @@ describe('Tenants', () => {
     expect(changed.clients[0]?.roles).to.deep.equal(['issuance:manage']);
     expect(changed.clients[0]?.secretHash).to.equal(granted.clients[0]?.secretHash);
     expect(await codeOf(update.execute(ROOT, ACME, { roles: [] }))).to.equal('invalid_input');
-    expect(await codeOf(update.execute(ROOT, 'nobody' as typeof ACME, { roles: ['issuance:offer'] }))).to.equal('not_found');
+    expect(await codeOf(update.execute(ROOT, 'unknown' as typeof ACME, { roles: ['issuance:offer'] }))).to.equal('not_found');
   });
 
   it('set their own defaults for status lists field by field', async () => {
@@ -114,7 +114,7 @@ describe('Tenants', () => {
 
 describe('tenant list', () => {
   let world: AdministrationWorld;
-  const create = (body: object) => new CreateTenant(world).execute(ROOT, TenantCreation.parse({ name: 'Somebody', ...body }));
+  const create = (body: object) => new CreateTenant(world).execute(ROOT, TenantCreation.parse({ name: 'Other', ...body }));
   const get = (id: string) => new GetTenant(world).execute(ROOT, id as TenantId);
   const update = (id: string, changes: object) => new UpdateTenant(world).execute(ROOT, id as TenantId, TenantUpdate.parse(changes));
   const remove = (id: string) => new DeleteTenant(world).execute(ROOT, id as TenantId);
@@ -182,13 +182,13 @@ describe('tenant list', () => {
   });
 
   const rejections: [string, () => Promise<unknown>, string][] = [
-    ['a read of an unknown tenant', () => get('nobody'), 'not_found'],
+    ['a read of an unknown tenant', () => get('unknown'), 'not_found'],
     ['a tenant with an existing id', () => create({ id: 'acme' }), 'conflict'],
     ['an administrator who manages tenants', () => create({ id: 'beta', roles: ['tenants:manage'] }), 'invalid_input roles'],
-    ['a change of an unknown tenant', () => update('nobody', { name: 'X' }), 'not_found'],
-    ['an administrator for an unknown tenant', () => update('nobody', { roles: ['clients:manage'] }), 'not_found'],
+    ['a change of an unknown tenant', () => update('unknown', { name: 'X' }), 'not_found'],
+    ['an administrator for an unknown tenant', () => update('unknown', { roles: ['clients:manage'] }), 'not_found'],
     ['a change to an administrator who manages tenants', () => update('acme', { roles: ['tenants:manage'] }), 'invalid_input roles'],
-    ['the removal of an unknown tenant', () => remove('nobody'), 'not_found'],
+    ['the removal of an unknown tenant', () => remove('unknown'), 'not_found'],
   ];
   for (const [description, attempt, outcome] of rejections) {
     it(`rejects ${description}: ${outcome}`, async () => {

@@ -65,7 +65,7 @@ describe('attempt', () => {
   });
 
   it('does nothing for an unknown tenant', async () => {
-    expect(await outcomeOf(run(async () => {}, 'nobody' as TenantId))).to.equal('not_found');
+    expect(await outcomeOf(run(async () => {}, 'unknown' as TenantId))).to.equal('not_found');
     expect(runs).to.deep.equal([]);
   });
 
@@ -254,7 +254,7 @@ describe('cache after an attempt', () => {
   it('contains the created session, for its tenant only', async () => {
     const { session } = await anOffer(world);
     expect(cachedSession(session)).to.deep.equal(session);
-    const unknownTenant = 'nobody' as TenantId;
+    const unknownTenant = 'unknown' as TenantId;
     expect(world.tenantConfigurations.sessionCache.session(unknownTenant, session.publicId)).to.equal(undefined);
   });
 
@@ -289,7 +289,7 @@ describe('cache after an attempt', () => {
     expect(cachedSession(session)).to.equal(undefined);
   });
 
-  const rejections: readonly [what: string, end: string, meet: (session: Session) => Promise<object>][] = [
+  const rejections: readonly [description: string, outcome: string, prepare: (session: Session) => Promise<object>][] = [
     [
       'a value that was used',
       'invalid_nonce',

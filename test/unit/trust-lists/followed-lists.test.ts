@@ -45,7 +45,7 @@ describe('followed trust lists of a tenant', () => {
       .recordProblem(
         id,
         LOCATION,
-        { fault: 'untrusted_signer', reason: 'nobody knows them', ...(by !== undefined && { signer: by }) },
+        { fault: 'untrusted_signer', reason: 'the signer is unknown', ...(by !== undefined && { signer: by }) },
         world.clock.now(),
       );
 
@@ -59,8 +59,8 @@ describe('followed trust lists of a tenant', () => {
   it('accept a new signer only while one is pending, by its fingerprint, if a configuration names the list', async () => {
     const fingerprint = thumbprintOf(signer.certificate);
     expect(await confirm('none', fingerprint)).to.equal('not_found');
-    await storeCopy('nobody', undefined);
-    expect(await confirm('nobody', fingerprint)).to.equal('conflict');
+    await storeCopy('unknown', undefined);
+    expect(await confirm('unknown', fingerprint)).to.equal('conflict');
     await storeCopy('one', signer.certificate);
     expect(await confirm('one', thumbprintOf((await certify({ name: 'Other' })).certificate))).to.equal('invalid_input');
     expect(await confirm('one', fingerprint), 'no configuration names it').to.equal('conflict');
@@ -255,7 +255,7 @@ describe('stored copy of a followed trust list', () => {
     store = new MemoryStore();
     await store.prepare('a tenant that reads trust lists', () => addTenant(store, { id: ACME }));
     provider = await WalletProvider.make(() => Math.floor(clock.time / 1000));
-    untrusted = await certify({ name: 'Stranger' });
+    untrusted = await certify({ name: 'Other CA' });
     restart();
     publish(certificateNames('Fifth', 5));
     expect(await read()).to.equal('Fifth');

@@ -287,13 +287,13 @@ describe('certificates of wallet providers on a trust list', () => {
   });
 
   it('belong to the revocation service of the same entity and of no other', () => {
-    const [one, other] = select(
+    const [firstIssuer, secondIssuer] = select(
       entity('A', service('WalletProvider', first.certificate)),
       entity('B', service('WalletSolution/Issuance', second.certificate), service('WalletSolution/Revocation', first.certificate)),
     );
-    expect([one?.entity.name, one?.revocation]).to.deep.equal(['A', undefined]);
-    const revokers = other?.revocation?.map(({ certificate }) => certificate);
-    expect([other?.entity.name, revokers]).to.deep.equal(['B', [first.certificate]]);
+    expect([firstIssuer?.entity.name, firstIssuer?.revocation]).to.deep.equal(['A', undefined]);
+    const revokers = secondIssuer?.revocation?.map(({ certificate }) => certificate);
+    expect([secondIssuer?.entity.name, revokers]).to.deep.equal(['B', [first.certificate]]);
   });
 
   it('have no revocation signer if the revocation service has no usable certificate', () => {

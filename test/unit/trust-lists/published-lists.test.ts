@@ -46,7 +46,7 @@ describe('trust lists that a tenant publishes', () => {
   const external = (...certificates: Certified[]) => ({
     type: 'external',
     issuerCertPem: writePemCertificates(certificates.map(({ certificate }) => certificate)),
-    info: { name: 'Somebody', country: 'DE', streetAddress: 'Weg 1' },
+    info: { name: 'Other', country: 'DE', streetAddress: 'Weg 1' },
   });
 
   before(async () => {
@@ -93,7 +93,7 @@ describe('trust lists that a tenant publishes', () => {
     expect(await create()).to.include({ sequenceNumber: 3 });
   });
 
-  const rejected: [string, () => object, string][] = [
+  const rejectedBodies: [string, () => object, string][] = [
     ['an unknown signer', () => ({ keyChainId: 'nothing' }), 'invalid_input keyChainId'],
     ['a signer for another purpose', () => ({ keyChainId: 'signing' }), 'invalid_input keyChainId'],
     [
@@ -124,7 +124,7 @@ describe('trust lists that a tenant publishes', () => {
       'invalid_input entities.1',
     ],
   ];
-  for (const [description, body, outcome] of rejected) {
+  for (const [description, body, outcome] of rejectedBodies) {
     it(`are rejected with ${description}, when created and when changed`, async () => {
       expect(await outcomeOf(create(body()))).to.match(new RegExp(`^${outcome}`));
       const before = await create();
@@ -402,7 +402,7 @@ describe('ServeTrustList', () => {
 
   it('fails for another name, or another tenant', async () => {
     expect(await codeOf(serveList.execute(ACME, 'none'))).to.equal('not_found');
-    expect(await codeOf(serveList.execute('nobody' as TenantId, 'list'))).to.equal('not_found');
+    expect(await codeOf(serveList.execute('unknown' as TenantId, 'list'))).to.equal('not_found');
   });
 
   it('serves suspended tenants, whose lists stay published', async () => {

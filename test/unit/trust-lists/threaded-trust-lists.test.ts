@@ -13,7 +13,7 @@ import { inlineTrustLists } from '../../support/fakes.ts';
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 * KIBIBYTE;
 const NOW = new Date('2026-06-01T12:00:00Z');
-const opened: OpenedList = {
+const openedList: OpenedList = {
   list: { sequenceNumber: 1, issuedAt: NOW, nextUpdate: null, entities: [] },
   ...{ documentHash: 'd', contentHash: 'c', size: 1 },
 };
@@ -34,7 +34,7 @@ class FakeThread {
   }
 
   async finish(cpuMs = 0): Promise<void> {
-    this.#running.shift()?.({ outcome: { opened }, cpuMs });
+    this.#running.shift()?.({ outcome: { opened: openedList }, cpuMs });
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
@@ -146,7 +146,7 @@ describe('ThreadedTrustLists', () => {
   it('rejects the list whose thread fails, and opens the next one', async () => {
     const failingThread = {
       open: (job: Job) =>
-        job.bytes.length > 20_000 ? Promise.reject(new Error('broken')) : Promise.resolve({ outcome: { opened }, cpuMs: 1 }),
+        job.bytes.length > 20_000 ? Promise.reject(new Error('broken')) : Promise.resolve({ outcome: { opened: openedList }, cpuMs: 1 }),
     };
     lists = new ThreadedTrustLists({ thread: failingThread, inline: inlineTrustLists(), program: new URL('file:///none') });
     const first = openList('acme', xml(30_000)).catch((error: Error) => void finished.push(error.message));

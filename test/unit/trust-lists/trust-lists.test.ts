@@ -134,7 +134,7 @@ describe('trust list', () => {
       expect(await readNames()).to.equal('Wallet Provider');
       lists.clear(ACME);
       await store.lists(ACME).dropCopies();
-      const otherOperator = await certify({ name: 'Stranger' });
+      const otherOperator = await certify({ name: 'Other CA' });
       publish({ signer: otherOperator, header: { x5c: undefined, 'x5t#S256': thumbprint(otherOperator) } });
       expect(await readNames()).to.equal('untrusted_signer');
       publish({ signer: otherOperator, header: { x5c: undefined, 'x5t#S256': thumbprint(provider.operator) } });
@@ -267,7 +267,7 @@ describe('trust list', () => {
     it('separately for each tenant and each set of certificates', async () => {
       await readNames();
       await readNames(undefined, OTHER);
-      expect(await readNames([await certify({ name: 'Somebody' })])).to.equal('untrusted_signer');
+      expect(await readNames([await certify({ name: 'Other CA' })])).to.equal('untrusted_signer');
       expect(remote.calls).to.have.length(3);
       expect(lists.stats(ACME).size).to.equal(1);
     });

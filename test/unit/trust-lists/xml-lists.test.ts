@@ -19,7 +19,7 @@ describe('trusted lists in XML (ETSI TS 119 612)', () => {
 
   before(async () => {
     operator = await certify({ name: 'Operator' });
-    otherOperator = await certify({ name: 'Stranger' });
+    otherOperator = await certify({ name: 'Other CA' });
     issuer = await certify({ name: 'Issuer', ca: true });
     otherIssuer = await certify({ name: 'Other', ca: true });
   });
@@ -341,7 +341,7 @@ describe('cost of a trusted list in XML', () => {
   });
 
   it('does not include the digest of the document when the signature is not by a pinned signer', async () => {
-    const otherOperator = await certify({ name: 'Stranger' });
+    const otherOperator = await certify({ name: 'Other CA' });
     // Its canonical form would exceed the limit, so it must not be computed.
     const uri = `urn:${'x'.repeat(50_000)}`;
     const small = signXml(xmlList(), otherOperator, { shown: operator.certificate });

@@ -73,7 +73,7 @@ describe('presentation configuration', () => {
   });
 
   const references: Readonly<Record<string, [string, (world: World) => JsonObject]>> = {
-    'an unknown access key chain': ['accessKeyChainId', () => ({ accessKeyChainId: 'nobody' })],
+    'an unknown access key chain': ['accessKeyChainId', () => ({ accessKeyChainId: 'unknown' })],
     'an access key chain for another purpose': ['accessKeyChainId', () => ({ accessKeyChainId: 'signing' })],
     'an unknown key chain as anchor': ['trustAnchors.0.keyChainId', () => ({ trustAnchors: [{ keyChainId: 'x' }] })],
     'an anchor that is not a certificate': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: 'x' }] })],

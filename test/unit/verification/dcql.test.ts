@@ -79,7 +79,7 @@ describe('DCQL queries', () => {
 
   const name = { id: 'name', path: ['name'] };
   const mdl = { id: 'mdl', format: 'mso_mdoc', meta: { doctype_value: 'mdl' } };
-  const invalidQueries: readonly (readonly [what: string, query: object, place: string])[] = [
+  const invalidQueries: readonly (readonly [description: string, query: object, path: string])[] = [
     [
       'intent_to_retain of an SD-JWT VC',
       { credentials: [{ ...pid, claims: [{ ...name, intent_to_retain: false }] }] },

@@ -307,7 +307,7 @@ export class World {
     else await this.prepare(`presentation configuration of ${tenantId} ${JSON.stringify(body)}`, save);
   }
 
-  /** Opens a session and fetches its request as a wallet does. */
+  /** Opens a session and fetches its request like a wallet. */
   async request(options: { tenantId?: TenantId; body?: JsonObject } = {}): Promise<FetchedRequest> {
     const { tenantId = ACME, body = {} } = options;
     const offer = await this.createPresentationRequest.execute(rememberedCaller(await this.caller(tenantId)), {

@@ -211,18 +211,18 @@ describe('response code redemption', () => {
   const webhook = { url: 'https://shop.example/presented' };
 
   it('verifies the browser once if no delivery waits for it', async () => {
-    const answered = await answerWithCode({ webhook: undefined });
-    expect((await failureOf(redeemCode(answered, 'wrong'))).code).to.equal('forbidden');
-    expect((await redeemCode(answered)).session.status).to.equal('completed');
-    expect((await failureOf(redeemCode(answered))).code).to.equal('forbidden');
+    const session = await answerWithCode({ webhook: undefined });
+    expect((await failureOf(redeemCode(session, 'wrong'))).code).to.equal('forbidden');
+    expect((await redeemCode(session)).session.status).to.equal('completed');
+    expect((await failureOf(redeemCode(session))).code).to.equal('forbidden');
   });
 
   it('is rejected once a restored database is fenced', async () => {
-    const answered = await answerWithCode({ webhook: undefined });
+    const session = await answerWithCode({ webhook: undefined });
     world.store.fencedAt = world.clock.now();
-    expect((await failureOf(redeemCode(answered))).code).to.equal('forbidden');
+    expect((await failureOf(redeemCode(session))).code).to.equal('forbidden');
     world.store.fencedAt = new Date(world.clock.now().getTime() - 1);
-    expect((await redeemCode(answered)).session.status).to.equal('completed');
+    expect((await redeemCode(session)).session.status).to.equal('completed');
   });
 
   it('completes the waiting delivery, and removes its marker', async () => {
@@ -230,10 +230,10 @@ describe('response code redemption', () => {
     const before = await world.session(answered.id);
     expect([before.status, before.outcome?.credentials]).to.deep.equal(['fetched', undefined]);
     const { session } = await redeemCode(answered);
-    const stored = await world.session(answered.id);
-    expect([session.status, stored.status]).to.deep.equal(['completed', 'completed']);
-    expect(stored.outcome?.credentials).to.have.length(1);
-    expect(stored.outcome).to.not.have.property('awaiting');
+    const storedSession = await world.session(answered.id);
+    expect([session.status, storedSession.status]).to.deep.equal(['completed', 'completed']);
+    expect(storedSession.outcome?.credentials).to.have.length(1);
+    expect(storedSession.outcome).to.not.have.property('awaiting');
   });
 
   for (const [description, rest] of [
@@ -257,22 +257,22 @@ describe('response code redemption', () => {
   }
 
   it('is finally rejected if the session keeps changing', async () => {
-    const answered = await answerWithCode({ webhook: undefined, requireResponseCode: true });
+    const session = await answerWithCode({ webhook: undefined, requireResponseCode: true });
     const commit = sinon.stub(world.store, 'commit').resolves({ done: false, part: 'session' });
-    expect((await failureOf(redeemCode(answered))).code).to.equal('forbidden');
+    expect((await failureOf(redeemCode(session))).code).to.equal('forbidden');
     expect(commit.callCount).to.be.within(2, 10);
   });
 
   it('records the consumption before the call, and its result after it', async () => {
-    const answered = await answerWithCode({ webhook, requireResponseCode: true });
+    const session = await answerWithCode({ webhook, requireResponseCode: true });
     world.webhooks.beforeAnswer = async () => {
-      const { status, outcome } = await world.session(answered.id);
+      const { status, outcome } = await world.session(session.id);
       expect([status, outcome?.deliveries?.[0]?.result]).to.deep.equal(['fetched', 'pending']);
-      expect((await failureOf(redeemCode(answered))).code, 'again, meanwhile').to.equal('forbidden');
+      expect((await failureOf(redeemCode(session))).code, 'again, meanwhile').to.equal('forbidden');
     };
-    expect((await redeemCode(answered)).session.status).to.equal('completed');
+    expect((await redeemCode(session)).session.status).to.equal('completed');
     expect(world.webhooks.calls).to.have.length(1);
-    expect((await world.session(answered.id)).outcome?.deliveries?.[0]?.result).to.equal('delivered');
+    expect((await world.session(session.id)).outcome?.deliveries?.[0]?.result).to.equal('delivered');
   });
 
   it('fails the session when the webhook fails', async () => {
@@ -283,50 +283,50 @@ describe('response code redemption', () => {
   });
 
   it('is possible for five minutes, also with a webhook', async () => {
-    const answered = await answerWithCode({ webhook, requireResponseCode: true });
+    const session = await answerWithCode({ webhook, requireResponseCode: true });
     world.clock.time += 299_000;
     world.webhooks.beforeAnswer = async () => {
       world.clock.time += 10_000;
     };
-    expect((await redeemCode(answered)).session.status).to.equal('completed');
+    expect((await redeemCode(session)).session.status).to.equal('completed');
   });
 
   it('fails by the job after its expiry, and erases the verified values', async () => {
-    const answered = await answerWithCode({ webhook, requireResponseCode: true, lifeTime: 3600 });
+    const session = await answerWithCode({ webhook, requireResponseCode: true, lifeTime: 3600 });
     world.clock.time += 299_000;
     expect(await endOverdue(world)).to.equal(0);
     world.clock.time += 2_000;
-    expect((await failureOf(redeemCode(answered))).code).to.equal('forbidden');
+    expect((await failureOf(redeemCode(session))).code).to.equal('forbidden');
     expect(await endOverdue(world)).to.equal(1);
-    const { status, outcome } = await world.session(answered.id);
+    const { status, outcome } = await world.session(session.id);
     expect([status, outcome?.failure?.code]).to.deep.equal(['failed', 'response_code_missing']);
     expect(outcome).to.not.have.any.keys('awaiting', 'credentials', 'report');
     expect(await endOverdue(world)).to.equal(0);
   });
 
   it('is not ended by the job during the call to the webhook, for any duration', async () => {
-    const answered = await answerWithCode({ webhook, requireResponseCode: true });
+    const session = await answerWithCode({ webhook, requireResponseCode: true });
     world.webhooks.beforeAnswer = async () => {
       world.clock.time += 700_000;
       expect(await endOverdue(world)).to.equal(0);
     };
-    expect((await redeemCode(answered)).session.status).to.equal('completed');
+    expect((await redeemCode(session)).session.status).to.equal('completed');
   });
 
   it('is completed by another process when the redeeming process was killed', async () => {
-    const answered = await answerWithCode({ webhook, requireResponseCode: true });
+    const session = await answerWithCode({ webhook, requireResponseCode: true });
     const { commit } = world.store;
     world.webhooks.beforeAnswer = async () => {
       world.store.commit = () => Promise.reject(new Error('the process is dead'));
     };
-    await redeemCode(answered).catch(() => {});
+    await redeemCode(session).catch(() => {});
     world.store.commit = commit;
     world.webhooks.beforeAnswer = async () => {};
-    const { status, outcome } = await world.session(answered.id);
+    const { status, outcome } = await world.session(session.id);
     expect([status, outcome?.deliveries?.[0]?.result]).to.deep.equal(['fetched', 'pending']);
     const finishing = new FinishDeliveries({ ...world, sessionNotes: new SessionNotes(world) });
     expect(await finishing.execute(new Date(Date.now() + 70_000), 10)).to.equal(1);
-    expect((await world.session(answered.id)).status).to.equal('completed');
+    expect((await world.session(session.id)).status).to.equal('completed');
     expect(world.webhooks.calls).to.have.length(2);
     expect(world.webhooks.calls[1]).to.deep.equal(world.webhooks.calls[0]);
   });
@@ -359,7 +359,7 @@ describe('page after a presentation', () => {
     const world = await WalletWorld.open();
     const page = new ShowPresented(world);
     await page.execute(ACME);
-    expect(await failureOf(page.execute('nobody' as TenantId))).to.have.property('code', 'not_found');
+    expect(await failureOf(page.execute('unknown' as TenantId))).to.have.property('code', 'not_found');
   });
 
   it('is not found for a suspended tenant, as for an unknown one', async () => {

@@ -72,15 +72,15 @@ describe('presentation configurations of a tenant', () => {
   });
 
   it('can be removed, unless a credential requires such a presentation', async () => {
-    await put({ id: 'asked' });
+    await put({ id: 'required' });
     const now = world.clock.now();
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
-    const iaeActions = [{ type: 'openid4vp_presentation', presentationConfigId: 'asked' }];
+    const iaeActions = [{ type: 'openid4vp_presentation', presentationConfigId: 'required' }];
     const card = CredentialConfigurationBody.parse({ id: 'card', config, iaeActions });
     await world.write((repositories) => repositories.credentialConfigurations.put({ ...card, createdAt: now, updatedAt: now }));
-    expect(await outcomeOf(remove('asked'))).to.equal('conflict');
+    expect(await outcomeOf(remove('required'))).to.equal('conflict');
     expect(await outcomeOf(remove('check'))).to.equal('done');
-    expect(await ids()).to.deep.equal(['asked']);
+    expect(await ids()).to.deep.equal(['required']);
   });
 
   const otherCaller = () => caller(['other']);

@@ -293,11 +293,11 @@ describe('rejected response', () => {
   });
 
   describe('that is incomplete', () => {
-    const two = query({ id: 'card' }, { id: 'other', meta: { vct_values: ['urn:other'] } });
-    const sets = (...credential_sets: JsonObject[]) => ({ dcql_query: { ...two, credential_sets } });
+    const twoQueries = query({ id: 'card' }, { id: 'other', meta: { vct_values: ['urn:other'] } });
+    const sets = (...credential_sets: JsonObject[]) => ({ dcql_query: { ...twoQueries, credential_sets } });
     // N68
     it('ends the session when a required query is missing', async () => {
-      const fetchedRequest = await requestWith({ dcql_query: two });
+      const fetchedRequest = await requestWith({ dcql_query: twoQueries });
       await expectRejected(fetchedRequest, await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] }), 'missing other');
       expect(withoutIssuers(world.webhooks.calls[0]?.body.credentials)).to.deep.equal([
         { id: 'card', error: 'response_refused' },
@@ -324,7 +324,7 @@ describe('rejected response', () => {
     });
     // N72
     it('ends the session when the credentials are swapped', async () => {
-      const fetchedRequest = await requestWith({ dcql_query: two });
+      const fetchedRequest = await requestWith({ dcql_query: twoQueries });
       const [card, otherRequest] = [present(world, fetchedRequest), present(world, fetchedRequest, { visible: { vct: 'urn:other' } })];
       await expectRejected(fetchedRequest, await responseForm(fetchedRequest, { card: [otherRequest], other: [card] }), 'type_mismatch');
     });
@@ -380,10 +380,10 @@ describe('rejected response', () => {
       expect(await submit(open, form)).to.equal('accepted');
       expect(JSON.stringify(world.webhooks.calls)).to.not.include('ministry');
       const claims = [{ path: ['iss'], values: ['https://ministry.example'] }];
-      const asked = await requestWith({ dcql_query: query({ id: 'card', claims }) });
+      const restrictedRequest = await requestWith({ dcql_query: query({ id: 'card', claims }) });
       world.webhooks.calls.length = 0;
-      const demanded = await responseForm(asked, { card: [present(world, asked, { visible })] });
-      await expectRejected(asked, demanded, 'missing_claim');
+      const demanded = await responseForm(restrictedRequest, { card: [present(world, restrictedRequest, { visible })] });
+      await expectRejected(restrictedRequest, demanded, 'missing_claim');
     });
   });
 

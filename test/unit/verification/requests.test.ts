@@ -74,8 +74,8 @@ describe('audience of a presentation', () => {
     expect([binding.audience, binding.recipients]).to.deep.equal([pages, [...origins, ...pages]]);
     expect(new Set(binding.transcripts().map(String)).size, 'one for each').to.equal(2);
     // OpenID4VP 1.0 appendix A.4: the audience of a signed request is the origin of the page, too
-    const signed = bindingOf({ ...unsigned, clientId: 'x509_hash:h' });
-    expect([signed.audience, signed.recipients]).to.deep.equal([pages, [...origins, ...pages, 'x509_hash:h']]);
+    const signedRequest = bindingOf({ ...unsigned, clientId: 'x509_hash:h' });
+    expect([signedRequest.audience, signedRequest.recipients]).to.deep.equal([pages, [...origins, ...pages, 'x509_hash:h']]);
   });
 });
 
@@ -410,10 +410,10 @@ describe('ServeDcApiRequest', () => {
     expect(request?.data).to.have.property('dcql_query');
   });
 
-  type RejectionCase = readonly [what: string, code: FailureCode, meet: (session: Session) => Promise<unknown>];
+  type RejectionCase = readonly [description: string, code: FailureCode, prepare: (session: Session) => Promise<unknown>];
   const rejections: readonly RejectionCase[] = [
     ['an unknown request', 'not_found', () => execute('unknown' as PublicId)],
-    ['a request of another tenant', 'not_found', ({ publicId }) => execute(publicId, 'nobody' as TenantId)],
+    ['a request of another tenant', 'not_found', ({ publicId }) => execute(publicId, 'unknown' as TenantId)],
     ['a request for a wallet', 'not_found', async () => execute((await world.request()).publicId)],
     [
       'a request that has expired',

@@ -322,7 +322,7 @@ describe('status of a presented credential', () => {
       }
     });
     it('of an unknown tenant is status_invalid', async () => {
-      expect(await verifyEntry(0, { issuer: await ownSigner() }, `${PUBLIC_URL}/nobody/status-list/main`)).to.equal('status_invalid');
+      expect(await verifyEntry(0, { issuer: await ownSigner() }, `${PUBLIC_URL}/unknown/status-list/main`)).to.equal('status_invalid');
     });
   });
 });

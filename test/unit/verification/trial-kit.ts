@@ -13,7 +13,7 @@ export const DAY_MS = 86_400_000;
 const TYPE = 'org.example.card.1';
 export const NAMESPACE = 'org.example.card';
 /** A placeholder: presentations in trials are not bound to a request. */
-const UNBOUND_REQUEST = { request: { clientId: 'x509_hash:nobody', nonce: 'another' } } as unknown as FetchedRequest;
+const UNBOUND_REQUEST = { request: { clientId: 'x509_hash:unknown', nonce: 'another' } } as unknown as FetchedRequest;
 export const LICENCE = { id: 'licence', format: 'mso_mdoc', meta: { doctype_value: TYPE }, claims: [{ path: [NAMESPACE, 'name'] }] };
 
 /** A world for trials of presentations. */

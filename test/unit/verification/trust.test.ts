@@ -43,8 +43,8 @@ async function verifyPresentation(changes: PresentationChanges = {}): Promise<st
     if (!(error instanceof Failure)) throw error;
     const { outcome } = await world.session(fetchedRequest.session.id);
     expect(outcome?.credentials).to.equal(undefined);
-    const failed = ((outcome?.report ?? []) as readonly JsonObject[]).find(({ reason }) => reason !== undefined);
-    return String(failed?.['detail'] ?? failed?.['reason']);
+    const failedCheck = ((outcome?.report ?? []) as readonly JsonObject[]).find(({ reason }) => reason !== undefined);
+    return String(failedCheck?.['detail'] ?? failedCheck?.['reason']);
   }
 }
 
@@ -94,7 +94,7 @@ describe('credential issuer on a trust list', () => {
       const refusals: [XmlList, Certified?][] = [
         [{ services: [{ type, certificates, status, since: at(-60) }] }],
         [{ services: [{ type: 'http://uri.etsi.org/TrstSvc/Svctype/CA/QC', certificates, since: at(-60) }] }],
-        [{}, await certify({ name: 'Somebody' })],
+        [{}, await certify({ name: 'Other CA' })],
       ];
       for (const [list, by] of refusals) {
         world.trustLists.clear(ACME);
@@ -109,7 +109,7 @@ describe('credential issuer on a trust list', () => {
       type StatusPeriod = { readonly type?: string; readonly status: string; readonly since: string };
       /** The service was granted for forty seconds and is withdrawn since then. */
       const history = (changes: object = {}): StatusPeriod[] => [{ status: granted, since: at(-90), ...changes }];
-      const listed = (changes: object = {}) => ({
+      const serviceEntry = (changes: object = {}) => ({
         ...{ type: QEAA, certificates: [rootOf(world.issuer)] },
         ...{ status: withdrawn, since: at(-50), history: history(), ...changes },
       });
@@ -124,41 +124,43 @@ describe('credential issuer on a trust list', () => {
       let number = 10;
 
       it('is accepted for credentials from the time when it was granted, if the configuration allows it', async () => {
-        expect(await verifyService(listed(), issuedAt(-60))).to.equal('accepted');
-        expect(await verifyService(listed(), issuedAt(-90)), 'from the beginning').to.equal('accepted');
-        expect(await verifyService(listed(), issuedAt(-60), 'check')).to.match(/^untrusted_chain/);
+        expect(await verifyService(serviceEntry(), issuedAt(-60))).to.equal('accepted');
+        expect(await verifyService(serviceEntry(), issuedAt(-90)), 'from the beginning').to.equal('accepted');
+        expect(await verifyService(serviceEntry(), issuedAt(-60), 'check')).to.match(/^untrusted_chain/);
       });
 
       it('is rejected for credentials that it issued before or after that, to the second', async () => {
         const notApproved = /the service of its issuer was not approved when it was issued/;
-        expect(await verifyService(listed(), issuedAt(-50))).to.match(notApproved);
-        expect(await verifyService(listed(), issuedAt(-10))).to.match(notApproved);
-        expect(await verifyService(listed(), issuedAt(-91))).to.match(notApproved);
+        expect(await verifyService(serviceEntry(), issuedAt(-50))).to.match(notApproved);
+        expect(await verifyService(serviceEntry(), issuedAt(-10))).to.match(notApproved);
+        expect(await verifyService(serviceEntry(), issuedAt(-91))).to.match(notApproved);
       });
 
       it('is not trusted if the time is missing, or outside of the validity of its certificate', async () => {
-        expect(await verifyService(listed(), { visible: { iat: undefined as never } })).to.match(/it has no time of issuance/);
-        const early = listed({ history: history({ since: '2001-01-01T00:00:00Z' }) });
-        expect(await verifyService(early, { visible: { iat: 1_000_000_000 } })).to.match(
+        expect(await verifyService(serviceEntry(), { visible: { iat: undefined as never } })).to.match(/it has no time of issuance/);
+        const earlyEntry = serviceEntry({ history: history({ since: '2001-01-01T00:00:00Z' }) });
+        expect(await verifyService(earlyEntry, { visible: { iat: 1_000_000_000 } })).to.match(
           /its time of issuance is outside the validity of its signer/,
         );
       });
 
       it('is rejected with a history of another service, or without a time', async () => {
         const noStatus = /^untrusted_chain/;
-        expect(await verifyService(listed({ history: history({ status: withdrawn }) }), issuedAt(-60))).to.match(noStatus);
+        expect(await verifyService(serviceEntry({ history: history({ status: withdrawn }) }), issuedAt(-60))).to.match(noStatus);
         const CA = 'http://uri.etsi.org/TrstSvc/Svctype/CA/QC';
-        expect(await verifyService(listed({ history: history({ type: CA }) }), issuedAt(-60))).to.match(noStatus);
-        expect(await verifyService(listed({ history: [] }), issuedAt(-60))).to.match(noStatus);
-        const same = [...history(), { status: withdrawn, since: at(-90) }];
-        expect(await verifyService(listed({ history: same }), issuedAt(-60)), 'two periods begin at the same time').to.match(noStatus);
+        expect(await verifyService(serviceEntry({ history: history({ type: CA }) }), issuedAt(-60))).to.match(noStatus);
+        expect(await verifyService(serviceEntry({ history: [] }), issuedAt(-60))).to.match(noStatus);
+        const simultaneous = [...history(), { status: withdrawn, since: at(-90) }];
+        expect(await verifyService(serviceEntry({ history: simultaneous }), issuedAt(-60)), 'two periods begin at the same time').to.match(
+          noStatus,
+        );
       });
 
       it('is rejected for credentials that it issued before it was granted, although it is granted now', async () => {
         const now = { status: granted, since: at(-50), history: history({ status: withdrawn }) };
-        expect(await verifyService(listed(now), issuedAt(-60))).to.match(/was not approved when it was issued/);
-        expect(await verifyService(listed(now), issuedAt(-50))).to.equal('accepted');
-        expect(await verifyService(listed(now), issuedAt(-60), 'check')).to.equal('accepted');
+        expect(await verifyService(serviceEntry(now), issuedAt(-60))).to.match(/was not approved when it was issued/);
+        expect(await verifyService(serviceEntry(now), issuedAt(-50))).to.equal('accepted');
+        expect(await verifyService(serviceEntry(now), issuedAt(-60), 'check')).to.equal('accepted');
       });
     });
 
@@ -395,7 +397,7 @@ describe('credential issuer on a trust list', () => {
       await demandAuthorities([OTHER], [anchor(), anchor({ trustList: OTHER })]);
       expect(await verifyPresentation()).to.match(/^untrusted_authority/);
     });
-    const stored = async () => (await (await world.caller()).tenant.presentationConfiguration('card'))?.trustAnchors ?? [];
+    const storedAnchors = async () => (await (await world.caller()).tenant.presentationConfiguration('card'))?.trustAnchors ?? [];
     const rejectionOfDemand = async (values: string[], trustAnchors: JsonObject[] = [anchor()]) => {
       const error = await demandAuthorities(values, trustAnchors).catch((thrown: unknown) => thrown);
       return error instanceof Failure ? error.details.errors?.[0] : undefined;
@@ -405,7 +407,7 @@ describe('credential issuer on a trust list', () => {
     it('is found on a list that only the query names, whose signer was pinned when it was written', async () => {
       publishList({}, OTHER);
       await demandAuthorities([OTHER], [{ ownAuthorities: true }]);
-      expect(await stored()).to.deep.equal([{ ownAuthorities: true }, { trustList: OTHER, signedBy: [pem(operator)] }]);
+      expect(await storedAnchors()).to.deep.equal([{ ownAuthorities: true }, { trustList: OTHER, signedBy: [pem(operator)] }]);
       expect(await verifyPresentation()).to.equal('accepted');
       const impostor = await certify({ name: 'Impostor' });
       world.trustLists.clear(ACME);
@@ -417,10 +419,10 @@ describe('credential issuer on a trust list', () => {
     it('keeps the pinned signer when the configuration is written again without it', async () => {
       publishList({}, OTHER);
       await demandAuthorities([OTHER], [{ ownAuthorities: true }]);
-      const before = await stored();
+      const before = await storedAnchors();
       lists.delete(OTHER);
       await demandAuthorities([OTHER], [{ ownAuthorities: true }]);
-      expect(await stored()).to.deep.equal(before);
+      expect(await storedAnchors()).to.deep.equal(before);
     });
     it('is not searched on an unavailable list, which is rejected when it is written', async () => {
       expect(await rejectionOfDemand([OTHER])).to.deep.include({ path });
@@ -442,11 +444,11 @@ describe('credential issuer on a trust list', () => {
       xml('https://de.example/list', { territory: 'DE', services }, operator);
       const pointers = [{ uri: 'https://de.example/list', territory: 'DE', signers: [operator.certificate] }];
       xml(LOTL, { type: LIST_OF_LISTS, territory: 'EU', pointers }, europe);
-      const following = { trustList: LOTL, signedBy: [pem(europe)], follow: {} };
-      await demandAuthorities([LOTL], [following]);
+      const followedAnchor = { trustList: LOTL, signedBy: [pem(europe)], follow: {} };
+      await demandAuthorities([LOTL], [followedAnchor]);
       expect(await verifyPresentation()).to.equal('accepted');
       publishList({ entities: [] }, OTHER);
-      await demandAuthorities([OTHER], [following, anchor({ trustList: OTHER })]);
+      await demandAuthorities([OTHER], [followedAnchor, anchor({ trustList: OTHER })]);
       expect(await verifyPresentation()).to.match(/^untrusted_authority/);
     });
     it('is not searched on a list that only points to others', async () => {

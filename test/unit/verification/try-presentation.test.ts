@@ -76,7 +76,7 @@ describe('trial of a presentation request', () => {
       'unreferenced_disclosure',
     ],
     ['a changed signature', () => card({ issuerSignature: (signature) => Buffer.from(signature).reverse() }), 'issuer_signature'],
-    ['an issuer that is not trusted', async () => card({ issuer: await world.keyChain('stranger', 'x', ['signing']) }), 'untrusted_chain'],
+    ['an issuer that is not trusted', async () => card({ issuer: await world.keyChain('foreign', 'x', ['signing']) }), 'untrusted_chain'],
     ['an expired credential', () => card({ visible: { exp: world.seconds - 100 } }), 'credential_expired'],
     ['a credential that is not yet valid', () => card({ visible: { nbf: world.seconds + 1_000 } }), 'credential_not_yet_valid'],
     ['another type', () => card({ visible: { vct: 'urn:other' } }), 'type_mismatch'],
@@ -115,7 +115,7 @@ describe('trial of a presentation request', () => {
   it('names every missing claim, even if the issuer is not trusted', async () => {
     const claims = [{ path: ['name'] }, { path: ['address', 'street'] }, { path: ['nothing'] }];
     await world.configure({ dcql_query: query({ id: 'card', claims }) });
-    const otherChain = await world.keyChain('stranger', 'x', ['signing']);
+    const otherChain = await world.keyChain('foreign', 'x', ['signing']);
     const trial = await tryPresentation(card({ issuer: otherChain }));
     const [part] = trial.presentations[0]?.queries ?? [];
     expect(part?.reason).to.equal('untrusted_chain');
@@ -181,7 +181,7 @@ describe('presentation in a trial', () => {
     for (const text of [
       changedLicence.toString('hex'),
       kit.licence({ signed: new Date(world.clock.time - 2 * DAY_MS) }),
-      kit.licence({ issuer: await world.keyChain('stranger', 'x', ['signing']) }),
+      kit.licence({ issuer: await world.keyChain('foreign', 'x', ['signing']) }),
       kit.licence({ docType: 'org.example.other.1' }),
     ])
       reasons.push(summarize(await tryPresentation(text))[0]?.[0]?.[1]);

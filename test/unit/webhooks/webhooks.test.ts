@@ -233,7 +233,7 @@ describe('verifyWebhook of the examples', () => {
 
   const signature = headers['webhook-signature'] ?? '';
   const [first = ''] = signature.split(' ');
-  const changed: Record<string, readonly [object, string]> = {
+  const changedRequests: Record<string, readonly [object, string]> = {
     'another body': [headers, '{"session":"s2"}'],
     'a reformatted body': [headers, '{ "session": "s1" }'],
     'another id': [{ ...headers, 'webhook-id': 'delivery2' }, body],
@@ -248,7 +248,7 @@ describe('verifyWebhook of the examples', () => {
     'a duplicate header': [{ ...headers, 'webhook-id': ['delivery', 'delivery'] }, body],
     'a time that is invalid': [{ ...headers, 'webhook-timestamp': '1e9' }, body],
   };
-  for (const [name, [signedHeaders, text]] of Object.entries(changed)) {
+  for (const [name, [signedHeaders, text]] of Object.entries(changedRequests)) {
     it(`rejects ${name}`, () => {
       expect(() => verifyWebhook(signedHeaders as Record<string, string>, text, [present, former], { now })).to.throw(
         WebhookVerificationError,
