@@ -226,7 +226,7 @@ describe('compressed public responses', () => {
   });
 });
 
-describe('ValuesOfTenants', () => {
+describe('TenantValueCache', () => {
   const ACME = 'acme' as TenantId;
 
   let databaseState: TenantVersions;

@@ -24,7 +24,7 @@ export function contentsOf(folder: Folder, secrets: readonly string[] = []): Fol
   for (const [file, value] of Object.entries(folder).sort(([left], [right]) => (left < right ? -1 : 1))) {
     const [tenant = '', ...path] = file.split('/');
     const location = locationOf(path.join('/'));
-    if (location === undefined) throw new Error(`nothing stands at ${file}`);
+    if (location === undefined) throw new Error(`no document belongs to ${file}`);
     const document = { file, tenant, kind: location.kind, name: location.kind === 'tenant' ? tenant : location.name };
     if (value === undefined) unread.push(document);
     else documents.push({ ...document, value: value as JsonObject, unfilled: [] });

@@ -133,13 +133,13 @@ describe('IssueCredential', () => {
       const { session: before, batches } = await world.storedIssuance(offer.session.id);
       const failure = await failureOf(execute({ ...(await buildRequest()), requestId: 'r-1' }));
       expect(failure.code).to.equal(code);
-      const { session: after, batches: made } = await world.storedIssuance(offer.session.id);
+      const { session: after, batches: issuedBatches } = await world.storedIssuance(offer.session.id);
       const { attempts = [] } = after.outcome ?? {};
       const { at: _at, ...last } = attempts.at(-1) ?? { at: '' };
       expect(last).to.deep.equal({ code, reason: failure.message, requestId: 'r-1' });
       expect(attempts).to.have.length((before.outcome?.attempts?.length ?? 0) + 1);
       const expected = { outcome: after.outcome, version: after.version, updatedAt: after.updatedAt };
-      expect([{ ...before, ...expected }, batches], 'what is stored').to.deep.equal([after, made]);
+      expect([{ ...before, ...expected }, batches], 'what is stored').to.deep.equal([after, issuedBatches]);
     });
   }
 
@@ -210,11 +210,11 @@ describe('credential request', () => {
   });
   afterEach(() => sinon.restore());
 
-  type PreparedRequest = { readonly offered: CreatedOffer; readonly token: string; readonly request: WalletRequest };
+  type PreparedRequest = { readonly offer: CreatedOffer; readonly token: string; readonly request: WalletRequest };
   const prepareRequest = async (changes: object = {}, bodyChanges: object = {}): Promise<PreparedRequest> => {
     const offer = await anOffer(world, changes);
     const token = await wallet.token(offer);
-    return { offered: offer, token, request: await wallet.credentialRequest(token, bodyChanges) };
+    return { offer, token, request: await wallet.credentialRequest(token, bodyChanges) };
   };
   const execute = (request: WalletRequest) => world.issueCredential.execute(ACME, request);
   const setStatus = (session: Session, status: Session['status']) =>
@@ -229,14 +229,14 @@ describe('credential request', () => {
   });
 
   it('is issued by a process without cached data', async () => {
-    const { request, offered: offer } = await prepareRequest();
+    const { request, offer } = await prepareRequest();
     const otherProcess = new IssueCredential(world.otherProcess());
     expect((await otherProcess.execute(ACME, request)).status).to.equal(200);
     expect((await world.storedIssuance(offer.session.id)).batches).to.have.length(1);
   });
 
   it('uses the configuration that another process changed just before', async () => {
-    const { request, offered: offer } = await prepareRequest();
+    const { request, offer } = await prepareRequest();
     await world.putCredential({ id: 'card', claims: { name: 'Grace' } });
     const { text } = await execute(request);
     const [, payload = ''] = (JSON.parse(text).credentials[0].credential as string).split('.');
@@ -247,14 +247,14 @@ describe('credential request', () => {
   it('is rejected for a configuration that another process removed', async () => {
     await world.putCredential({ id: 'gone' });
     const removed = { credentialConfigurationIds: ['gone'] };
-    const { request, offered: offer } = await prepareRequest(removed, { credential_configuration_id: 'gone' });
+    const { request, offer } = await prepareRequest(removed, { credential_configuration_id: 'gone' });
     await world.store.forTenant(ACME, (repositories) => repositories.credentialConfigurations.remove('gone'), { by: 'system' });
     expect(await outcomeOf(execute(request))).to.equal('unknown_credential_configuration');
     expect((await world.storedIssuance(offer.session.id)).batches).to.deep.equal([]);
   });
 
   it('is rejected for a tenant that another process suspended', async () => {
-    const { request, offered: offer } = await prepareRequest();
+    const { request, offer } = await prepareRequest();
     await world.changeTenant({ status: 'suspended' });
     expect(await outcomeOf(execute(request))).to.equal('not_found');
     await world.changeTenant({ status: 'active' });
@@ -283,7 +283,7 @@ describe('credential request', () => {
     [
       'comes with a token whose grant was revoked by another process',
       'invalid_token',
-      async ({ offered: offer }) => {
+      async ({ offer }) => {
         const grant = (await world.store.read(ACME).grantByCode(hashCode(offer.code)))?.grant;
         await world.store.commit(ACME, { grant: { id: grant?.id ?? '', act: 'revoke' } }, world.clock.now());
         return undefined;
@@ -292,7 +292,7 @@ describe('credential request', () => {
     [
       'follows after another process ended the session',
       'credential_request_denied',
-      async ({ offered: offer }) => {
+      async ({ offer }) => {
         await setStatus(offer.session, 'failed');
         return undefined;
       },
@@ -300,7 +300,7 @@ describe('credential request', () => {
     [
       'is for a deleted session',
       'credential_request_denied',
-      async ({ offered: offer }) => {
+      async ({ offer }) => {
         await world.store.commit(ACME, { removes: offer.session.id }, world.clock.now());
         return undefined;
       },
@@ -310,9 +310,9 @@ describe('credential request', () => {
     it(`is rejected when it ${description}, and nothing more is issued`, async () => {
       const prepared = await prepareRequest();
       const changes = await changeMeanwhile(prepared);
-      const before = await world.store.read(ACME).issued(prepared.offered.session.id);
+      const before = await world.store.read(ACME).issued(prepared.offer.session.id);
       expect(await outcomeOf(execute({ ...prepared.request, ...changes }))).to.equal(code);
-      expect(await world.store.read(ACME).issued(prepared.offered.session.id)).to.deep.equal(before);
+      expect(await world.store.read(ACME).issued(prepared.offer.session.id)).to.deep.equal(before);
     });
   }
 
@@ -332,7 +332,7 @@ describe('credential request', () => {
   it('gets no credential after its revocation, and releases its status entry', async () => {
     const listed = { credential_configuration_id: 'listed' };
     const bothIds = { credentialConfigurationIds: ['listed', 'card'] };
-    const { token, request, offered: offer } = await prepareRequest(bothIds, listed);
+    const { token, request, offer } = await prepareRequest(bothIds, listed);
     await execute(request);
     const caller = rememberedCaller(await world.caller());
     await world.revokeSession.execute(caller, { sessionId: offer.session.id, status: 1 });

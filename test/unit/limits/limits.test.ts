@@ -29,7 +29,7 @@ describe('request admission', () => {
         );
       return response;
     };
-    return { admission, begun: admitted, clock, come: enter };
+    return { admission, admitted, clock, enter };
   }
 
   // Timers are mocked, so only the tests sweep.
@@ -37,13 +37,13 @@ describe('request admission', () => {
   after(() => mock.timers.reset());
 
   it('admits them immediately while slots are free, in the same turn', () => {
-    const { begun: admitted, come: enter } = createAdmission();
+    const { admitted, enter } = createAdmission();
     for (const name of ['a1', 'a2', 'b1', 'b2']) enter(name);
     expect(admitted).to.deep.equal(['a1', 'a2', 'b1', 'b2']);
   });
 
   it('releases slots at the end of a turn of the event loop, after all requests of that turn were read', async () => {
-    const { admission, begun: admitted, come: enter } = createAdmission();
+    const { admission, admitted, enter } = createAdmission();
     const a1 = enter('a1');
     enter('a2');
     enter('a3');
@@ -56,7 +56,7 @@ describe('request admission', () => {
   });
 
   it('admits a request once, and releases its slot once', async () => {
-    const { admission, begun: admitted, come: enter } = createAdmission();
+    const { admission, admitted, enter } = createAdmission();
     const a1 = enter('a1');
     expect(admission.enter('a', a1)).to.equal(undefined);
     enter('a2');
@@ -69,13 +69,13 @@ describe('request admission', () => {
   });
 
   it('admits a request without a queue key immediately', () => {
-    const { admission, come: enter } = createAdmission();
+    const { admission, enter } = createAdmission();
     for (const name of ['a1', 'a2', 'b1', 'b2']) enter(name);
     expect(admission.enter(undefined, enter('c1'))).to.equal(undefined);
   });
 
   it('removes a waiting request when its caller disconnects', async () => {
-    const { admission, begun: admitted, come: enter } = createAdmission();
+    const { admission, admitted, enter } = createAdmission();
     const a1 = enter('a1');
     enter('a2');
     const a3 = enter('a3');
@@ -91,7 +91,7 @@ describe('request admission', () => {
   });
 
   it('releases the slot of a request during a remote call, and assigns one afterwards', async () => {
-    const { admission, begun: admitted, come: enter } = createAdmission();
+    const { admission, admitted, enter } = createAdmission();
     const a1 = enter('a1');
     enter('a2');
     enter('a3');
@@ -112,7 +112,7 @@ describe('request admission', () => {
   });
 
   it('admits a returning request as soon as a slot is free, before others of its queue key', async () => {
-    const { admission, come: enter } = createAdmission();
+    const { admission, enter } = createAdmission();
     const [a1, a2] = [enter('a1'), enter('a2')];
     enter('b1');
     enter('b2');
@@ -127,7 +127,7 @@ describe('request admission', () => {
   });
 
   it('ignores work without a waiting request, or with an answered one', async () => {
-    const { admission, begun: admitted, come: enter } = createAdmission();
+    const { admission, admitted, enter } = createAdmission();
     expect(await admission.releaseSlotWhile(async () => 1)).to.equal(1);
     const a1 = enter('a1');
     const { promise, resolve } = Promise.withResolvers<number>();
@@ -142,14 +142,14 @@ describe('request admission', () => {
   });
 
   it('rethrows the error of a remote call', async () => {
-    const { admission, come: enter } = createAdmission();
+    const { admission, enter } = createAdmission();
     const error = new Error('no answer');
     const work = admission.within(enter('a1'), () => admission.releaseSlotWhile(() => Promise.reject(error)));
     expect(await work.catch((error: unknown) => error)).to.equal(error);
   });
 
   it('rejects requests that waited for ten seconds, and no others', async () => {
-    const { admission, begun: admitted, clock, come: enter } = createAdmission();
+    const { admission, admitted, clock, enter } = createAdmission();
     for (const name of ['a1', 'a2', 'a3']) enter(name);
     clock.now = 6_000;
     enter('a4');
@@ -166,7 +166,7 @@ describe('request admission', () => {
   });
 
   it('rejects a request when 2,000 of its queue key wait, and none of another key', async () => {
-    const { begun: admitted, come: enter } = createAdmission();
+    const { admitted, enter } = createAdmission();
     for (let i = 0; i < 2_003; i++) enter(`a${i}`);
     enter('b1');
     await turn();
@@ -174,7 +174,7 @@ describe('request admission', () => {
   });
 
   it('never rejects a returning request, however long it waits', async () => {
-    const { admission, begun: admitted, clock, come: enter } = createAdmission();
+    const { admission, admitted, clock, enter } = createAdmission();
     const [a1, a2] = [enter('a1'), enter('a2')];
     const { promise, resolve } = Promise.withResolvers<string>();
     const work = admission.within(a1, () => admission.releaseSlotWhile(() => promise));
@@ -198,7 +198,7 @@ describe('request admission', () => {
     { situation: 'did other work elsewhere', work: Promise.resolve(), free: ['g1'] },
   ]) {
     it(`leaves ${free.length} of 2 slots to others when a request ${situation} while it waits to return`, async () => {
-      const { admission, begun: admitted, come: enter } = createAdmission();
+      const { admission, admitted, enter } = createAdmission();
       const callRemote = (response: Response, result: Promise<unknown>) =>
         void admission.within(response, () => admission.releaseSlotWhile(() => result));
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -223,7 +223,7 @@ describe('request admission', () => {
   }
 
   it('releases slots that were held for 250 ms, only while the thread is idle', async () => {
-    const { admission, begun: admitted, clock, come: enter } = createAdmission();
+    const { admission, admitted, clock, enter } = createAdmission();
     const responses = ['a1', 'a2'].map(enter);
     clock.now = 100;
     for (const name of ['b1', 'b2', 'a3', 'b3']) enter(name);
@@ -242,7 +242,7 @@ describe('request admission', () => {
   });
 
   it('has more slots while the thread is idle, and fewer again when it is busy', async () => {
-    const { admission, begun: admitted, come: enter } = createAdmission(10);
+    const { admission, admitted, enter } = createAdmission(10);
     for (let i = 1; i <= 6; i++) enter(`a${i}`);
     const [b1, b2] = [enter('b1'), enter('b2')];
     for (let i = 3; i <= 6; i++) enter(`b${i}`);
@@ -268,7 +268,7 @@ describe('request admission', () => {
   });
 
   it('gives one queue key more slots if there are more', async () => {
-    const { admission, begun: admitted, come: enter } = createAdmission(9);
+    const { admission, admitted, enter } = createAdmission(9);
     for (let i = 1; i <= 8; i++) enter(`a${i}`);
     expect(admitted.splice(0)).to.have.length(6);
     admission.sweep(true);

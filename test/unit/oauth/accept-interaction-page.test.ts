@@ -79,12 +79,12 @@ describe('web step of an interactive authorization', () => {
       const { fields, cookie } = (await show(step)) as ShownConsent;
       const browserSecrets = new Map([[step.id, cookie?.browserSecret ?? '']]);
       const browser = { clientId: CLIENT_ID, requestUri: step.requestUri, browserSecrets };
-      return { asked: step, answer: { ...browser, decision: 'approve', decisionToken: fields['decision_token'] } };
+      return { step, decision: { ...browser, decision: 'approve', decisionToken: fields['decision_token'] } };
     };
     const decide = (decision: Decision) => world.decideAuthorization.execute(ACME, decision);
 
     it('redirects an approving user to the page, and binds the browser with a new secret', async () => {
-      const { asked: step, answer: decision } = await consent();
+      const { step, decision } = await consent();
       const page = await decide(decision);
       if (!('cookie' in page)) throw new Error('no page');
       expect(new URL(page.location).origin).to.equal('https://shop.example');
@@ -93,14 +93,14 @@ describe('web step of an interactive authorization', () => {
     });
 
     it('ends a denial with an error', async () => {
-      const { asked: step, answer: decision } = await consent();
+      const { step, decision } = await consent();
       const { location } = await decide({ ...decision, decision: 'deny' });
       expect(redirectParameters(location)).to.deep.equal(DENIED);
       expect(await wallet.storedAuthorization(step)).to.deep.include({ stage: 'done', handles: {} });
     });
 
     it('rejects a response of another browser', async () => {
-      const { asked: step, answer: decision } = await consent();
+      const { step, decision } = await consent();
       const otherBrowser = { ...decision, browserSecrets: new Map([[step.id, 'another']]) };
       expect(await outcomeOf(decide(otherBrowser))).to.equal('invalid_request');
       expect(await outcomeOf(decide(decision))).to.equal('done');
@@ -112,12 +112,12 @@ describe('web step of an interactive authorization', () => {
       const step = await wallet.startInteraction('visitor');
       const page = await wallet.visitPage(step);
       const pageHandle = page.searchParams.get('visit') ?? '';
-      return { asked: step, returned: { pageHandle, error: undefined, browserSecrets: wallet.browserSecrets } };
+      return { step, pageReturn: { pageHandle, error: undefined, browserSecrets: wallet.browserSecrets } };
     };
     const returnFromPage = (pageReturn: PageReturn, tenantId = ACME) => world.returnToInteraction.execute(tenantId, pageReturn);
 
     it('redirects the browser to the wallet with a code after the last step, and records the completed interactions', async () => {
-      const { asked: step, returned: pageReturn } = await visitPage();
+      const { step, pageReturn } = await visitPage();
       const { location, authorizationId } = await returnFromPage(pageReturn);
       const { code = '', ...rest } = redirectParameters(location);
       expect([rest, authorizationId]).to.deep.equal([{ state: AUTHORIZATION_REQUEST.state }, step.id]);
@@ -132,8 +132,8 @@ describe('web step of an interactive authorization', () => {
       const page = await wallet.visitPage(step);
       const change = { id: step.session, anytime: ['active'], to: 'failed' } as const;
       await world.store.commit(ACME, { session: change }, world.clock.now());
-      const { sent } = await wallet.returnFromPage(page);
-      expect([sent.get('error'), sent.get('code')]).to.deep.equal(['access_denied', null]);
+      const { parameters } = await wallet.returnFromPage(page);
+      expect([parameters.get('error'), parameters.get('code')]).to.deep.equal(['access_denied', null]);
       expect(await wallet.storedAuthorization(step)).to.deep.include({ stage: 'done', handles: {} });
     });
 
@@ -149,14 +149,14 @@ describe('web step of an interactive authorization', () => {
     });
 
     it('ends with an error when the user cancelled', async () => {
-      const { asked: step, returned: pageReturn } = await visitPage();
+      const { step, pageReturn } = await visitPage();
       const { location } = await returnFromPage({ ...pageReturn, error: 'access_denied' });
       expect(redirectParameters(location)).to.deep.equal(DENIED);
       expect(await wallet.storedAuthorization(step)).to.deep.include({ stage: 'done', handles: {} });
     });
 
     it('accepts one of two returns', async () => {
-      const { returned: pageReturn } = await visitPage();
+      const { pageReturn } = await visitPage();
       const outcomes = await Promise.all([outcomeOf(returnFromPage(pageReturn)), outcomeOf(returnFromPage(pageReturn))]);
       expect(outcomes.sort()).to.deep.equal(['done', 'invalid_request']);
     });
@@ -165,26 +165,26 @@ describe('web step of an interactive authorization', () => {
     const mutations: readonly [description: string, mutate: (visitPage: Visit) => Partial<PageReturn>][] = [
       ['no name of a page', () => ({ pageHandle: undefined })],
       ['an unknown page', () => ({ pageHandle: 'unknown' })],
-      ['a page with another secret', ({ returned: pageReturn }) => ({ pageHandle: `${pageReturn.pageHandle}A` })],
-      ['the auth_session of the wallet', ({ asked: step }) => ({ pageHandle: step.authSession })],
-      ['another browser', ({ asked: step }) => ({ browserSecrets: new Map([[step.id, 'another']]) })],
+      ['a page with another secret', ({ pageReturn }) => ({ pageHandle: `${pageReturn.pageHandle}A` })],
+      ['the auth_session of the wallet', ({ step }) => ({ pageHandle: step.authSession })],
+      ['another browser', ({ step }) => ({ browserSecrets: new Map([[step.id, 'another']]) })],
       ['a browser without its cookie', () => ({ browserSecrets: new Map() })],
     ];
     for (const [description, mutate] of mutations) {
       it(`rejects ${description}, and the browser can still return`, async () => {
         const visit = await visitPage();
-        expect(await outcomeOf(returnFromPage({ ...visit.returned, ...mutate(visit) }))).to.equal('invalid_request');
-        expect(await outcomeOf(returnFromPage(visit.returned))).to.equal('done');
+        expect(await outcomeOf(returnFromPage({ ...visit.pageReturn, ...mutate(visit) }))).to.equal('invalid_request');
+        expect(await outcomeOf(returnFromPage(visit.pageReturn))).to.equal('done');
       });
     }
 
     it('expires after half an hour', async () => {
-      const { returned: pageReturn } = await visitPage();
+      const { pageReturn } = await visitPage();
       expect(await world.afterSeconds(1800, () => outcomeOf(returnFromPage(pageReturn)))).to.equal('invalid_request');
     });
 
     it('fails for an unknown tenant', async () => {
-      const { returned: pageReturn } = await visitPage();
+      const { pageReturn } = await visitPage();
       expect(await outcomeOf(returnFromPage(pageReturn, 'unknown' as TenantId))).to.equal('not_found');
     });
   });
@@ -192,13 +192,13 @@ describe('web step of an interactive authorization', () => {
   describe('AcceptInteractionPage', () => {
     const visitPage = async () => {
       const step = await wallet.startOfferedInteraction('confirmed');
-      return { asked: step, page: await wallet.visitPage(step) };
+      return { step, page: await wallet.visitPage(step) };
     };
 
     it('asks the backend once for the result, and then returns a code', async () => {
-      const { asked: step, page } = await visitPage();
+      const { step, page } = await visitPage();
       const results = await Promise.allSettled([wallet.returnFromPage(page), wallet.returnFromPage(page)]);
-      const codes = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.sent.get('code')] : []));
+      const codes = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.parameters.get('code')] : []));
       expect(codes).to.have.length(1);
       const visit = page.searchParams.get('visit');
       expect(world.webhooks.calls.map(({ body }) => body)).to.deep.equal([{ session: step.session, auth_session: visit }]);
@@ -207,10 +207,10 @@ describe('web step of an interactive authorization', () => {
     });
 
     it('denies the wallet when the backend rejects the confirmation, and records the reason for the operator', async () => {
-      const { asked: step, page } = await visitPage();
+      const { step, page } = await visitPage();
       world.webhooks.answer = new WebhookError('bad_status', 'it answered 403', { status: 403 });
-      const { sent } = await wallet.returnFromPage(page);
-      expect([sent.get('error'), sent.get('code')]).to.deep.equal(['access_denied', null]);
+      const { parameters } = await wallet.returnFromPage(page);
+      expect([parameters.get('error'), parameters.get('code')]).to.deep.equal(['access_denied', null]);
       expect(await wallet.storedAuthorization(step)).to.deep.include({ stage: 'done', handles: {} });
       expect(JSON.stringify((await world.session(step.session)).outcome?.report)).to.include('it answered 403');
       expect(await outcomeOf(wallet.returnFromPage(page))).to.equal('invalid_request');

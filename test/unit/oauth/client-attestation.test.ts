@@ -109,7 +109,7 @@ describe('wallet with an attestation', () => {
     ['the certificate of another key', () => ({ attestation: { signer: { ...client.provider.signer, ...newKey() } } })],
     ['no sub', () => attestation({ sub: undefined })],
     ...[undefined, '', 7, 'x'.repeat(501)].map((sub): [string, () => ClientRequest] => [
-      `${String(sub).slice(0, 10)} as sub, of which nothing else speaks`,
+      `${String(sub).slice(0, 10)} as sub, without another reason`,
       () => ({ ...attestation({ sub }), ...pop({ iss: undefined }), form: {} }),
     ]),
     ['no cnf', () => attestation({ cnf: undefined })],

@@ -232,14 +232,14 @@ describe('ContinueInteraction', () => {
   describe('after a page', () => {
     const returnParameters = async () => {
       const step = await wallet.startInteraction('tour');
-      return { asked: step, back: await wallet.returnFromPage(await wallet.visitPage(step)) };
+      return { step, back: await wallet.returnFromPage(await wallet.visitPage(step)) };
     };
 
     it('continues for the wallet that began, and ends with a code after the last step', async () => {
-      const { asked: step, back } = await returnParameters();
+      const { step, back } = await returnParameters();
       expect((await wallet.storedAuthorization(step))?.interaction?.pending).to.include({ isReturned: true });
       const second = parseStep(await wallet.continueInteraction(back));
-      const { sent: submission } = await wallet.returnFromPage(await wallet.visitPage(second));
+      const { parameters: submission } = await wallet.returnFromPage(await wallet.visitPage(second));
       expect((await wallet.storedAuthorization(step))?.stage).to.equal('done');
       const { body } = await wallet.redeemCode(submission.get('code') ?? '');
       const requestBody = { credential_configuration_id: 'tour' };
@@ -267,7 +267,7 @@ describe('ContinueInteraction', () => {
     });
 
     it('rejects the former auth_session of the wallet, since the browser returns a new one', async () => {
-      const { asked: step, back } = await returnParameters();
+      const { step, back } = await returnParameters();
       expect(await outcomeOf(wallet.continueInteraction(step))).to.equal('invalid_session');
       parseStep(await wallet.continueInteraction(back));
     });
@@ -411,7 +411,7 @@ describe('AcceptInteractionPresentation', () => {
     ['no answer', 'badge', () => undefined],
     ['neither a presentation nor an error', 'badge', () => ({})],
     ['a presentation and an error', 'badge', (step) => ({ vp_token: wallet.vpToken(step), error: 'x' })],
-    ['an encrypted answer where none was asked for', 'badge', () => ({ response: 'a.b.c.d.e' })],
+    ['an encrypted answer where encryption is not required', 'badge', () => ({ response: 'a.b.c.d.e' })],
     ['a plain answer where it must be encrypted', 'encrypted', (step) => ({ vp_token: wallet.vpToken(step) })],
     ['an undecryptable answer', 'encrypted', () => ({ response: 'a.b.c.d.e' })],
     ['additional unencrypted parameters', 'encrypted', async (step) => ({ ...(await encryptResponse(step)), error: 'x' })],

@@ -242,13 +242,13 @@ export class InteractiveWallet extends Wallet {
   }
 
   /** Returns from the page. @returns the parameters for the wallet. */
-  async returnFromPage(page: URL): Promise<{ readonly authSession: string; readonly sent: URLSearchParams }> {
+  async returnFromPage(page: URL): Promise<{ readonly authSession: string; readonly parameters: URLSearchParams }> {
     const pageHandle = page.searchParams.get('visit') ?? '';
     const { browserSecrets } = this;
     const pageReturn = { pageHandle, error: undefined, browserSecrets };
     const { location } = await this.world.returnToInteraction.execute(this.tenantId, pageReturn);
     const { searchParams: parameters } = new URL(location);
-    return { authSession: parameters.get('auth_session') ?? '', sent: parameters };
+    return { authSession: parameters.get('auth_session') ?? '', parameters };
   }
 
   async storedAuthorization({ id }: Pick<InteractionStep, 'id'>): Promise<Authorization | undefined> {

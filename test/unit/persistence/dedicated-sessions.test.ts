@@ -55,7 +55,7 @@ function client(acquire: () => Promise<Session>, release: (session: Session) => 
   };
 }
 
-describe('assertOwnSessions', () => {
+describe('assertDedicatedSessions', () => {
   it('accepts connections with a session each, and keeps them', async () => {
     const pool = server();
     await assertDedicatedSessions(pool);

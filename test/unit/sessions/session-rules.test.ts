@@ -295,11 +295,11 @@ describe('success rate of the newest sessions', () => {
         },
       }),
     } as unknown as Store;
-    return { store, asked: queries };
+    return { store, queries };
   }
 
   it('is computed from the newest sessions if there are many, and is marked as incomplete', async () => {
-    const { store, asked: queries } = tenantWithManySessions(failedOutcome('malformed'));
+    const { store, queries } = tenantWithManySessions(failedOutcome('malformed'));
     const { counted, failed: sample, lookedAt, failures } = await rates({}, undefined, store);
     expect([counted.isComplete, sample.isComplete, lookedAt.isComplete]).to.deep.equal([false, false, false]);
     expect([sample.sessions, lookedAt.sessions]).to.deep.equal([1_000, 2_000]);
@@ -312,7 +312,7 @@ describe('success rate of the newest sessions', () => {
   });
 
   it('decrypts fewer sessions if each has megabytes', async () => {
-    const { store, asked: queries } = tenantWithManySessions({ credentials: [{ portrait: 'x'.repeat(2_000_000) }] });
+    const { store, queries } = tenantWithManySessions({ credentials: [{ portrait: 'x'.repeat(2_000_000) }] });
     const { lookedAt } = await rates({}, undefined, store);
     expect(lookedAt).to.include({ sessions: 25, isComplete: false });
     expect(queries.outcomes).to.have.length(2);

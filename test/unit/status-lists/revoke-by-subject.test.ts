@@ -136,7 +136,7 @@ describe('RevokeBySubject', () => {
     }
   });
 
-  for (const [format, id, ada, bobSession, paths] of [
+  for (const [format, id, ada, bob, paths] of [
     ['SD-JWT VC', 'shared-card', ADA, BOB, [['number']]],
     ['mdoc', 'shared-badge', { 'org.example.badge': ADA }, { 'org.example.badge': BOB }, [BADGE_NUMBER]],
   ] as const) {
@@ -153,7 +153,7 @@ describe('RevokeBySubject', () => {
 
       it('issue no other credential after the revocation, unlike those of another subject', async () => {
         const { session, logIn } = await openSharedOffer([id, 'plain']);
-        const [adaIssuances, bobIssuances] = [await logIn(ada), await logIn(bobSession)];
+        const [adaIssuances, bobIssuances] = [await logIn(ada), await logIn(bob)];
         await adaIssuances.issue();
         await advanceSecond();
         await bobIssuances.issue();
@@ -171,7 +171,7 @@ describe('RevokeBySubject', () => {
 
       it('issue no credential if nothing was issued before the revocation', async () => {
         const { session, logIn } = await openSharedOffer([id, 'plain']);
-        const [adaIssuances, bobIssuances] = [await logIn(ada), await logIn(bobSession)];
+        const [adaIssuances, bobIssuances] = [await logIn(ada), await logIn(bob)];
         await advanceSecond();
         expect(await revoke({ claims: ADA })).to.deep.equal({ revoked: 0, pending: 0 });
         await advanceSecond();
@@ -184,7 +184,7 @@ describe('RevokeBySubject', () => {
 
       it('issue nothing for a request that is in progress during the revocation', async () => {
         const { session, logIn } = await openSharedOffer([id, 'plain']);
-        const [adaIssuances, bobIssuances] = [await logIn(ada), await logIn(bobSession)];
+        const [adaIssuances, bobIssuances] = [await logIn(ada), await logIn(bob)];
         await adaIssuances.issue();
         await advanceSecond();
         const post = world.webhooks.post.bind(world.webhooks);
@@ -229,7 +229,7 @@ describe('RevokeBySubject', () => {
           return outcomeOf(world.decideDeferred.complete(await world.caller(), transaction, completion));
         };
         expect(await complete(adaIssuances, ada)).to.equal('conflict');
-        expect(await complete(bobIssuances, bobSession)).to.equal('done');
+        expect(await complete(bobIssuances, bob)).to.equal('done');
       });
 
       it('are revoked for a deferred credential that was completed before the revocation', async () => {
@@ -280,7 +280,7 @@ describe('RevokeBySubject', () => {
     });
   }
 
-  for (const [format, id, ada, bobSession, paths] of [
+  for (const [format, id, ada, bob, paths] of [
     ['SD-JWT VC', 'shared-card', ADA, BOB, [['number']]],
     ['mdoc', 'shared-badge', { 'org.example.badge': ADA }, { 'org.example.badge': BOB }, [BADGE_NUMBER]],
   ] as const) {
@@ -328,7 +328,7 @@ describe('RevokeBySubject', () => {
           const adaIssuance = await defer(request(token));
           expect(await complete(adaIssuance, ada)).to.equal('conflict');
           expect((await world.store.read(ACME).deferred(adaIssuance))?.status).to.equal('failed');
-          expect(await complete(await defer(request(token)), bobSession)).to.equal('done');
+          expect(await complete(await defer(request(token)), bob)).to.equal('done');
           expect(await complete(await defer(request(externalToken('ada'))), ada), 'a later login').to.equal('done');
         });
 
@@ -372,7 +372,7 @@ describe('RevokeBySubject', () => {
           ['by a process whose clock is 30 seconds ahead', 30],
         ] as const) {
           it(`before a revocation ${location} issues nothing, at any time of the redemption`, async () => {
-            const [adaIssuances, bobIssuances] = [await approveIssuance(ada), await approveIssuance(bobSession)];
+            const [adaIssuances, bobIssuances] = [await approveIssuance(ada), await approveIssuance(bob)];
             advanceSeconds();
             await revokeBy(skew);
             advanceSeconds();
@@ -402,7 +402,7 @@ describe('RevokeBySubject', () => {
           await world.putCredential({ id: 'twin', ...config });
           const [adaIssuance, bobIssuances] = [
             await (await approveIssuance(ada, [id, 'twin']))(),
-            await (await approveIssuance(bobSession, [id, 'twin']))(),
+            await (await approveIssuance(bob, [id, 'twin']))(),
           ];
           const fetchDeferred = async ({ wallet: personalWallet, token }: typeof adaIssuance, transaction_id: string) => {
             const request = personalWallet.protectedRequest(token, 'deferred_credential', { transaction_id });
@@ -410,7 +410,7 @@ describe('RevokeBySubject', () => {
           };
           const [adaIssuances, bobDeferred] = [await defer(adaIssuance.issue), await defer(bobIssuances.issue)];
           expect(await complete(adaIssuances, ada)).to.equal('done');
-          expect(await complete(bobDeferred, bobSession)).to.equal('done');
+          expect(await complete(bobDeferred, bob)).to.equal('done');
           advanceSeconds();
           await revoke({ claims: ADA, credentialConfigurationId: id });
           expect(await fetchDeferred(adaIssuance, adaIssuances)).to.equal('credential_request_denied');
@@ -428,8 +428,8 @@ describe('RevokeBySubject', () => {
           };
           for (const [person, configurationId] of [
             [ada, id],
-            [bobSession, id],
-            [bobSession, 'twin'],
+            [bob, id],
+            [bob, 'twin'],
           ] as const) {
             await issueForPerson(person, configurationId);
             advanceSeconds();
@@ -438,7 +438,7 @@ describe('RevokeBySubject', () => {
           expect(await statusOf(grant.session)).to.deep.equal([1, 0, 0]);
           for (const each of [id, 'twin']) {
             expect(await outcomeOf(issueForPerson(ada, each)), each).to.equal('credential_request_denied');
-            expect(await outcomeOf(issueForPerson(bobSession, each)), each).to.equal('done');
+            expect(await outcomeOf(issueForPerson(bob, each)), each).to.equal('done');
           }
           expect(await outcomeOf(grant.refresh())).to.equal('done');
           // After the second subject, no issuance remains.
@@ -460,7 +460,7 @@ describe('RevokeBySubject', () => {
         };
 
         it('before a revocation issues nothing when the offer is redeemed after it', async () => {
-          const [adaIssuances, bobIssuances] = [await offerTo({ [id]: ada }), await offerTo({ [id]: bobSession })];
+          const [adaIssuances, bobIssuances] = [await offerTo({ [id]: ada }), await offerTo({ [id]: bob })];
           advanceSeconds();
           await revokeBy(-30);
           advanceSeconds();
@@ -473,7 +473,7 @@ describe('RevokeBySubject', () => {
         it('is kept for one subject if its offer is for two and the other is revoked', async () => {
           await world.putCredential({ id: 'twin', ...config });
           for (const issuedFirst of [[id, 'twin'], ['twin']]) {
-            const { session, redeem } = await offerTo({ [id]: ada, twin: bobSession });
+            const { session, redeem } = await offerTo({ [id]: ada, twin: bob });
             const issue = await redeem();
             for (const each of issuedFirst) {
               await issue(each);

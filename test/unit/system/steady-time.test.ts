@@ -14,7 +14,7 @@ function createMachine() {
     passes: (milliseconds: number) => {
       elapsed += milliseconds;
     },
-    isSet: (offsetMs: number) => {
+    setForward: (offsetMs: number) => {
       ahead += offsetMs;
     },
   };
@@ -22,7 +22,7 @@ function createMachine() {
 
 describe('time of a database with one process', () => {
   const start = (stored?: number) => {
-    const { clocks, passes, isSet: setForward } = createMachine();
+    const { clocks, passes, setForward } = createMachine();
     const time = new SteadyTime(stored, clocks);
     const reading = () => (time.now() - START) / MINUTE;
     /** @returns one reading per minute. */
@@ -31,18 +31,18 @@ describe('time of a database with one process', () => {
         passes(MINUTE);
         return reading();
       });
-    return { time, passes, isSet: setForward, reading, minutes };
+    return { time, passes, setForward, reading, minutes };
   };
 
   it('advances with the system clock', () => {
-    const { minutes, isSet: setForward, reading } = start();
+    const { minutes, setForward, reading } = start();
     expect(minutes(3)).to.deep.equal([1, 2, 3]);
     setForward(3_000);
     expect(reading()).to.equal(3.05);
   });
 
   it('does not go back when the system clock is set back a little', () => {
-    const { time, isSet: setForward, passes } = start();
+    const { time, setForward, passes } = start();
     setForward(-3_000);
     expect([time.now(), time.now()]).to.deep.equal([START - 3_000, START - 3_000]);
     passes(1_000);
@@ -56,7 +56,7 @@ describe('time of a database with one process', () => {
   for (const hours of [3, -3]) {
     const direction = hours > 0 ? 'ahead' : 'behind';
     it(`ignores a system clock that is ${direction} for some minutes`, () => {
-      const { isSet: setForward, minutes } = start();
+      const { setForward, minutes } = start();
       setForward(hours * HOUR);
       expect(minutes(14).at(-1)).to.equal(14);
       setForward(-hours * HOUR);
@@ -66,7 +66,7 @@ describe('time of a database with one process', () => {
     });
 
     it(`follows a system clock that has been ${direction} for a quarter of an hour`, () => {
-      const { isSet: setForward, minutes } = start();
+      const { setForward, minutes } = start();
       setForward(hours * HOUR);
       expect(minutes(15).at(-1)).to.equal(15);
       expect(minutes(2).at(-1)).to.equal(17 + hours * 60);
@@ -74,7 +74,7 @@ describe('time of a database with one process', () => {
   }
 
   it('ignores a system clock that jumps repeatedly', () => {
-    const { isSet: setForward, minutes } = start();
+    const { setForward, minutes } = start();
     for (let n = 1; n <= 10; n++) {
       setForward(HOUR);
       expect(minutes(10).at(-1)).to.equal(n * 10);
@@ -101,7 +101,7 @@ describe('time of a database with one process', () => {
     expect(rested.time.isCatchingUp).to.equal(true);
     rested.minutes(10);
     expect(rested.time.isCatchingUp).to.equal(false);
-    rested.isSet(HOUR);
+    rested.setForward(HOUR);
     rested.reading();
     expect(rested.time.isCatchingUp, 'a jump of the clock').to.equal(false);
 

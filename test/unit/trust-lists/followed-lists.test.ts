@@ -145,7 +145,7 @@ async function gatherWithInterleaving(lists: readonly TrustList[]) {
   setImmediate(countTurns);
   const anchors = await collectAnchors(followedLists);
   isGathering = false;
-  return { size: anchors.size, turns: otherTurns };
+  return { size: anchors.size, otherTurns };
 }
 
 /** Creates a list of one entity whose services have these numbers of certificates. */
@@ -158,14 +158,14 @@ function listWithCounts(type: string, counts: readonly number[], name = 'one'): 
   return { sequenceNumber: 1, entities: [{ id: 'one', name: 'One', services }] } as unknown as TrustList;
 }
 
-describe('gatherAnchors', () => {
+describe('collectAnchors', () => {
   for (const [type, count] of [
     ['WalletSolution/Issuance', 1_000],
     ['WalletSolution/Revocation', 0],
     ['PID/Issuance', 0],
   ] as const) {
     it(`yields after each 100 services of one entity, of the type ${type}`, async () => {
-      const { size, turns: otherTurns } = await gatherWithInterleaving([listWithCounts(type, Array(1_000).fill(1))]);
+      const { size, otherTurns } = await gatherWithInterleaving([listWithCounts(type, Array(1_000).fill(1))]);
       expect(size).to.equal(count);
       expect(otherTurns).to.be.at.least(10);
     });
@@ -173,19 +173,19 @@ describe('gatherAnchors', () => {
 
   for (const type of ['WalletSolution/Issuance', 'WalletSolution/Revocation'])
     it(`yields after each 100 certificates of one service, of the type ${type}`, async () => {
-      const { turns: otherTurns } = await gatherWithInterleaving([listWithCounts(type, [500, 500])]);
+      const { otherTurns } = await gatherWithInterleaving([listWithCounts(type, [500, 500])]);
       expect(otherTurns).to.be.at.least(10);
     });
 
   it('yields between small lists', async () => {
     const lists = Array.from({ length: 20 }, (_, index) => listWithCounts('WalletSolution/Issuance', [50], `list ${index}`));
-    const { size, turns: otherTurns } = await gatherWithInterleaving(lists);
+    const { size, otherTurns } = await gatherWithInterleaving(lists);
     expect(size).to.equal(1_000);
     expect(otherTurns).to.be.at.least(10);
   });
 
   it('reads one small list without a pause', async () => {
-    const { size, turns: otherTurns } = await gatherWithInterleaving([listWithCounts('WalletSolution/Issuance', [5])]);
+    const { size, otherTurns } = await gatherWithInterleaving([listWithCounts('WalletSolution/Issuance', [5])]);
     expect([size, otherTurns]).to.deep.equal([5, 0]);
   });
 });
@@ -340,7 +340,7 @@ describe('stored copy of a followed trust list', () => {
     const publisher = {
       isReady: true,
       async publishHeldList(notice: HeldListNotice) {
-        if (answer === 'lost') throw new Error('the broker is gone');
+        if (answer === 'lost') throw new Error('the broker is unavailable');
         listedUris.push(notice);
         return answer === 'taken';
       },

@@ -226,11 +226,11 @@ describe('response code redemption', () => {
   });
 
   it('completes the waiting delivery, and removes its marker', async () => {
-    const answered = await answerWithCode({ webhook: undefined, requireResponseCode: true });
-    const before = await world.session(answered.id);
+    const answeredSession = await answerWithCode({ webhook: undefined, requireResponseCode: true });
+    const before = await world.session(answeredSession.id);
     expect([before.status, before.outcome?.credentials]).to.deep.equal(['fetched', undefined]);
-    const { session } = await redeemCode(answered);
-    const storedSession = await world.session(answered.id);
+    const { session } = await redeemCode(answeredSession);
+    const storedSession = await world.session(answeredSession.id);
     expect([session.status, storedSession.status]).to.deep.equal(['completed', 'completed']);
     expect(storedSession.outcome?.credentials).to.have.length(1);
     expect(storedSession.outcome).to.not.have.property('awaiting');
@@ -242,17 +242,17 @@ describe('response code redemption', () => {
     ['a webhook is called', { requireResponseCode: true, webhook }],
   ] as const) {
     it(`succeeds although the session changed concurrently, with ${description}`, async () => {
-      const answered = await answerWithCode({ webhook: undefined, ...rest });
+      const answeredSession = await answerWithCode({ webhook: undefined, ...rest });
       const commit = world.store.commit.bind(world.store);
       const slow = sinon.stub(world.store, 'commit').callThrough();
       slow.onFirstCall().callsFake(async (tenantId, change, now) => {
-        const session = await world.session(answered.id);
+        const session = await world.session(answeredSession.id);
         const otherChange = updateOutcome(session, session.outcome ?? {});
         expect((await commit(tenantId, { session: otherChange }, now)).done).to.equal(true);
         return commit(tenantId, change, now);
       });
-      expect((await redeemCode(answered)).session.status).to.equal('completed');
-      expect((await failureOf(redeemCode(answered))).code).to.equal('forbidden');
+      expect((await redeemCode(answeredSession)).session.status).to.equal('completed');
+      expect((await failureOf(redeemCode(answeredSession))).code).to.equal('forbidden');
     });
   }
 
@@ -276,9 +276,9 @@ describe('response code redemption', () => {
   });
 
   it('fails the session when the webhook fails', async () => {
-    const answered = await answerWithCode({ webhook, requireResponseCode: true });
+    const answeredSession = await answerWithCode({ webhook, requireResponseCode: true });
     world.webhooks.answer = new WebhookError('timeout', 'no answer');
-    const { session } = await redeemCode(answered);
+    const { session } = await redeemCode(answeredSession);
     expect([session.status, session.outcome?.failure?.code]).to.deep.equal(['failed', 'webhook_failed']);
   });
 

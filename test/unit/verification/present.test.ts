@@ -209,13 +209,13 @@ describe('presentation', () => {
 
   it('fails when the webhook rejects it, after one attempt', async () => {
     await world.configure();
-    world.webhooks.answer = new WebhookError('bad_status', 'it said no', { status: 500 });
+    world.webhooks.answer = new WebhookError('bad_status', 'rejected', { status: 500 });
     const fetchedRequest = await world.request();
     const form = await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] });
     const failure = await failureOf(world.receiveResponse.execute(ACME, fetchedRequest.publicId, form));
     const { status, outcome } = await world.session(fetchedRequest.session.id);
     expect([failure.code, status, outcome?.failure?.code]).to.deep.equal(['invalid_request', 'failed', 'webhook_failed']);
-    expect(outcome?.deliveries?.[0]).to.include({ result: 'failed', detail: 'it said no' });
+    expect(outcome?.deliveries?.[0]).to.include({ result: 'failed', detail: 'rejected' });
     expect(world.webhooks.calls).to.have.length(1);
   });
 
@@ -267,7 +267,7 @@ describe('presentation', () => {
     const fetchedRequest = await world.request();
     const form = await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] });
     const bug = new Error('a bug');
-    const databaseError = new Error('the database is gone');
+    const databaseError = new Error('the database is unavailable');
     world.webhooks.beforeAnswer = async () => {
       world.store.commit = () => Promise.reject(databaseError);
     };
