@@ -47,10 +47,10 @@ describe('folder import', () => {
   const clients = async () =>
     (await new ListClients(world).execute({ ...world.caller([]), tenantId: beta })).map(({ clientId }) => clientId);
 
-  const loaded = () => world.store.prepare('the folder', () => world.load(FOLDER));
+  const loadFolder = () => world.store.prepare('the folder', () => world.load(FOLDER));
 
   it('creates missing documents, and leaves the others unchanged', async () => {
-    await loaded();
+    await loadFolder();
     const { tenant } = await new GetTenant(world).execute(ROOT, beta);
     expect(tenant).to.deep.include({ name: 'Beta', sessionConfig: { ttlSeconds: 100 } });
     expect(await clients()).to.deep.equal(['shop']);
@@ -61,7 +61,7 @@ describe('folder import', () => {
   });
 
   it('writes nothing if there are no changes', async () => {
-    await loaded();
+    await loadFolder();
     const entries = async () => world.store.forTenant(beta, ({ audit }) => audit.list({ limit: 500 }));
     const before = await entries();
     world.clock.forward(60_000);
@@ -116,14 +116,14 @@ describe('folder import', () => {
   });
 
   describe('compared with the export', () => {
-    const exported = async (tenant = 'beta') => {
+    const exportFiles = async (tenant = 'beta') => {
       const { files, secrets } = await world.save(tenant);
       return { files: Object.fromEntries(files.map(({ path, document }) => [path, document])), secrets };
     };
 
     it('has a file per document, without secrets and generated properties', async () => {
-      await loaded();
-      const { files, secrets } = await exported();
+      await loadFolder();
+      const { files, secrets } = await exportFiles();
       expect(Object.keys(files)).to.include.members([
         ...['tenant.json', 'registrar.json', 'clients/shop.json', 'keys/signing.json'],
         ...['issuance/config.json', 'issuance/credentials/card.json', 'trust-lists/ours.json'],
@@ -142,7 +142,7 @@ describe('folder import', () => {
     });
 
     it('is the same each time', async () => {
-      await loaded();
+      await loadFolder();
       expect(await world.save('beta')).to.deep.equal(await world.save('beta'));
     });
 
@@ -152,7 +152,7 @@ describe('folder import', () => {
         'beta/clients/shop.json': { roles: ['issuance:offer'] },
         'beta/clients/Shop.json': { roles: ['issuance:offer'] },
       });
-      const { files } = await exported();
+      const { files } = await exportFiles();
       expect(Object.keys(files)).to.include.members(['clients/Shop.json', 'clients/shop-2.json']);
     });
 

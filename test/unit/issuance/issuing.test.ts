@@ -46,8 +46,8 @@ it('an ended offer returns a different reason to the operator only', () => {
 });
 
 describe('session of a credential request', () => {
-  const requireIssuableResult = (change: Partial<Session>, id = 'card', grantId?: string, barred = 0) =>
-    resultOf(() => requireIssuable({ ...SESSION, ...change }, id, NOW, grantId, { issued: 0, barred }));
+  const requireIssuableResult = (change: Partial<Session>, id = 'card', grantId?: string, barredMask = 0) =>
+    resultOf(() => requireIssuable({ ...SESSION, ...change }, id, NOW, grantId, { issued: 0, barred: barredMask }));
   const cases: readonly [string, () => string, string][] = [
     ['is valid while the session is active', () => requireIssuableResult({}), 'done'],
     ['is valid once the session has completed', () => requireIssuableResult({ status: 'completed' }), 'done'],
@@ -320,7 +320,7 @@ describe('renewal of a credential after the end of its session', () => {
   });
 
   const cleanUp = () => world.store.maintenance.cleanUpSessions(world.clock.now(), 100, { ttlSeconds: TTL });
-  const collected = async (offer: object = {}, id = 'card') => {
+  const collectOffer = async (offer: object = {}, id = 'card') => {
     const createdOffer = await anOffer(world, { credentialConfigurationIds: [id], ...offer });
     const { body } = await wallet.redeem(createdOffer.code);
     await wallet.issue(body.access_token, { credential_configuration_id: id });
@@ -337,7 +337,7 @@ describe('renewal of a credential after the end of its session', () => {
     ['was removed', true],
   ] as const) {
     it(`uses its configuration when the session ${description}, as long as its refresh token is valid`, async () => {
-      const issued = await collected();
+      const issued = await collectOffer();
       await world.afterSeconds(TTL + HOUR, async () => {
         if (isRemoved) await cleanUp();
         expect((await renew(issued)).credentials).to.have.length(1);
@@ -349,7 +349,7 @@ describe('renewal of a credential after the end of its session', () => {
 
   it('requests the claims from the webhook of its configuration', async () => {
     world.webhooks.answer = { asked: { name: 'Grace' } };
-    const issued = await collected({}, 'asked');
+    const issued = await collectOffer({}, 'asked');
     await world.afterSeconds(TTL + HOUR, async () => {
       await cleanUp();
       expect((await renew(issued, 'asked')).credentials).to.have.length(1);
@@ -358,11 +358,11 @@ describe('renewal of a credential after the end of its session', () => {
   });
 
   it('is rejected for claims of the offer once the session was removed', async () => {
-    const issued = await collected(CLAIMS('card'));
+    const issued = await collectOffer(CLAIMS('card'));
     await world.afterSeconds(TTL + HOUR, async () => {
       expect((await renew(issued)).credentials, 'as long as the session is kept').to.have.length(1);
     });
-    const second = await collected(CLAIMS('card'));
+    const second = await collectOffer(CLAIMS('card'));
     await world.afterSeconds(TTL + HOUR, async () => {
       await cleanUp();
       expect(await outcomeOf(wallet.refresh(second.refreshToken))).to.equal('invalid_grant');
@@ -410,7 +410,7 @@ describe('renewal of a credential after the end of its session', () => {
   });
 
   it('ends with its refresh token', async () => {
-    const issued = await collected();
+    const issued = await collectOffer();
     await world.afterSeconds(2_592_000 - 1, async () => {
       await cleanUp();
       expect((await renew(issued)).credentials).to.have.length(1);

@@ -40,8 +40,8 @@ describe('key chains of a tenant', () => {
   });
 
   it('reject reserved names, and two properties for the usage', () => {
-    const reserved = [{ id: 'providers', usageType: 'access' }, { usageType: 'access', usages: ['access'] }, {}];
-    for (const body of reserved) expect(KeyChainCreation.safeParse(body).success).to.equal(false);
+    const invalidBodies = [{ id: 'providers', usageType: 'access' }, { usageType: 'access', usages: ['access'] }, {}];
+    for (const body of invalidBodies) expect(KeyChainCreation.safeParse(body).success).to.equal(false);
   });
 
   it('are kept while a configuration names them', async () => {

@@ -35,8 +35,8 @@ describe('AnswerTokenRequest', () => {
   it('redeems a pre-authorized code, and refreshes its token', async () => {
     const { body } = await requestToken(await preAuthorized());
     const refresh = { grant_type: REFRESH_TOKEN_GRANT, refresh_token: body.refresh_token ?? '' };
-    const refreshed = await requestToken(refresh);
-    expect(refreshed.body.access_token).to.be.a('string').that.is.not.equal(body.access_token);
+    const refreshResponse = await requestToken(refresh);
+    expect(refreshResponse.body.access_token).to.be.a('string').that.is.not.equal(body.access_token);
   });
 
   it('redeems an authorization code', async () => {

@@ -21,8 +21,8 @@ const PAYLOAD = { sub: 'VATDE-1', iat: SECONDS };
 
 /** Returns the JWT. Undefined properties are omitted. */
 const jwt = (header: object = {}, payload: object = {}) => {
-  const defined = (members: object) => JSON.parse(JSON.stringify(members)) as JsonObject;
-  return `${buildSigningInput(defined({ ...HEADER, ...header }), defined({ ...PAYLOAD, ...payload }))}.AA`;
+  const withoutUndefined = (members: object) => JSON.parse(JSON.stringify(members)) as JsonObject;
+  return `${buildSigningInput(withoutUndefined({ ...HEADER, ...header }), withoutUndefined({ ...PAYLOAD, ...payload }))}.AA`;
 };
 const parse = (payload: object) => parseRegistration(parseRegistrationCertificate(jwt({}, payload)));
 const rejectionOf = (work: () => unknown): string => {

@@ -103,12 +103,12 @@ describe('session status stream', () => {
     const watch = new WatchSession({ ...world, sessionWatcher: watcher, tenantConfigurations: new TenantConfigurations(world) });
     const caller = await createListener();
     const stream = await watch.execute(caller, id, { lastSequence, closed: abort.signal });
-    const ended = (async () => {
+    const finished = (async () => {
       for await (const item of stream) messages.push(item === 'heartbeat' ? item : formatStatus(item));
       messages.push('end');
     })();
     await flush();
-    return { leave: () => abort.abort(), finished: ended };
+    return { leave: () => abort.abort(), finished };
   }
 
   const formatStatus = ({ sequence, status }: StatusMessage) => `${sequence} ${status}`;
@@ -126,31 +126,31 @@ describe('session status stream', () => {
 
   it('continues if the expiry of the tenant is postponed at the last moment', async () => {
     await endTenant(new Date(startMs + 20_000));
-    const { finished: ended } = await listen();
+    const { finished } = await listen();
     await advance(15_000);
     await endTenant(null);
     await advance(5_000);
     expect(messages).to.deep.equal(['1 active', 'heartbeat', 'heartbeat']);
     await endTenant(new Date(startMs + 30_000));
     await advance(15_000);
-    await ended;
+    await finished;
     expect(messages.at(-1)).to.equal('end');
   });
 
   it('ends with the expiry of the tenant, before the tenant is removed', async () => {
     const endsAt = new Date(startMs + 20_000);
     await endTenant(endsAt);
-    const { finished: ended } = await listen();
+    const { finished } = await listen();
     await advance(15_000);
     expect(messages).to.deep.equal(['1 active', 'heartbeat']);
     await advance(5_000);
-    await ended;
+    await finished;
     expect(messages.at(-1)).to.equal('end');
     expect(world.clock.now().getTime()).to.equal(endsAt.getTime());
   });
 
   it('sends the current status at once, each change when it is notified, and ends with the session', async () => {
-    const { finished: ended } = await listen();
+    const { finished } = await listen();
     expect(messages).to.deep.equal(['1 active']);
     await fetchSession();
     wakeUp();
@@ -160,26 +160,26 @@ describe('session status stream', () => {
     await flush();
     await completeSession();
     wakeUp();
-    await ended;
+    await finished;
     expect(messages).to.deep.equal(['1 active', '2 fetched', '3 completed', 'end']);
     expect(watcher.count).to.equal(0);
   });
 
   it('finds changes without a notification within two seconds, and omits none', async () => {
-    const { finished: ended } = await listen();
+    const { finished } = await listen();
     await fetchSession();
     await completeSession();
     await advance(2_000);
-    await ended;
+    await finished;
     expect(messages).to.deep.equal(['1 active', '2 fetched', '3 completed', 'end']);
   });
 
   it('keeps the connection alive and ends when the session expires', async () => {
-    const { finished: ended } = await listen();
+    const { finished } = await listen();
     await advance(15_000);
     expect(messages).to.deep.equal(['1 active', 'heartbeat']);
     for (let elapsedMs = 15_000; elapsedMs < 600_000; elapsedMs += 15_000) await advance(15_000);
-    await ended;
+    await finished;
     expect(messages.at(-2)).to.equal('1 expired');
     expect(messages.at(-1)).to.equal('end');
   });
@@ -187,8 +187,8 @@ describe('session status stream', () => {
   it('sends the missed changes to a reconnecting listener', async () => {
     await fetchSession();
     await completeSession();
-    const { finished: ended } = await listen(1);
-    await ended;
+    const { finished } = await listen(1);
+    await finished;
     expect(messages).to.deep.equal(['2 fetched', '3 completed', 'end']);
   });
 
@@ -263,53 +263,53 @@ describe('session status stream', () => {
   };
   for (const [description, removeRight] of Object.entries(losses)) {
     it(`sends nothing more to a listener that lost ${description}`, async () => {
-      const { finished: ended } = await listen();
+      const { finished } = await listen();
       await removeRight();
       await fetchSession();
       wakeUp();
-      await ended;
+      await finished;
       expect(messages).to.deep.equal(['1 active', 'end']);
       expect(watcher.count).to.equal(0);
     });
 
     it(`ends with the next heartbeat for a listener that lost ${description}`, async () => {
-      const { finished: ended } = await listen();
+      const { finished } = await listen();
       await removeRight();
       await advance(15_000);
-      await ended;
+      await finished;
       expect(messages).to.deep.equal(['1 active', 'end']);
     });
   }
 
   it('ends with the access token, between two heartbeats as well', async () => {
     lifetime = 20_000;
-    const { finished: ended } = await listen();
+    const { finished } = await listen();
     await advance(15_000);
     await advance(4_999);
     expect(messages).to.deep.equal(['1 active', 'heartbeat']);
     await advance(1);
-    await ended;
+    await finished;
     expect(messages).to.deep.equal(['1 active', 'heartbeat', 'end']);
     expect([watcher.count, timers.countTimers()]).to.deep.equal([0, 0]);
   });
 
   it('sends no change to a listener whose access token has expired', async () => {
     lifetime = 1_000;
-    const { finished: ended } = await listen();
+    const { finished } = await listen();
     await fetchSession();
     world.clock.forward(1_000);
     wakeUp();
-    await ended;
+    await finished;
     expect(messages).to.deep.equal(['1 active', 'end']);
   });
 
   it('continues for a client that was changed and still has the right', async () => {
-    const { finished: ended } = await listen();
+    const { finished } = await listen();
     await changeClient((client) => ({ ...client, allowedPresentationConfigs: ['age'] }));
     await advance(15_000);
     await completeSession();
     wakeUp();
-    await ended;
+    await finished;
     expect(messages).to.deep.equal(['1 active', 'heartbeat', '2 completed', 'end']);
   });
 });

@@ -85,12 +85,12 @@ describe('Tenants', () => {
   it('get an administrator by a change of roles, and then change the roles of the administrator', async () => {
     await world.createTenant();
     const update = new UpdateTenant(world);
-    const granted = await update.execute(ROOT, ACME, { roles: ['issuance:offer'] });
-    expect(granted.newSecret?.clientId).to.equal('acme-admin');
+    const withOfferRole = await update.execute(ROOT, ACME, { roles: ['issuance:offer'] });
+    expect(withOfferRole.newSecret?.clientId).to.equal('acme-admin');
     const changed = await update.execute(ROOT, ACME, { roles: ['issuance:manage'] });
     expect(changed.newSecret).to.equal(undefined);
     expect(changed.clients[0]?.roles).to.deep.equal(['issuance:manage']);
-    expect(changed.clients[0]?.secretHash).to.equal(granted.clients[0]?.secretHash);
+    expect(changed.clients[0]?.secretHash).to.equal(withOfferRole.clients[0]?.secretHash);
     expect(await codeOf(update.execute(ROOT, ACME, { roles: [] }))).to.equal('invalid_input');
     expect(await codeOf(update.execute(ROOT, 'unknown' as typeof ACME, { roles: ['issuance:offer'] }))).to.equal('not_found');
   });

@@ -39,7 +39,8 @@ describe('trusted lists in XML (ETSI TS 119 612)', () => {
         throw error;
       },
     );
-  const vouched = async (xml: string) => selectCertificates(await read(xml), credentialIssuers()).map(({ certificate }) => certificate);
+  const trustedCertificates = async (xml: string) =>
+    selectCertificates(await read(xml), credentialIssuers()).map(({ certificate }) => certificate);
 
   it('are parsed: services, status and times', async () => {
     const list = await read(signedList({ sequenceNumber: 42 }));
@@ -50,11 +51,11 @@ describe('trusted lists in XML (ETSI TS 119 612)', () => {
     });
     const [entity] = list.entities;
     expect([entity?.name, entity?.country]).to.deep.equal(['Université & Co', 'FR']);
-    expect(await vouched(signedList())).to.deep.equal([issuer.certificate]);
-    expect(await vouched(signedList({}, { uri: '#list' })), 'by its id').to.deep.equal([issuer.certificate]);
+    expect(await trustedCertificates(signedList())).to.deep.equal([issuer.certificate]);
+    expect(await trustedCertificates(signedList({}, { uri: '#list' })), 'by its id').to.deep.equal([issuer.certificate]);
     const withProperties = signedList({}, { properties: '#props' });
     expect(withProperties).to.include('SignedProperties');
-    expect(await vouched(withProperties), 'with the properties of XAdES').to.deep.equal([issuer.certificate]);
+    expect(await trustedCertificates(withProperties), 'with the properties of XAdES').to.deep.equal([issuer.certificate]);
     expect(await problemOf(withProperties.replace('SigningTime>2026', 'SigningTime>2025'))).to.equal('signature');
     const injected = withProperties.replace('URI="#props"', `URI="#x'] | //*['"`);
     expect(await problemOf(injected)).to.equal('malformed: Reference does not identify exactly one part of the signature');
@@ -86,7 +87,7 @@ describe('trusted lists in XML (ETSI TS 119 612)', () => {
     expect(await problemOf(withInserted)).to.equal('signature');
     expect(await problemOf(valid.replace('?>', '?>\n<?xml-stylesheet href="a.xsl"?>'))).to.equal('signature');
     const referencedById = signedList({}, { uri: '#list' }).replace('?>', '?>\n<?xml-stylesheet href="a.xsl"?>');
-    expect(await vouched(referencedById), 'outside the element that is signed').to.deep.equal([issuer.certificate]);
+    expect(await trustedCertificates(referencedById), 'outside the element that is signed').to.deep.equal([issuer.certificate]);
   });
 
   it('are rejected when they are not well-formed', async () => {
@@ -109,7 +110,7 @@ describe('trusted lists in XML (ETSI TS 119 612)', () => {
 
   it('select presently granted services, and no others', async () => {
     const [service] = services(issuer.certificate);
-    const problemWith = (changes: object) => vouched(signedList({ services: [{ ...service, ...changes } as never] }));
+    const problemWith = (changes: object) => trustedCertificates(signedList({ services: [{ ...service, ...changes } as never] }));
     expect(await problemWith({})).to.have.length(1);
     expect(await problemWith({ status: `${STATUS}/withdrawn` })).to.deep.equal([]);
     expect(await problemWith({ since: '2026-07-01T00:00:00Z' }), 'not yet').to.deep.equal([]);
@@ -135,7 +136,7 @@ describe('trusted lists in XML (ETSI TS 119 612)', () => {
         operator,
       );
     const withServiceExtension = (content: string, critical = 'true') =>
-      vouched(withExtension('ServiceInformation', 'ServiceInformationExtensions', content, critical));
+      trustedCertificates(withExtension('ServiceInformation', 'ServiceInformationExtensions', content, critical));
     expect(await withServiceExtension('a condition as text'), 'without an element').to.deep.equal([]);
     expect(await withServiceExtension('<tsl:Unheard/>', ' true '), 'white space').to.deep.equal([]);
     expect(await withServiceExtension('<tsl:Unheard/>', 'TRUE'), 'no boolean').to.deep.equal([]);
@@ -185,7 +186,7 @@ describe('trusted lists in XML (ETSI TS 119 612)', () => {
   });
 
   describe('with changed content are rejected', () => {
-    const forged = () => services(otherIssuer.certificate);
+    const forgedServices = () => services(otherIssuer.certificate);
 
     it('in a certificate, a number or the signature', async () => {
       const valid = signedList();
@@ -202,7 +203,7 @@ describe('trusted lists in XML (ETSI TS 119 612)', () => {
       return buildOuter(valid.replace(signature, ''), signature);
     };
     const outerList = (id: string, options: string) =>
-      xmlList({ id, services: forged() }).replace('</tsl:TrustServiceStatusList>', `${options}</tsl:TrustServiceStatusList>`);
+      xmlList({ id, services: forgedServices() }).replace('</tsl:TrustServiceStatusList>', `${options}</tsl:TrustServiceStatusList>`);
 
     for (const uri of ['', '#good'] as const) {
       const cases: Record<string, () => string> = {
@@ -237,7 +238,7 @@ describe('trusted lists in XML (ETSI TS 119 612)', () => {
       const valid = signedList();
       const certificate = issuer.certificate.slice(0, 40);
       const splitCertificate = valid.replace(certificate, `${certificate.slice(0, 20)}<!-- x -->${certificate.slice(20)}`);
-      expect(await vouched(splitCertificate), 'parsed as signed').to.deep.equal([issuer.certificate]);
+      expect(await trustedCertificates(splitCertificate), 'parsed as signed').to.deep.equal([issuer.certificate]);
     });
   });
 

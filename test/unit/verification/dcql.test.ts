@@ -34,7 +34,7 @@ function query(overrides: object) {
 }
 
 /** Returns the claims for the client, or the reason of the rejection. */
-function received(overrides: object, presented: PresentedCredential): JsonObject | string {
+function matchResult(overrides: object, presented: PresentedCredential): JsonObject | string {
   const result = matchCredential(query(overrides), presented, isUndisclosed);
   return result.matched ? pickRequested(result, presented, isUndisclosed) : result.reason;
 }
@@ -169,22 +169,22 @@ describe('claims that a client receives', () => {
   it('are the requested ones in their original structure', () => {
     const presented = presentedCredential({ given_name: 'Ada', family_name: 'L', address: { locality: 'X', country: 'DE' } });
     const claims = [{ path: ['given_name'] }, { path: ['address', 'country'] }];
-    expect(received({ claims }, presented)).to.deep.equal({ given_name: 'Ada', address: { country: 'DE' } });
+    expect(matchResult({ claims }, presented)).to.deep.equal({ given_name: 'Ada', address: { country: 'DE' } });
   });
 
   it('keep selected array elements, without placeholders', () => {
     const degrees = [{ type: 'B', year: 1 }, TOMBSTONE, { type: 'M' }, { year: 3 }];
     const presented = presentedCredential({ degrees, nationalities: [TOMBSTONE, 'FR', 'DE'] });
     const claims = [{ path: ['degrees', null, 'type'] }, { path: ['nationalities', 1] }];
-    expect(received({ claims }, presented)).to.deep.equal({ degrees: [{ type: 'B' }, { type: 'M' }], nationalities: ['FR'] });
+    expect(matchResult({ claims }, presented)).to.deep.equal({ degrees: [{ type: 'B' }, { type: 'M' }], nationalities: ['FR'] });
     const claimList = [{ path: ['nationalities'] }, { path: ['nationalities', null] }, { path: ['degrees', 0] }];
-    expect(received({ claims: claimList }, presented)).to.deep.equal({ nationalities: ['FR', 'DE'], degrees: [{ type: 'B', year: 1 }] });
+    expect(matchResult({ claims: claimList }, presented)).to.deep.equal({ nationalities: ['FR', 'DE'], degrees: [{ type: 'B', year: 1 }] });
   });
 
   it('never contain positions of withheld values, nor arrays without requested elements', () => {
     const presented = presentedCredential({ nationalities: [TOMBSTONE, 'FR'], rows: [[], ['x']], is: [true, 10n] });
     const claims = [{ path: ['nationalities', null] }, { path: ['rows', null, null] }, { path: ['is'] }];
-    expect(received({ claims }, presented)).to.deep.equal({
+    expect(matchResult({ claims }, presented)).to.deep.equal({
       nationalities: ['FR'],
       rows: [['x']],
       // A value without a JSON form cannot be returned.
@@ -200,19 +200,19 @@ describe('claims that a client receives', () => {
       ],
     });
     const claims = [{ path: ['list', null, 'a'] }, { path: ['list', 0, 'b'] }];
-    expect(received({ claims }, presented)).to.deep.equal({ list: [{ a: 1, b: 2 }, { a: 4 }] });
+    expect(matchResult({ claims }, presented)).to.deep.equal({ list: [{ a: 1, b: 2 }, { a: 4 }] });
   });
 
   it('never include protocol claims', () => {
     const presented = presentedCredential({ cnf: { jwk: {} }, status: {}, a: { _sd: ['x'], b: null, c: [{ '...': 'y' }] } });
     const claims = [{ path: ['cnf'] }, { path: ['status'] }, { path: ['a'] }];
-    expect(received({ claims }, presented)).to.deep.equal({ a: { b: null, c: [] } });
+    expect(matchResult({ claims }, presented)).to.deep.equal({ a: { b: null, c: [] } });
   });
 
   it('are the always visible ones if no claims are requested', () => {
     const alwaysVisible = { vct: 'urn:pid', iss: 'x', cnf: {}, status: {}, _sd: [], _sd_alg: 'sha-256' };
     const presented = presentedCredential({ ...alwaysVisible, disclosed: 1 }, { alwaysVisible });
-    expect(received({}, presented)).to.deep.equal({ vct: 'urn:pid', iss: 'x' });
+    expect(matchResult({}, presented)).to.deep.equal({ vct: 'urn:pid', iss: 'x' });
   });
 
   it('are those of the first complete claim set only', () => {
@@ -222,18 +222,18 @@ describe('claims that a client receives', () => {
       { id: 'c', path: ['c'] },
     ];
     const claim_sets = [['a'], ['b'], ['c']];
-    expect(received({ claims, claim_sets }, presentedCredential({ a: 2, b: 3, c: 4 }))).to.deep.equal({ b: 3 });
+    expect(matchResult({ claims, claim_sets }, presentedCredential({ a: 2, b: 3, c: 4 }))).to.deep.equal({ b: 3 });
   });
 
   it('keep the namespaces of an mdoc separate', () => {
     const presented = presentedCredential({ n1: { status: 1, x: 2 }, n2: { x: 3 } }, { format: 'mso_mdoc', types: ['d'] });
     const claims = [{ path: ['n1', 'status'] }, { path: ['n2', 'x'] }];
     const mdoc = { format: 'mso_mdoc', meta: { doctype_value: 'd' } };
-    expect(received({ ...mdoc, claims }, presented)).to.deep.equal({ n1: { status: 1 }, n2: { x: 3 } });
-    expect(received(mdoc, presented)).to.deep.equal({});
+    expect(matchResult({ ...mdoc, claims }, presented)).to.deep.equal({ n1: { status: 1 }, n2: { x: 3 } });
+    expect(matchResult(mdoc, presented)).to.deep.equal({});
     const unreadable = { ...presented, claims: { status: { list: 4 } } };
     const path = ['status', 'list'];
-    expect(received({ ...mdoc, claims: [{ path }] }, unreadable)).to.deep.equal({ status: { list: 4 } });
+    expect(matchResult({ ...mdoc, claims: [{ path }] }, unreadable)).to.deep.equal({ status: { list: 4 } });
   });
 
   it('are all disclosed ones, without protocol claims, if configured', () => {
@@ -254,10 +254,10 @@ describe('claims that a client receives', () => {
 
   it('cannot reach a prototype', () => {
     const presented = presentedCredential(JSON.parse('{"__proto__":{"x":1}}') as Record<string, unknown>);
-    const result = received({ claims: [{ path: ['__proto__', 'x'] }] }, presented);
+    const result = matchResult({ claims: [{ path: ['__proto__', 'x'] }] }, presented);
     expect(Object.getPrototypeOf(result)).to.equal(Object.prototype);
     expect(JSON.stringify(result)).to.equal('{"__proto__":{"x":1}}');
-    expect(received({ claims: [{ path: ['constructor'] }] }, presentedCredential({}))).to.equal('missing_claim');
+    expect(matchResult({ claims: [{ path: ['constructor'] }] }, presentedCredential({}))).to.equal('missing_claim');
   });
 });
 
@@ -293,7 +293,7 @@ describe('DCQL matching of arbitrary documents', () => {
           return;
         }
         const presented = presentedCredential(root, { format });
-        const result = received({ format, meta, claims }, presented);
+        const result = matchResult({ format, meta, claims }, presented);
         outcomes[typeof result === 'string' ? 'refused' : 'matched']++;
         if (typeof result === 'string') return;
         expect(JSON.stringify(result)).not.to.contain('undisclosed');
