@@ -31,7 +31,7 @@ import { firstRevisions } from '../../domain/tenants/revisions.ts';
 import { TenantCreation } from '../../domain/tenants/tenant.ts';
 import { inlineTrustLists } from '../support/fakes.ts';
 import { MemoryStore, TEST_CIPHER } from '../support/memory-store.ts';
-import { CertificatesMadeOnce, KeysMadeOnce } from './made-once.ts';
+import { CachedKmsRegistry, CachedX509Authority } from './cached-keys.ts';
 
 export class TestClock extends Clock {
   time = new Date('2026-06-01T12:00:00Z');
@@ -45,8 +45,8 @@ export class TestClock extends Clock {
   }
 }
 
-/** Argon2 is proved by its contract suite; here its slowness would prove nothing. */
-class QuickSecrets extends Secrets {
+/** A fast replacement for Argon2, which its contract suite tests. */
+class FakeSecrets extends Secrets {
   override async hash(secret: string): Promise<string> {
     return `hash of ${secret}`;
   }
@@ -64,7 +64,6 @@ class SilentLog extends Log {
 export const ACME = 'acme' as TenantId;
 export const MANAGER: ServiceCaller = { tenantId: null, clientId: 'root', roles: ['tenants:manage'] };
 
-/** Every port of the administrative use cases, on memory. */
 /** The account that manages tenants. */
 export const ROOT: ServiceCaller = { tenantId: null, clientId: 'root', roles: ['tenants:manage'] };
 
@@ -72,8 +71,8 @@ export function aWorld() {
   const cipher = TEST_CIPHER;
   const random = new NodeRandom();
   const provider = new LocalKms({ name: 'local', cipher, random });
-  const kms = new KeysMadeOnce({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
-  const certificateAuthority = new CertificatesMadeOnce({ kms, random });
+  const kms = new CachedKmsRegistry({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
+  const certificateAuthority = new CachedX509Authority({ kms, random });
   const store = new MemoryStore();
   const eventBus = new InProcessEventBus();
   const settings = {
@@ -91,7 +90,7 @@ export function aWorld() {
     cipher,
     settings,
     clock,
-    secrets: new QuickSecrets(),
+    secrets: new FakeSecrets(),
     certificateAuthority,
     eventBus,
     tenantConfigurations,
@@ -114,8 +113,8 @@ export function aWorld() {
     }),
     ...restrictions,
   });
-  const createTenant = async (wanted: Partial<TenantCreation> = {}) => {
-    const body = TenantCreation.parse({ id: 'acme', name: 'Acme', ...wanted });
+  const createTenant = async (fields: Partial<TenantCreation> = {}) => {
+    const body = TenantCreation.parse({ id: 'acme', name: 'Acme', ...fields });
     const step = `tenant ${JSON.stringify(body)} at ${world.clock.now().getTime()}`;
     const { created, keys, certificates } = await store.prepare(step, async () => ({
       created: await new CreateTenant(world).execute(ROOT, body),
@@ -126,12 +125,12 @@ export function aWorld() {
     certificateAuthority.counts = certificates;
     return created;
   };
-  /** Another one, without keys. */
-  const hasStranger = (id: string) =>
-    store.prepare(`stranger ${id}`, () =>
+  /** Adds a second tenant without keys. */
+  const addOtherTenant = (id: string) =>
+    store.prepare(`tenant ${id} without keys`, () =>
       store.forService(async ({ tenants }) => tenants.add({ ...(await tenants.get(ACME)), id: id as TenantId, name: id }), { by: ROOT }),
     );
-  return { ...world, caller, createTenant, hasStranger };
+  return { ...world, caller, createTenant, addOtherTenant };
 }
 
 export type World = ReturnType<typeof aWorld>;
@@ -169,70 +168,70 @@ export async function codeOf(work: Promise<unknown> | (() => unknown)): Promise<
   }
 }
 
-/** Addresses that the settings of this service do not let it call. */
-const isRefused = (url: string) => new URL(url).hostname.endsWith('.internal');
+/** True for addresses that the settings of this service block. */
+const isBlocked = (url: string) => new URL(url).hostname.endsWith('.internal');
 
-class UncalledRemote extends Remote {
+class OfflineRemote extends Remote {
   override refuses(url: string): boolean {
-    return isRefused(url);
+    return isBlocked(url);
   }
   override async request(): Promise<RemoteResponse> {
-    throw new RemoteError('unreachable', 'administration calls nobody');
+    throw new RemoteError('unreachable', 'administration sends no requests');
   }
 }
 
-class UncalledWebhooks extends Webhooks {
+class OfflineWebhooks extends Webhooks {
   override refuses(url: string): boolean {
-    return isRefused(url);
+    return isBlocked(url);
   }
   override async post(): Promise<never> {
-    throw new Error('administration calls nobody');
+    throw new Error('administration sends no requests');
   }
 }
 
-/** Answers as a test says, and fails in whatever it is asked when the test says so. */
+/** A registrar with configurable answers. Every call fails with `fault` if it is set. */
 export class FakeRegistrar extends Registrar {
   fault: RegistrarError | undefined;
   parties: readonly RelyingParty[] = [{ id: 'party' }, { id: 'second' }];
   accessCertificate = '';
   certificate: IssuedRegistrationCertificate | undefined;
-  readonly asked: string[] = [];
+  readonly calls: string[] = [];
 
-  #ask(what: string): void {
-    this.asked.push(what);
+  #record(call: string): void {
+    this.calls.push(call);
     if (this.fault !== undefined) throw this.fault;
   }
 
   override async logIn(): Promise<void> {
-    this.#ask('login');
+    this.#record('login');
   }
   override async relyingParties(): Promise<readonly RelyingParty[]> {
-    this.#ask('parties');
+    this.#record('parties');
     return this.parties;
   }
   override async issueAccessCertificate(_: unknown, { dns, rpId }: { dns: readonly string[]; rpId: string }) {
-    this.#ask(`access ${rpId} ${dns.join()}`);
+    this.#record(`access ${rpId} ${dns.join()}`);
     return { id: 'issued', crt: this.accessCertificate };
   }
   override async issueRegistrationCertificate(_: unknown, { rpId }: { rpId: string }) {
-    this.#ask(`registration ${rpId}`);
-    if (this.certificate === undefined) throw new Error('nothing to issue');
+    this.#record(`registration ${rpId}`);
+    if (this.certificate === undefined) throw new Error('no certificate is configured');
     return this.certificate;
   }
   override async findRegistrationCertificate(_: unknown, id: string) {
-    this.#ask(`find ${id}`);
+    this.#record(`find ${id}`);
     return this.certificate?.id === id ? this.certificate : undefined;
   }
 }
 
-/** The tenant `acme` with its first keys, and every port of administration. */
+/** Creates the tenant `acme` with its initial keys, and all ports of administrative use cases. */
 export async function anAdministration() {
   const world = aWorld();
   await world.createTenant();
   const ports = {
     ...world,
-    remote: new UncalledRemote(),
-    webhooks: new UncalledWebhooks(),
+    remote: new OfflineRemote(),
+    webhooks: new OfflineWebhooks(),
     schemaValidator: new AjvSchemaValidator(),
     signatures: new NodeSignatures(),
     certificates: new NodeCertificates(),
@@ -240,25 +239,26 @@ export async function anAdministration() {
     registrar: new FakeRegistrar(),
     trustListPublisher: new TrustListPublisher(world),
   };
-  const woken: WakeUp[] = [];
-  world.eventBus.subscribe((wakeUp) => woken.push(wakeUp));
-  /** Writes as the service itself would. */
-  const write = <T>(work: (own: TenantRepositories) => Promise<T>) => world.store.forTenant(ACME, work, { by: 'system', exclusive: true });
+  const wakeUps: WakeUp[] = [];
+  world.eventBus.subscribe((wakeUp) => wakeUps.push(wakeUp));
+  /** Writes as the service, not as a client. */
+  const write = <T>(work: (repositories: TenantRepositories) => Promise<T>) =>
+    world.store.forTenant(ACME, work, { by: 'system', exclusive: true });
   const registrationCertificates = new OfflineRegistrationCertificates(ports);
   return {
     ...ports,
     registrationCertificates,
     issuerRegistration: new OfflineIssuerRegistration({ registrationCertificates }),
     listSigners: new ListSigners(ports),
-    woken,
+    wakeUps,
     write,
   };
 }
 
 export type AdministrationWorld = Awaited<ReturnType<typeof anAdministration>>;
 
-/** How something ends: `done`, or the code of the failure with the first member of the document that it names. */
-export async function endOf(work: Promise<unknown>): Promise<string> {
+/** Returns `done`, or the code of the failure with the path of its first error. */
+export async function outcomeOf(work: Promise<unknown>): Promise<string> {
   try {
     await work;
     return 'done';

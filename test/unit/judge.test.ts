@@ -13,7 +13,7 @@ const ROOT = new URL('../../', import.meta.url);
 const MIN_REASON = 40;
 
 const [first] = EXPECTED;
-const failed: Row = {
+const failedRow: Row = {
   ...{ tool: '@openid4vc', profile: 'eu', flow: FLOWS.deferred, format: 'dc+sd-jwt', result: 'fails' },
   detail: 'Error retrieving deferred credentials from the service "{\\"credentials\\":[{\\"credential\\":',
 };
@@ -31,16 +31,16 @@ describe('results of external tools', () => {
   });
 
   it('are explained by the detail of the same flow, and by nothing else', () => {
-    expect(expectedOf(failed)?.tool).to.equal('@openid4vc');
-    const others: Partial<Row>[] = [{ detail: 'the session is failed' }, { tool: 'Credo' }, { flow: FLOWS.batch }];
-    for (const change of others) expect(expectedOf({ ...failed, ...change })).to.equal(undefined);
+    expect(expectedOf(failedRow)?.tool).to.equal('@openid4vc');
+    const otherRows: Partial<Row>[] = [{ detail: 'the session is failed' }, { tool: 'Credo' }, { flow: FLOWS.batch }];
+    for (const change of otherRows) expect(expectedOf({ ...failedRow, ...change })).to.equal(undefined);
   });
 
   it('are faults of the service when they fail, and not when a tool lacks a feature or is missing', () => {
-    const strange: Row = { ...failed, detail: 'something new' };
-    expect(unexplained([failed, strange])).to.deep.equal([strange]);
-    const harmless = (['works', 'lacking', 'forbidden', 'missing'] as const).map((result) => ({ ...strange, result }));
-    expect(unexplained(harmless)).to.deep.equal([]);
+    const unknownFailure: Row = { ...failedRow, detail: 'something new' };
+    expect(unexplained([failedRow, unknownFailure])).to.deep.equal([unknownFailure]);
+    const harmlessResults = (['works', 'lacking', 'forbidden', 'missing'] as const).map((result) => ({ ...unknownFailure, result }));
+    expect(unexplained(harmlessResults)).to.deep.equal([]);
   });
 
   it('are documented with every reason, and with no unlisted reason', () => {
@@ -48,34 +48,34 @@ describe('results of external tools', () => {
     expect(page).to.match(/\nJudged on \d{4}-\d\d-\d\d: \d+ works, \d+ FAILS/);
     expect(page).to.not.include('Not explained');
     const reasons = [...page.matchAll(/^(\d+)\. (\S+): (.+) Test: `(.+)`$/gm)];
-    const listed = EXPECTED.map(({ tool, reason, test }) => [tool, `${reason}.`, test]);
-    expect(reasons.map(([, , ...rest]) => rest)).to.have.deep.members(listed);
+    const expected = EXPECTED.map(({ tool, reason, test }) => [tool, `${reason}.`, test]);
+    expect(reasons.map(([, , ...rest]) => rest)).to.have.deep.members(expected);
     const numbers = [...page.matchAll(/\| FAILS \((\d+)\)/g)].map(([, number]) => number);
     expect(new Set(numbers)).to.deep.equal(new Set(reasons.map(([, number]) => number)));
   });
 
   it('are listed by flow, profile and format, with the version of the tool', () => {
     const tool = { name: '@openid4vc', version: '9.9.9', about: 'packages' };
-    const gone: Row = { tool: 'eudi-dev', flow: 'all', result: 'missing', detail: 'there is no program' };
-    const none = { name: 'eudi-dev', version: 'not had', about: 'a test wallet' };
+    const missingTool: Row = { tool: 'eudi-dev', flow: 'all', result: 'missing', detail: 'there is no program' };
+    const absentTool = { name: 'eudi-dev', version: 'not had', about: 'a test wallet' };
     const page = readFileSync(new URL(PAGE, ROOT), 'utf8');
-    const strange: Row = { ...failed, flow: FLOWS.batch, detail: 'new' };
-    const { detail: _said, ...place } = failed;
+    const unexplained: Row = { ...failedRow, flow: FLOWS.batch, detail: 'new' };
+    const { detail: _said, ...place } = failedRow;
     const works: Row = { ...place, profile: 'none', result: 'works' };
-    const noted: Row = { ...works, profile: 'haip', detail: 'with a note' };
-    const rows: Row[] = [works, noted, failed, strange, gone];
-    const made = withVerdicts(page, { date: '2030-01-02', tools: [tool, none], rows });
-    expect(made).to.include('Judged on 2030-01-02: 2 works, 2 FAILS').and.include('| @openid4vc | 9.9.9 | packages |');
-    expect(made).to.include('| deferred issuance | works |  | works \\* |  | FAILS (1) |  |');
-    expect(made).to.include('\n- \\*: with a note\n');
-    expect(made).to.include('| all | tool not had: there is no program |').and.include('**Not explained**: new');
-    expect(made.split('<!-- verdicts')[0]).to.equal(page.split('<!-- verdicts')[0]);
+    const withNote: Row = { ...works, profile: 'haip', detail: 'with a note' };
+    const rows: Row[] = [works, withNote, failedRow, unexplained, missingTool];
+    const table = withVerdicts(page, { date: '2030-01-02', tools: [tool, absentTool], rows });
+    expect(table).to.include('Judged on 2030-01-02: 2 works, 2 FAILS').and.include('| @openid4vc | 9.9.9 | packages |');
+    expect(table).to.include('| deferred issuance | works |  | works \\* |  | FAILS (1) |  |');
+    expect(table).to.include('\n- \\*: with a note\n');
+    expect(table).to.include('| all | tool not had: there is no program |').and.include('**Not explained**: new');
+    expect(table.split('<!-- verdicts')[0]).to.equal(page.split('<!-- verdicts')[0]);
   });
 
   it('are read with valid options', () => {
     expect(readOptions([], {})).to.include({ write: false, examples: 3, tools: undefined });
     const folder = tmpdir();
-    const variable = { VIDIMUS_JUDGE_TOOLS: '/of/nobody' };
+    const variable = { VIDIMUS_JUDGE_TOOLS: '/missing/tools' };
     expect(readOptions(['--tools', folder, '--write'], variable)).to.include({ tools: folder });
     const root = { VIDIMUS_JUDGE_CLIENT_ID: 'root', VIDIMUS_JUDGE_CLIENT_SECRET: 'secret' };
     const service = { address: 'https://issuer.example', clientId: 'root', secret: 'secret' };
@@ -95,15 +95,15 @@ describe('results of external tools', () => {
       [['--examples', '0'], '--examples is a number from 1 to 1000, not 0'],
       [['--examples', 'x'], '--examples is a number'],
       [['--only', 'credo'], `--only: there is no tool credo, but ${all}`],
-      [['--tools', '/of/nobody'], '--tools: there is no folder /of/nobody'],
-      [[], 'VIDIMUS_JUDGE_TOOLS: there is no folder /of/nobody', { VIDIMUS_JUDGE_TOOLS: '/of/nobody' }],
+      [['--tools', '/missing/tools'], '--tools: there is no folder /missing/tools'],
+      [[], 'VIDIMUS_JUDGE_TOOLS: there is no folder /missing/tools', { VIDIMUS_JUDGE_TOOLS: '/missing/tools' }],
       [['--service', 'issuer'], '--service: issuer is no URL', root],
       [['--service', 'ftp://issuer.example'], 'is no URL', root],
       [['--service', 'https://issuer.example'], 'VIDIMUS_JUDGE_CLIENT_ID is not set'],
       [['--service', 'https://x.example'], 'CLIENT_SECRET is not set', { VIDIMUS_JUDGE_CLIENT_ID }],
     ];
-    for (const [given, says, environment = {}] of cases)
-      expect(() => readOptions(given, environment), given.join(' ')).to.throw(UsageFault, says);
+    for (const [input, expected, environment = {}] of cases)
+      expect(() => readOptions(input, environment), input.join(' ')).to.throw(UsageFault, expected);
   });
 
   it('contain the message of a service, regardless of the surrounding output', () => {
@@ -116,8 +116,8 @@ describe('results of external tools', () => {
   });
 
   it('are limited in time, and omit addresses', async () => {
-    const late = await within(0.01, 'a flow', new Promise(() => {})).catch((error: Error) => error.message);
-    expect(late).to.equal('a flow took longer than 0.01 s');
+    const timeout = await within(0.01, 'a flow', new Promise(() => {})).catch((error: Error) => error.message);
+    expect(timeout).to.equal('a flow took longer than 0.01 s');
     const error = new Error("no answer\n from 'http://localhost:3000/judge-1/token'", { cause: new Error('why') });
     expect(reasonOf(error)).to.equal('no answer from the service (why)');
   });

@@ -46,125 +46,125 @@ const GRANT: NewGrant = {
 };
 
 describe('SessionCache', () => {
-  let remembered: SessionCache;
+  let cache: SessionCache;
 
   beforeEach(() => {
-    // Services that ran in this process had less.
+    // Other tests in this process may have set a smaller cache.
     setCacheMemory(472);
-    remembered = new SessionCache();
+    cache = new SessionCache();
   });
   afterEach(() => sinon.restore());
 
-  const find = (name: string, tenantId = ACME) => remembered.session(tenantId, name as PublicId);
+  const findSession = (name: string, tenantId = ACME) => cache.session(tenantId, name as PublicId);
 
   it('finds a session by its public id, only for its tenant', () => {
     const session = aSession('one');
-    remembered.setSession(session);
-    expect([find('one'), find('one', OTHER), find('two')]).to.deep.equal([session, undefined, undefined]);
+    cache.setSession(session);
+    expect([findSession('one'), findSession('one', OTHER), findSession('two')]).to.deep.equal([session, undefined, undefined]);
   });
 
   it('removes a session that has ended', () => {
     for (const [number, status] of (['completed', 'failed', 'expired'] as const).entries()) {
-      remembered.setSession(aSession(`${number}`));
-      remembered.updateStatus(ACME, `id of ${number}` as SessionId, status, 2);
-      expect(find(`${number}`), status).to.equal(undefined);
+      cache.setSession(aSession(`${number}`));
+      cache.updateStatus(ACME, `id of ${number}` as SessionId, status, 2);
+      expect(findSession(`${number}`), status).to.equal(undefined);
     }
   });
 
   it('returns the source of a session while it is open, and once after it ended', () => {
-    const [open, ended] = [aSession('open', { a: 1 }), aSession('ended', { b: 1 })];
-    for (const session of [open, ended]) remembered.setSession(session);
-    // What becomes known of its result later, such as a delivery, changes nothing.
-    for (let times = 0; times < 2; times++) remembered.endSession(ACME, ended.id);
-    remembered.endSession(ACME, 'id of nothing' as SessionId);
-    const requests = (session: Session) => [0, 1].map(() => remembered.request(ACME, session.id));
-    expect(remembered.request(OTHER, ended.id)).to.equal(undefined);
+    const [open, endedSession] = [aSession('open', { a: 1 }), aSession('ended', { b: 1 })];
+    for (const session of [open, endedSession]) cache.setSession(session);
+    // Later changes of the outcome, such as a delivery, do not evict it.
+    for (let timestamps = 0; timestamps < 2; timestamps++) cache.endSession(ACME, endedSession.id);
+    cache.endSession(ACME, 'id of nothing' as SessionId);
+    const requests = (session: Session) => [0, 1].map(() => cache.request(ACME, session.id));
+    expect(cache.request(OTHER, endedSession.id)).to.equal(undefined);
     expect(requests(open)).to.deep.equal([open.request, open.request]);
-    expect(requests(ended)).to.deep.equal([ended.request, undefined]);
-    expect(find('ended')).to.equal(undefined);
+    expect(requests(endedSession)).to.deep.equal([endedSession.request, undefined]);
+    expect(findSession('ended')).to.equal(undefined);
   });
 
   it('returns the sources of the last ended sessions, up to a limit', () => {
     const names = Array.from({ length: 100 }, (_, index) => `${index}`);
     for (const name of names) {
-      remembered.setSession(aSession(name));
-      remembered.updateStatus(ACME, `id of ${name}` as SessionId, 'completed', 2);
+      cache.setSession(aSession(name));
+      cache.updateStatus(ACME, `id of ${name}` as SessionId, 'completed', 2);
     }
-    const told = names.filter((name) => remembered.request(ACME, `id of ${name}` as SessionId) !== undefined);
-    expect(told).to.deep.equal(names.slice(-64));
+    const cachedRequests = names.filter((name) => cache.request(ACME, `id of ${name}` as SessionId) !== undefined);
+    expect(cachedRequests).to.deep.equal(names.slice(-64));
   });
 
   it('updates a session, and ignores unknown ones', () => {
-    remembered.setSession(aSession('one'));
-    remembered.updateStatus(ACME, 'id of one' as SessionId, 'fetched', 2);
-    remembered.updateStatus(OTHER, 'id of one' as SessionId, 'failed', 3);
-    remembered.updateStatus(ACME, 'id of two' as SessionId, 'fetched', 2);
-    expect(find('one')).to.deep.include({ status: 'fetched', version: 2 });
-    expect(find('two')).to.equal(undefined);
+    cache.setSession(aSession('one'));
+    cache.updateStatus(ACME, 'id of one' as SessionId, 'fetched', 2);
+    cache.updateStatus(OTHER, 'id of one' as SessionId, 'failed', 3);
+    cache.updateStatus(ACME, 'id of two' as SessionId, 'fetched', 2);
+    expect(findSession('one')).to.deep.include({ status: 'fetched', version: 2 });
+    expect(findSession('two')).to.equal(undefined);
   });
 
   it('removes a session of this tenant', () => {
-    remembered.setSession(aSession('one'));
-    remembered.forgetSession(OTHER, 'id of one' as SessionId);
-    expect(find('one')).not.to.equal(undefined);
-    remembered.forgetSession(ACME, 'id of one' as SessionId);
-    expect(find('one')).to.equal(undefined);
-    remembered.updateStatus(ACME, 'id of one' as SessionId, 'fetched', 2);
-    expect(find('one'), 'and moves nothing of it').to.equal(undefined);
+    cache.setSession(aSession('one'));
+    cache.forgetSession(OTHER, 'id of one' as SessionId);
+    expect(findSession('one')).not.to.equal(undefined);
+    cache.forgetSession(ACME, 'id of one' as SessionId);
+    expect(findSession('one')).to.equal(undefined);
+    cache.updateStatus(ACME, 'id of one' as SessionId, 'fetched', 2);
+    expect(findSession('one'), 'and does not change its position').to.equal(undefined);
   });
 
   it('caches a new grant by the hash of its code', () => {
-    remembered.setGrant(ACME, GRANT);
+    cache.setGrant(ACME, GRANT);
     const fresh = { attempts: 0, consumedAt: null, holder: null, generation: 0, revokedAt: null };
-    expect(remembered.grant(ACME, 'hash')).to.deep.equal({ ...GRANT, ...fresh });
-    expect(remembered.grant(OTHER, 'hash')).to.equal(undefined);
-    remembered.forgetGrant(OTHER, GRANT.id);
-    expect(remembered.grant(ACME, 'hash')).not.to.equal(undefined);
-    remembered.forgetGrant(ACME, GRANT.id);
-    expect(remembered.grant(ACME, 'hash')).to.equal(undefined);
+    expect(cache.grant(ACME, 'hash')).to.deep.equal({ ...GRANT, ...fresh });
+    expect(cache.grant(OTHER, 'hash')).to.equal(undefined);
+    cache.forgetGrant(OTHER, GRANT.id);
+    expect(cache.grant(ACME, 'hash')).not.to.equal(undefined);
+    cache.forgetGrant(ACME, GRANT.id);
+    expect(cache.grant(ACME, 'hash')).to.equal(undefined);
   });
 
   it('contains no session that ended and was removed', () => {
     const session = aSession('one');
-    remembered.setSession(session);
-    remembered.endSession(ACME, session.id);
-    remembered.forgetSession(ACME, session.id);
-    expect(remembered.request(ACME, session.id)).to.equal(undefined);
+    cache.setSession(session);
+    cache.endSession(ACME, session.id);
+    cache.forgetSession(ACME, session.id);
+    expect(cache.request(ACME, session.id)).to.equal(undefined);
   });
 
   it('distinguishes a session from a grant of the same name', () => {
-    remembered.setGrant(ACME, GRANT);
-    remembered.setSession(aSession('one'));
-    expect([find('hash'), remembered.grant(ACME, 'one')]).to.deep.equal([undefined, undefined]);
+    cache.setGrant(ACME, GRANT);
+    cache.setSession(aSession('one'));
+    expect([findSession('hash'), cache.grant(ACME, 'one')]).to.deep.equal([undefined, undefined]);
   });
 
   it('is limited by bytes, not by number, and keeps the newest sessions', () => {
     const large = { text: 'x'.repeat(MEBIBYTE) };
     const names = Array.from({ length: 40 }, (_, index) => `session ${index}`);
-    for (const name of names) remembered.setSession(aSession(name, large));
-    const kept = names.filter((name) => find(name) !== undefined);
-    expect(kept.length).to.be.within(14, 16);
-    expect(kept).to.deep.equal(names.slice(-kept.length));
-    const bytes = kept.reduce((sum, name) => sum + sizeOf(find(name)), 0);
+    for (const name of names) cache.setSession(aSession(name, large));
+    const cachedNames = names.filter((name) => findSession(name) !== undefined);
+    expect(cachedNames.length).to.be.within(14, 16);
+    expect(cachedNames).to.deep.equal(names.slice(-cachedNames.length));
+    const bytes = cachedNames.reduce((sum, name) => sum + sizeOf(findSession(name)), 0);
     expect(bytes).to.be.at.most(16 * MEBIBYTE);
   });
 
   it('does not cache a value that is larger than its limit', () => {
-    remembered.setSession(aSession('small'));
-    remembered.setSession(aSession('large', { text: 'x'.repeat(17 * MEBIBYTE) }));
-    remembered.updateStatus(ACME, 'id of large' as SessionId, 'fetched', 2);
-    expect(find('large')).to.equal(undefined);
-    expect(find('small')).not.to.equal(undefined);
+    cache.setSession(aSession('small'));
+    cache.setSession(aSession('large', { text: 'x'.repeat(17 * MEBIBYTE) }));
+    cache.updateStatus(ACME, 'id of large' as SessionId, 'fetched', 2);
+    expect(findSession('large')).to.equal(undefined);
+    expect(findSession('small')).not.to.equal(undefined);
   });
 
   it('removes entries after five minutes', () => {
     const start = performance.now();
     const now = sinon.stub(performance, 'now').returns(start);
-    remembered.setSession(aSession('one'));
-    remembered.setGrant(ACME, GRANT);
+    cache.setSession(aSession('one'));
+    cache.setGrant(ACME, GRANT);
     now.returns(start + 5 * 60_000 - 100);
-    expect([find('one'), remembered.grant(ACME, 'hash')]).not.to.include(undefined);
+    expect([findSession('one'), cache.grant(ACME, 'hash')]).not.to.include(undefined);
     now.returns(start + 5 * 60_000 + 100);
-    expect([find('one'), remembered.grant(ACME, 'hash')]).to.deep.equal([undefined, undefined]);
+    expect([findSession('one'), cache.grant(ACME, 'hash')]).to.deep.equal([undefined, undefined]);
   });
 });

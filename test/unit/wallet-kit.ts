@@ -84,10 +84,10 @@ import { rememberedCaller } from '../support/remembered-caller.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 import { ACME, PUBLIC_URL, World } from './verification/kit.ts';
 
-/** Keys and certificates that were made once; every world opens them, since all have one master secret. */
+/** A cache of key chains. All worlds can use them, since they share the master secret. */
 const KEY_CHAINS = new Map<string, Promise<KeyChain>>();
 
-/** The wallet's side of the service, wired by hand: a tenant that issues, real keys, a store in memory, no network. */
+/** All use cases for wallets: a tenant that issues, real keys, a store in memory, no network. */
 export class WalletWorld extends World {
   override readonly encryption = new NodeEncryption(this.settings);
   readonly authorizationServers = new FakeAuthorizationServers();
@@ -156,67 +156,67 @@ export class WalletWorld extends World {
 
   #opened = 0;
 
-  /** With the tenant `acme`, which issues a `card` that anybody may have. */
+  /** Creates the tenant `acme`, which issues a `card` without authentication. */
   static async open(): Promise<WalletWorld> {
     const world = new WalletWorld();
-    // Values that count once are judged by the time of the database, which is the real one.
+    // The database compares single-use values with the real time.
     world.clock.time = Math.floor(Date.now() / 1000) * 1000;
     world.#opened = world.clock.time;
     await world.addTenant(ACME);
-    await world.issues();
-    await world.offers({ id: 'card' });
+    await world.putIssuance();
+    await world.putCredential({ id: 'card' });
     return world;
   }
 
-  /** What is stored by then may be some seconds older than the world. */
+  /** The name has the time since the world was opened, since stored results may be some seconds older. */
   protected override prepare<T>(step: string, work: () => Promise<T>): Promise<T> {
     return this.store.prepare(`${step} after ${this.clock.time - this.#opened}`, work);
   }
 
   override keyChain(tenantId: string, id: string, usages: readonly KeyUsage[]): Promise<KeyChain> {
     const name = [tenantId, id, ...usages].join(' ');
-    const made = KEY_CHAINS.get(name) ?? super.keyChain(tenantId, id, usages);
-    KEY_CHAINS.set(name, made);
-    return made;
+    const keyChain = KEY_CHAINS.get(name) ?? super.keyChain(tenantId, id, usages);
+    KEY_CHAINS.set(name, keyChain);
+    return keyChain;
   }
 
-  /** Writes the issuance configuration as another process would: nothing here hears of it. */
-  async issues(changes: Readonly<Record<string, unknown>> = {}, tenantId = ACME): Promise<void> {
+  /** Writes the issuance configuration like another process, without an event in this one. */
+  async putIssuance(changes: Readonly<Record<string, unknown>> = {}, tenantId = ACME): Promise<void> {
     const body = IssuanceConfigurationBody.parse({ display: [{ name: 'Acme', locale: 'en' }], ...changes });
     const now = this.clock.now();
     const document = { ...body, id: 'default', createdAt: now, updatedAt: now } as const;
     await this.prepare(`issuance of ${tenantId} ${JSON.stringify(body)}`, () =>
-      this.store.forTenant(tenantId, (own) => own.issuanceConfiguration.put(document), { by: 'system' }),
+      this.store.forTenant(tenantId, (repositories) => repositories.issuanceConfiguration.put(document), { by: 'system' }),
     );
   }
 
-  /** Writes a credential configuration as another process would. */
-  async offers(changes: Readonly<Record<string, unknown>>, tenantId = ACME): Promise<void> {
+  /** Writes a credential configuration like another process. */
+  async putCredential(changes: Readonly<Record<string, unknown>>, tenantId = ACME): Promise<void> {
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
     const body = CredentialConfigurationBody.parse({ config, claims: { name: 'Ada' }, ...changes });
     const now = this.clock.now();
     const document = { ...body, createdAt: now, updatedAt: now };
     await this.prepare(`credential configuration of ${tenantId} ${JSON.stringify(body)}`, () =>
-      this.store.forTenant(tenantId, (own) => own.credentialConfigurations.put(document), { by: 'system' }),
+      this.store.forTenant(tenantId, (repositories) => repositories.credentialConfigurations.put(document), { by: 'system' }),
     );
   }
 
-  /** Writes the presentation configuration `card`, which trusts issuers outside and inside. */
-  async verifies(changes: JsonObject = {}): Promise<void> {
+  /** Writes the presentation configuration `card`, which trusts an external issuer and the tenant itself. */
+  async putPresentation(changes: JsonObject = {}): Promise<void> {
     this.issuer ??= await this.keyChain('elsewhere', 'signing', ['signing']);
     await this.configure(changes);
   }
 
-  /** Changes the tenant as another process would. */
-  async change(changes: Partial<Tenant>, tenantId = ACME): Promise<void> {
+  /** Changes the tenant like another process. */
+  async changeTenant(changes: Partial<Tenant>, tenantId = ACME): Promise<void> {
     const save = async ({ tenant }: TenantRepositories) => {
       await tenant.save({ ...(await tenant.get()), ...changes });
     };
     await this.prepare(`tenant ${tenantId} ${JSON.stringify(changes)}`, () => this.store.forTenant(tenantId, save, { by: 'system' }));
   }
 
-  /** Does something when so much time is over. */
-  async later<T>(seconds: number, work: () => Promise<T>): Promise<T> {
+  /** Runs `work` with the clock advanced by `seconds`. */
+  async afterSeconds<T>(seconds: number, work: () => Promise<T>): Promise<T> {
     this.clock.time += seconds * 1000;
     try {
       return await work();
@@ -225,20 +225,20 @@ export class WalletWorld extends World {
     }
   }
 
-  /** Ports of another process on the same database: it remembers nothing of what this one does. */
-  elsewhere() {
+  /** Ports of another process on the same database, with empty caches. */
+  otherProcess() {
     const eventBus = new InProcessEventBus();
     return { ...this, eventBus, tenantConfigurations: new TenantConfigurations({ ...this, eventBus }) };
   }
 
-  /** A session and what it issued, as stored. */
-  async stored(id: string, tenantId: TenantId = ACME) {
+  /** Returns a stored session with its issued batches. */
+  async storedIssuance(id: string, tenantId: TenantId = ACME) {
     const { batches = [] } = (await this.store.read(tenantId).issued(id as SessionId)) ?? {};
     return { session: await this.session(id, tenantId), batches };
   }
 }
 
-/** The failure in which something ends. */
+/** Returns the failure of `work`. Throws if it succeeds. */
 export async function failureOf(work: Promise<unknown>): Promise<Failure> {
   try {
     await work;
@@ -249,8 +249,8 @@ export async function failureOf(work: Promise<unknown>): Promise<Failure> {
   throw new Error('nothing failed');
 }
 
-/** The code of the failure, or `done`. */
-export async function endOf(work: Promise<unknown>): Promise<FailureCode | 'done'> {
+/** Returns the code of the failure, or `done`. */
+export async function outcomeOf(work: Promise<unknown>): Promise<FailureCode | 'done'> {
   try {
     await work;
     return 'done';
@@ -260,14 +260,14 @@ export async function endOf(work: Promise<unknown>): Promise<FailureCode | 'done
   }
 }
 
-export type Offered = {
+export type CreatedOffer = {
   readonly session: Session;
-  /** Of a pre-authorized offer. */
+  /** The pre-authorized code, or an empty text. */
   readonly code: string;
 };
 
-/** Offers credentials, `card` unless stated, by a pre-authorized code unless stated. */
-export async function anOffer(world: WalletWorld, changes: object = {}, tenantId = ACME): Promise<Offered> {
+/** Creates an offer, by default of a `card` with a pre-authorized code. */
+export async function anOffer(world: WalletWorld, changes: object = {}, tenantId = ACME): Promise<CreatedOffer> {
   const body = OfferRequest.parse({ response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'], ...changes });
   const caller = rememberedCaller(await world.caller(tenantId));
   const { session: id } = await world.createOffer.execute(caller, body);
@@ -277,7 +277,7 @@ export async function anOffer(world: WalletWorld, changes: object = {}, tenantId
   return { session, code: grants[PRE_AUTHORIZED_CODE_GRANT]?.['pre-authorized_code'] ?? '' };
 }
 
-/** What a wallet sends that is right in every respect which a test does not change. */
+/** A wallet whose requests are valid except for the changes of a test. */
 export class Wallet {
   readonly world: WalletWorld;
   readonly tenantId: TenantId;
@@ -292,46 +292,46 @@ export class Wallet {
     return `${PUBLIC_URL}/${this.tenantId}`;
   }
 
-  #timed({ header = {}, payload = {} }: Bend): Bend {
+  #withIat({ header = {}, payload = {} }: Bend): Bend {
     return { header, payload: { iat: this.world.seconds, ...payload } };
   }
 
   /** @param path below the issuer. */
   dpop(path: string, options: { token?: string; method?: string; key?: HolderKey } & Bend = {}): string {
     const { key = this.key, ...rest } = options;
-    return dpopProof(key, `${this.issuer}/${path}`, { ...rest, ...this.#timed(options) });
+    return dpopProof(key, `${this.issuer}/${path}`, { ...rest, ...this.#withIat(options) });
   }
 
-  keyProof(nonce: string, bend: Bend = {}, key = newKey()): string {
-    return keyProof(key, this.issuer, nonce, this.#timed(bend));
+  keyProof(nonce: string, changes: Bend = {}, key = newKey()): string {
+    return keyProof(key, this.issuer, nonce, this.#withIat(changes));
   }
 
-  /** A request to an authorization server, with a proof of the wallet's key. */
-  oauth(path: string, form: Record<string, string> = {}, more: Partial<OAuthRequest> = {}): OAuthRequest {
-    return { form, attestation: [], attestationPop: [], dpop: [this.dpop(path)], ...more };
+  /** Creates a request to an authorization server with a DPoP proof. */
+  createOAuthRequest(path: string, form: Record<string, string> = {}, options: Partial<OAuthRequest> = {}): OAuthRequest {
+    return { form, attestation: [], attestationPop: [], dpop: [this.dpop(path)], ...options };
   }
 
   redeem(
     code: string,
-    more: { readonly txCode?: string; readonly requestedIds?: string[]; readonly request?: OAuthRequest } = {},
+    options: { readonly txCode?: string; readonly requestedIds?: string[]; readonly request?: OAuthRequest } = {},
   ): Promise<TokenAnswer> {
-    const { txCode, requestedIds, request = this.oauth('token') } = more;
+    const { txCode, requestedIds, request = this.createOAuthRequest('token') } = options;
     const grantType = PRE_AUTHORIZED_CODE_GRANT;
-    return this.world.preAuthorizedCode.answer(this.tenantId, request, { grantType, code, txCode, requestedIds: requestedIds });
+    return this.world.preAuthorizedCode.answer(this.tenantId, request, { grantType, code, txCode, requestedIds });
   }
 
   redeemCode(
     code: string,
-    more: {
+    options: {
       readonly server?: AuthorizationServer;
       readonly changes?: { redirectUri?: string; codeVerifier?: string; requestedIds?: string[] };
       readonly request?: OAuthRequest;
     } = {},
   ): Promise<TokenAnswer> {
-    const { server = 'built-in', changes = {} } = more;
+    const { server = 'built-in', changes = {} } = options;
     const path = server === 'chained' ? 'chained-as/token' : 'token';
     const { client_id, redirect_uri: redirectUri } = AUTHORIZATION_REQUEST;
-    const request = more.request ?? this.oauth(path, { client_id });
+    const request = options.request ?? this.createOAuthRequest(path, { client_id });
     return this.world.authorizationCode.answer(this.tenantId, server, request, {
       grantType: AUTHORIZATION_CODE_GRANT,
       code,
@@ -344,16 +344,16 @@ export class Wallet {
 
   refresh(
     refreshToken: string | undefined,
-    more: { readonly scope?: string; readonly requestedIds?: string[]; readonly request?: OAuthRequest } = {},
+    options: { readonly scope?: string; readonly requestedIds?: string[]; readonly request?: OAuthRequest } = {},
   ): Promise<TokenAnswer> {
-    const { scope, requestedIds, request = this.oauth('token') } = more;
+    const { scope, requestedIds, request = this.createOAuthRequest('token') } = options;
     const grantType = REFRESH_TOKEN_GRANT;
     const refresh = { grantType, refreshToken: refreshToken ?? '', scope, requestedIds } as const;
     return this.world.refreshToken.answer(this.tenantId, 'built-in', request, refresh);
   }
 
-  async token(offered: Offered, txCode?: string): Promise<string> {
-    const { body } = await this.redeem(offered.code, txCode === undefined ? {} : { txCode });
+  async token(offer: CreatedOffer, txCode?: string): Promise<string> {
+    const { body } = await this.redeem(offer.code, txCode === undefined ? {} : { txCode });
     return body.access_token;
   }
 
@@ -361,98 +361,101 @@ export class Wallet {
     return (await this.world.createNonce.execute(this.tenantId)).cNonce;
   }
 
-  /** A request to a protected endpoint. */
-  asking(token: string, path: string, body: unknown, more: Partial<WalletRequest> = {}): WalletRequest {
+  /** Creates a request to a protected endpoint. */
+  protectedRequest(token: string, path: string, body: unknown, options: Partial<WalletRequest> = {}): WalletRequest {
     return {
       wallet: { authorization: `DPoP ${token}`, dpop: [this.dpop(path, { token })] },
       contentType: 'application/json',
       body: Buffer.from(JSON.stringify(body)),
-      ...more,
+      ...options,
     };
   }
 
-  /** A request for one credential, with a fresh proof of a fresh key. */
-  async wanting(token: string, changes: object = {}, more: Partial<WalletRequest> = {}): Promise<WalletRequest> {
+  /** Creates a request for one credential with a new proof of a new key. */
+  async credentialRequest(token: string, changes: object = {}, options: Partial<WalletRequest> = {}): Promise<WalletRequest> {
     const jwt = [this.keyProof(await this.nonce())];
     const body = { credential_configuration_id: 'card', proofs: { jwt }, ...changes };
-    return this.asking(token, 'credential', body, more);
+    return this.protectedRequest(token, 'credential', body, options);
   }
 
-  async issue(token: string, changes: object = {}): Promise<Issued> {
-    const request = await this.wanting(token, changes);
+  async issue(token: string, changes: object = {}): Promise<CredentialResponse> {
+    const request = await this.credentialRequest(token, changes);
     const { text } = await this.world.issueCredential.execute(this.tenantId, request);
-    return JSON.parse(text) as Issued;
+    return JSON.parse(text) as CredentialResponse;
   }
 
-  /** Pushes an authorization request; what is undefined is left out. @returns the request URI. */
+  /** Pushes an authorization request. Undefined parameters are omitted. @returns the request URI. */
   async push(
     changes: Readonly<Record<string, string | undefined>> = {},
-    more: { readonly server?: AuthorizationServer; readonly request?: Partial<OAuthRequest> } = {},
+    options: { readonly server?: AuthorizationServer; readonly request?: Partial<OAuthRequest> } = {},
   ): Promise<string> {
-    const { server = 'built-in', request = {} } = more;
+    const { server = 'built-in', request = {} } = options;
     const path = server === 'chained' ? 'chained-as/par' : 'par';
-    const all = Object.entries({ ...AUTHORIZATION_REQUEST, scope: 'card', ...changes });
-    const form = Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== undefined));
-    const asked = this.oauth(path, form, request);
-    return (await this.world.pushAuthorization.execute(this.tenantId, server, asked)).body.request_uri;
+    const parameters = Object.entries({ ...AUTHORIZATION_REQUEST, scope: 'card', ...changes });
+    const form = Object.fromEntries(parameters.filter((entry): entry is [string, string] => entry[1] !== undefined));
+    const oauthRequest = this.createOAuthRequest(path, form, request);
+    return (await this.world.pushAuthorization.execute(this.tenantId, server, oauthRequest)).body.request_uri;
   }
 
-  /** The user approves. @returns a code of the built-in server. */
+  /** Approves the request as the user. @returns a code of the built-in server. */
   async approve(requestUri: string): Promise<string> {
     const { world, tenantId } = this;
     const browser = { clientId: AUTHORIZATION_REQUEST.client_id, requestUri };
-    const shown = await world.showAuthorization.execute(tenantId, browser);
-    const decisionToken = 'fields' in shown ? shown.fields['decision_token'] : undefined;
+    const consent = await world.showAuthorization.execute(tenantId, browser);
+    const decisionToken = 'fields' in consent ? consent.fields['decision_token'] : undefined;
     const decision = { ...browser, decision: 'approve', decisionToken, browserSecrets: new Map() };
     const { location } = await world.decideAuthorization.execute(tenantId, decision);
     return new URL(location).searchParams.get('code') ?? '';
   }
 }
 
-export type Issued = {
+export type CredentialResponse = {
   readonly credentials: readonly { readonly credential: string }[];
   readonly notification_id: string;
   readonly transaction_id?: string;
 };
 
-/** A wallet whose provider attests it, and whose trust list and status lists are served. */
+/** A wallet with attestations of its provider, whose trust list and status lists are served. */
 export class AttestedWallet extends Wallet {
   readonly provider: WalletProvider;
   readonly instance: HolderKey = newKey();
-  /** Members of its attestation besides those that every one has. */
-  says: Record<string, unknown> = {};
+  /** Additional claims of its attestation. */
+  attestationClaims: Record<string, unknown> = {};
 
   private constructor(world: WalletWorld, provider: WalletProvider) {
     super(world);
     this.provider = provider;
   }
 
-  /** @param answers other addresses than those of the provider. */
-  static async make(world: WalletWorld, answers: (url: string) => RemoteResponse | undefined = () => undefined): Promise<AttestedWallet> {
+  /** @param otherAnswers answers for addresses of other servers */
+  static async make(
+    world: WalletWorld,
+    otherAnswers: (url: string) => RemoteResponse | undefined = () => undefined,
+  ): Promise<AttestedWallet> {
     const provider = await WalletProvider.make(() => world.seconds);
     world.remote.answer = (url) => {
       const { status, type, body } = provider.answer(new URL(url).pathname);
-      return answers(url) ?? { status, contentType: type, body: Buffer.from(body) };
+      return otherAnswers(url) ?? { status, contentType: type, body: Buffer.from(body) };
     };
     return new AttestedWallet(world, provider);
   }
 
-  /** The headers of a request to an authorization server of the tenant. */
-  attested(server = this.issuer): Pick<OAuthRequest, 'attestation' | 'attestationPop'> {
+  /** Returns the attestation headers of a request to an authorization server. */
+  attestationHeaders(server = this.issuer): Pick<OAuthRequest, 'attestation' | 'attestationPop'> {
     const challenge = attestationChallenge(this.world, ACME, server, this.world.clock.now());
     return {
-      attestation: [this.provider.attestation(this.instance, { payload: this.says })],
+      attestation: [this.provider.attestation(this.instance, { payload: this.attestationClaims })],
       attestationPop: [this.provider.pop(this.instance, server, { challenge })],
     };
   }
 
-  override oauth(path: string, form: Record<string, string> = {}, more: Partial<OAuthRequest> = {}): OAuthRequest {
+  override createOAuthRequest(path: string, form: Record<string, string> = {}, options: Partial<OAuthRequest> = {}): OAuthRequest {
     const server = path.startsWith('chained-as/') ? `${this.issuer}/chained-as` : this.issuer;
-    return super.oauth(path, { client_id: CLIENT_ID, ...form }, { ...this.attested(server), ...more });
+    return super.createOAuthRequest(path, { client_id: CLIENT_ID, ...form }, { ...this.attestationHeaders(server), ...options });
   }
 
-  /** How often a status list was asked for. */
-  get asked(): number {
+  /** The number of status list requests. */
+  get statusListRequests(): number {
     return this.world.remote.calls.filter(({ url }) => url.includes('/status/')).length;
   }
 }

@@ -25,7 +25,7 @@ describe('job runner', () => {
   });
   afterEach(() => timers.restore());
 
-  const containerOf = (store: Store, info: () => void = () => {}) => {
+  const createContainer = (store: Store, info: () => void = () => {}) => {
     const container = new Container();
     container.bind(Store).toConstantValue(store);
     container.bind(Clock).toConstantValue({ now: () => new Date() });
@@ -53,37 +53,37 @@ describe('job runner', () => {
     const client = aClient(tenantId, { pickUp });
     await store.forTenant(tenantId, ({ clients }) => clients.add(client), { by: 'system' });
 
-    const stop = startJobs(containerOf(store, info));
+    const stop = startJobs(createContainer(store, info));
     await timers.tickAsync(61_000);
     await stop();
     expect((await stepsOf(store, tenantId).session(session.id))?.session).to.equal(undefined);
-    const kept = await store.forTenant(tenantId, ({ clients }) => clients.get(client.clientId));
-    expect(kept.pickUp).to.equal(null);
+    const storedClient = await store.forTenant(tenantId, ({ clients }) => clients.get(client.clientId));
+    expect(storedClient.pickUp).to.equal(null);
     expect(info.args).to.deep.include(['sessions cleaned up', { removed: 1, anonymized: 0 }]);
   });
 
   it('deletes all expired single-use values in one run', async () => {
     const store = new MemoryStore();
     const steps = stepsOf(store, await addTenant(store));
-    const left = Array.from({ length: 10_500 }, () => aUse('client_jti', { expiresAt: new Date(START.getTime() + 1000) }));
-    expect(await steps.commit({ uses: left })).to.include({ done: true });
-    const stop = startJobs(containerOf(store));
-    const forgotten = sinon.spy(store.maintenance, 'forgetExpired');
+    const values = Array.from({ length: 10_500 }, () => aUse('client_jti', { expiresAt: new Date(START.getTime() + 1000) }));
+    expect(await steps.commit({ uses: values })).to.include({ done: true });
+    const stop = startJobs(createContainer(store));
+    const forgetExpired = sinon.spy(store.maintenance, 'forgetExpired');
     await timers.tickAsync(60_000);
-    while ((await forgotten.lastCall.returnValue) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    while ((await forgetExpired.lastCall.returnValue) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await stop();
-    const gone = await Promise.all(forgotten.returnValues);
-    expect(gone.reduce((sum, count) => sum + count, 0)).to.equal(10_500);
+    const counts = await Promise.all(forgetExpired.returnValues);
+    expect(counts.reduce((sum, count) => sum + count, 0)).to.equal(10_500);
   });
 
   it('ends with the current batch when the service stops', async () => {
     const store = new MemoryStore();
-    const endless = sinon.stub(store.maintenance, 'forgetExpired').resolves(500);
-    const stop = startJobs(containerOf(store));
+    const forgetExpired = sinon.stub(store.maintenance, 'forgetExpired').resolves(500);
+    const stop = startJobs(createContainer(store));
     await timers.tickAsync(60_000);
     await stop();
-    const { callCount } = endless;
+    const { callCount } = forgetExpired;
     await new Promise((resolve) => setTimeout(resolve, 60));
-    expect(endless.callCount).to.equal(callCount).and.within(1, 10);
+    expect(forgetExpired.callCount).to.equal(callCount).and.within(1, 10);
   });
 });

@@ -11,11 +11,11 @@ const aConnection = (name: string) => ({ name, on: sinon.stub(), destroy: sinon.
 type Connection = ReturnType<typeof aConnection>;
 
 class Worker implements ConnectionTarget {
-  readonly handed: string[] = [];
+  readonly received: string[] = [];
   readonly kill = sinon.spy();
 
   hand(connection: Socket): void {
-    this.handed.push((connection as unknown as Connection).name);
+    this.received.push((connection as unknown as Connection).name);
   }
 }
 
@@ -27,9 +27,9 @@ describe('connections of several workers', () => {
     return connection;
   };
   const workers = (): [Worker, Worker] => {
-    const both: [Worker, Worker] = [new Worker(), new Worker()];
-    for (const worker of both) handover.add(worker);
-    return both;
+    const pair: [Worker, Worker] = [new Worker(), new Worker()];
+    for (const worker of pair) handover.add(worker);
+    return pair;
   };
   const isSettled = async () => {
     let settled = false;
@@ -45,67 +45,71 @@ describe('connections of several workers', () => {
   });
 
   it('are assigned to each worker in turn', () => {
-    const [one, other] = workers();
+    const [first, second] = workers();
     for (const name of ['a', 'b', 'c', 'd']) {
       accept(name);
-      for (const worker of [one, other]) handover.taken(worker);
+      for (const worker of [first, second]) handover.taken(worker);
     }
-    expect([one.handed, other.handed]).to.deep.equal([
+    expect([first.received, second.received]).to.deep.equal([
       ['a', 'c'],
       ['b', 'd'],
     ]);
   });
 
   it('are not assigned to a busy worker, and wait if all are busy', async () => {
-    const [one, other] = workers();
+    const [first, second] = workers();
     accept('a');
     accept('b');
-    handover.taken(other);
+    handover.taken(second);
     accept('c');
     accept('d');
-    expect([one.handed, other.handed]).to.deep.equal([['a'], ['b', 'c']]);
+    expect([first.received, second.received]).to.deep.equal([['a'], ['b', 'c']]);
     expect(await isSettled()).to.equal(false);
-    handover.taken(one);
-    expect(one.handed).to.deep.equal(['a', 'd']);
+    handover.taken(first);
+    expect(first.received).to.deep.equal(['a', 'd']);
   });
 
   it('are retained until the worker has received them', async () => {
-    const [one] = workers();
+    const [first] = workers();
     const connection = accept('a');
     sinon.assert.notCalled(connection.destroy);
-    handover.taken(one);
+    handover.taken(first);
     sinon.assert.calledOnce(connection.destroy);
     expect(await isSettled()).to.equal(true);
   });
 
   it('are assigned to another worker when theirs ends before it has received them', async () => {
-    const [one, other] = workers();
+    const [first, second] = workers();
     const connection = accept('a');
-    handover.remove(one);
-    expect(other.handed).to.deep.equal(['a']);
-    handover.remove(other);
+    handover.remove(first);
+    expect(second.received).to.deep.equal(['a']);
+    handover.remove(second);
     expect(await isSettled()).to.equal(false);
     sinon.assert.notCalled(connection.destroy);
     const third = new Worker();
     handover.add(third);
-    expect(third.handed).to.deep.equal(['a']);
+    expect(third.received).to.deep.equal(['a']);
     accept('b');
     handover.taken(third);
-    expect([one.handed, other.handed, third.handed], 'nothing goes to one that ended').to.deep.equal([['a'], ['a'], ['a', 'b']]);
+    expect([first.received, second.received, third.received], 'no connection for a worker that ended').to.deep.equal([
+      ['a'],
+      ['a'],
+      ['a', 'b'],
+    ]);
   });
 
   it('end a worker that accepts none within half a minute, and no other', () => {
     const clock = sinon.useFakeTimers();
     try {
-      const [one, other] = workers();
+      const [first, second] = workers();
       accept('a');
       accept('b');
-      handover.taken(other);
+      handover.taken(second);
       clock.tick(29_000);
-      sinon.assert.notCalled(one.kill);
+      sinon.assert.notCalled(first.kill);
       clock.tick(2_000);
-      sinon.assert.calledOnce(one.kill);
-      sinon.assert.notCalled(other.kill);
+      sinon.assert.calledOnce(first.kill);
+      sinon.assert.notCalled(second.kill);
     } finally {
       clock.restore();
     }
@@ -122,19 +126,19 @@ describe('pause before an ended worker is replaced', () => {
 });
 
 describe('limits of one worker', () => {
-  const share = (more: Readonly<Record<string, string>>) =>
+  const limitsWith = (settings: Readonly<Record<string, string>>) =>
     shareOfWorker(
       readSettings({
         DATABASE_URL: 'postgres://vidimus@127.0.0.1/vidimus',
         MASTER_SECRET: 'a master secret for the tests 0123456789',
         AUTH_CLIENT_ID: 'root',
         AUTH_CLIENT_SECRET: 'a-root-secret-of-some-length',
-        ...more,
+        ...settings,
       }),
     );
 
   it('are its share of the connections and memory of the service, rounded up', () => {
-    expect(share({ WORKERS: '3', DATABASE_POOL: '20', MAX_CONNECTIONS: '1000', BODY_MEMORY: '100' })).to.include({
+    expect(limitsWith({ WORKERS: '3', DATABASE_POOL: '20', MAX_CONNECTIONS: '1000', BODY_MEMORY: '100' })).to.include({
       DATABASE_POOL: 7,
       MAX_CONNECTIONS: 334,
       BODY_MEMORY: 34,
@@ -142,13 +146,13 @@ describe('limits of one worker', () => {
   });
 
   it('have a usable minimum, and never exceed the configured value', () => {
-    expect(share({ WORKERS: '16' })).to.include({ DATABASE_POOL: 4, BODY_MEMORY: 20 });
+    expect(limitsWith({ WORKERS: '16' })).to.include({ DATABASE_POOL: 4, BODY_MEMORY: 20 });
     const small = { WORKERS: '16', DATABASE_POOL: '2', BODY_MEMORY: '8' };
-    expect(share(small)).to.include({ DATABASE_POOL: 2, BODY_MEMORY: 8 });
+    expect(limitsWith(small)).to.include({ DATABASE_POOL: 2, BODY_MEMORY: 8 });
   });
 
   it('are not divided where a caller or a tenant would notice', () => {
-    const whole = { RATE_LIMIT_TOKEN: 600, RATE_LIMIT_LOGIN: 60, CACHE_MEMORY: 160, QUOTA_CLIENTS: 500 };
-    expect(share({ WORKERS: '8' })).to.include(whole);
+    const undivided = { RATE_LIMIT_TOKEN: 600, RATE_LIMIT_LOGIN: 60, CACHE_MEMORY: 160, QUOTA_CLIENTS: 500 };
+    expect(limitsWith({ WORKERS: '8' })).to.include(undivided);
   });
 });

@@ -26,16 +26,16 @@ import { ACME, type AdministrationWorld, anAdministration } from '../administrat
 describe('cached copies of external lists', () => {
   let world: AdministrationWorld;
   const caller = () => world.caller(['presentation:manage']);
-  const release = (sequenceNumber: number) =>
+  const recordVersion = (sequenceNumber: number) =>
     world.store.lists(ACME).recordListVersion('list', { sequenceNumber, contentHash: `${sequenceNumber}` }, world.clock.now());
-  const noted = async () => {
+  const auditEntries = async () => {
     const entries = await world.store.forTenant(ACME, ({ audit }) => audit.list({ limit: 100, kind: 'cache' }));
     return entries.map(({ action, target }) => [action, target]);
   };
 
   beforeEach(async () => {
     world = await anAdministration();
-    await release(7);
+    await recordVersion(7);
   });
 
   it('are counted by kind', async () => {
@@ -59,13 +59,13 @@ describe('cached copies of external lists', () => {
     ['all', ['trust-lists', 'status-lists', 'revocation-lists'], {}, true],
     ['trust lists with the numbers of their releases', ['trust-lists'], { releases: true }, false],
   ];
-  for (const [what, lists, options, keepsReleases] of cases) {
-    it(`are deleted in every process: ${what}`, async () => {
+  for (const [description, lists, options, keepsReleases] of cases) {
+    it(`are deleted in every process: ${description}`, async () => {
       await new ClearCaches(world).execute(caller(), lists, options);
-      expect(world.woken).to.deep.equal(lists.map((each) => ({ type: 'cache', tenantId: ACME, lists: each })));
-      expect((await release(1)).sequenceNumber, 'the newest that counts').to.equal(keepsReleases ? 7 : 1);
+      expect(world.wakeUps).to.deep.equal(lists.map((each) => ({ type: 'cache', tenantId: ACME, lists: each })));
+      expect((await recordVersion(1)).sequenceNumber, 'the expected sequence number').to.equal(keepsReleases ? 7 : 1);
       const cleared = [...(keepsReleases ? [] : ['seen-releases']), lists.join(' ')];
-      expect(await noted()).to.deep.equal(cleared.map((target) => ['cleared', target]));
+      expect(await auditEntries()).to.deep.equal(cleared.map((target) => ['cleared', target]));
     });
   }
 });
@@ -73,19 +73,19 @@ describe('cached copies of external lists', () => {
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const sources = globSync('{adapters,application,bootstrap,domain,config}/**/*.ts', { cwd: root });
 const sourceText = (path: string) => readFileSync(root + path, 'utf8');
-const withCaches = sources.filter((path) => sourceText(path).includes('new LRUCache'));
+const cachedFiles = sources.filter((path) => sourceText(path).includes('new LRUCache'));
 
-/** What stands between the parentheses of each `new LRUCache(...)`. */
+/** Returns the arguments of each `new LRUCache(...)`. */
 function optionsOf(source: string): string[] {
   return source
     .split('new LRUCache')
     .slice(1)
-    .map((rest) => {
-      const begin = rest.indexOf('(');
+    .map((code) => {
+      const begin = code.indexOf('(');
       let depth = 0;
-      for (let at = begin; at < rest.length; at++) {
-        if (rest[at] === '(') depth++;
-        if (rest[at] === ')' && --depth === 0) return rest.slice(begin + 1, at);
+      for (let index = begin; index < code.length; index++) {
+        if (code[index] === '(') depth++;
+        if (code[index] === ')' && --depth === 0) return code.slice(begin + 1, index);
       }
       return '';
     });
@@ -95,12 +95,12 @@ const isBoundedByBytes = (options: string) =>
   /\bboundedBytes\b/.test(options) || (/\bmaxSize\b/.test(options) && /\bsizeCalculation\b/.test(options) && !/=>\s*1\b/.test(options));
 
 describe('cache contents', () => {
-  // Services that ran in this process had less.
+  // Other tests in this process may have set a smaller cache.
   before(() => setCacheMemory(472));
 
   it('have a limit in bytes in every cache', () => {
-    expect(withCaches.length).to.be.greaterThan(15);
-    for (const path of withCaches) {
+    expect(cachedFiles.length).to.be.greaterThan(15);
+    for (const path of cachedFiles) {
       for (const options of optionsOf(sourceText(path))) expect(isBoundedByBytes(options), `${path}: ${options}`).to.equal(true);
     }
   });
@@ -114,8 +114,8 @@ describe('cache contents', () => {
 
   it('are listed in the documentation of memory, which lists no others', () => {
     const page = sourceText('docs/architecture/memory.md');
-    const named = [...page.matchAll(/;\s+`([^`]+\.ts)`$/gm)].map(([, path]) => path);
-    expect([...new Set(named)].toSorted()).to.deep.equal(withCaches.toSorted());
+    const listedPaths = [...page.matchAll(/;\s+`([^`]+\.ts)`$/gm)].map(([, path]) => path);
+    expect([...new Set(listedPaths)].toSorted()).to.deep.equal(cachedFiles.toSorted());
   });
 
   it('count keys and values', () => {
@@ -146,36 +146,36 @@ describe('cache contents', () => {
     }
     const remote = new Publisher();
     const clientKeys = new ClientKeys({ remote, clock: { now: () => new Date(0) }, log: { info() {}, warn() {}, error() {} } as never });
-    const ask = (index: number) =>
+    const findKeys = (index: number) =>
       clientKeys.candidates(
         'acme',
         { jwks_uri: `https://w${index}.example` } as never,
         { jws: { header: { kid: '1' } } } as unknown as ParsedAssertion,
       );
-    for (let index = 0; index < 200; index++) await ask(index);
+    for (let index = 0; index < 200; index++) await findKeys(index);
     const before = remote.calls;
-    for (let index = 0; index < 100; index++) await ask(index);
-    expect(remote.calls - before, 'sets that were let go').to.be.greaterThan(90);
+    for (let index = 0; index < 100; index++) await findKeys(index);
+    expect(remote.calls - before, 'evicted key sets').to.be.greaterThan(90);
   });
 
   it('admit a limited number of waiting callers per value, and reject the next', async () => {
     const queue = createKeyedQueue(24);
     const { promise, resolve } = Promise.withResolvers<void>();
-    const waiting = Array.from({ length: 24 }, () => queue.run('a', () => promise));
-    const refused = await queue.run('a', async () => {}).catch((error: unknown) => error);
-    expect(refused).to.include({ code: 'unavailable' });
+    const calls = Array.from({ length: 24 }, () => queue.run('a', () => promise));
+    const error = await queue.run('a', async () => {}).catch((error: unknown) => error);
+    expect(error).to.include({ code: 'unavailable' });
     expect(await queue.run('b', async () => 'free')).to.equal('free');
     resolve();
-    await Promise.all(waiting);
+    await Promise.all(calls);
     expect(await queue.run('a', async () => 'free')).to.equal('free');
   });
 });
 
 const TEXT = 'one of many words '.repeat(500);
 const reply = (text: string | Buffer): Reply => ({ status: 200, text, contentType: 'text/plain', etag: '"1"' });
-const asked = (encoding: string) => ({ headers: { 'accept-encoding': encoding } });
-const textOf = (told: Reply) => ('text' in told ? told.text : undefined);
-const headerOf = (told: Reply, name: string) => told.headers?.[name];
+const requestFor = (encoding: string) => ({ headers: { 'accept-encoding': encoding } });
+const textOf = (response: Reply) => ('text' in response ? response.text : undefined);
+const headerOf = (response: Reply, name: string) => response.headers?.[name];
 
 describe('compressed public responses', () => {
   let texts: PublishedTexts;
@@ -186,110 +186,114 @@ describe('compressed public responses', () => {
   after(() => setCacheMemory(472));
 
   it('are created once for concurrent and later requests', async () => {
-    const told = await Promise.all(Array.from({ length: 40 }, () => texts.answer(reply(TEXT), asked('gzip'))));
-    const [first] = told.map(textOf);
+    const responses = await Promise.all(Array.from({ length: 40 }, () => texts.answer(reply(TEXT), requestFor('gzip'))));
+    const [first] = responses.map(textOf);
     expect(gunzipSync(first as Buffer).toString()).to.equal(TEXT);
-    // The very same bytes, also for a text of equal content that was read anew.
-    expect(new Set(told.map(textOf)).size).to.equal(1);
-    expect(textOf(await texts.answer(reply(`${TEXT}`), asked('gzip')))).to.equal(first);
-    const kept = Buffer.from(TEXT);
-    expect(textOf(await texts.answer(reply(kept), asked('gzip')))).to.equal(first);
-    expect(textOf(await texts.answer(reply(kept), asked('gzip')))).to.equal(first);
-    expect(textOf(await texts.answer(reply(`${TEXT}!`), asked('gzip')))).to.not.equal(first);
-    expect(textOf(await texts.answer(reply(TEXT), asked('br')))).to.not.equal(first);
+    // Equal texts share one compressed buffer.
+    expect(new Set(responses.map(textOf)).size).to.equal(1);
+    expect(textOf(await texts.answer(reply(`${TEXT}`), requestFor('gzip')))).to.equal(first);
+    const buffer = Buffer.from(TEXT);
+    expect(textOf(await texts.answer(reply(buffer), requestFor('gzip')))).to.equal(first);
+    expect(textOf(await texts.answer(reply(buffer), requestFor('gzip')))).to.equal(first);
+    expect(textOf(await texts.answer(reply(`${TEXT}!`), requestFor('gzip')))).to.not.equal(first);
+    expect(textOf(await texts.answer(reply(TEXT), requestFor('br')))).to.not.equal(first);
   });
 
   it('are not used when they are longer than the original', async () => {
-    const dense = randomBytes(5_000);
-    const told = await texts.answer(reply(dense), asked('br, gzip'));
-    expect([textOf(told), headerOf(told, 'ETag'), headerOf(told, 'Content-Encoding')]).to.deep.equal([dense, '"1"', undefined]);
-    expect(headerOf(told, 'Vary')).to.equal('Accept-Encoding');
+    const incompressible = randomBytes(5_000);
+    const response = await texts.answer(reply(incompressible), requestFor('br, gzip'));
+    expect([textOf(response), headerOf(response, 'ETag'), headerOf(response, 'Content-Encoding')]).to.deep.equal([
+      incompressible,
+      '"1"',
+      undefined,
+    ]);
+    expect(headerOf(response, 'Vary')).to.equal('Accept-Encoding');
   });
 
   it('are not cached when they would evict all others', async () => {
     setCacheMemory(1);
     const texts = new PublishedTexts();
     const limit = Math.ceil((32 / 472) * 1024 * 1024) / 2;
-    const told = await texts.answer(reply('x'.repeat(limit + 1)), asked('gzip'));
-    expect(headerOf(told, 'Content-Encoding')).to.equal(undefined);
-    const below = await texts.answer(reply('x'.repeat(limit - 1)), asked('gzip'));
-    expect(headerOf(below, 'Content-Encoding')).to.equal('gzip');
+    const response = await texts.answer(reply('x'.repeat(limit + 1)), requestFor('gzip'));
+    expect(headerOf(response, 'Content-Encoding')).to.equal(undefined);
+    const belowLimit = await texts.answer(reply('x'.repeat(limit - 1)), requestFor('gzip'));
+    expect(headerOf(belowLimit, 'Content-Encoding')).to.equal('gzip');
   });
 
   it('do not include errors', async () => {
-    const failed: Reply = { status: 406, json: { error: 'x'.repeat(5_000) } };
-    expect(await texts.answer(failed, asked('gzip'))).to.equal(failed);
+    const errorReply: Reply = { status: 406, json: { error: 'x'.repeat(5_000) } };
+    expect(await texts.answer(errorReply, requestFor('gzip'))).to.equal(errorReply);
   });
 });
 
-describe('ValuesOfTenants', () => {
+describe('TenantValueCache', () => {
   const ACME = 'acme' as TenantId;
 
-  let stored: TenantVersions;
-  let goBack: () => void;
-  /** Runs once, after the database has answered and before the answer arrives. */
-  let meanwhile: () => void;
+  let databaseState: TenantVersions;
+  let notifyRewind: () => void;
+  /** Called once between the query and its answer. */
+  let duringRead: () => void;
   let values: TenantValueCache<{ readonly name: string }>;
   beforeEach(() => {
-    stored = { state: 'a', versions: [{ id: ACME, version: '1/7' }] };
-    meanwhile = () => {};
+    databaseState = { state: 'a', versions: [{ id: ACME, version: '1/7' }] };
+    duringRead = () => {};
     const maintenance = {
       tenantVersions: async (state?: string) => {
-        const answer = state === stored.state ? undefined : stored;
-        meanwhile();
-        meanwhile = () => {};
+        const answer = state === databaseState.state ? undefined : databaseState;
+        duringRead();
+        duringRead = () => {};
         return answer;
       },
     };
     const onRewind = (forget: () => void) => {
-      goBack = forget;
+      notifyRewind = forget;
     };
     values = new TenantValueCache({ maintenance, onRewind } as never, 1_000_000);
   });
-  const only = () => {
+  const singleTenant = () => {
     const [tenant] = values.all();
-    if (tenant === undefined) throw new Error('there is a tenant');
+    if (tenant === undefined) throw new Error('no tenant is cached');
     return tenant;
   };
-  /** The database was put back, and a change made another revision with the number of the lost one. */
+  /** Simulates a restored backup with a new change that reuses the lost revision number. */
   const replaceHistory = () => {
-    goBack();
-    stored = { state: 'b', versions: [{ id: ACME, version: '1/7' }] };
+    notifyRewind();
+    databaseState = { state: 'b', versions: [{ id: ACME, version: '1/7' }] };
   };
 
   it('keeps a value until the version of its tenant changes', async () => {
     await values.refresh();
-    values.set(only(), { name: 'one' });
+    values.set(singleTenant(), { name: 'one' });
     await values.refresh();
-    expect(values.get(only())).to.deep.equal({ name: 'one' });
-    stored = { state: 'b', versions: [{ id: ACME, version: '1/8' }] };
+    expect(values.get(singleTenant())).to.deep.equal({ name: 'one' });
+    databaseState = { state: 'b', versions: [{ id: ACME, version: '1/8' }] };
     await values.refresh();
-    expect(values.get(only())).to.equal(undefined);
+    expect(values.get(singleTenant())).to.equal(undefined);
   });
 
   it('drops a value that was read before a rollback of the database', async () => {
     await values.refresh();
-    values.set(only(), { name: 'one' });
+    values.set(singleTenant(), { name: 'one' });
     replaceHistory();
     await values.refresh();
-    expect(values.get(only())).to.equal(undefined);
+    expect(values.get(singleTenant())).to.equal(undefined);
   });
 
   for (const isRefreshed of [false, true])
     it(`keeps no value of a run that began before the database was restored, ${isRefreshed ? 'after' : 'before'} the next refresh`, async () => {
       await values.refresh();
-      const tenant = only();
+      const tenant = singleTenant();
       replaceHistory();
       if (isRefreshed) await values.refresh();
       values.set(tenant, { name: 'of the lost future' });
       await values.refresh();
-      expect(values.get(only())).to.equal(undefined);
+      expect(values.get(singleTenant())).to.equal(undefined);
     });
 
   it('reads the versions again after a rollback of the database during a refresh', async () => {
-    meanwhile = () => {
-      goBack();
-      stored = { state: 'b', versions: [{ id: ACME, version: '1/6' }] };
+    duringRead = () => {
+      notifyRewind();
+      databaseState = { state: 'b', versions: [{ id: ACME, version: '1/6' }] };
     };
     await values.refresh();
     expect(values.all()).to.deep.equal([{ id: ACME, version: '1/6' }]);
@@ -297,9 +301,9 @@ describe('ValuesOfTenants', () => {
 
   it('reads the versions again after a rollback of the database without changes', async () => {
     await values.refresh();
-    meanwhile = () => {
-      goBack();
-      stored = { state: 'b', versions: [{ id: ACME, version: '1/6' }] };
+    duringRead = () => {
+      notifyRewind();
+      databaseState = { state: 'b', versions: [{ id: ACME, version: '1/6' }] };
     };
     await values.refresh();
     expect(values.all()).to.deep.equal([{ id: ACME, version: '1/6' }]);

@@ -20,22 +20,22 @@ describe('AuthenticateClient', () => {
   });
   afterEach(() => sinon.restore());
 
-  type Refused = readonly [what: string, code: FailureCode, token: () => string | undefined];
-  const refusals: readonly Refused[] = [
+  type RejectionCase = readonly [description: string, code: FailureCode, token: () => string | undefined];
+  const rejections: readonly RejectionCase[] = [
     ['no token', 'unauthenticated', () => undefined],
-    ['a token of nobody', 'unauthenticated', () => 'a.b.c'],
+    ['an invalid token', 'unauthenticated', () => 'a.b.c'],
     ['a token with another signature', 'unauthenticated', () => `${world.tokenOf().slice(0, -4)}AAAA`],
-    ['a token of a tenant that is gone', 'unauthenticated', () => world.tokenOf({ subject: 'gone' })],
-    ['a token of a client that is gone', 'unauthenticated', () => world.tokenOf({ clientId: 'gone' })],
+    ['a token of a deleted tenant', 'unauthenticated', () => world.tokenOf({ subject: 'gone' })],
+    ['a token of a deleted client', 'unauthenticated', () => world.tokenOf({ clientId: 'gone' })],
     [
-      'a token of a client that was made anew under its name',
+      'a token of a client that was deleted and created again',
       'unauthenticated',
       () => world.tokenOf({ clientSince: world.since.getTime() - 1 }),
     ],
-    ['a client that calls itself like its tenant', 'unauthenticated', () => world.tokenOf({ clientId: ACME, roles: ['tenants:manage'] })],
+    ['a client with the name of its tenant', 'unauthenticated', () => world.tokenOf({ clientId: ACME, roles: ['tenants:manage'] })],
   ];
-  for (const [what, code, token] of refusals) {
-    it(`rejects ${what}`, async () => {
+  for (const [description, code, token] of rejections) {
+    it(`rejects ${description}`, async () => {
       expect(await codeOf(world.authenticate.execute(token()))).to.equal(code);
       expect(await codeOf(world.authenticate.executeCached(token(), () => {}))).to.equal(code);
     });
@@ -60,22 +60,22 @@ describe('AuthenticateClient', () => {
   });
 
   it('rejects a client of a suspended tenant', async () => {
-    await world.suspend('suspended');
+    await world.setTenantStatus('suspended');
     expect(await codeOf(world.authenticate.execute(world.tokenOf()))).to.equal('forbidden');
-    await world.suspend('active');
+    await world.setTenantStatus('active');
   });
 
   it('has the current rights, not those of the token', async () => {
-    await world.change(['issuance:manage']);
+    await world.setRoles(['issuance:manage']);
     const caller = await world.authenticate.execute(world.tokenOf());
     expect(caller).to.deep.include({ roles: ['issuance:manage'], allowedIssuanceConfigs: ['card'] });
-    await world.change(['issuance:offer']);
+    await world.setRoles(['issuance:offer']);
   });
 
   describe('with cached data', () => {
-    const admit = () => {};
-    const remembered = async (judge: Parameters<AuthenticateClient['executeCached']>[1] = admit) => {
-      const caller = await world.authenticate.executeCached(world.tokenOf(), judge);
+    const allowAll = () => {};
+    const authenticateCached = async (assertAllowed: Parameters<AuthenticateClient['executeCached']>[1] = allowAll) => {
+      const caller = await world.authenticate.executeCached(world.tokenOf(), assertAllowed);
       if (caller.tenantId === null) throw new Error('no client of a tenant');
       return caller;
     };
@@ -83,118 +83,118 @@ describe('AuthenticateClient', () => {
 
     it('reads nothing from the database', async () => {
       const read = sinon.spy(world.store, 'read');
-      expect(await remembered()).to.deep.include({ tenantId: ACME, roles: ['issuance:offer'] });
+      expect(await authenticateCached()).to.deep.include({ tenantId: ACME, roles: ['issuance:offer'] });
       expect(read.callCount).to.equal(0);
     });
 
     it('evaluates a rejection by outdated data again with stored data', async () => {
-      await world.change(['issuance:manage']);
-      const caller = await remembered();
+      await world.setRoles(['issuance:manage']);
+      const caller = await authenticateCached();
       expect(caller.roles).to.deep.equal(['issuance:offer']);
       const state = await world.store.read(ACME).state();
       if (state === undefined) throw new Error('no tenant');
-      const again = await caller.reauthorize(world.tenantConfigurations.forState(state));
-      expect(again.roles).to.deep.equal(['issuance:manage']);
-      await world.change(['issuance:offer']);
+      const reauthorized = await caller.reauthorize(world.tenantConfigurations.forState(state));
+      expect(reauthorized.roles).to.deep.equal(['issuance:manage']);
+      await world.setRoles(['issuance:offer']);
     });
 
     it('rejects only by stored data', async () => {
-      await world.change(['issuance:manage']);
-      const needs = (role: Role) => (caller: { readonly roles: readonly Role[] }) => {
+      await world.setRoles(['issuance:manage']);
+      const requireRole = (role: Role) => (caller: { readonly roles: readonly Role[] }) => {
         if (!caller.roles.includes(role)) throw new Failure('forbidden', `needs ${role}`);
       };
-      expect((await remembered(needs('issuance:manage'))).roles).to.deep.equal(['issuance:manage']);
-      expect(await codeOf(remembered(needs('issuance:offer')))).to.equal('forbidden');
-      await world.change(['issuance:offer']);
+      expect((await authenticateCached(requireRole('issuance:manage'))).roles).to.deep.equal(['issuance:manage']);
+      expect(await codeOf(authenticateCached(requireRole('issuance:offer')))).to.equal('forbidden');
+      await world.setRoles(['issuance:offer']);
     });
 
     it('checks the rights each time, also in a second evaluation', async () => {
-      const judge = sinon.spy();
-      const caller = await remembered(judge);
+      const assertAllowed = sinon.spy();
+      const caller = await authenticateCached(assertAllowed);
       await caller.reauthorize(caller.cachedTenant);
-      expect(judge.callCount).to.equal(2);
+      expect(assertAllowed.callCount).to.equal(2);
     });
 
     it('reads the tenant if it is not cached', async () => {
       world.eventBus.publish({ type: 'tenant', tenantId: ACME });
-      expect((await remembered()).clientId).to.equal('shop');
+      expect((await authenticateCached()).clientId).to.equal('shop');
     });
 
     it('accepts the account of the service itself where it may call', async () => {
       const { token } = await world.issue.execute('root', ROOT_SECRET);
-      expect(await world.authenticate.executeCached(token, admit)).to.deep.include({ tenantId: null });
-      const refuse = () => {
+      expect(await world.authenticate.executeCached(token, allowAll)).to.deep.include({ tenantId: null });
+      const rejectAll = () => {
         throw new Failure('forbidden');
       };
-      expect(await codeOf(world.authenticate.executeCached(token, refuse))).to.equal('forbidden');
+      expect(await codeOf(world.authenticate.executeCached(token, rejectAll))).to.equal('forbidden');
     });
   });
 
   describe('with a token of an external provider', () => {
-    const external = (roles: Role[], changes: object = {}) => {
+    const authenticateExternal = (roles: Role[], changes: object = {}) => {
       const access = { subject: ACME as string, clientId: 'portal', roles, isExternal: true, ...changes };
       sinon.stub(world.accessTokens, 'verify').returns({ ...access, expiresAt: world.since } as never);
       return world.authenticate.execute('a token');
     };
 
     it('gives an unregistered client the roles of its token, but never tenants:manage', async () => {
-      const caller = await external(['issuance:offer', 'tenants:manage']);
+      const caller = await authenticateExternal(['issuance:offer', 'tenants:manage']);
       expect(caller).to.deep.include({ roles: ['issuance:offer'], allowedIssuanceConfigs: null });
     });
 
     it('gives a registered client only rights that both sides grant', async () => {
-      const caller = await external(['issuance:offer', 'clients:manage'], { clientId: 'shop' });
+      const caller = await authenticateExternal(['issuance:offer', 'clients:manage'], { clientId: 'shop' });
       expect(caller).to.deep.include({ roles: ['issuance:offer'], allowedIssuanceConfigs: ['card'] });
     });
 
     it('rejects a client that was removed from this service', async () => {
-      await world.put({ clientId: 'former' });
+      await world.addClient({ clientId: 'former' });
       await world.store.forTenant(ACME, ({ clients }) => clients.remove('former'), { by: 'system' });
-      expect(await codeOf(external(['issuance:offer'], { clientId: 'former' }))).to.equal('unauthenticated');
+      expect(await codeOf(authenticateExternal(['issuance:offer'], { clientId: 'former' }))).to.equal('unauthenticated');
     });
 
     it('accepts an account with its own name as tenant administrator, by its role', async () => {
-      const same = { subject: 'portal' };
-      expect(await external(['tenants:manage'], same)).to.deep.include({ tenantId: null });
+      const sameName = { subject: 'portal' };
+      expect(await authenticateExternal(['tenants:manage'], sameName)).to.deep.include({ tenantId: null });
       sinon.restore();
-      expect(await codeOf(external(['issuance:offer'], same))).to.equal('unauthenticated');
+      expect(await codeOf(authenticateExternal(['issuance:offer'], sameName))).to.equal('unauthenticated');
     });
   });
 });
 
 const RULES = { subjectClaim: 'tenant_id', actorClaim: 'sub', rolesClaim: undefined };
-const read = (client_id: string) => parseExternalIdentity({ tenant_id: 'acme', client_id }, RULES)?.clientId;
+const clientNameOf = (client_id: string) => parseExternalIdentity({ tenant_id: 'acme', client_id }, RULES)?.clientId;
 
 describe('client name in a token of an external provider', () => {
   it('may be any client_id of RFC 6749', () => {
     for (const name of ['shop', 'a b', 'https://shop.example/id?x=1', '~!"#', 'importer', 'x'.repeat(256)]) {
-      expect(read(name)).to.equal(name);
+      expect(clientNameOf(name)).to.equal(name);
     }
   });
 
   it('has no other characters, which could break a log or a database', () => {
     for (const name of ['a\u0000b', 'a\nb', '\u007f', 'shöp', 'a\u00a0b', '\u202eshop', '', 'x'.repeat(257)]) {
-      expect(read(name), JSON.stringify(name)).to.equal(undefined);
+      expect(clientNameOf(name), JSON.stringify(name)).to.equal(undefined);
     }
   });
 
   it('is not the reserved name of the configuration import, or similar to it', () => {
     for (const name of [IMPORT_ACTOR, 'Folder Import', 'folder  import', ' folder import', 'folder import ']) {
-      expect(read(name), name).to.equal(undefined);
+      expect(clientNameOf(name), name).to.equal(undefined);
     }
   });
 });
 
 describe('client of an external access token', () => {
-  const of = (claims: JsonObject, rolesClaim?: string) =>
+  const parseClient = (claims: JsonObject, rolesClaim?: string) =>
     parseExternalIdentity({ tenant_id: 'acme', client_id: 'shop', ...claims }, { ...RULES, rolesClaim });
 
   it('comes from its claims, or is undefined', () => {
-    expect(of({})).to.deep.equal({ subject: 'acme', clientId: 'shop', roles: [] });
+    expect(parseClient({})).to.deep.equal({ subject: 'acme', clientId: 'shop', roles: [] });
     const azp = parseExternalIdentity({ tenant_id: 'acme', azp: 'shop' }, RULES);
-    expect(azp?.clientId, 'as OpenID Connect has it').to.equal('shop');
+    expect(azp?.clientId, 'the claim of OpenID Connect').to.equal('shop');
     for (const claims of [{ tenant_id: 7 }, { tenant_id: '' }, { tenant_id: 'x'.repeat(257) }, { client_id: 7 }]) {
-      expect(of(claims)).to.equal(undefined);
+      expect(parseClient(claims)).to.equal(undefined);
     }
     expect(parseExternalIdentity({ client_id: 'shop' }, RULES)).to.equal(undefined);
     expect(parseExternalIdentity({ tenant_id: 'acme' }, RULES)).to.equal(undefined);
@@ -203,40 +203,40 @@ describe('client of an external access token', () => {
   it('has the known roles at the configured path', () => {
     const [offer, manage] = ['issuance:offer', 'issuance:manage'];
     const roles = [offer, 'uma_protection', offer, 7, manage];
-    expect(of({ roles })?.roles).to.deep.equal([offer, manage]);
-    expect(of({ realm_access: { roles } })?.roles).to.deep.equal([offer, manage]);
-    expect(of({ roles: [manage], realm_access: { roles: [offer] } })?.roles).to.deep.equal([manage]);
-    expect(of({ roles: [manage], a: { b: [offer] } }, 'a.b')?.roles).to.deep.equal([offer]);
-    expect(of({ roles: [manage] }, 'a.b')?.roles, 'and of no other place').to.deep.equal([]);
+    expect(parseClient({ roles })?.roles).to.deep.equal([offer, manage]);
+    expect(parseClient({ realm_access: { roles } })?.roles).to.deep.equal([offer, manage]);
+    expect(parseClient({ roles: [manage], realm_access: { roles: [offer] } })?.roles).to.deep.equal([manage]);
+    expect(parseClient({ roles: [manage], a: { b: [offer] } }, 'a.b')?.roles).to.deep.equal([offer]);
+    expect(parseClient({ roles: [manage] }, 'a.b')?.roles, 'only from the configured path').to.deep.equal([]);
   });
 
   it('has no role when the claim is not a list, or an endless one', () => {
-    const many = (count: number) => [...Array(count - 1).fill('x'), 'issuance:offer'];
-    expect(of({ roles: many(200) })?.roles).to.deep.equal(['issuance:offer']);
-    for (const roles of [many(201), 'issuance:offer', null]) expect(of({ roles })?.roles).to.deep.equal([]);
+    const rolesOfLength = (count: number) => [...Array(count - 1).fill('x'), 'issuance:offer'];
+    expect(parseClient({ roles: rolesOfLength(200) })?.roles).to.deep.equal(['issuance:offer']);
+    for (const roles of [rolesOfLength(201), 'issuance:offer', null]) expect(parseClient({ roles })?.roles).to.deep.equal([]);
   });
 });
 
 describe('user of an external access token', () => {
-  const of = (sub: Json, clientId = 'shop', actorClaim = 'sub') =>
+  const personOf = (sub: Json, clientId = 'shop', actorClaim = 'sub') =>
     parseExternalIdentity({ tenant_id: 'acme', client_id: clientId, sub }, { ...RULES, actorClaim })?.person;
 
   it('is the claim of OIDC_ACTOR_CLAIM, in letters of any language', () => {
-    expect(of('3f9c2d1e')).to.equal('3f9c2d1e');
-    expect(of('Zoë Müller')).to.equal('Zoë Müller');
-    expect(of('3f9c2d1e', 'shop', 'email')).to.equal(undefined);
+    expect(personOf('3f9c2d1e')).to.equal('3f9c2d1e');
+    expect(personOf('Zoë Müller')).to.equal('Zoë Müller');
+    expect(personOf('3f9c2d1e', 'shop', 'email')).to.equal(undefined);
   });
 
   it('is undefined for a client that calls for itself, and for a claim that is not a string', () => {
-    for (const sub of ['shop', '', 7, null, ['a']]) expect(of(sub), JSON.stringify(sub)).to.equal(undefined);
-    expect(of('acme', 'shop', 'tenant_id')).to.equal(undefined);
+    for (const sub of ['shop', '', 7, null, ['a']]) expect(personOf(sub), JSON.stringify(sub)).to.equal(undefined);
+    expect(personOf('acme', 'shop', 'tenant_id')).to.equal(undefined);
   });
 
   it('is a hash of a name that is too long for a log', () => {
-    const names = ['a\nb', 'a\u0000b', '\u202eanna', 'x'.repeat(101), 'x'.repeat(5000)].map((name) => of(name));
+    const names = ['a\nb', 'a\u0000b', '\u202eanna', 'x'.repeat(101), 'x'.repeat(5000)].map((name) => personOf(name));
     for (const name of names) expect(name).to.match(/^sha256:[\w-]{22}$/);
     expect(new Set(names).size).to.equal(names.length);
-    expect(of('anna', 'x'.repeat(256))).to.equal(undefined);
+    expect(personOf('anna', 'x'.repeat(256))).to.equal(undefined);
   });
 });
 
@@ -260,32 +260,32 @@ describe('IssueAccessToken', () => {
     expect(await world.authenticate.execute(token)).to.deep.equal({ tenantId: null, clientId: 'root', roles: ['tenants:manage'] });
   });
 
-  const refusals: readonly [what: string, clientId: string, secret: string][] = [
-    ['an unknown client', 'nobody', SHOP_SECRET],
+  const rejections: readonly [description: string, clientId: string, secret: string][] = [
+    ['an unknown client', 'unknown', SHOP_SECRET],
     ['a wrong secret', 'shop', 'another'],
     ['no secret', 'shop', ''],
-    ['a wrong secret of the service', 'root', 'another'],
+    ['a wrong secret of the root client', 'root', 'another'],
   ];
-  for (const [what, clientId, secret] of refusals) {
-    it(`rejects ${what}`, async () => {
+  for (const [description, clientId, secret] of rejections) {
+    it(`rejects ${description}`, async () => {
       expect(await codeOf(world.issue.execute(clientId, secret))).to.equal('invalid_client');
     });
   }
 
   it('takes as long for an unknown client as for a wrong secret', async () => {
     const verify = sinon.spy(world.secrets, 'verify');
-    await codeOf(world.issue.execute('nobody', 'a guess'));
+    await codeOf(world.issue.execute('unknown', 'a guess'));
     await codeOf(world.issue.execute('root', 'a guess'));
     expect(verify.args).to.deep.equal([
-      ['a guess', '', 'nobody'],
+      ['a guess', '', 'unknown'],
       ['a guess', '', 'root'],
     ]);
   });
 
   it('rejects a client of a suspended tenant', async () => {
-    await world.suspend('suspended');
+    await world.setTenantStatus('suspended');
     expect(await codeOf(world.issue.execute('shop', SHOP_SECRET))).to.equal('invalid_client');
-    await world.suspend('active');
+    await world.setTenantStatus('active');
   });
 
   it('returns the error when too many secrets are being verified', async () => {
@@ -327,7 +327,7 @@ describe('console ticket', () => {
   });
 
   it('is rejected if a provider issues tokens', async () => {
-    const elsewhere = { externalIssuer: 'https://id.example' } as AccessTokens;
-    expect(await codeOf(redeem(tickets.issue(), elsewhere))).to.equal('unauthenticated');
+    const externalTokens = { externalIssuer: 'https://id.example' } as AccessTokens;
+    expect(await codeOf(redeem(tickets.issue(), externalTokens))).to.equal('unauthenticated');
   });
 });

@@ -10,7 +10,7 @@ import { ACME, aWorld } from '../administrators.ts';
 export const ROOT_SECRET = 'the secret of the root client';
 export const SHOP_SECRET = 'the secret of the shop';
 
-/** A tenant with the client `shop`, and what gives and takes access tokens. */
+/** A tenant with the client `shop`, and the use cases for access tokens. */
 export async function aClientWorld() {
   const world = aWorld();
   const key = createSecretKey(Buffer.alloc(32, 4));
@@ -18,31 +18,31 @@ export async function aClientWorld() {
   const accessTokens = new LocalAccessTokens(world, settings);
   const since = world.clock.now();
 
-  /** Writes as another process would, like all that follows: nothing here hears of it. */
-  const put = (changes: Partial<Client>) => {
+  /** Writes like another process, without an event in this one. So do the functions below. */
+  const addClient = (changes: Partial<Client>) => {
     const base = { tenantId: ACME, description: null, allowedPresentationConfigs: null, pickUp: null };
-    const rest = { allowedIssuanceConfigs: ['card'], secretHash: '', version: 1, clientId: 'shop' };
+    const defaults = { allowedIssuanceConfigs: ['card'], secretHash: '', version: 1, clientId: 'shop' };
     const revision = { secretRevision: 0, formerSecretUntil: null };
     const roles: Role[] = ['issuance:offer'];
-    const client = { ...base, ...rest, ...revision, roles, createdAt: since, updatedAt: since, ...changes };
+    const client = { ...base, ...defaults, ...revision, roles, createdAt: since, updatedAt: since, ...changes };
     return world.store.forTenant(ACME, ({ clients }) => clients.add(client), { by: 'system' });
   };
-  const change = (roles: Role[]) =>
+  const setRoles = (roles: Role[]) =>
     world.store.forTenant(ACME, async ({ clients }) => clients.save({ ...(await clients.get('shop')), roles }), { by: 'system' });
-  const suspend = (status: Tenant['status']) =>
+  const setTenantStatus = (status: Tenant['status']) =>
     world.store.forTenant(ACME, async ({ tenant }) => tenant.save({ ...(await tenant.get()), status }), { by: 'system' });
   await world.createTenant({ roles: ['issuance:offer'] });
-  await put({ secretHash: `hash of ${SHOP_SECRET}` });
+  await addClient({ secretHash: `hash of ${SHOP_SECRET}` });
   return {
     ...world,
     accessTokens,
     since,
-    put,
-    change,
-    suspend,
+    addClient,
+    setRoles,
+    setTenantStatus,
     authenticate: new AuthenticateClient({ ...world, accessTokens }),
     issue: new IssueAccessToken({ ...world, accessTokens }),
-    /** A token of `shop`. */
+    /** Returns an access token of `shop`. */
     tokenOf: (changes: Partial<Parameters<LocalAccessTokens['issue']>[0]> = {}) => {
       const claims = { subject: ACME as string, clientId: 'shop', roles: ['issuance:offer'] as Role[] };
       return accessTokens.issue({ ...claims, clientSince: since.getTime(), secretRevision: 0, ...changes }).token;

@@ -9,8 +9,8 @@ import { type AdministrationWorld, anAdministration } from '../administrators.ts
 
 const CANARY = 'CanaryOfThisVeryTest0123456789';
 const NAMES = Object.keys(SettingsSchema.shape);
-/** Something in every setting, and a canary wherever a secret could stand. */
-const EVERYTHING = {
+/** A value for every setting, with a canary in each place of a secret. */
+const ALL_SETTINGS = {
   NODE_ENV: 'production',
   HOST: '0.0.0.0',
   PORT: '8443',
@@ -75,43 +75,44 @@ const EVERYTHING = {
   OIDC_ROLES: 'roles',
   OIDC_ALGORITHM: 'ES256',
 };
-const LEAST = { MASTER_SECRET: EVERYTHING.MASTER_SECRET, AUTH_CLIENT_ID: 'root', AUTH_CLIENT_SECRET: CANARY };
+const REQUIRED_SETTINGS = { MASTER_SECRET: ALL_SETTINGS.MASTER_SECRET, AUTH_CLIENT_ID: 'root', AUTH_CLIENT_SECRET: CANARY };
 
 describe('service settings', () => {
   let world: AdministrationWorld;
-  const list = (environment: Record<string, string>, query: object = {}, kept: readonly string[] = []) =>
-    new ListSettings({ listedSettings: { all: readSettings(environment, new Set(kept)).LISTED } }).execute(
+  const list = (environment: Record<string, string>, query: object = {}, keptNames: readonly string[] = []) =>
+    new ListSettings({ listedSettings: { all: readSettings(environment, new Set(keptNames)).LISTED } }).execute(
       world.caller(['tenants:manage']),
       SettingsQuery.parse(query),
     );
-  const one = async (name: string, ...asked: Parameters<typeof list>) => (await list(...asked)).find((setting) => setting.name === name);
+  const findSetting = async (name: string, ...parameters: Parameters<typeof list>) =>
+    (await list(...parameters)).find((setting) => setting.name === name);
 
   beforeEach(async () => {
     world = await anAdministration();
   });
 
   it('are listed completely, in the order of the manual, with a description', async () => {
-    const all = await list(EVERYTHING);
+    const all = await list(ALL_SETTINGS);
     expect(all.map(({ name }) => name)).to.deep.equal(NAMES);
     for (const { name, description } of all) expect(description, name).not.to.equal('');
     const unset = all.filter(({ isSet }) => !isSet).map(({ name }) => name);
-    expect(unset, 'the former name of another one').to.deep.equal(['JWT_SECRET']);
+    expect(unset, 'the former name of another setting').to.deep.equal(['JWT_SECRET']);
     for (const { isSet, source } of all) expect(source).to.equal(isSet ? 'environment' : 'default');
   });
 
   it('hide every secret, whichever setting contains it', async () => {
-    const { MASTER_SECRET, ...rest } = EVERYTHING;
-    for (const environment of [EVERYTHING, { ...rest, JWT_SECRET: MASTER_SECRET }]) {
+    const { MASTER_SECRET, ...passwordStart } = ALL_SETTINGS;
+    for (const environment of [ALL_SETTINGS, { ...passwordStart, JWT_SECRET: MASTER_SECRET }]) {
       const all = await list(environment);
       expect(JSON.stringify(all)).not.to.include(CANARY);
     }
-    const secret = (await list(EVERYTHING)).filter(({ isSecret }) => isSecret);
+    const secret = (await list(ALL_SETTINGS)).filter(({ isSecret }) => isSecret);
     expect(secret.map(({ name, value }) => [name, value])).to.deep.equal(
       ['MASTER_SECRET', 'JWT_SECRET', 'AUTH_CLIENT_SECRET', 'METRICS_TOKEN', 'OIDC_CLIENT_SECRET'].map((name) => [name, null]),
     );
   });
 
-  const told: [string, string | null][] = [
+  const expectedValues: [string, string | null][] = [
     ['DATABASE_URL', 'postgres://db.example:5432/main?sslmode=verify-full'],
     ['AMQP_URL', 'amqps://broker.example:5671/events'],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'https://collector.example'],
@@ -120,35 +121,43 @@ describe('service settings', () => {
     ['TRUST_PROXY', '10.0.0.0/8'],
     ['PUBLIC_URL', 'https://vidimus.example'],
   ];
-  for (const [name, value] of told)
+  for (const [name, value] of expectedValues)
     it(`show for ${name} ${value === null ? 'only that it is set' : `“${value}”`}`, async () => {
-      expect(await one(name, EVERYTHING)).to.include({ value, isSet: true, isSecret: false });
+      expect(await findSetting(name, ALL_SETTINGS)).to.include({ value, isSet: true, isSecret: false });
     });
 
   it('hide an address with an unescaped slash or question mark in its password', async () => {
-    for (const rest of ['12/', '12?']) {
-      const AMQP_URL = `amqps://vidimus:${rest}${CANARY}@broker.example/events`;
-      expect(await one('AMQP_URL', { ...LEAST, AMQP_URL })).to.include({ value: null, isSet: true });
+    for (const passwordStart of ['12/', '12?']) {
+      const AMQP_URL = `amqps://vidimus:${passwordStart}${CANARY}@broker.example/events`;
+      expect(await findSetting('AMQP_URL', { ...REQUIRED_SETTINGS, AMQP_URL })).to.include({ value: null, isSet: true });
     }
   });
 
   it('have their defaults if nothing is set', async () => {
-    expect(await one('PUBLIC_URL', LEAST)).to.include({ value: 'http://localhost:3000', isSet: false, source: 'default' });
-    expect(await one('DATABASE_URL', LEAST)).to.include({ value: 'sqlite:./data/vidimus.sqlite' });
-    expect(await one('REQUESTS_AT_ONCE', LEAST)).to.include({ value: '6' });
-    expect(await one('CONFIG_FOLDER', LEAST)).to.include({ value: null, isSet: false });
-    expect(await one('OUTBOUND_ALLOW', LEAST)).to.include({ value: null, isSet: false });
+    expect(await findSetting('PUBLIC_URL', REQUIRED_SETTINGS)).to.include({
+      value: 'http://localhost:3000',
+      isSet: false,
+      source: 'default',
+    });
+    expect(await findSetting('DATABASE_URL', REQUIRED_SETTINGS)).to.include({ value: 'sqlite:./data/vidimus.sqlite' });
+    expect(await findSetting('REQUESTS_AT_ONCE', REQUIRED_SETTINGS)).to.include({ value: '6' });
+    expect(await findSetting('CONFIG_FOLDER', REQUIRED_SETTINGS)).to.include({ value: null, isSet: false });
+    expect(await findSetting('OUTBOUND_ALLOW', REQUIRED_SETTINGS)).to.include({ value: null, isSet: false });
   });
 
   it('show that a value comes from a file', async () => {
-    expect(await one('AUTH_CLIENT_ID', LEAST, {}, ['AUTH_CLIENT_ID'])).to.include({ value: 'root', source: 'file', isSet: true });
+    expect(await findSetting('AUTH_CLIENT_ID', REQUIRED_SETTINGS, {}, ['AUTH_CLIENT_ID'])).to.include({
+      value: 'root',
+      source: 'file',
+      isSet: true,
+    });
     const DATA_FOLDER = mkdtempSync(join(tmpdir(), 'vidimus-settings-'));
     try {
       const file = join(DATA_FOLDER, 'kms.json');
       writeFileSync(file, JSON.stringify({ providers: { local: { type: 'local' } } }));
-      expect(await one('KMS_CONFIG', { ...LEAST, DATA_FOLDER })).to.include({ value: file, source: 'file' });
-      const named = { ...LEAST, KMS_CONFIG: file };
-      expect(await one('KMS_CONFIG', named)).to.include({ value: file, source: 'environment' });
+      expect(await findSetting('KMS_CONFIG', { ...REQUIRED_SETTINGS, DATA_FOLDER })).to.include({ value: file, source: 'file' });
+      const withKeyStoreFile = { ...REQUIRED_SETTINGS, KMS_CONFIG: file };
+      expect(await findSetting('KMS_CONFIG', withKeyStoreFile)).to.include({ value: file, source: 'environment' });
     } finally {
       rmSync(DATA_FOLDER, { recursive: true });
     }
@@ -165,6 +174,6 @@ describe('service settings', () => {
   ];
   for (const [query, names] of searched)
     it(`found by ${JSON.stringify(query)} are ${names.join(', ') || 'none'}`, async () => {
-      expect((await list(EVERYTHING, query)).map(({ name }) => name)).to.deep.equal(names);
+      expect((await list(ALL_SETTINGS, query)).map(({ name }) => name)).to.deep.equal(names);
     });
 });

@@ -14,20 +14,20 @@ export const CARD = {
   claims: { name: 'Ada' },
 };
 
-/** Documents by their paths; undefined for a file that cannot be read. */
+/** Documents by path. A value is undefined for a file that cannot be read. */
 export type Folder = Readonly<Record<string, object | undefined>>;
 
-/** What reading such a folder finds; `secrets` came out of the environment. */
+/** Returns the contents of a folder. `secrets` are the values that came from the environment. */
 export function contentsOf(folder: Folder, secrets: readonly string[] = []): FolderContents {
   const documents: FolderDocument[] = [];
   const unread: FolderContents['unread'][number][] = [];
-  for (const [file, value] of Object.entries(folder).sort(([one], [other]) => (one < other ? -1 : 1))) {
+  for (const [file, value] of Object.entries(folder).sort(([left], [right]) => (left < right ? -1 : 1))) {
     const [tenant = '', ...path] = file.split('/');
-    const place = locationOf(path.join('/'));
-    if (place === undefined) throw new Error(`nothing stands at ${file}`);
-    const named = { file, tenant, kind: place.kind, name: place.kind === 'tenant' ? tenant : place.name };
-    if (value === undefined) unread.push(named);
-    else documents.push({ ...named, value: value as JsonObject, unfilled: [] });
+    const location = locationOf(path.join('/'));
+    if (location === undefined) throw new Error(`no document belongs to ${file}`);
+    const document = { file, tenant, kind: location.kind, name: location.kind === 'tenant' ? tenant : location.name };
+    if (value === undefined) unread.push(document);
+    else documents.push({ ...document, value: value as JsonObject, unfilled: [] });
   }
   return {
     documents,
@@ -39,7 +39,7 @@ export function contentsOf(folder: Folder, secrets: readonly string[] = []): Fol
   };
 }
 
-/** Dry runs over databases that other tests used before; that those of the service leave no trace is proved elsewhere. */
+/** Dry runs on databases in memory. */
 class ReusedDryRuns extends DryRuns {
   readonly #world: AdministrationWorld;
 

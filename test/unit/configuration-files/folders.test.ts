@@ -4,14 +4,14 @@ import { FolderFaultsError } from '../../../application/configuration-files/impo
 import { RemoveEndedTenants } from '../../../application/tenants/remove-ended-tenants.ts';
 import { GetTenant, ListTenants } from '../../../application/tenants/tenants.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { endOf, ROOT } from '../administrators.ts';
+import { outcomeOf, ROOT } from '../administrators.ts';
 import { aFolderWorld, CARD, type Folder, type FolderWorld } from './folder-kit.ts';
 
-/** Written so that nobody takes it for a template. */
-const placeholder = (inside: string) => `$\{${inside}}`;
+/** The escape keeps the linter from reading it as a template literal. */
+const placeholder = (variable: string) => `$\{${variable}}`;
 const SECRET = 'the-key-of-the-webhook';
 const WEBHOOK = { url: 'https://b.example/', auth: { type: 'apiKey', config: { headerName: 'X-Key', value: SECRET } } };
-const LOGIN = {
+const REGISTRAR_LOGIN = {
   registrarUrl: 'https://registrar.example',
   oidcUrl: 'https://login.example',
   clientId: 'vidimus',
@@ -23,7 +23,7 @@ const FOLDER: Folder = {
   'beta/clients/shop.json': { roles: ['issuance:offer'], description: `pays with ${placeholder('MONEY')}` },
   'beta/issuance/config.json': { display: [{ name: 'Beta', locale: 'en' }], batchSize: 3 },
   'beta/issuance/credentials/card.json': { ...CARD, claims: null, claimsWebhook: WEBHOOK },
-  'beta/registrar.json': LOGIN,
+  'beta/registrar.json': REGISTRAR_LOGIN,
   'beta/trust-lists/ours.json': {
     entities: [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Beta', country: 'DE', streetAddress: 'Weg 1' } }],
   },
@@ -47,21 +47,21 @@ describe('folder import', () => {
   const clients = async () =>
     (await new ListClients(world).execute({ ...world.caller([]), tenantId: beta })).map(({ clientId }) => clientId);
 
-  const loaded = () => world.store.prepare('the folder', () => world.load(FOLDER));
+  const loadFolder = () => world.store.prepare('the folder', () => world.load(FOLDER));
 
   it('creates missing documents, and leaves the others unchanged', async () => {
-    await loaded();
+    await loadFolder();
     const { tenant } = await new GetTenant(world).execute(ROOT, beta);
     expect(tenant).to.deep.include({ name: 'Beta', sessionConfig: { ttlSeconds: 100 } });
     expect(await clients()).to.deep.equal(['shop']);
     await world.load({ 'beta/tenant.json': { name: 'Beta & Co' } });
     expect(await clients()).to.deep.equal(['shop']);
     expect((await new GetTenant(world).execute(ROOT, beta)).tenant).to.include({ name: 'Beta & Co' });
-    expect(world.registrar.asked, 'a start does not depend on others').to.deep.equal([]);
+    expect(world.registrar.calls, 'a start does not depend on others').to.deep.equal([]);
   });
 
   it('writes nothing if there are no changes', async () => {
-    await loaded();
+    await loadFolder();
     const entries = async () => world.store.forTenant(beta, ({ audit }) => audit.list({ limit: 500 }));
     const before = await entries();
     world.clock.forward(60_000);
@@ -70,8 +70,8 @@ describe('folder import', () => {
   });
 
   it('writes nothing when an earlier release stored a configuration without later properties', async () => {
-    const asks = { dcql_query: { credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:c:1'] } }] } };
-    const folder = { ...FOLDER, 'beta/presentation/ask.json': asks };
+    const presentationBody = { dcql_query: { credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:c:1'] } }] } };
+    const folder = { ...FOLDER, 'beta/presentation/ask.json': presentationBody };
     await world.load(folder);
     await world.store.forTenant(
       beta,
@@ -81,17 +81,22 @@ describe('folder import', () => {
       },
       { by: 'system', exclusive: true },
     );
-    const stored = () => world.store.forTenant(beta, ({ presentationConfigurations }) => presentationConfigurations.get('ask'));
-    const before = await stored();
+    const storedConfiguration = () =>
+      world.store.forTenant(beta, ({ presentationConfigurations }) => presentationConfigurations.get('ask'));
+    const before = await storedConfiguration();
     expect(before).not.to.have.property('dcApiProtocols');
     world.clock.forward(60_000);
     await world.load(folder);
-    expect(await stored()).to.deep.equal(before);
+    expect(await storedConfiguration()).to.deep.equal(before);
   });
 
   it('stores nothing if there is a fault, and reports all faults', async () => {
-    const bad = { ...FOLDER, 'beta/clients/shop.json': { roles: [] }, 'beta/registrar.json': { ...LOGIN, password: '' } };
-    const { name, message, faults } = await faultsOf(bad);
+    const invalidFolder = {
+      ...FOLDER,
+      'beta/clients/shop.json': { roles: [] },
+      'beta/registrar.json': { ...REGISTRAR_LOGIN, password: '' },
+    };
+    const { name, message, faults } = await faultsOf(invalidFolder);
     expect(name).to.equal('FolderFaults');
     expect(faults.map(({ file, path }) => [file, path])).to.deep.equal([
       ['beta/clients/shop.json', 'roles'],
@@ -106,36 +111,38 @@ describe('folder import', () => {
     world.kms.generate = async () => {
       throw new Error(`no key for ${SECRET}`);
     };
-    const broken = await world.load(FOLDER, [SECRET]).catch((error: Error) => error.message);
-    expect(broken).to.equal('no key for ***');
+    const message = await world.load(FOLDER, [SECRET]).catch((error: Error) => error.message);
+    expect(message).to.equal('no key for ***');
   });
 
   describe('compared with the export', () => {
-    const exported = async (tenant = 'beta') => {
+    const exportFiles = async (tenant = 'beta') => {
       const { files, secrets } = await world.save(tenant);
       return { files: Object.fromEntries(files.map(({ path, document }) => [path, document])), secrets };
     };
 
     it('has a file per document, without secrets and generated properties', async () => {
-      await loaded();
-      const { files, secrets } = await exported();
+      await loadFolder();
+      const { files, secrets } = await exportFiles();
       expect(Object.keys(files)).to.include.members([
         ...['tenant.json', 'registrar.json', 'clients/shop.json', 'keys/signing.json'],
         ...['issuance/config.json', 'issuance/credentials/card.json', 'trust-lists/ours.json'],
       ]);
       const text = JSON.stringify(files);
-      expect(text).to.not.include(SECRET).and.not.include(LOGIN.password);
+      expect(text).to.not.include(SECRET).and.not.include(REGISTRAR_LOGIN.password);
       expect(text).to.not.match(/createdAt|updatedAt|sequenceNumber|secretHash|"jwt"/);
       expect(secrets.map(({ path, member }) => [path, member])).to.deep.include.members([
         ['issuance/credentials/card.json', 'claimsWebhook.auth.config.value'],
         ['registrar.json', 'password'],
       ]);
       for (const { name } of secrets) expect(text).to.include(placeholder(name));
-      expect(files['clients/shop.json'], 'what looks like a placeholder').to.include({ description: `pays with $${placeholder('MONEY')}` });
+      expect(files['clients/shop.json'], 'text that looks like a placeholder').to.include({
+        description: `pays with $${placeholder('MONEY')}`,
+      });
     });
 
     it('is the same each time', async () => {
-      await loaded();
+      await loadFolder();
       expect(await world.save('beta')).to.deep.equal(await world.save('beta'));
     });
 
@@ -145,12 +152,12 @@ describe('folder import', () => {
         'beta/clients/shop.json': { roles: ['issuance:offer'] },
         'beta/clients/Shop.json': { roles: ['issuance:offer'] },
       });
-      const { files } = await exported();
+      const { files } = await exportFiles();
       expect(Object.keys(files)).to.include.members(['clients/Shop.json', 'clients/shop-2.json']);
     });
 
     it('is rejected for an unknown tenant: not_found', async () => {
-      expect(await endOf(world.save('nobody'))).to.equal('not_found');
+      expect(await outcomeOf(world.save('unknown'))).to.equal('not_found');
     });
   });
 });
@@ -169,13 +176,17 @@ describe('folder check', () => {
 
   it('reports the result of an import without changes', async () => {
     const folder = { ...BETA, 'beta/clients/shop.json': SHOP, 'acme/tenant.json': TENANT };
-    const { documents, outcomes, faults: found } = await world.check(folder);
-    expect(found).to.deep.equal([]);
+    const { documents, outcomes, faults: problems } = await world.check(folder);
+    expect(problems).to.deep.equal([]);
     expect([...documents.keys()]).to.deep.equal(['acme', 'beta']);
-    const said = Object.fromEntries([...outcomes].map(([{ file }, outcome]) => [file, outcome]));
-    expect(said).to.deep.equal({ 'acme/tenant.json': 'unchanged', 'beta/tenant.json': 'created', 'beta/clients/shop.json': 'created' });
-    const changed = await world.check({ 'acme/tenant.json': { name: 'Another name' } });
-    expect([...changed.outcomes.values()]).to.deep.equal(['changed']);
+    const outcomeByFile = Object.fromEntries([...outcomes].map(([{ file }, outcome]) => [file, outcome]));
+    expect(outcomeByFile).to.deep.equal({
+      'acme/tenant.json': 'unchanged',
+      'beta/tenant.json': 'created',
+      'beta/clients/shop.json': 'created',
+    });
+    const result = await world.check({ 'acme/tenant.json': { name: 'Another name' } });
+    expect([...result.outcomes.values()]).to.deep.equal(['changed']);
     expect((await new ListTenants(world).execute()).map(({ tenant }) => tenant.name)).to.deep.equal(['Acme']);
   });
 
@@ -187,18 +198,18 @@ describe('folder check', () => {
       credential({ lifeTime: 1, vct: 5 }),
       ['beta/issuance/credentials/card.json lifeTime', 'beta/issuance/credentials/card.json vct'],
     ],
-    ['of a reference that leads nowhere', credential({ keyChainId: 'x' }), ['beta/issuance/credentials/card.json keyChainId']],
+    ['of a dangling reference', credential({ keyChainId: 'x' }), ['beta/issuance/credentials/card.json keyChainId']],
     [
-      'of an address that may not be called',
+      'of a blocked address',
       credential({ claims: null, claimsWebhook: { url: 'https://db.internal/' } }),
       ['beta/issuance/credentials/card.json claimsWebhook.url'],
     ],
-    ['of a file that cannot be read', { ...BETA, 'beta/registrar.json': undefined }, ['beta/registrar.json']],
-    ['of a tenant without its file', { 'beta/clients/shop.json': SHOP }, ['beta/tenant.json']],
-    ['of a tenant id that is invalid', { 'Beta/tenant.json': { name: 'Beta' } }, ['Beta', 'Beta/tenant.json id']],
+    ['of an unreadable file', { ...BETA, 'beta/registrar.json': undefined }, ['beta/registrar.json']],
+    ['of a tenant without a tenant.json', { 'beta/clients/shop.json': SHOP }, ['beta/tenant.json']],
+    ['of an invalid tenant id', { 'Beta/tenant.json': { name: 'Beta' } }, ['Beta', 'Beta/tenant.json id']],
     ['of a tenant under the name of another', { 'beta/tenant.json': { id: 'gamma', name: 'B' } }, ['beta/tenant.json id']],
     [
-      'of two files about one thing',
+      'of two files for one document',
       { ...BETA, 'beta/clients/a.json': { ...SHOP, clientId: 'shop' }, 'beta/clients/b.json': { ...SHOP, clientId: 'shop' } },
       ['beta/clients/b.json'],
     ],
@@ -211,7 +222,7 @@ describe('folder check', () => {
       ['beta/tenant.json roles'],
     ],
     [
-      'of a secret as answers show it',
+      'of a masked secret',
       {
         ...BETA,
         'beta/registrar.json': {
@@ -225,19 +236,19 @@ describe('folder check', () => {
       ['beta/registrar.json password'],
     ],
     [
-      'of a client that another tenant has',
+      'of a client id of another tenant',
       { 'acme/tenant.json': TENANT, 'acme/clients/shop.json': SHOP, ...BETA, 'beta/clients/shop.json': SHOP },
       ['beta/clients/shop.json'],
     ],
     [
-      'of none where one file names another that is only refused',
+      'only of the rejected file, not of a file that refers to it',
       { ...credential({ keyChainId: 'mine' }), 'beta/keys/mine.json': { usageType: 'nonsense' } },
       ['beta/keys/mine.json usageType'],
     ],
   ];
-  for (const [what, folder, found] of cases) {
-    it(`reports faults ${what}`, async () => {
-      expect(await faults(folder)).to.deep.equal(found);
+  for (const [description, folder, expected] of cases) {
+    it(`reports faults ${description}`, async () => {
+      expect(await faults(folder)).to.deep.equal(expected);
     });
   }
 
@@ -269,8 +280,8 @@ describe('folder check', () => {
 
   it('warns of a client with configurations that do not exist', async () => {
     const shop = { ...SHOP, allowedIssuanceConfigs: ['card', 'nothing'] };
-    const { faults: found, warnings } = await world.check({ ...credential({}), 'beta/clients/shop.json': shop });
-    expect(found).to.deep.equal([]);
+    const { faults: problems, warnings } = await world.check({ ...credential({}), 'beta/clients/shop.json': shop });
+    expect(problems).to.deep.equal([]);
     expect(warnings.map(({ file, path }) => [file, path])).to.deep.equal([['beta/clients/shop.json', 'allowedIssuanceConfigs.1']]);
   });
 
@@ -279,9 +290,9 @@ describe('folder check', () => {
       { type: 'internal', issuerKeyChainId: 'from-the-outside', info: { name: 'Beta', country: 'DE', streetAddress: 'Weg 1' } },
     ];
     const folder = { ...BETA, 'beta/trust-lists/ours.json': { entities } };
-    const { faults: found } = await world.check(folder, ['from-the-outside']);
-    expect(JSON.stringify(found)).to.include('***');
-    expect(JSON.stringify(found)).to.not.include('from-the-outside');
+    const { faults: problems } = await world.check(folder, ['from-the-outside']);
+    expect(JSON.stringify(problems)).to.include('***');
+    expect(JSON.stringify(problems)).to.not.include('from-the-outside');
   });
 });
 
@@ -289,13 +300,13 @@ const HOUR_MS = 3_600_000;
 
 describe('folder with an expired tenant', () => {
   let world: FolderWorld;
-  let told: string[];
+  let logLines: string[];
   beforeEach(async () => {
     world = await aFolderWorld();
-    told = [];
+    logLines = [];
     Object.assign(world.log, {
       warn: (message: string) => {
-        if (message.includes('endsAt')) told.push(message);
+        if (message.includes('endsAt')) logLines.push(message);
       },
     });
   });
@@ -311,20 +322,20 @@ describe('folder with an expired tenant', () => {
   it('is imported without it, with one warning', async () => {
     await world.load(folder(inHours(-1)));
     expect(await tenants()).to.deep.equal(['acme', 'gamma']);
-    expect(told).to.have.length(1);
-    expect(told[0]).to.match(WARNING);
+    expect(logLines).to.have.length(1);
+    expect(logLines[0]).to.match(WARNING);
   });
 
   it('is imported while the tenant is being removed, and afterwards, at every start', async () => {
-    const written = folder(inHours(1));
-    await world.load(written);
+    const validFolder = folder(inHours(1));
+    await world.load(validFolder);
     expect(await tenants()).to.include('beta');
     world.clock.forward(HOUR_MS);
-    await world.load(written);
-    expect(told[0]).to.include('it is being removed');
+    await world.load(validFolder);
+    expect(logLines[0]).to.include('it is being removed');
     await new RemoveEndedTenants(world).execute(world.clock.now(), 100);
-    await world.load(written);
-    expect(told[1]).to.include('it is not created again');
+    await world.load(validFolder);
+    expect(logLines[1]).to.include('it is not created again');
     expect(await tenants()).to.deep.equal(['acme', 'gamma']);
   });
 
@@ -332,7 +343,7 @@ describe('folder with an expired tenant', () => {
     await world.load(folder(inHours(1)));
     world.clock.forward(HOUR_MS);
     await world.load(folder(inHours(5)));
-    expect(told).to.have.length(1);
+    expect(logLines).to.have.length(1);
     await new RemoveEndedTenants(world).execute(world.clock.now(), 100);
     await world.load(folder(inHours(5)));
     expect(await tenants()).to.include('beta');
@@ -340,15 +351,15 @@ describe('folder with an expired tenant', () => {
 
   it('is rejected if the tenant exists, so that a mistyped time ends no tenant', async () => {
     await world.load({ 'beta/tenant.json': { name: 'Beta' } });
-    const refused = await world.load(folder(inHours(-1))).catch((error: unknown) => error);
-    expect(refused).to.be.instanceOf(FolderFaultsError);
-    expect((refused as FolderFaultsError).faults.map(({ file, path }) => `${file} ${path}`)).to.include('beta/tenant.json endsAt');
+    const error = await world.load(folder(inHours(-1))).catch((error: unknown) => error);
+    expect(error).to.be.instanceOf(FolderFaultsError);
+    expect((error as FolderFaultsError).faults.map(({ file, path }) => `${file} ${path}`)).to.include('beta/tenant.json endsAt');
     expect(await tenants()).to.deep.equal(['acme', 'beta']);
   });
 
   it('is validated: its other files must be valid', async () => {
-    const wrong = { ...folder(inHours(-1)), 'beta/issuance/credentials/card.json': { ...CARD, lifeTime: 1 } };
-    const { faults, warnings } = await world.check(wrong);
+    const invalidFolder = { ...folder(inHours(-1)), 'beta/issuance/credentials/card.json': { ...CARD, lifeTime: 1 } };
+    const { faults, warnings } = await world.check(invalidFolder);
     expect(faults.map(({ path }) => path)).to.deep.equal(['lifeTime']);
     expect(warnings.map(({ path }) => path)).to.deep.equal(['endsAt']);
   });

@@ -55,44 +55,49 @@ describe('configuration files', () => {
           .fill(`*a${i - 1}`)
           .join(', ')}]`,
   ).join('\n');
-  const refused: [string, 'json' | 'yaml', string, RegExp][] = [
-    ['JSON that is none, with the place', 'json', '{"a": 1,\n "b": 2 "key-of-somebody"}', /is not JSON \(line 2, column 9\)/],
-    ['JSON with a comment', 'json', '{/* key-of-somebody */}', /is not JSON/],
+  const rejectedDocuments: [string, 'json' | 'yaml', string, RegExp][] = [
+    ['invalid JSON, with the position', 'json', '{"a": 1,\n "b": 2 "key-in-the-document"}', /is not JSON \(line 2, column 9\)/],
+    ['JSON with a comment', 'json', '{/* key-in-the-document */}', /is not JSON/],
     ['nothing', 'json', '', /is not JSON/],
-    ['a member twice', 'json', '{"a": 1,\n\n"a": "key-of-somebody"}', /has the property "a" twice in one object \(line 3, column 1\)/],
     [
-      'a member twice, once in disguise',
+      'a duplicate property',
+      'json',
+      '{"a": 1,\n\n"a": "key-in-the-document"}',
+      /has the property "a" twice in one object \(line 3, column 1\)/,
+    ],
+    [
+      'a duplicate property, once with an escape',
       'json',
       '{"a": 1, "\\u0061": 2}',
       /has the property "a" twice in one object \(line 1, column 10\)/,
     ],
     ['a list', 'json', '[]', /one object/],
-    ['a list with a member twice', 'json', '[{"a": 1, "a": 2}]', /must be a JSON object/],
-    ['a text', 'json', '"key-of-somebody"', /one object/],
+    ['a list with a duplicate property', 'json', '[{"a": 1, "a": 2}]', /must be a JSON object/],
+    ['a text', 'json', '"key-in-the-document"', /one object/],
     ['depth', 'json', nested(40), /deeper than 32 levels \(line 1, column 161\)/],
-    ['a member that reaches for the prototype', 'json', '{"__proto__": {}}', /called "__proto__"/],
+    ['a property that reaches a prototype', 'json', '{"__proto__": {}}', /called "__proto__"/],
     ['NUL', 'json', '{"a": "\\u0000"}', /has NUL in a text/],
-    ['YAML with a member twice', 'yaml', 'a: 1\nb: 2\na: key-of-somebody\n', /duplicate key \(line 3\)/],
-    ['YAML that is none', 'yaml', 'a: [1\nb: key-of-somebody: x', /is not supported YAML: .+ \(line \d+\)/],
+    ['YAML with a duplicate property', 'yaml', 'a: 1\nb: 2\na: key-in-the-document\n', /duplicate key \(line 3\)/],
+    ['invalid YAML', 'yaml', 'a: [1\nb: key-in-the-document: x', /is not supported YAML: .+ \(line \d+\)/],
     ['several documents', 'yaml', 'a: 1\n---\na: 2\n', /multiple docs/],
-    ['an unknown tag', 'yaml', 'a: !key-of-somebody x\n', /tag resolve failed \(line 1\)/],
+    ['an unknown tag', 'yaml', 'a: !key-in-the-document x\n', /tag resolve failed \(line 1\)/],
     ['binary data', 'yaml', 'a: !!binary aGVsbG8=\n', /without a JSON equivalent/],
     ['an infinite number', 'yaml', 'a: .inf\n', /without a JSON equivalent/],
-    ['a list as the name of a member', 'yaml', '? [a]\n: 1\n', /neither a string nor a number/],
-    ['null as the name of a member', 'yaml', '~: 1\n', /neither a string nor a number/],
+    ['a list as a property name', 'yaml', '? [a]\n: 1\n', /neither a string nor a number/],
+    ['null as a property name', 'yaml', '~: 1\n', /neither a string nor a number/],
     ['aliases that multiply', 'yaml', bomb, /aliases that expand/],
     ['YAML depth', 'yaml', nested(40), /without a JSON equivalent, or too many/],
-    ['a YAML member that reaches for the prototype', 'yaml', '__proto__: {a: 1}\n', /without a JSON equivalent/],
+    ['a YAML property that reaches a prototype', 'yaml', '__proto__: {a: 1}\n', /without a JSON equivalent/],
     ['a prototype in a constructor', 'json', '{"constructor": {"prototype": {}}}', /"prototype" in "constructor"/],
     ['a YAML prototype in a constructor', 'yaml', 'constructor: {prototype: 1}\n', /without a JSON equivalent/],
-    ['YAML that is a text', 'yaml', 'key-of-somebody', /one object/],
+    ['YAML that is a string', 'yaml', 'key-in-the-document', /one object/],
     ['an empty file', 'yaml', '', /one object/],
   ];
-  for (const [what, format, text, fault] of refused) {
-    it(`are rejected with ${what}, without being quoted`, () => {
+  for (const [description, format, text, fault] of rejectedDocuments) {
+    it(`are rejected with ${description}, without being quoted`, () => {
       const parsed = parse(text, format);
       expect(parsed).to.have.property('fault').that.matches(fault);
-      expect(JSON.stringify(parsed)).to.not.include('key-of-somebody');
+      expect(JSON.stringify(parsed)).to.not.include('key-in-the-document');
     });
   }
 
@@ -102,50 +107,50 @@ describe('configuration files', () => {
   });
 });
 
-/** A placeholder, written so that nobody takes it for a template. */
-const of = (inside: string) => `$\{${inside}}`;
-const ENVIRONMENT = { NAME: 'value', _1: 'one', EMPTY: '', BRACES: of('NAME'), MASTER_SECRET: 'the secret' };
+/** The escape keeps the linter from reading it as a template literal. */
+const placeholder = (name: string) => `$\{${name}}`;
+const ENVIRONMENT = { NAME: 'value', _1: 'one', EMPTY: '', BRACES: placeholder('NAME'), MASTER_SECRET: 'the secret' };
 
-const filled = (text: string) => fillPlaceholders(text, ENVIRONMENT, []);
+const fill = (text: string) => fillPlaceholders(text, ENVIRONMENT, []);
 
 describe('placeholders in configuration files', () => {
-  const taken: [string, string, string][] = [
-    ['a variable', of('NAME'), 'value'],
-    ['one inside of text', `https://${of('NAME')}.example/${of('_1')}`, 'https://value.example/one'],
-    ['a default for one that is not set', of('NONE:x'), 'x'],
-    ['an empty default', `a${of('NONE:')}b`, 'ab'],
-    ['a default with a colon', of('NONE:http://localhost:80'), 'http://localhost:80'],
-    ['a default with a line break', of('NONE:a\nb'), 'a\nb'],
-    ['a default for an empty variable', of('EMPTY:x'), 'x'],
-    ['a variable in preference to its default', of('NAME:x'), 'value'],
-    ['a value as it is, without looking at it again', of('BRACES'), of('NAME')],
-    ['an escaped beginning', `$${of('NAME')}`, of('NAME')],
-    ['a dollar before an escaped beginning', `$$${of('NAME')}`, `$${of('NAME')}`],
-    ['text that only looks similar', 'costs $5, {sessionId}, $NAME, $(NAME)', 'costs $5, {sessionId}, $NAME, $(NAME)'],
+  const acceptedPlaceholders: [string, string, string][] = [
+    ['a variable', placeholder('NAME'), 'value'],
+    ['a variable inside of text', `https://${placeholder('NAME')}.example/${placeholder('_1')}`, 'https://value.example/one'],
+    ['a default for an unset variable', placeholder('NONE:x'), 'x'],
+    ['an empty default', `a${placeholder('NONE:')}b`, 'ab'],
+    ['a default with a colon', placeholder('NONE:http://localhost:80'), 'http://localhost:80'],
+    ['a default with a line break', placeholder('NONE:a\nb'), 'a\nb'],
+    ['a default for an empty variable', placeholder('EMPTY:x'), 'x'],
+    ['a variable in preference to its default', placeholder('NAME:x'), 'value'],
+    ['a value without further substitution', placeholder('BRACES'), placeholder('NAME')],
+    ['an escaped beginning', `$${placeholder('NAME')}`, placeholder('NAME')],
+    ['a dollar before an escaped beginning', `$$${placeholder('NAME')}`, `$${placeholder('NAME')}`],
+    ['text that resembles a placeholder', 'costs $5, {sessionId}, $NAME, $(NAME)', 'costs $5, {sessionId}, $NAME, $(NAME)'],
   ];
-  for (const [what, text, value] of taken) {
-    it(`accept ${what}`, () => {
-      expect(filled(text)).to.deep.include({ value, faults: [] });
+  for (const [description, text, value] of acceptedPlaceholders) {
+    it(`accept ${description}`, () => {
+      expect(fill(text)).to.deep.include({ value, faults: [] });
     });
   }
 
-  const refused: [string, string, RegExp][] = [
-    ['a variable that is not set', of('NONE'), /^the variable NONE is not set$/],
-    ['an empty variable', of('EMPTY'), /^the variable EMPTY is not set$/],
-    ['a name with a hyphen', of('A-B'), /is written/],
-    ['a name that begins with a digit', of('1A'), /is written/],
-    ['no name', of(''), /is written/],
-    ['a default without a name', of(':x'), /is written/],
-    ['one that never ends', 'a ${NAME', /is written/],
-    ['a secret of the service', of('MASTER_SECRET'), /belongs to the service itself/],
+  const rejectedPlaceholders: [string, string, RegExp][] = [
+    ['an unset variable', placeholder('NONE'), /^the variable NONE is not set$/],
+    ['an empty variable', placeholder('EMPTY'), /^the variable EMPTY is not set$/],
+    ['a name with a hyphen', placeholder('A-B'), /is written/],
+    ['a name that begins with a digit', placeholder('1A'), /is written/],
+    ['no name', placeholder(''), /is written/],
+    ['a default without a name', placeholder(':x'), /is written/],
+    ['an unterminated placeholder', 'a ${NAME', /is written/],
+    ['a secret of the service', placeholder('MASTER_SECRET'), /belongs to the service itself/],
     ...[
       ...['PGPASSWORD', 'pgpassword', 'VAULT_TOKEN', 'BAO_TOKEN', 'AWS_SECRET_ACCESS_KEY', 'NPM_TOKEN'],
       ...['AZURE_CLIENT_SECRET', 'GOOGLE_APPLICATION_CREDENTIALS', 'KUBERNETES_SERVICE_HOST', 'KMS_PIN'],
-    ].map((name): [string, string, RegExp] => [`${name} of what it runs on`, of(name), /what it runs on/]),
-    ['the same with a default', of('DATABASE_URL:x'), /belongs to the service itself/],
+    ].map((name): [string, string, RegExp] => [`${name} of what it runs on`, placeholder(name), /what it runs on/]),
+    ['the same with a default', placeholder('DATABASE_URL:x'), /belongs to the service itself/],
   ];
-  for (const [what, text, message] of refused) {
-    it(`reject ${what}`, () => {
+  for (const [description, text, message] of rejectedPlaceholders) {
+    it(`reject ${description}`, () => {
       const { faults } = fillPlaceholders({ a: [{ b: text }] }, ENVIRONMENT, []);
       expect(faults).to.have.length(1);
       expect(faults[0]?.path).to.equal('a.0.b');
@@ -154,40 +159,49 @@ describe('placeholders in configuration files', () => {
   }
 
   it('are replaced in texts only, at any depth; names and other values are unchanged', () => {
-    const document: Json = { [of('NAME')]: [1, true, null, { x: of('NAME') }], n: 7 };
-    expect(fillPlaceholders(document, ENVIRONMENT, []).value).to.deep.equal({ [of('NAME')]: [1, true, null, { x: 'value' }], n: 7 });
+    const document: Json = { [placeholder('NAME')]: [1, true, null, { x: placeholder('NAME') }], n: 7 };
+    expect(fillPlaceholders(document, ENVIRONMENT, []).value).to.deep.equal({
+      [placeholder('NAME')]: [1, true, null, { x: 'value' }],
+      n: 7,
+    });
   });
 
   it('omit line breaks at the end of a variable, which secrets from files have', () => {
-    const { value, used } = fillPlaceholders({ a: of('LINE'), b: `x${of('LINE')}y` }, { LINE: ' secret \r\n' }, []);
+    const { value, used } = fillPlaceholders({ a: placeholder('LINE'), b: `x${placeholder('LINE')}y` }, { LINE: ' secret \r\n' }, []);
     expect(value).to.deep.equal({ a: ' secret ', b: 'x secret y' });
     expect(used.get('LINE')).to.equal(' secret ');
   });
 
   it('treat a variable that consists of line breaks as not set', () => {
-    const { faults } = fillPlaceholders({ a: of('LINE') }, { LINE: '\n' }, []);
+    const { faults } = fillPlaceholders({ a: placeholder('LINE') }, { LINE: '\n' }, []);
     expect(faults.map(({ message }) => message)).to.deep.equal(['the variable LINE is not set']);
   });
 
   it('are all validated, regardless of the number of invalid ones', () => {
-    const { faults } = fillPlaceholders([of('A'), of('B') + of('C')], ENVIRONMENT, []);
+    const { faults } = fillPlaceholders([placeholder('A'), placeholder('B') + placeholder('C')], ENVIRONMENT, []);
     expect(faults.map(({ path }) => path)).to.deep.equal(['0', '1', '1']);
   });
 
   it('are restored from escaped text', () => {
-    for (const text of [of('NAME'), `$${of('NAME')}`, '$', '${', `$$${of('x')}`, 'plain']) {
-      expect(filled(escapePlaceholders(text)).value, text).to.equal(text);
+    for (const text of [placeholder('NAME'), `$${placeholder('NAME')}`, '$', '${', `$$${placeholder('x')}`, 'plain']) {
+      expect(fill(escapePlaceholders(text)).value, text).to.equal(text);
     }
   });
 
   it('can be restored in displayed values', () => {
-    const { used } = fillPlaceholders([of('A'), of('B'), of('C:default')], { A: 'a secret', B: 'a secret(2)' }, []);
-    expect(withoutValues('no "a secret(2)", noa secret, the default', used)).to.equal(`no "${of('B')}", no${of('A')}, the default`);
+    const { used } = fillPlaceholders(
+      [placeholder('A'), placeholder('B'), placeholder('C:default')],
+      { A: 'a secret', B: 'a secret(2)' },
+      [],
+    );
+    expect(withoutValues('no "a secret(2)", noa secret, the default', used)).to.equal(
+      `no "${placeholder('B')}", no${placeholder('A')}, the default`,
+    );
     expect(withoutValues('nothing', new Map())).to.equal('nothing');
   });
 
   describe('in messages', () => {
-    const hide = (text: string, value: string) => withoutValues(text, new Map([['NAME', value]]));
+    const redact = (text: string, value: string) => withoutValues(text, new Map([['NAME', value]]));
     const MESSAGES = [
       'There is no key chain "sining".',
       'the variable OTHER is not set',
@@ -198,18 +212,18 @@ describe('placeholders in configuration files', () => {
 
     it('leave the words of a message unchanged, however common the value', () => {
       for (const value of ['key', 'chain', 'a', 's', 'no', '16', '6', '60', '-', '.', ' ', 'e', 'set', 'letters']) {
-        for (const message of MESSAGES) expect(hide(message, value), value).to.equal(message);
+        for (const message of MESSAGES) expect(redact(message, value), value).to.equal(message);
       }
     });
 
     it('are hidden in every quotation, in whole or in part, also in JSON encoding', () => {
       for (const value of ['key', 'a', '16', 'hunter', 'S3cr3t', '1234', 'the-long-secret', 'se"cr\\et', '$&', 'x\ny']) {
         for (const quoted of [`"${value}"`, JSON.stringify(value)]) {
-          expect(hide(`There is no key chain ${quoted}.`, value), value).to.equal(`There is no key chain "${of('NAME')}".`);
+          expect(redact(`There is no key chain ${quoted}.`, value), value).to.equal(`There is no key chain "${placeholder('NAME')}".`);
         }
       }
       for (const value of ['hunter', 'S3cr3t', '1234', 'the-long-secret']) {
-        expect(hide(`no "x-${value}-y", "other"`, value), value).to.equal(`no "x-${of('NAME')}-y", "other"`);
+        expect(redact(`no "x-${value}-y", "other"`, value), value).to.equal(`no "x-${placeholder('NAME')}-y", "other"`);
       }
     });
 
@@ -220,21 +234,21 @@ describe('placeholders in configuration files', () => {
           ['https://', '.example: refused'],
           ['x', 'y'],
         ]) {
-          expect(hide(before + value + after, value), value).to.equal(before + of('NAME') + after);
+          expect(redact(before + value + after, value), value).to.equal(before + placeholder('NAME') + after);
         }
       }
       for (const value of ['S3cr3t', 'hunter2', 'P@ss!', 'Admin']) {
-        expect(hide(`host ${value} is no host`, value), value).to.equal(`host ${of('NAME')} is no host`);
-        expect(hide(`https://${value}.example: refused`, value), value).to.equal(`https://${of('NAME')}.example: refused`);
+        expect(redact(`host ${value} is no host`, value), value).to.equal(`host ${placeholder('NAME')} is no host`);
+        expect(redact(`https://${value}.example: refused`, value), value).to.equal(`https://${placeholder('NAME')}.example: refused`);
       }
     });
   });
 
   it('map replaced texts to their original form', () => {
-    const { texts } = fillPlaceholders([`${of('A')}-x`, 'plain', of('C:default')], { A: 'key' }, []);
+    const { texts } = fillPlaceholders([`${placeholder('A')}-x`, 'plain', placeholder('C:default')], { A: 'key' }, []);
     expect([...texts]).to.deep.equal([
-      ['key-x', `${of('A')}-x`],
-      ['default', of('C:default')],
+      ['key-x', `${placeholder('A')}-x`],
+      ['default', placeholder('C:default')],
     ]);
   });
 });

@@ -4,9 +4,9 @@ import { type Requirement, specifications, withRequirements } from '../../../too
 
 const ROOT = new URL('../../../', import.meta.url);
 const WORDS = ['MUST', 'MUST NOT', 'SHALL', 'SHALL NOT', 'REQUIRED', 'SHOULD', 'SHOULD NOT', 'RECOMMENDED', 'NOT RECOMMENDED'];
-/** Fewer characters name no test. */
+/** The minimum length of a test title. */
 const MIN_TITLE = 6;
-/** A title that is made of names of cases says nothing: the row names its case. */
+/** The minimum number of fixed words in a generated title. A row with a shorter one must name the case. */
 const MIN_OWN_WORDS = 18;
 const MAX_TEXT = 300;
 
@@ -17,21 +17,21 @@ function sourceOf(file: string): string | undefined {
   return sources.get(file);
 }
 
-/** What is wrong with a row. */
+/** Returns the faults of a row. */
 function faultsOf({ section, word, text, ours, tests = [], open }: Requirement): string[] {
-  const place = `${section} ${text}`;
+  const location = `${section} ${text}`;
   const faults: string[] = [];
-  if (!WORDS.includes(word)) faults.push(`${place}: ${word} is no word of RFC 2119`);
-  if (section === '' || text === '' || text.length > MAX_TEXT) faults.push(`${place}: no sentence, or a long one`);
-  if (ours === '') faults.push(`${place}: nothing is said of what we do`);
-  if (tests.length === 0 && (open ?? '') === '') faults.push(`${place}: neither a test nor a reason`);
+  if (!WORDS.includes(word)) faults.push(`${location}: ${word} is no word of RFC 2119`);
+  if (section === '' || text === '' || text.length > MAX_TEXT) faults.push(`${location}: no sentence, or a long one`);
+  if (ours === '') faults.push(`${location}: nothing is said of what we do`);
+  if (tests.length === 0 && (open ?? '') === '') faults.push(`${location}: neither a test nor a reason`);
   for (const test of tests) {
     const [, file = '', title = ''] = /^(\S+\.(?:ts|json)): (.+)$/.exec(test) ?? [];
     const source = sourceOf(file);
-    if (source === undefined) faults.push(`${place}: there is no file ${test}`);
-    else if (title.length < MIN_TITLE || !source.includes(title)) faults.push(`${place}: no such test: ${test}`);
+    if (source === undefined) faults.push(`${location}: there is no file ${test}`);
+    else if (title.length < MIN_TITLE || !source.includes(title)) faults.push(`${location}: no such test: ${test}`);
     else if (title.includes('${') && title.replaceAll(/\$\{[^}]*\}/g, '').length < MIN_OWN_WORDS)
-      faults.push(`${place}: names no case: ${test}`);
+      faults.push(`${location}: names no case: ${test}`);
   }
   return faults;
 }
@@ -47,10 +47,10 @@ describe('The table of requirements', () => {
 
   it('detects a missing test, and a sentence without one', () => {
     const row = { section: '1', word: 'MUST', text: 'x', ours: 'y' };
-    const here = 'unit/docs/conformance.test.ts: would notice a test that is gone';
-    expect(faultsOf({ ...row, tests: [here] })).to.deep.equal([]);
-    const gone = `unit/docs/conformance.test.ts: ${'never '.repeat(3)}written`;
-    for (const tests of [[], ['unit/gone.test.ts: would notice'], [gone], ['unit/docs/conformance.test.ts: it']]) {
+    const existingTest = 'unit/docs/conformance.test.ts: would notice a test that is gone';
+    expect(faultsOf({ ...row, tests: [existingTest] })).to.deep.equal([]);
+    const missingTest = `unit/docs/conformance.test.ts: ${'never '.repeat(3)}written`;
+    for (const tests of [[], ['unit/gone.test.ts: would notice'], [missingTest], ['unit/docs/conformance.test.ts: it']]) {
       expect(faultsOf({ ...row, tests })).to.have.length(1);
     }
     expect(faultsOf({ ...row, open: 'for a reason' })).to.deep.equal([]);
@@ -60,9 +60,9 @@ describe('The table of requirements', () => {
     const file = 'unit/docs/conformance.test.ts: ';
     const row = (title: string) => ({ section: '1', word: 'MUST', text: 'x', ours: 'y', tests: [file + title] });
     const name = '$'.concat('{name}');
-    const long = `names a test, or the reason why not, for each sentence of ${name}`;
-    expect(faultsOf(row(long))).to.deep.equal([]);
-    expect(faultsOf(row(long.slice(-20)))).to.have.length(1);
+    const longTitle = `names a test, or the reason why not, for each sentence of ${name}`;
+    expect(faultsOf(row(longTitle))).to.deep.equal([]);
+    expect(faultsOf(row(longTitle.slice(-20)))).to.have.length(1);
   });
 
   it('is in the documents as it is', () => {

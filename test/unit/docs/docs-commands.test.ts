@@ -7,15 +7,15 @@ import { allOperations } from '../../../tools/api-document.ts';
 const ROOT = new URL('../../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8');
 
-/** What cannot be run here: its files, settings, commands and options are looked up where they are defined. */
-const NAMES = 'its names are looked up';
+/** For commands that cannot run here: their files, settings, commands and options are looked up where they are defined. */
+const NAMES_ONLY = 'its names are looked up';
 const OPERATING = 'test/deep/docs-operating.test.ts';
 const BACKUP = 'test/deep/docs-backup.test.ts';
 const FIRST_HOUR = 'test/deep/docs-issuing.test.ts';
 const GUIDES = 'test/deep/docs-guides.test.ts';
 
-/** By page, heading by heading: how each of its commands is held to what it says. A block that is new is missing here. */
-const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+/** The check of each command block, by page and heading. A new block must be added here. */
+const BLOCK_CHECKS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'reference/operations.md': {
     'Operator shell': [OPERATING, OPERATING, OPERATING],
     Probes: [OPERATING],
@@ -24,20 +24,20 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     Logs: [OPERATING],
   },
   'guides/without-docker.md': {
-    // The package is made, installed and started by test/deploy/package.test.ts, by steps of its own.
-    '1. Install the package': [NAMES],
+    // test/deploy/package.test.ts builds, installs and starts the package in its own steps.
+    '1. Install the package': [NAMES_ONLY],
     '2. Create database, settings and secrets': [OPERATING],
     '3. Install the systemd unit': [OPERATING],
     '5. Start': [OPERATING],
   },
   'guides/docker-compose.md': {
-    // There is no engine for containers, and no cluster, where tests run.
-    '1. Start': [NAMES],
+    // Tests run without a container engine and without a cluster.
+    '1. Start': [NAMES_ONLY],
     '3. Keys in OpenBao (optional)': ['test/deploy/openbao.test.ts'],
-    'Restart without interruption': [NAMES],
-    'The image alone': [NAMES],
+    'Restart without interruption': [NAMES_ONLY],
+    'The image alone': [NAMES_ONLY],
   },
-  'guides/kubernetes.md': { '1. Install': [NAMES], '3. Enable monitoring': [NAMES] },
+  'guides/kubernetes.md': { '1. Install': [NAMES_ONLY], '3. Enable monitoring': [NAMES_ONLY] },
   'guides/several-machines.md': { '3. Restart one after the other': [OPERATING] },
   'guides/monitoring.md': { '1. Enable metrics': [OPERATING] },
   'guides/backup-and-restore.md': {
@@ -47,7 +47,7 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     'The start refuses, and nothing is missing': [BACKUP],
     'Anchors of the audit log': [OPERATING, OPERATING],
   },
-  'guides/upgrade.md': { '3. Check': [OPERATING], 'From 0.2.0 or earlier on Kubernetes': [NAMES] },
+  'guides/upgrade.md': { '3. Check': [OPERATING], 'From 0.2.0 or earlier on Kubernetes': [NAMES_ONLY] },
   'guides/rotate-secrets.md': {
     'Master secret': [OPERATING, OPERATING],
     'Operator secret': [OPERATING, OPERATING],
@@ -58,8 +58,8 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     'Identity provider client': [OPERATING],
     'RabbitMQ password': [OPERATING],
     'Vault login': [OPERATING],
-    // The tool of OpenSC asks a person for both PINs.
-    'HSM PIN': [NAMES],
+    // The tool of OpenSC asks for both PINs interactively.
+    'HSM PIN': [NAMES_ONLY],
     'TLS certificate': [OPERATING],
     'Tenant keys': [OPERATING],
     'Registrar login': [OPERATING],
@@ -71,7 +71,7 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     'Erasure request': [OPERATING, OPERATING, OPERATING],
     'Temporary tenant': [OPERATING],
   },
-  // No commands of their own: operations and settings in their sentences are looked up.
+  // These pages have no commands. Operations and settings in their text are looked up.
   'guides/key-stores.md': {},
   'guides/certification.md': {},
   'reference/alerts.md': {},
@@ -98,8 +98,8 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     '5. Revoke everything of a person': [GUIDES],
   },
   'guides/own-identity-provider.md': { '2. Configure the issuer': [GUIDES], '3. Create an offer': [GUIDES] },
-  // test/deep/example-keycloak.test.ts runs the example, with a stand-in where there is no Keycloak.
-  'guides/keycloak.md': { 'Access tokens for your backends': [NAMES, NAMES, NAMES] },
+  // test/deep/example-keycloak.test.ts runs the example, with a substitute if Keycloak is missing.
+  'guides/keycloak.md': { 'Access tokens for your backends': [NAMES_ONLY, NAMES_ONLY, NAMES_ONLY] },
   'guides/haip-and-eu.md': {
     '1. See what would be rejected': [GUIDES],
     '2. Switch HAIP on': [GUIDES],
@@ -114,66 +114,66 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
   },
 };
 
-/** Of an operation, whatever stands for its parameters. */
+/** Matches the paths of an operation with any parameters. */
 const patternOf = (operation: string) => new RegExp(`^${operation.replaceAll(/:\w+/g, '[^/]+')}$`);
-/** A variable of the service, of Node, of Keycloak, of the compose file, or of the build of the image. */
+/** True for variables of the service, Node, Keycloak, the compose file and the image build. */
 const isVariable = (name: string) =>
   isSetting(name) ||
   ['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'KC_HOSTNAME'].includes(name) ||
   read('deploy/compose.yaml').includes(`\${${name}:`) ||
   read('Dockerfile').includes(`ARG ${name}`);
 
-type Found = { readonly heading: string; readonly text: string };
+type CommandBlock = { readonly heading: string; readonly text: string };
 
-/** Of a list too, whose blocks are set in. */
-function blocksOf(page: string): readonly Found[] {
+/** Returns the shell blocks of a page, including indented blocks of lists. */
+function blocksOf(page: string): readonly CommandBlock[] {
   let heading = '';
-  const found: Found[] = [];
+  const blocks: CommandBlock[] = [];
   for (const [, title, text] of page.matchAll(/^#+ (.+)$|^ *```sh\n([\s\S]*?)\n *```$/gm)) {
     if (title !== undefined) heading = title;
-    else found.push({ heading, text: text ?? '' });
+    else blocks.push({ heading, text: text ?? '' });
   }
-  return found;
+  return blocks;
 }
 
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
 const compose = parse(read('deploy/compose.yaml'), { merge: true, maxAliasCount: 50 });
 const values = parse(read('deploy/helm/vidimus/values.yaml'));
-/** Variables that a configuration of key stores takes. */
+/** Variables in the configurations of key stores. */
 const keyStores = read('docs/reference/key-stores.md');
 const dockerfile = read('Dockerfile');
 const commands = read('bootstrap/commands/vidimus.mjs');
 const schema = JSON.parse(read('deploy/helm/vidimus/values.schema.json'));
 
-/** Where `--set` leads in the values of the chart; settings are the service's own. */
+/** True if `--set` names a value of the chart or a setting of the service. */
 function isValue(path: string): boolean {
   const [first = '', ...rest] = path.split('.');
   if (first === 'settings') return rest.length === 1 && isSetting(rest[0] ?? '');
-  let at: unknown = values;
+  let node: unknown = values;
   for (const name of [first, ...rest]) {
-    if (typeof at !== 'object' || at === null || !(name in at)) return false;
-    at = (at as Record<string, unknown>)[name];
+    if (typeof node !== 'object' || node === null || !(name in node)) return false;
+    node = (node as Record<string, unknown>)[name];
   }
   return first in schema.properties;
 }
 
-/** @returns what a block names and nobody has. */
-function unknownIn(text: string): readonly string[] {
+/** @returns names in a block that are not defined anywhere. */
+function findUnknownNames(text: string): readonly string[] {
   const all = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, name = '']) => name);
   const files = all(/(?<![\w./<>-])((?:deploy|bootstrap|docs)\/[\w./-]+)/g).filter((path) => !path.startsWith('deploy/compose/secrets'));
   const npm = all(/npm run ([\w:]+)/g);
-  const own = all(/(?:npx vidimus|(?<![\w/-])vidimus\.mjs|^vidimus) ([a-z]+)/gm);
+  const subcommands = all(/(?:npx vidimus|(?<![\w/-])vidimus\.mjs|^vidimus) ([a-z]+)/gm);
   const services = all(/docker compose [^\n]*?(?:exec|--wait) (?:-T )?(?:-e \w+ )?([a-z]+(?:-\d)?)(?= )/g);
-  const loops = all(/for process in ([^;]+);/g).flatMap((list) => list.split(' '));
+  const loopValues = all(/for process in ([^;]+);/g).flatMap((list) => list.split(' '));
   return [
     ...files.filter((path) => !existsSync(new URL(path, ROOT))),
     ...npm.filter((name) => scripts[name] === undefined),
-    ...own.filter((name) => !new RegExp(`^  ${name}: \\{`, 'm').test(commands)),
-    ...[...services, ...loops].filter((name) => !(name in compose.services)),
+    ...subcommands.filter((name) => !new RegExp(`^  ${name}: \\{`, 'm').test(commands)),
+    ...[...services, ...loopValues].filter((name) => !(name in compose.services)),
     ...all(/--set(?:-file)? ([\w.]+)=/g).filter((path) => !isValue(path)),
     ...all(/--build-arg (\w+)=/g).filter((name) => !dockerfile.includes(`ARG ${name}=`)),
     ...all(/-v \w+:(\/\w+)/g).filter((path) => !dockerfile.includes(`VOLUME ${path}`)),
-    // What the block itself uses again is a variable of its own.
+    // Variables that the block assigns and uses.
     ...all(/^(?:put )?([A-Z]+(?:_[A-Z]+)+)[= ]/gm).filter(
       (name) => !isSetting(name) && !text.includes(`$${name}`) && !keyStores.includes(`\${${name}}`),
     ),
@@ -181,20 +181,20 @@ function unknownIn(text: string): readonly string[] {
 }
 
 describe('commands of the guides for operators', () => {
-  for (const [page, held] of Object.entries(HELD)) {
+  for (const [page, checks] of Object.entries(BLOCK_CHECKS)) {
     const blocks = blocksOf(read(`docs/${page}`));
 
     it(`${page}: each is typed by a test, or its names are looked up`, () => {
       const counts: Record<string, number> = {};
       for (const { heading } of blocks) counts[heading] = (counts[heading] ?? 0) + 1;
-      expect(counts).to.deep.equal(Object.fromEntries(Object.entries(held).map(([heading, how]) => [heading, how.length])));
-      for (const test of new Set(Object.values(held).flat())) if (test !== NAMES) expect(read(test), test).to.include(page);
+      expect(counts).to.deep.equal(Object.fromEntries(Object.entries(checks).map(([heading, tests]) => [heading, tests.length])));
+      for (const test of new Set(Object.values(checks).flat())) if (test !== NAMES_ONLY) expect(read(test), test).to.include(page);
     });
 
     it(`${page}: names operations and settings in its sentences that there are`, async () => {
       const operations = await allOperations();
       const text = read(`docs/${page}`).replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
-      // Variables of the reader's shell, which a command of the page sets.
+      // Shell variables that a command of the page sets.
       const exported = blocks.flatMap((block) =>
         [...block.text.matchAll(/^export (.+)$/gm)].flatMap(([, line = '']) => line.match(/\b[A-Z_]+(?==)/g) ?? []),
       );
@@ -208,7 +208,7 @@ describe('commands of the guides for operators', () => {
     });
 
     it(`${page}: names files, settings, commands and options that there are`, () => {
-      for (const { heading, text } of blocks) expect(unknownIn(text), heading).to.deep.equal([]);
+      for (const { heading, text } of blocks) expect(findUnknownNames(text), heading).to.deep.equal([]);
     });
   }
 
@@ -223,13 +223,13 @@ describe('commands of the guides for operators', () => {
       ['npx vidimus docter', 'docter'],
       ['MASTER_SECRETS=x', 'MASTER_SECRETS'],
     ] as const)
-      expect(unknownIn(text), text).to.deep.equal([unknown]);
+      expect(findUnknownNames(text), text).to.deep.equal([unknown]);
   });
 
   it('run programs with the Node of npm, whatever else is called node', () => {
     const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md'], { cwd: ROOT });
-    const bare = pages.flatMap((page) => read(page).match(/^node .*$/gm) ?? []);
-    expect(bare).to.deep.equal([]);
+    const nodeCommands = pages.flatMap((page) => read(page).match(/^node .*$/gm) ?? []);
+    expect(nodeCommands).to.deep.equal([]);
   });
 
   it('every page is reached from the README, or from one that is', () => {

@@ -40,8 +40,8 @@ describe('the README', () => {
 
   it('names commands that exist, and so do the pages about them', () => {
     const pages = ['README.md', ...guides, 'docs/reference/commands.md'].map(pageOf).join('\n');
-    const named = [...pages.matchAll(/`npm run ([a-z:]+)/g)].map((match) => match[1] ?? '');
-    for (const name of named) expect(manifest.scripts, name).to.have.property(name);
+    const scripts = [...pages.matchAll(/`npm run ([a-z:]+)/g)].map((match) => match[1] ?? '');
+    for (const name of scripts) expect(manifest.scripts, name).to.have.property(name);
   });
 });
 
@@ -60,7 +60,7 @@ describe('the pages', () => {
     const contents = pageOf('docs/README.md');
     const names = pages.flatMap((page) => /^docs\/((?:guides\/|reference\/)?[\w-]+\.md)$/.exec(page)?.[1] ?? []);
     expect(names).to.have.length.greaterThan(30);
-    for (const name of names.filter((one) => one !== 'README.md')) expect(contents, name).to.include(`](${name})`);
+    for (const name of names.filter((file) => file !== 'README.md')) expect(contents, name).to.include(`](${name})`);
   });
 
   it('have at most 800 words of text if they are guides', () => {
@@ -98,7 +98,7 @@ const ARCHITECTURE_PAGES = [
   'CONTRIBUTING.md',
   'SECURITY.md',
 ];
-/** What looks like a path and has neither a placeholder nor a pattern in it. */
+/** Paths in backticks, without placeholders and patterns. */
 const PATH = /`((?:domain|application|adapters|bootstrap|config|tools|test|docs)\/[\w./-]*)`/g;
 
 describe('The pages on the architecture', () => {
@@ -143,10 +143,10 @@ describe('the page about security', () => {
   const page = pageOf('docs/reference/security.md');
 
   it('names tests and pages that exist', () => {
-    const named = [...page.matchAll(/`((?:test|docs)\/[\w./-]+)`/g)].map(([, path = '']) => path);
+    const paths = [...page.matchAll(/`((?:test|docs)\/[\w./-]+)`/g)].map(([, path = '']) => path);
     const linked = [...page.matchAll(/\]\(([\w./-]+)\)/g)].map(([, path = '']) => `docs/reference/${path}`);
-    expect(named.length).to.be.greaterThan(40);
-    for (const path of [...named, ...linked]) expect(existsSync(new URL(path, ROOT)), path).to.equal(true);
+    expect(paths.length).to.be.greaterThan(40);
+    for (const path of [...paths, ...linked]) expect(existsSync(new URL(path, ROOT)), path).to.equal(true);
   });
 
   it('has a test for each answer', () => {
@@ -158,9 +158,9 @@ describe('the page about security', () => {
 });
 
 /** The part of a page below a heading, up to the next. */
-function part(text: string, heading: string): string {
-  const [, below = ''] = text.split(`\n## ${heading}\n`);
-  return below.split('\n## ')[0] ?? '';
+function sectionOf(text: string, heading: string): string {
+  const [, section = ''] = text.split(`\n## ${heading}\n`);
+  return section.split('\n## ')[0] ?? '';
 }
 
 /** The codes that begin the list items of a text. */
@@ -170,8 +170,8 @@ async function expectNamesOfService(text: string): Promise<void> {
   const operations = await allOperations();
   for (const [, method, path = ''] of text.matchAll(/`(GET|POST|PUT|PATCH|DELETE) (\/[^\s?`]*)/g)) {
     const pattern = (operation: string) => new RegExp(`^${operation.replaceAll(/:\w+/g, '[^/]+')}$`);
-    const isThere = operations.some((operation) => pattern(operation).test(`${method} ${path}`));
-    expect(isThere, `${method} ${path}`).to.equal(true);
+    const exists = operations.some((operation) => pattern(operation).test(`${method} ${path}`));
+    expect(exists, `${method} ${path}`).to.equal(true);
   }
   for (const [, name = ''] of text.matchAll(/`([A-Z]+(?:_[A-Z]+)+)(?:=[^`]*)?`/g)) expect(isSetting(name), name).to.equal(true);
 }
@@ -191,11 +191,11 @@ describe('the reference of errors', () => {
   });
 
   it('has every code once in its section of the page', () => {
-    const calls = ['Rejected calls', 'Rejected wallet requests'].flatMap((heading) => codesIn(part(page, heading)));
+    const calls = ['Rejected calls', 'Rejected wallet requests'].flatMap((heading) => codesIn(sectionOf(page, heading)));
     expect(calls).to.have.members([...FAILURE_CODES, 'internal_error']);
-    expect(codesIn(part(page, 'Failed sessions'))).to.have.members([...SESSION_FAILURE_CODES]);
-    expect(codesIn(part(page, 'Failed webhooks'))).to.have.members([...WEBHOOK_FAULTS]);
-    expect(codesIn(part(page, 'Rejected presentations'))).to.have.members([...REFUSAL_REASONS]);
+    expect(codesIn(sectionOf(page, 'Failed sessions'))).to.have.members([...SESSION_FAILURE_CODES]);
+    expect(codesIn(sectionOf(page, 'Failed webhooks'))).to.have.members([...WEBHOOK_FAULTS]);
+    expect(codesIn(sectionOf(page, 'Rejected presentations'))).to.have.members([...REFUSAL_REASONS]);
   });
 
   for (const [name, table] of Object.entries(tables)) {
@@ -226,7 +226,7 @@ describe('the page about troubleshooting', () => {
     const targets = [...symptoms.matchAll(/\]\(#([\w-]+)\)/g)].map(([, anchor = '']) => anchor);
     expect(targets).to.have.length.greaterThan(5);
     for (const anchor of targets) {
-      const section = sections.find((one) => one.split('\n')[0]?.toLowerCase().replaceAll(' ', '-') === anchor);
+      const section = sections.find((candidate) => candidate.split('\n')[0]?.toLowerCase().replaceAll(' ', '-') === anchor);
       expect(section, anchor).to.be.a('string');
       const entries = (section ?? '').split('\n\n').filter((block) => block.startsWith('- '));
       for (const entry of entries.flatMap((block) => block.split('\n- '))) expect(entry).to.match(/^\S.*:\s+\S[\s\S]*\s\*Fix:\*\s+\S/);
@@ -261,10 +261,10 @@ function settingsOfIssuers(): string[] {
 
 describe('docs/guides/certification.md', () => {
   it('names settings of issuers that exist', () => {
-    const known = [...Object.keys(IssuanceConfigurationBody.shape), ...Object.keys(CredentialConfigurationBody.shape)];
+    const propertyNames = [...Object.keys(IssuanceConfigurationBody.shape), ...Object.keys(CredentialConfigurationBody.shape)];
     const names = settingsOfIssuers();
     expect(names).to.have.length.above(10);
-    expect(known).to.include.members(names);
+    expect(propertyNames).to.include.members(names);
   });
 
   it('names settings of verifiers that exist', () => {

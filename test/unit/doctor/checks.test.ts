@@ -24,10 +24,10 @@ const VALID = {
 const summary = (findings: readonly Finding[]) => findings.map(({ outcome, message }) => `${outcome}: ${message}`).join('\n');
 
 describe('doctor: defaults', () => {
-  const judge = (changes: Record<string, string>) => checkDefaults(readSettings({ ...VALID, ...changes }));
+  const defaultFindings = (changes: Record<string, string>) => checkDefaults(readSettings({ ...VALID, ...changes }));
 
   it('reports nothing about a production setup', () => {
-    expect(judge({}).map(({ outcome }) => outcome)).to.deep.equal(['ok']);
+    expect(defaultFindings({}).map(({ outcome }) => outcome)).to.deep.equal(['ok']);
   });
 
   it('reports nothing about a development setup', () => {
@@ -35,7 +35,7 @@ describe('doctor: defaults', () => {
     expect(checkDefaults(readSettings(rest)).map(({ outcome }) => outcome)).to.deep.equal(['ok']);
   });
 
-  for (const [what, changes, words] of [
+  for (const [description, changes, text] of [
     ['no proxy is trusted', { TRUST_PROXY: 'false' }, 'TRUST_PROXY is false'],
     ['the mode is another one', { NODE_ENV: 'development' }, 'NODE_ENV is not production'],
     ['an address is http', { NODE_ENV: 'development', PUBLIC_URL: 'http://id.acme.example' }, 'is http'],
@@ -46,12 +46,12 @@ describe('doctor: defaults', () => {
     ['nothing is limited', { RATE_LIMIT_TOKEN: '0' }, 'RATE_LIMIT_TOKEN is 0'],
     ['nothing is logged', { LOG_LEVEL: 'silent' }, 'LOG_LEVEL is silent'],
   ] as const) {
-    it(`warns when ${what}`, () => {
-      const findings = judge(changes);
-      const found = findings.filter(({ message }) => message.includes(words));
-      expect(found, summary(findings)).to.have.length(1);
-      expect(found[0]?.outcome).to.equal('warning');
-      expect(found[0]?.advice).to.be.a('string');
+    it(`warns when ${description}`, () => {
+      const findings = defaultFindings(changes);
+      const matching = findings.filter(({ message }) => message.includes(text));
+      expect(matching, summary(findings)).to.have.length(1);
+      expect(matching[0]?.outcome).to.equal('warning');
+      expect(matching[0]?.advice).to.be.a('string');
       expect(JSON.stringify(findings)).to.not.include('hidden-word');
     });
   }
@@ -59,11 +59,11 @@ describe('doctor: defaults', () => {
 
 describe('doctor: settings', () => {
   it('warns about an environment without settings', () => {
-    const found = (environment: Record<string, string>) =>
+    const settingsFindings = (environment: Record<string, string>) =>
       checkSettings({ PATH: '/bin', ...environment }).findings.filter(({ message }) => message.includes('none is set in this environment'));
-    expect(found({}).map(({ outcome }) => outcome)).to.deep.equal(['warning']);
-    expect(found({ MASTER_SECRET: '' }).map(({ outcome }) => outcome)).to.deep.equal(['warning']);
-    expect(found({ PORT: '3000' })).to.deep.equal([]);
+    expect(settingsFindings({}).map(({ outcome }) => outcome)).to.deep.equal(['warning']);
+    expect(settingsFindings({ MASTER_SECRET: '' }).map(({ outcome }) => outcome)).to.deep.equal(['warning']);
+    expect(settingsFindings({ PORT: '3000' })).to.deep.equal([]);
   });
 
   it('links to the page about key stores for invalid key stores, and to the page about settings otherwise', () => {
@@ -80,7 +80,7 @@ describe('doctor: settings', () => {
 });
 
 describe('doctor: machine', () => {
-  const good: Machine = {
+  const healthyMachine: Machine = {
     nodeVersion: '24.21.0',
     memoryMib: 4_096,
     heapMib: 2_048,
@@ -89,12 +89,12 @@ describe('doctor: machine', () => {
     isWritable: () => true,
     volatileFileSystem: () => undefined,
   };
-  const judge = (machine: Partial<Machine>, changes: Record<string, string> = {}) =>
-    checkMachine(readSettings({ ...VALID, DATABASE_URL: 'sqlite:/tmp/none.sqlite', ...changes }), { ...good, ...machine });
-  const of = (check: string, findings: readonly Finding[]) => findings.find((finding) => finding.check === check)?.outcome;
+  const machineFindings = (machine: Partial<Machine>, changes: Record<string, string> = {}) =>
+    checkMachine(readSettings({ ...VALID, DATABASE_URL: 'sqlite:/tmp/none.sqlite', ...changes }), { ...healthyMachine, ...machine });
+  const outcomeOfCheck = (check: string, findings: readonly Finding[]) => findings.find((finding) => finding.check === check)?.outcome;
 
   it('accepts a sufficient machine', () => {
-    expect(judge({}).map(({ outcome }) => outcome)).to.deep.equal(['ok', 'ok', 'ok', 'ok']);
+    expect(machineFindings({}).map(({ outcome }) => outcome)).to.deep.equal(['ok', 'ok', 'ok', 'ok']);
   });
 
   for (const [check, outcome, machine, changes] of [
@@ -118,7 +118,7 @@ describe('doctor: machine', () => {
     ['disk', 'ok', { volatileFileSystem: () => 'overlay' }, { NODE_ENV: 'development' }],
   ] as const) {
     it(`reports ${outcome} of ${check} with ${JSON.stringify({ ...machine, ...changes })}`, () => {
-      expect(of(check, judge(machine, changes))).to.equal(outcome);
+      expect(outcomeOfCheck(check, machineFindings(machine, changes))).to.equal(outcome);
     });
   }
 });
@@ -147,7 +147,7 @@ describe('doctor: time', () => {
       ...changes,
     }) as unknown as KeyChain;
 
-  for (const [what, given, expected] of [
+  for (const [description, input, expected] of [
     ['nothing of one that lasts', chain(300, 3000), []],
     ['that a certificate ends soon', chain(29, 3000), ['warning']],
     ['nothing where it renews itself', chain(29, 3000, { rotationEnabled: true }), []],
@@ -156,16 +156,16 @@ describe('doctor: time', () => {
     ['that an authority ends', chain(300, 10), ['warning']],
     ['nothing of one that signs nothing', chain(-1, undefined, { usages: [] }), []],
   ] as const) {
-    it(`reports ${what}`, () => {
-      const findings = endingFindings(given, NOW);
+    it(`reports ${description}`, () => {
+      const findings = endingFindings(input, NOW);
       expect(findings.map(({ outcome }) => outcome)).to.deep.equal(expected);
       for (const { message } of findings) expect(message).to.include('"signing" of acme');
     });
   }
 
   it('escapes control characters in text from other systems', async () => {
-    const [broken] = await runCheck('x', () => Promise.reject(new Error('\u001b[2J\u001b]0;ok\u0007 all\nFAULT\u202e')));
-    expect(broken?.message).to.equal('could not be checked: ?[2J?]0;ok? all?FAULT?');
+    const [finding] = await runCheck('x', () => Promise.reject(new Error('\u001b[2J\u001b]0;ok\u0007 all\nFAULT\u202e')));
+    expect(finding?.message).to.equal('could not be checked: ?[2J?]0;ok? all?FAULT?');
   });
 
   it('reports a check that throws as a fault, and continues', async () => {
@@ -181,10 +181,10 @@ describe('doctor: time', () => {
         await new Promise((resolve) => setTimeout(resolve, 60_000));
         return [ok('x', 'done')];
       };
-      const [asked, read] = [runCheck('broker', afterAMinute), runCheck('configuration', afterAMinute, null)];
+      const [brokerCheck, configurationCheck] = [runCheck('broker', afterAMinute), runCheck('configuration', afterAMinute, null)];
       await timers.tickAsync(60_000);
-      expect((await asked)[0]?.message).to.include('no answer in time');
-      expect((await read)[0]?.message).to.equal('done');
+      expect((await brokerCheck)[0]?.message).to.include('no answer in time');
+      expect((await configurationCheck)[0]?.message).to.equal('done');
     } finally {
       timers.restore();
     }

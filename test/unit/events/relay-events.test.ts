@@ -21,28 +21,28 @@ import { MemoryStore } from '../../support/memory-store.ts';
 import { ACME, aWorld, type World } from '../administrators.ts';
 import { SetClock } from '../verification/kit.ts';
 
-class Subscriber extends EventPublisher {
+class TestPublisher extends EventPublisher {
   override publishHeldList = async (): Promise<boolean> => true;
   isReady = true;
   readonly received: string[] = [];
-  /** What becomes of the next messages; as many as are asked for when it is undefined. */
-  takes: number | Error | undefined;
+  /** The result of the next call: the number of accepted messages, an error, or undefined to accept all. */
+  nextResult: number | Error | undefined;
 
   override publish(notices: readonly SessionNotice[]): Promise<number> {
-    if (this.takes instanceof Error) return Promise.reject(this.takes);
+    if (this.nextResult instanceof Error) return Promise.reject(this.nextResult);
     this.received.push(...notices.map(({ sessionId, version }) => `${sessionId} ${version}`));
-    return Promise.resolve(Math.min(this.takes ?? notices.length, notices.length));
+    return Promise.resolve(Math.min(this.nextResult ?? notices.length, notices.length));
   }
 
   override publishRevocation(): Promise<boolean> {
-    return Promise.reject(new Error('nobody is there'));
+    return Promise.reject(new Error('the broker is unavailable'));
   }
   override onReady(): () => void {
     return () => {};
   }
 }
 
-class KeptLog extends Log {
+class RecordingLog extends Log {
   readonly lines: string[] = [];
   override info(message: string): void {
     this.lines.push(message);
@@ -59,26 +59,26 @@ const random = new NodeRandom();
 
 describe('event log relay', () => {
   let store: MemoryStore;
-  let subscriber: Subscriber;
-  let log: KeptLog;
+  let subscriber: TestPublisher;
+  let log: RecordingLog;
   let tenantId: TenantId;
   let relay: RelayEvents;
   beforeEach(async () => {
     store = new MemoryStore();
-    subscriber = new Subscriber();
-    log = new KeptLog();
+    subscriber = new TestPublisher();
+    log = new RecordingLog();
     tenantId = await addTenant(store);
-    relay = another();
+    relay = createOtherRelay();
     await relay.begin();
   });
-  const another = () => new RelayEvents({ eventLog: store.maintenance, publisher: subscriber, log, random });
-  const open = async () => {
+  const createOtherRelay = () => new RelayEvents({ eventLog: store.maintenance, publisher: subscriber, log, random });
+  const openSession = async () => {
     const session = aSession(tenantId, { request: null });
     await stepsOf(store, tenantId).commit(sessionOpening(session));
     return session;
   };
   const fetch = (session: Session) => stepsOf(store, tenantId).fetchSession(session.publicId, NOW);
-  const failed = async () => {
+  const executeAndLog = async () => {
     try {
       return await relay.execute();
     } catch (error) {
@@ -88,17 +88,17 @@ describe('event log relay', () => {
   };
 
   it('sends new events once, and does nothing without any', async () => {
-    const session = await open();
+    const session = await openSession();
     await fetch(session);
     expect([await relay.execute(), await relay.execute()]).to.deep.equal(['all', 'all']);
     expect(subscriber.received).to.deep.equal([`${session.id} 1`, `${session.id} 2`]);
   });
 
   it('repeats unconfirmed events, and logs the fault once', async () => {
-    const session = await open();
-    subscriber.takes = new Error('the connection ended');
-    expect([await failed(), await failed()]).to.deep.equal(['failed', 'failed']);
-    subscriber.takes = undefined;
+    const session = await openSession();
+    subscriber.nextResult = new Error('the connection ended');
+    expect([await executeAndLog(), await executeAndLog()]).to.deep.equal(['failed', 'failed']);
+    subscriber.nextResult = undefined;
     expect(await relay.execute()).to.equal('all');
     expect(subscriber.received).to.deep.equal([`${session.id} 1`]);
     expect(log.lines).to.deep.equal([
@@ -108,49 +108,49 @@ describe('event log relay', () => {
   });
 
   it('leaves the events to another process without a broker, or if that process has the lease', async () => {
-    await open();
-    const other = another();
+    await openSession();
+    const otherRelay = createOtherRelay();
     expect(await relay.execute()).to.equal('all');
-    expect(await other.execute()).to.equal('elsewhere');
+    expect(await otherRelay.execute()).to.equal('elsewhere');
     await relay.release();
-    expect(await other.execute()).to.equal('all');
+    expect(await otherRelay.execute()).to.equal('all');
     expect(await relay.execute()).to.equal('elsewhere');
     subscriber.isReady = false;
-    expect(await other.execute()).to.equal('elsewhere');
+    expect(await otherRelay.execute()).to.equal('elsewhere');
     subscriber.isReady = true;
-    expect(await relay.execute(), 'one without a broker keeps nobody from it').to.equal('all');
+    expect(await relay.execute(), 'a process without a broker does not delay others').to.equal('all');
   });
 
   it('omits sessions of a tenant that is being removed, and continues after them', async () => {
-    const [gone, kept] = [await open(), await open()];
+    const [lostSession, otherSession] = [await openSession(), await openSession()];
     const eventLog = {
       ...store.maintenance,
-      async nextEvents(...asked: Parameters<typeof store.maintenance.nextEvents>) {
-        const batch = await store.maintenance.nextEvents(...asked);
-        const events = batch?.events.map((event) => (event.sessionId === gone.id ? { ...event, kind: undefined } : event));
+      async nextEvents(...parameters: Parameters<typeof store.maintenance.nextEvents>) {
+        const batch = await store.maintenance.nextEvents(...parameters);
+        const events = batch?.events.map((event) => (event.sessionId === lostSession.id ? { ...event, kind: undefined } : event));
         return batch && events && { ...batch, events };
       },
     };
-    const own = new RelayEvents({ eventLog, publisher: subscriber, log, random });
-    expect([await own.execute(), await own.execute()]).to.deep.equal(['all', 'all']);
-    expect(subscriber.received).to.deep.equal([`${kept.id} 1`]);
+    const racingRelay = new RelayEvents({ eventLog, publisher: subscriber, log, random });
+    expect([await racingRelay.execute(), await racingRelay.execute()]).to.deep.equal(['all', 'all']);
+    expect(subscriber.received).to.deep.equal([`${otherSession.id} 1`]);
   });
 
   it('retries rejected events with all later ones, and skips them after some attempts', async () => {
-    const sessions = [await open(), await open(), await open()];
-    const sent = (from: number) => sessions.slice(from).map(({ id }) => `${id} 1`);
-    subscriber.takes = 1;
+    const sessions = [await openSession(), await openSession(), await openSession()];
+    const messagesFrom = (from: number) => sessions.slice(from).map(({ id }) => `${id} 1`);
+    subscriber.nextResult = 1;
     expect(await relay.execute()).to.equal('refused');
-    subscriber.takes = 0;
+    subscriber.nextResult = 0;
     const outcomes: string[] = [];
     for (let attempt = 0; attempt < 5; attempt++) outcomes.push(await relay.execute());
     expect(outcomes).to.deep.equal(['refused', 'refused', 'refused', 'refused', 'more']);
-    expect(subscriber.received).to.deep.equal([...sent(0), ...Array.from({ length: 5 }, () => sent(1)).flat()]);
+    expect(subscriber.received).to.deep.equal([...messagesFrom(0), ...Array.from({ length: 5 }, () => messagesFrom(1)).flat()]);
     expect(log.lines.at(-1))
       .to.match(/^error: events are skipped/)
       .and.to.include(sessions[1]?.id);
-    const next = await open();
-    subscriber.takes = undefined;
+    const next = await openSession();
+    subscriber.nextResult = undefined;
     expect(await relay.execute()).to.equal('all');
     expect(subscriber.received.at(-1)).to.equal(`${next.id} 1`);
   });
@@ -158,9 +158,9 @@ describe('event log relay', () => {
   it('sends no events from before its start', async () => {
     store = new MemoryStore();
     tenantId = await addTenant(store);
-    await open();
-    relay = another();
-    expect(await relay.execute(), 'before it begins').to.equal('elsewhere');
+    await openSession();
+    relay = createOtherRelay();
+    expect(await relay.execute(), 'before the relay starts').to.equal('elsewhere');
     await relay.begin();
     expect(await relay.execute()).to.equal('all');
     expect(subscriber.received).to.deep.equal([]);
@@ -178,16 +178,16 @@ class SilentLog extends Log {
 describe('shared work of all processes', () => {
   let world: World;
   let tasks: BackgroundTask[];
-  let isTaken: boolean;
+  let isAccepted: boolean;
   const offer = async (task: BackgroundTask) => {
     tasks.push(task);
-    return isTaken;
+    return isAccepted;
   };
   beforeEach(async () => {
     world = aWorld();
     await world.createTenant();
     tasks = [];
-    isTaken = true;
+    isAccepted = true;
   });
 
   describe('on trust lists', () => {
@@ -211,12 +211,12 @@ describe('shared work of all processes', () => {
       world.clock.forward(21 * DAYS);
       expect((await run()).renewed).to.equal(0);
       expect(tasks.map(({ type, tenantId }) => [type, tenantId])).to.deep.equal([['trust-list', ACME]]);
-      expect(await number('list'), 'nobody did it yet').to.equal(1);
+      expect(await number('list'), 'not yet renewed').to.equal(1);
     });
 
     it('is done by this process if the broker does not accept it', async () => {
       world.clock.forward(21 * DAYS);
-      isTaken = false;
+      isAccepted = false;
       expect((await run()).renewed).to.equal(1);
       expect(await number('list')).to.equal(2);
     });
@@ -228,7 +228,7 @@ describe('shared work of all processes', () => {
       if (task?.type !== 'trust-list') throw new Error('another task');
       expect([await renewal.renew(task), await renewal.renew(task)]).to.deep.equal([true, false]);
       expect(await number('list')).to.equal(2);
-      expect(await renewal.renew({ ...task, id: 'gone' }), 'of a list that is gone').to.equal(false);
+      expect(await renewal.renew({ ...task, id: 'gone' }), 'of a deleted list').to.equal(false);
     });
   });
 
@@ -247,15 +247,15 @@ describe('shared work of all processes', () => {
     describe('that were read before', () => {
       let read: sinon.SinonSpy;
       beforeEach(async () => {
-        isTaken = false;
+        isAccepted = false;
         await run();
         read = sinon.spy(world.store, 'forTenant');
       });
       afterEach(() => read.restore());
       const tenantsRead = async () => {
         read.resetHistory();
-        const due = await run();
-        return { due, tenants: new Set(read.args.map(([tenantId]) => tenantId)) };
+        const result = await run();
+        return { due: result, tenants: new Set(read.args.map(([tenantId]) => tenantId)) };
       };
 
       it('are not read again while nothing is due or changed', async () => {
@@ -266,9 +266,9 @@ describe('shared work of all processes', () => {
 
       it('are read and renewed when they become due, once', async () => {
         world.clock.forward(30 * DAYS);
-        const { due, tenants } = await tenantsRead();
+        const { due: result, tenants } = await tenantsRead();
         expect([...tenants]).to.deep.equal([ACME]);
-        expect(due.rotated).to.equal(1);
+        expect(result.rotated).to.equal(1);
         expect((await tenantsRead()).due.rotated, 'again').to.equal(0);
         expect((await tenantsRead()).tenants.size, 'after the change was read').to.equal(0);
       });
@@ -313,12 +313,12 @@ describe('shared work of all processes', () => {
 
     it('is done by this process if the broker does not accept it, and once, even if the task is repeated', async () => {
       world.clock.forward(31 * DAYS);
-      isTaken = false;
+      isAccepted = false;
       expect((await run()).rotated).to.equal(1);
       expect(await renewal.renew(ACME, world.clock.now())).to.include({ rotated: 0, renewed: 0 });
       world.clock.forward(31 * DAYS);
-      const done = [await renewal.renew(ACME, world.clock.now()), await renewal.renew(ACME, world.clock.now())];
-      expect(done.map(({ rotated }) => rotated)).to.deep.equal([1, 0]);
+      const results = [await renewal.renew(ACME, world.clock.now()), await renewal.renew(ACME, world.clock.now())];
+      expect(results.map(({ rotated }) => rotated)).to.deep.equal([1, 0]);
     });
   });
 });
@@ -359,9 +359,9 @@ describe('lost wake-ups', () => {
         expect(each.peek(keyOf(tenant, 'one'))).to.equal(undefined);
         expect(each.stats(tenant).size).to.equal(0);
       }
-      const again = await each.fetch(keyOf('acme', 'away'), async () => copy('after'));
-      expect(again.text, 'a failure is forgotten, too').to.equal('after');
+      const refetched = await each.fetch(keyOf('acme', 'away'), async () => copy('after'));
+      expect(refetched.text, 'a failure is forgotten, too').to.equal('after');
     }
-    expect(first?.peek(keyOf('acme', 'slow')), 'what was asked for before').to.equal(undefined);
+    expect(first?.peek(keyOf('acme', 'slow')), 'the value from before').to.equal(undefined);
   });
 });

@@ -17,7 +17,7 @@ const number = fc.oneof(
 const text = fc.string({ unit: anyCharacter, maxLength: 60 });
 const key: fc.Arbitrary<CborKey> = fc.oneof(text, fc.maxSafeInteger());
 const bytes = fc.uint8Array({ maxLength: 300 }).map((value) => Buffer.from(value));
-/** Whatever is written is read back as the same thing. */
+/** Decoding restores every encoded value. */
 const { item } = fc.letrec<{ item: Cbor }>((tie) => ({
   item: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -51,12 +51,12 @@ describe('CBOR', () => {
   it('writes a map in canonical order', () => {
     const entries = fc.uniqueArray(fc.tuple(key, fc.nat()), { maxLength: 12, selector: ([name]) => name });
     fc.assert(
-      fc.property(entries, (all) => {
-        const written = encodeCbor(new Map(all));
-        expect(encodeCbor(new Map(all.toReversed())).equals(written)).to.equal(true);
+      fc.property(entries, (pairs) => {
+        const encoded = encodeCbor(new Map(pairs));
+        expect(encodeCbor(new Map(pairs.toReversed())).equals(encoded)).to.equal(true);
         // The keys, encoded, in bytewise order (RFC 8949 section 4.2.1).
-        const keys = all.map(([name]) => encodeCbor(name)).sort(Buffer.compare);
-        const read = [...(decodeCbor(written) as ReadonlyMap<CborKey, Cbor>).keys()];
+        const keys = pairs.map(([name]) => encodeCbor(name)).sort(Buffer.compare);
+        const read = [...(decodeCbor(encoded) as ReadonlyMap<CborKey, Cbor>).keys()];
         expect(read.map((name) => encodeCbor(name).toString('hex'))).to.deep.equal(keys.map((name) => name.toString('hex')));
       }),
     );
@@ -64,8 +64,8 @@ describe('CBOR', () => {
 
   it('orders texts by their bytes', () => {
     const names = ['\u{1f600}', '\uff5e', 'zz', 'é', 'b', 'aaaa', ''];
-    const written = encodeCbor(Object.fromEntries(names.map((name) => [name, 0])));
-    const read = [...(decodeCbor(written) as ReadonlyMap<CborKey, Cbor>).keys()];
+    const encoded = encodeCbor(Object.fromEntries(names.map((name) => [name, 0])));
+    const read = [...(decodeCbor(encoded) as ReadonlyMap<CborKey, Cbor>).keys()];
     expect(read).to.deep.equal(['', 'b', 'zz', 'é', '\uff5e', 'aaaa', '\u{1f600}']);
   });
 
@@ -79,8 +79,8 @@ describe('CBOR', () => {
         [first, second],
         [second, first],
       ]) {
-        const written = encodeCbor(Object.fromEntries(names.map((name) => [name, 0])));
-        expect([...(decodeCbor(written) as ReadonlyMap<CborKey, Cbor>).keys()]).to.deep.equal([first, second]);
+        const encoded = encodeCbor(Object.fromEntries(names.map((name) => [name, 0])));
+        expect([...(decodeCbor(encoded) as ReadonlyMap<CborKey, Cbor>).keys()]).to.deep.equal([first, second]);
       }
     }
   });
@@ -100,9 +100,9 @@ describe('CBOR', () => {
           expect(error).to.be.instanceOf(Refusal);
           return;
         }
-        // Not the same value: a float that is an integer comes back as one.
-        const written = encodeCbor(value);
-        expect(encodeCbor(decodeCbor(written)).equals(written)).to.equal(true);
+        // A float with an integer value is decoded as an integer, so the encodings are compared.
+        const encoded = encodeCbor(value);
+        expect(encodeCbor(decodeCbor(encoded)).equals(encoded)).to.equal(true);
       }),
       { numRuns: 1_500 },
     );
@@ -110,11 +110,11 @@ describe('CBOR', () => {
 
   it('decodes or rejects every change of one byte', () => {
     fc.assert(
-      fc.property(item, fc.nat(), fc.integer({ min: 1, max: 255 }), (value, place, change) => {
-        const written = Buffer.from(encodeCbor(value));
-        const at = place % written.length;
-        written[at] = (written[at] ?? 0) ^ change;
-        const reason = reasonOf(() => decodeCbor(written));
+      fc.property(item, fc.nat(), fc.integer({ min: 1, max: 255 }), (value, position, change) => {
+        const encoded = Buffer.from(encodeCbor(value));
+        const index = position % encoded.length;
+        encoded[index] = (encoded[index] ?? 0) ^ change;
+        const reason = reasonOf(() => decodeCbor(encoded));
         expect(reason === undefined || reason === 'malformed').to.equal(true);
       }),
       { numRuns: 600 },
@@ -129,38 +129,38 @@ describe('CBOR', () => {
     }
     inputs.push(Buffer.concat([Buffer.from('5f', 'hex'), Buffer.alloc(mebibyte - 1, 0x40)]));
     const before = process.memoryUsage().rss;
-    const spent = processorTime(() => {
+    const cpuMs = processorTime(() => {
       for (const input of inputs) expect(reasonOf(() => decodeCbor(input))).to.equal('malformed');
     });
-    expect(spent).to.be.lessThan(2_000);
+    expect(cpuMs).to.be.lessThan(2_000);
     expect(process.memoryUsage().rss - before).to.be.lessThan(200 * mebibyte);
   });
 
-  for (const [what, bytes] of [
+  for (const [description, bytes] of [
     ['nothing', ''],
     ['an argument of no length', '1c0000000000000000'],
     ['a tag of no length', 'dd000000000000000000'],
     ['a simple value of no length', 'fc40'],
     ['a simple value in the longer form', 'f81f'],
-    ['a break where nothing is open', 'ff40'],
+    ['a break outside of an indefinite-length item', 'ff40'],
     ['half a number', '1900'],
-    ['bytes behind it', '0000'],
+    ['trailing bytes', '0000'],
     ['a text that is not UTF-8', '61ff'],
-    ['a text of chunks that are invalid', '7f61c361bcff'],
+    ['a text with invalid chunks', '7f61c361bcff'],
     ['chunks of another type', '5f6161ff'],
     ['chunks within chunks', '5f5f4100ffff'],
     ['a key that is a list', 'a18000'],
-    ['a key that is bytes', 'a1410000'],
+    ['a byte string as a key', 'a1410000'],
     ['a key twice', 'a201000100'],
     ['an open map with a key twice', 'bf01000100ff'],
-    ['an open map that ends behind a key', 'bf01ff'],
+    ['an indefinite-length map that ends after a key', 'bf01ff'],
     ['a tag for items around none', 'd81801'],
-    ['chunks without end', `5f${'40'.repeat(30_000)}ff`],
-    ['more items than anybody sends', `9f${'00'.repeat(30_000)}ff`],
-    ['lists that nest too deep', `${'81'.repeat(33)}00`],
-    ['tags that nest too deep', `${'c1'.repeat(33)}00`],
+    ['unterminated chunks', `5f${'40'.repeat(30_000)}ff`],
+    ['too many items', `9f${'00'.repeat(30_000)}ff`],
+    ['too deeply nested lists', `${'81'.repeat(33)}00`],
+    ['too deeply nested tags', `${'c1'.repeat(33)}00`],
   ] as const) {
-    it(`rejects ${what}`, () => {
+    it(`rejects ${description}`, () => {
       expect(reasonOf(() => decodeCbor(Buffer.from(bytes, 'hex')))).to.equal('malformed');
     });
   }
@@ -187,8 +187,8 @@ describe('CBOR', () => {
       const read = decodeCbor(Buffer.from(bytes, 'hex'));
       if (value !== undefined) expect(read, bytes).to.deep.equal(value);
     }
-    const whole = new Uint8Array(Buffer.from('ff820102ff', 'hex'));
-    expect(decodeCbor(whole.subarray(1, 4)), 'a part of a larger buffer').to.deep.equal([1, 2]);
+    const buffer = new Uint8Array(Buffer.from('ff820102ff', 'hex'));
+    expect(decodeCbor(buffer.subarray(1, 4)), 'a part of a larger buffer').to.deep.equal([1, 2]);
   });
 
   it('writes numbers of any size in their shortest form', () => {
@@ -225,9 +225,9 @@ describe('CBOR', () => {
   });
 
   it('encodes at most 64 levels', () => {
-    const deep = (levels: number): Cbor => (levels === 0 ? 1 : [deep(levels - 1)]);
-    expect(encodeCbor(deep(64))).to.have.length(65);
-    expect(() => encodeCbor(deep(65))).to.throw(RangeError);
+    const nestedArray = (levels: number): Cbor => (levels === 0 ? 1 : [nestedArray(levels - 1)]);
+    expect(encodeCbor(nestedArray(64))).to.have.length(65);
+    expect(() => encodeCbor(nestedArray(65))).to.throw(RangeError);
   });
 
   it('accepts larger input if the caller allows it', () => {
@@ -294,9 +294,9 @@ describe('CBOR converted to JSON', () => {
     }
   });
 
-  for (const [what, value] of [
+  for (const [description, value] of [
     [
-      'keys that are one as text',
+      'keys with equal text',
       new Map<CborKey, Cbor>([
         [1, 2],
         ['1', 3],
@@ -313,7 +313,7 @@ describe('CBOR converted to JSON', () => {
     ['a bignum that is text', new Tagged(3, '1')],
     ['a time as text in a date', new Tagged(0, 'a\0b')],
   ] as const) {
-    it(`rejects ${what}`, () => {
+    it(`rejects ${description}`, () => {
       expect(reasonOf(() => toJson(value))).to.equal('malformed');
     });
   }

@@ -28,20 +28,20 @@ import { type Certified, certify, pem, pretend } from '../../support/test-certif
 const hex = (text: string) => Buffer.from(text, 'hex');
 const bytesOf = ({ certificate }: Pick<Certified, 'certificate'>) => Buffer.from(certificate, 'base64');
 
-/** What is read of a certificate with these extensions. */
-async function readWith(...extensions: Extension[]) {
+/** Parses a certificate with these extensions. */
+async function parseWith(...extensions: Extension[]) {
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
-  const made = await X509CertificateGenerator.create({
+  const certificate = await X509CertificateGenerator.create({
     ...{ subject: 'CN=A', issuer: 'CN=A', publicKey: keys.publicKey, signingKey: keys.privateKey },
     ...{ notBefore: new Date('2026-01-01'), notAfter: new Date('2027-01-01') },
     ...{ signingAlgorithm: algorithm, extensions },
   });
-  return { whole: Buffer.from(made.rawData), read: parseCertificate(Buffer.from(made.rawData)) };
+  return { whole: Buffer.from(certificate.rawData), read: parseCertificate(Buffer.from(certificate.rawData)) };
 }
 
 describe('certificate extensions', () => {
-  const constraints = async (value: string) => (await readWith(new Extension('2.5.29.19', true, hex(value)))).read?.basicConstraints;
+  const constraints = async (value: string) => (await parseWith(new Extension('2.5.29.19', true, hex(value)))).read?.basicConstraints;
 
   it('define whether it may certify others, and the path length', async () => {
     expect(await constraints('30060101ff020105')).to.deep.equal({ critical: true, ca: true, pathLength: 5 });
@@ -51,7 +51,7 @@ describe('certificate extensions', () => {
   });
 
   it('define the key usage and the key identifiers', async () => {
-    const { read } = await readWith(
+    const { read } = await parseWith(
       new Extension('2.5.29.15', true, hex('03020106')),
       new Extension('2.5.29.14', false, hex('0402aabb')),
       new Extension('2.5.29.35', false, hex('30078205aabbccddee')),
@@ -59,26 +59,26 @@ describe('certificate extensions', () => {
     expect([...(read?.keyUsage ?? [])]).to.deep.equal([5, 6]);
     expect(read && keyIdentifierOf(read)).to.equal(hex('aabb').toString('base64url'));
     expect(read, 'a serial number is no key').to.not.have.property('authorityKeyId');
-    const named = (await readWith(new Extension('2.5.29.35', false, hex('30078201078002aabb')))).read;
-    expect(named?.authorityKeyId).to.equal(hex('aabb').toString('base64url'));
+    const withAuthorityKeyId = (await parseWith(new Extension('2.5.29.35', false, hex('30078201078002aabb')))).read;
+    expect(withAuthorityKeyId?.authorityKeyId).to.equal(hex('aabb').toString('base64url'));
     expect([...(read?.criticalExtensions ?? [])]).to.deep.equal(['2.5.29.15']);
-    const bare = (await readWith()).read;
-    expect(bare).to.not.have.any.keys('keyUsage', 'basicConstraints', 'subjectKeyId', 'extendedKeyUsage');
-    expect(bare && keyIdentifierOf(bare)).to.equal(bare?.keyHash);
+    const withoutExtensions = (await parseWith()).read;
+    expect(withoutExtensions).to.not.have.any.keys('keyUsage', 'basicConstraints', 'subjectKeyId', 'extendedKeyUsage');
+    expect(withoutExtensions && keyIdentifierOf(withoutExtensions)).to.equal(withoutExtensions?.keyHash);
   });
 
-  for (const [what, value] of [
+  for (const [description, value] of [
     ['without a purpose', '3000'],
     ['that are not object identifiers', '30030c0141'],
   ] as const) {
-    it(`are rejected with extended key usage ${what}`, async () => {
-      expect((await readWith(new Extension('2.5.29.37', false, hex(value)))).read).to.equal(undefined);
+    it(`are rejected with extended key usage ${description}`, async () => {
+      expect((await parseWith(new Extension('2.5.29.37', false, hex(value)))).read).to.equal(undefined);
     });
   }
 
   it('must be unique', async () => {
     const twice = new Extension('1.2.3', false, hex('0500'));
-    expect((await readWith(twice, twice)).read).to.equal(undefined);
+    expect((await parseWith(twice, twice)).read).to.equal(undefined);
     const list = (...extensions: Buffer[]) => parseElement(der(0xa3, der(0x30, ...extensions)));
     expect(() => parseExtensionList(list(extension('2a03', hex('00')), extension('2a03', hex('00'))))).to.throw(DerError, 'twice');
     const explicit = der(0x30, hex('06022a03'), hex('010100'), hex('0400'));
@@ -101,21 +101,21 @@ describe('certificate extensions', () => {
   });
 
   it('require the same signature algorithm inside and outside', async () => {
-    const { whole } = await readWith();
-    const [signed, algorithm, signature] = parseSequence(whole).map((part) => part.encoded) as [Buffer, Buffer, Buffer];
-    const other = der(0x30, hex('06082a8648ce3d040303'));
-    expect(parseCertificate(der(0x30, signed, algorithm, signature))).to.not.equal(undefined);
-    for (const parts of [[signed, other, signature], [signed, algorithm], [signed], [], [der(0x30), algorithm, signature]]) {
+    const { whole } = await parseWith();
+    const [tbs, algorithm, signature] = parseSequence(whole).map((part) => part.encoded) as [Buffer, Buffer, Buffer];
+    const otherAlgorithm = der(0x30, hex('06082a8648ce3d040303'));
+    expect(parseCertificate(der(0x30, tbs, algorithm, signature))).to.not.equal(undefined);
+    for (const parts of [[tbs, otherAlgorithm, signature], [tbs, algorithm], [tbs], [], [der(0x30), algorithm, signature]]) {
       expect(parseCertificate(der(0x30, ...parts))).to.equal(undefined);
     }
   });
 
   it('are also read from version 1, which is implicit', async () => {
-    const [signed] = parseSequence((await readWith()).whole);
-    const all = parseElements(signed?.content ?? Buffer.alloc(0)).map(({ encoded: whole }) => whole);
-    const first = fieldsOf(parseElement(der(0x30, ...all.slice(1))));
-    expect(first.map(({ encoded: whole }) => whole)).to.deep.equal(all.slice(2));
-    expect(fieldsOf(parseElement(der(0x30, ...all))).map(({ encoded: whole }) => whole)).to.deep.equal(all.slice(2));
+    const [tbs] = parseSequence((await parseWith()).whole);
+    const elements = parseElements(tbs?.content ?? Buffer.alloc(0)).map(({ encoded }) => encoded);
+    const first = fieldsOf(parseElement(der(0x30, ...elements.slice(1))));
+    expect(first.map(({ encoded }) => encoded)).to.deep.equal(elements.slice(2));
+    expect(fieldsOf(parseElement(der(0x30, ...elements))).map(({ encoded }) => encoded)).to.deep.equal(elements.slice(2));
   });
 });
 
@@ -133,12 +133,12 @@ describe('certificate key', () => {
     expect(ecOf(hex('06082a8648ce3d030107'))).to.equal(ecOf(hex('06052b81040022')));
   });
 
-  const wrong: Readonly<Record<string, () => unknown>> = {
-    'is not there': () => parseKeyHash(undefined),
+  const invalidKeys: Readonly<Record<string, () => unknown>> = {
+    'is missing': () => parseKeyHash(undefined),
     'is not a bit string': () => parseKeyHash(info(hex('06072a8648ce3d0201'), hex('06052b81040022'), der(0x04, hex('0004')))),
     'has no algorithm': () => parseKeyHash(parseElement(der(0x30))),
-    'has a curve that is written out': () => ecOf(der(0x30, hex('020101'))),
-    'has a curve that is not said': () => ecOf(Buffer.alloc(0)),
+    'has explicit curve parameters': () => ecOf(der(0x30, hex('020101'))),
+    'has no curve': () => ecOf(Buffer.alloc(0)),
     'has no numbers': () => rsaOf(),
     'has one number': () => rsaOf(...numbers(MODULUS)),
     'has three numbers': () => rsaOf(...numbers(MODULUS, hex('03'), hex('03'))),
@@ -147,12 +147,12 @@ describe('certificate key', () => {
     'has a negative modulus': () => rsaOf(...numbers(MODULUS.subarray(1), hex('03'))),
     'has a negative exponent': () => rsaOf(...numbers(MODULUS, hex('83'))),
     'has an exponent of zero': () => rsaOf(...numbers(MODULUS, hex('00'))),
-    'has an exponent with a zero before it': () => rsaOf(...numbers(MODULUS, hex('0003'))),
+    'has an exponent with a leading zero': () => rsaOf(...numbers(MODULUS, hex('0003'))),
     'has an even modulus': () => rsaOf(...numbers(Buffer.concat([MODULUS.subarray(0, -1), hex('02')]), hex('03'))),
     'is too short': () => rsaOf(...numbers(Buffer.concat([hex('7f'), Buffer.alloc(255, 1)]), hex('03'))),
   };
-  for (const [what, read] of Object.entries(wrong)) {
-    it(`is rejected when it ${what}`, () => expect(read).to.throw(DerError));
+  for (const [description, read] of Object.entries(invalidKeys)) {
+    it(`is rejected when it ${description}`, () => expect(read).to.throw(DerError));
   }
 });
 
@@ -161,8 +161,8 @@ describe('certificate name', () => {
   const name = (...relatives: Buffer[][]) => der(0x30, ...relatives.map((pairs) => der(0x31, ...pairs)));
 
   it('is printed with the last part first, and values without text in hexadecimal', () => {
-    const whole = name([pair('550406', 0x13, 'DE')], [pair('55040a', 0x0c, 'Örg'), pair('550403', 0x0c, 'A')]);
-    expect(formatName(whole)).to.equal('O=Örg+CN=A,C=DE');
+    const fullName = name([pair('550406', 0x13, 'DE')], [pair('55040a', 0x0c, 'Örg'), pair('550403', 0x0c, 'A')]);
+    expect(formatName(fullName)).to.equal('O=Örg+CN=A,C=DE');
     expect(formatName(name([pair('550403', 0x1e, hex('0041'))]))).to.equal('CN=#1e020041');
     expect(formatName(name([pair('2a03', 0x0c, 'x')]))).to.equal('1.2.3=#0c0178');
     expect(formatName(name([pair('550403', 0x0c, hex('ff'))])), 'no UTF-8').to.equal('CN=#0c01ff');
@@ -177,31 +177,31 @@ describe('certificate name', () => {
   });
 
   it('has all values of one type', () => {
-    const whole = name([pair('550406', 0x13, 'DE')], [pair('550403', 0x0c, 'A')], [pair('550406', 0x1e, hex('0041'))]);
-    expect(attributesOf(whole, '2.5.4.6')).to.deep.equal(['DE', '#1e020041']);
+    const fullName = name([pair('550406', 0x13, 'DE')], [pair('550403', 0x0c, 'A')], [pair('550406', 0x1e, hex('0041'))]);
+    expect(attributesOf(fullName, '2.5.4.6')).to.deep.equal(['DE', '#1e020041']);
   });
 
   it('is rejected in data that are not a certificate', () => {
-    const signed = der(0x30, hex('020101'), der(0x30));
-    for (const bytes of [der(0x30), der(0x30, signed), hex('00')]) {
+    const tbs = der(0x30, hex('020101'), der(0x30));
+    for (const bytes of [der(0x30), der(0x30, tbs), hex('00')]) {
       expect(() => subjectLocation(bytes.toString('base64'))).to.throw(DerError);
     }
   });
 });
 
 describe('DER', () => {
-  for (const [what, bytes] of [
+  for (const [description, bytes] of [
     ['nothing', ''],
     ['a tag alone', '30'],
     ['a tag of many bytes', '1f0100'],
     ['an indefinite length', '3080020101'],
     ['a length of four bytes', '308400000003020101'],
-    ['a length that is cut', '308201'],
+    ['a truncated length', '308201'],
     ['a short length in the long form', '308103020101'],
-    ['a length with a zero before it', `30820081${'00'.repeat(129)}`],
-    ['a content that is cut', '3004020101'],
+    ['a length with a leading zero', `30820081${'00'.repeat(129)}`],
+    ['a truncated content', '3004020101'],
   ] as const) {
-    it(`rejects ${what}`, () => expect(() => parseElement(hex(bytes))).to.throw(DerError));
+    it(`rejects ${description}`, () => expect(() => parseElement(hex(bytes))).to.throw(DerError));
   }
 
   it('parses one element, with the expected tag', () => {
@@ -231,11 +231,11 @@ describe('DER', () => {
 });
 
 describe('revocation sources of a certificate', () => {
-  const sources = async (...extensions: Extension[]) => revocationSourcesOf((await readWith(...extensions)).whole.toString('base64'));
+  const sources = async (...extensions: Extension[]) => revocationSourcesOf((await parseWith(...extensions)).whole.toString('base64'));
   const uri = (text: string) => der(0x86, Buffer.from(text));
   const point = (...names: Buffer[]) => der(0x30, der(0xa0, der(0xa0, ...names)));
   const points = (...all: Buffer[]) => new Extension('2.5.29.31', false, der(0x30, ...all));
-  const responder = (oid: string, place: Buffer) => der(0x30, hex(oid), place);
+  const responder = (oid: string, location: Buffer) => der(0x30, hex(oid), location);
   const OCSP = '06082b06010505073001';
   const responders = (...all: Buffer[]) => new Extension('1.3.6.1.5.5.7.1.1', false, der(0x30, ...all));
 
@@ -245,7 +245,7 @@ describe('revocation sources of a certificate', () => {
   });
 
   it('contain a list at an address that can be called', async () => {
-    const { points: found, hasSources } = await sources(
+    const { points: foundPoints, hasSources } = await sources(
       points(
         point(uri('ldap://a.example/cn=x'), uri('http://a.example/1'), uri('https://a.example/2')),
         point(uri('ldap://a.example/cn=y')),
@@ -257,7 +257,7 @@ describe('revocation sources of a certificate', () => {
         der(0x30),
       ),
     );
-    expect(found).to.deep.equal([['http://a.example/1', 'https://a.example/2']]);
+    expect(foundPoints).to.deep.equal([['http://a.example/1', 'https://a.example/2']]);
     expect(hasSources).to.equal(true);
   });
 
@@ -273,23 +273,23 @@ describe('revocation sources of a certificate', () => {
       ),
     );
     expect(read).to.deep.include({ responders: ['http://ocsp.example/'], hasSources: true });
-    const none = await sources(responders(responder('06082b06010505073002', uri('http://ca.example/'))));
-    expect(none).to.deep.include({ responders: [], hasSources: false });
+    const noSources = await sources(responders(responder('06082b06010505073002', uri('http://ca.example/'))));
+    expect(noSources).to.deep.include({ responders: [], hasSources: false });
   });
 
   it('are undefined for an invalid certificate', () => {
-    const noNumber = der(0x30, der(0xa0, hex('020102')), der(0x30));
-    const times = (count: number) => der(0x30, ...Array<Buffer>(count).fill(time(new Date('2026-01-01'))));
-    const during = (validity: Buffer) => der(0x30, der(0x30, hex('020101'), der(0x30), der(0x30), validity));
-    for (const bytes of [der(0x30), der(0x30, noNumber), ...[0, 1, 3].map((count) => during(times(count)))]) {
+    const tbsWithoutSerial = der(0x30, der(0xa0, hex('020102')), der(0x30));
+    const validityOf = (count: number) => der(0x30, ...Array<Buffer>(count).fill(time(new Date('2026-01-01'))));
+    const tbsWithValidity = (validity: Buffer) => der(0x30, der(0x30, hex('020101'), der(0x30), der(0x30), validity));
+    for (const bytes of [der(0x30), der(0x30, tbsWithoutSerial), ...[0, 1, 3].map((count) => tbsWithValidity(validityOf(count)))]) {
       expect(() => revocationSourcesOf(bytes.toString('base64'))).to.throw(DerError);
     }
-    expect(revocationSourcesOf(during(times(2)).toString('base64')).lifetime).to.equal(0);
+    expect(revocationSourcesOf(tbsWithValidity(validityOf(2)).toString('base64')).lifetime).to.equal(0);
   });
 
   it('are requested with the serial number, which has a limited length', async () => {
-    const [signed] = parseSequence((await readWith()).whole);
-    const [version, , ...rest] = parseElements(signed?.content ?? Buffer.alloc(0)).map(({ encoded: whole }) => whole);
+    const [tbs] = parseSequence((await parseWith()).whole);
+    const [version, , ...rest] = parseElements(tbs?.content ?? Buffer.alloc(0)).map(({ encoded }) => encoded);
     const read = (serial: Buffer, before = version) =>
       revocationSourcesOf(der(0x30, der(0x30, ...(before ? [before] : []), serial, ...rest)).toString('base64')).serial;
     expect(read(hex('020107'))).to.deep.equal(hex('07'));
@@ -302,11 +302,11 @@ describe('revocation sources of a certificate', () => {
 
 describe('pasted certificate', () => {
   it('is parsed as one PEM block', async () => {
-    const [one, two] = [await certify({ name: 'One' }), await certify({ name: 'Two' })];
-    const isTaken = (text: string) => CertificatePem.safeParse(text).success;
-    expect(isTaken(pem(one))).to.equal(true);
-    const broken = pem({ ...one, certificate: der(0x30).toString('base64') });
-    for (const text of ['', one.certificate, pem(one) + pem(two), broken]) expect(isTaken(text)).to.equal(false);
+    const [first, second] = [await certify({ name: 'One' }), await certify({ name: 'Two' })];
+    const isAccepted = (text: string) => CertificatePem.safeParse(text).success;
+    expect(isAccepted(pem(first))).to.equal(true);
+    const brokenPem = pem({ ...first, certificate: der(0x30).toString('base64') });
+    for (const text of ['', first.certificate, pem(first) + pem(second), brokenPem]) expect(isAccepted(text)).to.equal(false);
   });
 });
 
@@ -327,7 +327,7 @@ describe('distinguished name comparison (RFC 5280 section 7.1)', () => {
       name([pair(UTF8, 'b', '55040a'), pair(UTF8, 'a')]),
       true,
     ],
-    ['one relative name in two', name([pair(UTF8, 'a'), pair(UTF8, 'b')]), name([pair(UTF8, 'a')], [pair(UTF8, 'b')]), false],
+    ['one multi-valued RDN as two', name([pair(UTF8, 'a'), pair(UTF8, 'b')]), name([pair(UTF8, 'a')], [pair(UTF8, 'b')]), false],
     ['composed letters', name([pair(UTF8, 'Mu\u0308nchen')]), name([pair(UTF8, 'M\u00dcNCHEN')]), true],
     ['sharp s', name([pair(UTF8, 'Straße')]), name([pair(UTF8, 'STRASSE')]), true],
     ['another letter', name([pair(UTF8, 'Munchen')]), name([pair(UTF8, 'M\u00dcNCHEN')]), false],
@@ -335,9 +335,9 @@ describe('distinguished name comparison (RFC 5280 section 7.1)', () => {
     ['a Teletex string in other case', name([pair(T61, 'Root')]), name([pair(T61, 'root')]), false],
     ['no name at all', root, '3003020101', false],
   ];
-  for (const [what, one, other, expected] of rows) {
-    it(`finds names with ${what} ${expected ? 'equal' : 'different'}`, () => {
-      expect([isSameName(one, other), isSameName(other, one)]).to.deep.equal([expected, expected]);
+  for (const [description, left, right, expected] of rows) {
+    it(`finds names with ${description} ${expected ? 'equal' : 'different'}`, () => {
+      expect([isSameName(left, right), isSameName(right, left)]).to.deep.equal([expected, expected]);
     });
   }
 });
@@ -349,7 +349,7 @@ describe('authorities that sign with RSASSA-PSS', () => {
   const pair = rsaPair();
   let root: RsaCertified;
 
-  const judge = (chain: readonly Certified[], anchor: Certified): string => {
+  const verify = (chain: readonly Certified[], anchor: Certified): string => {
     const verdict = certificates.verifyChain(
       chain.map(({ certificate }) => certificate),
       [{ certificate: anchor.certificate }],
@@ -378,16 +378,16 @@ describe('authorities that sign with RSASSA-PSS', () => {
     ],
     ['PSS by another key', () => pss(generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey), 'untrusted_chain'],
   ];
-  for (const [what, signing, expected] of signings) {
-    it(`are ${expected} with ${what}, for a signer and for an authority below the anchor`, async () => {
+  for (const [description, signing, expected] of signings) {
+    it(`are ${expected} with ${description}, for a signer and for an authority below the anchor`, async () => {
       const by = () => signing(pair.privateKey);
       const signer = await certifyRsa({ name: 'Signer', by: root }, { signing: by });
-      expect(judge([signer], root)).to.equal(expected);
+      expect(verify([signer], root)).to.equal(expected);
       const middle = await certifyRsa({ name: 'Middle', by: root, ca: true }, { signing: by });
-      expect(judge([await certify({ name: 'Low', by: middle }), middle], root)).to.equal(expected);
+      expect(verify([await certify({ name: 'Low', by: middle }), middle], root)).to.equal(expected);
     });
 
-    it(`have revocation lists ${expected === 'trusted' ? 'accepted' : 'rejected'} with ${what}`, () => {
+    it(`have revocation lists ${expected === 'trusted' ? 'accepted' : 'rejected'} with ${description}`, () => {
       const list = parseCrl(makeCrl({ by: root, signing: signing(pair.privateKey) }));
       expect(certificates.hasSigned(root.certificate, list)).to.equal(expected === 'trusted');
     });
@@ -397,7 +397,7 @@ describe('authorities that sign with RSASSA-PSS', () => {
     const rsa = pssPair();
     const authority = await certifyRsa({ name: 'PSS', ca: true }, { rsa, signing: pss });
     const signer = await certifyRsa({ name: 'Signer', by: authority }, { signing: () => pss(rsa.privateKey) });
-    expect(judge([signer], authority)).to.equal('trusted');
+    expect(verify([signer], authority)).to.equal('trusted');
     const list = parseCrl(makeCrl({ by: authority, signing: pss(rsa.privateKey) }));
     expect(certificates.hasSigned(authority.certificate, list)).to.equal(true);
   });

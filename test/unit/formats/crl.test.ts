@@ -18,7 +18,8 @@ const serialOf = (index: number) => {
 };
 
 describe('certificate revocation list', () => {
-  const entryOf = (serial: Buffer, ...more: Buffer[]) => der(0x30, der(0x02, serial), time(new Date('2026-01-01T00:00:00Z')), ...more);
+  const entryOf = (serial: Buffer, ...entryExtension: Buffer[]) =>
+    der(0x30, der(0x02, serial), time(new Date('2026-01-01T00:00:00Z')), ...entryExtension);
 
   let authority: Certified;
   before(async () => {
@@ -28,7 +29,7 @@ describe('certificate revocation list', () => {
   it('of another implementation is parsed', async () => {
     const ecdsa = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
     const { privateKey } = await webcrypto.subtle.generateKey(ecdsa, true, ['sign', 'verify']);
-    const made = await X509CrlGenerator.create({
+    const crl = await X509CrlGenerator.create({
       issuer: 'CN=Authority',
       thisUpdate: new Date('2026-06-01T00:00:00Z'),
       nextUpdate: new Date('2050-06-02T00:00:00Z'),
@@ -36,7 +37,7 @@ describe('certificate revocation list', () => {
       signingAlgorithm: ecdsa,
       signingKey: privateKey,
     });
-    const list = parseCrl(Buffer.from(made.rawData));
+    const list = parseCrl(Buffer.from(crl.rawData));
     expect(list.issuer).to.equal(parseCertificate(Buffer.from(authority.certificate, 'base64'))?.subject);
     expect(list.thisUpdate.toISOString()).to.equal('2026-06-01T00:00:00.000Z');
     expect(list.nextUpdate.toISOString(), 'a GeneralizedTime').to.equal('2050-06-02T00:00:00.000Z');
@@ -52,16 +53,16 @@ describe('certificate revocation list', () => {
   });
 
   it('truncated or changed at any byte is rejected or parsed, without other errors', () => {
-    const whole = makeCrl({ by: authority, revoked: [{ serial: SERIAL, reason: 1 }] });
-    for (let at = 0; at < whole.length; at++) {
-      expect(() => parseCrl(whole.subarray(0, at)), `${at} bytes`).to.throw(DerError);
+    const crl = makeCrl({ by: authority, revoked: [{ serial: SERIAL, reason: 1 }] });
+    for (let index = 0; index < crl.length; index++) {
+      expect(() => parseCrl(crl.subarray(0, index)), `${index} bytes`).to.throw(DerError);
       for (const bit of [0x01, 0x80, 0xff]) {
-        const bent = Buffer.from(whole);
-        bent[at] = (bent[at] ?? 0) ^ bit;
+        const changed = Buffer.from(crl);
+        changed[index] = (changed[index] ?? 0) ^ bit;
         try {
-          revokedBy(parseCrl(bent)).find(SERIAL);
+          revokedBy(parseCrl(changed)).find(SERIAL);
         } catch (error) {
-          expect(error, `byte ${at} ${bit}`).to.be.instanceOf(DerError);
+          expect(error, `byte ${index} ${bit}`).to.be.instanceOf(DerError);
         }
       }
     }
@@ -106,35 +107,35 @@ describe('certificate revocation list', () => {
   });
 
   it('of a million elements is rejected at the first element above the limit', () => {
-    const parts = Buffer.alloc(2_000_000);
-    for (let at = 0; at < parts.length; at += 2) parts[at] = 0x30;
-    expect(() => parseCrl(der(0x30, parts))).to.throw('too many elements');
-    expect(() => parseCrl(der(0x30, der(0x30, parts), der(0x30), der(3)))).to.throw('too many elements');
-    const extended = makeCrl({ by: authority, extensions: [parts] });
+    const filler = Buffer.alloc(2_000_000);
+    for (let index = 0; index < filler.length; index += 2) filler[index] = 0x30;
+    expect(() => parseCrl(der(0x30, filler))).to.throw('too many elements');
+    expect(() => parseCrl(der(0x30, der(0x30, filler), der(0x30), der(3)))).to.throw('too many elements');
+    const extended = makeCrl({ by: authority, extensions: [filler] });
     expect(() => parseCrl(extended)).to.throw('too many elements');
-    const entry = entryOf(SERIAL, der(0x30, parts));
+    const entry = entryOf(SERIAL, der(0x30, filler));
     expect(() => new RevokedEntries(entry)).to.throw('too many elements');
   });
 
   it('of more than 100,000 entries is rejected', () => {
-    const short = entryOf(Buffer.from([1]));
-    expect(new RevokedEntries(Buffer.concat(Array(100_000).fill(short))).count).to.equal(100_000);
-    expect(() => new RevokedEntries(Buffer.concat(Array(100_001).fill(short)))).to.throw('too many entries');
+    const shortEntry = entryOf(Buffer.from([1]));
+    expect(new RevokedEntries(Buffer.concat(Array(100_000).fill(shortEntry))).count).to.equal(100_000);
+    expect(() => new RevokedEntries(Buffer.concat(Array(100_001).fill(shortEntry)))).to.throw('too many entries');
   });
 });
 
 const hex = (text: string) => Buffer.from(text, 'hex');
-const at = (text: string) => time(new Date(text));
+const timeOf = (text: string) => time(new Date(text));
 const ALGORITHM = der(0x30, hex('06082a8648ce3d040302'));
 const SIGNATURE = der(0x03, Buffer.from([0]), Buffer.from('signature'));
-const SECOND = hex('020101');
+const VERSION_2 = hex('020101');
 const NAME = der(0x30, der(0x31, der(0x30, hex('0603550403'), der(0x0c, Buffer.from('A')))));
-const BEGIN = at('2026-06-01T00:00:00Z');
-const END = at('2026-06-02T00:00:00Z');
-const entryOf = (serial: Buffer, ...more: Buffer[]) => der(0x30, der(0x02, serial), BEGIN, ...more);
-const FIELDS = [SECOND, ALGORITHM, NAME, BEGIN, END];
+const BEGIN = timeOf('2026-06-01T00:00:00Z');
+const END = timeOf('2026-06-02T00:00:00Z');
+const entryOf = (serial: Buffer, ...entryExtension: Buffer[]) => der(0x30, der(0x02, serial), BEGIN, ...entryExtension);
+const FIELDS = [VERSION_2, ALGORITHM, NAME, BEGIN, END];
 
-/** What is read of a list with these fields. */
+/** Parses a list with these fields. */
 const list = (...fields: readonly Buffer[]) => parseCrl(der(0x30, der(0x30, ...fields), ALGORITHM, SIGNATURE));
 const extended = (...extensions: readonly Buffer[]) => list(...FIELDS, der(0xa0, der(0x30, ...extensions)));
 
@@ -160,7 +161,7 @@ describe('structure of a certificate revocation list', () => {
   });
 
   const tbs = der(0x30, ...FIELDS);
-  const wrong: readonly (readonly [string, string, () => unknown])[] = [
+  const invalidLists: readonly (readonly [string, string, () => unknown])[] = [
     ['signs no sequence', 'not a certificate revocation list', () => parseCrl(der(0x30, der(0x31, ...FIELDS), ALGORITHM, SIGNATURE))],
     ['is empty', 'not a certificate revocation list', () => parseCrl(der(0x30))],
     ['has no algorithm', 'not a certificate revocation list', () => parseCrl(der(0x30, tbs))],
@@ -169,31 +170,27 @@ describe('structure of a certificate revocation list', () => {
     ['has a signature that is not a bit string', 'signature', () => parseCrl(der(0x30, tbs, ALGORITHM, der(0x04, Buffer.from([0, 1]))))],
     ['has a signature of some bits', 'signature', () => parseCrl(der(0x30, tbs, ALGORITHM, der(0x03, Buffer.from([1, 2]))))],
     ['is of version 3', 'version', () => list(hex('020102'), ...FIELDS.slice(1))],
-    ['says nothing', 'algorithm', () => list()],
-    ['names another algorithm inside', 'algorithm', () => list(SECOND, der(0x30, hex('06082a8648ce3d040303')), NAME, BEGIN, END)],
-    ['has an issuer that is not a name', 'issuer', () => list(SECOND, ALGORITHM, der(0x31), BEGIN, END)],
-    ['has no issuer', 'issuer', () => list(SECOND, ALGORITHM)],
-    ['has no time', 'issuer', () => list(SECOND, ALGORITHM, NAME)],
-    [
-      'does not say when the next one comes',
-      'nextUpdate',
-      () => list(SECOND, ALGORITHM, NAME, BEGIN, der(0x30, entryOf(Buffer.from([1])))),
-    ],
-    ['says nothing after its beginning', 'nextUpdate', () => list(SECOND, ALGORITHM, NAME, BEGIN)],
-    ['ends before it begins', 'nextUpdate', () => list(SECOND, ALGORITHM, NAME, END, BEGIN)],
+    ['is empty', 'algorithm', () => list()],
+    ['names another algorithm inside', 'algorithm', () => list(VERSION_2, der(0x30, hex('06082a8648ce3d040303')), NAME, BEGIN, END)],
+    ['has an issuer that is not a name', 'issuer', () => list(VERSION_2, ALGORITHM, der(0x31), BEGIN, END)],
+    ['has no issuer', 'issuer', () => list(VERSION_2, ALGORITHM)],
+    ['has no time', 'issuer', () => list(VERSION_2, ALGORITHM, NAME)],
+    ['has no nextUpdate', 'nextUpdate', () => list(VERSION_2, ALGORITHM, NAME, BEGIN, der(0x30, entryOf(Buffer.from([1]))))],
+    ['has no field after thisUpdate', 'nextUpdate', () => list(VERSION_2, ALGORITHM, NAME, BEGIN)],
+    ['has a nextUpdate before thisUpdate', 'nextUpdate', () => list(VERSION_2, ALGORITHM, NAME, END, BEGIN)],
     ['has a field that is unknown', 'unknown field', () => list(...FIELDS, der(0xa1, der(0x30)))],
-    ['has a field behind its extensions', 'unknown field', () => list(...FIELDS, der(0xa0, der(0x30, crlNumber(1))), der(0xa0, der(0x30)))],
+    ['has a field after its extensions', 'unknown field', () => list(...FIELDS, der(0xa0, der(0x30, crlNumber(1))), der(0xa0, der(0x30)))],
     ['is about changes alone', 'a delta list', () => extended(deltaIndicator())],
     ['has a critical extension that is unknown', 'critical 1.2.3', () => extended(extension('2a03', hex('0500'), true))],
     ['is about some reasons', 'some reasons', () => extended(scope(FLAG.reasons))],
     ['is of several issuers', 'the list is indirect', () => extended(scope(FLAG.indirect))],
-    ['is about users alone and authorities alone', 'scope', () => extended(scope(FLAG.users, FLAG.authorities))],
-    ['is about authorities alone and users alone', 'scope', () => extended(scope(FLAG.authorities, FLAG.users))],
+    ['is for users only and authorities only', 'scope', () => extended(scope(FLAG.users, FLAG.authorities))],
+    ['is for authorities only and users only', 'scope', () => extended(scope(FLAG.authorities, FLAG.users))],
     ['is about attributes alone', 'scope', () => extended(scope(hex('8501ff')))],
-    ['is for a point named beside its issuer', 'relative name', () => extended(scope(der(0xa0, der(0xa1, hex('0603550403')))))],
+    ['is for a distribution point relative to its issuer', 'relative name', () => extended(scope(der(0xa0, der(0xa1, hex('0603550403')))))],
   ];
-  for (const [what, message, read] of wrong) {
-    it(`is rejected when it ${what}`, () => expect(read).to.throw(DerError, message));
+  for (const [description, message, read] of invalidLists) {
+    it(`is rejected when it ${description}`, () => expect(read).to.throw(DerError, message));
   }
 
   it('has the scope of its certificates', () => {
@@ -201,14 +198,14 @@ describe('structure of a certificate revocation list', () => {
     expect(scopes(FLAG.users)).to.deep.equal({ only: 'users' });
     expect(scopes(FLAG.authorities)).to.deep.equal({ only: 'authorities' });
     expect(scopes(scopeOf('http://a.example/crl'), FLAG.users)).to.deep.equal({ points: ['http://a.example/crl'], only: 'users' });
-    expect(scopes(...['810100', '820100', '840100', '850100'].map(hex)), 'what is not set').to.deep.equal({});
+    expect(scopes(...['810100', '820100', '840100', '850100'].map(hex)), 'without flags').to.deep.equal({});
     const directory = der(0xa4, NAME);
-    const both = der(0xa0, der(0xa0, directory, der(0x86, Buffer.from('http://a.example'))));
-    expect(scopes(both)?.points, 'addresses alone').to.deep.equal(['http://a.example']);
+    const bothNames = der(0xa0, der(0xa0, directory, der(0x86, Buffer.from('http://a.example'))));
+    expect(scopes(bothNames)?.points, 'addresses alone').to.deep.equal(['http://a.example']);
   });
 
   it('names the key of its issuer, if it is present', () => {
-    const keyOf = (...parts: Buffer[]) => extended(extension('551d23', der(0x30, ...parts))).authorityKeyId;
+    const keyOf = (...filler: Buffer[]) => extended(extension('551d23', der(0x30, ...filler))).authorityKeyId;
     expect(keyOf(der(0x80, hex('aabb')))).to.equal(hex('aabb').toString('base64url'));
     expect(keyOf(der(0x82, hex('07')), der(0x80, hex('aabb')))).to.equal(hex('aabb').toString('base64url'));
     expect(keyOf(der(0x82, hex('07')))).to.equal(undefined);
@@ -221,42 +218,42 @@ describe('structure of a certificate revocation list', () => {
 describe('structure of revocation list entries', () => {
   const SERIAL = Buffer.alloc(20, 0x5a);
   const reason = (code: number) => extension('551d15', der(0x0a, Buffer.from([code])));
-  const other = (critical: boolean) => extension('551d18', hex('0101'), critical);
-  const found = (...entries: Buffer[]) => new RevokedEntries(Buffer.concat(entries)).find(SERIAL);
+  const unknownExtension = (critical: boolean) => extension('551d18', hex('0101'), critical);
+  const find = (...entries: Buffer[]) => new RevokedEntries(Buffer.concat(entries)).find(SERIAL);
   const since = new Date('2026-06-01T00:00:00Z');
 
   it('has the reason of the reason extension', () => {
-    expect(found(entryOf(SERIAL, der(0x30, other(false), reason(4))))).to.deep.equal({ since, reason: 'superseded' });
-    expect(found(entryOf(SERIAL, der(0x30, other(false))))).to.deep.equal({ since, reason: 'unspecified' });
+    expect(find(entryOf(SERIAL, der(0x30, unknownExtension(false), reason(4))))).to.deep.equal({ since, reason: 'superseded' });
+    expect(find(entryOf(SERIAL, der(0x30, unknownExtension(false))))).to.deep.equal({ since, reason: 'unspecified' });
   });
 
   it('may have a critical reason extension, and no other critical extension', () => {
     const critical = (oid: string) => der(0x30, hex(oid), hex('0101ff'), der(0x04, hex('0a0101')));
-    expect(found(entryOf(SERIAL, der(0x30, critical('0603551d15'))))).to.include({ reason: 'keyCompromise' });
+    expect(find(entryOf(SERIAL, der(0x30, critical('0603551d15'))))).to.include({ reason: 'keyCompromise' });
     const explicit = der(0x30, hex('0603551d18'), hex('010100'), der(0x04, hex('0101')));
-    expect(found(entryOf(SERIAL, der(0x30, explicit)))).to.include({ reason: 'unspecified' });
-    for (const more of [critical('0603551d1d'), other(true)]) {
-      expect(() => found(entryOf(SERIAL, der(0x30, more)))).to.throw(DerError, 'critical entry extension');
+    expect(find(entryOf(SERIAL, der(0x30, explicit)))).to.include({ reason: 'unspecified' });
+    for (const entryExtension of [critical('0603551d1d'), unknownExtension(true)]) {
+      expect(() => find(entryOf(SERIAL, der(0x30, entryExtension)))).to.throw(DerError, 'critical entry extension');
     }
   });
 
   it('uses the first of two entries for one certificate', () => {
-    const [one, two] = [1, 4].map((code) => entryOf(SERIAL, der(0x30, reason(code)))) as [Buffer, Buffer];
-    expect(found(one, two)).to.include({ reason: 'keyCompromise' });
-    expect(found(two, one)).to.include({ reason: 'superseded' });
+    const [first, second] = [1, 4].map((code) => entryOf(SERIAL, der(0x30, reason(code)))) as [Buffer, Buffer];
+    expect(find(first, second)).to.include({ reason: 'keyCompromise' });
+    expect(find(second, first)).to.include({ reason: 'superseded' });
   });
 
   it('does not match another serial number of the same length or with the same prefix', () => {
     const hidden = entryOf(Buffer.from([1]), der(0x30, der(0x30, hex('06022a03'), der(0x04, der(0x02, SERIAL)))));
-    const alike = Buffer.concat([SERIAL.subarray(1), Buffer.from([0x5b])]);
-    expect(found(hidden, entryOf(alike))).to.equal(undefined);
-    expect(found(hidden, entryOf(Buffer.from([2])))).to.equal(undefined);
-    expect(found(hidden, entryOf(SERIAL))).to.include({ reason: 'unspecified' });
+    const similar = Buffer.concat([SERIAL.subarray(1), Buffer.from([0x5b])]);
+    expect(find(hidden, entryOf(similar))).to.equal(undefined);
+    expect(find(hidden, entryOf(Buffer.from([2])))).to.equal(undefined);
+    expect(find(hidden, entryOf(SERIAL))).to.include({ reason: 'unspecified' });
   });
 
   it('is rejected when it is truncated anywhere', () => {
-    const long = entryOf(SERIAL, der(0x30, extension('2a03', Buffer.alloc(300))));
-    for (const entry of [entryOf(Buffer.from([1])), long]) {
+    const longEntry = entryOf(SERIAL, der(0x30, extension('2a03', Buffer.alloc(300))));
+    for (const entry of [entryOf(Buffer.from([1])), longEntry]) {
       expect(new RevokedEntries(entry).count).to.equal(1);
       for (let length = 1; length < entry.length; length++) {
         expect(() => new RevokedEntries(entry.subarray(0, length)), `${length} bytes`).to.throw(DerError);
@@ -264,20 +261,20 @@ describe('structure of revocation list entries', () => {
     }
   });
 
-  /** Fills a length of 128. */
+  /** Content with a length of 128 bytes. */
   const content = Buffer.concat([der(0x02, Buffer.alloc(107, 1)), BEGIN, hex('30023000')]);
-  for (const [what, bytes] of [
+  for (const [description, bytes] of [
     ['is not a sequence', der(0x31, der(0x02, SERIAL), BEGIN)],
     ['has a serial number that is not an integer', der(0x30, der(0x04, SERIAL), BEGIN)],
     ['has a serial number of more than 127 bytes', entryOf(Buffer.alloc(200, 1))],
     ['has no time', der(0x30, der(0x02, SERIAL))],
-    ['has a time that goes beyond it', der(0x30, der(0x02, SERIAL), hex('170d32'))],
-    ['has a length without an end', Buffer.concat([hex('3080'), content])],
+    ['has a time beyond its end', der(0x30, der(0x02, SERIAL), hex('170d32'))],
+    ['has an indefinite length', Buffer.concat([hex('3080'), content])],
     ['has a length of four bytes', Buffer.concat([hex('3084000000'), Buffer.from([content.length]), content])],
     ['has a short length in the long form', Buffer.concat([hex('3081'), entryOf(Buffer.from([1])).subarray(1)])],
-    ['has a length with a zero before it', Buffer.concat([hex('308200'), Buffer.from([content.length]), content])],
+    ['has a length with a leading zero', Buffer.concat([hex('308200'), Buffer.from([content.length]), content])],
   ] as const) {
-    it(`is rejected when it ${what}`, () => expect(() => new RevokedEntries(bytes)).to.throw(DerError));
+    it(`is rejected when it ${description}`, () => expect(() => new RevokedEntries(bytes)).to.throw(DerError));
   }
 
   it('may have a length of 128', () => {

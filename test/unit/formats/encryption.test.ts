@@ -19,31 +19,31 @@ const key = encryption.generate();
 const PLAINTEXT = '{"vp_token":{"pid":["x"]},"state":"ü"}';
 
 async function encrypt(
-  to: EncryptionKeyPair,
+  recipient: EncryptionKeyPair,
   options: { enc?: string; alg?: string; plaintext?: string; header?: Record<string, string>; kid?: string } = {},
 ): Promise<string> {
-  const { enc = 'A256GCM', alg = 'ECDH-ES', plaintext = PLAINTEXT, header, kid = to.publicJwk.kid } = options;
-  const { kty, crv, x, y } = to.publicJwk;
+  const { enc = 'A256GCM', alg = 'ECDH-ES', plaintext = PLAINTEXT, header, kid = recipient.publicJwk.kid } = options;
+  const { kty, crv, x, y } = recipient.publicJwk;
   return new CompactEncrypt(Buffer.from(plaintext))
     .setProtectedHeader({ alg, enc, kid, ...header })
     .encrypt(await importJWK({ kty, crv, x, ...(y && { y }) }, alg));
 }
 
-/** Replaces members of the protected header; the tag no longer fits then. */
+/** Changes the protected header, so the tag becomes invalid. */
 function withHeader(jwe: string, change: (header: Record<string, unknown>) => unknown): string {
   const [first = '', ...rest] = jwe.split('.');
   const header = change(JSON.parse(Buffer.from(first, 'base64url').toString()));
   return [Buffer.from(JSON.stringify(header)).toString('base64url'), ...rest].join('.');
 }
 
-/** Any bytes with a good tag, which no library encrypts. */
+/** Encrypts arbitrary bytes with a valid tag. */
 function seal(header: JsonObject, message: Buffer): string {
   const sender = encryption.generate();
   const { kty, crv, x, y = '' } = sender.publicJwk;
-  const whole = { ...header, epk: { kty, crv, x, y } };
+  const fullHeader = { ...header, epk: { kty, crv, x, y } };
   const secret = agree(key.publicJwk, privateKeyOf(sender)) ?? Buffer.alloc(0);
-  const contentKey = deriveContentKey(secret, whole, 128) ?? Buffer.alloc(0);
-  const protectedHeader = Buffer.from(JSON.stringify(whole)).toString('base64url');
+  const contentKey = deriveContentKey(secret, fullHeader, 128) ?? Buffer.alloc(0);
+  const protectedHeader = Buffer.from(JSON.stringify(fullHeader)).toString('base64url');
   const iv = Buffer.alloc(12);
   const cipher = createCipheriv('aes-128-gcm', contentKey, iv).setAAD(Buffer.from(protectedHeader));
   const ciphertext = Buffer.concat([cipher.update(message), cipher.final()]);
@@ -63,8 +63,8 @@ describe('message decryption, compared with jose', () => {
     const jwe = await encrypt(stored);
     expect(encryption.decrypt(jwe, stored)).to.equal(PLAINTEXT);
     expect(encryption.decrypt(jwe, stored), 'once more').to.equal(PLAINTEXT);
-    const { d: other } = encryption.generate();
-    expect(encryption.decrypt(jwe, { ...stored, d: other }), 'with another scalar').to.equal(undefined);
+    const { d: otherD } = encryption.generate();
+    expect(encryption.decrypt(jwe, { ...stored, d: otherD }), 'with another scalar').to.equal(undefined);
   });
 
   it('derives the key with apu and apv like jose', async () => {
@@ -91,13 +91,13 @@ describe('message decryption, compared with jose', () => {
 describe('message decryption rejects', () => {
   it('another or no kid', async () => {
     expect(encryption.decrypt(await encrypt(key, { kid: 'other' }), key)).to.equal(undefined);
-    const none = withHeader(await encrypt(key), ({ kid: _, ...header }) => header);
-    expect(encryption.decrypt(none, key)).to.equal(undefined);
+    const withoutKid = withHeader(await encrypt(key), ({ kid: _, ...header }) => header);
+    expect(encryption.decrypt(withoutKid, key)).to.equal(undefined);
   });
 
   it('a message to the key of another session', async () => {
-    const other = encryption.generate();
-    const jwe = await encrypt(other, { kid: key.publicJwk.kid });
+    const otherKey = encryption.generate();
+    const jwe = await encrypt(otherKey, { kid: key.publicJwk.kid });
     expect(encryption.decrypt(jwe, key)).to.equal(undefined);
   });
 
@@ -141,7 +141,7 @@ describe('message decryption rejects', () => {
     const zipped = seal({ ...header, zip: 'DEF' }, deflateRawSync(PLAINTEXT));
     expect(encryption.decrypt(zipped, key)).to.equal(undefined);
     for (const extra of [{ apu: 'a' }, { apv: 1 }]) {
-      const jwe = withHeader(await encrypt(key), (whole) => ({ ...whole, ...extra }));
+      const jwe = withHeader(await encrypt(key), (fullHeader) => ({ ...fullHeader, ...extra }));
       expect(encryption.decrypt(jwe, key)).to.equal(undefined);
     }
     const nested = 'eyJhbGciOiJFUzI1NiJ9.e30.AAAA';
@@ -153,8 +153,8 @@ describe('message decryption rejects', () => {
   it('every change of any part, and input above the size limit', async () => {
     const jwe = await encrypt(key);
     fc.assert(
-      fc.property(fc.nat({ max: jwe.length - 1 }), fc.constantFrom('A', 'Z', '.', '~', ''), (at, char) => {
-        const changed = jwe.slice(0, at) + char + jwe.slice(at + 1);
+      fc.property(fc.nat({ max: jwe.length - 1 }), fc.constantFrom('A', 'Z', '.', '~', ''), (index, char) => {
+        const changed = jwe.slice(0, index) + char + jwe.slice(index + 1);
         if (changed !== jwe) expect(encryption.decrypt(changed, key)).to.equal(undefined);
       }),
       { numRuns: 400 },
@@ -191,15 +191,15 @@ describe('compressed message', () => {
   });
 
   it('of 200 MiB costs no more than one of one MiB', async () => {
-    // One MiB that does not end the stream, two hundred times over.
-    const piece = deflateRawSync('x'.repeat(LIMIT), { finishFlush: constants.Z_FULL_FLUSH });
+    // Two hundred blocks of one MiB that do not end the stream.
+    const block = deflateRawSync('x'.repeat(LIMIT), { finishFlush: constants.Z_FULL_FLUSH });
     const header = { alg: 'ECDH-ES', enc: 'A128GCM', kid: key.publicJwk.kid, zip: 'DEF' };
-    const times = (count: number) => seal(header, Buffer.concat([...Array<Buffer>(count).fill(piece), deflateRawSync('')]));
-    expect(encryption.decrypt(times(1), key, inflate)).to.have.length(LIMIT);
-    const bomb = times(200);
+    const sealBlocks = (count: number) => seal(header, Buffer.concat([...Array<Buffer>(count).fill(block), deflateRawSync('')]));
+    expect(encryption.decrypt(sealBlocks(1), key, inflate)).to.have.length(LIMIT);
+    const bomb = sealBlocks(200);
     expect(bomb.length).to.be.lessThan(LIMIT);
-    const spent = processorTime(() => expect(encryption.decrypt(bomb, key, inflate)).to.equal(undefined));
-    expect(spent).to.be.lessThan(200);
+    const cpuMs = processorTime(() => expect(encryption.decrypt(bomb, key, inflate)).to.equal(undefined));
+    expect(cpuMs).to.be.lessThan(200);
   });
 
   it('depends on its bytes only: invalid streams are rejected without throwing', () => {
@@ -212,15 +212,15 @@ describe('compressed message', () => {
       }),
       { numRuns: 150 },
     );
-    const cut = deflateRawSync('x'.repeat(5000)).subarray(0, -3);
+    const truncated = deflateRawSync('x'.repeat(5000)).subarray(0, -3);
     const header = { alg: 'ECDH-ES', enc: 'A128GCM', kid: key.publicJwk.kid, zip: 'DEF' };
-    expect(encryption.decrypt(seal(header, cut), key, inflate)).to.equal(undefined);
+    expect(encryption.decrypt(seal(header, truncated), key, inflate)).to.equal(undefined);
     expect(encryption.decrypt(seal(header, deflateRawSync(PLAINTEXT)), key, inflate)).to.equal(PLAINTEXT);
   });
 
   it('is rejected with another zip, and if the content is not compressed', async () => {
-    const broken = withHeader(await encrypt(key), (header) => ({ ...header, zip: 'DEF' }));
-    expect(encryption.decrypt(broken, key, inflate), 'a changed header').to.equal(undefined);
+    const unknownZip = withHeader(await encrypt(key), (header) => ({ ...header, zip: 'DEF' }));
+    expect(encryption.decrypt(unknownZip, key, inflate), 'a changed header').to.equal(undefined);
     const compressed = deflateRawSync(PLAINTEXT);
     for (const zip of ['def', 'GZIP', '', 1, null, ['DEF']]) {
       const header = { alg: 'ECDH-ES', enc: 'A128GCM', kid: key.publicJwk.kid, zip };
@@ -251,9 +251,9 @@ describe('message encryption, compared with jose', () => {
   it('omits a missing kid, and creates every message with a new key', async () => {
     const { jwk, privateJwk } = responseKey({ kid: undefined as never });
     const messages = await Promise.all(Array.from({ length: 5 }, () => encryption.encrypt('{}', jwk as never, { enc: 'A256GCM' })));
-    const opened = await Promise.all(messages.map((jwe) => decryptMessage(jwe, privateJwk)));
-    for (const { header } of opened) expect(header).to.not.have.property('kid');
-    expect(new Set(opened.map(({ header }) => (header['epk'] as { x: string }).x)).size).to.equal(5);
+    const decrypted = await Promise.all(messages.map((jwe) => decryptMessage(jwe, privateJwk)));
+    for (const { header } of decrypted) expect(header).to.not.have.property('kid');
+    expect(new Set(decrypted.map(({ header }) => (header['epk'] as { x: string }).x)).size).to.equal(5);
   });
 });
 
@@ -273,8 +273,8 @@ describe('encryption keys for requests to a tenant', () => {
   });
 
   it('remain in use after a new secret, which derives the published one', () => {
-    const [, old] = keysOf('acme', 2, 1);
-    expect(old).to.deep.equal(keysOf('acme', 1)[0]);
+    const [, formerKey] = keysOf('acme', 2, 1);
+    expect(formerKey).to.deep.equal(keysOf('acme', 1)[0]);
     expect(keysOf('acme')).to.deep.equal([]);
   });
 
@@ -294,12 +294,12 @@ describe('encryption keys for requests to a tenant', () => {
 
 describe('response encryption of a wallet', () => {
   const { jwk, privateJwk } = responseKey();
-  const good = { jwk, enc: 'A256GCM' };
-  const read = (wanted: unknown, offer: object = {}) =>
-    parseResponseEncryption({ credential_response_encryption: wanted } as JsonObject, { use: 'optional', encrypted: true, ...offer });
-  const refusal = (wanted: unknown, offer?: object) => {
+  const valid = { jwk, enc: 'A256GCM' };
+  const read = (requested: unknown, offer: object = {}) =>
+    parseResponseEncryption({ credential_response_encryption: requested } as JsonObject, { use: 'optional', encrypted: true, ...offer });
+  const rejectionOf = (requested: unknown, offer?: object) => {
     try {
-      read(wanted, offer);
+      read(requested, offer);
     } catch (error) {
       return error instanceof Failure ? error.code : error;
     }
@@ -309,7 +309,7 @@ describe('response encryption of a wallet', () => {
   it('is parsed with and without kid, use and zip', () => {
     const { x, y } = jwk;
     const recipient = { kty: 'EC', crv: 'P-256', x, y };
-    expect(read(good)).to.deep.equal({ recipient: { ...recipient, kid: 'w-1' }, enc: 'A256GCM', zip: undefined });
+    expect(read(valid)).to.deep.equal({ recipient: { ...recipient, kid: 'w-1' }, enc: 'A256GCM', zip: undefined });
     const { kid: _, ...bare } = { ...jwk, use: 'enc' };
     expect(read({ jwk: bare, enc: 'A128GCM', zip: 'DEF', more: 1 })).to.deep.equal({ recipient, enc: 'A128GCM', zip: 'DEF' });
     expect(parseResponseEncryption({}, { use: 'optional', encrypted: false })).to.equal(undefined);
@@ -325,35 +325,35 @@ describe('response encryption of a wallet', () => {
     ['no enc', { jwk }],
     ['an enc that was not offered', { jwk, enc: 'A192GCM' }],
     ['enc as a list', { jwk, enc: ['A256GCM'] }],
-    ['an unknown zip', { ...good, zip: 'GZIP' }],
-    ['a zip of null', { ...good, zip: null }],
-    ['a jwk without alg', { ...good, jwk: withoutAlg }],
-    ['a jwk of another alg', { ...good, jwk: { ...jwk, alg: 'ECDH-ES+A128KW' } }],
-    ['a private jwk', { ...good, jwk: { ...jwk, d: privateJwk.d } }],
-    ['a jwk for signatures', { ...good, jwk: { ...jwk, use: 'sig' } }],
-    ['a jwk on another curve', { ...good, jwk: { ...p384, alg: 'ECDH-ES' } }],
-    ['a jwk off the curve', { ...good, jwk: { ...jwk, y: jwk.x } }],
-    ['a jwk without y', { ...good, jwk: withoutY }],
-    ['a kid that is not a string', { ...good, jwk: { ...jwk, kid: 1 } }],
-    ['a kid without end', { ...good, jwk: { ...jwk, kid: 'x'.repeat(1025) } }],
-    ['a good object in the clear', good, { encrypted: false }],
-    ['a good object where none is offered', good, { use: 'off' }],
-    ['nothing where it is required', undefined, { use: 'required' }],
+    ['an unknown zip', { ...valid, zip: 'GZIP' }],
+    ['a zip of null', { ...valid, zip: null }],
+    ['a jwk without alg', { ...valid, jwk: withoutAlg }],
+    ['a jwk of another alg', { ...valid, jwk: { ...jwk, alg: 'ECDH-ES+A128KW' } }],
+    ['a private jwk', { ...valid, jwk: { ...jwk, d: privateJwk.d } }],
+    ['a jwk for signatures', { ...valid, jwk: { ...jwk, use: 'sig' } }],
+    ['a jwk on another curve', { ...valid, jwk: { ...p384, alg: 'ECDH-ES' } }],
+    ['a jwk off the curve', { ...valid, jwk: { ...jwk, y: jwk.x } }],
+    ['a jwk without y', { ...valid, jwk: withoutY }],
+    ['a kid that is not a string', { ...valid, jwk: { ...jwk, kid: 1 } }],
+    ['an overlong kid', { ...valid, jwk: { ...jwk, kid: 'x'.repeat(1025) } }],
+    ['a valid object in an unencrypted request', valid, { encrypted: false }],
+    ['a valid object although none is offered', valid, { use: 'off' }],
+    ['no object although it is required', undefined, { use: 'required' }],
   ];
-  for (const [what, wanted, offer] of cases) {
-    it(`is rejected with ${what}`, () => {
-      expect(refusal(wanted, offer)).to.equal('invalid_encryption_parameters');
+  for (const [description, requested, offer] of cases) {
+    it(`is rejected with ${description}`, () => {
+      expect(rejectionOf(requested, offer)).to.equal('invalid_encryption_parameters');
     });
   }
 
   it('fails with one error only, for any input', () => {
-    const bent = fc.record(
+    const changedEncryption = fc.record(
       { jwk: fc.oneof(fc.constant(jwk), fc.jsonValue()), enc: fc.jsonValue(), zip: fc.jsonValue() },
       { requiredKeys: [] },
     );
     fc.assert(
-      fc.property(fc.oneof(bent, fc.jsonValue()), (wanted) => {
-        expect(refusal(wanted)).to.be.oneOf(['taken', 'invalid_encryption_parameters']);
+      fc.property(fc.oneof(changedEncryption, fc.jsonValue()), (requested) => {
+        expect(rejectionOf(requested)).to.be.oneOf(['taken', 'invalid_encryption_parameters']);
       }),
       { numRuns: 300 },
     );

@@ -19,7 +19,7 @@ const time = (text: string) => new Tagged(0, text);
 
 const nested = (levels: number, core: Json = 1): Json => (levels === 0 ? core : [nested(levels - 1, core)]);
 
-/** Name, claim as JSON, value as CBOR. */
+/** Each case has the name, the claim in JSON and the value in CBOR. */
 const CASES: readonly (readonly [string, Json, Cbor])[] = [
   ['family_name', 'Mustermann', 'Mustermann'],
   ['family_name', 'Nyga\u030ard', 'Nyg\u00e5rd'],
@@ -66,7 +66,7 @@ const CASES: readonly (readonly [string, Json, Cbor])[] = [
   ['any', nested(24, 'x'), nested(24, 'x') as Cbor],
 ];
 
-const REFUSED: readonly (readonly [string, Json])[] = [
+const REJECTED: readonly (readonly [string, Json])[] = [
   ['birth_date', '26.01.1984'],
   ['birth_date', '1984-02-30'],
   ['birth_date', '1984-13-01'],
@@ -102,7 +102,7 @@ describe('conversion of a claim to an mdoc element', () => {
     });
   }
 
-  for (const [name, json] of REFUSED) {
+  for (const [name, json] of REJECTED) {
     it(`rejects ${name}: ${JSON.stringify(json).slice(0, 60)}`, () => {
       const read = () => parseElementValue('org.example.ns', name, json);
       expect(read).to.throw(Failure).with.property('code', 'invalid_input');
@@ -110,52 +110,52 @@ describe('conversion of a claim to an mdoc element', () => {
   }
 });
 
-const SIGNED = [protectedHeaderOf('ES256'), new Map(), null, Buffer.alloc(64)];
+const ISSUER_AUTH = [protectedHeaderOf('ES256'), new Map(), null, Buffer.alloc(64)];
 const ITEM = embed(encodeCbor({ digestID: 0 }));
-const DOCUMENT = { docType: 'org.example.badge', issuerSigned: { issuerAuth: SIGNED } };
+const DOCUMENT = { docType: 'org.example.badge', issuerSigned: { issuerAuth: ISSUER_AUTH } };
 const RESPONSE = { version: '1.0', documents: [DOCUMENT], status: 0 };
-const open = (response: Cbor) => parseDeviceResponse(encodeCbor(response).toString('base64url'));
-const opened = (changes: Record<string, Cbor>) => open({ ...RESPONSE, documents: [{ ...DOCUMENT, ...changes }] });
-const withNameSpaces = (nameSpaces: Cbor) => opened({ issuerSigned: { issuerAuth: SIGNED, nameSpaces } });
+const parse = (response: Cbor) => parseDeviceResponse(encodeCbor(response).toString('base64url'));
+const parseWith = (changes: Record<string, Cbor>) => parse({ ...RESPONSE, documents: [{ ...DOCUMENT, ...changes }] });
+const withNameSpaces = (nameSpaces: Cbor) => parseWith({ issuerSigned: { issuerAuth: ISSUER_AUTH, nameSpaces } });
 
 describe('structure of a DeviceResponse', () => {
   it('has one document, with its disclosed elements', () => {
     const { docType, items, deviceSigned } = withNameSpaces({ a: [ITEM] });
     expect([docType, [...items.keys()], deviceSigned]).to.deep.equal(['org.example.badge', ['a'], undefined]);
-    expect(open(RESPONSE).items.size).to.equal(0);
+    expect(parse(RESPONSE).items.size).to.equal(0);
   });
 
   it('may be signed by its device in one way, or not at all', () => {
     const nameSpaces = embed(encodeCbor(new Map()));
-    const authOf = (device: Record<string, Cbor>) => opened({ deviceSigned: { nameSpaces, ...device } }).deviceSigned?.auth;
+    const authOf = (device: Record<string, Cbor>) => parseWith({ deviceSigned: { nameSpaces, ...device } }).deviceSigned?.auth;
     expect(authOf({})).to.equal(undefined);
     expect(authOf({ deviceAuth: {} })).to.equal(undefined);
-    expect(authOf({ deviceAuth: { deviceMac: SIGNED } })).to.equal('mac');
-    expect(authOf({ deviceAuth: { deviceSignature: SIGNED } })).to.have.property('signature');
-    expect(() => authOf({ deviceAuth: { deviceSignature: SIGNED, deviceMac: SIGNED } })).to.throw(Refusal, 'malformed: both');
+    expect(authOf({ deviceAuth: { deviceMac: ISSUER_AUTH } })).to.equal('mac');
+    expect(authOf({ deviceAuth: { deviceSignature: ISSUER_AUTH } })).to.have.property('signature');
+    expect(() => authOf({ deviceAuth: { deviceSignature: ISSUER_AUTH, deviceMac: ISSUER_AUTH } })).to.throw(Refusal, 'malformed: both');
   });
 
-  const wrong: readonly (readonly [string, string, () => unknown])[] = [
+  const invalidResponses: readonly (readonly [string, string, () => unknown])[] = [
     ['is too long', 'at most 1572864 characters', () => parseDeviceResponse('A'.repeat(1_572_865))],
     ['is padded', 'not base64url', () => parseDeviceResponse(`${encodeCbor(RESPONSE).toString('base64')}=`)],
-    ['has no status', 'status', () => open({ version: '1.0', documents: [DOCUMENT] })],
-    ['has no documents', 'no documents', () => open({ ...RESPONSE, documents: [] })],
-    ['has documents that are not a list', 'no documents', () => open({ ...RESPONSE, documents: DOCUMENT })],
-    ['has a type that is not a string', 'docType', () => opened({ docType: 1 })],
+    ['has no status', 'status', () => parse({ version: '1.0', documents: [DOCUMENT] })],
+    ['has no documents', 'no documents', () => parse({ ...RESPONSE, documents: [] })],
+    ['has documents that are not a list', 'no documents', () => parse({ ...RESPONSE, documents: DOCUMENT })],
+    ['has a type that is not a string', 'docType', () => parseWith({ docType: 1 })],
     ['has a namespace that is not a string', 'nameSpaces', () => withNameSpaces(new Map([[1, [ITEM]]]))],
     ['has a namespace that is not a list', 'nameSpaces', () => withNameSpaces({ a: ITEM })],
     ['has namespaces that are not a map', 'nameSpaces is not a map', () => withNameSpaces([])],
     ['has a namespace without items', 'nameSpaces', () => withNameSpaces({ a: [] })],
     ['has an item without a tag', 'nameSpaces', () => withNameSpaces({ a: [ITEM, 1] })],
-    ['has a device that signs in no form', 'nameSpaces of deviceSigned', () => opened({ deviceSigned: { nameSpaces: {} } })],
-    ['has no issuer', 'issuerSigned is not a map', () => opened({ issuerSigned: undefined })],
+    ['has no device signature and no device MAC', 'nameSpaces of deviceSigned', () => parseWith({ deviceSigned: { nameSpaces: {} } })],
+    ['has no issuer', 'issuerSigned is not a map', () => parseWith({ issuerSigned: undefined })],
   ];
-  for (const [what, message, read] of wrong) {
-    it(`is rejected when it ${what}`, () => expect(read).to.throw(Refusal, message).with.property('reason', 'malformed'));
+  for (const [description, message, read] of invalidResponses) {
+    it(`is rejected when it ${description}`, () => expect(read).to.throw(Refusal, message).with.property('reason', 'malformed'));
   }
 
   it('has one document and no more', () => {
-    expect(() => open({ ...RESPONSE, documents: [DOCUMENT, DOCUMENT] }))
+    expect(() => parse({ ...RESPONSE, documents: [DOCUMENT, DOCUMENT] }))
       .to.throw(Refusal)
       .with.property('reason', 'multiple_documents');
   });
@@ -195,15 +195,15 @@ describe('transaction data that a device confirms', () => {
     expect(() => confirm(hashOf(pay, 'sha384'), entry(pay))).to.throw(Refusal, 'unknown hash');
   });
 
-  for (const [what, value, reason] of [
+  for (const [description, value, reason] of [
     ['nothing', undefined, 'transaction_data_missing'],
     ['the hash of another entry alone', [hashOf(sign)], 'transaction_data_missing'],
     ['a hash of no requested data', [hashOf(pay), hashOf(sign), hashOf('x')], 'transaction_data_mismatch'],
     ['an empty list', [], 'transaction_data_mismatch'],
-    ['what is no hash', 1, 'transaction_data_mismatch'],
-    ['a list of what is no hash', [hashOf(pay), 1], 'transaction_data_mismatch'],
+    ['an invalid hash', 1, 'transaction_data_mismatch'],
+    ['a list of invalid hashes', [hashOf(pay), 1], 'transaction_data_mismatch'],
   ] as const) {
-    it(`are rejected with ${what}`, () => {
+    it(`are rejected with ${description}`, () => {
       expect(() => confirm(value as Json | undefined, entry(pay), entry(sign, { required: false })))
         .to.throw(Refusal)
         .with.property('reason', reason);
@@ -211,9 +211,9 @@ describe('transaction data that a device confirms', () => {
   }
 
   it('are read from the element of their own type', () => {
-    const other = entry(sign, { element: 'signature' });
-    expect(() => confirm([hashOf(pay), hashOf(sign)], entry(pay), other)).to.throw(Refusal, 'unknown hash');
-    expect(() => confirm(hashOf(pay), entry(pay), other)).to.throw(Refusal, 'org.example.tx signature');
+    const otherEntry = entry(sign, { element: 'signature' });
+    expect(() => confirm([hashOf(pay), hashOf(sign)], entry(pay), otherEntry)).to.throw(Refusal, 'unknown hash');
+    expect(() => confirm(hashOf(pay), entry(pay), otherEntry)).to.throw(Refusal, 'org.example.tx signature');
   });
 });
 
@@ -222,9 +222,9 @@ type Elements = Readonly<Record<string, unknown>>;
 const outcomeOf = async (signer: string, authority: string | undefined, elements: Elements = {}) => {
   const root = await certify({ name: `Root${authority ?? ''}`, ca: true });
   const { certificate } = await certify({ name: `Signer${signer}`, by: root });
-  const above = authority === undefined ? undefined : root.certificate;
+  const authorityCertificate = authority === undefined ? undefined : root.certificate;
   try {
-    assertIssuingLocation({ certificate, authority: above }, { 'org.iso.18013.5.1': elements });
+    assertIssuingLocation({ certificate, authority: authorityCertificate }, { 'org.iso.18013.5.1': elements });
     return 'accepted';
   } catch (error) {
     if (error instanceof Refusal) return error.message;
@@ -233,37 +233,37 @@ const outcomeOf = async (signer: string, authority: string | undefined, elements
 };
 
 describe('country of a driving licence', () => {
-  const good: readonly (readonly [string, string, string | undefined, Elements?])[] = [
-    ['is that of signer and authority', ', C=DE', ', C=DE', { issuing_country: 'DE' }],
+  const acceptedCases: readonly (readonly [string, string, string | undefined, Elements?])[] = [
+    ['equals the country of signer and authority', ', C=DE', ', C=DE', { issuing_country: 'DE' }],
     ['need not be shown', ', C=DE', ', C=DE'],
-    ['is compared with nothing where no certificate names one', '', '', { issuing_country: 'DE' }],
-    ['is that of a signer who is trusted by itself', ', C=DE', undefined, { issuing_country: 'DE' }],
+    ['is not compared if no certificate names a country', '', '', { issuing_country: 'DE' }],
+    ['equals the country of a directly trusted signer', ', C=DE', undefined, { issuing_country: 'DE' }],
     ['is written in any letters', ', C=de', ', C=DE', { issuing_country: 'De' }],
     ['has the state of the signer', ', C=US, ST=US-CA', ', C=US', { issuing_country: 'US', issuing_jurisdiction: 'US-CA' }],
-    ['has the state of the signer without its country', ', C=US, ST=CA', ', C=US', { issuing_jurisdiction: 'US-CA' }],
+    ['has the state of the signer without a country', ', C=US, ST=CA', ', C=US', { issuing_jurisdiction: 'US-CA' }],
     ['need not show the state of the signer', ', C=US, ST=CA', ', C=US', { issuing_country: 'US' }],
-    ['has the state of signer and authority', ', C=US, ST=CA', ', C=US, ST=CA', { issuing_jurisdiction: 'CA' }],
-    ['has any state where no certificate names one', ', C=US', ', C=US', { issuing_jurisdiction: 'US-NV' }],
+    ['equals the state of signer and authority', ', C=US, ST=CA', ', C=US, ST=CA', { issuing_jurisdiction: 'CA' }],
+    ['may be any state if no certificate names one', ', C=US', ', C=US', { issuing_jurisdiction: 'US-NV' }],
   ];
-  for (const [what, ...given] of good) {
-    it(what, async () => expect(await outcomeOf(...given)).to.equal('accepted'));
+  for (const [description, ...parameters] of acceptedCases) {
+    it(description, async () => expect(await outcomeOf(...parameters)).to.equal('accepted'));
   }
 
-  const bad: readonly (readonly [string, RegExp, string, string | undefined, Elements?])[] = [
+  const rejectedCases: readonly (readonly [string, RegExp, string, string | undefined, Elements?])[] = [
     ['another country than the signer', /issuing_country .* DE/, ', C=DE', ', C=DE', { issuing_country: 'FR' }],
     ['no country as text', /issuing_country .* DE/, ', C=DE', ', C=DE', { issuing_country: 49 }],
     ['another country than a signer trusted by itself', /DE/, ', C=DE', undefined, { issuing_country: 'FR' }],
     ['a signer abroad', /country of the signer is DE, that of its authority FR/, ', C=DE', ', C=FR'],
     ['a signer of no country', /country of the signer is no country, that of its authority FR/, '', ', C=FR'],
-    ['an authority of no country', /its authority no country/, ', C=DE', '', { issuing_country: 'DE' }],
+    ['an authority without a country', /its authority no country/, ', C=DE', '', { issuing_country: 'DE' }],
     ['a signer of two countries', /DE and FR/, ', C=DE, C=FR', undefined, { issuing_country: 'FR' }],
     ['another state than the signer', /issuing_jurisdiction .* US-CA/, ', C=US, ST=US-CA', ', C=US', { issuing_jurisdiction: 'US-NV' }],
     ['another state than the authority', /issuing_jurisdiction .* US-CA/, ', C=US', ', C=US, ST=US-CA', { issuing_jurisdiction: 'US-NV' }],
     ['a signer of another state', /is US-NV, that of its authority US-CA/, ', C=US, ST=US-NV', ', C=US, ST=US-CA'],
   ];
-  for (const [what, detail, ...given] of bad) {
-    it(`is rejected with ${what}`, async () => {
-      const outcome = await outcomeOf(...given);
+  for (const [description, detail, ...parameters] of rejectedCases) {
+    it(`is rejected with ${description}`, async () => {
+      const outcome = await outcomeOf(...parameters);
       expect(outcome)
         .to.match(/^issuer_country_mismatch: /)
         .and.to.match(detail);

@@ -63,7 +63,7 @@ const transcript = redirectTranscript({
   responseUri: 'https://verifier.example/response',
 });
 
-/** A signer and the CA above it, DER in standard base64. */
+/** Creates a signer and its CA, as DER in standard base64. */
 async function makeCertificates(): Promise<{ readonly leaf: string; readonly root: string }> {
   cryptoProvider.set(webcrypto);
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
@@ -94,10 +94,10 @@ async function makeCertificates(): Promise<{ readonly leaf: string; readonly roo
 }
 
 let certificates: { readonly leaf: string; readonly root: string };
-/** One list: those who pass the same again do not have it read again. */
+/** One array, so that the cache for parsed anchors is used. */
 let anchors: readonly TrustAnchor[];
 
-async function makeOnce(): Promise<void> {
+async function makeCertificatesOnce(): Promise<void> {
   certificates ??= await makeCertificates();
   anchors ??= [{ certificate: certificates.root }];
 }
@@ -121,8 +121,8 @@ function contents(changes: Partial<MdocContents> = {}): MdocContents {
 
 function issue(changes: Partial<MdocContents> = {}): CborMap {
   const prepared = prepareMdoc(contents(changes));
-  const sealed = sealMdoc(prepared, signBytes(prepared.toSign, issuer));
-  return decodeCbor(Buffer.from(sealed, 'base64url')) as CborMap;
+  const mdoc = sealMdoc(prepared, signBytes(prepared.toSign, issuer));
+  return decodeCbor(Buffer.from(mdoc, 'base64url')) as CborMap;
 }
 
 type Device = { readonly nameSpaces?: Cbor; readonly payload?: Buffer; readonly auth?: Cbor; readonly key?: Key };
@@ -137,12 +137,12 @@ function signDevice({ nameSpaces = new Map(), payload, auth, key = holder }: Dev
   return { nameSpaces: encoded, deviceAuth: auth ?? { deviceSignature } };
 }
 
-function present(issuerSigned: Cbor, device: Device = {}, more: Record<string, Cbor> = {}): string {
+function present(issuerSigned: Cbor, device: Device = {}, documentFields: Record<string, Cbor> = {}): string {
   const document = { docType: DOC_TYPE, issuerSigned, deviceSigned: signDevice(device) };
-  return encodeCbor({ version: '1.0', documents: [document], status: 0, ...more }).toString('base64url');
+  return encodeCbor({ version: '1.0', documents: [document], status: 0, ...documentFields }).toString('base64url');
 }
 
-function check(text: string, changes: Partial<ExpectedMdoc> = {}) {
+function verify(text: string, changes: Partial<ExpectedMdoc> = {}) {
   return verifyMdoc(ports, text, {
     now: NOW,
     transcripts: [transcript],
@@ -165,16 +165,16 @@ function outcomeOf(run: () => unknown): string {
   }
 }
 
-/** Signs another security object over the same items. */
+/** Signs a changed mobile security object over the same items. */
 function resign(issuerSigned: CborMap, change: (mso: Map<string, Cbor>) => void): CborMap {
-  const signed = parseCoseSign1(issuerSigned.get('issuerAuth'));
-  const outer = decodeCbor(signed.payload ?? Buffer.alloc(0));
+  const coseSign1 = parseCoseSign1(issuerSigned.get('issuerAuth'));
+  const outer = decodeCbor(coseSign1.payload ?? Buffer.alloc(0));
   if (!(outer instanceof EncodedCbor)) throw new Error('no tag 24');
   const mso = new Map(decodeCbor(outer.content) as ReadonlyMap<string, Cbor>);
   change(mso);
   const payload = embed(encodeCbor(mso)).encoded;
-  const signature = signBytes(sigStructure(signed.protectedBytes, payload), issuer);
-  return new Map([...issuerSigned, ['issuerAuth', buildCoseSign1({ ...signed, payload, signature })]]);
+  const signature = signBytes(sigStructure(coseSign1.protectedBytes, payload), issuer);
+  return new Map([...issuerSigned, ['issuerAuth', buildCoseSign1({ ...coseSign1, payload, signature })]]);
 }
 
 function itemsOf(issuerSigned: CborMap): readonly EncodedCbor[] {
@@ -186,24 +186,24 @@ function withItems(issuerSigned: CborMap, items: readonly Cbor[]): CborMap {
 }
 
 describe('mdoc', () => {
-  before(makeOnce);
+  before(makeCertificatesOnce);
 
   it('is issued, presented and accepted', () => {
-    const checked = check(present(issue()));
-    expect(checked.namespaces).to.deep.equal({ [NAMESPACE]: CLAIMS });
-    expect(checked.docType).to.equal(DOC_TYPE);
-    expect(checked.issuer.subject).to.equal('CN=Signer');
-    expect(checked.statusReference).to.deep.equal(STATUS);
-    expect(checked.holderKey).to.deep.equal(holder.jwk);
-    expect(checked.validity.validUntil.toISOString()).to.equal('2028-01-01T00:00:00.000Z');
+    const result = verify(present(issue()));
+    expect(result.namespaces).to.deep.equal({ [NAMESPACE]: CLAIMS });
+    expect(result.docType).to.equal(DOC_TYPE);
+    expect(result.issuer.subject).to.equal('CN=Signer');
+    expect(result.statusReference).to.deep.equal(STATUS);
+    expect(result.holderKey).to.deep.equal(holder.jwk);
+    expect(result.validity.validUntil.toISOString()).to.equal('2028-01-01T00:00:00.000Z');
   });
 
   it('is accepted with some or no elements', () => {
-    const issued = issue();
-    const [first] = itemsOf(issued);
-    const checked = check(present(withItems(issued, first === undefined ? [] : [first])));
-    expect(Object.keys(checked.namespaces[NAMESPACE] ?? {})).to.have.length(1);
-    const { namespaces } = check(present(new Map([['issuerAuth', issued.get('issuerAuth')]])));
+    const issuerSigned = issue();
+    const [first] = itemsOf(issuerSigned);
+    const result = verify(present(withItems(issuerSigned, first === undefined ? [] : [first])));
+    expect(Object.keys(result.namespaces[NAMESPACE] ?? {})).to.have.length(1);
+    const { namespaces } = verify(present(new Map([['issuerAuth', issuerSigned.get('issuerAuth')]])));
     expect(namespaces).to.deep.equal({});
   });
 
@@ -241,10 +241,10 @@ describe('mdoc', () => {
 
   it('is not issued with times out of order or an unsupported key', () => {
     const { validity } = contents();
-    const late = { ...validity, validUntil: new Date('2027-01-01T00:00:00.900Z') };
-    const early = { ...validity, signed: new Date('2027-01-01T00:00:01Z') };
+    const lateExpiry = { ...validity, validUntil: new Date('2027-01-01T00:00:00.900Z') };
+    const earlySignature = { ...validity, signed: new Date('2027-01-01T00:00:01Z') };
     const { y: _, ...half } = holder.jwk;
-    for (const changes of [{ validity: late }, { validity: early }, { holderKey: half }]) {
+    for (const changes of [{ validity: lateExpiry }, { validity: earlySignature }, { holderKey: half }]) {
       expect(() => prepareMdoc(contents(changes)))
         .to.throw(Failure)
         .with.property('code', 'invalid_input');
@@ -253,57 +253,57 @@ describe('mdoc', () => {
 
   it('omits status and namespaces if they are empty', () => {
     const { status: _, ...without } = contents();
-    const issued = (claimsByNamespace: MdocContents['claimsByNamespace']) => {
-      const sealed = sealMdoc(prepareMdoc({ ...without, claimsByNamespace }), Buffer.alloc(64));
-      return decodeCbor(Buffer.from(sealed, 'base64url')) as CborMap;
+    const issuerSigned = (claimsByNamespace: MdocContents['claimsByNamespace']) => {
+      const mdoc = sealMdoc(prepareMdoc({ ...without, claimsByNamespace }), Buffer.alloc(64));
+      return decodeCbor(Buffer.from(mdoc, 'base64url')) as CborMap;
     };
     const read = (issuerSigned: CborMap) => parseMso(parseCoseSign1(issuerSigned.get('issuerAuth')).payload ?? Buffer.alloc(0));
-    const some = issued({ [NAMESPACE]: CLAIMS, 'org.example.empty': {} });
-    expect([...(some.get('nameSpaces') as CborMap).keys()]).to.deep.equal([NAMESPACE]);
-    expect([...read(some).valueDigests.keys()]).to.deep.equal([NAMESPACE]);
-    expect(read(some)).to.not.have.property('status');
-    expect([...issued({}).keys()]).to.deep.equal(['issuerAuth']);
+    const disclosed = issuerSigned({ [NAMESPACE]: CLAIMS, 'org.example.empty': {} });
+    expect([...(disclosed.get('nameSpaces') as CborMap).keys()]).to.deep.equal([NAMESPACE]);
+    expect([...read(disclosed).valueDigests.keys()]).to.deep.equal([NAMESPACE]);
+    expect(read(disclosed)).to.not.have.property('status');
+    expect([...issuerSigned({}).keys()]).to.deep.equal(['issuerAuth']);
   });
 
   it('binds keys of other curves, too, and then requires their algorithm', () => {
     const key = makeKey('P-384');
-    const issued = issue({ holderKey: key.jwk });
-    expect(outcomeOf(() => check(present(issued)))).to.equal('device_alg');
+    const issuerSigned = issue({ holderKey: key.jwk });
+    expect(outcomeOf(() => verify(present(issuerSigned)))).to.equal('device_alg');
   });
 });
 
 describe('DeviceResponse', () => {
-  before(makeOnce);
+  before(makeCertificatesOnce);
 
   it('is rejected after the change of any byte', () => {
     const { family_name, age_over_18 } = CLAIMS;
     const claims = { family_name, age_over_18 } as JsonObject;
-    const issued = issue({ claimsByNamespace: { [NAMESPACE]: claims } });
-    const good = Buffer.from(present(issued), 'base64url');
-    const accepted = new Set<number>();
-    for (let at = 0; at < good.length; at++) {
-      for (const change of at % 4 === 0 ? [0x01, 0x20, 0x80] : [0x01]) {
-        const bad = Buffer.from(good);
-        bad[at] = (bad[at] ?? 0) ^ change;
-        const text = bad.toString('base64url');
-        if (outcomeOf(() => check(text)) !== 'accepted') continue;
-        accepted.add(at);
-        const { namespaces } = check(text);
-        // A wallet may show less, and never other things.
+    const issuerSigned = issue({ claimsByNamespace: { [NAMESPACE]: claims } });
+    const valid = Buffer.from(present(issuerSigned), 'base64url');
+    const acceptedBytes = new Set<number>();
+    for (let index = 0; index < valid.length; index++) {
+      for (const change of index % 4 === 0 ? [0x01, 0x20, 0x80] : [0x01]) {
+        const changed = Buffer.from(valid);
+        changed[index] = (changed[index] ?? 0) ^ change;
+        const text = changed.toString('base64url');
+        if (outcomeOf(() => verify(text)) !== 'accepted') continue;
+        acceptedBytes.add(index);
+        const { namespaces } = verify(text);
+        // A change may remove data, but never add or alter data.
         if (Object.keys(namespaces).length > 0) expect(namespaces).to.deep.equal({ [NAMESPACE]: claims });
       }
     }
-    // Signed by nobody: the minor version of the response, and whether there are namespaces at all.
-    const version = good.indexOf('1.0', 'latin1') + 2;
-    const label = good.indexOf(Buffer.concat([encodeCbor('nameSpaces'), Buffer.from([0xa1])])) + 1;
+    // The minor version of the response and the presence of namespaces are not signed.
+    const version = valid.indexOf('1.0', 'latin1') + 2;
+    const label = valid.indexOf(Buffer.concat([encodeCbor('nameSpaces'), Buffer.from([0xa1])])) + 1;
     const members = Array.from({ length: 'nameSpaces'.length }, (_, index) => label + index);
-    expect([...accepted]).to.deep.equal([version, ...members]);
+    expect([...acceptedBytes]).to.deep.equal([version, ...members]);
   });
 
   it('is rejected when it is truncated anywhere', () => {
-    const good = present(issue());
-    for (let length = 0; length < good.length; length += 7) {
-      expect(outcomeOf(() => check(good.slice(0, length)))).to.equal('malformed');
+    const valid = present(issue());
+    for (let length = 0; length < valid.length; length += 7) {
+      expect(outcomeOf(() => verify(valid.slice(0, length)))).to.equal('malformed');
     }
   });
 
@@ -311,60 +311,60 @@ describe('DeviceResponse', () => {
     const text = present(issue());
     const bytes = Buffer.from(text, 'base64url');
     expect(bytes[0]).to.equal(0xa3);
-    const open = Buffer.concat([Buffer.from([0xbf]), bytes.subarray(1), Buffer.from([0xff])]);
-    expect(outcomeOf(() => check(open.toString('base64url')))).to.equal('accepted');
+    const indefiniteLength = Buffer.concat([Buffer.from([0xbf]), bytes.subarray(1), Buffer.from([0xff])]);
+    expect(outcomeOf(() => verify(indefiniteLength.toString('base64url')))).to.equal('accepted');
   });
 
   it('may contain elements that the device was allowed to sign, separate from those of the issuer', () => {
-    const own = { [NAMESPACE]: { family_name: 'Other' }, 'org.example.tx': { amount: 5 } };
+    const deviceNameSpaces = { [NAMESPACE]: { family_name: 'Other' }, 'org.example.tx': { amount: 5 } };
     const allow = (keyAuthorizations: Cbor) =>
       resign(issue(), (mso) => {
         mso.set('deviceKeyInfo', new Map([...(mso.get('deviceKeyInfo') as CborMap), ['keyAuthorizations', keyAuthorizations]]));
       });
-    const both = { nameSpaces: [NAMESPACE], dataElements: { 'org.example.tx': ['amount'] } };
-    const checked = check(present(allow(both), { nameSpaces: own }));
-    expect(checked.deviceSigned).to.deep.equal(own);
-    expect(checked.namespaces[NAMESPACE]?.['family_name']).to.equal('Nygård');
-    for (const less of [{}, { nameSpaces: [NAMESPACE] }, { ...both, dataElements: { 'org.example.tx': ['tax'] } }]) {
-      expect(outcomeOf(() => check(present(allow(less), { nameSpaces: own })))).to.equal('key_authorization');
+    const authorizations = { nameSpaces: [NAMESPACE], dataElements: { 'org.example.tx': ['amount'] } };
+    const result = verify(present(allow(authorizations), { nameSpaces: deviceNameSpaces }));
+    expect(result.deviceSigned).to.deep.equal(deviceNameSpaces);
+    expect(result.namespaces[NAMESPACE]?.['family_name']).to.equal('Nygård');
+    for (const insufficient of [{}, { nameSpaces: [NAMESPACE] }, { ...authorizations, dataElements: { 'org.example.tx': ['tax'] } }]) {
+      expect(outcomeOf(() => verify(present(allow(insufficient), { nameSpaces: deviceNameSpaces })))).to.equal('key_authorization');
     }
-    for (const broken of [[], { nameSpaces: 'x' }, { dataElements: [] }]) {
-      expect(outcomeOf(() => check(present(allow(broken))))).to.equal('malformed');
+    for (const malformed of [[], { nameSpaces: 'x' }, { dataElements: [] }]) {
+      expect(outcomeOf(() => verify(present(allow(malformed))))).to.equal('malformed');
     }
   });
 
   it('is rejected for errors of its wallet', () => {
-    const issued = issue();
+    const issuerSigned = issue();
     const mac = [Buffer.from('a10105', 'hex'), new Map(), null, Buffer.alloc(32)];
     // biome-ignore format: a table
     const cases: readonly (readonly [string, string])[] = [
-      [present(issued, { key: makeKey() }), 'device_signature'],
-      [present(issued, { payload: Buffer.from('p') }), 'malformed'],
-      [present(issued, { auth: {} }), 'device_auth_missing'],
-      [present(issued, { auth: { deviceMac: mac } }), 'device_alg'],
-      [present(issued, {}, { version: '2.0' }), 'unsupported_version'],
-      [present(issued, {}, { version: 1 }), 'malformed'],
-      [present(issued, {}, { status: 11 }), 'response_status'],
-      [present(issued, {}, { status: '0' }), 'response_status'],
-      [present(issued, {}, { zkDocuments: [] }), 'malformed'],
-      [present(issued, {}, { documents: 1 }), 'malformed'],
-      [present(issued, {}, { documents: [1] }), 'malformed'],
-      [present(withItems(issued, [])), 'malformed'],
-      [present(withItems(issued, [1])), 'malformed'],
-      [present(withItems(issued, [embed(encodeCbor(1))])), 'malformed'],
+      [present(issuerSigned, { key: makeKey() }), 'device_signature'],
+      [present(issuerSigned, { payload: Buffer.from('p') }), 'malformed'],
+      [present(issuerSigned, { auth: {} }), 'device_auth_missing'],
+      [present(issuerSigned, { auth: { deviceMac: mac } }), 'device_alg'],
+      [present(issuerSigned, {}, { version: '2.0' }), 'unsupported_version'],
+      [present(issuerSigned, {}, { version: 1 }), 'malformed'],
+      [present(issuerSigned, {}, { status: 11 }), 'response_status'],
+      [present(issuerSigned, {}, { status: '0' }), 'response_status'],
+      [present(issuerSigned, {}, { zkDocuments: [] }), 'malformed'],
+      [present(issuerSigned, {}, { documents: 1 }), 'malformed'],
+      [present(issuerSigned, {}, { documents: [1] }), 'malformed'],
+      [present(withItems(issuerSigned, [])), 'malformed'],
+      [present(withItems(issuerSigned, [1])), 'malformed'],
+      [present(withItems(issuerSigned, [embed(encodeCbor(1))])), 'malformed'],
     ];
-    for (const [text, reason] of cases) expect(outcomeOf(() => check(text))).to.equal(reason);
-    expect(outcomeOf(() => check(present(issued), { transcripts: [encodeCbor([null, null, null])] }))).to.equal('device_signature');
+    for (const [text, reason] of cases) expect(outcomeOf(() => verify(text))).to.equal(reason);
+    expect(outcomeOf(() => verify(present(issuerSigned), { transcripts: [encodeCbor([null, null, null])] }))).to.equal('device_signature');
   });
 
   it('tolerates document errors that the wallet reports', () => {
     const text = present(issue(), {}, { documentErrors: [{ 'org.example.other': 0 }] });
-    expect(outcomeOf(() => check(text))).to.equal('accepted');
+    expect(outcomeOf(() => verify(text))).to.equal('accepted');
   });
 });
 
 describe('security object of an mdoc', () => {
-  before(makeOnce);
+  before(makeCertificatesOnce);
 
   const time = (text: string) => new Tagged(0, text);
   const validity = (changes: Record<string, Cbor>) => (mso: Map<string, Cbor>) =>
@@ -382,12 +382,12 @@ describe('security object of an mdoc', () => {
     ['no digests', replace('valueDigests', {}), 'digest_mismatch'],
     ['digests of another form', replace('valueDigests', []), 'malformed'],
     ['no key', replace('deviceKeyInfo', {}), 'holder_key_missing'],
-    ['an end within the skew', validity({ validUntil: time('2027-01-15T07:59:01Z') }), 'accepted'],
-    ['an end beyond the skew', validity({ validUntil: time('2027-01-15T07:59:00Z') }), 'credential_expired'],
+    ['an expiry within the clock skew', validity({ validUntil: time('2027-01-15T07:59:01Z') }), 'accepted'],
+    ['an expiry beyond the clock skew', validity({ validUntil: time('2027-01-15T07:59:00Z') }), 'credential_expired'],
     ['a beginning within the skew', validity({ validFrom: time('2027-01-15T08:01:00Z') }), 'accepted'],
     ['a beginning beyond the skew', validity({ validFrom: time('2027-01-15T08:01:01Z') }), 'credential_not_yet_valid'],
     ['a signature of the future', validity({ signed: time('2027-01-15T08:01:01Z') }), 'credential_not_yet_valid'],
-    ['a signature before its certificate', validity({ signed: time('2025-12-31T23:59:59Z') }), 'signed_outside_certificate'],
+    ['a signature before the certificate is valid', validity({ signed: time('2025-12-31T23:59:59Z') }), 'signed_outside_certificate'],
     ['an expected update', validity({ expectedUpdate: time('2027-06-01T00:00:00Z') }), 'accepted'],
     ['a time without tag', validity({ signed: '2027-01-01T00:00:00Z' }), 'malformed'],
     ['a time of another tag', validity({ signed: new Tagged(1004, '2027-01-01T00:00:00Z') }), 'malformed'],
@@ -395,14 +395,14 @@ describe('security object of an mdoc', () => {
     ['no time at all', validity({ signed: undefined }), 'malformed'],
     ['a time with fractions', validity({ signed: time('2027-01-01T00:00:00.000Z') }), 'malformed'],
     ['a time with an offset', validity({ signed: time('2027-01-01T00:00:00+00:00') }), 'malformed'],
-    ['a time that no clock shows', validity({ signed: time('2027-01-01T25:00:00Z') }), 'malformed'],
+    ['an impossible time', validity({ signed: time('2027-01-01T25:00:00Z') }), 'malformed'],
     ['no status', (mso) => mso.delete('status'), 'accepted'],
     ['a status of another kind', replace('status', { identifier_list: { id: Buffer.from('1'), uri: 'u' } }), 'status_invalid'],
     ['a status with a negative index', replace('status', { status_list: { idx: -1, uri: 'https://a' } }), 'status_invalid'],
   ];
-  for (const [what, change, expected] of CASES) {
-    it(`${expected === 'accepted' ? 'may have' : 'is rejected for'} ${what}`, () => {
-      expect(outcomeOf(() => check(present(resign(issue(), change))))).to.equal(expected);
+  for (const [description, change, expected] of CASES) {
+    it(`${expected === 'accepted' ? 'may have' : 'is rejected for'} ${description}`, () => {
+      expect(outcomeOf(() => verify(present(resign(issue(), change))))).to.equal(expected);
     });
   }
 
@@ -410,9 +410,9 @@ describe('security object of an mdoc', () => {
     const item = (digestID: number, elementIdentifier: string, elementValue: Cbor) =>
       embed(encodeCbor({ digestID, random: Buffer.alloc(16), elementIdentifier, elementValue }));
     const items = [item(0, 'odd', 'a\0b'), item(1, 'even', Number.NaN)];
-    const digests = { [NAMESPACE]: new Map(items.map(({ encoded: whole }, id) => [id, hash('sha256', whole, 'buffer')])) };
-    const issued = resign(withItems(issue(), items), replace('valueDigests', digests));
-    const { namespaces } = check(present(issued));
+    const digests = { [NAMESPACE]: new Map(items.map(({ encoded }, id) => [id, hash('sha256', encoded, 'buffer')])) };
+    const issuerSigned = resign(withItems(issue(), items), replace('valueDigests', digests));
+    const { namespaces } = verify(present(issuerSigned));
     expect(namespaces[NAMESPACE]?.['even']).to.equal(null);
     expect(outcomeOf(() => namespaces[NAMESPACE]?.['odd'])).to.equal('malformed');
   });
@@ -428,62 +428,64 @@ describe('security object of an mdoc', () => {
   });
 
   it('rejects the whole response if the device signed for another request, whatever else is invalid', () => {
-    const other = redirectTranscript({
+    const otherTranscript = redirectTranscript({
       clientId: 'x509_hash:abc',
       nonce: 'n-2',
       encryptionKey: undefined,
       responseUri: 'https://verifier.example/response',
     });
-    const transcripts = { transcripts: [other] };
+    const transcripts = { transcripts: [otherTranscript] };
     const refusalOf = (text: string, changes: Partial<ExpectedMdoc>) => {
       try {
-        check(text, changes);
+        verify(text, changes);
         return 'accepted';
       } catch (error) {
         return error instanceof Refusal ? `${error.name} ${error.reason}` : String(error);
       }
     };
-    const good = present(issue());
-    expect(refusalOf(good, transcripts)).to.equal('NonceRefusal device_signature');
-    expect(refusalOf(good, { ...transcripts, anchors: [] })).to.equal('NonceRefusal untrusted_chain');
-    expect(refusalOf(good, { ...transcripts, docType: 'x' })).to.equal('NonceRefusal doctype_mismatch');
-    expect(refusalOf(good, { anchors: [] }), 'for this request').to.equal('Refusal untrusted_chain');
+    const valid = present(issue());
+    expect(refusalOf(valid, transcripts)).to.equal('NonceRefusal device_signature');
+    expect(refusalOf(valid, { ...transcripts, anchors: [] })).to.equal('NonceRefusal untrusted_chain');
+    expect(refusalOf(valid, { ...transcripts, docType: 'x' })).to.equal('NonceRefusal doctype_mismatch');
+    expect(refusalOf(valid, { anchors: [] }), 'for this request').to.equal('Refusal untrusted_chain');
     const prepared = prepareMdoc(contents());
-    const sealed = sealMdoc(prepared, signBytes(prepared.toSign, makeKey()));
-    const forged = present(decodeCbor(Buffer.from(sealed, 'base64url')));
-    expect(refusalOf(forged, transcripts), 'by nobody').to.equal('Refusal issuer_signature');
+    const mdoc = sealMdoc(prepared, signBytes(prepared.toSign, makeKey()));
+    const forged = present(decodeCbor(Buffer.from(mdoc, 'base64url')));
+    expect(refusalOf(forged, transcripts), 'signed by another key').to.equal('Refusal issuer_signature');
   });
 
   it('requires device binding under HAIP, regardless of the query', () => {
-    const issued = issue();
-    const text = encodeCbor({ version: '1.0', documents: [{ docType: DOC_TYPE, issuerSigned: issued }], status: 0 }).toString('base64url');
-    const outcome = (haip: boolean) => outcomeOf(() => check(text, { holderBinding: false, haip }));
+    const issuerSigned = issue();
+    const text = encodeCbor({ version: '1.0', documents: [{ docType: DOC_TYPE, issuerSigned: issuerSigned }], status: 0 }).toString(
+      'base64url',
+    );
+    const outcome = (haip: boolean) => outcomeOf(() => verify(text, { holderBinding: false, haip }));
     expect([outcome(false), outcome(true)]).to.deep.equal(['accepted', 'device_auth_missing']);
   });
 
   it('is rejected for malformed items, even if they are signed', () => {
-    const good = { digestID: 0, random: Buffer.alloc(16), elementIdentifier: 'a', elementValue: 1 };
-    const { elementValue: _, ...without } = good;
+    const valid = { digestID: 0, random: Buffer.alloc(16), elementIdentifier: 'a', elementValue: 1 };
+    const { elementValue: _, ...without } = valid;
     const cases: readonly (readonly [Cbor, string])[] = [
-      [good, 'accepted'],
-      [{ ...good, random: Buffer.alloc(15) }, 'malformed'],
-      [{ ...good, digestID: -1 }, 'malformed'],
-      [{ ...good, digestID: 2 ** 31 }, 'malformed'],
-      [{ ...good, elementIdentifier: '__proto__' }, 'malformed'],
-      [{ ...good, elementValue: 'a\0b' }, 'accepted'],
+      [valid, 'accepted'],
+      [{ ...valid, random: Buffer.alloc(15) }, 'malformed'],
+      [{ ...valid, digestID: -1 }, 'malformed'],
+      [{ ...valid, digestID: 2 ** 31 }, 'malformed'],
+      [{ ...valid, elementIdentifier: '__proto__' }, 'malformed'],
+      [{ ...valid, elementValue: 'a\0b' }, 'accepted'],
       [without, 'malformed'],
     ];
     for (const [content, expected] of cases) {
       const item = embed(encodeCbor(content));
       const digests = { [NAMESPACE]: new Map([[0, hash('sha256', item.encoded, 'buffer')]]) };
-      const issued = resign(withItems(issue(), [item]), replace('valueDigests', digests));
-      expect(outcomeOf(() => check(present(issued)))).to.equal(expected);
+      const issuerSigned = resign(withItems(issue(), [item]), replace('valueDigests', digests));
+      expect(outcomeOf(() => verify(present(issuerSigned)))).to.equal(expected);
     }
   });
 });
 
 describe('document signer', () => {
-  before(makeOnce);
+  before(makeCertificatesOnce);
 
   it('is validated by validity and usage', () => {
     const signer = parseDocumentSigner(certificates.leaf);
@@ -495,8 +497,8 @@ describe('document signer', () => {
     expect(() => assertDocumentSigner(signer, USAGE)).to.not.throw();
     expect(outcomeOf(() => assertDocumentSigner(signer, '1.2.3'))).to.equal('certificate_profile');
     expect(outcomeOf(() => assertDocumentSigner(parseDocumentSigner(certificates.root), USAGE))).to.equal('certificate_profile');
-    for (const nothing of ['AAAA', 'MAA=']) {
-      expect(outcomeOf(() => parseDocumentSigner(nothing))).to.equal('issuer_key_unresolved');
+    for (const invalid of ['AAAA', 'MAA=']) {
+      expect(outcomeOf(() => parseDocumentSigner(invalid))).to.equal('issuer_key_unresolved');
     }
   });
 });

@@ -7,13 +7,13 @@ import { der, namesOf } from '../../support/revocation-maker.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
 
 const hex = (text: string) => Buffer.from(text, 'hex');
-const at = (digits: string) => der(0x18, Buffer.from(`${digits}Z`));
+const generalizedTime = (digits: string) => der(0x18, Buffer.from(`${digits}Z`));
 const BASIC = hex('06092b0601050507300101');
 const ALGORITHM = der(0x30, hex('06082a8648ce3d040302'));
 const SIGNATURE = der(0x03, Buffer.from([0]), Buffer.from('signature'));
 const RESPONDER = der(0xa2, der(0x04, Buffer.alloc(20)));
-const BEGIN = at('20260601000000');
-const END = at('20260602000000');
+const BEGIN = generalizedTime('20260601000000');
+const END = generalizedTime('20260602000000');
 const GOOD = der(0x80);
 
 describe('structure of an OCSP response', () => {
@@ -30,48 +30,58 @@ describe('structure of an OCSP response', () => {
   });
 
   const subjectOf = (number: Buffer) => ({ serial: number, issuerName: Buffer.from(issuer.subject, 'hex') });
-  /** `CertID` of the one certificate that a request is about. */
+  /** Returns the `CertID` of a request for one certificate. */
   const idIn = (request: Buffer): Buffer => {
     let element = parseElement(request);
     for (let depth = 0; depth < 4; depth++) element = parseElements(element.content)[0] ?? element;
     return element.encoded;
   };
-  const answer = (...said: Buffer[]) => der(0x30, id, ...said);
+  const singleResponse = (...fields: Buffer[]) => der(0x30, id, ...fields);
   const data = (...answers: Buffer[]) => der(0x30, RESPONDER, BEGIN, der(0x30, ...answers));
   const basic = (...parts: Buffer[]) => der(0x30, hex('0a0100'), der(0xa0, der(0x30, BASIC, der(0x04, der(0x30, ...parts)))));
   const read = (bytes: Buffer) => parseOcspResponse(bytes, issuer, subjectOf(serial));
-  const about = (...answers: Buffer[]) => read(basic(data(...answers), ALGORITHM, SIGNATURE));
+  const parseResponses = (...answers: Buffer[]) => read(basic(data(...answers), ALGORITHM, SIGNATURE));
 
-  // RFC 6960 section 4.1.1: the hash is of the issuer field of the certificate that is checked.
+  // RFC 6960 section 4.1.1: the hash covers the issuer field of the checked certificate.
   it('is requested with the issuer name in the encoding of the checked certificate', () => {
     const issuerName = der(0x30, der(0x31, der(0x30, hex('0603550403'), der(0x13, Buffer.from('AUTHORITY')))));
-    const asked = idIn(buildOcspRequest(issuer, { serial, issuerName }));
-    expect(asked.includes(createHash('sha1').update(issuerName).digest())).to.equal(true);
+    const certId = idIn(buildOcspRequest(issuer, { serial, issuerName }));
+    expect(certId.includes(createHash('sha1').update(issuerName).digest())).to.equal(true);
   });
 
   it('has all required fields', () => {
-    expect(about(answer(GOOD, BEGIN))).to.deep.equal({
-      toBeSigned: data(answer(GOOD, BEGIN)),
+    expect(parseResponses(singleResponse(GOOD, BEGIN))).to.deep.equal({
+      toBeSigned: data(singleResponse(GOOD, BEGIN)),
       algorithm: { oid: '1.2.840.10045.4.3.2' },
       signature: Buffer.from('signature'),
       certificates: [],
       status: 'good',
       thisUpdate: new Date('2026-06-01T00:00:00Z'),
     });
-    expect(about(answer(GOOD, BEGIN, der(0xa1, der(0x30)))), 'extensions are no end').to.not.have.property('nextUpdate');
+    expect(
+      parseResponses(singleResponse(GOOD, BEGIN, der(0xa1, der(0x30)))),
+      'extensions are not parsed as nextUpdate',
+    ).to.not.have.property('nextUpdate');
   });
 
   it('may contain additional fields', () => {
     const extensions = der(0xa1, der(0x30));
-    const whole = answer(der(0xa1, at('20260501000000'), der(0xa0, hex('0a0101'))), BEGIN, der(0xa0, END), extensions);
+    const fullResponse = singleResponse(
+      der(0xa1, generalizedTime('20260501000000'), der(0xa0, hex('0a0101'))),
+      BEGIN,
+      der(0xa0, END),
+      extensions,
+    );
     const version = der(0xa0, hex('020100'));
-    const said = der(0x30, version, RESPONDER, BEGIN, der(0x30, whole), extensions);
-    const [one, two] = [der(0x30, hex('0101ff')), der(0x30)];
-    expect(read(basic(said, der(0x30, hex('06022a03'), hex('0500')), SIGNATURE, der(0xa0, der(0x30, one, two))))).to.deep.equal({
-      toBeSigned: said,
+    const responseData = der(0x30, version, RESPONDER, BEGIN, der(0x30, fullResponse), extensions);
+    const [first, second] = [der(0x30, hex('0101ff')), der(0x30)];
+    expect(
+      read(basic(responseData, der(0x30, hex('06022a03'), hex('0500')), SIGNATURE, der(0xa0, der(0x30, first, second)))),
+    ).to.deep.equal({
+      toBeSigned: responseData,
       algorithm: { oid: '1.2.3' },
       signature: Buffer.from('signature'),
-      certificates: [one, two].map((bytes) => bytes.toString('base64')),
+      certificates: [first, second].map((bytes) => bytes.toString('base64')),
       status: 'revoked',
       revokedAt: new Date('2026-05-01T00:00:00Z'),
       thisUpdate: new Date('2026-06-01T00:00:00Z'),
@@ -80,20 +90,20 @@ describe('structure of an OCSP response', () => {
   });
 
   it('contains this certificate, among others', () => {
-    const other = idIn(buildOcspRequest(issuer, subjectOf(Buffer.from([7]))));
-    const revoked = der(0x30, other, der(0xa1, BEGIN), BEGIN);
-    expect(about(revoked, answer(GOOD, BEGIN))?.status).to.equal('good');
-    expect(about(answer(der(0x82), BEGIN), revoked)?.status).to.equal('unknown');
-    expect(about(revoked)).to.equal(undefined);
-    expect(about()).to.equal(undefined);
+    const otherId = idIn(buildOcspRequest(issuer, subjectOf(Buffer.from([7]))));
+    const revoked = der(0x30, otherId, der(0xa1, BEGIN), BEGIN);
+    expect(parseResponses(revoked, singleResponse(GOOD, BEGIN))?.status).to.equal('good');
+    expect(parseResponses(singleResponse(der(0x82), BEGIN), revoked)?.status).to.equal('unknown');
+    expect(parseResponses(revoked)).to.equal(undefined);
+    expect(parseResponses()).to.equal(undefined);
     const [, ...parts] = parseSequence(id);
     const sha256 = der(0x30, hex('0609608648016503040201'), hex('0500'));
-    const strong = der(0x30, sha256, ...parts.map(({ encoded: whole }) => whole));
-    expect(about(der(0x30, strong, GOOD, BEGIN)), 'by another hash').to.equal(undefined);
-    expect(about(der(0x30, der(0x31, parseElement(id).content), GOOD, BEGIN)), 'by no name').to.equal(undefined);
+    const sha256Id = der(0x30, sha256, ...parts.map(({ encoded }) => encoded));
+    expect(parseResponses(der(0x30, sha256Id, GOOD, BEGIN)), 'by another hash').to.equal(undefined);
+    expect(parseResponses(der(0x30, der(0x31, parseElement(id).content), GOOD, BEGIN)), 'by no name').to.equal(undefined);
   });
 
-  const wrong: readonly (readonly [string, string, () => unknown])[] = [
+  const invalidResponses: readonly (readonly [string, string, () => unknown])[] = [
     ['is empty', 'the responder returned an error', () => read(der(0x30))],
     ['failed', 'the responder returned an error', () => read(der(0x30, hex('0a0106')))],
     [
@@ -104,12 +114,12 @@ describe('structure of an OCSP response', () => {
           der(
             0x30,
             hex('0a0106'),
-            parseElements(parseElement(basic(data(answer(GOOD, BEGIN)), ALGORITHM, SIGNATURE)).content)[1]?.encoded ?? GOOD,
+            parseElements(parseElement(basic(data(singleResponse(GOOD, BEGIN)), ALGORITHM, SIGNATURE)).content)[1]?.encoded ?? GOOD,
           ),
         ),
     ],
     ['has a state that is not an enumeration', 'the responder returned an error', () => read(der(0x30, hex('020100')))],
-    ['answers nothing', 'no response', () => read(der(0x30, hex('0a0100')))],
+    ['has no answer', 'no response', () => read(der(0x30, hex('0a0100')))],
     ['answers under another tag', 'no response', () => read(der(0x30, hex('0a0100'), der(0xa1, der(0x30, BASIC, der(0x04)))))],
     [
       'answers in another form',
@@ -122,7 +132,7 @@ describe('structure of an OCSP response', () => {
       () => read(der(0x30, hex('0a0100'), der(0xa0, der(0x30, der(0x05), der(0x04, der(0x30)))))),
     ],
     [
-      'names its form as something else',
+      'has an unknown response type',
       'not a basic OCSP response',
       () => read(der(0x30, hex('0a0100'), der(0xa0, der(0x30, der(0x0d, BASIC.subarray(2)), der(0x04, der(0x30)))))),
     ],
@@ -131,49 +141,53 @@ describe('structure of an OCSP response', () => {
       'not a basic OCSP response',
       () => read(der(0x30, hex('0a0100'), der(0xa0, der(0x30, BASIC, der(0x03, der(0x30)))))),
     ],
-    ['says nothing', 'nothing is signed', () => read(basic())],
+    ['is empty', 'nothing is signed', () => read(basic())],
     [
       'signs no sequence',
       'nothing is signed',
-      () => read(basic(der(0x31, parseElement(data(answer(GOOD, BEGIN))).content), ALGORITHM, SIGNATURE)),
+      () => read(basic(der(0x31, parseElement(data(singleResponse(GOOD, BEGIN))).content), ALGORITHM, SIGNATURE)),
     ],
-    ['has no algorithm', 'nothing is signed', () => read(basic(data(answer(GOOD, BEGIN))))],
+    ['has no algorithm', 'nothing is signed', () => read(basic(data(singleResponse(GOOD, BEGIN))))],
     [
       'has an algorithm that is not a sequence',
       'nothing is signed',
-      () => read(basic(data(answer(GOOD, BEGIN)), der(0x31, hex('06022a03')), SIGNATURE)),
+      () => read(basic(data(singleResponse(GOOD, BEGIN)), der(0x31, hex('06022a03')), SIGNATURE)),
     ],
-    ['has an algorithm without a name', 'algorithm', () => read(basic(data(answer(GOOD, BEGIN)), der(0x30, der(0x05)), SIGNATURE))],
+    ['has an algorithm without a name', 'algorithm', () => read(basic(data(singleResponse(GOOD, BEGIN)), der(0x30, der(0x05)), SIGNATURE))],
     [
       'has an algorithm of no kind',
       'algorithm',
-      () => read(basic(data(answer(GOOD, BEGIN)), der(0x30, der(0x0d, hex('2a03'))), SIGNATURE)),
+      () => read(basic(data(singleResponse(GOOD, BEGIN)), der(0x30, der(0x0d, hex('2a03'))), SIGNATURE)),
     ],
     [
       'has an algorithm with two parameters',
       'algorithm',
-      () => read(basic(data(answer(GOOD, BEGIN)), der(0x30, hex('06022a03'), der(0x05), der(0x05)), SIGNATURE)),
+      () => read(basic(data(singleResponse(GOOD, BEGIN)), der(0x30, hex('06022a03'), der(0x05), der(0x05)), SIGNATURE)),
     ],
-    ['has no signature', 'signature', () => read(basic(data(answer(GOOD, BEGIN)), ALGORITHM))],
+    ['has no signature', 'signature', () => read(basic(data(singleResponse(GOOD, BEGIN)), ALGORITHM))],
     [
       'has a signature that is not a bit string',
       'signature',
-      () => read(basic(data(answer(GOOD, BEGIN)), ALGORITHM, der(0x04, Buffer.from([0, 1])))),
+      () => read(basic(data(singleResponse(GOOD, BEGIN)), ALGORITHM, der(0x04, Buffer.from([0, 1])))),
     ],
-    ['has a signature of some bits', 'signature', () => read(basic(data(answer(GOOD, BEGIN)), ALGORITHM, der(0x03, Buffer.from([1, 2]))))],
+    [
+      'has a signature of some bits',
+      'signature',
+      () => read(basic(data(singleResponse(GOOD, BEGIN)), ALGORITHM, der(0x03, Buffer.from([1, 2])))),
+    ],
     ['has no answers', 'answers', () => read(basic(der(0x30, RESPONDER, BEGIN), ALGORITHM, SIGNATURE))],
     [
       'has answers that are not a sequence',
       'answers',
-      () => read(basic(der(0x30, RESPONDER, BEGIN, der(0x31, answer(GOOD, BEGIN))), ALGORITHM, SIGNATURE)),
+      () => read(basic(der(0x30, RESPONDER, BEGIN, der(0x31, singleResponse(GOOD, BEGIN))), ALGORITHM, SIGNATURE)),
     ],
-    ['has an answer without a status', 'answer', () => about(answer())],
-    ['has an answer without a time', 'answer', () => about(answer(GOOD))],
-    ['has a status that is unknown', 'status', () => about(answer(der(0xa3, BEGIN), BEGIN))],
-    ['has a revocation without a time', 'status', () => about(answer(der(0xa1), BEGIN))],
+    ['has an answer without a status', 'answer', () => parseResponses(singleResponse())],
+    ['has an answer without a time', 'answer', () => parseResponses(singleResponse(GOOD))],
+    ['has a status that is unknown', 'status', () => parseResponses(singleResponse(der(0xa3, BEGIN), BEGIN))],
+    ['has a revocation without a time', 'status', () => parseResponses(singleResponse(der(0xa1), BEGIN))],
   ];
-  for (const [what, message, refused] of wrong) {
-    it(`is rejected when it ${what}`, () => expect(refused).to.throw(DerError, message));
+  for (const [description, message, parse] of invalidResponses) {
+    it(`is rejected when it ${description}`, () => expect(parse).to.throw(DerError, message));
   }
 });
 

@@ -20,8 +20,8 @@ import { Refusal } from '../../../domain/shared/refusal.ts';
 const textOf = (value: Json) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const digestOf = (text: string) => hash('sha256', text, 'base64url');
 
-/** What became of it: the reason of a refusal, or `taken`. */
-function endOf(work: () => unknown): string {
+/** Returns the reason of a rejection, or `taken`. */
+function resultOf(work: () => unknown): string {
   try {
     work();
     return 'taken';
@@ -60,39 +60,39 @@ describe('disclosures of an SD-JWT', () => {
     expect(claims).to.have.property('name');
   });
 
-  const ends: readonly (readonly [string, string, JsonObject, readonly string[]])[] = [
-    ['of a hash that is no name', 'unsupported_hash', { _sd_alg: 256 }, []],
-    ['of a hash that nobody knows', 'unsupported_hash', { _sd_alg: 'sha-1' }, []],
-    ['that stand there twice', 'duplicate_disclosure', { _sd: [digestOf(name)] }, [name, name]],
-    ['that nothing refers to', 'unreferenced_disclosure', { _sd: [] }, [name]],
-    ['that two things refer to', 'duplicate_digest', { _sd: [digestOf(name)], a: { _sd: [digestOf(name)] } }, [name]],
-    ['that two things refer to in vain', 'duplicate_digest', { _sd: ['x', 'x'] }, []],
-    ['that are no list', 'malformed_disclosure', { _sd: [] }, [textOf({ a: 1 })]],
+  const cases: readonly (readonly [string, string, JsonObject, readonly string[]])[] = [
+    ['with a hash that is not a string', 'unsupported_hash', { _sd_alg: 256 }, []],
+    ['with an unknown hash', 'unsupported_hash', { _sd_alg: 'sha-1' }, []],
+    ['that are duplicates', 'duplicate_disclosure', { _sd: [digestOf(name)] }, [name, name]],
+    ['that are not referenced', 'unreferenced_disclosure', { _sd: [] }, [name]],
+    ['that are referenced twice', 'duplicate_digest', { _sd: [digestOf(name)], a: { _sd: [digestOf(name)] } }, [name]],
+    ['whose digest is listed twice without a disclosure', 'duplicate_digest', { _sd: ['x', 'x'] }, []],
+    ['that are not a list', 'malformed_disclosure', { _sd: [] }, [textOf({ a: 1 })]],
     ['that are empty', 'malformed_disclosure', { _sd: [] }, [textOf([])]],
     ['of a salt alone', 'malformed_disclosure', { _sd: [] }, [textOf(['salt'])]],
-    ['of a salt that is no text', 'malformed_disclosure', { _sd: [] }, [textOf([1, 'name', 'x'])]],
+    ['with a salt that is not a string', 'malformed_disclosure', { _sd: [] }, [textOf([1, 'name', 'x'])]],
     ['of four parts', 'malformed_disclosure', { _sd: [] }, [textOf(['salt', 'name', 'x', 'y'])]],
-    ['of a name that is no text', 'malformed_disclosure', { _sd: [] }, [textOf(['salt', 1, 'x'])]],
-    ['under a list that is none', 'malformed_sd', { _sd: 'x' }, []],
-    ['under a digest that is no text', 'malformed_sd', { _sd: [1] }, []],
-    ['of an entry among members', 'wrong_disclosure_length', { _sd: [digestOf(entry)] }, [entry]],
-    ['of a member among entries', 'wrong_disclosure_length', { a: [{ '...': digestOf(name) }] }, [name]],
+    ['with a name that is not a string', 'malformed_disclosure', { _sd: [] }, [textOf(['salt', 1, 'x'])]],
+    ['under an _sd that is not a list', 'malformed_sd', { _sd: 'x' }, []],
+    ['under a digest that is not a string', 'malformed_sd', { _sd: [1] }, []],
+    ['of an array element in _sd', 'wrong_disclosure_length', { _sd: [digestOf(entry)] }, [entry]],
+    ['of a property in an array', 'wrong_disclosure_length', { a: [{ '...': digestOf(name) }] }, [name]],
     ['of an entry whose digest is no text', 'malformed_array_digest', { a: [{ '...': 1 }] }, []],
-    ['of an entry with more beside it', 'malformed_array_digest', { a: [{ '...': 'x', b: 1 }] }, []],
-    ['of a claim that is there', 'claim_exists', { _sd: [digestOf(name)], name: 'x' }, [name]],
+    ['of an array element with other properties', 'malformed_array_digest', { a: [{ '...': 'x', b: 1 }] }, []],
+    ['of a claim that already exists', 'claim_exists', { _sd: [digestOf(name)], name: 'x' }, [name]],
     ['of a reserved name', 'reserved_claim_name', { _sd: [digestOf(textOf(['s', '_sd', 1]))] }, [textOf(['s', '_sd', 1])]],
     ['under a name for entries', 'reserved_key', { '...': 'x' }, []],
     ['under another hash below', 'nested_sd_alg', { a: { _sd_alg: 'sha-256' } }, []],
-    ['in lists that nest too deep', 'too_deep', { a: nested(33, 1) }, []],
-    ['in objects that nest too deep', 'too_deep', { a: [deepObject(32)] }, []],
-    ['in lists that nest as deep as they may', 'taken', { a: nested(31, 1) }, []],
+    ['in too deeply nested lists', 'too_deep', { a: nested(33, 1) }, []],
+    ['in too deeply nested objects', 'too_deep', { a: [deepObject(32)] }, []],
+    ['in lists of the maximum depth', 'taken', { a: nested(31, 1) }, []],
   ];
-  for (const [what, end, payload, disclosures] of ends) {
-    it(`${what}: ${end}`, () => expect(endOf(() => process(payload, ...disclosures))).to.equal(end));
+  for (const [description, outcome, payload, disclosures] of cases) {
+    it(`${description}: ${outcome}`, () => expect(resultOf(() => process(payload, ...disclosures))).to.equal(outcome));
   }
 
   const forbidden = (payload: JsonObject, ...disclosures: string[]) =>
-    endOf(() => assertNoForbiddenDisclosures(payload, process(payload, ...disclosures)));
+    resultOf(() => assertNoForbiddenDisclosures(payload, process(payload, ...disclosures)));
 
   it('never contain a claim that must be visible, nor a part of one', () => {
     const status = textOf(['salt', 'status', {}]);
@@ -108,10 +108,10 @@ describe('protocol claims of an SD-JWT VC', () => {
   it('require an allowed signature algorithm', () => {
     const header = (changes: JsonObject) => () => parseIssuerHeader({ typ: 'dc+sd-jwt', alg: 'ES256', ...changes }, ['ES256']);
     expect(header({})()).to.equal('ES256');
-    expect(endOf(header({ alg: 'none' }))).to.equal('issuer_alg');
-    expect(endOf(header({ crit: ['x'] }))).to.equal('unsupported_crit');
+    expect(resultOf(header({ alg: 'none' }))).to.equal('issuer_alg');
+    expect(resultOf(header({ crit: ['x'] }))).to.equal('unsupported_crit');
     for (const typ of ['vc+sd-jwt', 'application/vc+sd-jwt', '', 1]) {
-      expect(endOf(header({ typ })), `${typ}`).to.equal('issuer_typ');
+      expect(resultOf(header({ typ })), `${typ}`).to.equal('issuer_typ');
     }
   });
 
@@ -124,40 +124,40 @@ describe('protocol claims of an SD-JWT VC', () => {
   });
 
   it('may name several audiences', () => {
-    const ends = (aud: Json, ...recipients: string[]) => endOf(() => assertRecipients(aud, recipients));
-    expect(ends('a', 'b', 'a')).to.equal('taken');
-    expect(ends(['a', 'b'], 'b')).to.equal('taken');
-    expect(ends([], 'b')).to.equal('credential_audience');
-    expect(endOf(() => assertRecipients('a'))).to.equal('credential_audience');
-    expect(endOf(() => assertRecipients(undefined))).to.equal('taken');
-    for (const aud of [null, 1, [1], {}]) expect(ends(aud, 'b')).to.equal('malformed');
+    const audienceResult = (aud: Json, ...recipients: string[]) => resultOf(() => assertRecipients(aud, recipients));
+    expect(audienceResult('a', 'b', 'a')).to.equal('taken');
+    expect(audienceResult(['a', 'b'], 'b')).to.equal('taken');
+    expect(audienceResult([], 'b')).to.equal('credential_audience');
+    expect(resultOf(() => assertRecipients('a'))).to.equal('credential_audience');
+    expect(resultOf(() => assertRecipients(undefined))).to.equal('taken');
+    for (const aud of [null, 1, [1], {}]) expect(audienceResult(aud, 'b')).to.equal('malformed');
   });
 
   it('contain a key, whose algorithm may be named in either property', () => {
     const jwkOf = (key: { export(options: { format: 'jwk' }): object }) => key.export({ format: 'jwk' }) as JsonObject;
     const okp = jwkOf(generateKeyPairSync('ed25519').publicKey);
     const ec = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey);
-    const holder = (jwk: Json) => endOf(() => parseHolderKey({ cnf: { jwk } }));
+    const holder = (jwk: Json) => resultOf(() => parseHolderKey({ cnf: { jwk } }));
     for (const alg of ['EdDSA', 'Ed25519']) expect(holder({ ...okp, alg })).to.equal('taken');
     expect(holder(okp)).to.equal('taken');
     for (const jwk of [{ ...ec, alg: 'Ed25519' }, { ...ec, alg: 'EdDSA' }, { ...okp, alg: 'ES256' }, { ...ec, alg: null }, [ec], null]) {
       expect(holder(jwk)).to.equal('holder_key_missing');
     }
-    expect(endOf(() => parseHolderKey({ cnf: [ec] }))).to.equal('holder_key_missing');
-    expect(endOf(() => parseHolderKey({}))).to.equal('holder_key_missing');
+    expect(resultOf(() => parseHolderKey({ cnf: [ec] }))).to.equal('holder_key_missing');
+    expect(resultOf(() => parseHolderKey({}))).to.equal('holder_key_missing');
   });
 
   it('are parsed from a well-formed SD-JWT VC', () => {
     expect(() => parseSdJwt('e30.e30.AA')).to.throw(Refusal, 'no separator');
-    const long = `${'A'.repeat(500 * 1024)}~`;
-    expect(parseSdJwt(`e30.e30.AA~${long.repeat(3)}`).disclosures).to.have.length(3);
+    const longText = `${'A'.repeat(500 * 1024)}~`;
+    expect(parseSdJwt(`e30.e30.AA~${longText.repeat(3)}`).disclosures).to.have.length(3);
   });
 
   it('are rejected with the limit in the message when they exceed one', () => {
     const tooLong = `e30.e30.AA~${'A'.repeat(1_572_864)}~`;
     expect(() => parseSdJwt(tooLong)).to.throw(Refusal, 'too long: at most 1572864 characters');
-    const many = `e30.e30.AA~${'A~'.repeat(1_001)}`;
-    expect(() => parseSdJwt(many)).to.throw(Refusal, 'too many disclosures: at most 1000');
+    const manyDisclosures = `e30.e30.AA~${'A~'.repeat(1_001)}`;
+    expect(() => parseSdJwt(manyDisclosures)).to.throw(Refusal, 'too many disclosures: at most 1000');
     const header = { alg: 'ES256', x5c: Array(7).fill('AAAA') };
     expect(() => parseSdJwt(`${textOf(header)}.e30.AA~`)).to.throw(Refusal, 'x5c is too long: at most 6');
     const members = textOf(Object.fromEntries(Array.from({ length: 5_001 }, (_, n) => [`a${n}`, 1])));
@@ -171,13 +171,13 @@ describe('key binding of a holder', () => {
   it('is signed by the algorithm of its key, regardless of the number of allowed algorithms', () => {
     const key = parsePublicJwk(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }));
     if (key === undefined) throw new Error('unreadable');
-    const header = (alg: string, typ = 'kb+jwt') => endOf(() => assertKeyBindingHeader({ alg, typ }, key, ['ES256', 'ES384']));
+    const header = (alg: string, typ = 'kb+jwt') => resultOf(() => assertKeyBindingHeader({ alg, typ }, key, ['ES256', 'ES384']));
     expect([header('ES256'), header('ES384'), header('ES512')]).to.deep.equal(['taken', 'kb_alg', 'kb_alg']);
     expect(header('ES256', 'jwt')).to.equal('kb_typ');
   });
 
   it('has the nonce of the request, as text', () => {
-    const nonce = (payload: JsonObject) => endOf(() => assertNonce(payload, 'n-1'));
+    const nonce = (payload: JsonObject) => resultOf(() => assertNonce(payload, 'n-1'));
     expect([nonce({ nonce: 'n-1' }), nonce({ nonce: 'n-2' }), nonce({ nonce: 5 }), nonce({ nonce: ['n-1'] }), nonce({})]).to.deep.equal([
       ...['taken', 'nonce_mismatch', 'kb_claim_type', 'kb_claim_type', 'kb_claim_missing'],
     ]);
@@ -186,7 +186,7 @@ describe('key binding of a holder', () => {
   const offering = (...algorithms: Json[]) => textOf({ transaction_data_hashes_alg: algorithms });
   const plain = textOf({ type: 'pay' });
   const confirm = (claims: JsonObject, required: string[], alternatives: string[] = []) =>
-    endOf(() => verifyTransactionData(claims, required, alternatives));
+    resultOf(() => verifyTransactionData(claims, required, alternatives));
   const hashes = (texts: string[], alg?: string, name = 'sha256') => ({
     transaction_data_hashes: texts.map((text) => hash(name, text, 'base64url')),
     ...(alg !== undefined && { transaction_data_hashes_alg: alg }),
@@ -233,7 +233,7 @@ describe('disclosure frame applied to claims', () => {
     expect(faults({ a: [{ b: 1 }, 'x'] }, { a: { 0: { _sd: ['b'] } } })).to.deep.equal([]);
     expect(faults({ a: [{ b: 1 }, 'x'] }, { a: { 1: { _sd: ['b'] } } })).to.deep.equal(['.a.1']);
     expect(faults({ a: ['x'] }, { a: { '00': { _sd: ['b'] }, 7: { _sd: ['b'] } } }), 'no such position').to.deep.equal([]);
-    expect(faults({}, { a: { _sd: ['b'] }, toString: { _sd: ['b'] } }), 'no such member').to.deep.equal([]);
+    expect(faults({}, { a: { _sd: ['b'] }, toString: { _sd: ['b'] } }), 'an unknown property').to.deep.equal([]);
     expect(faults({ exp: 1 })).to.deep.equal(['.exp']);
     expect(faults({ a: [{ '...': 1 }] })).to.deep.equal(['.a....']);
   });
@@ -273,9 +273,9 @@ describe('disclosure frame applied to claims', () => {
       return { payload: parseSdJwt(`${signingInput}.AA~`).issuer.payload, disclosures };
     };
     const padded = { ...parseDisclosureFrame({ _sd: ['a', 'b'], _sd_decoy: 1 }), padded: new Set(['a', 'b']) };
-    const some = issue({ a: 1, c: 2 }, padded);
-    expect(some.payload['_sd']).to.have.length(3);
-    expect([some.disclosures.length, some.payload['_sd_alg'], some.payload['c']]).to.deep.equal([1, 'sha-256', 2]);
+    const disclosed = issue({ a: 1, c: 2 }, padded);
+    expect(disclosed.payload['_sd']).to.have.length(3);
+    expect([disclosed.disclosures.length, disclosed.payload['_sd_alg'], disclosed.payload['c']]).to.deep.equal([1, 'sha-256', 2]);
     expect(issue({ a: 1, b: 2 }, padded).payload['_sd']).to.have.length(3);
     expect(issue({}, padded).payload['_sd']).to.have.length(3);
     const list = issue({ l: ['x', 'y'] }, parseDisclosureFrame({ l: { _sd: [0], _sd_decoy: 2 } }));
@@ -290,13 +290,13 @@ describe('disclosure frame applied to claims', () => {
     expect(() => prepareSdJwt({ ...contents, alwaysVisible: { other: 2 } })).to.not.throw();
   });
 
-  for (const [what, frame] of [
+  for (const [description, frame] of [
     ['more decoys than a hundred', { _sd_decoy: 101 }],
     ['half a decoy', { _sd_decoy: 0.5 }],
     ['decoys as text', { _sd_decoy: '5' }],
-    ['a name of its own for a child', { a: { '...': {} } }],
+    ['a reserved name for a child', { a: { '...': {} } }],
   ] as const) {
-    it(`is rejected with ${what}`, () => expect(() => parseDisclosureFrame(frame)).to.throw(Failure));
+    it(`is rejected with ${description}`, () => expect(() => parseDisclosureFrame(frame)).to.throw(Failure));
   }
 
   it('is accepted with a hundred decoys', () => {

@@ -25,7 +25,7 @@ function disclose(text: string): { readonly [member: string]: Disclosed } {
   return processDisclosures(issuer.payload, disclosures).claims;
 }
 
-/** Members and positions at random, children first or not at all. */
+/** Chooses random properties and positions, children before parents. */
 function frameOf(value: Json, choose: () => boolean, isRoot = true): Frame {
   const keys = Array.isArray(value) ? value.map((_, index) => index) : Object.keys(value as JsonObject);
   const children = keys.flatMap((key) => {
@@ -41,7 +41,7 @@ function frameOf(value: Json, choose: () => boolean, isRoot = true): Frame {
 }
 
 const RESERVED = /^(_sd|_sd_alg|\.\.\.|__proto__)$/;
-/** V8 of Node 24 reads `{"a":1,"\""}` with the name `\\` where it has read a backslash as a name before (`JSON.parse`). */
+/** `JSON.parse` of Node 24 may return the name `\\` for `{"a":1,"\""}` after it has parsed a backslash as a name. */
 const MISREAD = /^["\\]$/;
 const PROTOCOL = /^(iss|iat|nbf|exp|cnf|vct|vct#integrity|aka_vcts|status|aud)$/;
 
@@ -76,9 +76,9 @@ describe('SD-JWT issuance', () => {
     const frame = parseDisclosureFrame({ _sd: ['name', 'age'], nationalities: { _sd: [0, 1] }, address: { _sd: ['street'] } });
     const text = issue(claims, frame);
     const { issuer } = parseSdJwt(text);
-    const bare = processDisclosures(issuer.payload, []).claims;
-    expect(withoutTombstones(bare)).to.deep.equal({ ...VISIBLE, nationalities: [], address: { city: 'y' } });
-    expect(bare['nationalities']).to.deep.equal([UNDISCLOSED, UNDISCLOSED]);
+    const withoutDisclosures = processDisclosures(issuer.payload, []).claims;
+    expect(withoutTombstones(withoutDisclosures)).to.deep.equal({ ...VISIBLE, nationalities: [], address: { city: 'y' } });
+    expect(withoutDisclosures['nationalities']).to.deep.equal([UNDISCLOSED, UNDISCLOSED]);
     expect(text.endsWith('~')).to.equal(true);
   });
 
@@ -144,7 +144,7 @@ describe('SD-JWT issuance', () => {
 });
 
 describe('disclosure frame', () => {
-  const refused: readonly unknown[] = [
+  const invalidFrames: readonly unknown[] = [
     null,
     'x',
     [],
@@ -162,7 +162,7 @@ describe('disclosure frame', () => {
     ...['iss', 'nbf', 'exp', 'cnf', 'vct', 'vct#integrity', 'aka_vcts', 'status', 'aud', '_sd_alg'].map((name) => ({ _sd: [name] })),
     { cnf: { _sd: ['jwk'] } },
   ];
-  for (const frame of refused) {
+  for (const frame of invalidFrames) {
     it(`is rejected: ${JSON.stringify(frame)}`, () => {
       expect(() => parseDisclosureFrame(frame)).to.throw(Failure);
     });
@@ -224,11 +224,11 @@ describe('SD-JWT parsing', () => {
   });
 
   it('throws only rejections for a changed valid SD-JWT', () => {
-    const piece = fc.oneof(fc.constantFrom('~', '.', '', 'e30', 'W10', '='), fc.string({ maxLength: 4 }));
-    const place = fc.nat({ max: valid.length });
+    const fragment = fc.oneof(fc.constantFrom('~', '.', '', 'e30', 'W10', '='), fc.string({ maxLength: 4 }));
+    const position = fc.nat({ max: valid.length });
     fc.assert(
-      fc.property(place, fc.nat({ max: 9 }), piece, (at, removed, added) => {
-        refusalOf(valid.slice(0, at) + added + valid.slice(at + removed));
+      fc.property(position, fc.nat({ max: 9 }), fragment, (index, removed, added) => {
+        refusalOf(valid.slice(0, index) + added + valid.slice(index + removed));
       }),
       { numRuns: 500 },
     );

@@ -37,21 +37,21 @@ describe('signature key', () => {
   const key = parsePublicJwk(publicKey.export({ format: 'jwk' }));
   const signature = sign('sha256', Buffer.from('data'), { key: privateKey, dsaEncoding: 'ieee-p1363' });
 
-  // Services that ran in this process had less.
+  // Other tests in this process may have set a smaller cache.
   before(() => setCacheMemory(472));
 
   it('is parsed once for repeated use, and is not cached for a single signature', () => {
     if (key === undefined) throw new Error('no key');
     const work = countWork();
     try {
-      for (const [seen, reads] of [
+      for (const [frequency, reads] of [
         ['once', 4],
         ['often', 1],
       ] as const) {
         const signatures = new NodeSignatures();
-        for (let time = 0; time < 3; time++) expect(signatures.verify(key, 'data', signature, seen), seen).to.equal(true);
-        expect(signatures.verify(key, 'other data', signature, seen), seen).to.equal(false);
-        expect(work.take().imported, seen).to.equal(reads);
+        for (let time = 0; time < 3; time++) expect(signatures.verify(key, 'data', signature, frequency), frequency).to.equal(true);
+        expect(signatures.verify(key, 'other data', signature, frequency), frequency).to.equal(false);
+        expect(work.take().imported, frequency).to.equal(reads);
       }
     } finally {
       work.end();
@@ -107,23 +107,23 @@ function encode(text: string): string {
 }
 
 describe('compact JWS', () => {
-  const refused: Readonly<Record<string, string>> = {
+  const rejectedTokens: Readonly<Record<string, string>> = {
     'one part': 'e30A',
     'two parts': 'e30.e30',
     'four parts': 'e30.e30.AA.AA',
     'an empty header': '.e30.AA',
     padding: `${encode('{"a":1}')}=.e30.AA`,
-    'a foreign character': 'e30.e30.A+',
-    'a header that is no object': `${encode('[]')}.e30.AA`,
-    'a member that stands there twice': `${encode('{"alg":"ES256","alg":"none"}')}.e30.AA`,
-    'a payload that is no JSON': `e30.${encode('{')}.AA`,
+    'an invalid character': 'e30.e30.A+',
+    'a header that is not an object': `${encode('[]')}.e30.AA`,
+    'a duplicate property': `${encode('{"alg":"ES256","alg":"none"}')}.e30.AA`,
+    'a payload that is not JSON': `e30.${encode('{')}.AA`,
     'bytes that are not UTF-8': `e30.${Buffer.from([0x22, 0xff, 0x22]).toString('base64url')}.AA`,
     'a header above its limit': `${encode(JSON.stringify({ a: 'x'.repeat(40_000) }))}.e30.AA`,
-    'a header of very many members': `${encode(JSON.stringify({ x5c: Array(300).fill('x') }))}.e30.AA`,
+    'a header with too many properties': `${encode(JSON.stringify({ x5c: Array(300).fill('x') }))}.e30.AA`,
     'nesting above its limit': `e30.${encode(`{"a":${'['.repeat(40)}${']'.repeat(40)}}`)}.AA`,
   };
-  for (const [what, text] of Object.entries(refused)) {
-    it(`is rejected with ${what}`, () => expect(parseCompactJws(text)).to.equal(undefined));
+  for (const [description, text] of Object.entries(rejectedTokens)) {
+    it(`is rejected with ${description}`, () => expect(parseCompactJws(text)).to.equal(undefined));
   }
 
   it('is accepted up to the maximum length', () => {
@@ -177,7 +177,7 @@ describe('JOSE header and its key', () => {
     for (const header of [{ alg: 'ES256' }, { alg: 'none' }, {}, { alg: 'ES384', crit: ['x'] }]) {
       expect(matchesKey(header, key)).to.equal(false);
     }
-    expect(matchesKey({ alg: 'none' }, { ...key, crv: 'secp256k1' }), 'of a key without one').to.equal(false);
+    expect(matchesKey({ alg: 'none' }, { ...key, crv: 'secp256k1' }), 'of a key without an alg').to.equal(false);
   });
 
   it('may contain certificates in base64', () => {
@@ -260,7 +260,7 @@ describe('COSE keys', () => {
   }
 
   const members = new Map(coseKeyOf(makeKey('P-256')) as ReadonlyMap<number, Cbor>);
-  const refused: readonly (readonly [string, number, Cbor])[] = [
+  const rejectedKeys: readonly (readonly [string, number, Cbor])[] = [
     ['a private key', -4, Buffer.alloc(32, 1)],
     ['a compressed point', -3, true],
     ['a short coordinate', -2, Buffer.alloc(31, 1)],
@@ -268,10 +268,10 @@ describe('COSE keys', () => {
     ['an unknown curve', -1, 8],
     ['a curve of the other kind', -1, 6],
     ['another type of key', 1, 4],
-    ['an algorithm that contradicts', 3, -35],
+    ['a contradicting algorithm', 3, -35],
   ];
-  for (const [what, label, value] of refused) {
-    it(`are rejected with ${what}`, () => {
+  for (const [description, label, value] of rejectedKeys) {
+    it(`are rejected with ${description}`, () => {
       expect(parseCoseKey(new Map([...members, [label, value]]))).to.equal(undefined);
     });
   }
@@ -305,7 +305,7 @@ describe('COSE algorithms', () => {
     const names = ['ES256', 'ES256', 'ES384', 'ES384', 'ES512', 'ES512', 'EdDSA', 'EdDSA'];
     expect(numbers.map(algorithmOfCose)).to.deep.equal(names);
     for (const name of SIGNING_ALGORITHMS) expect(algorithmOfCose(coseAlgorithm(name))).to.equal(name);
-    for (const other of [5, -37, -257, 'ES256', undefined]) expect(algorithmOfCose(other)).to.equal(undefined);
+    for (const algorithm of [5, -37, -257, 'ES256', undefined]) expect(algorithmOfCose(algorithm)).to.equal(undefined);
   });
 });
 
@@ -330,7 +330,7 @@ describe('COSE_Sign1', () => {
     expect(parseCoseSign1(buildCoseSign1(detached)).payload).to.equal(undefined);
   });
 
-  for (const [what, value] of [
+  for (const [description, value] of [
     ['a COSE_Mac0', new Tagged(17, [protectedBytes, new Map(), null, signature])],
     ['three parts', [protectedBytes, new Map(), null]],
     ['five parts', [protectedBytes, new Map(), null, signature, null]],
@@ -343,7 +343,7 @@ describe('COSE_Sign1', () => {
     ['a protected header that is not a map', [Buffer.from('80', 'hex'), new Map(), null, signature]],
     ['a label in both headers', [protectedBytes, new Map([[1, -7]]), null, signature]],
   ] as const) {
-    it(`rejects ${what}`, () => {
+    it(`rejects ${description}`, () => {
       expect(reasonOf(() => parseCoseSign1(value))).to.equal('malformed');
     });
   }
@@ -368,18 +368,18 @@ describe('COSE_Sign1', () => {
   });
 
   it('signs an empty header as an empty byte string', () => {
-    const nothing = sigStructure(Buffer.alloc(0), Buffer.from('p'));
-    expect(nothing.toString('hex')).to.equal('846a5369676e61747572653140404170');
-    expect(sigStructure(Buffer.from('a0', 'hex'), Buffer.from('p')).equals(nothing)).to.equal(true);
-    for (const other of ['a000', '80', 'a10126']) {
-      expect(sigStructure(Buffer.from(other, 'hex'), Buffer.from('p')).equals(nothing), other).to.equal(false);
+    const emptyHeader = sigStructure(Buffer.alloc(0), Buffer.from('p'));
+    expect(emptyHeader.toString('hex')).to.equal('846a5369676e61747572653140404170');
+    expect(sigStructure(Buffer.from('a0', 'hex'), Buffer.from('p')).equals(emptyHeader)).to.equal(true);
+    for (const algorithm of ['a000', '80', 'a10126']) {
+      expect(sigStructure(Buffer.from(algorithm, 'hex'), Buffer.from('p')).equals(emptyHeader), algorithm).to.equal(false);
     }
   });
 
   it('contains one certificate as bytes and several as an array', () => {
-    const [one, two] = [Buffer.from('one').toString('base64'), Buffer.from('two').toString('base64')];
-    expect(x5chainOf([one])).to.deep.equal(Buffer.from('one'));
-    for (const chain of [[one], [one, two]]) {
+    const [first, second] = [Buffer.from('one').toString('base64'), Buffer.from('two').toString('base64')];
+    expect(x5chainOf([first])).to.deep.equal(Buffer.from('one'));
+    for (const chain of [[first], [first, second]]) {
       expect(parseX5chain(new Map([[33, x5chainOf(chain)]]))).to.deep.equal(chain);
     }
     for (const value of [[], ['one'], [Buffer.from('one'), 1], 'one', null]) {

@@ -25,7 +25,7 @@ function signText(text: string, { privateKey }: { readonly privateKey: KeyObject
   return sign('sha256', Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' });
 }
 
-/** Trusts every chain to be the issuer's. */
+/** Trusts every chain. */
 class TrustingCertificates extends Certificates {
   override isResponder(): boolean {
     return false;
@@ -66,7 +66,7 @@ type Changes = {
   readonly header?: JsonObject;
   readonly visible?: JsonObject;
   readonly claims?: JsonObject;
-  /** Claims that this service would not make disclosable. */
+  /** Disclosures that this service would not create. */
   readonly disclosed?: JsonObject;
   readonly kbHeader?: JsonObject;
   readonly kb?: Readonly<Record<string, Json | undefined>>;
@@ -76,24 +76,24 @@ type Changes = {
   readonly withoutBinding?: boolean;
 };
 
-/** Null leaves a member out. */
-function withoutNull(members: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
+/** Removes properties that are null. */
+function withoutNull(properties: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(properties).filter(([, value]) => value !== null));
 }
 
-/** Signed by the issuer, with disclosures beside those that were prepared. */
-function sealedWith(prepared: ReturnType<typeof prepareSdJwt>, disclosed: JsonObject): string {
+/** Signs the prepared SD-JWT with additional disclosures. */
+function sealWith(prepared: ReturnType<typeof prepareSdJwt>, disclosed: JsonObject): string {
   const texts = Object.entries(disclosed).map((claim) =>
     Buffer.from(JSON.stringify(['a salt for the tests', ...claim])).toString('base64url'),
   );
   const { header = {}, payload = {} } = parseCompactJws(`${prepared.signingInput}.`) ?? {};
   const digests = [...(payload['_sd'] as string[]), ...texts.map((text) => hash('sha256', text, 'base64url'))];
   const signingInput = buildSigningInput(header, { ...payload, _sd: digests });
-  const sealed = sealSdJwt({ ...prepared, signingInput }, signText(signingInput, issuer));
-  return sealed + texts.map((text) => `${text}~`).join('');
+  const sdJwt = sealSdJwt({ ...prepared, signingInput }, signText(signingInput, issuer));
+  return sdJwt + texts.map((text) => `${text}~`).join('');
 }
 
-/** A presentation that is right in every respect that `changes` does not touch. */
+/** Creates a presentation that is valid except for `changes`. */
 function present(changes: Changes = {}): string {
   const prepared = prepareSdJwt({
     header: { alg: 'ES256', typ: 'dc+sd-jwt', x5c: ['AAAA'], ...changes.header },
@@ -102,7 +102,7 @@ function present(changes: Changes = {}): string {
     frame: parseDisclosureFrame({ _sd: ['name'] }),
     random: randomBytes,
   });
-  const credential = sealedWith(prepared, changes.disclosed ?? {});
+  const credential = sealWith(prepared, changes.disclosed ?? {});
   if (changes.withoutBinding) return credential;
   const kb = { nonce: 'n-1', aud: 'x509_hash:abc', iat: NOW, ...changes.kb };
   const payload = JSON.parse(JSON.stringify({ sd_hash: hash('sha256', credential, 'base64url'), ...kb }));
@@ -111,7 +111,7 @@ function present(changes: Changes = {}): string {
   return credential + joinCompact(input, changes.kbSignature?.(signature) ?? signature);
 }
 
-function outcome(changes: Changes, expected: Partial<ExpectedSdJwtVc> = {}): string {
+function outcomeOf(changes: Changes, expected: Partial<ExpectedSdJwtVc> = {}): string {
   try {
     verifySdJwtVc(ports, present(changes), { ...EXPECTED, ...expected });
     return 'accepted';
@@ -121,45 +121,43 @@ function outcome(changes: Changes, expected: Partial<ExpectedSdJwtVc> = {}): str
   }
 }
 
-const other = makeKey();
+const otherKey = makeKey();
 
 describe('verification of an SD-JWT VC', () => {
   it('returns the verified content', () => {
     const status = { status_list: { idx: 7, uri: 'https://issuer.example/1' } };
-    const found = verifySdJwtVc(ports, present({ visible: { status, iss: 'https://issuer.example' } }), EXPECTED);
-    expect({ ...found.claims }).to.include({ name: 'Erika', vct: 'urn:card' });
-    expect(found).to.deep.include({
+    const result = verifySdJwtVc(ports, present({ visible: { status, iss: 'https://issuer.example' } }), EXPECTED);
+    expect({ ...result.claims }).to.include({ name: 'Erika', vct: 'urn:card' });
+    expect(result).to.deep.include({
       vct: 'urn:card',
       iss: 'https://issuer.example',
       statusReference: status.status_list,
       holderKey: holder.jwk,
       confirmedTransactionData: [],
     });
-    expect(found.alwaysVisible).to.not.have.property('name');
+    expect(result.alwaysVisible).to.not.have.property('name');
   });
 
-  const accepted: Readonly<Record<string, Changes>> = {
+  const acceptedCases: Readonly<Record<string, Changes>> = {
     'the whole media type as typ': { header: { typ: 'application/DC+SD-JWT' } },
     'an exp within the skew': { visible: { exp: NOW - 59 } },
     'an nbf within the skew': { visible: { nbf: NOW + 60 } },
     'a fractional exp': { visible: { exp: NOW + 0.5 } },
     'a fractional iat of the key binding': { kb: { iat: NOW + 0.5 } },
-    'a key binding with times that fit': { kb: { exp: NOW + 60, nbf: NOW - 10 } },
-    'a recipient that is this verifier': { visible: { aud: ['x', 'https://verifier.example'] } },
+    'a key binding with valid times': { kb: { exp: NOW + 60, nbf: NOW - 10 } },
+    'this verifier as the audience': { visible: { aud: ['x', 'https://verifier.example'] } },
 
     'transaction data hashes that were not requested': { kb: { transaction_data_hashes: ['x'] } },
-    'a key binding made just before the request by a slow clock': { kb: { iat: NOW - 260 } },
-    'a foreign jwk in the key binding header': { kbHeader: { jwk: { ...other.jwk } } },
-    'confirmation properties that are not understood beside the holder key': {
-      visible: { cnf: { jwk: holder.jwk, 'kc-jkt-type': 'DPoP', kid: 'key-1' } },
-    },
+    'a key binding from just before the request, by a slow clock': { kb: { iat: NOW - 260 } },
+    'another jwk in the key binding header': { kbHeader: { jwk: { ...otherKey.jwk } } },
+    'unknown confirmation properties beside the holder key': { visible: { cnf: { jwk: holder.jwk, 'kc-jkt-type': 'DPoP', kid: 'key-1' } } },
     'a holder key that names its algorithm': { visible: { cnf: { jwk: { ...holder.jwk, alg: 'ES256' } } } },
   };
-  for (const [what, changes] of Object.entries(accepted)) {
-    it(`accepts ${what}`, () => expect(outcome(changes)).to.equal('accepted'));
+  for (const [description, changes] of Object.entries(acceptedCases)) {
+    it(`accepts ${description}`, () => expect(outcomeOf(changes)).to.equal('accepted'));
   }
 
-  const refused: readonly (readonly [string, string, Changes])[] = [
+  const rejectedCases: readonly (readonly [string, string, Changes])[] = [
     ['issuer_alg', 'alg none of the issuer', { header: { alg: 'none' } }],
     ['issuer_alg', 'an algorithm the key does not have', { header: { alg: 'ES384' } }],
     ['unsupported_crit', 'an unencoded payload', { header: { b64: false } }],
@@ -188,7 +186,7 @@ describe('verification of an SD-JWT VC', () => {
     ['kb_typ', 'a key binding typ in capitals', { kbHeader: { typ: 'KB+JWT' } }],
     ['kb_alg', 'a key binding algorithm that does not fit', { kbHeader: { alg: 'HS256' } }],
     ['unsupported_crit', 'crit in the key binding header', { kbHeader: { crit: ['x'] } }],
-    ['kb_signature', 'a key of the header instead of cnf', { kbKey: other, kbHeader: { jwk: { ...other.jwk } } }],
+    ['kb_signature', 'a key of the header instead of cnf', { kbKey: otherKey, kbHeader: { jwk: { ...otherKey.jwk } } }],
     ['kb_signature', 'a signature of the wrong length', { kbSignature: (raw) => Buffer.concat([raw, raw]) }],
     ['kb_signature', 'no signature', { kbSignature: () => Buffer.alloc(0) }],
     ['aud_mismatch', 'another audience', { kb: { aud: 'abc' } }],
@@ -208,7 +206,7 @@ describe('verification of an SD-JWT VC', () => {
       [{ kb: { nonce } }, 'NonceRefusal nonce_mismatch'],
       [{ kb: { nonce }, visible: { exp: NOW - 100 } }, 'NonceRefusal credential_expired'],
       [{ kb: { nonce }, header: { alg: 'ES384' } }, 'NonceRefusal issuer_alg'],
-      [{ kb: { nonce }, kbKey: other }, 'NonceRefusal kb_signature'],
+      [{ kb: { nonce }, kbKey: otherKey }, 'NonceRefusal kb_signature'],
       [{ visible: { exp: NOW - 100 } }, 'Refusal credential_expired'],
     ] as const) {
       try {
@@ -221,68 +219,68 @@ describe('verification of an SD-JWT VC', () => {
   });
 
   it('requires key binding under HAIP, regardless of the query', () => {
-    const waived = (changes: Changes, haip: boolean) => outcome({ ...changes, withoutBinding: true }, { holderBinding: false, haip });
+    const waived = (changes: Changes, haip: boolean) => outcomeOf({ ...changes, withoutBinding: true }, { holderBinding: false, haip });
     expect(waived({}, false)).to.equal('accepted');
     expect(waived({}, true)).to.equal('holder_binding_missing');
     expect(waived({ visible: { cnf: null } }, true)).to.equal('accepted');
   });
 
-  for (const [reason, what, changes] of refused) {
-    it(`rejects ${what} as ${reason}`, () => expect(outcome(changes)).to.equal(reason));
+  for (const [reason, description, changes] of rejectedCases) {
+    it(`rejects ${description} as ${reason}`, () => expect(outcomeOf(changes)).to.equal(reason));
   }
 
   it('accepts any of several audiences', () => {
-    expect(outcome({}, { audience: ['x', 'x509_hash:abc'] })).to.equal('accepted');
-    expect(outcome({}, { audience: ['x', 'x509_hash:abcd'] })).to.equal('aud_mismatch');
-    expect(outcome({ kb: { aud: ['x509_hash:abc'] } })).to.equal('aud_not_string');
+    expect(outcomeOf({}, { audience: ['x', 'x509_hash:abc'] })).to.equal('accepted');
+    expect(outcomeOf({}, { audience: ['x', 'x509_hash:abcd'] })).to.equal('aud_mismatch');
+    expect(outcomeOf({ kb: { aud: ['x509_hash:abc'] } })).to.equal('aud_not_string');
   });
 
   it('rejects an algorithm that the request did not offer', () => {
-    expect(outcome({}, { kbAlgorithms: ['ES384'] })).to.equal('kb_alg');
-    expect(outcome({}, { sdJwtAlgorithms: ['ES384'] })).to.equal('issuer_alg');
+    expect(outcomeOf({}, { kbAlgorithms: ['ES384'] })).to.equal('kb_alg');
+    expect(outcomeOf({}, { sdJwtAlgorithms: ['ES384'] })).to.equal('issuer_alg');
   });
 
   it('limits the age of a key binding when the request has no time', () => {
     const { requestedAt: _, ...timeless } = EXPECTED;
-    const at = (iat: number) => () => verifySdJwtVc(ports, present({ kb: { iat } }), timeless);
-    expect(at(NOW - 300)).not.to.throw();
-    expect(at(NOW - 301)).to.throw(Refusal, 'kb_iat_window');
+    const verifyAt = (iat: number) => () => verifySdJwtVc(ports, present({ kb: { iat } }), timeless);
+    expect(verifyAt(NOW - 300)).not.to.throw();
+    expect(verifyAt(NOW - 301)).to.throw(Refusal, 'kb_iat_window');
   });
 
   it('accepts a missing optional key binding, but checks a present one', () => {
     const free = { holderBinding: false };
-    expect(outcome({ withoutBinding: true }, free)).to.equal('accepted');
-    expect(outcome({ withoutBinding: true, visible: { cnf: {} } }, free)).to.equal('accepted');
-    expect(outcome({ kbKey: other }, free)).to.equal('kb_signature');
+    expect(outcomeOf({ withoutBinding: true }, free)).to.equal('accepted');
+    expect(outcomeOf({ withoutBinding: true, visible: { cnf: {} } }, free)).to.equal('accepted');
+    expect(outcomeOf({ kbKey: otherKey }, free)).to.equal('kb_signature');
   });
 
   it('distinguishes a wrong, missing or mistyped nonce from all other rejections', () => {
     for (const nonce of ['n-2', undefined, 5]) {
       expect(() => verifySdJwtVc(ports, present({ kb: { nonce } }), EXPECTED)).to.throw(NonceRefusal);
     }
-    expect(outcome({ kb: { nonce: 'n-2', aud: 'x' } })).to.equal('nonce_mismatch');
+    expect(outcomeOf({ kb: { nonce: 'n-2', aud: 'x' } })).to.equal('nonce_mismatch');
     expect(() => verifySdJwtVc(ports, present({ kb: { aud: 'x' } }), EXPECTED)).to.not.throw(NonceRefusal);
   });
 
   it('accepts any order of transaction data hashes, but each must belong to an entry', () => {
     const transactionData = ['e30', 'eyJhIjoxfQ'];
     const hashes = transactionData.map((text) => hash('sha256', text, 'base64url'));
-    const withHashes = (values: Json) => outcome({ kb: { transaction_data_hashes: values } }, { transactionData });
+    const withHashes = (values: Json) => outcomeOf({ kb: { transaction_data_hashes: values } }, { transactionData });
     expect(withHashes([...hashes].reverse())).to.equal('accepted');
     expect(withHashes(hashes.slice(1))).to.equal('transaction_data_mismatch');
     expect(withHashes([...hashes, 'x'])).to.equal('transaction_data_mismatch');
     expect(withHashes('x')).to.equal('transaction_data_mismatch');
-    expect(outcome({}, { transactionData })).to.equal('transaction_data_missing');
+    expect(outcomeOf({}, { transactionData })).to.equal('transaction_data_missing');
   });
 
   it('accepts only requested algorithms of transaction data hashes', () => {
     const text = Buffer.from('{"transaction_data_hashes_alg":["sha-384"]}').toString('base64url');
     const expected = { transactionData: [text] };
     const hashes = [hash('sha384', text, 'base64url')];
-    const named = { transaction_data_hashes: hashes, transaction_data_hashes_alg: 'sha-384' };
-    expect(outcome({ kb: named }, expected)).to.equal('accepted');
-    expect(outcome({ kb: { transaction_data_hashes: hashes } }, expected)).to.equal('transaction_data_alg');
-    const wrong = { ...named, transaction_data_hashes_alg: 'sha-256' };
-    expect(outcome({ kb: wrong }, expected)).to.equal('transaction_data_alg');
+    const withAlgorithm = { transaction_data_hashes: hashes, transaction_data_hashes_alg: 'sha-384' };
+    expect(outcomeOf({ kb: withAlgorithm }, expected)).to.equal('accepted');
+    expect(outcomeOf({ kb: { transaction_data_hashes: hashes } }, expected)).to.equal('transaction_data_alg');
+    const withOtherAlgorithm = { ...withAlgorithm, transaction_data_hashes_alg: 'sha-256' };
+    expect(outcomeOf({ kb: withOtherAlgorithm }, expected)).to.equal('transaction_data_alg');
   });
 });

@@ -33,9 +33,9 @@ describe('expiry metrics from the database', () => {
     expect(await step()).to.equal(true);
     expect(endings.callCount).to.equal(0);
     expect(await step()).to.equal(false);
-    const [told = []] = endings.firstCall.args;
-    expect(new Set(told.map(({ tenantId }) => tenantId))).to.deep.equal(new Set(['acme', 'bank', 'city']));
-    expect(new Set(told.map(({ kind }) => kind))).to.deep.equal(new Set(['certificate', 'authority']));
+    const [expiryDates = []] = endings.firstCall.args;
+    expect(new Set(expiryDates.map(({ tenantId }) => tenantId))).to.deep.equal(new Set(['acme', 'bank', 'city']));
+    expect(new Set(expiryDates.map(({ kind }) => kind))).to.deep.equal(new Set(['certificate', 'authority']));
   });
 
   it('are read again for a tenant only after its configuration changed, and reported from the previous value before', async () => {
@@ -68,17 +68,17 @@ describe('expiry metrics from the database', () => {
     const world = aWorld();
     const create = new CreateTenant(world as never);
     for (const id of ['acme', 'bank']) await create.execute(ROOT, TenantCreation.parse({ id, name: id }));
-    const forTenant = world.store.forTenant.bind(world.store) as (...asked: unknown[]) => Promise<never>;
-    const stub = sinon.stub(world.store, 'forTenant').callsFake((...asked: unknown[]) => {
-      if (asked[0] === 'acme') return Promise.reject(new Error('sealed under another secret'));
-      return forTenant(...asked);
+    const forTenant = world.store.forTenant.bind(world.store) as (...parameters: unknown[]) => Promise<never>;
+    const stub = sinon.stub(world.store, 'forTenant').callsFake((...parameters: unknown[]) => {
+      if (parameters[0] === 'acme') return Promise.reject(new Error('sealed under another secret'));
+      return forTenant(...parameters);
     });
     const metrics = new PrometheusMetrics({ version: '1', commit: null, tenants: 10 });
     const endings = sinon.spy(metrics, 'endings');
     await new MeasureStored(world as never).begin(metrics, 10)();
     stub.restore();
-    const [told = []] = endings.firstCall.args;
-    expect(new Set(told.map(({ tenantId }) => tenantId))).to.deep.equal(new Set(['bank']));
+    const [expiryDates = []] = endings.firstCall.args;
+    expect(new Set(expiryDates.map(({ tenantId }) => tenantId))).to.deep.equal(new Set(['bank']));
   });
 
   it('are reported for other tenants if one tenant has an invalid time', async () => {
@@ -87,17 +87,19 @@ describe('expiry metrics from the database', () => {
     for (const id of ['acme', 'bank']) await create.execute(ROOT, TenantCreation.parse({ id, name: id }));
     const jwtOf = (exp: number) =>
       ['{"alg":"ES256"}', `{"exp":${exp}}`, 'x'].map((part) => Buffer.from(part).toString('base64url')).join('.');
-    const soon = Math.floor(Date.now() / 1000) + 86_400;
-    const forTenant = world.store.forTenant.bind(world.store) as (...asked: unknown[]) => Promise<never>;
+    const tomorrow = Math.floor(Date.now() / 1000) + 86_400;
+    const forTenant = world.store.forTenant.bind(world.store) as (...parameters: unknown[]) => Promise<never>;
     const stub = sinon
       .stub(world.store, 'forTenant')
-      .callsFake(((id: string, work: (own: object) => unknown) =>
-        forTenant(id, async (own: object) =>
+      .callsFake(((id: string, work: (repositories: object) => unknown) =>
+        forTenant(id, async (repositories: object) =>
           work({
-            ...own,
+            ...repositories,
             keyChains: { list: async () => [] },
             issuanceConfiguration: { list: async () => [] },
-            presentationConfigurations: { list: async () => [{ id: 'p', registrationCert: { jwt: jwtOf(id === 'acme' ? 1e300 : soon) } }] },
+            presentationConfigurations: {
+              list: async () => [{ id: 'p', registrationCert: { jwt: jwtOf(id === 'acme' ? 1e300 : tomorrow) } }],
+            },
           }),
         )) as never);
     const metrics = new PrometheusMetrics({ version: '1', commit: null, tenants: 0 });
@@ -109,10 +111,10 @@ describe('expiry metrics from the database', () => {
 });
 
 describe('metrics of the days until an expiry', () => {
-  const days = async (most: number, all: readonly ExpiryDate[]) => {
+  const days = async (labelledTenants: number, all: readonly ExpiryDate[]) => {
     const { registry } = new PrometheusMetrics({ version: '1', commit: null, tenants: 0 });
     registry.clear();
-    new EndingDays(registry, 'days', new TenantLabels(most)).keep(all);
+    new EndingDays(registry, 'days', new TenantLabels(labelledTenants)).keep(all);
     return registry.metrics();
   };
   const all = [ending('certificate', 'acme', 40), ending('certificate', 'bank', 3), ending('authority', 'acme', 900)];
@@ -127,8 +129,8 @@ describe('metrics of the days until an expiry', () => {
   it('are reported by name for labelled tenants, and for at most a thousand of a kind', async () => {
     const text = await days(1_000, all);
     expect(Math.round(sumOf(text, 'days', { kind: 'certificate', tenant: 'acme', id: 'signing' }))).to.equal(40);
-    const many = Array.from({ length: 3_000 }, (_, index) => ending('trust-list', `t${index}`, index));
-    expect((await days(1_000, many)).split('\n').filter((line) => line.startsWith('days{')).length).to.be.at.most(1_000);
+    const endings = Array.from({ length: 3_000 }, (_, index) => ending('trust-list', `t${index}`, index));
+    expect((await days(1_000, endings)).split('\n').filter((line) => line.startsWith('days{')).length).to.be.at.most(1_000);
   });
 
   it('are removed when they were not measured for a long time', async () => {
@@ -136,8 +138,8 @@ describe('metrics of the days until an expiry', () => {
     try {
       const { registry } = new PrometheusMetrics({ version: '1', commit: null, tenants: 0 });
       registry.clear();
-      const told = new EndingDays(registry, 'days', new TenantLabels(0));
-      told.keep(all);
+      const metric = new EndingDays(registry, 'days', new TenantLabels(0));
+      metric.keep(all);
       expect(await registry.metrics()).to.include('days{');
       clock.tick(1_000_000);
       expect(await registry.metrics()).to.not.include('days{');
@@ -159,7 +161,7 @@ const rules: readonly Rule[] = parse(read('deploy/alerts.yaml')).groups.flatMap(
   (group: { readonly rules: readonly Rule[] }) => group.rules,
 );
 
-/** What every program of this kind has, and what Prometheus says itself. */
+/** Metrics of every Node process and of Prometheus itself. */
 const COMMON = [
   'up',
   'process_cpu_seconds_total',
@@ -169,10 +171,10 @@ const COMMON = [
   'nodejs_eventloop_lag_p99_seconds',
 ];
 
-/** Names that an expression has where a metric stands. */
+/** Returns the names of metrics in an expression. */
 const metricsIn = (expr: string): readonly string[] =>
   [...expr.matchAll(/\b((?:vidimus|process|nodejs)_[a-z0-9_]+|up)\b(?=[{[)\s]|$)/g)].map(([, name = '']) => name);
-const known = new Set([
+const knownMetrics = new Set([
   ...COMMON,
   ...ownMetrics().flatMap(({ name, type }) => (type === 'histogram' ? ['_bucket', '_sum', '_count'].map((end) => name + end) : [name])),
 ]);
@@ -186,7 +188,7 @@ describe('monitoring files for operators', () => {
     expect(rules.length).to.be.greaterThan(20);
     for (const { alert, expr, labels, annotations } of rules) {
       expect(metricsIn(expr), alert).to.not.deep.equal([]);
-      for (const name of metricsIn(expr)) expect(known, `${alert} looks at ${name}`).to.include(name);
+      for (const name of metricsIn(expr)) expect(knownMetrics, `${alert} looks at ${name}`).to.include(name);
       for (const [, name = '', selectors = ''] of expr.matchAll(/(vidimus_[a-z0-9_]+)\{([^}]*)\}/g))
         for (const [, label = ''] of selectors.matchAll(/(\w+)(?:=|!=|=~|!~)"/g))
           expect(['job', ...labelsOf(name)], `${alert}: ${name}`).to.include(label);
@@ -201,24 +203,24 @@ describe('monitoring files for operators', () => {
   it('have a dashboard whose panels use existing metrics and do not overlap', () => {
     const { panels, title } = JSON.parse(read('deploy/grafana/vidimus.json'));
     expect(title).to.equal('Vidimus');
-    const shown = new Set<string>();
-    const places = new Set<string>();
+    const metricsOnPage = new Set<string>();
+    const positions = new Set<string>();
     for (const { id, type, gridPos, targets } of panels) {
-      places.add(`${gridPos.x} ${gridPos.y}`);
+      positions.add(`${gridPos.x} ${gridPos.y}`);
       if (type === 'row') continue;
       for (const { expr } of targets) {
         expect(metricsIn(expr), expr).to.not.deep.equal([]);
         for (const name of metricsIn(expr)) {
-          expect(known, `panel ${id}: ${name}`).to.include(name);
-          shown.add(name.replace(/_(bucket|sum|count)$/, ''));
+          expect(knownMetrics, `panel ${id}: ${name}`).to.include(name);
+          metricsOnPage.add(name.replace(/_(bucket|sum|count)$/, ''));
         }
       }
     }
-    expect(places.size, 'none over another').to.equal(panels.length);
-    const own = ownMetrics().map(({ name }) => name);
+    expect(positions.size, 'none over another').to.equal(panels.length);
+    const ownNames = ownMetrics().map(({ name }) => name);
     expect(
-      own.filter((name) => !shown.has(name)),
-      'all of our own are shown',
+      ownNames.filter((name) => !metricsOnPage.has(name)),
+      'all metrics of the service are shown',
     ).to.deep.equal([]);
   });
 

@@ -51,7 +51,7 @@ describe('The files of the documentation site', () => {
     });
 
   it('are absent when the site was not built', async () => {
-    const none = new GuideFiles('', [pathToFileURL(`${folder}/none/`)]);
-    expect([none.isBuilt, await none.read('index.html')]).to.deep.equal([false, undefined]);
+    const missingFolder = new GuideFiles('', [pathToFileURL(`${folder}/none/`)]);
+    expect([missingFolder.isBuilt, await missingFolder.read('index.html')]).to.deep.equal([false, undefined]);
   });
 });

@@ -58,22 +58,22 @@ describe('Key references', () => {
     accessKeyChainId: z.string().optional(),
     trustAnchors: z.array(z.object({ keyChainId: z.string() })).optional(),
   });
-  const accepted = (body: unknown) => {
+  const acceptsBody = (body: unknown) => {
     const read = safeParseInput(Body, body);
     return 'data' in read ? read.data : read.errors[0]?.path;
   };
 
   it('are accepted by either name', () => {
     const body = { certId: 'one', accessCertId: 'two', trustAnchors: [{ certId: 'three' }] };
-    expect(accepted(body)).to.deep.equal({ keyChainId: 'one', accessKeyChainId: 'two', trustAnchors: [{ keyChainId: 'three' }] });
-    expect(accepted({ certId: 'one', keyChainId: 'one' })).to.deep.equal({ keyChainId: 'one' });
-    expect(accepted({ certId: null })).to.deep.equal({ keyChainId: null });
+    expect(acceptsBody(body)).to.deep.equal({ keyChainId: 'one', accessKeyChainId: 'two', trustAnchors: [{ keyChainId: 'three' }] });
+    expect(acceptsBody({ certId: 'one', keyChainId: 'one' })).to.deep.equal({ keyChainId: 'one' });
+    expect(acceptsBody({ certId: null })).to.deep.equal({ keyChainId: null });
   });
 
   it('are rejected if the two names have different values', () => {
-    expect(accepted({ certId: 'one', keyChainId: 'two' })).to.equal('certId');
-    expect(accepted({ trustAnchors: [{ certId: 'a', keyChainId: 'b' }] })).to.equal('trustAnchors.0.certId');
-    expect(accepted('text')).to.equal('');
+    expect(acceptsBody({ certId: 'one', keyChainId: 'two' })).to.equal('certId');
+    expect(acceptsBody({ trustAnchors: [{ certId: 'a', keyChainId: 'b' }] })).to.equal('trustAnchors.0.certId');
+    expect(acceptsBody('text')).to.equal('');
   });
 
   it('are returned under both names', () => {
@@ -139,9 +139,9 @@ describe('health check', () => {
       },
     };
     const check = new CheckHealth({ probes: [probe], draining: new Draining(), log: aWorld().log });
-    for (const said of [1, 1]) expect([await check.execute(), runs][1]).to.equal(said);
+    for (const state of [1, 1]) expect([await check.execute(), runs][1]).to.equal(state);
     change();
-    for (const said of [2, 3, 3]) expect([await check.execute(), runs][1]).to.equal(said);
+    for (const state of [2, 3, 3]) expect([await check.execute(), runs][1]).to.equal(state);
   });
 
   it('runs a cached probe once per interval, for success and failure', async () => {
@@ -208,11 +208,11 @@ describe('interface description', () => {
   it('lists roles, input and output of each route', () => {
     const document = buildOpenApi(routes, { publicUrl: 'https://id.example', version: '1' });
     const { paths } = document as { paths: Record<string, { post: Record<string, never> }> };
-    const turn = paths['/thing/{id}/turn-round']?.post;
-    expect(turn).to.deep.include({ security: [{ bearer: [] }, { clientCredentials: [] }], 'x-roles': ['issuance:manage'] });
-    expect(turn).to.have.nested.property('requestBody.content.application/json.example.keyChainId', 'x');
-    expect(turn).to.have.nested.property('parameters[0].name', 'id');
-    expect(turn?.['responses']).to.have.all.keys(...'201 400 401 403 404 409 413 415 500 503'.split(' '));
+    const operation = paths['/thing/{id}/turn-round']?.post;
+    expect(operation).to.deep.include({ security: [{ bearer: [] }, { clientCredentials: [] }], 'x-roles': ['issuance:manage'] });
+    expect(operation).to.have.nested.property('requestBody.content.application/json.example.keyChainId', 'x');
+    expect(operation).to.have.nested.property('parameters[0].name', 'id');
+    expect(operation?.['responses']).to.have.all.keys(...'201 400 401 403 404 409 413 415 500 503'.split(' '));
     const token = paths['/{tenant}/token']?.post;
     expect(token).to.deep.include({ security: [] });
     expect(token?.['responses']).to.have.all.keys(...'200 400 404 413 500 503'.split(' '));
@@ -231,15 +231,15 @@ describe('interface description', () => {
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** A document with `value` at the place. */
-function holding(path: string, value: unknown): Members {
-  const [name = '', ...below] = path.split('.');
-  return { id: 'one', [name]: below.length === 0 ? value : holding(below.join('.'), value) };
+/** Returns a document with `value` at the path. */
+function documentWith(path: string, value: unknown): Members {
+  const [name = '', ...rest] = path.split('.');
+  return { id: 'one', [name]: rest.length === 0 ? value : documentWith(rest.join('.'), value) };
 }
 
 const display = [{ name: 'Acme', locale: 'en' }];
-/** Documents of the kinds of which there are warnings; those are for whole ones. */
-const WHOLE: { readonly [kind in EditedKind]?: object } = {
+/** Complete documents of the kinds that have warnings. */
+const FULL_DOCUMENTS: { readonly [kind in EditedKind]?: object } = {
   'issuance-configuration': IssuanceConfigurationBody.parse({ display }),
   'credential-configuration': CredentialConfigurationBody.parse({ id: 'one', config: { format: 'dc+sd-jwt', display } }),
   'presentation-configuration': PresentationConfigurationBody.parse({
@@ -248,39 +248,39 @@ const WHOLE: { readonly [kind in EditedKind]?: object } = {
   }),
 };
 
-class Answering {
+class FixedUseCase {
   result: unknown;
   async execute() {
     return this.result;
   }
 }
 
-/** What each route of the kind shows of this document, as the first of a list where it lists. */
-async function shownBy(kind: EditedKind, document: Members): Promise<readonly string[]> {
-  const useCase = new Answering();
+/** Returns the responses of all routes of the kind for this document. */
+async function responsesOf(kind: EditedKind, document: Members): Promise<readonly string[]> {
+  const useCase = new FixedUseCase();
   const find = (() => useCase) as unknown as Find;
   const routes = resourceRoutes({
     ...{ kind, tag: 'Any', path: '/any', access: { anyOf: [] }, view: z.unknown() },
     params: z.object({ id: z.string() }),
-    get: Answering as never,
+    get: FixedUseCase as never,
     toView: (resource) => resource,
-    stored: () => WHOLE[kind] ?? {},
+    stored: () => FULL_DOCUMENTS[kind] ?? {},
   });
   const described = { operationId: '', summary: '' };
-  const written = { ...described, by: Answering as never, body: z.unknown(), example: {} };
+  const route = { ...described, by: FixedUseCase as never, body: z.unknown(), example: {} };
   const families = [
-    routes.list({ ...described, by: Answering as never }),
+    routes.list({ ...described, by: FixedUseCase as never }),
     routes.get(described),
-    routes.create(written),
-    routes.replace(written),
-    routes.update(written),
+    routes.create(route),
+    routes.replace(route),
+    routes.update(route),
   ];
   const all: readonly Route[] = families.flatMap((family) => family(find));
   return Promise.all(
     all.map(async (route, index) => {
       useCase.result = index === 0 ? [document] : document;
-      const given = { caller: {}, params: { id: 'one' }, query: {}, body: {} };
-      const reply = (await route.handle(given as never)) as unknown as { readonly json: unknown };
+      const request = { caller: {}, params: { id: 'one' }, query: {}, body: {} };
+      const reply = (await route.handle(request as never)) as unknown as { readonly json: unknown };
       const { warnings: _warnings, ...shown } = (index === 0 ? (reply.json as unknown[])[0] : reply.json) as Members;
       return JSON.stringify(shown);
     }),
@@ -299,12 +299,12 @@ describe('resource routes', () => {
   });
   for (const [kind, path] of secrets) {
     it(`hide ${path} of a ${kind}, and show if it is empty`, async () => {
-      const shown = await shownBy(kind, holding(path, 'a secret'));
-      expect(shown).to.have.length(5);
-      expect(new Set(shown)).to.deep.equal(new Set([JSON.stringify(holding(path, '***'))]));
-      for (const none of [null, '']) {
-        const document = holding(path, none);
-        expect(new Set(await shownBy(kind, document))).to.deep.equal(new Set([JSON.stringify(document)]));
+      const responses = await responsesOf(kind, documentWith(path, 'a secret'));
+      expect(responses).to.have.length(5);
+      expect(new Set(responses)).to.deep.equal(new Set([JSON.stringify(documentWith(path, '***'))]));
+      for (const empty of [null, '']) {
+        const document = documentWith(path, empty);
+        expect(new Set(await responsesOf(kind, document))).to.deep.equal(new Set([JSON.stringify(document)]));
       }
     });
   }

@@ -13,8 +13,8 @@ import type { PublicJwk } from '../../../domain/shared/jwk.ts';
 import { readIssuerSigned } from '../../support/mdoc-maker.ts';
 import { decode } from '../../support/present.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { anOffer, endOf, Wallet, WalletWorld } from '../wallet-kit.ts';
-import { aConfiguration, aFactory, anMdoc, aView, DISPLAY, faultyPaths, MDL, MDL_NAMESPACE } from './kit.ts';
+import { anOffer, outcomeOf, Wallet, WalletWorld } from '../wallet-kit.ts';
+import { aConfiguration, aFactory, anMdoc, aTenantView, DISPLAY, findProblemPaths, MDL, MDL_NAMESPACE } from './kit.ts';
 
 const policy = (...options: object[]) => ({ id: 'arf_annex_ii', options });
 
@@ -27,32 +27,32 @@ describe('batch of a configuration with a reuse policy', () => {
 
   before(async () => {
     world = await WalletWorld.open();
-    await world.issues({ batchSize: 3 });
-    await world.offers({ id: 'once', statusManagement: true, credentialReusePolicy: policy(ONCE) });
-    await world.offers({ id: 'limited', lifeTime: 86_400, credentialReusePolicy: policy(LIMITED) });
+    await world.putIssuance({ batchSize: 3 });
+    await world.putCredential({ id: 'once', statusManagement: true, credentialReusePolicy: policy(ONCE) });
+    await world.putCredential({ id: 'limited', lifeTime: 86_400, credentialReusePolicy: policy(LIMITED) });
     wallet = new Wallet(world);
   });
   afterEach(() => sinon.restore());
 
-  const asking = async (id: string, count: number) => {
+  const buildRequest = async (id: string, count: number) => {
     const token = await wallet.token(await anOffer(world, { credentialConfigurationIds: [id] }));
     const nonce = await wallet.nonce();
     const jwt = Array.from({ length: count }, () => wallet.keyProof(nonce));
     return wallet.issue(token, { credential_configuration_id: id, proofs: { jwt } });
   };
-  const indices = (issued: Awaited<ReturnType<typeof asking>>) =>
+  const indices = (issued: Awaited<ReturnType<typeof buildRequest>>) =>
     issued.credentials.map(({ credential }) => {
       const { status } = decode(credential).payload as { status: { status_list: { idx: number } } };
       return status.status_list.idx;
     });
 
   it('has the number of copies of the policy, regardless of the issuer configuration', async () => {
-    expect((await asking('once', 6)).credentials).to.have.length(6);
-    expect(await endOf(asking('once', 7))).to.equal('invalid_credential_request');
-    expect((await asking('limited', 1)).credentials).to.have.length(1);
-    expect(await endOf(asking('limited', 2))).to.equal('invalid_credential_request');
-    expect((await asking('card', 3)).credentials).to.have.length(3);
-    expect(await endOf(asking('card', 4))).to.equal('invalid_credential_request');
+    expect((await buildRequest('once', 6)).credentials).to.have.length(6);
+    expect(await outcomeOf(buildRequest('once', 7))).to.equal('invalid_credential_request');
+    expect((await buildRequest('limited', 1)).credentials).to.have.length(1);
+    expect(await outcomeOf(buildRequest('limited', 2))).to.equal('invalid_credential_request');
+    expect((await buildRequest('card', 3)).credentials).to.have.length(3);
+    expect(await outcomeOf(buildRequest('card', 4))).to.equal('invalid_credential_request');
   });
 
   it('allocates other entries if random ones are in order, and releases those', async () => {
@@ -60,11 +60,11 @@ describe('batch of a configuration with a reuse policy', () => {
     const giveBack = sinon.spy(world.statusAllocator, 'release');
     allocate.onFirstCall().callsFake(async (...args) => {
       const entries = await allocate.wrappedMethod.apply(world.statusAllocator, args);
-      return { ...entries, indices: entries.indices.toSorted((one, other) => one - other) };
+      return { ...entries, indices: entries.indices.toSorted((left, right) => left - right) };
     });
-    const places = indices(await asking('once', 6));
-    expect(places).to.not.deep.equal(places.toSorted((one, other) => one - other));
-    // One in 360 further draws is in order as well and is drawn again.
+    const drawnIndices = indices(await buildRequest('once', 6));
+    expect(drawnIndices).to.not.deep.equal(drawnIndices.toSorted((left, right) => left - right));
+    // One of 360 further draws is in ascending order, too, and is repeated.
     expect(allocate.callCount).to.be.at.least(2);
     expect(giveBack.callCount).to.equal(allocate.callCount - 1);
   });
@@ -77,7 +77,7 @@ describe('batch of a configuration with a reuse policy', () => {
         indices: Array.from({ length: count }, (_, index) => (index * 7) % 50),
       }));
     const giveBack = sinon.stub(world.statusAllocator, 'release');
-    expect(await endOf(asking('once', 6))).to.equal('credential_request_denied');
+    expect(await outcomeOf(buildRequest('once', 6))).to.equal('credential_request_denied');
     expect(giveBack.callCount).to.equal(allocate.callCount).and.be.above(2);
   });
 });
@@ -92,7 +92,7 @@ describe('copies of a batch', () => {
     expect(copiesSharingTimes([copy(HOUR, HOUR + 7), copy(HOUR, HOUR + 8)], new Set())).to.deep.equal([]);
     expect(copiesSharingTimes([copy(HOUR + 7), copy(HOUR + 8), copy(HOUR + 7)], new Set())).to.deep.equal([2]);
     expect(copiesSharingTimes([copy(HOUR + 7), copy(HOUR + 7)], new Set([HOUR + 7]))).to.deep.equal([]);
-    // An mdoc says when it was signed and from when on it counts.
+    // An mdoc contains the time of its signature and the start of its validity.
     expect(copiesSharingTimes([copy(HOUR + 7, HOUR + 7), copy(HOUR + 8)], new Set())).to.deep.equal([]);
     expect(copiesSharingTimes([copy(HOUR + 7), copy(HOUR, HOUR + 7)], new Set())).to.deep.equal([1]);
   });
@@ -104,15 +104,15 @@ describe('copies of a batch', () => {
   });
 
   it('have entries anywhere in the list, in no order', () => {
-    const none = [[5], [9000, 4], [4, 9000, 17, 5200, 80, 6100], [1, 2000, 4000, 6000, 8000]];
-    for (const indices of none) expect(linkingIndexPattern(indices, 10_000), String(indices)).to.equal(undefined);
+    const unsorted = [[5], [9000, 4], [4, 9000, 17, 5200, 80, 6100], [1, 2000, 4000, 6000, 8000]];
+    for (const indices of unsorted) expect(linkingIndexPattern(indices, 10_000), String(indices)).to.equal(undefined);
     expect(linkingIndexPattern([7, 7], 10_000)).to.equal('the same index');
     expect(linkingIndexPattern([100, 101], 10_000)).to.equal('the page of the list');
     expect(linkingIndexPattern([100, 110], 10_000)).to.equal(undefined);
     const rising = [1, 2000, 3000, 4000, 5000, 6000];
     expect(linkingIndexPattern(rising, 10_000)).to.equal('the order of indices');
     expect(linkingIndexPattern(rising.toReversed(), 10_000)).to.equal('the order of indices');
-    // A short list has no pages, and few copies are in some order by chance.
+    // A short list has no pages, and a few copies are often in order by chance.
     expect(linkingIndexPattern([1, 2, 3], 100)).to.equal(undefined);
   });
 });
@@ -122,8 +122,8 @@ describe('linkable batch', () => {
 
   const claims = { given_name: 'Ada' };
   const keys = (count: number) => Array.from({ length: count }, () => ({ holderKey: newKey().jwk as PublicJwk }));
-  const outcome = async (made: Promise<readonly string[]>) =>
-    made.then(
+  const resultOf = async (work: Promise<readonly string[]>) =>
+    work.then(
       ({ length }) => length,
       (error) => error.code,
     );
@@ -132,65 +132,65 @@ describe('linkable batch', () => {
     ['an SD-JWT VC', aConfiguration({ disclosureFrame: { _sd: ['given_name'] } }), claims],
     ['an mdoc', anMdoc(), { [MDL_NAMESPACE]: { given_name: 'Ada' } }],
   ] as const;
-  for (const [what, configuration, held] of kinds) {
-    it(`is not issued with linkable salts: ${what}`, async () => {
+  for (const [description, configuration, inputClaims] of kinds) {
+    it(`is not issued with linkable salts: ${description}`, async () => {
       const { factory, chain } = await aFactory();
-      const make = () => outcome(factory.create(aView(chain), configuration, held, keys(2)));
+      const make = () => resultOf(factory.create(aTenantView(chain), configuration, inputClaims, keys(2)));
       expect(await make()).to.equal(2);
       sinon.stub(NodeRandom.prototype, 'bytes').callsFake((length) => Buffer.alloc(length, 7));
       expect(await make()).to.equal('credential_request_denied');
-      // Alone there is nothing to link.
-      expect(await outcome(factory.create(aView(chain), configuration, held, keys(1)))).to.equal(1);
+      // A single copy cannot be linked.
+      expect(await resultOf(factory.create(aTenantView(chain), configuration, inputClaims, keys(1)))).to.equal(1);
     });
   }
 
   it('is drawn again with expiry times in order, and not issued if that does not help', async () => {
     const { factory, chain } = await aFactory();
     const configuration = aConfiguration({ lifeTime: 1210 });
-    const ends = async (count: number) =>
-      (await factory.create(aView(chain), configuration, claims, keys(count))).map(
+    const expiryTimes = async (count: number) =>
+      (await factory.create(aTenantView(chain), configuration, claims, keys(count))).map(
         (text) => JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()).exp as number,
       );
-    for (let round = 0; round < 5; round++) expect(new Set(await ends(60)).size).to.equal(60);
+    for (let round = 0; round < 5; round++) expect(new Set(await expiryTimes(60)).size).to.equal(60);
     sinon.stub(NodeRandom.prototype, 'bytes').callsFake((length) => Buffer.alloc(length, 7));
-    // Of four copies two are drawn from the whole range, with the same outcome.
-    expect(await outcome(factory.create(aView(chain), configuration, claims, keys(4)))).to.equal('credential_request_denied');
+    // Two of four copies are drawn from the full range, with the same result.
+    expect(await resultOf(factory.create(aTenantView(chain), configuration, claims, keys(4)))).to.equal('credential_request_denied');
   });
 
   it('has expiry times more than two minutes apart from a lifetime of one hour on, in both formats', async () => {
     const { factory, chain } = await aFactory();
-    const view = aView(chain);
-    const endOf = (text: string) => JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()).exp as number;
-    const spread = (ends: readonly number[]) => Math.max(...ends) - Math.min(...ends);
+    const view = aTenantView(chain);
+    const expiryOf = (text: string) => JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()).exp as number;
+    const spread = (times: readonly number[]) => Math.max(...times) - Math.min(...times);
     for (const lifeTime of [3600, 7199]) {
       for (const count of [2, 3, 10]) {
         for (let round = 0; round < 20; round++) {
-          const made = await factory.create(view, aConfiguration({ lifeTime }), claims, keys(count));
-          expect(spread(made.map(endOf)), `${count} copies of ${lifeTime} seconds`).to.be.above(120);
+          const credentials = await factory.create(view, aConfiguration({ lifeTime }), claims, keys(count));
+          expect(spread(credentials.map(expiryOf)), `${count} copies of ${lifeTime} seconds`).to.be.above(120);
         }
       }
     }
     const mdoc = anMdoc(undefined, { lifeTime: 3600 });
-    const held = { [MDL_NAMESPACE]: { given_name: 'Ada' } };
+    const inputClaims = { [MDL_NAMESPACE]: { given_name: 'Ada' } };
     for (let round = 0; round < 20; round++) {
-      const made = await factory.create(view, mdoc, held, keys(2));
-      const ends = made.map((text) => {
+      const credentials = await factory.create(view, mdoc, inputClaims, keys(2));
+      const expiryTimes = credentials.map((text) => {
         return readIssuerSigned(text, MDL).mso.validity.validUntil.getTime() / 1000;
       });
-      expect(spread(ends)).to.be.above(120);
+      expect(spread(expiryTimes)).to.be.above(120);
     }
   });
 
   it('with a lifetime of minutes is issued if no policy forbids it, with a warning', async () => {
     const { factory, chain } = await aFactory();
     const minute = aConfiguration({ lifeTime: 60 });
-    expect(await outcome(factory.create(aView(chain), minute, claims, keys(20)))).to.equal(20);
+    expect(await resultOf(factory.create(aTenantView(chain), minute, claims, keys(20)))).to.equal(20);
     const options = [{ details: ['once_only'], batch_size: 20, reissue_trigger_unused: 1 }];
     const credentialReusePolicy = { id: 'arf_annex_ii', options } as const;
     const policed = { ...aConfiguration({ credentialReusePolicy, lifeTime: 86_400 }) } as never;
-    // What its wallet's status leaves of its life is too short for so many.
-    expect(await outcome(factory.create(aView(chain), policed, claims, keys(20), 60))).to.equal('credential_request_denied');
-    expect(await outcome(factory.create(aView(chain), policed, claims, keys(20)))).to.equal(20);
+    // The status of the wallet expires too soon for so many copies.
+    expect(await resultOf(factory.create(aTenantView(chain), policed, claims, keys(20), 60))).to.equal('credential_request_denied');
+    expect(await resultOf(factory.create(aTenantView(chain), policed, claims, keys(20)))).to.equal(20);
   });
 });
 
@@ -210,24 +210,24 @@ describe('reuse policy', () => {
   const ONCE = { details: ['once_only'], batch_size: 10, reissue_trigger_unused: 2 };
   const LIMITED = { details: ['limited_time'], reissue_trigger_lifetime_left: 3600 };
 
-  const good: [string, object][] = [
+  const valid: [string, object][] = [
     ['copies that are presented once', body([ONCE])],
-    ['copies that live shortly', body([LIMITED])],
-    ['a preferred method in an option of its own', body([PER_PARTY, ROTATING, ONCE])],
+    ['short-lived copies', body([LIMITED])],
+    ['a preferred method in a separate option', body([PER_PARTY, ROTATING, ONCE])],
     ['methods that share an option', body([{ ...PER_PARTY, details: ['per-relying-party', 'once_only'] }])],
-    ['batches that rotate, or copies that live shortly', body([ROTATING, LIMITED])],
-    ['copies without an end, once each', body([ONCE], { lifeTime: null })],
-    ['what no key binds', body([LIMITED], { keyBinding: false })],
-    ['an mdoc, which ends by itself', body([LIMITED], { config: { format: 'mso_mdoc', docType: MDL }, vct: null, lifeTime: null })],
+    ['rotating batches, or short-lived copies', body([ROTATING, LIMITED])],
+    ['copies without an expiry, each for one presentation', body([ONCE], { lifeTime: null })],
+    ['a credential without key binding', body([LIMITED], { keyBinding: false })],
+    ['an mdoc, which expires anyway', body([LIMITED], { config: { format: 'mso_mdoc', docType: MDL }, vct: null, lifeTime: null })],
     ['no policy', body([], { credentialReusePolicy: null })],
   ];
-  for (const [what, document] of good) {
-    it(`may be ${what}`, () => {
-      expect(faultyPaths(document)).to.deep.equal([]);
+  for (const [description, document] of valid) {
+    it(`may be ${description}`, () => {
+      expect(findProblemPaths(document)).to.deep.equal([]);
     });
   }
 
-  const bad: [string, object, string][] = [
+  const invalid: [string, object, string][] = [
     ['both once and for a limited time', body([ONCE, LIMITED]), 'credentialReusePolicy.options'],
     ['both in one option', body([{ ...ONCE, ...LIMITED, details: ['once_only', 'limited_time'] }]), 'credentialReusePolicy.options'],
     ['neither once nor for a limited time', body([ROTATING]), 'credentialReusePolicy.options'],
@@ -235,27 +235,31 @@ describe('reuse policy', () => {
     ['a method twice in one option', body([{ ...ONCE, details: ['once_only', 'once_only'] }]), 'credentialReusePolicy.options'],
     ['no option', body([]), 'credentialReusePolicy.options'],
     ['another policy', body([], { credentialReusePolicy: { id: 'other', options: [ONCE] } }), 'credentialReusePolicy.id'],
-    ['a method that is unknown', body([{ ...ONCE, details: ['twice'] }]), `${OPTION}.details.0`],
+    ['an unknown method', body([{ ...ONCE, details: ['twice'] }]), `${OPTION}.details.0`],
     ['an old spelling', body([{ ...LIMITED, details: ['limited-time'] }]), `${OPTION}.details.0`],
     ['a batch of one', body([{ ...ONCE, batch_size: 1, reissue_trigger_unused: 0 }]), `${OPTION}.batch_size`],
     ['a batch without a size', body([without(ONCE, 'batch_size')]), `${OPTION}.batch_size`],
     ['a batch that is never used up', body([without(ONCE, 'reissue_trigger_unused')]), `${OPTION}.reissue_trigger_unused`],
-    ['a batch that is used up from the beginning', body([{ ...ONCE, reissue_trigger_unused: 10 }]), `${OPTION}.reissue_trigger_unused`],
+    ['a batch that is used up initially', body([{ ...ONCE, reissue_trigger_unused: 10 }]), `${OPTION}.reissue_trigger_unused`],
     [
       'a limited time without a limit',
       body([without(LIMITED, 'reissue_trigger_lifetime_left')]),
       `${OPTION}.reissue_trigger_lifetime_left`,
     ],
     ['a limited time of a batch', body([{ ...LIMITED, batch_size: 3 }]), `${OPTION}.batch_size`],
-    ['what is to be renewed when it is issued', body([LIMITED], { lifeTime: 3600 }), `${OPTION}.reissue_trigger_lifetime_left`],
-    ['an end of what has none', body([LIMITED], { lifeTime: null }), `${OPTION}.reissue_trigger_lifetime_left`],
-    ['copies that no key tells apart', body([ONCE], { keyBinding: false }), `${OPTION}.batch_size`],
-    ['copies whose ends lie together', body([ONCE], { lifeTime: 1209 }), `${OPTION}.batch_size`],
+    [
+      'a credential that is due for renewal when it is issued',
+      body([LIMITED], { lifeTime: 3600 }),
+      `${OPTION}.reissue_trigger_lifetime_left`,
+    ],
+    ['a lifetime threshold without an expiry', body([LIMITED], { lifeTime: null }), `${OPTION}.reissue_trigger_lifetime_left`],
+    ['copies without distinct keys', body([ONCE], { keyBinding: false }), `${OPTION}.batch_size`],
+    ['copies that expire at nearly the same time', body([ONCE], { lifeTime: 1209 }), `${OPTION}.batch_size`],
     ['another property', body([{ ...ONCE, more: 1 }]), OPTION],
   ];
-  for (const [what, document, path] of bad) {
-    it(`cannot be ${what}`, () => {
-      expect(faultyPaths(document)).to.deep.equal([path]);
+  for (const [description, document, path] of invalid) {
+    it(`cannot be ${description}`, () => {
+      expect(findProblemPaths(document)).to.deep.equal([path]);
     });
   }
 
@@ -265,8 +269,8 @@ describe('reuse policy', () => {
     expect(copies([ONCE], 1)).to.equal(10);
     expect(copies([ONCE, PER_PARTY], 50)).to.equal(20);
     expect(copies([LIMITED], 50)).to.equal(1);
-    for (const none of [null, undefined])
-      expect([0, 1, 7].map((size) => maxBatchSize({ credentialReusePolicy: none }, size))).to.deep.equal([1, 1, 7]);
+    for (const unset of [null, undefined])
+      expect([0, 1, 7].map((size) => maxBatchSize({ credentialReusePolicy: unset }, size))).to.deep.equal([1, 1, 7]);
     expect(maxBatchSize(aConfiguration(), 3)).to.equal(3);
   });
 });
@@ -285,18 +289,18 @@ const SCHEMA: JsonObject = {
 const FRAME = { _sd: ['name', 'title', 'address', 'unknown'], address: { _sd: ['street', 'flat'] }, languages: { _sd: [0, 1] } };
 const WHOLE = { name: 'Ada', title: 'Dr', address: { street: 'Main Street', flat: 1 }, languages: ['de', 'en'] };
 
-/** Digests at every place that has some, with those within disclosed values. */
-function digests(value: Json, at = '', found: Record<string, number> = {}): Record<string, number> {
-  if (typeof value !== 'object' || value === null) return found;
+/** Counts the digests at each pointer, including those in disclosed values. */
+function digests(value: Json, pointer = '', counts: Record<string, number> = {}): Record<string, number> {
+  if (typeof value !== 'object' || value === null) return counts;
   if (Array.isArray(value)) {
     const entries = value as readonly Json[];
     const hidden = entries.filter((entry) => typeof entry === 'object' && entry !== null && '...' in entry);
-    if (hidden.length > 0) found[at] = hidden.length;
-  } else if ('_sd' in value) found[at] = (value['_sd'] as readonly Json[]).length;
+    if (hidden.length > 0) counts[pointer] = hidden.length;
+  } else if ('_sd' in value) counts[pointer] = (value['_sd'] as readonly Json[]).length;
   for (const [key, member] of Object.entries(value)) {
-    if (key !== '_sd') digests(member, `${at}/${key}`, found);
+    if (key !== '_sd') digests(member, `${pointer}/${key}`, counts);
   }
-  return found;
+  return counts;
 }
 
 describe('number of digests', () => {
@@ -315,11 +319,11 @@ describe('number of digests', () => {
     prepared(claims).disclosures.map((text) => JSON.parse(Buffer.from(text, 'base64url').toString()));
 
   it('is the same for a holder with all claims and for one without', () => {
-    const all = numbers(WHOLE);
-    expect(all).to.deep.equal({ '': 3, '/languages': 2 });
-    expect(numbers({ languages: ['de', 'en'] })).to.deep.equal(all);
-    expect(numbers({ name: 'Ada', languages: ['de'] })).to.deep.equal(all);
-    expect(numbers({ title: null, languages: [] })).to.deep.equal(all);
+    const full = numbers(WHOLE);
+    expect(full).to.deep.equal({ '': 3, '/languages': 2 });
+    expect(numbers({ languages: ['de', 'en'] })).to.deep.equal(full);
+    expect(numbers({ name: 'Ada', languages: ['de'] })).to.deep.equal(full);
+    expect(numbers({ title: null, languages: [] })).to.deep.equal(full);
   });
 
   it('is the same within a disclosed object', () => {
@@ -338,19 +342,20 @@ describe('number of digests', () => {
   });
 
   it('counts array elements and properties of the schema', () => {
-    const list = (more: object) => ({ properties: { list: { type: 'array', ...more } } });
-    const of = (more: object) => numbers({ list: [] }, { list: { _sd: [0, 1, 2] } }, list(more))['/list'];
-    expect(of({ prefixItems: [{}, false], items: { type: 'string' } })).to.equal(2);
-    expect(of({ items: true })).to.equal(3);
-    expect(of({ items: true, maxItems: 2 })).to.equal(2);
-    expect(of({ prefixItems: [{}] }), 'beyond which nothing is said').to.equal(1);
-    expect(of({})).to.equal(undefined);
+    const list = (keywords: object) => ({ properties: { list: { type: 'array', ...keywords } } });
+    const countDigests = (keywords: object) => numbers({ list: [] }, { list: { _sd: [0, 1, 2] } }, list(keywords))['/list'];
+    expect(countDigests({ prefixItems: [{}, false], items: { type: 'string' } })).to.equal(2);
+    expect(countDigests({ items: true })).to.equal(3);
+    expect(countDigests({ items: true, maxItems: 2 })).to.equal(2);
+    expect(countDigests({ prefixItems: [{}] }), 'entries without a schema').to.equal(1);
+    expect(countDigests({})).to.equal(undefined);
   });
 
   it('follows references of the schema, and ignores invalid ones', () => {
-    const of = ($ref: string) => numbers({ child: {} }, { child: { _sd: ['name'] } }, { properties: { name: {}, child: { $ref } } });
-    expect(of('#')).to.deep.equal({ '/child': 1 });
-    for (const nowhere of ['#/$defs/none', '#/properties/name']) expect(of(nowhere)).to.deep.equal({});
+    const countDigests = ($ref: string) =>
+      numbers({ child: {} }, { child: { _sd: ['name'] } }, { properties: { name: {}, child: { $ref } } });
+    expect(countDigests('#')).to.deep.equal({ '/child': 1 });
+    for (const reference of ['#/$defs/none', '#/properties/name']) expect(countDigests(reference)).to.deep.equal({});
   });
 
   it('of a padded credential does not change its claims', async () => {

@@ -22,7 +22,7 @@ describe('mdoc element types', () => {
   const MDL = 'org.iso.18013.5.1';
   const AAMVA = `${MDL}.aamva`;
 
-  const WRONG: readonly (readonly [namespace: string, name: string, value: Json, path?: string])[] = [
+  const WRONG_MDL_CLAIMS: readonly (readonly [namespace: string, name: string, value: Json, path?: string])[] = [
     [MDL, 'age_over_18', 'yes'],
     [MDL, 'age_over_99', 1],
     [MDL, 'sex', 'M'],
@@ -59,7 +59,7 @@ describe('mdoc element types', () => {
     [AGE, 'age_over_18', 'true'],
   ];
 
-  for (const [namespace, name, value, path = name] of WRONG) {
+  for (const [namespace, name, value, path = name] of WRONG_MDL_CLAIMS) {
     it(`rejects ${name} ${JSON.stringify(value)} in ${namespace}`, () => {
       const config = configOf(namespace);
       const claims = { [name]: value };
@@ -78,7 +78,7 @@ describe('mdoc element types', () => {
   });
 
   it('allow dates, images, other elements and other namespaces', () => {
-    const right: JsonObject = {
+    const valid: JsonObject = {
       [MDL]: {
         birth_date: '1990-01-01',
         expiry_date: '2034-10-27T12:00:00Z',
@@ -90,13 +90,13 @@ describe('mdoc element types', () => {
       [AAMVA]: { hazmat_endorsement_expiration_date: '2030-01-01', organ_donor: 1 },
       'org.example.1': { height: 'tall' },
     };
-    const config = configOf(MDL, { claimsByNamespace: right as CredentialConfig['claimsByNamespace'] });
-    expect(findMdocTypeProblems(config, right)).to.deep.equal([]);
+    const config = configOf(MDL, { claimsByNamespace: valid as CredentialConfig['claimsByNamespace'] });
+    expect(findMdocTypeProblems(config, valid)).to.deep.equal([]);
   });
 });
 
 describe('claim types of the SD-JWT PID', () => {
-  const wrong: readonly (readonly [name: string, value: Json, path?: string])[] = [
+  const invalid: readonly (readonly [name: string, value: Json, path?: string])[] = [
     ['birthdate', '1990-02-30'],
     ['birthdate', 19_900_101],
     ['nationalities', 'DE'],
@@ -108,7 +108,7 @@ describe('claim types of the SD-JWT PID', () => {
     ['family_name', null],
     ['age_equal_or_over', { 18: 'yes' }, 'age_equal_or_over.18'],
   ];
-  for (const [name, value, path = name] of wrong) {
+  for (const [name, value, path = name] of invalid) {
     it(`rejects ${name} ${JSON.stringify(value)}`, () => {
       for (const vct of ['urn:eudi:pid:1', 'urn:eudi:pid:de:1', { vct: 'urn:eudi:pid:1' }]) {
         expect(findClaimTypeProblems(vct, { [name]: value }).map((fault) => fault.path)).to.deep.equal([`.${path}`]);
@@ -145,10 +145,10 @@ function aConfig(changes: Partial<CredentialConfig> = {}): CredentialConfig {
   return { format: 'mso_mdoc', display: DISPLAY, docType: MDL, ...changes };
 }
 
-const named = (...namespaces: string[]): Partial<CredentialConfig> => ({
+const withNamespaceClaims = (...namespaces: string[]): Partial<CredentialConfig> => ({
   claimsByNamespace: Object.fromEntries(namespaces.map((namespace) => [namespace, {}])),
 });
-const described = (...namespaces: string[]): Partial<CredentialConfig> => ({
+const withDescribedClaims = (...namespaces: string[]): Partial<CredentialConfig> => ({
   claims: namespaces.map((namespace) => ({ path: [namespace, 'family_name'] })),
 });
 const ADA = { family_name: 'Lovelace' };
@@ -156,26 +156,26 @@ const ADA = { family_name: 'Lovelace' };
 describe('mdoc claims', () => {
   const AAMVA = 'org.iso.18013.5.1.aamva';
 
-  const placed: [string, Partial<CredentialConfig>, JsonObject, JsonObject][] = [
+  const acceptedClaims: [string, Partial<CredentialConfig>, JsonObject, JsonObject][] = [
     ['flat, in the namespace of a driving licence', {}, ADA, { [MDL_NAMESPACE]: ADA }],
     ['flat, in a namespace like the document type', { docType: PID }, ADA, { [PID]: ADA }],
-    ['flat, in the configured namespace', { namespace: AAMVA, ...named(MDL_NAMESPACE) }, ADA, { [AAMVA]: ADA }],
-    ['flat, in the only one that has static elements', named(AAMVA), ADA, { [AAMVA]: ADA }],
-    ['flat, in the only one that is described', described(AAMVA), ADA, { [AAMVA]: ADA }],
-    ['flat, in the usual one of several', named(AAMVA, MDL_NAMESPACE), ADA, { [MDL_NAMESPACE]: ADA }],
+    ['flat, in the configured namespace', { namespace: AAMVA, ...withNamespaceClaims(MDL_NAMESPACE) }, ADA, { [AAMVA]: ADA }],
+    ['flat, in the only namespace with static elements', withNamespaceClaims(AAMVA), ADA, { [AAMVA]: ADA }],
+    ['flat, in the only described namespace', withDescribedClaims(AAMVA), ADA, { [AAMVA]: ADA }],
+    ['flat, in the default namespace of several', withNamespaceClaims(AAMVA, MDL_NAMESPACE), ADA, { [MDL_NAMESPACE]: ADA }],
     ['flat, with an element that is a map', {}, { place: { town: 'X' } }, { [MDL_NAMESPACE]: { place: { town: 'X' } } }], // biome-ignore format: one case
     ['by the usual namespace', {}, { [MDL_NAMESPACE]: ADA }, { [MDL_NAMESPACE]: ADA }],
     ['by a configured namespace', { namespace: AAMVA }, { [AAMVA]: ADA }, { [AAMVA]: ADA }],
-    ['by namespaces, one of them empty', described(AAMVA), { [MDL_NAMESPACE]: ADA, [AAMVA]: {} }, { [MDL_NAMESPACE]: ADA }],
+    ['by namespaces, one of them empty', withDescribedClaims(AAMVA), { [MDL_NAMESPACE]: ADA, [AAMVA]: {} }, { [MDL_NAMESPACE]: ADA }],
   ];
   const unreadable: readonly [string, JsonObject, RegExp][] = [
     ['larger than a presentation', { portrait: 'A'.repeat(1_600_000) }, /the maximum is 1409024/],
     ['in too many elements', Object.fromEntries(Array.from({ length: 4_901 }, (_, n) => [`e${n}`, 1])), /at most 4900/],
     ['an element of too many items', { list: Array(10_000).fill(1) }, /list.*at most 10000/],
-    ['of a name that is too long', { ['n'.repeat(257)]: 1 }, /name that is too long/],
+    ['with an overlong name', { ['n'.repeat(257)]: 1 }, /name that is too long/],
   ];
-  for (const [what, claims, message] of unreadable) {
-    it(`are rejected when they are ${what}`, () => {
+  for (const [description, claims, message] of unreadable) {
+    it(`are rejected when they are ${description}`, () => {
       const [fault] = findMdocProblems(aConfig(), claims);
       expect(`${fault?.path} ${fault?.message}`).to.match(message);
     });
@@ -187,29 +187,29 @@ describe('mdoc claims', () => {
     expect(findMdocProblems(aConfig(), { photo: text })).to.deep.equal([]);
   });
 
-  for (const [what, config, claims, expected] of placed) {
-    it(`are accepted ${what}`, () => {
+  for (const [description, config, claims, expected] of acceptedClaims) {
+    it(`are accepted ${description}`, () => {
       expect(mdocElements(aConfig(config), claims)).to.deep.equal(expected);
       expect(findMdocProblems(aConfig(config), claims)).to.deep.equal([]);
     });
   }
 
-  const refused: [string, Partial<CredentialConfig>, JsonObject, string][] = [
+  const rejectedClaims: [string, Partial<CredentialConfig>, JsonObject, string][] = [
     ['none', {}, {}, ''],
     ['an empty namespace alone', {}, { [MDL_NAMESPACE]: {} }, ''],
     ['elements beside a namespace', {}, { [MDL_NAMESPACE]: ADA, sex: 1 }, '.sex'],
-    ['a namespace that nobody named beside one', {}, { [MDL_NAMESPACE]: ADA, [AAMVA]: ADA }, `.${AAMVA}`],
+    ['an undefined namespace beside a defined one', {}, { [MDL_NAMESPACE]: ADA, [AAMVA]: ADA }, `.${AAMVA}`],
     ['a namespace that is not an object', {}, { [MDL_NAMESPACE]: 'Ada' }, `.${MDL_NAMESPACE}`],
-    ['a namespace that nobody named', {}, { [AAMVA]: ADA }, `.${AAMVA}`],
-    ['flat ones for several namespaces', named(AAMVA, 'other.1'), ADA, ''],
-    ['flat ones for several described namespaces', described(AAMVA, 'other.1'), ADA, ''],
+    ['an undefined namespace', {}, { [AAMVA]: ADA }, `.${AAMVA}`],
+    ['flat ones for several namespaces', withNamespaceClaims(AAMVA, 'other.1'), ADA, ''],
+    ['flat ones for several described namespaces', withDescribedClaims(AAMVA, 'other.1'), ADA, ''],
     ['a date that is invalid', {}, { birth_date: '30.02.1984' }, '.birth_date'],
     ['a date that is invalid, by namespace', {}, { [MDL_NAMESPACE]: { birth_date: 'x' } }, `.${MDL_NAMESPACE}.birth_date`], // biome-ignore format: one case
     ['a portrait that is invalid', {}, { portrait: 'no image' }, '.portrait'],
     ['a nested date that is invalid', {}, { driving_privileges: [{ issue_date: 'x' }] }, '.driving_privileges.0.issue_date'], // biome-ignore format: one case
   ];
-  for (const [what, config, claims, path] of refused) {
-    it(`are rejected for ${what}, with their path`, () => {
+  for (const [description, config, claims, path] of rejectedClaims) {
+    it(`are rejected for ${description}, with their path`, () => {
       expect(findMdocProblems(aConfig(config), claims).map((fault) => fault.path)).to.deep.equal([path]);
     });
   }
@@ -251,35 +251,35 @@ describe('claim that the schema defines as bytes', () => {
     ['properties of an object', 'holder', { face: 'AAEC' }, { face: 'data:image/jpeg;base64,AAEC' }],
     ['another claim', 'text', 'AAEC', 'AAEC'],
     ['another encoding', 'hex', '00ff', '00ff'],
-    ['a reference that leads in a circle', 'circle', 'AAEC', 'AAEC'],
-    ['what is no text', 'picture', 5, 5],
+    ['a circular reference', 'circle', 'AAEC', 'AAEC'],
+    ['a value that is not a string', 'picture', 5, 5],
     ['a claim that the schema does not know', 'other', 'AAEC', 'AAEC'],
   ];
-  for (const [what, name, given, issued] of CASES) {
-    it(`is issued as a data URI, or unchanged: ${what}`, () => {
-      expect(findBinaryProblems({ [name]: given }, SCHEMA)).to.deep.equal([]);
-      expect(converted({ [name]: given, stays: 1 })).to.deep.equal({ [name]: issued, stays: 1 });
+  for (const [description, name, input, issued] of CASES) {
+    it(`is issued as a data URI, or unchanged: ${description}`, () => {
+      expect(findBinaryProblems({ [name]: input }, SCHEMA)).to.deep.equal([]);
+      expect(converted({ [name]: input, stays: 1 })).to.deep.equal({ [name]: issued, stays: 1 });
     });
   }
 
-  const REFUSED: [string, JsonObject, string][] = [
+  const REJECTED: [string, JsonObject, string][] = [
     ['words', { picture: 'a face' }, '.picture'],
-    ['base64 that is cut', { picture: 'AAECA' }, '.picture'],
+    ['truncated base64', { picture: 'AAECA' }, '.picture'],
     ['two alphabets', { picture: '+_AA' }, '.picture'],
     ['padding too much', { picture: 'AAE==' }, '.picture'],
     ['an address', { picture: 'https://x.example/y.jpg' }, '.picture'],
     ['a data URI of no data', { picture: 'data:image/png;base64' }, '.picture'],
-    ['a data URI of bad base64', { picture: 'data:image/png;base64,A A' }, '.picture'],
-    ['a data URI of base64 that is cut', { picture: 'data:image/png;base64,AAECA' }, '.picture'],
+    ['a data URI with invalid base64', { picture: 'data:image/png;base64,A A' }, '.picture'],
+    ['a data URI with truncated base64', { picture: 'data:image/png;base64,AAECA' }, '.picture'],
     ['a data URI with spaces', { picture: 'data:,a b' }, '.picture'],
-    ['one entry', { list: ['x', 'AAEC', 'a face'] }, '.list.2'],
-    ['one property', { holder: { face: 'a face' } }, '.holder.face'],
+    ['an array element', { list: ['x', 'AAEC', 'a face'] }, '.list.2'],
+    ['a nested property', { holder: { face: 'a face' } }, '.holder.face'],
   ];
-  for (const [what, claims, path] of REFUSED) {
-    it(`is rejected with its path: ${what}`, () => {
+  for (const [description, claims, path] of REJECTED) {
+    it(`is rejected with its path: ${description}`, () => {
       const faults = findBinaryProblems(claims, SCHEMA);
       expect(faults.map((fault) => fault.path)).to.deep.equal([path]);
-      expect(JSON.stringify(faults), 'no value in words').to.not.include('a face').and.not.include('AAE');
+      expect(JSON.stringify(faults), 'without the value in the message').to.not.include('a face').and.not.include('AAE');
       expect(() => converted(claims)).to.throw(path);
     });
   }

@@ -12,7 +12,7 @@ import { CredentialConfigurationBody } from '../../../domain/issuance/configurat
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { parseInput } from '../../../domain/shared/parse-input.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
-import { type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
+import { type AdministrationWorld, anAdministration, outcomeOf } from '../administrators.ts';
 import { query } from '../verification/kit.ts';
 
 const DISPLAY = [{ name: 'Card', locale: 'en' }];
@@ -21,7 +21,7 @@ const MDOC = { format: 'mso_mdoc', display: CONFIG.display, scope: 'mdoc' };
 const CARD = { id: 'card', config: CONFIG, vct: 'urn:card:1', claims: { name: 'Ada' } };
 const AUTH = { type: 'apiKey', config: { headerName: 'X-Key', value: 'a-key' } };
 const WEBHOOK = { url: 'https://backend.example/claims', auth: AUTH };
-const asking = (presentationConfigId: string) => [{ type: 'openid4vp_presentation', presentationConfigId }];
+const presentationAction = (presentationConfigId: string) => [{ type: 'openid4vp_presentation', presentationConfigId }];
 const page = (callbackUrl: string) => [{ type: 'redirect_to_web', url: 'https://acme.example/', callbackUrl }];
 
 describe('The credential configurations of a tenant', () => {
@@ -45,7 +45,7 @@ describe('The credential configurations of a tenant', () => {
       await put();
       const now = world.clock.now();
       const age = PresentationConfigurationBody.parse({ id: 'age', dcql_query: query({ id: 'pid' }) });
-      await world.write((own) => own.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now }));
+      await world.write((repositories) => repositories.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now }));
     });
   });
 
@@ -54,7 +54,7 @@ describe('The credential configurations of a tenant', () => {
     for (const format of [{}, mdoc]) {
       const { findings } = await put({ id: 'long', ...format, lifeTime: 315_360_000 });
       expect(findings?.map(({ member }) => member)).to.deep.equal(['lifeTime']);
-      const [chain] = await world.write((own) => own.keyChains.list());
+      const [chain] = await world.write((repositories) => repositories.keyChains.list());
       expect(findings?.[0]?.message).to.include(`expires at ${chain?.active.notAfter.toISOString().slice(0, 13)}`);
       const changed = await update('long', { description: 'x' });
       expect(changed.findings).to.have.length(1);
@@ -89,17 +89,17 @@ describe('The credential configurations of a tenant', () => {
     expect((await update('card', { description: null })).description ?? null).to.equal(null);
     expect(await update('card', { id: 'card' })).to.include({ lifeTime: 7_200 });
     await put({ keyBinding: false, statusManagement: true, maxIssuances: 3 });
-    const back = await update('card', { keyBinding: null, statusManagement: null, proofTypes: null });
-    expect(back).to.include({ keyBinding: true, statusManagement: false, maxIssuances: 3 });
+    const reset = await update('card', { keyBinding: null, statusManagement: null, proofTypes: null });
+    expect(reset).to.include({ keyBinding: true, statusManagement: false, maxIssuances: 3 });
   });
 
   it('keep the secret of a placeholder as long as its destination is the same', async () => {
     await put({ claims: null, claimsWebhook: WEBHOOK });
-    const hidden = { ...WEBHOOK, auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } };
-    const { claimsWebhook } = await update('card', { claimsWebhook: hidden });
+    const maskedWebhook = { ...WEBHOOK, auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } };
+    const { claimsWebhook } = await update('card', { claimsWebhook: maskedWebhook });
     expect(claimsWebhook).to.deep.equal(WEBHOOK);
-    const moved = { ...hidden, url: 'https://thief.example/claims' };
-    expect(await endOf(update('card', { claimsWebhook: moved }))).to.match(/^invalid_input claimsWebhook/);
+    const movedWebhook = { ...maskedWebhook, url: 'https://thief.example/claims' };
+    expect(await outcomeOf(update('card', { claimsWebhook: movedWebhook }))).to.match(/^invalid_input claimsWebhook/);
   });
 
   it('may share a scope when they have the same type', async () => {
@@ -110,38 +110,38 @@ describe('The credential configurations of a tenant', () => {
   it('are deleted once', async () => {
     await remove('card');
     expect(await ids()).to.deep.equal([]);
-    expect(await endOf(remove('card'))).to.equal('not_found');
+    expect(await outcomeOf(remove('card'))).to.equal('not_found');
   });
 
   it('require existing presentation configurations; a restricted client may name its own, and unchanged ones', async () => {
-    expect(await put({ iaeActions: asking('age') })).to.deep.include({ iaeActions: asking('age') });
-    const narrow = () => caller({ presentation: ['other'] });
-    expect(await update('card', { iaeActions: asking('age') }, narrow())).to.include({ id: 'card' });
+    expect(await put({ iaeActions: presentationAction('age') })).to.deep.include({ iaeActions: presentationAction('age') });
+    const otherClient = () => caller({ presentation: ['other'] });
+    expect(await update('card', { iaeActions: presentationAction('age') }, otherClient())).to.include({ id: 'card' });
     await update('card', { iaeActions: null });
-    expect(await endOf(update('card', { iaeActions: asking('age') }, narrow()))).to.equal(
+    expect(await outcomeOf(update('card', { iaeActions: presentationAction('age') }, otherClient()))).to.equal(
       'invalid_input iaeActions.0.presentationConfigId',
     );
   });
 
   it('name a presentation configuration only with a role for presentations, unless it was named before', async () => {
     const issuer = () => caller({ roles: ['issuance:manage', 'clients:manage', 'registrar:manage'] });
-    const asked = { iaeActions: asking('age') };
-    expect(await endOf(put(asked, issuer()))).to.equal('forbidden');
-    expect(await endOf(update('card', asked, issuer()))).to.equal('forbidden');
-    expect(await endOf(put({ id: 'again', ...asked }, issuer()))).to.equal('forbidden');
+    const withAction = { iaeActions: presentationAction('age') };
+    expect(await outcomeOf(put(withAction, issuer()))).to.equal('forbidden');
+    expect(await outcomeOf(update('card', withAction, issuer()))).to.equal('forbidden');
+    expect(await outcomeOf(put({ id: 'again', ...withAction }, issuer()))).to.equal('forbidden');
     for (const role of ['presentation:manage', 'presentation:request'] as const) {
-      await put({ id: role.replace(':', '-'), ...asked }, caller({ roles: ['issuance:manage', role] }));
+      await put({ id: role.replace(':', '-'), ...withAction }, caller({ roles: ['issuance:manage', role] }));
     }
-    await put(asked);
-    expect(await update('card', { lifeTime: 7_200 }, issuer())).to.deep.include(asked);
-    expect(await put(asked, issuer())).to.deep.include(asked);
+    await put(withAction);
+    expect(await update('card', { lifeTime: 7_200 }, issuer())).to.deep.include(withAction);
+    expect(await put(withAction, issuer())).to.deep.include(withAction);
     await update('card', { iaeActions: null }, issuer());
-    expect(await endOf(update('card', asked, issuer()))).to.equal('forbidden');
+    expect(await outcomeOf(update('card', withAction, issuer()))).to.equal('forbidden');
   });
 
   describe('for a client that is restricted to some', () => {
     const MINE = { id: 'mine', config: { ...CONFIG, scope: 'mine' }, vct: 'urn:mine:1' };
-    const mine = () => caller({ issuance: ['mine', 'new'] });
+    const ownCaller = () => caller({ issuance: ['mine', 'new'] });
     const mdoc = (docType: string) => ({
       config: { ...{ format: 'mso_mdoc', docType, scope: 'mine', display: DISPLAY }, claimsByNamespace: { [docType]: { name: {} } } },
       vct: null,
@@ -173,72 +173,75 @@ describe('The credential configurations of a tenant', () => {
       ['key, which is the default', () => ({ keyChainId: null })],
       ['key by name, which is the default', () => ({ keyChainId: 'signing' })],
     ];
-    for (const [what, change] of attacks) {
-      it(`do not get its ${what}`, async () => {
+    for (const [description, change] of attacks) {
+      it(`do not get its ${description}`, async () => {
         const changes = await change();
-        const refused = what === 'scope' ? 'invalid_input config.scope' : 'forbidden';
-        expect(await endOf(update('mine', changes, mine()))).to.equal(refused);
-        const whole = { ...MINE, keyChainId: 'own-key', ...changes };
-        expect(await endOf(put(whole, mine()))).to.equal(refused);
+        const expected = description === 'scope' ? 'invalid_input config.scope' : 'forbidden';
+        expect(await outcomeOf(update('mine', changes, ownCaller()))).to.equal(expected);
+        const fullConfiguration = { ...MINE, keyChainId: 'own-key', ...changes };
+        expect(await outcomeOf(put(fullConfiguration, ownCaller()))).to.equal(expected);
         expect(await get('mine')).to.deep.include({ vct: MINE.vct, keyChainId: 'own-key' });
-        if (what === 'key' || !what.startsWith('key')) {
-          expect(await endOf(put({ ...whole, id: 'new' }, mine()))).to.be.oneOf([refused, 'invalid_input config.scope']);
+        if (description === 'key' || !description.startsWith('key')) {
+          expect(await outcomeOf(put({ ...fullConfiguration, id: 'new' }, ownCaller()))).to.be.oneOf([
+            expected,
+            'invalid_input config.scope',
+          ]);
         }
-        // A client without restrictions knows what it does.
-        expect(await endOf(update('mine', changes))).to.not.equal('forbidden');
+        // An unrestricted client may do it.
+        expect(await outcomeOf(update('mine', changes))).to.not.equal('forbidden');
       });
     }
 
     it('are created with their own names under the shared key, and keep the values of others', async () => {
       const fresh = { id: 'new', config: { ...CONFIG, scope: 'new' }, vct: 'urn:new' };
-      expect(await put(fresh, mine())).to.include({ vct: 'urn:new' });
+      expect(await put(fresh, ownCaller())).to.include({ vct: 'urn:new' });
       await update('mine', { vct: 'urn:card:1', config: CONFIG, keyChainId: 'theirs' });
-      expect(await update('mine', { lifeTime: 3_600 }, mine())).to.include({ vct: 'urn:card:1', lifeTime: 3_600 });
+      expect(await update('mine', { lifeTime: 3_600 }, ownCaller())).to.include({ vct: 'urn:card:1', lifeTime: 3_600 });
     });
   });
 
-  const notTheirs = () => caller({ issuance: ['other'] });
-  const refusals: [string, () => Promise<unknown>, string][] = [
+  const unauthorized = () => caller({ issuance: ['other'] });
+  const rejections: [string, () => Promise<unknown>, string][] = [
     ['a read of an unknown id', () => get('nothing'), 'not_found'],
-    ['a read of what the client may not use', () => get('card', notTheirs()), 'not_found'],
-    ['a new one that the client may not use', () => put({ id: 'new' }, notTheirs()), 'forbidden'],
+    ['a read of a configuration that the client may not use', () => get('card', unauthorized()), 'not_found'],
+    ['a new configuration that the client may not use', () => put({ id: 'new' }, unauthorized()), 'forbidden'],
     ['a change of an unknown id', () => update('nothing', { lifeTime: 60 }), 'not_found'],
-    ['a change of what the client may not use', () => update('card', {}, notTheirs()), 'not_found'],
+    ['a change of a configuration that the client may not use', () => update('card', {}, unauthorized()), 'not_found'],
     ['a change of the id', () => update('card', { id: 'other' }), 'invalid_input id'],
     ['a change that makes it invalid', () => update('card', { lifeTime: 1 }), 'invalid_input lifeTime'],
     ['a change to no type at all', () => update('card', { config: null }), 'invalid_input config'],
     ['the removal of an unknown id', () => remove('nothing'), 'not_found'],
-    ['the removal of what the client may not use', () => remove('card', notTheirs()), 'not_found'],
+    ['the removal of a configuration that the client may not use', () => remove('card', unauthorized()), 'not_found'],
     ['an unknown key chain', () => put({ keyChainId: 'nothing' }), 'invalid_input keyChainId'],
-    ['a key chain for something else', () => put({ keyChainId: 'access' }), 'invalid_input keyChainId'],
+    ['a key chain for another purpose', () => put({ keyChainId: 'access' }), 'invalid_input keyChainId'],
     ['a schema that is invalid', () => put({ schema: { type: 'nonsense' } }), 'invalid_input schema'],
     [
-      'a claims webhook at an address that may not be called',
+      'a claims webhook at a blocked address',
       () => put({ claims: null, claimsWebhook: { url: 'https://db.internal/' } }),
       'invalid_input claimsWebhook.url',
     ],
     [
-      'a notification webhook at an address that may not be called',
+      'a notification webhook at a blocked address',
       () => put({ notificationWebhook: { url: 'https://db.internal/' } }),
       'invalid_input notificationWebhook.url',
     ],
+    ['a page at a blocked address', () => put({ iaeActions: page('https://db.internal/') }), 'invalid_input iaeActions.0.callbackUrl'],
     [
-      'a page at an address that may not be called',
-      () => put({ iaeActions: page('https://db.internal/') }),
-      'invalid_input iaeActions.0.callbackUrl',
+      'an unknown presentation',
+      () => put({ iaeActions: presentationAction('nothing') }),
+      'invalid_input iaeActions.0.presentationConfigId',
     ],
-    ['a presentation that there is not', () => put({ iaeActions: asking('nothing') }), 'invalid_input iaeActions.0.presentationConfigId'],
     ['the scope of another type', () => put({ id: 'badge', vct: 'urn:badge:1' }), 'invalid_input config.scope'],
     [
-      'the placeholder of a secret that nobody stored',
+      'the mask of a secret that is not stored',
       () => put({ claims: null, claimsWebhook: { ...WEBHOOK, auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } } }),
       'invalid_input claimsWebhook.auth.config.value',
     ],
   ];
-  for (const [what, attempt, end] of refusals) {
-    it(`are not changed by ${what}: ${end}`, async () => {
+  for (const [description, attempt, outcome] of rejections) {
+    it(`are not changed by ${description}: ${outcome}`, async () => {
       const before = await new ListCredentialConfigurations({}).execute(caller());
-      expect(await endOf(attempt())).to.equal(end);
+      expect(await outcomeOf(attempt())).to.equal(outcome);
       expect(await new ListCredentialConfigurations({}).execute(caller())).to.deep.equal(before);
     });
   }
@@ -251,14 +254,13 @@ describe('The credential configurations of a tenant', () => {
     ['of an unknown format', { config: { ...FRAMED.config, format: 'vc+sd-jwt' } }, 'config.format'],
     ['of an mdoc without type', { config: { ...FRAMED.config, format: 'mso_mdoc' } }, 'config.docType'],
     ...['vct', 'cnf', 'status', 'exp', 'nbf', 'iss'].map((name): [string, object, string] => [
-      // issuance N144
       `with a frame that hides ${name}`,
       { disclosureFrame: { _sd: [name] } },
       'disclosureFrame._sd',
     ]),
     ['with proofs, but without a key', { keyBinding: false, proofTypes: ['jwt'] }, 'proofTypes'],
     [
-      'with a frame that its schema rules out',
+      'with a frame that its schema excludes',
       { schema: { type: 'object', properties: {}, additionalProperties: false } },
       'disclosureFrame._sd',
     ],
@@ -267,35 +269,35 @@ describe('The credential configurations of a tenant', () => {
       { config: { ...FRAMED.config, display: [{ name: 'x', text_color: 'blue' }] } },
       'config.display.0.text_color',
     ],
-    ['that live for a moment', { lifeTime: 59 }, 'lifeTime'],
+    ['with a lifetime that is too short', { lifeTime: 59 }, 'lifeTime'],
     ['with claims of the protocol', { claims: { cnf: {} } }, 'claims.cnf'],
     ['with a schema that is invalid', { schema: { type: 'nonsense' } }, 'schema'],
     ['with a frame that is invalid', { disclosureFrame: { _sd: 'name' } }, 'disclosureFrame'],
     ['with a webhook nowhere', { claimsWebhook: { url: 'nowhere' } }, 'claimsWebhook.url'],
     [
-      'with a key in a header of ours',
+      'with a key in a reserved header',
       { claimsWebhook: { url: 'https://x.example', auth: { type: 'apiKey', config: { headerName: 'Host', value: 'x' } } } },
       'claimsWebhook.auth.config.headerName',
     ],
     [
-      'with a mask for a key that is unknown',
+      'with a mask for an unknown key',
       { claimsWebhook: { url: 'https://x.example', auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } } },
       'claimsWebhook.auth.config.value',
     ],
     [
-      'with a mask for another key that is unknown',
+      'with a mask for another unknown key',
       { notificationWebhook: { url: 'https://x.example', auth: { ...AUTH, config: { ...AUTH.config, value: '***' } } } },
       'notificationWebhook.auth.config.value',
     ],
-    ['with an action that leads nowhere', { iaeActions: [{ type: 'redirect_to_web' }] }, 'iaeActions'],
+    ['with an action without a target', { iaeActions: [{ type: 'redirect_to_web' }] }, 'iaeActions'],
     [
-      'with a presentation that nobody configured',
+      'with an unknown presentation',
       { iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId: 'nothing' }] },
       'iaeActions.0.presentationConfigId',
     ],
   ];
-  for (const [what, changes, path] of documents) {
-    it(`are not written ${what}, neither created nor changed`, async () => {
+  for (const [description, changes, path] of documents) {
+    it(`are not written ${description}, neither created nor changed`, async () => {
       await put(FRAMED);
       const before = await new ListCredentialConfigurations({}).execute(caller());
       const write = async () =>
@@ -303,9 +305,9 @@ describe('The credential configurations of a tenant', () => {
           caller(),
           parseInput(CredentialConfigurationBody, { ...FRAMED, id: 'bad', ...changes }),
         );
-      const ends = [await endOf(write())];
-      if (path !== 'id' && path !== 'config') ends.push(await endOf(update('card', changes)));
-      for (const end of ends) expect(`${end}.`.startsWith(`invalid_input ${path}.`), end).to.equal(true);
+      const outcomes = [await outcomeOf(write())];
+      if (path !== 'id' && path !== 'config') outcomes.push(await outcomeOf(update('card', changes)));
+      for (const outcome of outcomes) expect(`${outcome}.`.startsWith(`invalid_input ${path}.`), outcome).to.equal(true);
       expect(await new ListCredentialConfigurations({}).execute(caller())).to.deep.equal(before);
     });
   }

@@ -9,7 +9,7 @@ import { decode } from '../../support/present.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME, PUBLIC_URL } from '../verification/kit.ts';
-import { anOffer, endOf, failureOf, type Issued, Wallet, WalletWorld } from '../wallet-kit.ts';
+import { anOffer, type CredentialResponse, failureOf, outcomeOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
 const DEFERRED = { credential_configuration_id: 'later' };
 
@@ -21,27 +21,32 @@ describe('RetrieveDeferred', () => {
     world = await WalletWorld.open();
     wallet = new Wallet(world);
     const claimsWebhook = { url: 'https://backend.example/claims' };
-    await world.offers({ id: 'later', claims: null, claimsWebhook, statusManagement: true });
+    await world.putCredential({ id: 'later', claims: null, claimsWebhook, statusManagement: true });
     world.webhooks.answer = { deferred: true, interval: 7 };
   });
 
-  type Promised = { readonly id: string; readonly session: SessionId; readonly token: string; readonly refreshToken: string | undefined };
+  type DeferredIssuance = {
+    readonly id: string;
+    readonly session: SessionId;
+    readonly token: string;
+    readonly refreshToken: string | undefined;
+  };
 
-  const promise = async (): Promise<Promised> => {
+  const startDeferred = async (): Promise<DeferredIssuance> => {
     const { session, code } = await anOffer(world, { credentialConfigurationIds: ['later'] });
     const { access_token: token, refresh_token: refreshToken } = (await wallet.redeem(code)).body;
     const { transaction_id: id = '' } = await wallet.issue(token, DEFERRED);
     return { id, session: session.id, token, refreshToken };
   };
-  const ready = async (): Promise<Promised> => {
-    const promised = await promise();
-    await world.decideDeferred.complete(await world.caller(), promised.id, { claims: { name: 'Grace' } });
-    return promised;
+  const startCompleted = async (): Promise<DeferredIssuance> => {
+    const deferred = await startDeferred();
+    await world.decideDeferred.complete(await world.caller(), deferred.id, { claims: { name: 'Grace' } });
+    return deferred;
   };
-  const post = (token: string, body: unknown, more: Partial<WalletRequest> = {}) =>
-    world.retrieveDeferred.execute(ACME, wallet.asking(token, 'deferred_credential', body, more), { form: 'post' });
-  const fetch = ({ id, token }: Promised) => post(token, { transaction_id: id });
-  /** The older form stands at one address for all tenants. */
+  const requestDeferred = (token: string, body: unknown, options: Partial<WalletRequest> = {}) =>
+    world.retrieveDeferred.execute(ACME, wallet.protectedRequest(token, 'deferred_credential', body, options), { form: 'post' });
+  const fetchCredential = ({ id, token }: DeferredIssuance) => requestDeferred(token, { transaction_id: id });
+  /** The older form has one address for all tenants. */
   const get = (token: string, transactionId: string | undefined) => {
     const form: DeferredForm = { form: 'get', transactionId };
     const proof = wallet.dpop('', { token, method: 'GET', payload: { htu: `${PUBLIC_URL}/deferred_credential` } });
@@ -51,91 +56,95 @@ describe('RetrieveDeferred', () => {
   const transaction = (id: string) => world.store.read(ACME).deferred(id);
 
   it('returns issuance_pending while the backend has not decided', async () => {
-    const promised = await promise();
-    const { status, text } = await fetch(promised);
-    expect([status, JSON.parse(text)]).to.deep.equal([202, { transaction_id: promised.id, interval: 7 }]);
-    const failure = await failureOf(get(promised.token, promised.id));
+    const deferred = await startDeferred();
+    const { status, text } = await fetchCredential(deferred);
+    expect([status, JSON.parse(text)]).to.deep.equal([202, { transaction_id: deferred.id, interval: 7 }]);
+    const failure = await failureOf(get(deferred.token, deferred.id));
     expect([failure.code, failure.details.intervalSeconds]).to.deep.equal(['issuance_pending', 7]);
   });
 
   it('returns the ready credential once, and completes the session', async () => {
-    const promised = await ready();
-    const { status, text } = await fetch(promised);
-    const issued = JSON.parse(text) as Issued;
+    const deferred = await startCompleted();
+    const { status, text } = await fetchCredential(deferred);
+    const response = JSON.parse(text) as CredentialResponse;
     expect(status).to.equal(200);
-    expect(decode(issued.credentials[0]?.credential ?? '').payload).to.include({ name: 'Grace' });
-    const { session, batches } = await world.stored(promised.session);
-    expect([session.status, batches.map(({ id }) => id)]).to.deep.equal(['completed', [issued.notification_id]]);
-    expect(await transaction(promised.id)).to.deep.include({ status: 'retrieved', credentials: null });
-    expect(await endOf(fetch(promised))).to.equal('invalid_transaction_id');
+    expect(decode(response.credentials[0]?.credential ?? '').payload).to.include({ name: 'Grace' });
+    const { session, batches } = await world.storedIssuance(deferred.session);
+    expect([session.status, batches.map(({ id }) => id)]).to.deep.equal(['completed', [response.notification_id]]);
+    expect(await transaction(deferred.id)).to.deep.include({ status: 'retrieved', credentials: null });
+    expect(await outcomeOf(fetchCredential(deferred))).to.equal('invalid_transaction_id');
   });
 
   it('returns one credential by name in the former format', async () => {
-    const { token, id } = await ready();
+    const { token, id } = await startCompleted();
     const { text } = await get(token, id);
-    const body = JSON.parse(text) as Issued & { credential: string };
+    const body = JSON.parse(text) as CredentialResponse & { credential: string };
     expect(body.credential).to.equal(body.credentials[0]?.credential);
   });
 
   it('returns it once to concurrent requests', async () => {
-    const promised = await ready();
-    const ends = await Promise.all([1, 2, 3].map(() => endOf(fetch(promised))));
-    expect(ends.sort()).to.deep.equal(['done', 'invalid_transaction_id', 'invalid_transaction_id']);
+    const deferred = await startCompleted();
+    const outcomes = await Promise.all([1, 2, 3].map(() => outcomeOf(fetchCredential(deferred))));
+    expect(outcomes.sort()).to.deep.equal(['done', 'invalid_transaction_id', 'invalid_transaction_id']);
   });
 
-  type Refused = readonly [what: string, code: FailureCode, ask: () => Promise<unknown>];
-  const refusals: readonly Refused[] = [
-    ['a transaction of nobody', 'invalid_transaction_id', async () => fetch({ ...(await promise()), id: 'none' })],
-    ['no transaction', 'invalid_credential_request', async () => post((await promise()).token, {})],
-    ['no transaction in the older form', 'invalid_credential_request', async () => get((await promise()).token, undefined)],
+  type RejectionCase = readonly [description: string, code: FailureCode, call: () => Promise<unknown>];
+  const rejections: readonly RejectionCase[] = [
+    ['an unknown transaction', 'invalid_transaction_id', async () => fetchCredential({ ...(await startDeferred()), id: 'none' })],
+    ['no transaction', 'invalid_credential_request', async () => requestDeferred((await startDeferred()).token, {})],
+    ['no transaction in the older form', 'invalid_credential_request', async () => get((await startDeferred()).token, undefined)],
     [
       'a transaction of another session',
       'invalid_transaction_id',
-      async () => fetch({ ...(await ready()), token: (await promise()).token }),
+      async () => fetchCredential({ ...(await startCompleted()), token: (await startDeferred()).token }),
     ],
     [
-      'a transaction of another wallet that came by the same offer',
+      'a transaction of another wallet with the same offer',
       'invalid_transaction_id',
       async () => {
         const ids = ['later'];
         const { session } = await anOffer(world, { flow: 'authorization_code', credentialConfigurationIds: ids });
         const tokenOf = async (user: Wallet) => {
-          const pushed = await user.push({ issuer_state: session.publicId, scope: 'later' });
-          return (await user.redeemCode(await user.approve(pushed))).body.access_token;
+          const requestUri = await user.push({ issuer_state: session.publicId, scope: 'later' });
+          return (await user.redeemCode(await user.approve(requestUri))).body.access_token;
         };
         const { transaction_id: id = '' } = await wallet.issue(await tokenOf(wallet), DEFERRED);
-        const other = new Wallet(world);
-        const asked = other.asking(await tokenOf(other), 'deferred_credential', { transaction_id: id });
-        return world.retrieveDeferred.execute(ACME, asked, { form: 'post' });
+        const otherWallet = new Wallet(world);
+        const request = otherWallet.protectedRequest(await tokenOf(otherWallet), 'deferred_credential', { transaction_id: id });
+        return world.retrieveDeferred.execute(ACME, request, { form: 'post' });
       },
     ],
     [
       'a transaction whose time is over',
       'invalid_transaction_id',
       async () => {
-        const promised = await ready();
-        return world.later(86_400, async () => {
-          const { access_token: token } = (await wallet.refresh(promised.refreshToken)).body;
-          return fetch({ ...promised, token });
+        const deferred = await startCompleted();
+        return world.afterSeconds(86_400, async () => {
+          const { access_token: token } = (await wallet.refresh(deferred.refreshToken)).body;
+          return fetchCredential({ ...deferred, token });
         });
       },
     ],
     [
-      'a transaction that its backend gave up',
+      'a transaction that its backend failed',
       'credential_request_denied',
       async () => {
-        const promised = await promise();
-        await world.decideDeferred.fail(await world.caller(), promised.id, 'no such person');
-        return fetch(promised);
+        const deferred = await startDeferred();
+        await world.decideDeferred.fail(await world.caller(), deferred.id, 'no such person');
+        return fetchCredential(deferred);
       },
     ],
-    ['another body', 'invalid_credential_request', async () => post((await promise()).token, {}, { contentType: 'text/plain' })],
+    [
+      'another body',
+      'invalid_credential_request',
+      async () => requestDeferred((await startDeferred()).token, {}, { contentType: 'text/plain' }),
+    ],
     [
       'a proof for another address',
       'invalid_dpop_proof',
       async () => {
-        const { token, id } = await promise();
-        const request = wallet.asking(token, 'credential', { transaction_id: id });
+        const { token, id } = await startDeferred();
+        const request = wallet.protectedRequest(token, 'credential', { transaction_id: id });
         return world.retrieveDeferred.execute(ACME, request, { form: 'post' });
       },
     ],
@@ -143,8 +152,8 @@ describe('RetrieveDeferred', () => {
       'a proof that was used',
       'invalid_dpop_proof',
       async () => {
-        const { token, id } = await promise();
-        const request = wallet.asking(token, 'deferred_credential', { transaction_id: id });
+        const { token, id } = await startDeferred();
+        const request = wallet.protectedRequest(token, 'deferred_credential', { transaction_id: id });
         await world.retrieveDeferred.execute(ACME, request, { form: 'post' });
         return world.retrieveDeferred.execute(ACME, request, { form: 'post' });
       },
@@ -153,52 +162,52 @@ describe('RetrieveDeferred', () => {
       'a token whose grant was revoked',
       'invalid_token',
       async () => {
-        const promised = await promise();
-        const { grantId } = (await transaction(promised.id)) ?? {};
+        const deferred = await startDeferred();
+        const { grantId } = (await transaction(deferred.id)) ?? {};
         const change = { grant: { id: grantId ?? '', act: 'revoke' } } as const;
         await world.store.commit(ACME, change, world.clock.now());
-        return fetch(promised);
+        return fetchCredential(deferred);
       },
     ],
     [
       'the older form where answers are encrypted',
       'invalid_encryption_parameters',
       async () => {
-        const { token, id } = await promise();
-        await world.issues({ requestEncryption: 'required' });
-        return get(token, id).finally(() => world.issues());
+        const { token, id } = await startDeferred();
+        await world.putIssuance({ requestEncryption: 'required' });
+        return get(token, id).finally(() => world.putIssuance());
       },
     ],
     [
-      'everything at a tenant that is not there',
+      'everything at an unknown tenant',
       'not_found',
       async () => {
-        const request = wallet.asking('x', 'deferred_credential', {});
-        return world.retrieveDeferred.execute('nobody' as TenantId, request, { form: 'post' });
+        const request = wallet.protectedRequest('x', 'deferred_credential', {});
+        return world.retrieveDeferred.execute('unknown' as TenantId, request, { form: 'post' });
       },
     ],
   ];
-  for (const [what, code, ask] of refusals) {
-    it(`rejects ${what}`, async () => {
-      expect(await endOf(ask())).to.equal(code);
+  for (const [description, code, call] of rejections) {
+    it(`rejects ${description}`, async () => {
+      expect(await outcomeOf(call())).to.equal(code);
     });
   }
 
   it('fails a transaction that its session can no longer complete', async () => {
-    const promised = await promise();
-    const failed = { id: promised.session, anytime: ['active'], to: 'failed' } as const;
-    await world.store.commit(ACME, { session: failed }, world.clock.now());
-    expect(await endOf(fetch(promised))).to.equal('credential_request_denied');
-    expect(await transaction(promised.id)).to.deep.include({ status: 'failed' });
+    const deferred = await startDeferred();
+    const change = { id: deferred.session, anytime: ['active'], to: 'failed' } as const;
+    await world.store.commit(ACME, { session: change }, world.clock.now());
+    expect(await outcomeOf(fetchCredential(deferred))).to.equal('credential_request_denied');
+    expect(await transaction(deferred.id)).to.deep.include({ status: 'failed' });
   });
 
   it('returns no credential that was revoked before the request', async () => {
-    const promised = await ready();
+    const deferred = await startCompleted();
     const caller = rememberedCaller(await world.caller());
-    await world.revokeSession.execute(caller, { sessionId: promised.session, status: 1 });
-    expect(await endOf(fetch(promised))).to.equal('credential_request_denied');
-    expect(await transaction(promised.id)).to.deep.include({ status: 'failed', credentials: null });
-    expect((await world.session(promised.session)).status).to.equal('active');
+    await world.revokeSession.execute(caller, { sessionId: deferred.session, status: 1 });
+    expect(await outcomeOf(fetchCredential(deferred))).to.equal('credential_request_denied');
+    expect(await transaction(deferred.id)).to.deep.include({ status: 'failed', credentials: null });
+    expect((await world.session(deferred.session)).status).to.equal('active');
   });
 });
 
@@ -212,137 +221,137 @@ describe('DecideDeferred', () => {
     world = await WalletWorld.open();
     wallet = new Wallet(world);
     decide = world.decideDeferred;
-    await world.issues({ batchSize: 2 });
+    await world.putIssuance({ batchSize: 2 });
     const schema = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
     const claimsWebhook = { url: 'https://backend.example/claims' };
-    await world.offers({ id: 'later', claims: null, claimsWebhook, schema, statusManagement: true });
+    await world.putCredential({ id: 'later', claims: null, claimsWebhook, schema, statusManagement: true });
     world.webhooks.answer = { deferred: true };
   });
   beforeEach(async () => {
     caller = await world.caller();
   });
 
-  const promise = async () => {
-    const offered = await anOffer(world, { credentialConfigurationIds: ['later'] });
+  const startDeferred = async () => {
+    const offer = await anOffer(world, { credentialConfigurationIds: ['later'] });
     const nonce = await wallet.nonce();
     const keys = [newKey(), newKey()];
-    const { transaction_id: id = '' } = await wallet.issue(await wallet.token(offered), {
+    const { transaction_id: id = '' } = await wallet.issue(await wallet.token(offer), {
       credential_configuration_id: 'later',
       proofs: { jwt: keys.map((key) => wallet.keyProof(nonce, {}, key)) },
     });
-    return { id, session: offered.session.id, keys };
+    return { id, session: offer.session.id, keys };
   };
-  const end = (id: SessionId) => {
-    const failed = { id, anytime: ['active'], to: 'failed' } as const;
-    return world.store.commit(ACME, { session: failed }, world.clock.now());
+  const failSession = (id: SessionId) => {
+    const change = { id, anytime: ['active'], to: 'failed' } as const;
+    return world.store.commit(ACME, { session: change }, world.clock.now());
   };
   const CLAIMS = { claims: { name: 'Grace' } };
 
   it('signs claims for each proven key, and records the credentials', async () => {
-    const { id, session, keys } = await promise();
+    const { id, session, keys } = await startDeferred();
     const completed = await decide.complete(caller, id, CLAIMS);
     const payloads = completed.credentials?.map((credential) => decode(credential).payload) ?? [];
     expect(payloads.map((payload) => payload['cnf'].jwk)).to.deep.equal(keys.map(({ jwk }) => jwk));
     expect(payloads[0]).to.include({ name: 'Grace' });
     expect(completed.status).to.equal('ready');
-    const { batches } = await world.stored(session);
+    const { batches } = await world.storedIssuance(session);
     expect(batches.map((batch) => [batch.id, batch.count])).to.deep.equal([[completed.batchId, 2]]);
   });
 
   it('accepts credentials that the backend issued', async () => {
-    const { id, session } = await promise();
+    const { id, session } = await startDeferred();
     const completed = await decide.complete(caller, id, { credential: 'a.b.c~' });
     expect(completed).to.deep.include({ status: 'ready', credentials: ['a.b.c~'] });
-    const { batches } = await world.stored(session);
+    const { batches } = await world.storedIssuance(session);
     expect(batches.map(({ count, statusListId }) => [count, statusListId])).to.deep.equal([[1, null]]);
   });
 
   it('fails the session with a reason for the operator', async () => {
-    const { id, session } = await promise();
-    const failed = await decide.fail(caller, id, 'no such person');
-    expect(failed).to.deep.include({ status: 'failed', errorMessage: 'no such person' });
+    const { id, session } = await startDeferred();
+    const result = await decide.fail(caller, id, 'no such person');
+    expect(result).to.deep.include({ status: 'failed', errorMessage: 'no such person' });
     const { status, outcome } = await world.session(session);
     expect([status, outcome?.failure]).to.deep.equal(['failed', { code: 'deferred_failed', message: 'no such person' }]);
   });
 
   it('writes an entry to the audit log', async () => {
-    const { id } = await promise();
+    const { id } = await startDeferred();
     await decide.complete(caller, id, CLAIMS);
     const entries = await world.store.forTenant(ACME, ({ audit }) => audit.list({ limit: 10 }));
     expect(entries.some((entry) => JSON.stringify(entry).includes(id))).to.equal(true);
   });
 
   it('lists the newest first, of one session or of all, within the rights of the client', async () => {
-    const [one, other] = [await promise(), await promise()];
+    const [first, otherWallet] = [await startDeferred(), await startDeferred()];
     const ids = (list: readonly { readonly id: string }[]) => list.map(({ id }) => id);
-    expect(ids(await decide.list(caller))).to.include.members([one.id, other.id]);
-    expect(ids(await decide.list(caller, one.session))).to.deep.equal([one.id]);
+    expect(ids(await decide.list(caller))).to.include.members([first.id, otherWallet.id]);
+    expect(ids(await decide.list(caller, first.session))).to.deep.equal([first.id]);
     expect(await decide.list({ ...caller, allowedIssuanceConfigs: ['card'] })).to.deep.equal([]);
   });
 
-  type Refused = readonly [what: string, code: FailureCode, ask: () => Promise<unknown>];
-  const decided = async () => {
-    const { id } = await promise();
+  type RejectionCase = readonly [description: string, code: FailureCode, call: () => Promise<unknown>];
+  const createDecided = async () => {
+    const { id } = await startDeferred();
     await decide.complete(caller, id, CLAIMS);
     return id;
   };
-  const refusals: readonly Refused[] = [
-    ['to get what is not there', 'not_found', () => decide.get(caller, 'none')],
-    ['to complete what is not there', 'not_found', () => decide.complete(caller, 'none', CLAIMS)],
-    ['to fail what is not there', 'not_found', () => decide.fail(caller, 'none', 'no')],
+  const rejections: readonly RejectionCase[] = [
+    ['to get an unknown transaction', 'not_found', () => decide.get(caller, 'none')],
+    ['to complete an unknown transaction', 'not_found', () => decide.complete(caller, 'none', CLAIMS)],
+    ['to fail an unknown transaction', 'not_found', () => decide.fail(caller, 'none', 'no')],
     [
-      'what a client may not see',
+      'a transaction that the client may not see',
       'not_found',
-      async () => decide.get({ ...caller, allowedIssuanceConfigs: ['card'] }, (await promise()).id),
+      async () => decide.get({ ...caller, allowedIssuanceConfigs: ['card'] }, (await startDeferred()).id),
     ],
-    ['to complete twice', 'conflict', async () => decide.complete(caller, await decided(), CLAIMS)],
-    ['to fail what is ready', 'conflict', async () => decide.fail(caller, await decided(), 'no')],
+    ['to complete twice', 'conflict', async () => decide.complete(caller, await createDecided(), CLAIMS)],
+    ['to fail a completed transaction', 'conflict', async () => decide.fail(caller, await createDecided(), 'no')],
     [
-      'to complete what is over',
+      'to complete a failed transaction',
       'conflict',
       async () => {
-        const { id } = await promise();
-        return world.later(86_400, () => decide.complete(caller, id, CLAIMS));
+        const { id } = await startDeferred();
+        return world.afterSeconds(86_400, () => decide.complete(caller, id, CLAIMS));
       },
     ],
     [
-      'to complete what its session cannot issue',
+      'to complete with claims that its session cannot issue',
       'conflict',
       async () => {
-        const { id, session } = await promise();
-        await end(session);
+        const { id, session } = await startDeferred();
+        await failSession(session);
         return decide.complete(caller, id, CLAIMS);
       },
     ],
     [
       'more credentials than keys',
       'invalid_input',
-      async () => decide.complete(caller, (await promise()).id, { credentials: ['a', 'b', 'c'] }),
+      async () => decide.complete(caller, (await startDeferred()).id, { credentials: ['a', 'b', 'c'] }),
     ],
   ];
-  for (const [what, code, ask] of refusals) {
-    it(`rejects ${what}`, async () => {
-      expect(await endOf(ask())).to.equal(code);
+  for (const [description, code, call] of rejections) {
+    it(`rejects ${description}`, async () => {
+      expect(await outcomeOf(call())).to.equal(code);
     });
   }
 
   it('rejects invalid claims with their path, and stores nothing', async () => {
-    const { id, session } = await promise();
+    const { id, session } = await startDeferred();
     const { code, details } = await failureOf(decide.complete(caller, id, { claims: { name: 7 } }));
     expect([code, details.errors?.[0]?.path]).to.deep.equal(['invalid_input', 'claims.name']);
     expect((await decide.get(caller, id)).status).to.equal('pending');
-    expect((await world.stored(session)).batches).to.deep.equal([]);
+    expect((await world.storedIssuance(session)).batches).to.deep.equal([]);
   });
 
   it('rejects the completion of a credential whose configuration was removed', async () => {
-    const { id } = await promise();
-    await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('later'), { by: 'system' });
-    expect(await endOf(decide.complete(await world.caller(), id, CLAIMS))).to.equal('conflict');
+    const { id } = await startDeferred();
+    await world.store.forTenant(ACME, (repositories) => repositories.credentialConfigurations.remove('later'), { by: 'system' });
+    expect(await outcomeOf(decide.complete(await world.caller(), id, CLAIMS))).to.equal('conflict');
   });
 
   it('accepts exactly one of three ways to complete', () => {
     const bodies = [CLAIMS, { credential: 'a' }, { credentials: ['a'] }, {}, { ...CLAIMS, credential: 'a' }];
-    const good = bodies.map((body) => DeferredCompletion.safeParse(body).success);
-    expect(good).to.deep.equal([true, true, true, false, false]);
+    const results = bodies.map((body) => DeferredCompletion.safeParse(body).success);
+    expect(results).to.deep.equal([true, true, true, false, false]);
   });
 });

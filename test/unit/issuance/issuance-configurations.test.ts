@@ -20,13 +20,13 @@ import { newKey } from '../../support/raw-wallet.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import { trustList } from '../../support/trust-list.ts';
 import { signXml, xmlList } from '../../support/xml-list.ts';
-import { ACME, type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
+import { ACME, type AdministrationWorld, anAdministration, outcomeOf } from '../administrators.ts';
 import { anIssuance, DISPLAY, ISSUER } from './kit.ts';
 
 describe('issuance configuration', () => {
   it('that was stored without a new property has its default, and keeps its values', () => {
     const time = new Date('2026-01-01T00:00:00Z');
-    const stored = {
+    const storedConfiguration = {
       id: 'default',
       display: [{ name: 'Acme', locale: 'en' }],
       batchSize: 7,
@@ -34,32 +34,32 @@ describe('issuance configuration', () => {
       createdAt: time,
       updatedAt: time,
     } as unknown as IssuanceConfiguration;
-    expect(effectiveIssuance(withDefaults(stored), null)).to.deep.equal({ ...anIssuance(), ...stored });
-    expect(withDefaults(stored)).to.deep.include({ batchSize: 7, authServers: [], requestEncryption: 'optional' });
+    expect(effectiveIssuance(withDefaults(storedConfiguration), null)).to.deep.equal({ ...anIssuance(), ...storedConfiguration });
+    expect(withDefaults(storedConfiguration)).to.deep.include({ batchSize: 7, authServers: [], requestEncryption: 'optional' });
   });
 
   it('follows its profile regardless of the stored values, including the chained server', () => {
     const upstream = { issuer: 'https://login.example', clientId: 'c' };
-    const stored = (chainedAs: object | null) =>
+    const configurationWith = (chainedAs: object | null) =>
       effectiveIssuance(
         IssuanceConfigurationBody.parse({ ...{ display: DISPLAY, dPopRequired: false, chainedAs }, attestationChallenge: 'optional' }),
         'haip',
       );
-    const { chainedAs, ...bound } = stored({ requireDPoP: false, upstream });
+    const { chainedAs, ...bound } = configurationWith({ requireDPoP: false, upstream });
     expect(bound).to.include({ walletAttestationRequired: true, dPopRequired: true, dPopNonce: 'required' });
     expect(bound.attestationChallenge).to.equal('required');
     expect(chainedAs).to.deep.include({ requireDPoP: true });
-    expect(stored(null).chainedAs).to.equal(null);
+    expect(configurationWith(null).chainedAs).to.equal(null);
   });
 
   const client = { client_id: 'wallet', jwks_uri: 'https://wallet.example/keys' };
   const faults: readonly [string, object, string][] = [
     ['a client twice', { walletClients: [client, client] }, 'walletClients'],
     ['no server at all', { builtInAs: { enabled: false } }, 'builtInAs'],
-    ['answers that are encrypted to nobody', { responseEncryption: 'required' }, 'responseEncryption'],
+    ['encrypted responses without a key', { responseEncryption: 'required' }, 'responseEncryption'],
   ];
-  for (const [what, changes, path] of faults) {
-    it(`is rejected with ${what}`, () => {
+  for (const [description, changes, path] of faults) {
+    it(`is rejected with ${description}`, () => {
       const { error } = IssuanceConfigurationBody.safeParse({ display: DISPLAY, ...changes });
       expect(error?.issues.map((issue) => issue.path.join('.'))).to.deep.equal([path]);
     });
@@ -68,54 +68,55 @@ describe('issuance configuration', () => {
   it('may have several clients, only an external server, and only encrypted messages', () => {
     const walletClients = [client, { ...client, client_id: 'other' }];
     const encrypted = { requestEncryption: 'required', responseEncryption: 'required' };
-    const elsewhere = { authServers: ['https://as.example'], builtInAs: { enabled: false } };
-    for (const changes of [{ walletClients }, encrypted, elsewhere]) {
+    const externalServer = { authServers: ['https://as.example'], builtInAs: { enabled: false } };
+    for (const changes of [{ walletClients }, encrypted, externalServer]) {
       const { error } = IssuanceConfigurationBody.safeParse({ display: DISPLAY, ...changes });
       expect(error?.issues).to.equal(undefined);
     }
   });
 
   it('has an existing preferred server, if any', () => {
-    const known = (preferredAuthServer: string | null | undefined) =>
+    const isAvailable = (preferredAuthServer: string | null | undefined) =>
       isPreferredServerAvailable(ISSUER, { ...anIssuance({ authServers: ['https://as.example'] }), preferredAuthServer });
-    expect([null, undefined, 'built-in', ISSUER, 'https://as.example'].map(known)).to.deep.equal(Array(5).fill(true));
-    expect(known('https://else.example')).to.equal(false);
+    expect([null, undefined, 'built-in', ISSUER, 'https://as.example'].map(isAvailable)).to.deep.equal(Array(5).fill(true));
+    expect(isAvailable('https://else.example')).to.equal(false);
   });
 
   it('keeps the pinned signers of its lists of wallet providers, unless they are given or a list is removed', () => {
-    const of = (walletProviderTrustLists: string[], ...walletProviderTrustListCertificates: string[]) => ({
+    const configurationWithLists = (walletProviderTrustLists: string[], ...walletProviderTrustListCertificates: string[]) => ({
       walletProviderTrustLists,
       walletProviderTrustListCertificates,
     });
-    const before = of(['a', 'b'], 'pin');
-    const kept = (...given: Parameters<typeof of>) => keepWalletListPins(of(...given), before).walletProviderTrustListCertificates;
-    expect(kept(['b', 'a', 'c'])).to.deep.equal(['pin']);
-    expect(kept(['a', 'b'], 'other')).to.deep.equal(['other']);
-    expect(kept(['a'])).to.deep.equal([]);
-    expect(keepWalletListPins(of(['a']), undefined)).to.deep.equal(of(['a']));
-    expect(keepWalletListPins(of([]), of([], 'pin'))).to.deep.equal(of([]));
+    const before = configurationWithLists(['a', 'b'], 'pin');
+    const keptPins = (...parameters: Parameters<typeof configurationWithLists>) =>
+      keepWalletListPins(configurationWithLists(...parameters), before).walletProviderTrustListCertificates;
+    expect(keptPins(['b', 'a', 'c'])).to.deep.equal(['pin']);
+    expect(keptPins(['a', 'b'], 'other')).to.deep.equal(['other']);
+    expect(keptPins(['a'])).to.deep.equal([]);
+    expect(keepWalletListPins(configurationWithLists(['a']), undefined)).to.deep.equal(configurationWithLists(['a']));
+    expect(keepWalletListPins(configurationWithLists([]), configurationWithLists([], 'pin'))).to.deep.equal(configurationWithLists([]));
   });
 });
 
 describe('registered wallet client', () => {
-  const jwkOf = (key: object) => ({ client_id: 'wallet', jwks: { keys: [key] } });
-  const takes = (key: object) => WalletClient.safeParse(jwkOf(key)).success;
+  const clientWithKey = (key: object) => ({ client_id: 'wallet', jwks: { keys: [key] } });
+  const isAccepted = (key: object) => WalletClient.safeParse(clientWithKey(key)).success;
   const { jwk } = newKey();
   const edwards = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
 
   it('has keys for its algorithms', () => {
-    for (const key of [jwk, { ...jwk, alg: 'ES256', use: 'sig' }, edwards]) expect(takes(key)).to.equal(true);
-    for (const alg of ['EdDSA', 'Ed25519']) expect(takes({ ...edwards, alg }), alg).to.equal(true);
+    for (const key of [jwk, { ...jwk, alg: 'ES256', use: 'sig' }, edwards]) expect(isAccepted(key)).to.equal(true);
+    for (const alg of ['EdDSA', 'Ed25519']) expect(isAccepted({ ...edwards, alg }), alg).to.equal(true);
   });
 
   it('has no keys for other algorithms', () => {
-    for (const alg of ['EdDSA', 'Ed25519', 'ES384', 'none']) expect(takes({ ...jwk, alg }), alg).to.equal(false);
+    for (const alg of ['EdDSA', 'Ed25519', 'ES384', 'none']) expect(isAccepted({ ...jwk, alg }), alg).to.equal(false);
     for (const key of [
       { ...jwk, use: 'enc' },
       { ...jwk, d: 'x' },
       { ...edwards, alg: 'ES256' },
     ]) {
-      expect(takes(key)).to.equal(false);
+      expect(isAccepted(key)).to.equal(false);
     }
   });
 });
@@ -123,13 +124,13 @@ describe('registered wallet client', () => {
 describe('registered wallet provider', () => {
   let root: Certified;
   let leaf: Certified;
-  let other: Certified;
+  let otherLeaf: Certified;
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
     leaf = await certify({ name: 'Leaf', by: root });
-    other = await certify({ name: 'Other', ca: true });
+    otherLeaf = await certify({ name: 'Other', ca: true });
   });
-  const found = (registered: Certified, clientId = 'wallet') => {
+  const findClient = (registered: Certified, clientId = 'wallet') => {
     const redirect_uris = ['https://wallet.example/cb'];
     const provider = { certificates: [pem(registered)], client_ids: ['wallet'], redirect_uris };
     const anchor = hash('sha256', Buffer.from(root.certificate, 'base64'), 'base64url');
@@ -137,13 +138,13 @@ describe('registered wallet provider', () => {
   };
 
   it('is identified by the signing certificate, or by that of its authority', () => {
-    expect(found(leaf)).to.deep.equal(['https://wallet.example/cb']);
-    expect(found(root)).to.deep.equal(['https://wallet.example/cb']);
+    expect(findClient(leaf)).to.deep.equal(['https://wallet.example/cb']);
+    expect(findClient(root)).to.deep.equal(['https://wallet.example/cb']);
   });
 
   it('has unique names', () => {
-    expect(found(other)).to.equal(undefined);
-    expect(found(other, 'another wallet')).to.deep.equal([]);
+    expect(findClient(otherLeaf)).to.equal(undefined);
+    expect(findClient(otherLeaf, 'another wallet')).to.deep.equal([]);
   });
 });
 
@@ -153,7 +154,7 @@ const EXTERNAL = 'https://as.example';
 const PEM_OF_NOTHING = '-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n';
 const BAD_KEYS: [string, object][] = [
   ['is private', { ...newKey().jwk, d: 'AA' }],
-  ['is of a kind that signs nothing here', { kty: 'RSA', n: 'AQAB', e: 'AQAB' }],
+  ['is of an unsupported type', { kty: 'RSA', n: 'AQAB', e: 'AQAB' }],
   ['is of an unknown curve', { ...newKey().jwk, crv: 'secp256k1' }],
   ['is for another algorithm', { ...newKey().jwk, alg: 'ES384' }],
   ['is for encryption', { ...newKey().jwk, use: 'enc' }],
@@ -169,7 +170,7 @@ describe('issuance configuration of a tenant', () => {
   const get = () => new GetIssuanceConfiguration(world).execute(caller());
   const put = (changes: object = {}) =>
     new ReplaceIssuanceConfiguration(world).execute(caller(), IssuanceConfigurationBody.parse({ display: DISPLAY, ...changes }));
-  const stored = () => world.store.forTenant(ACME, (own) => own.issuanceConfiguration.find('default'));
+  const storedConfiguration = () => world.store.forTenant(ACME, (repositories) => repositories.issuanceConfiguration.find('default'));
 
   beforeEach(async () => {
     world = await anAdministration();
@@ -180,7 +181,7 @@ describe('issuance configuration of a tenant', () => {
     expect(first).to.deep.include({ id: 'default', batchSize: 1, dPopRequired: true, display: DISPLAY });
     world.clock.forward(1_000);
     expect(await get()).to.deep.equal(first);
-    expect(await stored()).to.deep.equal(first);
+    expect(await storedConfiguration()).to.deep.equal(first);
   });
 
   it('is replaced entirely', async () => {
@@ -194,14 +195,14 @@ describe('issuance configuration of a tenant', () => {
 
   it('keeps the secret of the upstream provider behind its placeholder only', async () => {
     await put({ chainedAs: { upstream: UPSTREAM } });
-    const kept = await put({ chainedAs: { upstream: { ...UPSTREAM, clientSecret: '***' } } });
-    expect(kept.chainedAs?.upstream).to.include(UPSTREAM);
-    const moved = { ...UPSTREAM, issuer: 'https://other.example', clientSecret: '***' };
-    expect(await endOf(put({ chainedAs: { upstream: moved } }))).to.equal('invalid_input chainedAs.upstream.clientSecret');
+    const updated = await put({ chainedAs: { upstream: { ...UPSTREAM, clientSecret: '***' } } });
+    expect(updated.chainedAs?.upstream).to.include(UPSTREAM);
+    const changedUpstream = { ...UPSTREAM, issuer: 'https://other.example', clientSecret: '***' };
+    expect(await outcomeOf(put({ chainedAs: { upstream: changedUpstream } }))).to.equal('invalid_input chainedAs.upstream.clientSecret');
   });
 
   const chainedAs = { upstream: UPSTREAM };
-  const accepted: [string, object][] = [
+  const acceptedCases: [string, object][] = [
     ['the built-in server preferred', { preferredAuthServer: 'built-in' }],
     ['an external server preferred', { authServers: [EXTERNAL], preferredAuthServer: EXTERNAL }],
     ['the chained server preferred', { chainedAs: { ...chainedAs, enabled: true }, preferredAuthServer: CHAINED_SERVER }],
@@ -209,9 +210,9 @@ describe('issuance configuration of a tenant', () => {
     ['a key chain that signs tokens of the chained server', { chainedAs: { ...chainedAs, token: { signingKeyId: 'signing' } } }],
     ['a wallet with keys at an address', { walletClients: [WALLET] }],
   ];
-  for (const [what, changes] of accepted) {
-    it(`may have ${what}`, async () => {
-      expect(await endOf(put(changes))).to.equal('done');
+  for (const [description, changes] of acceptedCases) {
+    it(`may have ${description}`, async () => {
+      expect(await outcomeOf(put(changes))).to.equal('done');
     });
   }
 
@@ -243,26 +244,26 @@ describe('issuance configuration of a tenant', () => {
     });
 
     it('pins their signers, and returns them', async () => {
-      const written = await issuing({ walletProviderTrustLists: [FIRST, SECOND] });
-      expect(written.walletProviderTrustListCertificates).to.deep.equal([pem(operator)]);
+      const saved = await issuing({ walletProviderTrustLists: [FIRST, SECOND] });
+      expect(saved.walletProviderTrustListCertificates).to.deep.equal([pem(operator)]);
       expect(calls).to.deep.equal([FIRST, SECOND]);
     });
     it('keeps pinned signers, and fetches only new lists', async () => {
       await issuing({ walletProviderTrustLists: [FIRST] });
       calls = [];
-      const again = await issuing({ walletProviderTrustLists: [FIRST], batchSize: 3 });
-      expect([calls, again.walletProviderTrustListCertificates]).to.deep.equal([[], [pem(operator)]]);
+      const resaved = await issuing({ walletProviderTrustLists: [FIRST], batchSize: 3 });
+      expect([calls, resaved.walletProviderTrustListCertificates]).to.deep.equal([[], [pem(operator)]]);
       await issuing({ walletProviderTrustLists: [FIRST, SECOND] });
       expect(calls).to.deep.equal([SECOND]);
     });
     it('keeps given certificates, and accepts an unavailable list with them', async () => {
       const walletProviderTrustListCertificates = [pem(operator)];
       served.delete(FIRST);
-      const written = await issuing({ walletProviderTrustLists: [FIRST], walletProviderTrustListCertificates });
-      expect(written.walletProviderTrustListCertificates).to.deep.equal([pem(operator)]);
+      const saved = await issuing({ walletProviderTrustLists: [FIRST], walletProviderTrustListCertificates });
+      expect(saved.walletProviderTrustListCertificates).to.deep.equal([pem(operator)]);
       calls = [];
       await issuing({ walletProviderTrustLists: [FIRST], walletProviderTrustListCertificates });
-      expect(calls, 'a list that is stored already').to.deep.equal([]);
+      expect(calls, 'a list that is already stored').to.deep.equal([]);
     });
 
     describe('of which one names credential issuers', () => {
@@ -285,7 +286,7 @@ describe('issuance configuration of a tenant', () => {
       it('rejects it by name when its signer is looked up', async () => {
         served.set(SECOND, signedList('PID/Issuance', 'PID/Revocation'));
         await expectRejected({ walletProviderTrustLists: [FIRST, SECOND] }, 1);
-        expect(await stored()).to.equal(undefined);
+        expect(await storedConfiguration()).to.equal(undefined);
       });
       it('rejects it when the document gives the certificate of its signer', async () => {
         served.set(FIRST, signedList('EAA/Issuance'));
@@ -317,65 +318,65 @@ describe('issuance configuration of a tenant', () => {
       it('accepts a list that has wallet providers among others', async () => {
         served.set(FIRST, signedList('PID/Issuance', 'WalletSolution/Issuance'));
         served.set(SECOND, signedList('WalletProvider'));
-        expect(await endOf(issuing({ walletProviderTrustLists: [FIRST, SECOND] }))).to.equal('done');
+        expect(await outcomeOf(issuing({ walletProviderTrustLists: [FIRST, SECOND] }))).to.equal('done');
       });
       it('preserves one that an earlier release stored', async () => {
         await issuing({ walletProviderTrustLists: [FIRST] });
         served.set(FIRST, signedList('PID/Issuance'));
-        expect(await endOf(issuing({ walletProviderTrustLists: [FIRST], batchSize: 3 }))).to.equal('done');
+        expect(await outcomeOf(issuing({ walletProviderTrustLists: [FIRST], batchSize: 3 }))).to.equal('done');
       });
     });
     it('rejects lists that are unavailable, and missing lists of this service', async () => {
       served.delete(SECOND);
-      expect(await endOf(issuing({ walletProviderTrustLists: [FIRST, SECOND] }))).to.equal('invalid_input walletProviderTrustLists.1');
-      const own = 'https://id.example/base/acme/trust-list/w';
-      expect(await endOf(issuing({ walletProviderTrustLists: [own] }))).to.equal('invalid_input walletProviderTrustLists.0');
+      expect(await outcomeOf(issuing({ walletProviderTrustLists: [FIRST, SECOND] }))).to.equal('invalid_input walletProviderTrustLists.1');
+      const ownList = 'https://id.example/base/acme/trust-list/w';
+      expect(await outcomeOf(issuing({ walletProviderTrustLists: [ownList] }))).to.equal('invalid_input walletProviderTrustLists.0');
       served.set(FIRST, served.get(FIRST)?.slice(0, -4) ?? '');
-      expect(await endOf(issuing({ walletProviderTrustLists: [FIRST] }))).to.equal('invalid_input walletProviderTrustLists.0');
+      expect(await outcomeOf(issuing({ walletProviderTrustLists: [FIRST] }))).to.equal('invalid_input walletProviderTrustLists.0');
     });
   });
 
   const internal = 'https://db.internal/';
-  const refused: [string, object, string][] = [
-    ['a preferred server that is none of the tenant', { preferredAuthServer: EXTERNAL }, 'preferredAuthServer'],
+  const rejectedCases: [string, object, string][] = [
+    ['a preferred server that the tenant does not have', { preferredAuthServer: EXTERNAL }, 'preferredAuthServer'],
     [
-      'the chained server preferred while it is off',
+      'the chained server preferred while it is disabled',
       { chainedAs: { ...chainedAs, enabled: false }, preferredAuthServer: CHAINED_SERVER },
       'preferredAuthServer',
     ],
     ['an unknown key chain', { signingKeyId: 'nothing' }, 'signingKeyId'],
-    ['a key chain for something else', { signingKeyId: 'access' }, 'signingKeyId'],
+    ['a key chain for another purpose', { signingKeyId: 'access' }, 'signingKeyId'],
     [
-      'a key chain for something else at the chained server',
+      'a key chain for another purpose at the chained server',
       { chainedAs: { ...chainedAs, token: { signingKeyId: 'access' } } },
       'chainedAs.token.signingKeyId',
     ],
-    ['an external server that may not be called', { authServers: [EXTERNAL, internal] }, 'authServers.1'],
+    ['an external server at a blocked address', { authServers: [EXTERNAL, internal] }, 'authServers.1'],
     [
-      'an upstream provider that may not be called',
+      'an upstream provider at a blocked address',
       { chainedAs: { upstream: { ...UPSTREAM, issuer: internal } } },
       'chainedAs.upstream.issuer',
     ],
-    ['a list that may not be called', { walletProviderTrustLists: [internal] }, 'walletProviderTrustLists.0'],
-    ['keys of a wallet that may not be called', { walletClients: [{ ...WALLET, jwks_uri: internal }] }, 'walletClients.0.jwks_uri'],
+    ['a list at a blocked address', { walletProviderTrustLists: [internal] }, 'walletProviderTrustLists.0'],
+    ['keys of a wallet at a blocked address', { walletClients: [{ ...WALLET, jwks_uri: internal }] }, 'walletClients.0.jwks_uri'],
     [
-      'the placeholder of a secret that nobody stored',
+      'the mask of a secret that is not stored',
       { chainedAs: { upstream: { ...UPSTREAM, clientSecret: '***' } } },
       'chainedAs.upstream.clientSecret',
     ],
   ];
-  for (const [what, changes, path] of refused) {
-    it(`rejects ${what}, and is unchanged`, async () => {
+  for (const [description, changes, path] of rejectedCases) {
+    it(`rejects ${description}, and is unchanged`, async () => {
       const before = await put({ batchSize: 3 });
-      expect(await endOf(put(changes))).to.equal(`invalid_input ${path}`);
-      expect(await stored()).to.deep.equal(before);
+      expect(await outcomeOf(put(changes))).to.equal(`invalid_input ${path}`);
+      expect(await storedConfiguration()).to.deep.equal(before);
     });
   }
 
   it('names the servers that could be preferred', async () => {
-    const refusal = await put({ authServers: [EXTERNAL], preferredAuthServer: 'https://x.example' }).catch((error: Failure) => error);
-    expect(refusal).to.be.instanceOf(Failure);
-    const [{ message = '' } = {}] = (refusal as Failure).details.errors ?? [];
+    const error = await put({ authServers: [EXTERNAL], preferredAuthServer: 'https://x.example' }).catch((error: Failure) => error);
+    expect(error).to.be.instanceOf(Failure);
+    const [{ message = '' } = {}] = (error as Failure).details.errors ?? [];
     expect(message).to.include(EXTERNAL).and.to.include('/acme');
   });
 
@@ -384,20 +385,20 @@ describe('issuance configuration of a tenant', () => {
     ['with a language twice', { display: [DISPLAY[0], DISPLAY[0]] }, 'display'],
     ['with a language twice, in other letters', { display: [DISPLAY[0], { ...DISPLAY[0], locale: 'EN' }] }, 'display'],
     ['with a batch of a thousand', { batchSize: 1000 }, 'batchSize'],
-    ['with a foreign preferred server', { preferredAuthServer: 'https://x.example' }, 'preferredAuthServer'],
+    ['with an unknown preferred server', { preferredAuthServer: 'https://x.example' }, 'preferredAuthServer'],
     [
-      'with a chained server preferred that is switched off',
+      'with a disabled chained server as the preferred one',
       { preferredAuthServer: CHAINED_SERVER, chainedAs: { ...chainedAs, enabled: false } },
       'preferredAuthServer',
     ],
     ['with a chained server without upstream', { chainedAs: { enabled: true } }, 'chainedAs.upstream'],
     [
-      'with a chained server that signs with nothing',
+      'with a chained server without a signing key',
       { chainedAs: { ...chainedAs, token: { signingKeyId: 'nothing' } } },
       'chainedAs.token.signingKeyId',
     ],
     [
-      'with the mask of a secret that is unknown',
+      'with the mask of an unknown secret',
       { chainedAs: { upstream: { ...UPSTREAM, clientSecret: '***' } } },
       'chainedAs.upstream.clientSecret',
     ],
@@ -416,20 +417,20 @@ describe('issuance configuration of a tenant', () => {
       'walletProviderTrustListCertificates.0',
     ],
     ['with a wallet without keys', { walletClients: [{ client_id: 'w' }] }, 'walletClients.0'],
-    ...BAD_KEYS.map(([what, jwk]): [string, object, string] => [
-      `with a wallet whose key ${what}`,
+    ...BAD_KEYS.map(([description, jwk]): [string, object, string] => [
+      `with a wallet whose key ${description}`,
       { walletClients: [{ client_id: 'w', jwks: { keys: [newKey().jwk, jwk] } }] },
       'walletClients.0.jwks.keys.1',
     ]),
     ['with encrypted responses alone', { requestEncryption: 'off' }, 'responseEncryption'],
   ];
-  for (const [what, changes, path] of documents) {
-    it(`is not written ${what}`, async () => {
+  for (const [description, changes, path] of documents) {
+    it(`is not written ${description}`, async () => {
       const body = { display: [{ name: 'Bad', locale: 'en' }], ...changes };
       const write = async () => new ReplaceIssuanceConfiguration(world).execute(caller(), parseInput(IssuanceConfigurationBody, body));
-      const end = await endOf(write());
-      expect(`${end}.`.startsWith(`invalid_input ${path}.`), end).to.equal(true);
-      expect(await stored()).to.equal(undefined);
+      const outcome = await outcomeOf(write());
+      expect(`${outcome}.`.startsWith(`invalid_input ${path}.`), outcome).to.equal(true);
+      expect(await storedConfiguration()).to.equal(undefined);
     });
   }
 });

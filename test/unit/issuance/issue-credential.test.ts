@@ -16,127 +16,136 @@ import { newKey } from '../../support/raw-wallet.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { aWorld } from '../administrators.ts';
 import { ACME } from '../verification/kit.ts';
-import { anOffer, endOf, failureOf, type Offered, Wallet, WalletWorld } from '../wallet-kit.ts';
+import { anOffer, type CreatedOffer, failureOf, outcomeOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 import { aConfiguration } from './kit.ts';
 
 describe('IssueCredential', () => {
   let world: WalletWorld;
   let wallet: Wallet;
-  /** Serves every refusal, since none of them may change anything. */
-  let offered: Offered;
+  /** One offer serves all rejections, since none of them may change it. */
+  let offer: CreatedOffer;
   let token: string;
 
   before(async () => {
     world = await WalletWorld.open();
-    await world.issues({ batchSize: 2 });
-    await world.offers({ id: 'listed', statusManagement: true });
-    await world.offers({ id: 'unbound', keyBinding: false });
-    await world.offers({ id: 'visitor', iaeActions: [] });
+    await world.putIssuance({ batchSize: 2 });
+    await world.putCredential({ id: 'listed', statusManagement: true });
+    await world.putCredential({ id: 'unbound', keyBinding: false });
+    await world.putCredential({ id: 'visitor', iaeActions: [] });
     wallet = new Wallet(world);
-    offered = await anOffer(world, { credentialConfigurationIds: ['card', 'visitor'] });
-    token = await wallet.token(offered);
-    // With this from the beginning there would be no pre-authorized code for it.
-    await world.offers({ id: 'visitor', iaeActions: [{ type: 'redirect_to_web', url: 'https://a.example' }] });
+    offer = await anOffer(world, { credentialConfigurationIds: ['card', 'visitor'] });
+    token = await wallet.token(offer);
+    // Set after the offer, since such a configuration gets no pre-authorized code.
+    await world.putCredential({ id: 'visitor', iaeActions: [{ type: 'redirect_to_web', url: 'https://a.example' }] });
   });
   afterEach(() => sinon.restore());
 
   const execute = (request: WalletRequest, tenantId = ACME) => world.issueCredential.execute(tenantId, request);
 
-  type Refused = readonly [what: string, code: FailureCode, ask: () => Promise<WalletRequest>];
+  type RejectionCase = readonly [description: string, code: FailureCode, call: () => Promise<WalletRequest>];
   const header = (authorization: string | undefined) => async () => {
-    const request = await wallet.wanting(token);
+    const request = await wallet.credentialRequest(token);
     return { ...request, wallet: { ...request.wallet, authorization } };
   };
   const dpop = (make: () => string[]) => async () => {
-    const request = await wallet.wanting(token);
+    const request = await wallet.credentialRequest(token);
     return { ...request, wallet: { ...request.wallet, dpop: make() } };
   };
-  const changed = (changes: object) => () => wallet.wanting(token, changes);
-  const proofs = (make: (nonce: string) => unknown) => async () => wallet.wanting(token, { proofs: make(await wallet.nonce()) });
+  const withChanges = (changes: object) => () => wallet.credentialRequest(token, changes);
+  const withProofs = (make: (nonce: string) => unknown) => async () =>
+    wallet.credentialRequest(token, { proofs: make(await wallet.nonce()) });
 
-  const callers: readonly Refused[] = [
+  const callers: readonly RejectionCase[] = [
     ['no access token', 'missing_token', header(undefined)],
     ['another scheme', 'missing_token', header('Basic YWJj')],
     ['an Authorization header of three words', 'invalid_token', header('DPoP one two')],
     ['an unknown token', 'invalid_token', header('DPoP abc')],
     ['a bound token as a bearer token', 'invalid_token', async () => header(`Bearer ${token}`)()],
-    ['a token whose signature is another one', 'invalid_token', () => header(`DPoP ${token.slice(0, -4)}AAAA`)()],
+    ['a token with another signature', 'invalid_token', () => header(`DPoP ${token.slice(0, -4)}AAAA`)()],
     ['no DPoP proof', 'invalid_dpop_proof', dpop(() => [])],
     ['a DPoP proof for another address', 'invalid_dpop_proof', dpop(() => [wallet.dpop('notification', { token })])],
     ['a DPoP proof for another token', 'invalid_dpop_proof', dpop(() => [wallet.dpop('credential', { token: 'x' })])],
     ['a DPoP proof of another key', 'invalid_token', dpop(() => [wallet.dpop('credential', { token, key: newKey() })])],
     ['an unknown DPoP nonce', 'use_dpop_nonce', dpop(() => [wallet.dpop('credential', { token, payload: { nonce: 'abc' } })])],
   ];
-  const bodies: readonly Refused[] = [
-    ['a form', 'invalid_credential_request', () => wallet.wanting(token, {}, { contentType: 'application/x-www-form-urlencoded' })],
-    ['broken JSON', 'invalid_credential_request', () => wallet.wanting(token, {}, { body: Buffer.from('{') })],
+  const bodies: readonly RejectionCase[] = [
     [
-      'what does not decrypt',
+      'a form',
+      'invalid_credential_request',
+      () => wallet.credentialRequest(token, {}, { contentType: 'application/x-www-form-urlencoded' }),
+    ],
+    ['broken JSON', 'invalid_credential_request', () => wallet.credentialRequest(token, {}, { body: Buffer.from('{') })],
+    [
+      'an undecryptable request',
       'invalid_encryption_parameters',
-      () => wallet.wanting(token, {}, { contentType: 'application/jwt', body: Buffer.from('a.b.c.d.e') }),
+      () => wallet.credentialRequest(token, {}, { contentType: 'application/jwt', body: Buffer.from('a.b.c.d.e') }),
     ],
     [
       'an encrypted answer to a plain request',
       'invalid_encryption_parameters',
-      changed({ credential_response_encryption: { enc: 'A256GCM', jwk: {} } }),
+      withChanges({ credential_response_encryption: { enc: 'A256GCM', jwk: {} } }),
     ],
-    ['a configuration and an identifier', 'invalid_credential_request', changed({ credential_identifier: 'card' })],
-    ['a configuration that is not there', 'unknown_credential_configuration', changed({ credential_configuration_id: 'none' })],
+    ['a configuration and an identifier', 'invalid_credential_request', withChanges({ credential_identifier: 'card' })],
+    ['an unknown configuration', 'unknown_credential_configuration', withChanges({ credential_configuration_id: 'none' })],
     [
       'an identifier that the token response did not name',
       'unknown_credential_identifier',
-      changed({ credential_configuration_id: undefined, credential_identifier: 'card' }),
+      withChanges({ credential_configuration_id: undefined, credential_identifier: 'card' }),
     ],
-    ['what the token does not cover', 'insufficient_scope', changed({ credential_configuration_id: 'unbound' })],
-    ['what asks for an interaction by now', 'credential_request_denied', changed({ credential_configuration_id: 'visitor' })],
-    ['no proofs', 'invalid_proof', changed({ proofs: undefined })],
-    ['a proof of another type', 'invalid_proof', proofs(() => ({ attestation: ['abc'] }))],
+    ['a configuration that the token does not cover', 'insufficient_scope', withChanges({ credential_configuration_id: 'unbound' })],
+    [
+      'a configuration that now requires an interaction',
+      'credential_request_denied',
+      withChanges({ credential_configuration_id: 'visitor' }),
+    ],
+    ['no proofs', 'invalid_proof', withChanges({ proofs: undefined })],
+    ['a proof of another type', 'invalid_proof', withProofs(() => ({ attestation: ['abc'] }))],
     [
       'more proofs than a batch has',
       'invalid_credential_request',
-      proofs((nonce) => ({ jwt: [1, 2, 3].map(() => wallet.keyProof(nonce)) })),
+      withProofs((nonce) => ({ jwt: [1, 2, 3].map(() => wallet.keyProof(nonce)) })),
     ],
-    ['a proof with another signature', 'invalid_proof', proofs((nonce) => ({ jwt: [`${wallet.keyProof(nonce).slice(0, -4)}AAAA`] }))],
+    ['a proof with another signature', 'invalid_proof', withProofs((nonce) => ({ jwt: [`${wallet.keyProof(nonce).slice(0, -4)}AAAA`] }))],
     [
       'a proof for another issuer',
       'invalid_proof',
-      proofs((nonce) => ({ jwt: [wallet.keyProof(nonce, { payload: { aud: 'https://else.example' } })] })),
+      withProofs((nonce) => ({ jwt: [wallet.keyProof(nonce, { payload: { aud: 'https://else.example' } })] })),
     ],
     [
       'one key in two proofs',
       'invalid_proof',
-      proofs((nonce) => {
+      withProofs((nonce) => {
         const key = newKey();
         return { jwt: [wallet.keyProof(nonce, {}, key), wallet.keyProof(nonce, {}, key)] };
       }),
     ],
-    ['an unknown nonce', 'invalid_nonce', proofs(() => ({ jwt: [wallet.keyProof('abc')] }))],
+    ['an unknown nonce', 'invalid_nonce', withProofs(() => ({ jwt: [wallet.keyProof('abc')] }))],
   ];
-  for (const [what, code, ask] of callers) {
-    it(`rejects ${what}`, async () => {
-      const before = await world.stored(offered.session.id);
-      expect((await failureOf(execute(await ask()))).code).to.equal(code);
-      expect(await world.stored(offered.session.id), 'what is stored').to.deep.equal(before);
+  for (const [description, code, buildRequest] of callers) {
+    it(`rejects ${description}`, async () => {
+      const before = await world.storedIssuance(offer.session.id);
+      expect((await failureOf(execute(await buildRequest()))).code).to.equal(code);
+      expect(await world.storedIssuance(offer.session.id), 'what is stored').to.deep.equal(before);
     });
   }
-  for (const [what, code, ask] of bodies) {
-    it(`rejects ${what}, and records only the reason, up to a limit`, async () => {
-      const { session: before, batches } = await world.stored(offered.session.id);
-      const refused = await failureOf(execute({ ...(await ask()), requestId: 'r-1' }));
-      expect(refused.code).to.equal(code);
-      const { session: after, batches: made } = await world.stored(offered.session.id);
+  for (const [description, code, buildRequest] of bodies) {
+    it(`rejects ${description}, and records only the reason, up to a limit`, async () => {
+      const { session: before, batches } = await world.storedIssuance(offer.session.id);
+      const failure = await failureOf(execute({ ...(await buildRequest()), requestId: 'r-1' }));
+      expect(failure.code).to.equal(code);
+      const { session: after, batches: issuedBatches } = await world.storedIssuance(offer.session.id);
       const { attempts = [] } = after.outcome ?? {};
       const { at: _at, ...last } = attempts.at(-1) ?? { at: '' };
-      expect(last).to.deep.equal({ code, reason: refused.message, requestId: 'r-1' });
+      expect(last).to.deep.equal({ code, reason: failure.message, requestId: 'r-1' });
       expect(attempts).to.have.length((before.outcome?.attempts?.length ?? 0) + 1);
-      const noted = { outcome: after.outcome, version: after.version, updatedAt: after.updatedAt };
-      expect([{ ...before, ...noted }, batches], 'what is stored').to.deep.equal([after, made]);
+      const expected = { outcome: after.outcome, version: after.version, updatedAt: after.updatedAt };
+      expect([{ ...before, ...expected }, batches], 'what is stored').to.deep.equal([after, issuedBatches]);
     });
   }
 
   it('issues with a token that was rejected repeatedly, and completes the session with the last credential', async () => {
     const { credentials, notification_id: id } = await wallet.issue(token);
-    const { session, batches } = await world.stored(offered.session.id);
+    const { session, batches } = await world.storedIssuance(offer.session.id);
     expect(credentials).to.have.length(1);
     expect(decode(credentials[0]?.credential ?? '').payload).to.deep.include({ name: 'Ada', iss: wallet.issuer });
     expect(session).to.deep.include({ status: 'active', issuedMask: 1 });
@@ -168,7 +177,7 @@ describe('IssueCredential', () => {
     expect(payloads.map((payload) => payload['cnf'].jwk)).to.deep.equal(keys.map(({ jwk }) => jwk));
     const entries = payloads.map((payload) => payload['status'].status_list.idx as number);
     expect(new Set(entries).size).to.equal(2);
-    const { batches } = await world.stored(session.id);
+    const { batches } = await world.storedIssuance(session.id);
     const list = await world.store.read(ACME).statusList(batches[0]?.statusListId ?? '');
     expect(batches.map(({ count }) => count)).to.deep.equal([2]);
     expect(payloads[0]?.['status'].status_list.uri).to.equal(`${wallet.issuer}/status-list/${list?.id}`);
@@ -177,19 +186,19 @@ describe('IssueCredential', () => {
   it('issues a credential without key binding without proofs, by its identifier', async () => {
     const { code } = await anOffer(world, { credentialConfigurationIds: ['unbound'] });
     const { body } = await wallet.redeem(code, { requestedIds: ['unbound'] });
-    const named = { credential_configuration_id: undefined, credential_identifier: 'unbound', proofs: undefined };
-    const { credentials } = await wallet.issue(body.access_token, named);
+    const byIdentifier = { credential_configuration_id: undefined, credential_identifier: 'unbound', proofs: undefined };
+    const { credentials } = await wallet.issue(body.access_token, byIdentifier);
     expect(decode(credentials[0]?.credential ?? '').payload).not.to.have.property('cnf');
-    const byConfiguration = await wallet.wanting(body.access_token, { credential_configuration_id: 'card' });
-    expect(await endOf(execute(byConfiguration))).to.equal('insufficient_scope');
+    const byConfiguration = await wallet.credentialRequest(body.access_token, { credential_configuration_id: 'card' });
+    expect(await outcomeOf(execute(byConfiguration))).to.equal('insufficient_scope');
   });
 
   it('fails for an unknown tenant', async () => {
-    expect(await endOf(execute(await wallet.wanting(token), 'nobody' as TenantId))).to.equal('not_found');
+    expect(await outcomeOf(execute(await wallet.credentialRequest(token), 'unknown' as TenantId))).to.equal('not_found');
   });
 });
 
-/** One request each, whose offer, grant and proofs are its own. */
+/** Each request has its own offer, grant and proofs. */
 describe('credential request', () => {
   let world: WalletWorld;
   let wallet: Wallet;
@@ -197,22 +206,22 @@ describe('credential request', () => {
   before(async () => {
     world = await WalletWorld.open();
     wallet = new Wallet(world);
-    await world.offers({ id: 'listed', statusManagement: true });
+    await world.putCredential({ id: 'listed', statusManagement: true });
   });
   afterEach(() => sinon.restore());
 
-  type Ready = { readonly offered: Offered; readonly token: string; readonly request: WalletRequest };
-  const ready = async (changes: object = {}, wanted: object = {}): Promise<Ready> => {
-    const offered = await anOffer(world, changes);
-    const token = await wallet.token(offered);
-    return { offered, token, request: await wallet.wanting(token, wanted) };
+  type PreparedRequest = { readonly offer: CreatedOffer; readonly token: string; readonly request: WalletRequest };
+  const prepareRequest = async (changes: object = {}, bodyChanges: object = {}): Promise<PreparedRequest> => {
+    const offer = await anOffer(world, changes);
+    const token = await wallet.token(offer);
+    return { offer, token, request: await wallet.credentialRequest(token, bodyChanges) };
   };
   const execute = (request: WalletRequest) => world.issueCredential.execute(ACME, request);
-  const moved = (session: Session, to: Session['status']) =>
-    world.store.commit(ACME, { session: { id: session.id, anytime: ['active'], to } }, world.clock.now());
+  const setStatus = (session: Session, status: Session['status']) =>
+    world.store.commit(ACME, { session: { id: session.id, anytime: ['active'], to: status } }, world.clock.now());
 
   it('needs one commit and no read while all data are cached', async () => {
-    const { request } = await ready();
+    const { request } = await prepareRequest();
     await world.caller();
     const [read, commit] = [sinon.spy(world.store, 'read'), sinon.spy(world.store, 'commit')];
     await execute(request);
@@ -220,122 +229,122 @@ describe('credential request', () => {
   });
 
   it('is issued by a process without cached data', async () => {
-    const { request, offered } = await ready();
-    const other = new IssueCredential(world.elsewhere());
-    expect((await other.execute(ACME, request)).status).to.equal(200);
-    expect((await world.stored(offered.session.id)).batches).to.have.length(1);
+    const { request, offer } = await prepareRequest();
+    const otherProcess = new IssueCredential(world.otherProcess());
+    expect((await otherProcess.execute(ACME, request)).status).to.equal(200);
+    expect((await world.storedIssuance(offer.session.id)).batches).to.have.length(1);
   });
 
   it('uses the configuration that another process changed just before', async () => {
-    const { request, offered } = await ready();
-    await world.offers({ id: 'card', claims: { name: 'Grace' } });
+    const { request, offer } = await prepareRequest();
+    await world.putCredential({ id: 'card', claims: { name: 'Grace' } });
     const { text } = await execute(request);
     const [, payload = ''] = (JSON.parse(text).credentials[0].credential as string).split('.');
     expect(JSON.parse(Buffer.from(payload, 'base64url').toString())).to.include({ name: 'Grace' });
-    expect((await world.stored(offered.session.id)).batches).to.have.length(1);
+    expect((await world.storedIssuance(offer.session.id)).batches).to.have.length(1);
   });
 
   it('is rejected for a configuration that another process removed', async () => {
-    await world.offers({ id: 'gone' });
-    const gone = { credentialConfigurationIds: ['gone'] };
-    const { request, offered } = await ready(gone, { credential_configuration_id: 'gone' });
-    await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('gone'), { by: 'system' });
-    expect(await endOf(execute(request))).to.equal('unknown_credential_configuration');
-    expect((await world.stored(offered.session.id)).batches).to.deep.equal([]);
+    await world.putCredential({ id: 'gone' });
+    const removed = { credentialConfigurationIds: ['gone'] };
+    const { request, offer } = await prepareRequest(removed, { credential_configuration_id: 'gone' });
+    await world.store.forTenant(ACME, (repositories) => repositories.credentialConfigurations.remove('gone'), { by: 'system' });
+    expect(await outcomeOf(execute(request))).to.equal('unknown_credential_configuration');
+    expect((await world.storedIssuance(offer.session.id)).batches).to.deep.equal([]);
   });
 
   it('is rejected for a tenant that another process suspended', async () => {
-    const { request, offered } = await ready();
-    await world.change({ status: 'suspended' });
-    expect(await endOf(execute(request))).to.equal('not_found');
-    await world.change({ status: 'active' });
-    expect((await world.stored(offered.session.id)).batches).to.deep.equal([]);
-    expect(await endOf(execute(request)), 'nothing of it was spent').to.equal('done');
+    const { request, offer } = await prepareRequest();
+    await world.changeTenant({ status: 'suspended' });
+    expect(await outcomeOf(execute(request))).to.equal('not_found');
+    await world.changeTenant({ status: 'active' });
+    expect((await world.storedIssuance(offer.session.id)).batches).to.deep.equal([]);
+    expect(await outcomeOf(execute(request)), 'nothing of it was consumed').to.equal('done');
   });
 
-  type Meeting = (asked: Ready) => Promise<Partial<WalletRequest> | undefined>;
-  const met: readonly [what: string, code: FailureCode, meet: Meeting][] = [
+  type ConcurrentChange = (prepared: PreparedRequest) => Promise<Partial<WalletRequest> | undefined>;
+  const concurrentChanges: readonly [description: string, code: FailureCode, prepare: ConcurrentChange][] = [
     [
-      'comes with a nonce that was used',
+      'has a used nonce',
       'invalid_nonce',
       async ({ request, token }) => {
         await execute(request);
-        return { wallet: (await wallet.wanting(token)).wallet };
+        return { wallet: (await wallet.credentialRequest(token)).wallet };
       },
     ],
     [
-      'comes with a DPoP proof that was used',
+      'has a used DPoP proof',
       'invalid_dpop_proof',
       async ({ request, token }) => {
         await execute(request);
-        return { body: (await wallet.wanting(token)).body };
+        return { body: (await wallet.credentialRequest(token)).body };
       },
     ],
     [
       'comes with a token whose grant was revoked by another process',
       'invalid_token',
-      async ({ offered }) => {
-        const grant = (await world.store.read(ACME).grantByCode(hashCode(offered.code)))?.grant;
+      async ({ offer }) => {
+        const grant = (await world.store.read(ACME).grantByCode(hashCode(offer.code)))?.grant;
         await world.store.commit(ACME, { grant: { id: grant?.id ?? '', act: 'revoke' } }, world.clock.now());
         return undefined;
       },
     ],
     [
-      'comes after another process ended the session',
+      'follows after another process ended the session',
       'credential_request_denied',
-      async ({ offered }) => {
-        await moved(offered.session, 'failed');
+      async ({ offer }) => {
+        await setStatus(offer.session, 'failed');
         return undefined;
       },
     ],
     [
-      'comes for a session that is gone',
+      'is for a deleted session',
       'credential_request_denied',
-      async ({ offered }) => {
-        await world.store.commit(ACME, { removes: offered.session.id }, world.clock.now());
+      async ({ offer }) => {
+        await world.store.commit(ACME, { removes: offer.session.id }, world.clock.now());
         return undefined;
       },
     ],
   ];
-  for (const [what, code, meet] of met) {
-    it(`is rejected when it ${what}, and nothing more is issued`, async () => {
-      const asked = await ready();
-      const changes = await meet(asked);
-      const before = await world.store.read(ACME).issued(asked.offered.session.id);
-      expect(await endOf(execute({ ...asked.request, ...changes }))).to.equal(code);
-      expect(await world.store.read(ACME).issued(asked.offered.session.id)).to.deep.equal(before);
+  for (const [description, code, changeMeanwhile] of concurrentChanges) {
+    it(`is rejected when it ${description}, and nothing more is issued`, async () => {
+      const prepared = await prepareRequest();
+      const changes = await changeMeanwhile(prepared);
+      const before = await world.store.read(ACME).issued(prepared.offer.session.id);
+      expect(await outcomeOf(execute({ ...prepared.request, ...changes }))).to.equal(code);
+      expect(await world.store.read(ACME).issued(prepared.offer.session.id)).to.deep.equal(before);
     });
   }
 
-  const late: readonly [what: string, code: FailureCode, seconds: number, offer: object][] = [
-    ['the access token has ended', 'invalid_token', 1800, {}],
-    ['its nonce has ended', 'invalid_nonce', 300, {}],
-    ['the offer has ended', 'credential_request_denied', 60, { expiresIn: 60 }],
+  const expiries: readonly [description: string, code: FailureCode, seconds: number, offer: object][] = [
+    ['the access token has expired', 'invalid_token', 1800, {}],
+    ['its nonce has expired', 'invalid_nonce', 300, {}],
+    ['the offer has expired', 'credential_request_denied', 60, { expiresIn: 60 }],
   ];
-  for (const [what, code, seconds, offer] of late) {
-    it(`is rejected when ${what}`, async () => {
-      const { token, request } = await ready(offer);
-      const late = () => ({ wallet: { ...request.wallet, dpop: [wallet.dpop('credential', { token })] } });
-      expect(await world.later(seconds, () => endOf(execute({ ...request, ...late() })))).to.equal(code);
+  for (const [description, code, seconds, offer] of expiries) {
+    it(`is rejected when ${description}`, async () => {
+      const { token, request } = await prepareRequest(offer);
+      const lateRequest = () => ({ wallet: { ...request.wallet, dpop: [wallet.dpop('credential', { token })] } });
+      expect(await world.afterSeconds(seconds, () => outcomeOf(execute({ ...request, ...lateRequest() })))).to.equal(code);
     });
   }
 
   it('gets no credential after its revocation, and releases its status entry', async () => {
     const listed = { credential_configuration_id: 'listed' };
-    const both = { credentialConfigurationIds: ['listed', 'card'] };
-    const { token, request, offered } = await ready(both, listed);
+    const bothIds = { credentialConfigurationIds: ['listed', 'card'] };
+    const { token, request, offer } = await prepareRequest(bothIds, listed);
     await execute(request);
     const caller = rememberedCaller(await world.caller());
-    await world.revokeSession.execute(caller, { sessionId: offered.session.id, status: 1 });
+    await world.revokeSession.execute(caller, { sessionId: offer.session.id, status: 1 });
     const giveBack = sinon.spy(world.statusAllocator, 'release');
-    expect(await endOf(wallet.issue(token, listed))).to.equal('credential_request_denied');
+    expect(await outcomeOf(wallet.issue(token, listed))).to.equal('credential_request_denied');
     expect(giveBack.callCount).to.be.at.least(1);
-    expect((await world.stored(offered.session.id)).batches).to.have.length(1);
+    expect((await world.storedIssuance(offer.session.id)).batches).to.have.length(1);
   });
 
   it('keeps its status entries while it is unknown whether its credentials were recorded', async () => {
     const listed = { credential_configuration_id: 'listed' };
-    const { request } = await ready({ credentialConfigurationIds: ['listed'] }, listed);
+    const { request } = await prepareRequest({ credentialConfigurationIds: ['listed'] }, listed);
     sinon.stub(world.store, 'commit').callsFake(() => Promise.reject(new Error('the connection broke')));
     const giveBack = sinon.spy(world.statusAllocator, 'release');
     const error = await execute(request).catch((reason: unknown) => reason);
@@ -343,20 +352,20 @@ describe('credential request', () => {
   });
 
   it('accepts a bearer token if the tenant allows it, and rejects it otherwise', async () => {
-    await world.issues({ dPopRequired: false });
-    const bearer = await wallet.redeem((await anOffer(world)).code, { request: wallet.oauth('token', {}, { dpop: [] }) });
+    await world.putIssuance({ dPopRequired: false });
+    const bearer = await wallet.redeem((await anOffer(world)).code, { request: wallet.createOAuthRequest('token', {}, { dpop: [] }) });
     const token = bearer.body.access_token;
     const scheme = (authorization: string) => ({ wallet: { authorization, dpop: [] } });
-    const wrong = await wallet.wanting(token, {}, scheme(`DPoP ${token}`));
-    expect(await endOf(execute(wrong))).to.equal('invalid_token');
-    expect(await endOf(execute(await wallet.wanting(token, {}, scheme(`Bearer ${token}`))))).to.equal('done');
-    await world.issues();
+    const wrongScheme = await wallet.credentialRequest(token, {}, scheme(`DPoP ${token}`));
+    expect(await outcomeOf(execute(wrongScheme))).to.equal('invalid_token');
+    expect(await outcomeOf(execute(await wallet.credentialRequest(token, {}, scheme(`Bearer ${token}`))))).to.equal('done');
+    await world.putIssuance();
   });
 });
 
 describe('value derived from one version of a credential configuration', () => {
   const world = aWorld();
-  const { tenant: configured } = world.caller([]);
+  const { tenant } = world.caller([]);
   const bytes = { type: 'string', contentEncoding: 'base64' };
   const versions = [
     aConfiguration({ disclosureFrame: { _sd: ['name'] }, schema: { type: 'object', properties: { name: { type: 'string' } } } }),
@@ -365,29 +374,30 @@ describe('value derived from one version of a credential configuration', () => {
       schema: { type: 'object', properties: { name: { type: 'number' }, born: bytes } },
     }),
   ] as const;
-  /** Both of them before the tenant is known to have another revision, as somebody sees them who reads while it changes. */
-  const ofBoth = <T>(make: (version: (typeof versions)[number]) => T): readonly T[] => [versions[0], versions[1], versions[0]].map(make);
+  /** Applies `make` to both versions in turn, like requests during a change of the configuration. */
+  const forBothVersions = <T>(make: (version: (typeof versions)[number]) => T): readonly T[] =>
+    [versions[0], versions[1], versions[0]].map(make);
 
   it('has its own disclosures', () => {
-    const hidden = ofBoth((version) => [...(frameOf(configured, version)?.hidden ?? [])]);
-    expect(hidden).to.deep.equal([['name'], ['born'], ['name']]);
+    const hiddenPaths = forBothVersions((version) => [...(frameOf(tenant, version)?.hidden ?? [])]);
+    expect(hiddenPaths).to.deep.equal([['name'], ['born'], ['name']]);
   });
 
   it('has its own claim types', async () => {
     const ports = { ...world, schemaValidator: new AjvSchemaValidator() };
     const faults = await Promise.all(
-      ofBoth((configuration) => findClaimProblems(ports, { tenant: configured, configuration, claims: { name: 'Ada' } })),
+      forBothVersions((configuration) => findClaimProblems(ports, { tenant: tenant, configuration, claims: { name: 'Ada' } })),
     );
     expect(faults.map(({ length }) => length)).to.deep.equal([0, 1, 0]);
   });
 
   it('is derived once while that version exists', () => {
-    const counted: string[] = [];
-    const make = (document: object, name: string) => configured.deriveOf(document, 'counted', () => counted.push(name));
-    const [one, other] = [{}, {}];
-    make(one, 'one');
-    for (let time = 0; time < 3; time++) make(other, 'other');
-    expect(counted).to.deep.equal(['one', 'other']);
+    const computed: string[] = [];
+    const make = (document: object, name: string) => tenant.deriveOf(document, 'counted', () => computed.push(name));
+    const [first, second] = [{}, {}];
+    make(first, 'one');
+    for (let time = 0; time < 3; time++) make(second, 'other');
+    expect(computed).to.deep.equal(['one', 'other']);
   });
 
   it('does not reference the version: a cached value counts only its own size', async () => {
@@ -395,19 +405,19 @@ describe('value derived from one version of a credential configuration', () => {
     const collect = runInNewContext('gc') as () => void;
     const make = () => {
       const version = aConfiguration({ id: 'removed', schema: { type: 'object' } });
-      binarySchemaOf(configured, version);
+      binarySchemaOf(tenant, version);
       return new WeakRef(version);
     };
-    const made = make();
-    // What was looked at in a turn of the event loop stays until its end.
+    const batches = make();
+    // A value that was used in a turn of the event loop is kept until its end.
     await turn();
     collect();
-    expect(made.deref()).to.equal(undefined);
+    expect(batches.deref()).to.equal(undefined);
   });
 
   it('has its own binary claims and its own type', () => {
-    expect(ofBoth((version) => binarySchemaOf(configured, version)).map(Boolean)).to.deep.equal([false, true, false]);
-    const texts = ofBoth((version) => hostedType(configured, version)?.text);
+    expect(forBothVersions((version) => binarySchemaOf(tenant, version)).map(Boolean)).to.deep.equal([false, true, false]);
+    const texts = forBothVersions((version) => hostedType(tenant, version)?.text);
     expect(texts[0]).to.be.a('string').and.not.equal(texts[1]);
     expect(texts[2]).to.equal(texts[0]);
   });

@@ -13,25 +13,25 @@ import { aKeyChain } from '../../contract/store/builders.ts';
 import { UPSTREAM } from '../../support/fakes.ts';
 import { decode, verifiedByLeaf } from '../../support/present.ts';
 import { ACME, PUBLIC_URL } from '../verification/kit.ts';
-import { anOffer, endOf, failureOf, Wallet, WalletWorld } from '../wallet-kit.ts';
+import { anOffer, failureOf, outcomeOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
 const ISSUER = `${PUBLIC_URL}/acme`;
-const NOBODY = 'nobody' as TenantId;
-const PLAIN = { signed: false, languages: [] };
+const UNKNOWN_TENANT = 'unknown' as TenantId;
+const UNSIGNED = { signed: false, languages: [] };
 
 describe('GetIssuerMetadata', () => {
   let world: WalletWorld;
 
   before(async () => {
     world = await WalletWorld.open();
-    await world.offers({ id: 'named', vct: 'urn:named:1', schema: { type: 'object' } });
+    await world.putCredential({ id: 'named', vct: 'urn:named:1', schema: { type: 'object' } });
     const display = ['en', 'de'].map((locale) => ({ name: `Card ${locale}`, locale }));
-    await world.offers({ id: 'spoken', config: { format: 'dc+sd-jwt', display } });
+    await world.putCredential({ id: 'spoken', config: { format: 'dc+sd-jwt', display } });
   });
   afterEach(() => sinon.restore());
 
   const read = async (kind: MetadataKind) => JSON.parse(await world.readIssuerMetadata.execute(ACME, kind)) as JsonObject;
-  const issuer = (wanted: object = {}, tenantId = ACME) => world.readIssuerMetadata.issuer(tenantId, { ...PLAIN, ...wanted });
+  const issuer = (options: object = {}, tenantId = ACME) => world.readIssuerMetadata.issuer(tenantId, { ...UNSIGNED, ...options });
   const configurations = (text: string) => JSON.parse(text)['credential_configurations_supported'] as Record<string, JsonObject>;
 
   it('describes the issuer as configured', async () => {
@@ -44,26 +44,26 @@ describe('GetIssuerMetadata', () => {
   });
 
   it('returns a configuration of another process', async () => {
-    await world.offers({ id: 'newest' });
+    await world.putCredential({ id: 'newest' });
     expect(configurations((await issuer()).text)).to.have.property('newest');
-    await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('newest'), { by: 'system' });
+    await world.store.forTenant(ACME, (repositories) => repositories.credentialConfigurations.remove('newest'), { by: 'system' });
     expect(configurations((await issuer()).text)).not.to.have.property('newest');
   });
 
   it('is signed on request, and signed again after half a day', async () => {
-    const signed = async () => (await issuer({ signed: true })).text;
-    const first = await signed();
+    const signedText = async () => (await issuer({ signed: true })).text;
+    const first = await signedText();
     const { header, payload } = decode(first);
     expect(header['typ']).to.equal('openidvci-issuer-metadata+jwt');
     expect(payload).to.include({ sub: ISSUER, iat: world.seconds, exp: world.seconds + 86_400 });
     verifiedByLeaf(first);
-    expect(await signed()).to.equal(first);
-    expect(await world.later(12 * 3600 - 1, signed)).to.equal(first);
-    expect(await world.later(12 * 3600, signed)).not.to.equal(first);
+    expect(await signedText()).to.equal(first);
+    expect(await world.afterSeconds(12 * 3600 - 1, signedText)).to.equal(first);
+    expect(await world.afterSeconds(12 * 3600, signedText)).not.to.equal(first);
   });
 
-  /** The chains of a tenant as another process would leave them: without any for access. */
-  const withoutAccess = (fresh: WalletWorld) =>
+  /** Removes all access certificates of the tenant, like another process. */
+  const removeAccessChains = (fresh: WalletWorld) =>
     fresh.store.forTenant(
       ACME,
       async ({ keyChains }) => {
@@ -79,16 +79,16 @@ describe('GetIssuerMetadata', () => {
 
   it('is signed with the access certificate, without the anchor (ARF ISSU_22 and ISSU_32)', async () => {
     const fresh = await WalletWorld.open();
-    await withoutAccess(fresh);
+    await removeAccessChains(fresh);
     const warned = sinon.spy(fresh.log, 'warn');
     const signer = async () => {
-      const { text } = await fresh.readIssuerMetadata.issuer(ACME, { ...PLAIN, signed: true });
+      const { text } = await fresh.readIssuerMetadata.issuer(ACME, { ...UNSIGNED, signed: true });
       return decode(text).header['x5c'];
     };
     const byCredentials = await signer();
     await signer();
-    const told = warned.getCalls().filter(({ firstArg }) => /no access certificate/.test(firstArg));
-    expect(told).to.have.length(1);
+    const warnings = warned.getCalls().filter(({ firstArg }) => /no access certificate/.test(firstArg));
+    expect(warnings).to.have.length(1);
     const access = await addAccess(fresh);
     expect(await signer())
       .to.deep.equal(access)
@@ -97,9 +97,9 @@ describe('GetIssuerMetadata', () => {
 
   it('is only signed with the access certificate under the profile eu, and is included in the plain form', async () => {
     const fresh = await WalletWorld.open();
-    await withoutAccess(fresh);
-    const read = (wanted: object) => fresh.readIssuerMetadata.issuer(ACME, { ...PLAIN, ...wanted });
-    const adopt = () => fresh.change({ profile: 'eu' });
+    await removeAccessChains(fresh);
+    const read = (options: object) => fresh.readIssuerMetadata.issuer(ACME, { ...UNSIGNED, ...options });
+    const adopt = () => fresh.changeTenant({ profile: 'eu' });
     expect(JSON.parse((await read({})).text)).to.not.have.property('signed_metadata');
     expect(await failureOf(adopt())).to.have.property('code', 'conflict');
     const access = await addAccess(fresh);
@@ -112,19 +112,19 @@ describe('GetIssuerMetadata', () => {
       { by: 'system' },
     );
     await adopt();
-    const { signed_metadata: inside, ...plain } = JSON.parse((await read({})).text);
-    verifiedByLeaf(inside);
-    expect(decode(inside).header['x5c']).to.deep.equal(access);
-    expect(decode(inside).payload).to.deep.include(plain).and.not.have.property('signed_metadata');
-    expect(inside).to.equal((await read({ signed: true })).text);
+    const { signed_metadata: signedMetadata, ...plain } = JSON.parse((await read({})).text);
+    verifiedByLeaf(signedMetadata);
+    expect(decode(signedMetadata).header['x5c']).to.deep.equal(access);
+    expect(decode(signedMetadata).payload).to.deep.include(plain).and.not.have.property('signed_metadata');
+    expect(signedMetadata).to.equal((await read({ signed: true })).text);
   });
 
   it('is unsigned when the tenant has no usable key', async () => {
-    expect((await world.later(400 * 86_400, () => issuer({ signed: true }))).signed).to.equal(false);
+    expect((await world.afterSeconds(400 * 86_400, () => issuer({ signed: true }))).signed).to.equal(false);
   });
 
   it('retries a failed signature', async () => {
-    await world.issues();
+    await world.putIssuance();
     const sign = sinon.stub(world.kms, 'sign').throws(new Error('the key store is away'));
     expect(await issuer({ signed: true }).catch(String)).to.equal('Error: the key store is away');
     sign.restore();
@@ -146,11 +146,11 @@ describe('GetIssuerMetadata', () => {
 
   it('describes both authorization servers', async () => {
     const upstream = { issuer: UPSTREAM, clientId: 'vidimus' };
-    await world.issues({ chainedAs: { upstream } });
+    await world.putIssuance({ chainedAs: { upstream } });
     expect((await read('authorization-server'))['issuer']).to.equal(ISSUER);
     expect((await read('chained-as'))['issuer']).to.equal(`${ISSUER}/chained-as`);
-    await world.issues({ chainedAs: { upstream, enabled: false } });
-    expect(await endOf(read('chained-as'))).to.equal('not_found');
+    await world.putIssuance({ chainedAs: { upstream, enabled: false } });
+    expect(await outcomeOf(read('chained-as'))).to.equal('not_found');
   });
 
   it('describes hosted types and schemas', async () => {
@@ -160,51 +160,51 @@ describe('GetIssuerMetadata', () => {
     expect(JSON.parse(await readIssuerMetadata.schema(ACME, 'named'))).to.deep.equal({ type: 'object' });
   });
 
-  const missing: readonly [what: string, ask: (tenantId: TenantId) => Promise<unknown>, isKnown: boolean][] = [
+  const notFound: readonly [description: string, call: (tenantId: TenantId) => Promise<unknown>, isKnown: boolean][] = [
     ['the issuer', (tenantId) => issuer({}, tenantId), false],
     ['a server', (tenantId) => world.readIssuerMetadata.execute(tenantId, 'authorization-server'), false],
     ['keys', (tenantId) => world.readIssuerMetadata.execute(tenantId, 'jwks'), false],
     ['a type', (tenantId) => world.readIssuerMetadata.typeMetadata(tenantId, 'card'), false],
     ['a schema', (tenantId) => world.readIssuerMetadata.schema(tenantId, 'named'), false],
-    ['a chained server that nobody set up', () => world.readIssuerMetadata.execute(ACME, 'chained-as'), true],
-    ['a type that is described elsewhere', () => world.readIssuerMetadata.typeMetadata(ACME, 'named'), true],
-    ['a type that is not there', () => world.readIssuerMetadata.typeMetadata(ACME, 'none'), true],
-    ['a schema of what has none', () => world.readIssuerMetadata.schema(ACME, 'card'), true],
-    ['a schema of what is not there', () => world.readIssuerMetadata.schema(ACME, 'none'), true],
+    ['a chained server that is not configured', () => world.readIssuerMetadata.execute(ACME, 'chained-as'), true],
+    ['a type that is hosted elsewhere', () => world.readIssuerMetadata.typeMetadata(ACME, 'named'), true],
+    ['an unknown type', () => world.readIssuerMetadata.typeMetadata(ACME, 'none'), true],
+    ['a missing schema', () => world.readIssuerMetadata.schema(ACME, 'card'), true],
+    ['a schema of an unknown type', () => world.readIssuerMetadata.schema(ACME, 'none'), true],
   ];
-  for (const [what, ask, isKnown] of missing) {
-    it(`returns no ${what}${isKnown ? '' : ' of a tenant that is unknown or suspended'}`, async () => {
-      await world.issues();
-      expect(await endOf(ask(NOBODY))).to.equal('not_found');
+  for (const [description, call, isKnown] of notFound) {
+    it(`returns no ${description}${isKnown ? '' : ' of a tenant that is unknown or suspended'}`, async () => {
+      await world.putIssuance();
+      expect(await outcomeOf(call(UNKNOWN_TENANT))).to.equal('not_found');
       if (isKnown) return;
-      await world.change({ status: 'suspended' });
-      expect(await endOf(ask(ACME))).to.equal('not_found');
-      await world.change({ status: 'active' });
-      expect(await endOf(ask(ACME))).to.equal('done');
+      await world.changeTenant({ status: 'suspended' });
+      expect(await outcomeOf(call(ACME))).to.equal('not_found');
+      await world.changeTenant({ status: 'active' });
+      expect(await outcomeOf(call(ACME))).to.equal('done');
     });
   }
 });
 
 const chain = (id: string, usages: readonly KeyUsage[], notAfter = '2030-01-01'): KeyChain => {
-  const whole = aKeyChain('acme' as never, id);
-  return { ...whole, usages, active: { ...whole.active, notAfter: new Date(notAfter) } };
+  const keyChain = aKeyChain('acme' as never, id);
+  return { ...keyChain, usages, active: { ...keyChain.active, notAfter: new Date(notAfter) } };
 };
 const NOW = new Date('2026-06-01');
 const signing = chain('signing', ['signing']);
 const access = chain('access', ['access']);
-const over = chain('over', ['access'], '2026-05-31');
+const expired = chain('over', ['access'], '2026-05-31');
 
 describe('signer of issuer metadata', () => {
   const cases: [string, readonly KeyChain[], Profile | null, string | undefined][] = [
     ['the access certificate', [signing, access], null, 'access'],
-    ['that of credentials without one', [signing], null, 'signing'],
-    ['that of credentials once the other ended', [over, signing], 'haip', 'signing'],
-    ['nobody without either', [chain('lists', ['trustList'])], null, undefined],
+    ['the chain for credentials, if there is no access chain', [signing], null, 'signing'],
+    ['the chain for credentials, once the access chain has expired', [expired, signing], 'haip', 'signing'],
+    ['undefined without both', [chain('lists', ['trustList'])], null, undefined],
     ['the access certificate for European wallets', [signing, access], 'eu', 'access'],
-    ['nobody else for them', [over, signing], 'eu', undefined],
+    ['undefined under the profile', [expired, signing], 'eu', undefined],
   ];
-  for (const [what, chains, profile, id] of cases) {
-    it(`is ${what}`, () => {
+  for (const [description, chains, profile, id] of cases) {
+    it(`is ${description}`, () => {
       expect(metadataSigner(chains, profile, NOW)?.id).to.equal(id);
     });
   }
@@ -218,10 +218,10 @@ describe('signer of issuer metadata', () => {
 
 const JSON_FORM = { names: ['application/json'] };
 const JWT_FORM = { names: ['application/jwt'] };
-const takenOf = (accept: string | undefined) => acceptedTypes(accept, [JSON_FORM, JWT_FORM]);
+const acceptedFormats = (accept: string | undefined) => acceptedTypes(accept, [JSON_FORM, JWT_FORM]);
 
 describe('signed metadata', () => {
-  const wanted = [
+  const options = [
     'application/jwt',
     'Application/JWT',
     'application/jwt;q=0.1',
@@ -233,8 +233,8 @@ describe('signed metadata', () => {
     'application/json;q=0.5, application/*',
     'application/json;q=0, */*',
   ];
-  for (const accept of wanted) {
-    it(`are sent for ${accept}`, () => expect(takenOf(accept)[0]).to.equal(JWT_FORM));
+  for (const accept of options) {
+    it(`are sent for ${accept}`, () => expect(acceptedFormats(accept)[0]).to.equal(JWT_FORM));
   }
 
   const unwanted = [
@@ -255,7 +255,7 @@ describe('signed metadata', () => {
     `${'x/y,'.repeat(1000)}application/jwt`,
   ];
   for (const accept of unwanted) {
-    it(`are not sent for ${accept?.slice(0, 50)}`, () => expect(takenOf(accept)[0]).to.not.equal(JWT_FORM));
+    it(`are not sent for ${accept?.slice(0, 50)}`, () => expect(acceptedFormats(accept)[0]).to.not.equal(JWT_FORM));
   }
 });
 

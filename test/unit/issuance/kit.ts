@@ -25,7 +25,7 @@ class SetClock extends Clock {
   }
 }
 
-/** A configuration as it is written, `changes` included; what the schema refuses fails here. */
+/** Creates a configuration with `changes`. Throws if the schema rejects it. */
 export function aConfiguration(changes: Readonly<Record<string, unknown>> = {}): CredentialConfiguration {
   const body = CredentialConfigurationBody.parse({ id: 'card', config: { format: 'dc+sd-jwt', display: DISPLAY }, ...changes });
   const time = new Date('2026-01-01T00:00:00Z');
@@ -39,8 +39,8 @@ export function anMdoc(
   config: Readonly<Record<string, unknown>> = {},
   changes: Readonly<Record<string, unknown>> = {},
 ): CredentialConfiguration {
-  const whole = { format: 'mso_mdoc', display: DISPLAY, docType: MDL, ...config };
-  return aConfiguration({ id: 'mdl', config: whole, ...changes });
+  const fullConfig = { format: 'mso_mdoc', display: DISPLAY, docType: MDL, ...config };
+  return aConfiguration({ id: 'mdl', config: fullConfig, ...changes });
 }
 
 export function anIssuance(changes: Readonly<Record<string, unknown>> = {}): EffectiveIssuance {
@@ -48,13 +48,13 @@ export function anIssuance(changes: Readonly<Record<string, unknown>> = {}): Eff
   return effectiveIssuance(IssuanceConfigurationBody.parse({ display, ...changes }), null);
 }
 
-/** Paths of what is wrong with a configuration; empty for a good one. */
-export function faultyPaths(body: object): readonly string[] {
-  const read = CredentialConfigurationBody.safeParse({ id: 'card', ...body });
-  return read.error?.issues.map(({ path }) => path.map(String).join('.')) ?? [];
+/** Returns the paths of the problems of a configuration. */
+export function findProblemPaths(body: object): readonly string[] {
+  const parsed = CredentialConfigurationBody.safeParse({ id: 'card', ...body });
+  return parsed.error?.issues.map(({ path }) => path.map(String).join('.')) ?? [];
 }
 
-/** A factory with real keys and certificates, without a database. */
+/** Creates a factory with real keys and certificates, without a database. */
 export async function aFactory(algorithm: SigningAlgorithm = 'ES256', country?: string) {
   const random = new NodeRandom();
   const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
@@ -75,17 +75,17 @@ export async function aFactory(algorithm: SigningAlgorithm = 'ES256', country?: 
   const make = async (
     configuration: CredentialConfiguration,
     claims: Parameters<CredentialFactory['create']>[2],
-    more: { chain?: KeyChain; status?: { idx: number; uri: string }; holderKey?: undefined } = {},
+    overrides: { chain?: KeyChain; status?: { idx: number; uri: string }; holderKey?: undefined } = {},
   ) => {
-    const instance = { holderKey: newKey().jwk, ...more } as never;
-    const [credential = ''] = await factory.create(aView(more.chain ?? chain), configuration, claims, [instance]);
+    const instance = { holderKey: newKey().jwk, ...overrides } as never;
+    const [credential = ''] = await factory.create(aTenantView(overrides.chain ?? chain), configuration, claims, [instance]);
     return credential;
   };
   return { factory, clock, chain, kms, make };
 }
 
-/** What the factory asks of a tenant's view: its keys, and a memory. */
-export function aView(...chains: readonly KeyChain[]): TenantConfiguration {
+/** Creates the tenant configuration that the factory needs: key chains and a cache. */
+export function aTenantView(...chains: readonly KeyChain[]): TenantConfiguration {
   const derived = new Map<string, unknown>();
   const derive = <T>(key: string, compute: () => T): T => {
     if (!derived.has(key)) derived.set(key, compute());

@@ -23,7 +23,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
 import { readIssuerSigned } from '../../support/mdoc-maker.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { aConfiguration, aFactory, anMdoc, aView, ISSUER, MDL, MDL_NAMESPACE } from './kit.ts';
+import { aConfiguration, aFactory, anMdoc, aTenantView, ISSUER, MDL, MDL_NAMESPACE } from './kit.ts';
 import { aFrameFor, someClaims } from './random-claims.ts';
 
 describe('SD-JWT VC creation', () => {
@@ -32,27 +32,27 @@ describe('SD-JWT VC creation', () => {
     world = await aFactory();
   });
 
-  const open = (text: string) => {
+  const parse = (text: string) => {
     const { issuer, disclosures } = parseSdJwt(text);
     return { ...issuer, disclosures, claims: processDisclosures(issuer.payload, disclosures).claims };
   };
-  const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+  const withoutArrays = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
   it('keeps all claims, with nested, array or no disclosures', async () => {
     await fc.assert(
       fc.asyncProperty(someClaims, fc.infiniteStream(fc.boolean()), async (claims, choices) => {
         const frame = aFrameFor(claims, () => choices.next().value);
         const text = await world.make(aConfiguration({ vct: 'urn:card:1', disclosureFrame: frame }), claims);
-        const { iss, vct, iat, cnf, _sd_alg, ...rest } = plain(withoutDecoys(open(text).claims)) as Record<string, unknown>;
+        const { iss, vct, iat, cnf, _sd_alg, ...rest } = withoutArrays(withoutDecoys(parse(text).claims)) as Record<string, unknown>;
         expect([iss, vct, typeof iat, typeof cnf]).to.deep.equal([ISSUER, 'urn:card:1', 'number', 'object']);
         expect([undefined, 'sha-256']).to.include(_sd_alg);
-        expect(rest).to.deep.equal(plain(claims));
+        expect(rest).to.deep.equal(withoutArrays(claims));
       }),
       { numRuns: 50 },
     );
   });
 
-  /** Decoys in arrays read like elements that were withheld. */
+  /** Removes decoys, which look like undisclosed array elements. */
   function withoutDecoys(value: unknown): unknown {
     if (Array.isArray(value)) return value.filter((member) => !isUndisclosed(member)).map(withoutDecoys);
     if (typeof value !== 'object' || value === null) return value;
@@ -61,7 +61,7 @@ describe('SD-JWT VC creation', () => {
 
   it('uses the expiry of the certificate as the limit, and no expiry without a lifetime', async () => {
     const make = async (lifeTime?: number) =>
-      open(await world.make(aConfiguration({ vct: 'urn:card:1', ...(lifeTime && { lifeTime }) }), { name: 'Ada' }));
+      parse(await world.make(aConfiguration({ vct: 'urn:card:1', ...(lifeTime && { lifeTime }) }), { name: 'Ada' }));
     const { header, payload } = await make(100 * 365 * 86_400);
     const [leaf = ''] = header['x5c'] as string[];
     const notAfter = new X509Certificate(Buffer.from(leaf, 'base64')).validToDate.getTime() / 1000;
@@ -70,7 +70,7 @@ describe('SD-JWT VC creation', () => {
   });
 
   it('signs under a chain without its anchor, with times in whole days', async () => {
-    const { header, payload, signature, signingInput } = open(
+    const { header, payload, signature, signingInput } = parse(
       await world.make(aConfiguration({ vct: 'urn:card:1', lifeTime: 30 * 86_400 }), { name: 'Ada' }),
     );
     expect(header).to.include({ typ: 'dc+sd-jwt', alg: 'ES256' });
@@ -86,11 +86,11 @@ describe('SD-JWT VC creation', () => {
 
   it('includes the certificate of its signature, also when its chain is rotated concurrently', async () => {
     const { chain: rotated } = await aFactory();
-    const view = aView(world.chain);
+    const view = aTenantView(world.chain);
     for (const chain of [world.chain, { ...rotated, id: world.chain.id }, world.chain]) {
       view.keyChains = async () => [chain];
       const [text = ''] = await world.factory.create(view, aConfiguration(), { name: 'Ada' }, [{}]);
-      const { header, signature, signingInput } = open(text);
+      const { header, signature, signingInput } = parse(text);
       const leaf = new X509Certificate(Buffer.from((header['x5c'] as string[])[0] ?? '', 'base64'));
       const key = { key: leaf.publicKey, dsaEncoding: 'ieee-p1363' } as const;
       expect(verify('sha256', Buffer.from(signingInput), key, signature)).to.equal(true);
@@ -98,10 +98,10 @@ describe('SD-JWT VC creation', () => {
   });
 
   it('gives copies with a lifetime of minutes separate expiry times within the lifetime', async () => {
-    const short = aConfiguration({ vct: 'urn:card:1', lifeTime: 300 });
+    const shortLived = aConfiguration({ vct: 'urn:card:1', lifeTime: 300 });
     const instances = Array.from({ length: 40 }, () => ({}));
-    const copies = await world.factory.create(aView(world.chain), short, { name: 'Ada' }, instances);
-    const payloads = copies.map((text) => open(text).payload);
+    const copies = await world.factory.create(aTenantView(world.chain), shortLived, { name: 'Ada' }, instances);
+    const payloads = copies.map((text) => parse(text).payload);
     const now = Math.floor(world.clock.now().getTime() / 1000);
     const lives = payloads.map(({ exp }) => Number(exp) - now);
     for (const life of lives) expect(life).to.be.within(270, 300);
@@ -111,21 +111,21 @@ describe('SD-JWT VC creation', () => {
 
   it('binds no key without a requested one', async () => {
     const configuration = aConfiguration({ vct: 'urn:card:1', keyBinding: false });
-    const { payload } = open(await world.make(configuration, { name: 'Ada' }, { holderKey: undefined }));
+    const { payload } = parse(await world.make(configuration, { name: 'Ada' }, { holderKey: undefined }));
     expect(payload).to.include({ vct: 'urn:card:1' }).and.not.have.property('cnf');
   });
 
   it('includes the integrity only of frozen type metadata', async () => {
     const integrityOf = async (changes: Record<string, unknown>) =>
-      open(await world.make(aConfiguration(changes), { name: 'Ada' })).payload['vct#integrity'];
+      parse(await world.make(aConfiguration(changes), { name: 'Ada' })).payload['vct#integrity'];
     expect(await integrityOf({})).to.equal(undefined);
     const frozenType = '{"vct":"as it was"}';
     const digest = createHash('sha256').update(frozenType).digest('base64');
     expect(await integrityOf({ frozenType })).to.equal(undefined);
     const frozen = { ...aConfiguration({}), frozenType };
-    expect(open(await world.make(frozen, { name: 'Ada' })).payload['vct#integrity']).to.equal(`sha256-${digest}`);
+    expect(parse(await world.make(frozen, { name: 'Ada' })).payload['vct#integrity']).to.equal(`sha256-${digest}`);
     const foreign = { ...aConfiguration({ vct: 'urn:card:1' }), frozenType };
-    expect(open(await world.make(foreign, { name: 'Ada' })).payload).to.not.have.property('vct#integrity');
+    expect(parse(await world.make(foreign, { name: 'Ada' })).payload).to.not.have.property('vct#integrity');
   });
 });
 
@@ -156,14 +156,15 @@ describe('mdoc creation', () => {
     );
   });
 
-  // issuance N145
   it('binds it to the device key, without padding, with times in whole hours', async () => {
     const holder = newKey();
     const status = { idx: 7, uri: `${ISSUER}/status-list/1` };
     const instance = { holderKey: holder.jwk as never, status };
-    const [text = ''] = await world.factory.create(aView(world.chain), anMdoc(BADGE, { lifeTime: 7200 }), { name: 'Ada' }, [instance]);
+    const [text = ''] = await world.factory.create(aTenantView(world.chain), anMdoc(BADGE, { lifeTime: 7200 }), { name: 'Ada' }, [
+      instance,
+    ]);
     expect(text).to.match(/^[A-Za-z0-9_-]+$/);
-    const { mso, opened } = read(text);
+    const { mso, opened: parsed } = read(text);
     expect(mso.docType).to.equal(BADGE.docType);
     expect(parseCoseKey(mso.deviceKey)).to.deep.equal(holder.jwk);
     expect(mso.status).to.deep.equal(new Map([['status_list', new Map<string, unknown>(Object.entries(status))]]));
@@ -174,7 +175,7 @@ describe('mdoc creation', () => {
       '2026-06-01T14:00:00.000Z',
     ]);
     // ISO/IEC 18013-5 section 9.1.2.4: tdate without fractions, in UTC
-    const payload = (opened.issuerAuth.payload ?? Buffer.alloc(0)).toString('latin1');
+    const payload = (parsed.issuerAuth.payload ?? Buffer.alloc(0)).toString('latin1');
     expect(payload.match(/\d{4}-\d\d-\d\dT[\d:.]+[^\d:.]/g)).to.have.length(3);
     expect(payload).to.not.match(/T\d\d:\d\d:\d\d(\.|\+)/);
   });
@@ -182,8 +183,8 @@ describe('mdoc creation', () => {
   for (const algorithm of SIGNING_ALGORITHMS) {
     it(`is signed with ${algorithm} by a document signer under the chain's own authority`, async () => {
       const { make, chain, clock } = await aFactory(algorithm);
-      const { opened, mso, chain: certificates } = read(await make(anMdoc(), { family_name: 'Nygård' }), MDL);
-      const { issuerAuth } = opened;
+      const { opened: parsed, mso, chain: certificates } = read(await make(anMdoc(), { family_name: 'Nygård' }), MDL);
+      const { issuerAuth } = parsed;
       expect([...issuerAuth.protectedHeader]).to.deep.equal([[1, coseAlgorithm(algorithm)]]);
       expect([...issuerAuth.unprotectedHeader.keys()]).to.deep.equal([33]);
       const toVerify = sigStructure(issuerAuth.protectedBytes, issuerAuth.payload ?? Buffer.alloc(0));
@@ -205,26 +206,26 @@ describe('mdoc creation', () => {
       '2026-06-01T00:00:00.000Z',
       '2026-08-30T00:00:00.000Z',
     ]);
-    const long = await validityOf(10 * 365 * 86_400);
-    expect(long.validUntil.toISOString()).to.equal('2027-06-01T12:00:00.000Z');
-    expect(long.validUntil <= world.chain.active.notAfter).to.equal(true);
+    const longest = await validityOf(10 * 365 * 86_400);
+    expect(longest.validUntil.toISOString()).to.equal('2027-06-01T12:00:00.000Z');
+    expect(longest.validUntil <= world.chain.active.notAfter).to.equal(true);
   });
 
   it('creates copies that share all times, but neither salts nor digest ids', async () => {
     const claims = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`name_${index}`, index]));
     const copies = await Promise.all([1, 2, 3].map(() => world.make(anMdoc(BADGE), claims)));
-    const opened = copies.map((text) => read(text));
-    const items = opened.flatMap(({ opened: { items } }) =>
-      [...(items.get(NAMESPACE) ?? [])].map(({ encoded: whole }) => whole.toString('hex')),
+    const parsed = copies.map((text) => read(text));
+    const items = parsed.flatMap(({ opened: { items } }) =>
+      [...(items.get(NAMESPACE) ?? [])].map(({ encoded }) => encoded.toString('hex')),
     );
     expect(new Set(items).size).to.equal(36);
-    expect(new Set(opened.map(({ mso }) => JSON.stringify(mso.validity))).size).to.equal(1);
+    expect(new Set(parsed.map(({ mso }) => JSON.stringify(mso.validity))).size).to.equal(1);
   });
 
   it('creates copies of short lifetime, each with its own expiry within the lifetime', async () => {
     const instances = Array.from({ length: 40 }, () => ({ holderKey: newKey().jwk as never }));
-    const short = anMdoc(BADGE, { lifeTime: 300 });
-    const copies = await world.factory.create(aView(world.chain), short, { name: 'Ada' }, instances);
+    const shortLived = anMdoc(BADGE, { lifeTime: 300 });
+    const copies = await world.factory.create(aTenantView(world.chain), shortLived, { name: 'Ada' }, instances);
     const times = copies.map((text) => read(text).mso.validity);
     const now = Math.floor(world.clock.now().getTime() / 1000);
     const lives = times.map(({ validUntil }) => validUntil.getTime() / 1000 - now);
@@ -242,7 +243,7 @@ describe('mdoc creation', () => {
       expect(elements).to.deep.equal(licence('DE'));
       const failure = await failureOf(german.make(anMdoc(), licence('FR')));
       expect(failure.code).to.equal('credential_request_denied');
-      // The name of the key chain is random, and may have any letters.
+      // The name of the key chain is random and may contain the searched letters.
       expect((failure.cause as Error).message).to.match(
         /key chain .* issuing_country differs from the country of the signer, DE((?!FR).)*$/,
       );
@@ -262,8 +263,8 @@ describe('mdoc creation', () => {
   });
 
   it('is rejected without a device key', async () => {
-    const made = world.make(anMdoc(BADGE), { name: 'Ada' }, { holderKey: undefined });
-    expect((await failureOf(made)).code).to.equal('invalid_proof');
+    const result = world.make(anMdoc(BADGE), { name: 'Ada' }, { holderKey: undefined });
+    expect((await failureOf(result)).code).to.equal('invalid_proof');
   });
 
   it('uses the element types of a driving licence', async () => {
@@ -276,10 +277,10 @@ describe('mdoc creation', () => {
       age_over_18: true,
       driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2024-01-02' }],
     };
-    const { elements, opened } = read(await world.make(anMdoc(), claims), MDL);
+    const { elements, opened: parsed } = read(await world.make(anMdoc(), claims), MDL);
     expect(elements).to.deep.equal({ [MDL_NAMESPACE]: claims });
-    const items = (opened.items.get(MDL_NAMESPACE) ?? []).map(({ content }) => content.toString('hex')).join();
-    // Tag 1004 and tag 0 before texts, a byte string, and an integer of two bytes.
+    const items = (parsed.items.get(MDL_NAMESPACE) ?? []).map(({ content }) => content.toString('hex')).join();
+    // The encodings of tag 1004 and tag 0 before texts, of a byte string, and of a two-byte integer.
     for (const bytes of ['d903ec6a313938342d30312d3236', 'c074323032342d30312d3032', '44ffd8ffe0', '18aa']) {
       expect(items).to.contain(bytes);
     }
@@ -288,53 +289,53 @@ describe('mdoc creation', () => {
 
 const NOW = new Date('2026-06-01T12:34:56.789Z');
 const DAY = 86_400;
-const at = (text: string) => new Date(`${text}Z`);
-const WIDE = { notBefore: at('2026-01-01T00:00:00'), notAfter: at('2036-01-01T00:00:00') };
+const utc = (text: string) => new Date(`${text}Z`);
+const LONG_SIGNER = { notBefore: utc('2026-01-01T00:00:00'), notAfter: utc('2036-01-01T00:00:00') };
 
 describe('mdoc times', () => {
-  const cases: [string, number | undefined, typeof WIDE, string, string][] = [
-    ['are whole days', 30 * DAY, WIDE, '2026-06-01T00:00:00', '2026-07-01T00:00:00'],
-    ['are whole hours up to two days', 2 * DAY, WIDE, '2026-06-01T12:00:00', '2026-06-03T12:00:00'],
-    ['are whole hours from two hours on', 7200, WIDE, '2026-06-01T12:00:00', '2026-06-01T14:00:00'],
-    ['end at the second below two hours', 7199, WIDE, '2026-06-01T12:00:00', '2026-06-01T14:34:55'],
-    ['end with a life of minutes', 300, WIDE, '2026-06-01T12:00:00', '2026-06-01T12:39:56'],
-    ['have an end without a lifetime', undefined, WIDE, '2026-06-01T00:00:00', '2026-08-30T00:00:00'],
+  const cases: [string, number | undefined, typeof LONG_SIGNER, string, string][] = [
+    ['are whole days', 30 * DAY, LONG_SIGNER, '2026-06-01T00:00:00', '2026-07-01T00:00:00'],
+    ['are whole hours up to two days', 2 * DAY, LONG_SIGNER, '2026-06-01T12:00:00', '2026-06-03T12:00:00'],
+    ['are whole hours from two hours on', 7200, LONG_SIGNER, '2026-06-01T12:00:00', '2026-06-01T14:00:00'],
+    ['expire at the exact second for a lifetime below two hours', 7199, LONG_SIGNER, '2026-06-01T12:00:00', '2026-06-01T14:34:55'],
+    ['expire after minutes', 300, LONG_SIGNER, '2026-06-01T12:00:00', '2026-06-01T12:39:56'],
+    ['expire with the certificate without a lifetime', undefined, LONG_SIGNER, '2026-06-01T00:00:00', '2026-08-30T00:00:00'],
     [
-      'begin at the first full hour of a certificate of today',
+      'begin at the first full hour of a new certificate',
       30 * DAY,
-      { ...WIDE, notBefore: at('2026-06-01T08:15:00') },
+      { ...LONG_SIGNER, notBefore: utc('2026-06-01T08:15:00') },
       '2026-06-01T09:00:00',
       '2026-07-01T00:00:00',
     ],
     [
       'begin with a certificate of this hour',
       30 * DAY,
-      { ...WIDE, notBefore: at('2026-06-01T12:15:00') },
+      { ...LONG_SIGNER, notBefore: utc('2026-06-01T12:15:00') },
       '2026-06-01T12:15:00',
       '2026-07-01T00:00:00',
     ],
     [
-      'end at the last full hour of the certificate',
+      'expire at the last full hour of the certificate',
       30 * DAY,
-      { ...WIDE, notAfter: at('2026-06-15T08:15:00') },
+      { ...LONG_SIGNER, notAfter: utc('2026-06-15T08:15:00') },
       '2026-06-01T00:00:00',
       '2026-06-15T08:00:00',
     ],
     [
-      'end with a certificate that ends within the hour',
+      'expire with a certificate that expires within the hour',
       30 * DAY,
-      { ...WIDE, notAfter: at('2026-06-01T12:50:00') },
+      { ...LONG_SIGNER, notAfter: utc('2026-06-01T12:50:00') },
       '2026-06-01T00:00:00',
       '2026-06-01T12:50:00',
     ],
   ];
-  for (const [what, lifeTime, signer, signed, validUntil] of cases) {
-    it(what, () => {
+  for (const [description, lifeTime, signer, signed, validUntil] of cases) {
+    it(description, () => {
       const times = mdocValidity(NOW, lifeTime, signer, 0);
-      expect(times.signed).to.deep.equal(at(signed));
+      expect(times.signed).to.deep.equal(utc(signed));
       expect(times.validFrom).to.deep.equal(times.signed);
-      expect(times.validUntil).to.deep.equal(at(validUntil));
-      // ISO/IEC 18013-5 section 9.3.1, and no copy is born expired
+      expect(times.validUntil).to.deep.equal(utc(validUntil));
+      // ISO/IEC 18013-5 section 9.3.1. No copy is expired when it is issued.
       expect(times.signed >= signer.notBefore && times.validUntil <= signer.notAfter).to.equal(true);
       expect(times.signed <= NOW && times.validUntil > NOW).to.equal(true);
     });
@@ -343,7 +344,7 @@ describe('mdoc times', () => {
   it('are the same within an hour, like those of an SD-JWT VC, for any random number', () => {
     const later = new Date(NOW.getTime() + 20 * 60_000);
     for (const lifeTime of [7200, 2 * DAY, 3 * DAY, undefined]) {
-      expect(mdocValidity(later, lifeTime, WIDE, 0.9)).to.deep.equal(mdocValidity(NOW, lifeTime, WIDE, 0));
+      expect(mdocValidity(later, lifeTime, LONG_SIGNER, 0.9)).to.deep.equal(mdocValidity(NOW, lifeTime, LONG_SIGNER, 0));
       expect(credentialTimes(later, lifeTime, 0.9)).to.deep.equal(credentialTimes(NOW, lifeTime, 0));
     }
   });
@@ -358,9 +359,9 @@ describe('credential expiry', () => {
       for (const drawn of [0, 0.5, LAST_DRAWN]) {
         const { iat, exp = 0 } = credentialTimes(NOW, lifeTime, drawn);
         const unit = lifeTime > 2 * DAY ? DAY : 3600;
-        const most = lifeTime < 7200 ? Math.floor(lifeTime / 10) : unit - 1;
-        expect(exp - seconds, `${lifeTime}`).to.be.within(lifeTime - most, lifeTime);
-        // What was issued within one unit looks the same.
+        const maxShift = lifeTime < 7200 ? Math.floor(lifeTime / 10) : unit - 1;
+        expect(exp - seconds, `${lifeTime}`).to.be.within(lifeTime - maxShift, lifeTime);
+        // Credentials that were issued within one unit have equal times.
         expect([iat % unit, iat <= seconds]).to.deep.equal([0, true]);
       }
     }
@@ -372,36 +373,36 @@ describe('credential expiry', () => {
       [1800, 1620, 1800],
       [3600, 3240, 3600],
     ] as const) {
-      const ends = Array.from({ length: 4000 }, (_, index) => {
+      const expiries = Array.from({ length: 4000 }, (_, index) => {
         const { exp = 0 } = credentialTimes(NOW, lifeTime, index / 4000);
         return exp - seconds;
       });
-      expect([Math.min(...ends), Math.max(...ends)]).to.deep.equal([first, last]);
-      expect(new Set(ends).size).to.equal(last - first + 1);
+      expect([Math.min(...expiries), Math.max(...expiries)]).to.deep.equal([first, last]);
+      expect(new Set(expiries).size).to.equal(last - first + 1);
     }
   });
 
   it('of the first and the last third are more than two minutes apart from one hour on', () => {
     for (let lifeTime = 3600; lifeTime < 7200; lifeTime++) {
-      const end = (range: ExpiryRange, random: number) => credentialTimes(NOW, lifeTime, randomWithin(range, random)).exp ?? 0;
-      // The larger what is drawn, the earlier the end.
-      expect(end('first third', LAST_DRAWN) - end('last third', 0), `${lifeTime}`).to.be.above(120);
-      expect(end('first third', 0) - seconds, `${lifeTime}`).to.equal(lifeTime);
-      expect(end('last third', LAST_DRAWN) - seconds).to.equal(lifeTime - Math.floor(lifeTime / 10));
+      const expiry = (range: ExpiryRange, random: number) => credentialTimes(NOW, lifeTime, randomWithin(range, random)).exp ?? 0;
+      // A larger random number means an earlier expiry.
+      expect(expiry('first third', LAST_DRAWN) - expiry('last third', 0), `${lifeTime}`).to.be.above(120);
+      expect(expiry('first third', 0) - seconds, `${lifeTime}`).to.equal(lifeTime);
+      expect(expiry('last third', LAST_DRAWN) - seconds).to.equal(lifeTime - Math.floor(lifeTime / 10));
     }
   });
 
   it('is drawn from the first third for one copy of a batch and from the last for another, by chance', () => {
     expect(expiryRanges(1, [0.9, 0.9])).to.deep.equal(['whole']);
-    const places = new Set<string>();
-    for (let one = 0; one < 1; one += 0.1) {
-      for (let other = 0; other < 1; other += 0.1) {
-        const ranges = expiryRanges(4, [one, other]);
+    const distinct = new Set<string>();
+    for (let first = 0; first < 1; first += 0.1) {
+      for (let second = 0; second < 1; second += 0.1) {
+        const ranges = expiryRanges(4, [first, second]);
         expect(ranges.toSorted()).to.deep.equal(['first third', 'last third', 'whole', 'whole']);
-        places.add(ranges.join());
+        distinct.add(ranges.join());
       }
     }
-    expect(places.size).to.equal(4 * 3);
+    expect(distinct.size).to.equal(4 * 3);
   });
 
   it('is spread over more than two minutes from twenty minutes and ten seconds on', () => {
@@ -412,7 +413,7 @@ describe('credential expiry', () => {
   });
 
   it('stays within the certificate, for any random number', () => {
-    const signer = { ...WIDE, notAfter: at('2026-06-01T12:39:50') };
+    const signer = { ...LONG_SIGNER, notAfter: utc('2026-06-01T12:39:50') };
     expect(sdJwtTimes(NOW, 300, signer, 0).exp).to.equal(signer.notAfter.getTime() / 1000);
     expect(mdocValidity(NOW, 300, signer, 0).validUntil).to.deep.equal(signer.notAfter);
     expect(sdJwtTimes(NOW, 300, signer, LAST_DRAWN).exp).to.equal(seconds + 270);
@@ -421,33 +422,33 @@ describe('credential expiry', () => {
 });
 
 describe('SD-JWT VC times', () => {
-  const end = (text: string) => ({ notAfter: at(text) });
+  const expiry = (text: string) => ({ notAfter: utc(text) });
   const cases: [string, number | undefined, { notAfter: Date } | undefined, string | undefined][] = [
-    ['end with the life of the credential', 30 * DAY, WIDE, '2026-07-01T00:00:00'],
-    ['end at the last full hour of the certificate', 30 * DAY, end('2026-06-15T08:15:00'), '2026-06-15T08:00:00'],
-    ['end with a certificate of this hour', 3600, end('2026-06-01T12:50:00'), '2026-06-01T12:50:00'],
+    ['expire with the lifetime of the credential', 30 * DAY, LONG_SIGNER, '2026-07-01T00:00:00'],
+    ['expire at the last full hour of the certificate', 30 * DAY, expiry('2026-06-15T08:15:00'), '2026-06-15T08:00:00'],
+    ['expire with a certificate of this hour', 3600, expiry('2026-06-01T12:50:00'), '2026-06-01T12:50:00'],
     ['are not cut without a certificate', 30 * DAY, undefined, '2026-07-01T00:00:00'],
-    ['have no end without a lifetime', undefined, end('2026-06-15T08:15:00'), undefined],
+    ['have no expiry without a lifetime', undefined, expiry('2026-06-15T08:15:00'), undefined],
   ];
-  for (const [what, lifeTime, signer, expected] of cases) {
-    it(what, () => {
+  for (const [description, lifeTime, signer, expected] of cases) {
+    it(description, () => {
       const { iat, exp } = sdJwtTimes(NOW, lifeTime, signer, 0);
       expect(iat).to.equal(credentialTimes(NOW, lifeTime, 0).iat);
-      expect(exp).to.equal(expected === undefined ? undefined : at(expected).getTime() / 1000);
+      expect(exp).to.equal(expected === undefined ? undefined : utc(expected).getTime() / 1000);
     });
   }
 });
 
 describe('SD-JWT VC payload', () => {
-  const named = { issuer: 'https://issuer.example/acme', vct: 'urn:card:1' };
-  const written = (more: object = {}) => protocolClaims({ ...named, times: credentialTimes(NOW, null, 0), ...more });
+  const claims = { issuer: 'https://issuer.example/acme', vct: 'urn:card:1' };
+  const claimsWith = (overrides: object = {}) => protocolClaims({ ...claims, times: credentialTimes(NOW, null, 0), ...overrides });
 
   it('has no expiry without a lifetime, and no property for absent features', () => {
-    const iat = at('2026-06-01T00:00:00').getTime() / 1000;
-    expect(written()).to.deep.equal({ iss: named.issuer, vct: named.vct, iat });
+    const iat = utc('2026-06-01T00:00:00').getTime() / 1000;
+    expect(claimsWith()).to.deep.equal({ iss: claims.issuer, vct: claims.vct, iat });
   });
 
   it('has the hash of its type if it is hosted with integrity', () => {
-    expect(written({ vctIntegrity: 'sha256-x' })).to.include({ 'vct#integrity': 'sha256-x' });
+    expect(claimsWith({ vctIntegrity: 'sha256-x' })).to.include({ 'vct#integrity': 'sha256-x' });
   });
 });

@@ -11,9 +11,9 @@ const KEY = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'BB', kid: 'one', use: 'enc',
 const UPSTREAM = { issuer: 'https://login.example', clientId: 'us' };
 
 // biome-ignore lint/suspicious/noExplicitAny: documents of every shape
-type Members = Record<string, any>;
+type Metadata = Record<string, any>;
 
-function metadataWith(changes: Partial<IssuerMetadataParts> = {}): Members {
+function metadataWith(changes: Partial<IssuerMetadataParts> = {}): Metadata {
   return issuerMetadata({
     issuer: ISSUER,
     issuance: anIssuance(),
@@ -26,16 +26,16 @@ function metadataWith(changes: Partial<IssuerMetadataParts> = {}): Members {
 
 const metadataOf = (issuance: object, keys: IssuerMetadataParts['encryptionKeys'] = []) =>
   metadataWith({ issuance: anIssuance({ ...issuance }), encryptionKeys: keys });
-const only = (changes: Record<string, unknown>): Members =>
+const configurationMetadata = (changes: Record<string, unknown>): Metadata =>
   metadataWith({ configurations: [aConfiguration({ vct: 'urn:card:1', ...changes })] })['credential_configurations_supported'].card;
 
-/** Every member that says nothing: undefined, null or an empty array; items of arrays are no members. */
-function idleMembers(value: unknown, path = ''): string[] {
+/** Returns the paths of all properties that are undefined, null or an empty array. */
+function findIdleProperties(value: unknown, path = ''): string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, member]) => {
-    const here = `${path}.${name}`;
+    const propertyPath = `${path}.${name}`;
     const idle = member === undefined || member === null || (Array.isArray(member) && member.length === 0);
-    return [...(idle && !Array.isArray(value) ? [here] : []), ...idleMembers(member, here)];
+    return [...(idle && !Array.isArray(value) ? [propertyPath] : []), ...findIdleProperties(member, propertyPath)];
   });
 }
 
@@ -74,7 +74,7 @@ describe('credential issuer metadata', () => {
     ];
     const issuance = anIssuance({ batchSize: 3, chainedAs: null, preferredAuthServer: null });
     const metadata = metadataWith({ issuance, configurations, encryptionKeys: [KEY] });
-    expect(idleMembers(metadata)).to.deep.equal([]);
+    expect(findIdleProperties(metadata)).to.deep.equal([]);
     const { card, unbound } = metadata['credential_configurations_supported'];
     expect(card.credential_metadata.claims[0]).to.deep.equal({ path: ['list', null] });
     expect(card.proof_types_supported.jwt.key_attestations_required).to.deep.equal({});
@@ -90,12 +90,12 @@ describe('credential issuer metadata', () => {
     const metadata = metadataWith({ issuance: anIssuance({ display: [] }), configurations });
     expect(metadata).to.not.have.property('display');
     const { card, empty } = metadata['credential_configurations_supported'];
-    for (const shown of [card, empty]) expect(shown).to.not.have.property('credential_metadata');
+    for (const configuration of [card, empty]) expect(configuration).to.not.have.property('credential_metadata');
   });
 
   it('describe claims, also without a display', () => {
     const claims = [{ path: ['name'] }];
-    expect(only({ config: { format: 'dc+sd-jwt', claims } }).credential_metadata).to.deep.equal({ claims });
+    expect(configurationMetadata({ config: { format: 'dc+sd-jwt', claims } }).credential_metadata).to.deep.equal({ claims });
   });
 
   it('name one type by its format, and by the document type or the URL', () => {
@@ -149,10 +149,13 @@ describe('credential issuer metadata', () => {
   it('contain proof types as configured', () => {
     const required = { key_storage: ['iso_18045_high'], user_authentication: ['iso_18045_moderate'] };
     const proof = { proof_signing_alg_values_supported: ALGORITHMS, key_attestations_required: required };
-    expect(only({ keyAttestationsRequired: required }).proof_types_supported).to.deep.equal({ jwt: proof, attestation: proof });
-    const chosen = only({ keyAttestationsRequired: required, proofTypes: ['attestation'] });
-    expect(chosen.proof_types_supported).to.deep.equal({ attestation: proof });
-    expect(only({ proofTypes: ['attestation', 'jwt'] }).proof_types_supported).to.have.keys(['jwt', 'attestation']);
+    expect(configurationMetadata({ keyAttestationsRequired: required }).proof_types_supported).to.deep.equal({
+      jwt: proof,
+      attestation: proof,
+    });
+    const selectedTypes = configurationMetadata({ keyAttestationsRequired: required, proofTypes: ['attestation'] });
+    expect(selectedTypes.proof_types_supported).to.deep.equal({ attestation: proof });
+    expect(configurationMetadata({ proofTypes: ['attestation', 'jwt'] }).proof_types_supported).to.have.keys(['jwt', 'attestation']);
   });
 
   it('name the algorithms that the tenant allows', () => {
@@ -169,7 +172,7 @@ describe('credential issuer metadata', () => {
 
   it('state how long the status of attestations is kept (TS3 section 2.4)', () => {
     const required = { preferred_key_storage_status_period: 2_678_400 };
-    const { jwt, attestation } = only({ keyAttestationsRequired: required }).proof_types_supported;
+    const { jwt, attestation } = configurationMetadata({ keyAttestationsRequired: required }).proof_types_supported;
     expect(jwt.key_attestations_required).to.deep.equal(required);
     expect(attestation.key_attestations_required).to.deep.equal(required);
     const metadata = metadataOf({ preferredClientStatusPeriod: 86_400 });
@@ -180,52 +183,52 @@ describe('credential issuer metadata', () => {
   it('contain the reuse policy in the property that wallets read', () => {
     const options = [{ details: ['once_only'], batch_size: 10, reissue_trigger_unused: 2 }];
     const credentialReusePolicy = { id: 'arf_annex_ii', options };
-    expect(only({ credentialReusePolicy }).credential_metadata).to.deep.equal({
+    expect(configurationMetadata({ credentialReusePolicy }).credential_metadata).to.deep.equal({
       display: DISPLAY,
       credential_reuse_policy: credentialReusePolicy,
     });
     const plain = { config: { format: 'dc+sd-jwt' }, credentialReusePolicy };
-    expect(only(plain).credential_metadata).to.deep.equal({ credential_reuse_policy: credentialReusePolicy });
-    expect(only({}).credential_metadata).to.not.have.property('credential_reuse_policy');
+    expect(configurationMetadata(plain).credential_metadata).to.deep.equal({ credential_reuse_policy: credentialReusePolicy });
+    expect(configurationMetadata({}).credential_metadata).to.not.have.property('credential_reuse_policy');
   });
 
   it('offer neither keys nor proofs for credentials without key binding (TS3 section 2.2)', () => {
-    const unbound = only({ keyBinding: false });
+    const unbound = configurationMetadata({ keyBinding: false });
     expect(unbound).to.not.have.any.keys('proof_types_supported', 'cryptographic_binding_methods_supported');
   });
 
   it('contain the disclosure policy if there is one', () => {
     const embeddedDisclosurePolicy = { policy: 'allowList', values: ['CN=Shop'] };
-    expect(only({ embeddedDisclosurePolicy })['disclosure_policy']).to.deep.equal(embeddedDisclosurePolicy);
-    expect(only({})).to.not.have.property('disclosure_policy');
+    expect(configurationMetadata({ embeddedDisclosurePolicy })['disclosure_policy']).to.deep.equal(embeddedDisclosurePolicy);
+    expect(configurationMetadata({})).to.not.have.property('disclosure_policy');
   });
 
   describe('name authorization servers', () => {
-    const [own, chained] = [ISSUER, `${ISSUER}/chained-as`];
-    const [one, two] = ['https://one.example', 'https://two.example'];
+    const [builtInServer, chainedServer] = [ISSUER, `${ISSUER}/chained-as`];
+    const [first, second] = ['https://one.example', 'https://two.example'];
     const cases: [string, object, readonly string[] | undefined][] = [
-      ['none when the issuer is the only one', {}, undefined],
-      ['none for a chained one that is switched off', { chainedAs: { enabled: false, upstream: UPSTREAM } }, undefined],
-      ['the only one that is another', { authServers: [one], builtInAs: { enabled: false } }, [one]],
-      ['all others, then the built-in one', { authServers: [one, two], chainedAs: { upstream: UPSTREAM } }, [one, two, chained, own]], // biome-ignore format: one case
-      ['the preferred one first', { authServers: [one, two], preferredAuthServer: two }, [two, one, own]],
-      ['the built-in one first by its name', { authServers: [one], preferredAuthServer: 'built-in' }, [own, one]],
-      ['the built-in one first by its address', { authServers: [one], preferredAuthServer: own }, [own, one]],
-      ['the chained one first', { authServers: [one], chainedAs: { upstream: UPSTREAM }, preferredAuthServer: chained }, [chained, one, own]], // biome-ignore format: one case
+      ['no list if the issuer is the only server', {}, undefined],
+      ['no list for a disabled chained server', { chainedAs: { enabled: false, upstream: UPSTREAM } }, undefined],
+      ['the only other server', { authServers: [first], builtInAs: { enabled: false } }, [first]],
+      ['all other servers, then the built-in one', { authServers: [first, second], chainedAs: { upstream: UPSTREAM } }, [first, second, chainedServer, builtInServer]], // biome-ignore format: one case
+      ['the preferred one first', { authServers: [first, second], preferredAuthServer: second }, [second, first, builtInServer]],
+      ['the built-in one first by its name', { authServers: [first], preferredAuthServer: 'built-in' }, [builtInServer, first]],
+      ['the built-in one first by its address', { authServers: [first], preferredAuthServer: builtInServer }, [builtInServer, first]],
+      ['the chained one first', { authServers: [first], chainedAs: { upstream: UPSTREAM }, preferredAuthServer: chainedServer }, [chainedServer, first, builtInServer]], // biome-ignore format: one case
     ];
-    for (const [what, issuance, expected] of cases) {
-      it(what, () => expect(metadataOf(issuance)['authorization_servers']).to.deep.equal(expected));
+    for (const [description, issuance, expected] of cases) {
+      it(description, () => expect(metadataOf(issuance)['authorization_servers']).to.deep.equal(expected));
     }
   });
 
   describe('offer encryption', () => {
     const names = ['credential_request_encryption', 'credential_response_encryption'] as const;
-    const offered = (issuance: object, keys = [KEY]) => names.map((name) => metadataOf(issuance, keys)[name]);
+    const offeredValues = (issuance: object, keys = [KEY]) => names.map((name) => metadataOf(issuance, keys)[name]);
     const algorithms = { enc_values_supported: ['A128GCM', 'A256GCM'], zip_values_supported: ['DEF'] };
 
     it('to their keys, and to those of wallets', () => {
       const secret = { ...KEY, d: 'never' };
-      expect(offered({}, [secret])).to.deep.equal([
+      expect(offeredValues({}, [secret])).to.deep.equal([
         { jwks: { keys: [KEY] }, ...algorithms, encryption_required: false },
         { alg_values_supported: ['ECDH-ES'], ...algorithms, encryption_required: false },
       ]);
@@ -237,15 +240,15 @@ describe('credential issuer metadata', () => {
         [{ requestEncryption: 'off', responseEncryption: 'off' }, [KEY]],
       ] as const) {
         // biome-ignore format: one list
-        expect(offered(issuance, [...keys])).to.deep.equal([undefined, undefined]);
+        expect(offeredValues(issuance, [...keys])).to.deep.equal([undefined, undefined]);
       }
-      expect(offered({ responseEncryption: 'off' })[1]).to.equal(undefined);
+      expect(offeredValues({ responseEncryption: 'off' })[1]).to.equal(undefined);
     });
 
     it('and state when it is required', () => {
-      const [request, response] = offered({ requestEncryption: 'required', responseEncryption: 'required' });
+      const [request, response] = offeredValues({ requestEncryption: 'required', responseEncryption: 'required' });
       expect([request.encryption_required, response.encryption_required]).to.deep.equal([true, true]);
-      expect(offered({ requestEncryption: 'required' })[1].encryption_required).to.equal(false);
+      expect(offeredValues({ requestEncryption: 'required' })[1].encryption_required).to.equal(false);
     });
   });
 });
@@ -257,7 +260,7 @@ describe('Authorization server metadata', () => {
     issuance: Record<string, unknown> = {},
     configuration: Record<string, unknown> = {},
     profile: 'haip' | 'eu' | null = null,
-  ): Members =>
+  ): Metadata =>
     authorizationServerMetadata({
       issuer: ISSUER,
       profile,
@@ -292,9 +295,9 @@ describe('Authorization server metadata', () => {
       status_list_aggregation_endpoint: `${ISSUER}/status-lists`,
     });
     const parts = { issuer: ISSUER, issuance: anIssuance(), configurations: [], profile: null };
-    const bare = authorizationServerMetadata({ ...parts, aggregation: false });
-    expect(bare).to.not.have.any.keys('status_list_aggregation_endpoint', 'scopes_supported');
-    expect(idleMembers(bare)).to.deep.equal([]);
+    const withoutAggregation = authorizationServerMetadata({ ...parts, aggregation: false });
+    expect(withoutAggregation).to.not.have.any.keys('status_list_aggregation_endpoint', 'scopes_supported');
+    expect(findIdleProperties(withoutAggregation)).to.deep.equal([]);
   });
 
   it('of the chained server are the same at its address, without pre-authorized codes', () => {
@@ -363,13 +366,13 @@ describe('Authorization server metadata', () => {
     ...{ walletClients: [CLIENT], walletProviderTrustLists: ['https://lists.example/wallets'] },
     walletAttestationRequired: true,
   };
-  for (const [what, issuance, profile] of [
+  for (const [description, issuance, profile] of [
     ['without a profile', {}, null],
     ['without a profile, with registered wallets', { walletClients: [CLIENT] }, null],
     ['with the profile haip', everyWallet, 'haip'],
     ['with the profile eu', everyWallet, 'eu'],
   ] as const) {
-    it(`contain standard properties only ${what}, at both servers`, () => {
+    it(`contain standard properties only ${description}, at both servers`, () => {
       const parts = { issuer: ISSUER, profile, issuance: anIssuance(issuance), configurations: [aConfiguration()] };
       for (const metadata of [builtIn(issuance, {}, profile), chainedAsMetadata(parts)])
         expect(STANDARD_PROPERTIES).to.include.members(Object.keys(metadata));

@@ -16,12 +16,12 @@ import type { JsonObject } from '../../../domain/shared/json.ts';
 import { UPSTREAM } from '../../support/fakes.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME, PUBLIC_URL } from '../verification/kit.ts';
-import { anOffer, endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
+import { anOffer, failureOf, outcomeOf, WalletWorld } from '../wallet-kit.ts';
 import { aConfiguration, ISSUER } from './kit.ts';
 
 const OTHER = 'https://as.example';
 
-const ended = (work: () => unknown) => {
+const resultOf = (work: () => unknown) => {
   try {
     work();
     return 'done';
@@ -31,79 +31,79 @@ const ended = (work: () => unknown) => {
   }
 };
 
-const written = (changes: object = {}) =>
+const offerRequest = (changes: object = {}) =>
   OfferRequest.parse({ ...{ response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['card'] }, ...changes });
 const PRE_AUTHORIZED = { flow: 'pre_authorized_code' };
 
 describe('offer request', () => {
-  const known = new Map([
+  const configurations = new Map([
     ['card', { interactive: false }],
     ['visitor', { interactive: true }],
   ]);
   const check = (changes: object, servers: readonly string[]) =>
-    ended(() => assertOfferRequest(written(changes), { configurations: known, servers, issuer: ISSUER }));
-  const visiting = { credentialConfigurationIds: ['visitor'] };
+    resultOf(() => assertOfferRequest(offerRequest(changes), { configurations, servers, issuer: ISSUER }));
+  const visitorOffer = { credentialConfigurationIds: ['visitor'] };
   const cases: readonly [string, object, readonly string[], string][] = [
     ['for a code, where the built-in server is on', PRE_AUTHORIZED, [ISSUER], 'done'],
-    ['for a code, where it is off', PRE_AUTHORIZED, [OTHER], 'flow'],
-    ['for a login elsewhere, where it is off', {}, [OTHER], 'done'],
+    ['for a code, if the built-in server is disabled', PRE_AUTHORIZED, [OTHER], 'flow'],
+    ['for a login at an external server, if the built-in server is disabled', {}, [OTHER], 'done'],
     ['for a login at a server', { authorization_server: OTHER }, [ISSUER, OTHER], 'done'],
-    ['for a login at nobody', { authorization_server: 'x' }, [ISSUER, OTHER], 'authorization_server'],
+    ['for a login without a server', { authorization_server: 'x' }, [ISSUER, OTHER], 'authorization_server'],
     ['for a code at the built-in server', { ...PRE_AUTHORIZED, authorization_server: ISSUER }, [ISSUER, OTHER], 'done'],
     ['for a code at another', { ...PRE_AUTHORIZED, authorization_server: OTHER }, [ISSUER, OTHER], 'authorization_server'],
-    ['for a visit, where the built-in server is on', visiting, [ISSUER], 'done'],
-    ['for a visit, where it is off', visiting, [OTHER], 'credentialConfigurationIds.0'],
-    ['for a visit by code', { ...visiting, ...PRE_AUTHORIZED }, [ISSUER], 'flow'],
+    ['for a visit, where the built-in server is on', visitorOffer, [ISSUER], 'done'],
+    ['for a page visit, if the built-in server is disabled', visitorOffer, [OTHER], 'credentialConfigurationIds.0'],
+    ['for a visit by code', { ...visitorOffer, ...PRE_AUTHORIZED }, [ISSUER], 'flow'],
     ['with a transaction code', { ...PRE_AUTHORIZED, tx_code: '1234' }, [ISSUER], 'done'],
     [
-      'with a transaction code and words about it',
+      'with a transaction code and its description',
       { ...PRE_AUTHORIZED, tx_code: '1234', tx_code_description: 'by post' },
       [ISSUER],
       'done',
     ],
-    ['with words about none', { ...PRE_AUTHORIZED, tx_code_description: 'x' }, [ISSUER], 'tx_code_description'],
+    ['with a description but no transaction code', { ...PRE_AUTHORIZED, tx_code_description: 'x' }, [ISSUER], 'tx_code_description'],
     ['for a login, with a transaction code', { tx_code: '1234' }, [ISSUER], 'tx_code'],
-    ['for a login, with words about one', { tx_code_description: 'by post' }, [ISSUER], 'tx_code'],
+    ['for a login, with a description of a transaction code', { tx_code_description: 'by post' }, [ISSUER], 'tx_code'],
   ];
-  for (const [what, changes, servers, expected] of cases) {
-    it(`${expected === 'done' ? 'is accepted' : 'is rejected'} ${what}`, () => expect(check(changes, servers)).to.equal(expected));
+  for (const [description, changes, servers, expected] of cases) {
+    it(`${expected === 'done' ? 'is accepted' : 'is rejected'} ${description}`, () => expect(check(changes, servers)).to.equal(expected));
   }
 
   it('has a transaction code that a user can enter', () => {
-    const takes = (tx_code: string) => {
-      const { success } = OfferRequest.safeParse({ ...written(), ...PRE_AUTHORIZED, tx_code });
+    const isAccepted = (tx_code: string) => {
+      const { success } = OfferRequest.safeParse({ ...offerRequest(), ...PRE_AUTHORIZED, tx_code });
       return success;
     };
-    for (const code of ['1234', 'a b', 'ä-1']) expect(takes(code), code).to.equal(true);
-    for (const code of [' 1234', '1234 ', 'a\u0000b', 'a\u2028b', '']) expect(takes(code), code).to.equal(false);
+    for (const code of ['1234', 'a b', 'ä-1']) expect(isAccepted(code), code).to.equal(true);
+    for (const code of [' 1234', '1234 ', 'a\u0000b', 'a\u2028b', '']) expect(isAccepted(code), code).to.equal(false);
   });
 });
 
 describe('credential offer', () => {
-  const byCode = (changes: object, servers: readonly string[]) => {
-    const request = written({ ...PRE_AUTHORIZED, ...changes });
+  const codeGrant = (changes: object, servers: readonly string[]) => {
+    const request = offerRequest({ ...PRE_AUTHORIZED, ...changes });
     const { grants } = composeOffer(ISSUER, request, { preAuthorizedCode: 'c' }, servers);
     return (grants as JsonObject)[PRE_AUTHORIZED_CODE_GRANT];
   };
-  const byLogin = (changes: object, servers: readonly string[]) =>
-    composeOffer(ISSUER, written(changes), { issuerState: 's' }, servers)['grants'];
+  const loginGrant = (changes: object, servers: readonly string[]) =>
+    composeOffer(ISSUER, offerRequest(changes), { issuerState: 's' }, servers)['grants'];
 
   it('names a server only if there are several and one was requested', () => {
     const code = { 'pre-authorized_code': 'c' };
-    expect(byCode({}, [ISSUER])).to.deep.equal(code);
-    expect(byCode({}, [ISSUER, OTHER])).to.deep.equal({ ...code, authorization_server: ISSUER });
+    expect(codeGrant({}, [ISSUER])).to.deep.equal(code);
+    expect(codeGrant({}, [ISSUER, OTHER])).to.deep.equal({ ...code, authorization_server: ISSUER });
     const login = { issuer_state: 's' };
-    expect(byLogin({}, [ISSUER, OTHER])).to.deep.equal({ authorization_code: login });
-    expect(byLogin({ authorization_server: OTHER }, [OTHER])).to.deep.equal({ authorization_code: login });
-    expect(byLogin({ authorization_server: OTHER }, [ISSUER, OTHER])).to.deep.equal({
+    expect(loginGrant({}, [ISSUER, OTHER])).to.deep.equal({ authorization_code: login });
+    expect(loginGrant({ authorization_server: OTHER }, [OTHER])).to.deep.equal({ authorization_code: login });
+    expect(loginGrant({ authorization_server: OTHER }, [ISSUER, OTHER])).to.deep.equal({
       authorization_code: { ...login, authorization_server: OTHER },
     });
   });
 
   it('describes the transaction code for the user', () => {
-    const told = (changes: object) => (byCode(changes, [ISSUER]) as JsonObject)['tx_code'];
-    expect(told({ tx_code: '1234' })).to.deep.equal({ input_mode: 'numeric', length: 4 });
-    expect(told({ tx_code: 'ab1', tx_code_description: 'by post' })).to.deep.equal({
+    const txCodeObject = (changes: object) => (codeGrant(changes, [ISSUER]) as JsonObject)['tx_code'];
+    expect(txCodeObject({ tx_code: '1234' })).to.deep.equal({ input_mode: 'numeric', length: 4 });
+    expect(txCodeObject({ tx_code: 'ab1', tx_code_description: 'by post' })).to.deep.equal({
       ...{ input_mode: 'text', length: 3, description: 'by post' },
     });
   });
@@ -126,8 +126,8 @@ describe('link of an offer', () => {
   });
 
   it('is rejected with other schemes', () => {
-    for (const other of ['javascript://', 'http://wallet.example', 'intent://x', 'ms-word://', 'https://a b', '']) {
-      expect(link(other), other).to.equal('refused');
+    for (const address of ['javascript://', 'http://wallet.example', 'intent://x', 'ms-word://', 'https://a b', '']) {
+      expect(link(address), address).to.equal('refused');
     }
   });
 });
@@ -136,55 +136,57 @@ describe('credential request parameters', () => {
   const token = (changes: Partial<WalletTokenClaims> = {}) =>
     ({ credentialConfigurationIds: ['card'], identifiers: false, ...changes }) as WalletTokenClaims;
   const find = (id: string) => (['card', 'pass'].includes(id) ? aConfiguration({ id }) : undefined);
-  const named = (body: JsonObject, claims = token()) => {
+  const resolvedId = (body: JsonObject, claims = token()) => {
     let id = '';
-    const end = ended(() => {
+    const outcome = resultOf(() => {
       id = resolveConfiguration(body, claims, find).id;
     });
-    return end === 'done' ? id : end;
+    return outcome === 'done' ? id : outcome;
   };
   const byId = (id: unknown) => ({ credential_configuration_id: id }) as JsonObject;
   const byIdentifier = (id: unknown) => ({ credential_identifier: id }) as JsonObject;
 
   it('name the credential by its configuration, or by an identifier of the token', () => {
-    expect(named(byId('card'))).to.equal('card');
-    expect(named(byIdentifier('card'), token({ identifiers: true }))).to.equal('card');
+    expect(resolvedId(byId('card'))).to.equal('card');
+    expect(resolvedId(byIdentifier('card'), token({ identifiers: true }))).to.equal('card');
     const configurationOfIdentifier = new Map([['theirs', 'card']]);
     const foreign = token({ identifiers: true, configurationOfIdentifier });
-    expect(named(byIdentifier('theirs'), foreign)).to.equal('card');
-    expect(named(byIdentifier('card'), foreign)).to.equal('unknown_credential_identifier');
+    expect(resolvedId(byIdentifier('theirs'), foreign)).to.equal('card');
+    expect(resolvedId(byIdentifier('card'), foreign)).to.equal('unknown_credential_identifier');
   });
 
   it('name the credential by its configuration, although the token has identifiers', () => {
     const configurationOfIdentifier = new Map([['theirs', 'card']]);
-    expect(named(byId('card'), token({ identifiers: true }))).to.equal('card');
-    expect(named(byId('card'), token({ identifiers: true, configurationOfIdentifier }))).to.equal('card');
-    expect(named(byId('theirs'), token({ identifiers: true, configurationOfIdentifier }))).to.equal('unknown_credential_configuration');
+    expect(resolvedId(byId('card'), token({ identifiers: true }))).to.equal('card');
+    expect(resolvedId(byId('card'), token({ identifiers: true, configurationOfIdentifier }))).to.equal('card');
+    expect(resolvedId(byId('theirs'), token({ identifiers: true, configurationOfIdentifier }))).to.equal(
+      'unknown_credential_configuration',
+    );
   });
 
   it('return the error code for an invalid name', () => {
-    const identified = token({ identifiers: true });
-    expect([{}, { ...byId('card'), ...byIdentifier('card') }].map((body) => named(body))).to.deep.equal(
+    const tokenWithIdentifiers = token({ identifiers: true });
+    expect([{}, { ...byId('card'), ...byIdentifier('card') }].map((body) => resolvedId(body))).to.deep.equal(
       Array(2).fill('invalid_credential_request'),
     );
     for (const id of [7, null, ['card']]) {
-      expect(named(byId(id))).to.equal('invalid_credential_request');
-      expect(named(byIdentifier(id), identified)).to.equal('invalid_credential_request');
+      expect(resolvedId(byId(id))).to.equal('invalid_credential_request');
+      expect(resolvedId(byIdentifier(id), tokenWithIdentifiers)).to.equal('invalid_credential_request');
     }
-    expect(named(byIdentifier('card'))).to.equal('unknown_credential_identifier');
-    expect(named(byIdentifier('pass'), identified)).to.equal('unknown_credential_identifier');
-    expect(named(byId('else'))).to.equal('unknown_credential_configuration');
-    expect(named(byId('pass'))).to.equal('insufficient_scope');
-    expect(named(byId('pass'), identified)).to.equal('insufficient_scope');
+    expect(resolvedId(byIdentifier('card'))).to.equal('unknown_credential_identifier');
+    expect(resolvedId(byIdentifier('pass'), tokenWithIdentifiers)).to.equal('unknown_credential_identifier');
+    expect(resolvedId(byId('else'))).to.equal('unknown_credential_configuration');
+    expect(resolvedId(byId('pass'))).to.equal('insufficient_scope');
+    expect(resolvedId(byId('pass'), tokenWithIdentifiers)).to.equal('insufficient_scope');
   });
 
   it('contain proofs of one type, and at least one', () => {
-    const proofs = (given: JsonObject) => () => parseProofs({ proofs: given }, { keyBinding: true }, 3);
-    for (const given of [{}, { jwt: ['a'], attestation: ['b'] }, { undefined: ['a'] }, { attestation: ['a'] }]) {
-      expect(proofs(given)).to.throw('send exactly one proof type, of: jwt');
+    const parseProofList = (value: JsonObject) => () => parseProofs({ proofs: value }, { keyBinding: true }, 3);
+    for (const value of [{}, { jwt: ['a'], attestation: ['b'] }, { undefined: ['a'] }, { attestation: ['a'] }]) {
+      expect(parseProofList(value)).to.throw('send exactly one proof type, of: jwt');
     }
-    for (const given of [[], 'a', [7]]) {
-      expect(proofs({ jwt: given })).to.throw('must be a non-empty array of strings');
+    for (const value of [[], 'a', [7]]) {
+      expect(parseProofList({ jwt: value })).to.throw('must be a non-empty array of strings');
     }
   });
 });
@@ -196,17 +198,17 @@ describe('CreateOffer', () => {
 
   let world: WalletWorld;
 
-  const all = () => world.store.read(ACME).sessions({ kinds: [], ascending: true, limit: 100 });
+  const allSessions = () => world.store.read(ACME).sessions({ kinds: [], ascending: true, limit: 100 });
 
   before(async () => {
     world = await WalletWorld.open();
-    await world.issues({ chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
+    await world.putIssuance({ chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
     const schema = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
-    await world.offers({ id: 'strict', schema });
-    await world.offers({ id: 'empty', schema, claims: {} });
-    await world.offers({ id: 'hooked', claims: null, claimsWebhook: WEBHOOK });
+    await world.putCredential({ id: 'strict', schema });
+    await world.putCredential({ id: 'empty', schema, claims: {} });
+    await world.putCredential({ id: 'hooked', claims: null, claimsWebhook: WEBHOOK });
     const iaeActions = [{ type: 'redirect_to_web', url: 'https://shop.example/page' }];
-    await world.offers({ id: 'visitor', iaeActions });
+    await world.putCredential({ id: 'visitor', iaeActions });
   });
   afterEach(() => sinon.restore());
 
@@ -215,33 +217,37 @@ describe('CreateOffer', () => {
   const offer = async (changes: object = {}, allowed: readonly string[] | null = null) =>
     world.createOffer.execute(rememberedCaller({ ...(await world.caller()), allowedIssuanceConfigs: allowed }), body(changes));
 
-  const refusals: readonly [what: string, changes: object, path: string][] = [
+  const rejections: readonly [description: string, changes: object, path: string][] = [
     ['an unknown configuration', { credentialConfigurationIds: ['none'] }, 'credentialConfigurationIds.0'],
-    ['one that stands twice', { credentialConfigurationIds: ['card', 'card'] }, 'credentialConfigurationIds.1'],
-    ['a code for what needs an interaction', { credentialConfigurationIds: ['visitor'] }, 'flow'],
+    ['a duplicate configuration', { credentialConfigurationIds: ['card', 'card'] }, 'credentialConfigurationIds.1'],
+    ['a code for a configuration with an interaction', { credentialConfigurationIds: ['visitor'] }, 'flow'],
     ['a transaction code without its flow', { flow: 'authorization_code', tx_code: '1234' }, 'tx_code'],
-    ['words about no transaction code', { tx_code_description: 'by post' }, 'tx_code_description'],
-    ['claims of something else', { credentialClaims: { strict: { type: 'inline', claims: { name: 'Eve' } } } }, 'credentialClaims.strict'],
+    ['a description without a transaction code', { tx_code_description: 'by post' }, 'tx_code_description'],
+    [
+      'claims of another configuration',
+      { credentialClaims: { strict: { type: 'inline', claims: { name: 'Eve' } } } },
+      'credentialClaims.strict',
+    ],
     ['an unknown server', { authorization_server: 'https://else.example' }, 'authorization_server'],
     ['a code for the chained server', { authorization_server: `${ISSUER}/chained-as` }, 'authorization_server'],
     [
-      'claims that do not fit the schema',
+      'claims that violate the schema',
       { credentialConfigurationIds: ['strict'], credentialClaims: { strict: { type: 'inline', claims: { name: 7 } } } },
       'credentialClaims.strict.claims.name',
     ],
     [
-      'claims that belong to the issuer',
+      'claims that only the issuer sets',
       { credentialClaims: { card: { type: 'inline', claims: { name: 'Ada', iss: 'me' } } } },
       'credentialClaims.card.claims.iss',
     ],
-    ['a configuration whose own claims do not fit', { credentialConfigurationIds: ['empty'] }, 'credentialConfigurationIds.0'],
+    ['a configuration whose static claims violate its schema', { credentialConfigurationIds: ['empty'] }, 'credentialConfigurationIds.0'],
   ];
-  for (const [what, changes, path] of refusals) {
-    it(`rejects ${what} and names the path`, async () => {
-      const before = await all();
+  for (const [description, changes, path] of rejections) {
+    it(`rejects ${description} and names the path`, async () => {
+      const before = await allSessions();
       const { code, details } = await failureOf(offer(changes));
       expect([code, details.errors?.map((error) => error.path)]).to.deep.equal(['invalid_input', [path]]);
-      expect(await all(), 'what is stored').to.deep.equal(before);
+      expect(await allSessions(), 'the stored session').to.deep.equal(before);
     });
   }
 
@@ -258,13 +264,13 @@ describe('CreateOffer', () => {
   }
 
   it('is forbidden outside the configurations of the client', async () => {
-    expect(await endOf(offer({}, ['strict']))).to.equal('forbidden');
-    expect(await endOf(offer({}, ['card']))).to.equal('done');
+    expect(await outcomeOf(offer({}, ['strict']))).to.equal('forbidden');
+    expect(await outcomeOf(offer({}, ['card']))).to.equal('done');
   });
 
   it('stores a session and the hash of a code, but no transaction code', async () => {
     const { uri, session: id } = await offer({ tx_code: '402917', notifyWebhook: WEBHOOK });
-    const { session, batches } = await world.stored(id);
+    const { session, batches } = await world.storedIssuance(id);
     const request = session.request as IssuanceRequest;
     expect(session).to.deep.include({ status: 'active', version: 1, kind: 'issuance', issuedMask: 0 });
     expect(session).to.deep.include({ configurationIds: ['card'], outcome: null, createdAt: world.clock.now() });
@@ -276,16 +282,16 @@ describe('CreateOffer', () => {
     const grants = request.offer['grants'] as Record<string, Record<string, string>>;
     const [code = ''] = Object.values(grants).map((grant) => grant['pre-authorized_code']);
     const codeHash = createHash('sha256').update(code).digest('base64url');
-    const stored = (await world.store.read(ACME).grantByCode(codeHash))?.grant;
-    expect(stored).to.deep.include({ codeHash, sessionId: id, consumedAt: null, attempts: 0 });
-    expect(stored?.txCodeHash).to.equal(hashTxCode(world.settings, '402917')[0]);
-    expect(stored?.expiresAt).to.deep.equal(session.expiresAt);
+    const storedGrant = (await world.store.read(ACME).grantByCode(codeHash))?.grant;
+    expect(storedGrant).to.deep.include({ codeHash, sessionId: id, consumedAt: null, attempts: 0 });
+    expect(storedGrant?.txCodeHash).to.equal(hashTxCode(world.settings, '402917')[0]);
+    expect(storedGrant?.expiresAt).to.deep.equal(session.expiresAt);
   });
 
   it('stores no code for an authorization server, which gets the name of the session', async () => {
     const { session } = await anOffer(world, { flow: 'authorization_code' });
-    const { offer: sent } = session.request as IssuanceRequest;
-    expect(sent['grants']).to.deep.equal({
+    const { offer: offerObject } = session.request as IssuanceRequest;
+    expect(offerObject['grants']).to.deep.equal({
       authorization_code: { issuer_state: session.publicId, authorization_server: `${PUBLIC_URL}/${ACME}/chained-as` },
     });
   });
@@ -300,31 +306,31 @@ describe('CreateOffer', () => {
 
   it('returns the offer for a page on request', async () => {
     const { dcApi, session } = await offer({ response_type: 'dc-api' });
-    const { offer: sent } = (await world.session(session)).request as IssuanceRequest;
-    expect(dcApi).to.deep.equal({ protocol: 'openid4vci-v1', data: sent });
+    const { offer: offerObject } = (await world.session(session)).request as IssuanceRequest;
+    expect(dcApi).to.deep.equal({ protocol: 'openid4vci-v1', data: offerObject });
   });
 
   it('uses the configuration that another process changed just before', async () => {
-    const remembered = rememberedCaller(await world.caller());
-    await world.offers({ id: 'newest' });
-    const wanted = body({ credentialConfigurationIds: ['newest'] });
-    expect(await endOf(world.createOffer.execute(remembered, wanted))).to.equal('done');
-    await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('newest'), { by: 'system' });
-    const stale = rememberedCaller({ ...(await world.caller()), tenant: remembered.cachedTenant });
-    expect(await endOf(world.createOffer.execute(stale, wanted))).to.equal('invalid_input');
+    const caller = rememberedCaller(await world.caller());
+    await world.putCredential({ id: 'newest' });
+    const request = body({ credentialConfigurationIds: ['newest'] });
+    expect(await outcomeOf(world.createOffer.execute(caller, request))).to.equal('done');
+    await world.store.forTenant(ACME, (repositories) => repositories.credentialConfigurations.remove('newest'), { by: 'system' });
+    const stale = rememberedCaller({ ...(await world.caller()), tenant: caller.cachedTenant });
+    expect(await outcomeOf(world.createOffer.execute(stale, request))).to.equal('invalid_input');
   });
 
   it('is checked with the current rights of the client', async () => {
-    const remembered = rememberedCaller(await world.caller());
-    await world.issues({ batchSize: 2, chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
-    const again = async () => {
+    const caller = rememberedCaller(await world.caller());
+    await world.putIssuance({ batchSize: 2, chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
+    const reject = async () => {
       throw new Failure('forbidden', 'the client lost its role');
     };
-    expect(await endOf(world.createOffer.execute({ ...remembered, reauthorize: again }, body()))).to.equal('forbidden');
+    expect(await outcomeOf(world.createOffer.execute({ ...caller, reauthorize: reject }, body()))).to.equal('forbidden');
   });
 });
 
-const NOBODY = 'nobody' as TenantId;
+const UNKNOWN_TENANT = 'unknown' as TenantId;
 
 describe('preparation of an issuance', () => {
   let world: WalletWorld;
@@ -341,24 +347,24 @@ describe('preparation of an issuance', () => {
       const { session } = await anOffer(world);
       const request = session.request as IssuanceRequest;
       expect(await fetch(session.publicId)).to.deep.equal(request.offer);
-      const fetched = await world.session(session.id);
-      expect(fetched).to.deep.include({ status: 'fetched', version: 2 });
+      const fetchedSession = await world.session(session.id);
+      expect(fetchedSession).to.deep.include({ status: 'fetched', version: 2 });
       expect(await fetch(session.publicId)).to.deep.equal(request.offer);
-      expect(await world.session(session.id)).to.deep.equal(fetched);
+      expect(await world.session(session.id)).to.deep.equal(fetchedSession);
     });
 
     it('rejects an unknown name', async () => {
-      expect(await endOf(fetch('a name that is not there'))).to.equal('not_found');
+      expect(await outcomeOf(fetch('a name that is not there'))).to.equal('not_found');
     });
 
     it('finds nothing at another tenant', async () => {
       const { session } = await anOffer(world);
-      expect(await endOf(fetch(session.publicId, NOBODY))).to.equal('not_found');
+      expect(await outcomeOf(fetch(session.publicId, UNKNOWN_TENANT))).to.equal('not_found');
     });
 
     it('fails once the offer has expired', async () => {
       const { session } = await anOffer(world, { expiresIn: 60 });
-      expect(await world.later(60, () => endOf(fetch(session.publicId)))).to.equal('not_found');
+      expect(await world.afterSeconds(60, () => outcomeOf(fetch(session.publicId)))).to.equal('not_found');
       expect((await world.session(session.id)).status).to.equal('active');
     });
 
@@ -366,23 +372,23 @@ describe('preparation of an issuance', () => {
       it(`rejects an offer that another process ended after ${visits} visits here`, async () => {
         const { session } = await anOffer(world);
         for (let visit = 0; visit < visits; visit++) await fetch(session.publicId);
-        const failed = { id: session.id, anytime: ['active', 'fetched'], to: 'failed' } as const;
-        await world.store.commit(ACME, { session: failed }, world.clock.now());
-        expect(await endOf(fetch(session.publicId))).to.equal('not_found');
+        const change = { id: session.id, anytime: ['active', 'fetched'], to: 'failed' } as const;
+        await world.store.commit(ACME, { session: change }, world.clock.now());
+        expect(await outcomeOf(fetch(session.publicId))).to.equal('not_found');
       });
     }
 
     it('returns no presentation request', async () => {
-      await world.verifies();
+      await world.putPresentation();
       const { publicId } = await world.request();
-      expect(await endOf(fetch(publicId))).to.equal('not_found');
+      expect(await outcomeOf(fetch(publicId))).to.equal('not_found');
     });
 
     it('fails for a tenant that another process has suspended', async () => {
       const { session } = await anOffer(world);
-      await world.change({ status: 'suspended' });
-      expect(await endOf(fetch(session.publicId))).to.equal('not_found');
-      await world.change({ status: 'active' });
+      await world.changeTenant({ status: 'suspended' });
+      expect(await outcomeOf(fetch(session.publicId))).to.equal('not_found');
+      await world.changeTenant({ status: 'active' });
       expect((await world.session(session.id)).status).to.equal('active');
     });
   });
@@ -394,7 +400,7 @@ describe('preparation of an issuance', () => {
       const read = (tenantId: TenantId, seconds = 0) =>
         parseChallenge(world.settings.nonceKeys, tenantId, C_NONCE, new Date(world.clock.time + seconds * 1000), nonce);
       expect(read(ACME)?.expiresAt.getTime()).to.equal(world.clock.time + 300_000);
-      expect([read(NOBODY), read(ACME, 300)]).to.deep.equal([undefined, undefined]);
+      expect([read(UNKNOWN_TENANT), read(ACME, 300)]).to.deep.equal([undefined, undefined]);
       expect(commit.callCount).to.equal(0);
       expect((await world.createNonce.execute(ACME)).cNonce).not.to.equal(nonce);
     });
@@ -404,11 +410,11 @@ describe('preparation of an issuance', () => {
     });
 
     it('creates none for a tenant that is unknown or suspended', async () => {
-      expect(await endOf(world.createNonce.execute(NOBODY))).to.equal('not_found');
-      await world.change({ status: 'suspended' });
-      const elsewhere = new CreateNonce(world.elsewhere());
-      expect(await endOf(elsewhere.execute(ACME))).to.equal('not_found');
-      await world.change({ status: 'active' });
+      expect(await outcomeOf(world.createNonce.execute(UNKNOWN_TENANT))).to.equal('not_found');
+      await world.changeTenant({ status: 'suspended' });
+      const otherProcess = new CreateNonce(world.otherProcess());
+      expect(await outcomeOf(otherProcess.execute(ACME))).to.equal('not_found');
+      await world.changeTenant({ status: 'active' });
     });
   });
 });

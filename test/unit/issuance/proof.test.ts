@@ -56,7 +56,7 @@ describe('key for a credential', () => {
 });
 
 describe('client in a proof', () => {
-  const judged = (iss: string | undefined) =>
+  const issuerResult = (iss: string | undefined) =>
     outcome(() =>
       assertJwtProofClaims(parseJwtProof(keyProof(newKey(), ISSUER, 'nonce', { payload: { iss } })), {
         ...{ audience: ISSUER, clientId: 'wallet', now: new Date() },
@@ -64,59 +64,59 @@ describe('client in a proof', () => {
     );
 
   it('is the client of the token, or absent', () => {
-    expect([judged('wallet'), judged(undefined), judged('else')]).to.deep.equal(['taken', 'taken', 'invalid_proof']);
+    expect([issuerResult('wallet'), issuerResult(undefined), issuerResult('else')]).to.deep.equal(['taken', 'taken', 'invalid_proof']);
   });
 
   it('may be any iss if the token has no client', () => {
-    const ofNobody = (iss: unknown) =>
+    const anonymousResult = (iss: unknown) =>
       outcome(() =>
         assertJwtProofClaims(parseJwtProof(keyProof(newKey(), ISSUER, 'nonce', { payload: { iss } })), {
           ...{ audience: ISSUER, clientId: undefined, now: new Date() },
         }),
       );
-    expect([ofNobody('Yours'), ofNobody(undefined)]).to.deep.equal(['taken', 'taken']);
-    for (const iss of [7, null, ['wallet'], {}]) expect(ofNobody(iss)).to.equal('invalid_proof');
+    expect([anonymousResult('Yours'), anonymousResult(undefined)]).to.deep.equal(['taken', 'taken']);
+    for (const iss of [7, null, ['wallet'], {}]) expect(anonymousResult(iss)).to.equal('invalid_proof');
   });
 });
 
 describe('proofs of a request', () => {
-  const read = (proofs: unknown, more: object = {}, batchSize = 3) =>
-    parseProofs({ proofs } as JsonObject, { keyBinding: true, ...more }, batchSize);
+  const parse = (proofs: unknown, options: object = {}, batchSize = 3) =>
+    parseProofs({ proofs } as JsonObject, { keyBinding: true, ...options }, batchSize);
   const both = { proofTypes: ['jwt', 'attestation'] as const };
   const attested = { keyAttestationsRequired: {} };
 
   it('have a type that the configuration accepts', () => {
-    expect(read({ jwt: ['a', 'b'] })).to.deep.equal({ type: 'jwt', texts: ['a', 'b'] });
+    expect(parse({ jwt: ['a', 'b'] })).to.deep.equal({ type: 'jwt', texts: ['a', 'b'] });
     const attestation = { type: 'attestation', texts: ['a'] };
-    expect(read({ attestation: ['a'] }, both)).to.deep.equal(attestation);
-    expect(read({ attestation: ['a'] }, attested), 'both when attestations are required').to.deep.equal(attestation);
-    expect(read({ jwt: ['a'] }, attested)).to.deep.equal({ type: 'jwt', texts: ['a'] });
-    expect(outcome(() => read({ attestation: ['a'] }))).to.equal('invalid_proof');
-    expect(outcome(() => read({ jwt: ['a'] }, { proofTypes: ['attestation'] }))).to.equal('invalid_proof');
+    expect(parse({ attestation: ['a'] }, both)).to.deep.equal(attestation);
+    expect(parse({ attestation: ['a'] }, attested), 'both when attestations are required').to.deep.equal(attestation);
+    expect(parse({ jwt: ['a'] }, attested)).to.deep.equal({ type: 'jwt', texts: ['a'] });
+    expect(outcome(() => parse({ attestation: ['a'] }))).to.equal('invalid_proof');
+    expect(outcome(() => parse({ jwt: ['a'] }, { proofTypes: ['attestation'] }))).to.equal('invalid_proof');
   });
 
   it('are limited to the batch size, and to one attestation', () => {
-    expect(outcome(() => read({ jwt: ['a', 'b', 'c'] }))).to.equal('taken');
-    expect(outcome(() => read({ jwt: ['a', 'b', 'c', 'd'] }))).to.equal('invalid_credential_request');
+    expect(outcome(() => parse({ jwt: ['a', 'b', 'c'] }))).to.equal('taken');
+    expect(outcome(() => parse({ jwt: ['a', 'b', 'c', 'd'] }))).to.equal('invalid_credential_request');
     for (const size of [0, 1]) {
-      expect(outcome(() => read({ jwt: ['a'] }, {}, size))).to.equal('taken');
-      expect(outcome(() => read({ jwt: ['a', 'b'] }, {}, size))).to.equal('invalid_credential_request');
+      expect(outcome(() => parse({ jwt: ['a'] }, {}, size))).to.equal('taken');
+      expect(outcome(() => parse({ jwt: ['a', 'b'] }, {}, size))).to.equal('invalid_credential_request');
     }
-    expect(outcome(() => read({ attestation: ['a', 'b'] }, both))).to.equal('invalid_proof');
+    expect(outcome(() => parse({ attestation: ['a', 'b'] }, both))).to.equal('invalid_proof');
   });
 
   it('are ignored without key binding', () => {
     for (const proofs of [undefined, { jwt: 5 }, { smoke: [] }]) {
-      expect(read(proofs, { keyBinding: false })).to.equal(undefined);
+      expect(parse(proofs, { keyBinding: false })).to.equal(undefined);
     }
   });
 
   it('fail with two errors only, for any input', () => {
-    const some = fc.record({ jwt: fc.jsonValue(), attestation: fc.jsonValue() }, { requiredKeys: [] });
+    const arbitraryProofs = fc.record({ jwt: fc.jsonValue(), attestation: fc.jsonValue() }, { requiredKeys: [] });
     fc.assert(
-      fc.property(fc.oneof(some, fc.jsonValue()), (proofs) => {
+      fc.property(fc.oneof(arbitraryProofs, fc.jsonValue()), (proofs) => {
         const codes = ['taken', 'invalid_proof', 'invalid_credential_request'];
-        expect(outcome(() => read(proofs, both))).to.be.oneOf(codes);
+        expect(outcome(() => parse(proofs, both))).to.be.oneOf(codes);
       }),
       { numRuns: 250 },
     );
@@ -131,13 +131,13 @@ describe('key of a jwt proof', () => {
     provider = await WalletProvider.make();
   });
 
-  const opened = (header: Record<string, unknown>) => parseJwtProof(keyProof(key, ISSUER, 'nonce', { header })).key;
+  const keyOf = (header: Record<string, unknown>) => parseJwtProof(keyProof(key, ISSUER, 'nonce', { header })).key;
   const withKid = (kid: unknown, attestation = provider.keyAttestation(keys)) =>
-    opened({ jwk: undefined, kid, key_attestation: attestation });
+    keyOf({ jwk: undefined, kid, key_attestation: attestation });
 
   it('is in jwk', () => {
-    expect(opened({})).to.deep.equal(key.jwk);
-    expect(opened({ key_attestation: provider.keyAttestation(keys) })).to.deep.equal(key.jwk);
+    expect(keyOf({})).to.deep.equal(key.jwk);
+    expect(keyOf({ key_attestation: provider.keyAttestation(keys) })).to.deep.equal(key.jwk);
   });
 
   it('is any jwk in attested_keys', () => {
@@ -146,45 +146,45 @@ describe('key of a jwt proof', () => {
       [keys[1], key],
       [keys[1], keys[2], key],
     ])
-      expect(opened({ key_attestation: provider.keyAttestation(attested) })).to.deep.equal(key.jwk);
+      expect(keyOf({ key_attestation: provider.keyAttestation(attested) })).to.deep.equal(key.jwk);
   });
 
   it('is not a jwk outside attested_keys', () => {
     const attestation = provider.keyAttestation([keys[1], keys[2]]);
-    expect(outcome(() => opened({ key_attestation: attestation }))).to.equal('invalid_proof');
-    expect(outcome(() => opened({ key_attestation: 'a.b.c' }))).to.equal('invalid_proof');
+    expect(outcome(() => keyOf({ key_attestation: attestation }))).to.equal('invalid_proof');
+    expect(outcome(() => keyOf({ key_attestation: 'a.b.c' }))).to.equal('invalid_proof');
   });
 
   it('is the key at index 0 of attested_keys without jwk and kid (TS3 section 2.2.2.2)', () => {
     const attestation = provider.keyAttestation(keys);
-    expect(opened({ jwk: undefined, key_attestation: attestation })).to.deep.equal(key.jwk);
+    expect(keyOf({ jwk: undefined, key_attestation: attestation })).to.deep.equal(key.jwk);
     const reversed = provider.keyAttestation([keys[1], key]);
-    expect(opened({ jwk: undefined, key_attestation: reversed })).to.deep.equal(keys[1].jwk);
+    expect(keyOf({ jwk: undefined, key_attestation: reversed })).to.deep.equal(keys[1].jwk);
   });
 
   it('is one of key_attestation by index, thumbprint or its own kid', () => {
     expect(withKid('0')).to.deep.equal(key.jwk);
     expect(withKid('2')).to.deep.equal(keys[2].jwk);
     expect(withKid(thumbprint(keys[1].jwk as PublicJwk))).to.deep.equal(keys[1].jwk);
-    const named = keys.map(({ jwk }, index) => ({ ...jwk, kid: `key-${index}` }));
-    const attestation = provider.keyAttestation(keys, { payload: { attested_keys: named } });
+    const withKids = keys.map(({ jwk }, index) => ({ ...jwk, kid: `key-${index}` }));
+    const attestation = provider.keyAttestation(keys, { payload: { attested_keys: withKids } });
     expect(withKid('key-1', attestation)).to.deep.equal(keys[1].jwk);
   });
 
   it('is found by its kid first, and by its index second', () => {
-    const named = keys.map(({ jwk }, index) => ({ ...jwk, kid: String(2 - index) }));
-    const attestation = provider.keyAttestation(keys, { payload: { attested_keys: named } });
+    const withKids = keys.map(({ jwk }, index) => ({ ...jwk, kid: String(2 - index) }));
+    const attestation = provider.keyAttestation(keys, { payload: { attested_keys: withKids } });
     expect(withKid('0', attestation)).to.deep.equal(keys[2].jwk);
-    const twice = keys.map(({ jwk }) => ({ ...jwk, kid: '0' }));
-    const unclear = provider.keyAttestation(keys, { payload: { attested_keys: twice } });
-    expect(outcome(() => withKid('0', unclear))).to.equal('invalid_proof');
+    const duplicate = keys.map(({ jwk }) => ({ ...jwk, kid: '0' }));
+    const ambiguous = provider.keyAttestation(keys, { payload: { attested_keys: duplicate } });
+    expect(outcome(() => withKid('0', ambiguous))).to.equal('invalid_proof');
   });
 
   it('is rejected with any other name', () => {
     for (const kid of ['3', '-1', '00', '1.0', '1e0', '', 'key-0', 'did:jwk:abc#0', 0, null, ['0']]) {
       expect(outcome(() => withKid(kid))).to.equal('invalid_proof');
     }
-    const bends: Record<string, unknown>[] = [
+    const mutations: Record<string, unknown>[] = [
       { jwk: undefined },
       { jwk: undefined, kid: '0' },
       { jwk: undefined, kid: 'did:example:1#0' },
@@ -205,9 +205,9 @@ describe('key of a jwt proof', () => {
       { crit: ['exp'], exp: 1 },
       { b64: false },
     ];
-    for (const header of bends) {
+    for (const header of mutations) {
       expect(
-        outcome(() => opened(header)),
+        outcome(() => keyOf(header)),
         JSON.stringify(header),
       ).to.equal('invalid_proof');
     }
@@ -217,8 +217,8 @@ describe('key of a jwt proof', () => {
     const padding = 'x'.repeat(20_000);
     const proof = (header: object) => makeJwt(key, { typ: 'openid4vci-proof+jwt', alg: 'ES256', ...header }, {});
     expect(outcome(() => parseJwtProof(proof({ jwk: key.jwk, padding })))).to.equal('invalid_proof');
-    const many = Array.from({ length: 100 }, () => newKey());
-    const attestation = provider.keyAttestation([key, ...many.slice(1)]);
+    const hundred = Array.from({ length: 100 }, () => newKey());
+    const attestation = provider.keyAttestation([key, ...hundred.slice(1)]);
     expect(outcome(() => parseJwtProof(proof({ kid: '0', key_attestation: attestation })))).to.equal('taken');
     const tooLarge = proof({ jwk: key.jwk, key_attestation: 'x'.repeat(100_000) });
     expect(outcome(() => parseJwtProof(tooLarge))).to.equal('invalid_proof');
@@ -229,7 +229,7 @@ describe('key of a jwt proof', () => {
     const names = ['typ', 'alg', 'jwk', 'kid', 'key_attestation', 'x5c', 'crit', 'b64'];
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom(...names), member, { maxKeys: 3 }), (header) => {
-        expect(outcome(() => opened(header))).to.be.oneOf(['taken', 'invalid_proof']);
+        expect(outcome(() => keyOf(header))).to.be.oneOf(['taken', 'invalid_proof']);
       }),
       { numRuns: 150 },
     );
@@ -245,7 +245,7 @@ describe('key of a jwt proof', () => {
   it('is found among any attested keys in bounded time', () => {
     const entry = fc.oneof(
       fc.jsonValue(),
-      fc.record({ kid: fc.jsonValue() }).map((more) => ({ ...key.jwk, ...more })),
+      fc.record({ kid: fc.jsonValue() }).map((options) => ({ ...key.jwk, ...options })),
     );
     fc.assert(
       fc.property(fc.array(entry, { maxLength: 5 }), fc.string(), (attestedKeys, kid) => {
@@ -254,23 +254,23 @@ describe('key of a jwt proof', () => {
       }),
       { numRuns: 100 },
     );
-    const many = Array.from({ length: 101 }, () => newKey());
-    expect(outcome(() => parseKeyAttestation(provider.keyAttestation(many)))).to.equal('invalid_proof');
-    const spent = processorTime(() => {
-      for (let round = 0; round < 10; round++) parseKeyAttestation(provider.keyAttestation(many.slice(1)));
+    const hundred = Array.from({ length: 101 }, () => newKey());
+    expect(outcome(() => parseKeyAttestation(provider.keyAttestation(hundred)))).to.equal('invalid_proof');
+    const cpuMs = processorTime(() => {
+      for (let round = 0; round < 10; round++) parseKeyAttestation(provider.keyAttestation(hundred.slice(1)));
     });
-    expect(spent).to.be.lessThan(1000);
+    expect(cpuMs).to.be.lessThan(1000);
   });
 
   it('of a request has at most a hundred keys in its attestations, each verified once', () => {
-    const make = (count: number) => provider.keyAttestation(Array.from({ length: count }, () => newKey()));
-    const [one, other] = [make(60), make(41)];
-    const opened = new KeyAttestationCache();
-    for (let proofs = 0; proofs < 45; proofs++) expect(opened.parse(one).keys.size).to.equal(60);
-    expect(outcome(() => opened.parse(other))).to.equal('invalid_proof');
-    expect(opened.parse(make(40)).keys.size).to.equal(40);
-    expect(outcome(() => opened.parse(make(1)))).to.equal('invalid_proof');
-    expect(new KeyAttestationCache().parse(other).keys.size, 'another request').to.equal(41);
+    const attestationOf = (count: number) => provider.keyAttestation(Array.from({ length: count }, () => newKey()));
+    const [first, second] = [attestationOf(60), attestationOf(41)];
+    const keyOf = new KeyAttestationCache();
+    for (let proofs = 0; proofs < 45; proofs++) expect(keyOf.parse(first).keys.size).to.equal(60);
+    expect(outcome(() => keyOf.parse(second))).to.equal('invalid_proof');
+    expect(keyOf.parse(attestationOf(40)).keys.size).to.equal(40);
+    expect(outcome(() => keyOf.parse(attestationOf(1)))).to.equal('invalid_proof');
+    expect(new KeyAttestationCache().parse(second).keys.size, 'another request').to.equal(41);
   });
 
   it('verifies its proof if it has a supported curve', () => {

@@ -10,7 +10,7 @@ import { safeParseInput } from '../../../domain/shared/parse-input.ts';
 import { aConfiguration, DISPLAY, ISSUER } from './kit.ts';
 
 const LOGO = { uri: 'https://acme.example/logo.png', alt_text: 'Anchor' };
-const LOOK = { logo: LOGO, background_color: '#12355b', text_color: '#ffffff' };
+const BRANDING = { logo: LOGO, background_color: '#12355b', text_color: '#ffffff' };
 const claim = (...path: (string | number | null)[]) => ({ path });
 
 describe('type metadata', () => {
@@ -19,7 +19,7 @@ describe('type metadata', () => {
 
   it('contain the display of the configuration', () => {
     const display = [
-      { name: 'Card', locale: 'en', description: 'A card', ...LOOK, background_image: { uri: 'https://x.example/b' } },
+      { name: 'Card', locale: 'en', description: 'A card', ...BRANDING, background_image: { uri: 'https://x.example/b' } },
       { name: 'Karte', locale: 'de' },
       { name: 'without language' },
     ];
@@ -37,7 +37,7 @@ describe('type metadata', () => {
           locale: 'en',
           name: 'Card',
           description: 'A card',
-          rendering: { simple: { ...LOOK, background_image: { uri: 'https://x.example/b' } } },
+          rendering: { simple: { ...BRANDING, background_image: { uri: 'https://x.example/b' } } },
         },
         { locale: 'de', name: 'Karte' },
       ],
@@ -54,13 +54,13 @@ describe('type metadata', () => {
   });
 
   it('state that some of the selectively disclosable entries below an array may be disclosed', () => {
-    const told = (frame: object) => disclosability(['list', null, 'a'], parseDisclosureFrame({ ...frame }));
-    expect(told({ list: { '0': { _sd: ['a'] } } })).to.equal('allowed');
-    expect(told({ list: { '0': { _sd: ['a'] }, '1': { _sd: ['b'] } } })).to.equal('allowed');
-    expect(told({ list: { '0': { b: { _sd: ['c'] } } } }), 'something else').to.equal('never');
-    expect(told({ list: { '0': { _sd: ['b'] } } }), 'another member').to.equal('never');
-    expect(told({ list: { _sd: [0] } }), 'what contains it').to.equal('never');
-    expect(told({ list: { '0': { _sd_decoy: 1 } } }), 'decoys hide nothing').to.equal('never');
+    const disclosure = (frame: object) => disclosability(['list', null, 'a'], parseDisclosureFrame({ ...frame }));
+    expect(disclosure({ list: { '0': { _sd: ['a'] } } })).to.equal('allowed');
+    expect(disclosure({ list: { '0': { _sd: ['a'] }, '1': { _sd: ['b'] } } })).to.equal('allowed');
+    expect(disclosure({ list: { '0': { b: { _sd: ['c'] } } } }), 'an unrelated path').to.equal('never');
+    expect(disclosure({ list: { '0': { _sd: ['b'] } } }), 'another property').to.equal('never');
+    expect(disclosure({ list: { _sd: [0] } }), 'its parent').to.equal('never');
+    expect(disclosure({ list: { '0': { _sd_decoy: 1 } } }), 'decoys do not count').to.equal('never');
   });
 
   it('prefer the properties of the type itself', () => {
@@ -82,12 +82,12 @@ describe('type metadata', () => {
       { locale: 'en', name: 'Card', lang: 'ignored' },
     ];
     const claims = [{ path: ['name'], display: [{ lang: 'fr', label: 'Nom' }] }, { path: ['age'] }];
-    const said = typeOf({ vct: { display, claims } });
-    expect(said['display']).to.deep.equal([
+    const claimsOf = typeOf({ vct: { display, claims } });
+    expect(claimsOf['display']).to.deep.equal([
       { locale: 'fr', name: 'Carte' },
       { locale: 'en', name: 'Card' },
     ]);
-    expect(said['claims']).to.deep.equal([{ path: ['name'], display: [{ locale: 'fr', label: 'Nom' }] }, { path: ['age'] }]);
+    expect(claimsOf['claims']).to.deep.equal([{ path: ['name'], display: [{ locale: 'fr', label: 'Nom' }] }, { path: ['age'] }]);
   });
 
   const FRAME = {
@@ -117,9 +117,10 @@ describe('type metadata', () => {
   for (const [path, sd] of cases) {
     it(`state that ${JSON.stringify(path)} is ${sd} disclosed selectively`, () => {
       const config = { format: 'dc+sd-jwt', display: [{ name: 'Card' }], claims: [claim(...path)] };
-      const said = (type: JsonObject) => (type['claims'] as readonly JsonObject[]).filter((one) => isDeepStrictEqual(one['path'], path));
-      expect(said(typeOf({ config }, FRAME))).to.deep.equal([{ path, sd }]);
-      expect(said(typeOf({ config })), 'without a frame').to.deep.equal([{ path, sd: 'never' }]);
+      const claimsOf = (type: JsonObject) =>
+        (type['claims'] as readonly JsonObject[]).filter((claim) => isDeepStrictEqual(claim['path'], path));
+      expect(claimsOf(typeOf({ config }, FRAME))).to.deep.equal([{ path, sd }]);
+      expect(claimsOf(typeOf({ config })), 'without a frame').to.deep.equal([{ path, sd: 'never' }]);
     });
   }
 
@@ -177,32 +178,34 @@ describe('type metadata', () => {
   });
 
   it('are hashed by their exact bytes', () => {
-    // OpenID4VCI examples: computed with another implementation.
+    // The expected digests come from another implementation.
     const bytes = '{"vct":"https://types.example.net/staff-badge/1","name":"Staff badge"}';
     expect(integrityOf(bytes)).to.equal('sha256-zBOvnvnA1xdjxV7zhPtep9M+zU+rJ1Ub0LeP5Rop8Qs=');
   });
 
   it('keep their integrity until it is disabled explicitly', () => {
-    const kept = (wanted: boolean | null | undefined, stored?: boolean | null) =>
-      keepTypeIntegrity({ vctIntegrity: wanted }, stored === undefined ? undefined : { vctIntegrity: stored }).vctIntegrity;
-    for (const unsaid of [null, undefined]) {
-      expect(kept(unsaid, true)).to.equal(true);
-      for (const none of [false, null, undefined]) expect(kept(unsaid, none)).to.equal(unsaid);
+    const keptIntegrity = (requested: boolean | null | undefined, stored?: boolean | null) =>
+      keepTypeIntegrity({ vctIntegrity: requested }, stored === undefined ? undefined : { vctIntegrity: stored }).vctIntegrity;
+    for (const unchanged of [null, undefined]) {
+      expect(keptIntegrity(unchanged, true)).to.equal(true);
+      for (const disabled of [false, null, undefined]) expect(keptIntegrity(unchanged, disabled)).to.equal(unchanged);
     }
-    expect([kept(false, true), kept(true, false), kept(true), kept(false)]).to.deep.equal([...[false, true, true, false]]);
+    expect([keptIntegrity(false, true), keptIntegrity(true, false), keptIntegrity(true), keptIntegrity(false)]).to.deep.equal([
+      ...[false, true, true, false],
+    ]);
   });
 });
 
 const base = { config: { format: 'dc+sd-jwt', display: DISPLAY }, vct: 'urn:card:1' };
-const typed = (vct: object, more: object = {}) => {
-  const read = safeParseInput(CredentialConfigurationBody, { id: 'card', ...base, vct, ...more } as JsonObject);
+const findProblems = (vct: object, overrides: object = {}) => {
+  const read = safeParseInput(CredentialConfigurationBody, { id: 'card', ...base, vct, ...overrides } as JsonObject);
   return 'errors' in read ? read.errors.map(({ path }) => path) : [];
 };
-const claimed = (claim: object, more: object = {}) => typed({ claims: [claim] }, more);
-const display = (entry: object) => typed({ display: [{ name: 'Card', locale: 'en', ...entry }] });
+const claimProblems = (claim: object, overrides: object = {}) => findProblems({ claims: [claim] }, overrides);
+const display = (entry: object) => findProblems({ display: [{ name: 'Card', locale: 'en', ...entry }] });
 
 describe('metadata of a type', () => {
-  const GOOD: [string, object, object?][] = [
+  const VALID: [string, object, object?][] = [
     ['nothing', {}],
     [
       'a display',
@@ -213,39 +216,40 @@ describe('metadata of a type', () => {
         ],
       },
     ],
-    ['a display as older drafts wrote it', { display: [{ name: 'Card', lang: 'en' }] }],
+    ['a display in the syntax of older drafts', { display: [{ name: 'Card', lang: 'en' }] }],
     ['properties of others', { display: [{ name: 'Card', locale: 'en', other: 1 }], more: true }],
     [
-      'a claim with all it can have',
+      'a claim with all properties',
       { claims: [{ path: ['name'], display: [{ label: 'Name', locale: 'en' }], sd: 'never', mandatory: true, svg_id: 'name_1' }] },
     ],
     ['paths into arrays', { claims: [{ path: ['list', null, 'a'] }, { path: ['list', 0] }] }],
     ['a claim that the frame hides', { claims: [{ path: ['name'], sd: 'always' }] }, { disclosureFrame: { _sd: ['name'] } }],
     ['elements that the frame hides', { claims: [{ path: ['list', null], sd: 'always' }] }, { disclosureFrame: { list: { _sd: [0] } } }],
-    ['a mandatory claim that is there', { claims: [{ path: ['name'], mandatory: true }] }, { claims: { name: 'Ada' } }],
+    ['an existing mandatory claim', { claims: [{ path: ['name'], mandatory: true }] }, { claims: { name: 'Ada' } }],
     [
-      'a mandatory claim that the backend may bring',
+      'a mandatory claim of the backend',
       { claims: [{ path: ['age'], mandatory: true }] },
       { claims: { name: 'Ada' }, claimsWebhook: { url: 'https://b.example' } },
     ],
-    ['rules of what the service sets', { claims: [{ path: ['vct'], mandatory: true, sd: 'never' }] }, { claims: { name: 'Ada' } }],
+    ['rules for claims of the service', { claims: [{ path: ['vct'], mandatory: true, sd: 'never' }] }, { claims: { name: 'Ada' } }],
   ];
-  for (const [what, vct, more] of GOOD) it(`may contain ${what}`, () => expect(typed(vct, more)).to.deep.equal([]));
+  for (const [description, vct, overrides] of VALID)
+    it(`may contain ${description}`, () => expect(findProblems(vct, overrides)).to.deep.equal([]));
 
   it('has displays with a name, in one language each', () => {
-    expect(typed({ display: [{ foo: 1 }] })).to.include.members(['vct.display.0.name']);
-    expect(typed({ display: [{ name: 'Card' }] })).to.deep.equal(['vct.display.0.locale']);
+    expect(findProblems({ display: [{ foo: 1 }] })).to.include.members(['vct.display.0.name']);
+    expect(findProblems({ display: [{ name: 'Card' }] })).to.deep.equal(['vct.display.0.locale']);
     expect(display({ locale: 'not a language' })).to.deep.equal(['vct.display.0.locale']);
     const twice = [
       { name: 'A', locale: 'en' },
       { name: 'B', lang: 'EN' },
     ];
-    expect(typed({ display: twice })).to.deep.equal(['vct.display']);
+    expect(findProblems({ display: twice })).to.deep.equal(['vct.display']);
     const labels = [
       { label: 'A', locale: 'en' },
       { label: 'B', locale: 'EN' },
     ];
-    expect(claimed({ path: ['a'], display: labels })).to.deep.equal(['vct.claims.0.display']);
+    expect(claimProblems({ path: ['a'], display: labels })).to.deep.equal(['vct.claims.0.display']);
     expect(display({ rendering: { simple: { background_color: 'blue' } } })).to.deep.equal([
       'vct.display.0.rendering.simple.background_color',
     ]);
@@ -253,67 +257,70 @@ describe('metadata of a type', () => {
   });
 
   it('has claims with a path and the specified properties', () => {
-    expect(claimed({ nopath: true })).to.deep.equal(['vct.claims.0.path']);
+    expect(claimProblems({ nopath: true })).to.deep.equal(['vct.claims.0.path']);
     for (const path of [[], ['a', -1], ['a', 1.5], 'a', [true]]) {
-      expect(claimed({ path })[0]).to.match(/^vct\.claims\.0\.path/);
+      expect(claimProblems({ path })[0]).to.match(/^vct\.claims\.0\.path/);
     }
-    expect(claimed({ path: ['a'], sd: 'sometimes' })).to.deep.equal(['vct.claims.0.sd']);
-    expect(claimed({ path: ['a'], svg_id: '1 bad' })).to.deep.equal(['vct.claims.0.svg_id']);
-    expect(claimed({ path: ['a'], display: [{ label: 'A' }] })).to.deep.equal(['vct.claims.0.display.0.locale']);
-    expect(claimed({ path: ['a'], display: [{ locale: 'en' }] })).to.deep.equal(['vct.claims.0.display.0.label']);
-    const same = [
+    expect(claimProblems({ path: ['a'], sd: 'sometimes' })).to.deep.equal(['vct.claims.0.sd']);
+    expect(claimProblems({ path: ['a'], svg_id: '1 bad' })).to.deep.equal(['vct.claims.0.svg_id']);
+    expect(claimProblems({ path: ['a'], display: [{ label: 'A' }] })).to.deep.equal(['vct.claims.0.display.0.locale']);
+    expect(claimProblems({ path: ['a'], display: [{ locale: 'en' }] })).to.deep.equal(['vct.claims.0.display.0.label']);
+    const duplicates = [
       { path: ['a'], svg_id: 'x' },
       { path: ['b'], svg_id: 'x' },
     ];
-    expect(typed({ claims: same })).to.deep.equal(['vct.claims']);
-    expect(typed({ claims: [{ path: ['a'] }, { path: ['a'] }] })).to.deep.equal(['vct.claims']);
+    expect(findProblems({ claims: duplicates })).to.deep.equal(['vct.claims']);
+    expect(findProblems({ claims: [{ path: ['a'] }, { path: ['a'] }] })).to.deep.equal(['vct.claims']);
   });
 
   it('must match frame, schema and claims of the configuration', () => {
-    expect(claimed({ path: ['name'], sd: 'always' })).to.deep.equal(['vct.claims.0.sd']);
+    expect(claimProblems({ path: ['name'], sd: 'always' })).to.deep.equal(['vct.claims.0.sd']);
     const hidden = { disclosureFrame: { _sd: ['name'] } };
-    expect(claimed({ path: ['name'], sd: 'never' }, hidden)).to.deep.equal(['vct.claims.0.sd']);
+    expect(claimProblems({ path: ['name'], sd: 'never' }, hidden)).to.deep.equal(['vct.claims.0.sd']);
     const schema = { type: 'object', properties: { name: {} }, additionalProperties: false };
-    expect(claimed({ path: ['age'], mandatory: true }, { schema })).to.deep.equal(['vct.claims.0.mandatory']);
-    expect(claimed({ path: ['name'], mandatory: true }, { schema })).to.deep.equal([]);
+    expect(claimProblems({ path: ['age'], mandatory: true }, { schema })).to.deep.equal(['vct.claims.0.mandatory']);
+    expect(claimProblems({ path: ['name'], mandatory: true }, { schema })).to.deep.equal([]);
     const claims = { name: 'Ada' };
-    expect(claimed({ path: ['age'], mandatory: true }, { claims })).to.deep.equal(['vct.claims.0.mandatory']);
-    expect(claimed({ path: ['age'] }, { claims }), 'one that need not be there').to.deep.equal([]);
-    const open = { type: 'object', properties: { list: { type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'object' } } } };
+    expect(claimProblems({ path: ['age'], mandatory: true }, { claims })).to.deep.equal(['vct.claims.0.mandatory']);
+    expect(claimProblems({ path: ['age'] }, { claims }), 'an optional property').to.deep.equal([]);
+    const openSchema = {
+      type: 'object',
+      properties: { list: { type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'object' } } },
+    };
     for (const path of [
       ['more', 'below'],
       ['list', null, 'a'],
     ]) {
-      expect(claimed({ path, mandatory: true }, { schema: open }), 'what may be there').to.deep.equal([]);
+      expect(claimProblems({ path, mandatory: true }, { schema: openSchema }), 'a possible property').to.deep.equal([]);
     }
   });
 
   const CLAIMS: JsonObject = { name: 'Ada', address: { street: 'x', '1': 'y' }, list: ['a', 'b'] };
-  const BROKEN: [string, object, object | undefined, string | undefined][] = [
-    ['a claim that is there', { path: ['name'], mandatory: true }, undefined, undefined],
-    ['a claim that is not', { path: ['age'], mandatory: true }, undefined, 'is mandatory'],
-    ['an element that is not', { path: ['list', 2], mandatory: true }, undefined, 'is mandatory'],
+  const RULES: [string, object, object | undefined, string | undefined][] = [
+    ['an existing claim', { path: ['name'], mandatory: true }, undefined, undefined],
+    ['a missing claim', { path: ['age'], mandatory: true }, undefined, 'is mandatory'],
+    ['a missing element', { path: ['list', 2], mandatory: true }, undefined, 'is mandatory'],
     ['an element of an array', { path: ['list', 'length'], mandatory: true }, undefined, 'is mandatory'],
     ['a property of a text', { path: ['name', 'length'], mandatory: true }, undefined, 'is mandatory'],
     ['a position of an object', { path: ['address', 1], mandatory: true }, undefined, 'is mandatory'],
     ['a property of every object', { path: ['toString'], mandatory: true }, undefined, 'is mandatory'],
     ['a claim below one that is not an object', { path: ['name', 'first'], mandatory: true }, undefined, 'is mandatory'],
     ['a hidden claim that is always hidden', { path: ['name'], sd: 'always' }, { _sd: ['name'] }, undefined],
-    ['a visible one', { path: ['name'], sd: 'always' }, undefined, 'must be s'],
-    ['one below a hidden one', { path: ['address', 'street'], sd: 'always' }, { _sd: ['address'] }, 'must be s'],
-    ['elements of which one is visible', { path: ['list', null], sd: 'always' }, { list: { _sd: [0] } }, 'must be s'],
-    ['elements that are all hidden', { path: ['list', null], sd: 'always' }, { list: { _sd: [0, 1] } }, undefined],
+    ['a visible claim', { path: ['name'], sd: 'always' }, undefined, 'must be s'],
+    ['a claim below a hidden claim', { path: ['address', 'street'], sd: 'always' }, { _sd: ['address'] }, 'must be s'],
+    ['elements with a visible one', { path: ['list', null], sd: 'always' }, { list: { _sd: [0] } }, 'must be s'],
+    ['elements that are hidden', { path: ['list', null], sd: 'always' }, { list: { _sd: [0, 1] } }, undefined],
     ['an element that is hidden', { path: ['list', 1], sd: 'never' }, { list: { _sd: [1] } }, 'must not be'],
-    ['an element beside a hidden one', { path: ['list', 0], sd: 'never' }, { list: { _sd: [1] } }, undefined],
-    ['what holders may choose', { path: ['name'], sd: 'allowed' }, { _sd: ['name'] }, undefined],
-    ['what is not there and need not be', { path: ['age'], sd: 'always' }, undefined, undefined],
-    ['what the service sets', { path: ['exp'], mandatory: true }, undefined, undefined],
+    ['a visible element beside a hidden one', { path: ['list', 0], sd: 'never' }, { list: { _sd: [1] } }, undefined],
+    ['a claim that the holder may disclose', { path: ['name'], sd: 'allowed' }, { _sd: ['name'] }, undefined],
+    ['a missing optional claim', { path: ['age'], sd: 'always' }, undefined, undefined],
+    ['a claim of the service', { path: ['exp'], mandatory: true }, undefined, undefined],
   ];
-  for (const [what, rule, frame, fault] of BROKEN) {
-    it(`${fault === undefined ? 'satisfies the rules with' : 'violates the rules with'} ${what}`, () => {
+  for (const [description, rule, frame, fault] of RULES) {
+    it(`${fault === undefined ? 'satisfies the rules with' : 'violates the rules with'} ${description}`, () => {
       const read = frame && parseDisclosureFrame(frame);
-      const found = findTypeRuleViolations([rule as { path: string[] }], CLAIMS, read);
-      expect(found.map(({ message }) => message.slice(0, fault?.length))).to.deep.equal(fault === undefined ? [] : [fault]);
+      const violations = findTypeRuleViolations([rule as { path: string[] }], CLAIMS, read);
+      expect(violations.map(({ message }) => message.slice(0, fault?.length))).to.deep.equal(fault === undefined ? [] : [fault]);
     });
   }
 });

@@ -6,8 +6,8 @@ import { Failure } from '../../../domain/shared/failure.ts';
 const TIMEOUT_MS = 1_000;
 const REST_MS = 2_000;
 
-/** A call that ends when the test says so. */
-function pending<T = string>() {
+/** A call that the test settles. */
+function pendingCall<T = string>() {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const work = sinon.spy((_signal: AbortSignal) => promise);
   return { work, resolve, reject };
@@ -21,12 +21,12 @@ describe('GuardedCalls', () => {
   afterEach(() => clock.restore());
 
   const guarded = (atOnce = 2) => new GuardedCalls({ name: 'house', timeoutMs: TIMEOUT_MS, atOnce });
-  /** What a call comes to, as soon as it is known. */
+  /** Returns the result or the error of a call. */
   const outcome = (call: Promise<unknown>): Promise<unknown> => call.catch((error: unknown) => error);
-  const settled = () => clock.tickAsync(0);
-  const broken = () => Promise.reject(new Error('it burns'));
+  const flushTimers = () => clock.tickAsync(0);
+  const failingCall = () => Promise.reject(new Error('the provider failed'));
   const fail = async (calls: GuardedCalls, times: number) => {
-    for (let i = 0; i < times; i++) await outcome(calls.run(broken));
+    for (let i = 0; i < times; i++) await outcome(calls.run(failingCall));
   };
 
   function expectUnavailable(error: unknown, reason: RegExp): void {
@@ -43,7 +43,7 @@ describe('GuardedCalls', () => {
   });
 
   it('reports that it is unavailable, and logs provider and cause', async () => {
-    expectUnavailable(await outcome(guarded().run(broken)), /"house".*it burns/);
+    expectUnavailable(await outcome(guarded().run(failingCall)), /"house".*the provider failed/);
   });
 
   it('treats a synchronous throw like a rejection, and releases the slot', async () => {
@@ -61,41 +61,41 @@ describe('GuardedCalls', () => {
 
   describe('with a timeout', () => {
     it('aborts a call that takes longer', async () => {
-      const { work } = pending();
-      const ended = outcome(guarded().run(work));
+      const { work } = pendingCall();
+      const result = outcome(guarded().run(work));
       await clock.tickAsync(TIMEOUT_MS - 1);
       expect(work.firstCall.args[0].aborted).to.equal(false);
       await clock.tickAsync(1);
       expect(work.firstCall.args[0].aborted).to.equal(true);
-      expectUnavailable(await ended, /no answer within 1000 ms/);
+      expectUnavailable(await result, /no answer within 1000 ms/);
     });
 
     it('counts the time of waiting for a slot', async () => {
       const calls = guarded(1);
-      const [first, second] = [pending(), pending()];
-      const one = outcome(calls.run(first.work));
+      const [first, second] = [pendingCall(), pendingCall()];
+      const firstResult = outcome(calls.run(first.work));
       await clock.tickAsync(600);
-      const two = outcome(calls.run(second.work));
+      const secondResult = outcome(calls.run(second.work));
       await clock.tickAsync(399);
       first.resolve('done');
-      expect(await one).to.equal('done');
+      expect(await firstResult).to.equal('done');
       await clock.tickAsync(600);
       expect(second.work.firstCall.args[0].aborted).to.equal(false);
       await clock.tickAsync(1);
-      expectUnavailable(await two, /no answer/);
+      expectUnavailable(await secondResult, /no answer/);
     });
 
     it('does not wait for a slot longer than the timeout, which is no fault of the provider', async () => {
       const calls = guarded(1);
-      const first = pending();
+      const first = pendingCall();
       void outcome(calls.run(first.work));
-      const waiting = pending();
-      const ends = Array.from({ length: 10 }, () => outcome(calls.run(waiting.work)));
+      const pending = pendingCall();
+      const results = Array.from({ length: 10 }, () => outcome(calls.run(pending.work)));
       await clock.tickAsync(TIMEOUT_MS);
-      for (const end of ends) expectUnavailable(await end, /other calls/);
-      expect(waiting.work.callCount).to.equal(0);
+      for (const result of results) expectUnavailable(await result, /other calls/);
+      expect(pending.work.callCount).to.equal(0);
       first.resolve('late');
-      await settled();
+      await flushTimers();
       expect(await calls.run(async () => 'next')).to.equal('next');
     });
   });
@@ -103,60 +103,60 @@ describe('GuardedCalls', () => {
   describe('with concurrent calls', () => {
     it('limits concurrent calls, and serves waiting ones in order', async () => {
       const calls = guarded(2);
-      const all = Array.from({ length: 4 }, () => pending());
-      const ends = all.map(({ work }) => calls.run(work));
-      await settled();
+      const all = Array.from({ length: 4 }, () => pendingCall());
+      const results = all.map(({ work }) => calls.run(work));
+      await flushTimers();
       expect(all.map(({ work }) => work.callCount)).to.deep.equal([1, 1, 0, 0]);
       all[1]?.resolve('b');
-      await settled();
+      await flushTimers();
       expect(all.map(({ work }) => work.callCount)).to.deep.equal([1, 1, 1, 0]);
       all[2]?.reject(new Error('c'));
-      await outcome(ends[2] ?? Promise.resolve());
-      await settled();
+      await outcome(results[2] ?? Promise.resolve());
+      await flushTimers();
       expect(all.map(({ work }) => work.callCount)).to.deep.equal([1, 1, 1, 1]);
       all[0]?.resolve('a');
       all[3]?.resolve('d');
-      expect(await Promise.all([ends[0], ends[1], ends[3]])).to.deep.equal(['a', 'b', 'd']);
+      expect(await Promise.all([results[0], results[1], results[3]])).to.deep.equal(['a', 'b', 'd']);
     });
 
     it('limits the number of waiting calls', async () => {
       const calls = guarded(1);
-      const first = pending();
-      const one = calls.run(first.work);
-      const waiting = Array.from({ length: 5_000 }, () => calls.run(async () => 'ok'));
+      const first = pendingCall();
+      const firstResult = calls.run(first.work);
+      const queued = Array.from({ length: 5_000 }, () => calls.run(async () => 'ok'));
       expectUnavailable(await outcome(calls.run(async () => 'ok')), /too many calls wait/);
       first.resolve('done');
-      expect(await one).to.equal('done');
-      expect(new Set(await Promise.all(waiting))).to.deep.equal(new Set(['ok']));
+      expect(await firstResult).to.equal('done');
+      expect(new Set(await Promise.all(queued))).to.deep.equal(new Set(['ok']));
     });
 
     it('keeps the slot of an aborted call until it has really ended', async () => {
       const calls = guarded(1);
-      const stuck = pending();
-      const one = outcome(calls.run(stuck.work));
+      const stuckCalls = pendingCall();
+      const first = outcome(calls.run(stuckCalls.work));
       await clock.tickAsync(TIMEOUT_MS);
-      expectUnavailable(await one, /no answer/);
-      const next = sinon.spy(async () => 'next');
-      const two = calls.run(next);
+      expectUnavailable(await first, /no answer/);
+      const nextCall = sinon.spy(async () => 'next');
+      const second = calls.run(nextCall);
       await clock.tickAsync(TIMEOUT_MS / 2);
-      expect(next.callCount).to.equal(0);
-      stuck.resolve('too late');
-      expect(await two).to.equal('next');
+      expect(nextCall.callCount).to.equal(0);
+      stuckCalls.resolve('too late');
+      expect(await second).to.equal('next');
     });
   });
 
   it('opens the circuit breaker when all concurrent calls hang, although no other call gets a slot', async () => {
     const calls = guarded(2);
-    const stuck = [pending(), pending()];
-    const late = stuck.map(({ work }) => outcome(calls.run(work)));
+    const stuckCalls = [pendingCall(), pendingCall()];
+    const lateResults = stuckCalls.map(({ work }) => outcome(calls.run(work)));
     await clock.tickAsync(TIMEOUT_MS);
-    const waiting = Array.from({ length: 3 }, () => outcome(calls.run(pending().work)));
+    const queued = Array.from({ length: 3 }, () => outcome(calls.run(pendingCall().work)));
     await clock.tickAsync(TIMEOUT_MS);
-    await Promise.all([...late, ...waiting]);
+    await Promise.all([...lateResults, ...queued]);
     const began = Date.now();
     expectUnavailable(await outcome(calls.run(async () => 'next')), /not called for some seconds/);
     expect(Date.now()).to.equal(began);
-    for (const { resolve } of stuck) resolve('too late');
+    for (const { resolve } of stuckCalls) resolve('too late');
     await clock.tickAsync(REST_MS);
     expect(await calls.run(async () => 'next')).to.equal('next');
   });
@@ -172,9 +172,9 @@ describe('GuardedCalls', () => {
       expect(work.callCount).to.equal(0);
 
       await clock.tickAsync(1);
-      const probe = pending();
+      const probe = pendingCall();
       const probed = calls.run(probe.work);
-      await settled();
+      await flushTimers();
       expectUnavailable(await outcome(calls.run(work)), /several times in a row/);
       expect([probe.work.callCount, work.callCount]).to.deep.equal([1, 0]);
       probe.resolve('back');
@@ -186,7 +186,7 @@ describe('GuardedCalls', () => {
       const calls = guarded(2);
       await fail(calls, 5);
       await clock.tickAsync(REST_MS);
-      expectUnavailable(await outcome(calls.run(broken)), /it burns/);
+      expectUnavailable(await outcome(calls.run(failingCall)), /the provider failed/);
       const work = sinon.spy(async () => 'ok');
       await clock.tickAsync(REST_MS - 1);
       expectUnavailable(await outcome(calls.run(work)), /several times in a row/);
@@ -214,9 +214,9 @@ describe('GuardedCalls', () => {
 
     it('counts timeouts', async () => {
       const calls = guarded(5);
-      const ends = Array.from({ length: 5 }, () => outcome(calls.run(pending().work)));
+      const results = Array.from({ length: 5 }, () => outcome(calls.run(pendingCall().work)));
       await clock.tickAsync(TIMEOUT_MS);
-      await Promise.all(ends);
+      await Promise.all(results);
       expectUnavailable(await outcome(calls.run(async () => 'ok')), /several times in a row/);
     });
 

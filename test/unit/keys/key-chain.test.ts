@@ -92,31 +92,31 @@ describe('pickKeyChain', () => {
     createdAt: new Date('2025-01-01T00:00:00Z'),
     active: { key: aKey, certificates: ['LEAF'], notAfter: NOW },
   });
-  const all = [newer, lists, older, expired];
+  const chains = [newer, lists, older, expired];
 
   it('uses the requested chain', () => {
-    expect(selectKeyChain(all, 'signing', NOW, 'newer').id).to.equal('newer');
+    expect(selectKeyChain(chains, 'signing', NOW, 'newer').id).to.equal('newer');
   });
 
   it('uses the oldest valid chain of the usage', () => {
-    expect(selectKeyChain(all, 'signing', NOW).id).to.equal('older');
-    expect(selectKeyChain(all, 'trustList', NOW).id).to.equal('lists');
+    expect(selectKeyChain(chains, 'signing', NOW).id).to.equal('older');
+    expect(selectKeyChain(chains, 'trustList', NOW).id).to.equal('lists');
   });
 
   it('does not reorder the given list', () => {
-    selectKeyChain(all, 'signing', NOW);
-    expect(all.map(({ id }) => id)).to.deep.equal(['newer', 'lists', 'older', 'expired']);
+    selectKeyChain(chains, 'signing', NOW);
+    expect(chains.map(({ id }) => id)).to.deep.equal(['newer', 'lists', 'older', 'expired']);
   });
 
-  const refused: [string, readonly KeyChain[], KeyUsage, string | undefined, string, string][] = [
-    ['an unknown id', all, 'signing', 'nobody', 'not_found', '"nobody"'],
-    ['a chain for another usage', all, 'signing', 'lists', 'invalid_input', 'usage "signing"'],
-    ['a wanted chain whose leaf has expired', all, 'signing', 'expired', 'invalid_input', 'expired at 2026-06-01'],
-    ['a usage that no chain has', all, 'access', undefined, 'invalid_input', 'usage "access"'],
+  const rejectedCases: [string, readonly KeyChain[], KeyUsage, string | undefined, string, string][] = [
+    ['an unknown id', chains, 'signing', 'unknown', 'not_found', '"unknown"'],
+    ['a chain for another usage', chains, 'signing', 'lists', 'invalid_input', 'usage "signing"'],
+    ['a requested chain with an expired leaf', chains, 'signing', 'expired', 'invalid_input', 'expired at 2026-06-01'],
+    ['a usage without a chain', chains, 'access', undefined, 'invalid_input', 'usage "access"'],
     ['a usage whose chains have all expired', [expired], 'signing', undefined, 'invalid_input', 'Rotate it'],
     ['a tenant without chains', [], 'signing', undefined, 'invalid_input', 'Create one'],
   ];
-  for (const [name, chains, usage, wantedId, code, message] of refused) {
+  for (const [name, chains, usage, wantedId, code, message] of rejectedCases) {
     it(`rejects ${name}`, () => {
       const failure = failureOf(() => selectKeyChain(chains, usage, NOW, wantedId));
       expect(failure.code).to.equal(code);
@@ -131,7 +131,7 @@ class StoppedClock extends Clock {
   }
 }
 
-function read(base64: string | undefined): X509Certificate {
+function parse(base64: string | undefined): X509Certificate {
   return new X509Certificate(Buffer.from(base64 ?? '', 'base64'));
 }
 
@@ -139,16 +139,16 @@ describe('makeKeyChain', () => {
   const random = new NodeRandom();
   const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
   const provider = new LocalKms({ name: 'local', cipher, random });
-  let made = 0;
+  let generated = 0;
   class CountingKms extends KmsRegistry {
-    override generate(...wanted: Parameters<KmsRegistry['generate']>) {
-      made++;
-      return super.generate(...wanted);
+    override generate(...parameters: Parameters<KmsRegistry['generate']>) {
+      generated++;
+      return super.generate(...parameters);
     }
   }
   const kms = new CountingKms({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
   const ports = { kms, random, clock: new StoppedClock(), certificateAuthority: new X509Authority({ kms, random }) };
-  const wanted = {
+  const parameters = {
     tenantId: 'acme',
     usages: ['signing'],
     subjectName: 'Acme',
@@ -158,8 +158,8 @@ describe('makeKeyChain', () => {
 
   for (const algorithm of SIGNING_ALGORITHMS) {
     it(`creates a CA and a leaf below it, with ${algorithm}`, async () => {
-      const chain = await createKeyChain(ports, { ...wanted, algorithm });
-      const [ca, leaf] = [read(chain.root?.certificate), read(signingChain(chain)[0])];
+      const chain = await createKeyChain(ports, { ...parameters, algorithm });
+      const [ca, leaf] = [parse(chain.root?.certificate), parse(signingChain(chain)[0])];
       expect(signingChain(chain)).to.have.length(1);
       expect(leaf.checkIssued(ca) && leaf.verify(ca.publicKey)).to.equal(true);
       expect([ca.ca, leaf.ca]).to.deep.equal([true, false]);
@@ -173,28 +173,28 @@ describe('makeKeyChain', () => {
   }
 
   it('creates a separate document signer certificate for mdocs for a key that signs credentials', async () => {
-    const chain = await createKeyChain(ports, wanted);
+    const chain = await createKeyChain(ports, parameters);
     const [plain = '', signer = ''] = [signingChain(chain)[0], documentSignerChain(chain)[0]];
-    expect(read(signer).checkIssued(read(chain.root?.certificate))).to.equal(true);
-    expect(read(signer).publicKey.equals(read(plain).publicKey)).to.equal(true);
+    expect(parse(signer).checkIssued(parse(chain.root?.certificate))).to.equal(true);
+    expect(parse(signer).publicKey.equals(parse(plain).publicKey)).to.equal(true);
     expect(() => assertDocumentSigner(parseDocumentSigner(signer), MDL_DOCUMENT_SIGNER)).to.not.throw();
     expect(parseDocumentSigner(plain).usages).to.equal(undefined);
-    const access = await createKeyChain(ports, { ...wanted, usages: ['access', 'statusList'] });
+    const access = await createKeyChain(ports, { ...parameters, usages: ['access', 'statusList'] });
     expect(access.active).to.not.have.property('documentSigner');
   });
 
   it('creates certificates without warnings, and warns about incomplete imported ones', async () => {
     const holder = { organizationIdentifier: 'VATDE-123456789', contact: 'mailto:trust@acme.example' };
-    const said = { ...wanted, holder, organization: 'Acme', country: 'DE' };
-    const brought = ({ root: _root, ...chain }: KeyChain, certificates: readonly string[]) =>
+    const explicit = { ...parameters, holder, organization: 'Acme', country: 'DE' };
+    const problemsOf = ({ root: _root, ...chain }: KeyChain, certificates: readonly string[]) =>
       findKeyChainProblems({ ...chain, active: { ...chain.active, certificates } }, null);
-    const signing = await createKeyChain(ports, said);
-    expect(brought(signing, documentSignerChain(signing))).to.deep.equal([]);
-    const access = await createKeyChain(ports, { ...said, usages: ['access'] });
-    expect(brought(access, signingChain(access))).to.deep.equal([]);
+    const signing = await createKeyChain(ports, explicit);
+    expect(problemsOf(signing, documentSignerChain(signing))).to.deep.equal([]);
+    const access = await createKeyChain(ports, { ...explicit, usages: ['access'] });
+    expect(problemsOf(access, signingChain(access))).to.deep.equal([]);
 
-    const bare = await createKeyChain(ports, { ...wanted, usages: ['signing', 'access'], certValidityDays: 500 });
-    const [signer, reader, shared, ...others] = brought(bare, signingChain(bare));
+    const withoutRoot = await createKeyChain(ports, { ...parameters, usages: ['signing', 'access'], certValidityDays: 500 });
+    const [signer, reader, shared, ...others] = problemsOf(withoutRoot, signingChain(withoutRoot));
     expect(others).to.deep.equal([]);
     expect(shared).to.include({ rule: 'ETSI TS 119 602 annexes D and F', member: 'usages' });
     expect(reader).to.include({ profileRule: 'ETSI TS 119 411-8 section 6.6.1', member: 'certificates' });
@@ -208,7 +208,7 @@ describe('makeKeyChain', () => {
   });
 
   it('adds defaults', async () => {
-    const chain = await createKeyChain(ports, wanted);
+    const chain = await createKeyChain(ports, parameters);
     expect(chain).to.deep.include({
       tenantId: 'acme',
       usages: ['signing'],
@@ -219,43 +219,43 @@ describe('makeKeyChain', () => {
     });
     expect(chain.id).to.have.length(22);
     expect(chain).to.not.have.any.keys('description', 'previous', 'lastRotatedAt');
-    const named = await createKeyChain(ports, { ...wanted, id: 'main', description: 'PID', certValidityDays: 30 });
-    expect(named).to.include({ id: 'main', description: 'PID', certValidityDays: 30 });
+    const keyChain = await createKeyChain(ports, { ...parameters, id: 'main', description: 'PID', certValidityDays: 30 });
+    expect(keyChain).to.include({ id: 'main', description: 'PID', certValidityDays: 30 });
   });
 
   it('creates no key for a rejected request', async () => {
-    const before = made;
-    const outcome = await createKeyChain(ports, { ...wanted, certValidityDays: 0 }).catch((e: unknown) => e);
+    const before = generated;
+    const outcome = await createKeyChain(ports, { ...parameters, certValidityDays: 0 }).catch((e: unknown) => e);
     expect(outcome).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
-    expect(made).to.equal(before);
+    expect(generated).to.equal(before);
   });
 });
 
-const short = Buffer.concat([Buffer.of(0x30, 0x03), Buffer.from('abc')]).toString('base64');
-const long = Buffer.concat([Buffer.of(0x30, 0x82, 0x01, 0x00), Buffer.alloc(256, 1)]).toString('base64');
+const shortBlock = Buffer.concat([Buffer.of(0x30, 0x03), Buffer.from('abc')]).toString('base64');
+const longBlock = Buffer.concat([Buffer.of(0x30, 0x82, 0x01, 0x00), Buffer.alloc(256, 1)]).toString('base64');
 const block = (body: string) => `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`;
 const der = (...bytes: number[]) => block(Buffer.from(bytes).toString('base64'));
 
 describe('PEM certificates', () => {
   it('are parsed as they were written, in order', () => {
-    const text = writePemCertificates([short, long, short]);
-    expect(parsePemCertificates(text)).to.deep.equal([short, long, short]);
+    const text = writePemCertificates([shortBlock, longBlock, shortBlock]);
+    expect(parsePemCertificates(text)).to.deep.equal([shortBlock, longBlock, shortBlock]);
     expect(Math.max(...text.split('\n').map((line) => line.length))).to.equal(64);
   });
 
   it('may have carriage returns and blank lines around them', () => {
-    const text = `\r\n${writePemCertificates([long]).replaceAll('\n', '\r\n')}\r\n\r\n${block(short)}`;
-    expect(parsePemCertificates(text)).to.deep.equal([long, short]);
+    const text = `\r\n${writePemCertificates([longBlock]).replaceAll('\n', '\r\n')}\r\n\r\n${block(shortBlock)}`;
+    expect(parsePemCertificates(text)).to.deep.equal([longBlock, shortBlock]);
   });
 
   // RFC 7468 section 2
-  for (const [what, text] of Object.entries({
-    'openssl x509 -text': `Certificate:\n    Data:\n        Version: 3 (0x2)\n${block(long)}${block(short)}`,
-    'openssl pkcs12': `Bag Attributes\n    localKeyID: 01 \nsubject=CN = CA\n\n${block(long)}Bag Attributes: <Empty>\n${block(short)}`,
-    'a comment behind': `${block(long)}\n${block(short)}# valid until 2027, the end`,
+  for (const [description, text] of Object.entries({
+    'openssl x509 -text': `Certificate:\n    Data:\n        Version: 3 (0x2)\n${block(longBlock)}${block(shortBlock)}`,
+    'openssl pkcs12': `Bag Attributes\n    localKeyID: 01 \nsubject=CN = CA\n\n${block(longBlock)}Bag Attributes: <Empty>\n${block(shortBlock)}`,
+    'a comment behind': `${block(longBlock)}\n${block(shortBlock)}# valid until 2027, the end`,
   })) {
-    it(`are read from the output of ${what}, whose text is ignored`, () => {
-      expect(parsePemCertificates(text)).to.deep.equal([long, short]);
+    it(`are read from the output of ${description}, whose text is ignored`, () => {
+      expect(parsePemCertificates(text)).to.deep.equal([longBlock, shortBlock]);
     });
   }
 
@@ -263,34 +263,34 @@ describe('PEM certificates', () => {
     const space = ' '.repeat(50_000);
     const begin = '-----BEGIN CERTIFICATE-----';
     for (const text of [space, begin + space, `${space}${begin}${space}A${space}`, begin.repeat(2_000)]) {
-      const spent = processorTime(() => expect(parsePemCertificates(text)).to.equal(undefined));
-      expect(spent).to.be.lessThan(50);
+      const cpuMs = processorTime(() => expect(parsePemCertificates(text)).to.equal(undefined));
+      expect(cpuMs).to.be.lessThan(50);
     }
-    expect(parsePemCertificates(space + block(space + short + space) + space)).to.deep.equal([short]);
+    expect(parsePemCertificates(space + block(space + shortBlock + space) + space)).to.deep.equal([shortBlock]);
   });
 
-  const refused: Record<string, string> = {
+  const rejectedTexts: Record<string, string> = {
     'the empty text': '',
     'white space alone': ' \n',
-    'a second block with a misspelt beginning': `${block(short)}${block(long).replace('-----BEGIN', '----BEGIN')}`,
-    'a second block without a beginning': `${block(short)}${long}\n-----END CERTIFICATE-----\n`,
-    'a second block without an end': `${block(short)}-----BEGIN CERTIFICATE-----\n${long}\n`,
-    'a block of another label between text': `text\n${block(short)}${block(long).replaceAll('CERTIFICATE', 'X509 CRL')}`,
-    'a second block with a broken body': `${block(short)}text\n${block('*')}`,
-    'a private key': block(short).replaceAll('CERTIFICATE', 'PRIVATE KEY'),
-    'a key behind a certificate': block(short) + block(short).replaceAll('CERTIFICATE', 'PRIVATE KEY'),
-    'a block without an end': block(short).slice(0, 40),
+    'a second block with a misspelt beginning': `${block(shortBlock)}${block(longBlock).replace('-----BEGIN', '----BEGIN')}`,
+    'a second block without a beginning': `${block(shortBlock)}${longBlock}\n-----END CERTIFICATE-----\n`,
+    'an unterminated second block': `${block(shortBlock)}-----BEGIN CERTIFICATE-----\n${longBlock}\n`,
+    'a block of another label between text': `text\n${block(shortBlock)}${block(longBlock).replaceAll('CERTIFICATE', 'X509 CRL')}`,
+    'a second block with a broken body': `${block(shortBlock)}text\n${block('*')}`,
+    'a private key': block(shortBlock).replaceAll('CERTIFICATE', 'PRIVATE KEY'),
+    'a key behind a certificate': block(shortBlock) + block(shortBlock).replaceAll('CERTIFICATE', 'PRIVATE KEY'),
+    'an unterminated block': block(shortBlock).slice(0, 40),
     'an empty block': block(''),
-    'base64 with foreign characters': block(short.replace('A', '*')),
-    'base64 without its padding': block(short.replace(/=+$/, '')),
+    'base64 with invalid characters': block(shortBlock.replace('A', '*')),
+    'base64 without its padding': block(shortBlock.replace(/=+$/, '')),
     'bytes behind the sequence': der(0x30, 0x01, 0x00, 0x00),
-    'a sequence that is cut': der(0x30, 0x05, 0x00),
+    'a truncated sequence': der(0x30, 0x05, 0x00),
     'another type than a sequence': der(0x04, 0x01, 0x00),
     'an indefinite length': der(0x30, 0x80, 0x00, 0x00),
     'a length that is not minimal': der(0x30, 0x81, 0x01, 0x00),
-    'more blocks than allowed': block(short).repeat(11),
+    'more blocks than allowed': block(shortBlock).repeat(11),
   };
-  for (const [name, text] of Object.entries(refused)) {
+  for (const [name, text] of Object.entries(rejectedTexts)) {
     it(`are rejected: ${name}`, () => {
       expect(parsePemCertificates(text)).to.equal(undefined);
     });

@@ -22,20 +22,20 @@ import { safeParseInput } from '../../../domain/shared/parse-input.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { type HolderKey, newKey } from '../../support/raw-wallet.ts';
 import { certify, certifyKey, DOCUMENT_SIGNER } from '../../support/test-certificates.ts';
-import { type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
+import { type AdministrationWorld, anAdministration, outcomeOf } from '../administrators.ts';
 import { query } from '../verification/kit.ts';
 
 const pemOf = (...all: readonly { readonly certificate: string }[]) => writePemCertificates(all.map(({ certificate }) => certificate));
-const FIRST = ['access', 'signing', 'status-list', 'trust-list'];
-const TIMES = { createdAt: new Date(0), updatedAt: new Date(0) };
+const INITIAL_IDS = ['access', 'signing', 'status-list', 'trust-list'];
+const TIMESTAMPS = { createdAt: new Date(0), updatedAt: new Date(0) };
 const CARD = { id: 'card', config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] } };
 
 describe('key chains', () => {
   let world: AdministrationWorld;
   const caller = () => world.caller(['issuance:manage', 'presentation:manage']);
-  const elsewhere = () => ({ ...caller(), tenantId: 'other' as TenantId });
-  const create = (wanted: object) =>
-    new CreateKeyChain(world).execute(caller(), 'key' in wanted ? KeyChainImport.parse(wanted) : KeyChainCreation.parse(wanted));
+  const otherTenant = () => ({ ...caller(), tenantId: 'other' as TenantId });
+  const create = (body: object) =>
+    new CreateKeyChain(world).execute(caller(), 'key' in body ? KeyChainImport.parse(body) : KeyChainCreation.parse(body));
   const get = (id: string, by = caller()) => new GetKeyChain(world).execute(by, id);
   const ids = async () => (await new ListKeyChains(world).execute(caller())).map(({ id }) => id);
   const update = (id: string, changes: object) => new UpdateKeyChain(world).execute(caller(), id, KeyChainUpdate.parse(changes));
@@ -43,25 +43,27 @@ describe('key chains', () => {
   const removeKey = (id: string) => new DeleteKey(world).execute(caller(), id);
   const rotate = (id: string, kmsProvider?: string) =>
     new RotateKeyChain(world).execute(caller(), id, { kmsProvider }).then(({ chain }) => chain);
-  const request = (id: string, wanted: object = {}) =>
-    new RequestCertificate(world).execute(caller(), id, CertificateSigningRequest.parse(wanted));
+  const request = (id: string, body: object = {}) =>
+    new RequestCertificate(world).execute(caller(), id, CertificateSigningRequest.parse(body));
   const leafOf = (certificate = '') => new X509Certificate(Buffer.from(certificate, 'base64'));
   const privateKey = (curve = 'P-256') =>
     generateKeyPairSync('ec', { namedCurve: curve }).privateKey.export({ format: 'pem', type: 'pkcs8' });
-  /** What names a key chain. */
+  /** Creates documents that refer to a key chain. */
   const names = {
     credential: (keyChainId: string | null = null, statusManagement = false) =>
-      world.write((own) => {
+      world.write((repositories) => {
         const body = CredentialConfigurationBody.parse({ ...CARD, keyChainId, statusManagement });
-        return own.credentialConfigurations.put({ ...body, ...TIMES });
+        return repositories.credentialConfigurations.put({ ...body, ...TIMESTAMPS });
       }),
     presentation: (changes: object = {}) =>
-      world.write((own) => {
+      world.write((repositories) => {
         const body = { id: 'age', dcql_query: query({ id: 'pid' }), ...changes };
-        return own.presentationConfigurations.put({ ...PresentationConfigurationBody.parse(body), ...TIMES });
+        return repositories.presentationConfigurations.put({ ...PresentationConfigurationBody.parse(body), ...TIMESTAMPS });
       }),
     issuance: (changes: object) =>
-      world.write((own) => own.issuanceConfiguration.put({ ...defaultIssuance('Acme'), ...changes, id: 'default', ...TIMES })),
+      world.write((repositories) =>
+        repositories.issuanceConfiguration.put({ ...defaultIssuance('Acme'), ...changes, id: 'default', ...TIMESTAMPS }),
+      ),
     trustList: (changes: object) =>
       world.trustListPublisher.publish('acme' as TenantId, 'list', 'system', () => ({ id: 'list', entities: [], ...changes })),
   };
@@ -72,8 +74,8 @@ describe('key chains', () => {
 
   it('are listed in order of their ids, those of one tenant', async () => {
     await create({ id: 'a-first', usageType: 'access' });
-    expect(await ids()).to.deep.equal(['a-first', ...FIRST]);
-    expect(await endOf(get('access', elsewhere()))).to.equal('not_found');
+    expect(await ids()).to.deep.equal(['a-first', ...INITIAL_IDS]);
+    expect(await outcomeOf(get('access', otherTenant()))).to.equal('not_found');
   });
 
   it('are created at existing providers, the default one first', async () => {
@@ -82,7 +84,7 @@ describe('key chains', () => {
     ]);
   });
 
-  const made: [string, object, object][] = [
+  const usageCases: [string, object, object][] = [
     ['one usage', { usageType: 'access' }, { usages: ['access'] }],
     ['several usages', { usages: ['signing', 'access'] }, { usages: ['signing', 'access'] }],
     [
@@ -92,9 +94,9 @@ describe('key chains', () => {
     ],
     ['a description', { usageType: 'access', description: 'Door' }, { description: 'Door' }],
   ];
-  for (const [what, wanted, members] of made) {
-    it(`are created for ${what}`, async () => {
-      const chain = await create({ id: 'made', ...wanted });
+  for (const [description, body, members] of usageCases) {
+    it(`are created for ${description}`, async () => {
+      const chain = await create({ id: 'made', ...body });
       expect(chain).to.deep.include({ id: 'made', kmsProvider: 'local', ...members });
       expect(leafOf(chain.active.certificates[0]).checkIssued(leafOf(chain.root?.certificate))).to.equal(true);
       expect(await get('made')).to.deep.equal(chain);
@@ -109,30 +111,30 @@ describe('key chains', () => {
   }
 
   it('are certified by the authority of another one, or by themselves', async () => {
-    const [below, self] = [
+    const [belowSigning, selfSigned] = [
       await create({ usageType: 'statusList', rootKeyChainId: 'signing' }),
       await create({ usageType: 'trustList', selfSigned: true }),
     ];
-    expect(below.root?.certificate).to.equal((await get('signing')).root?.certificate);
-    expect(self).to.not.have.property('root');
-    const leaf = leafOf(self.active.certificates[0]);
+    expect(belowSigning.root?.certificate).to.equal((await get('signing')).root?.certificate);
+    expect(selfSigned).to.not.have.property('root');
+    const leaf = leafOf(selfSigned.active.certificates[0]);
     expect(leaf.verify(leaf.publicKey)).to.equal(true);
   });
 
   it('are created from an external key, under their own authority or with its certificates', async () => {
     const pem = privateKey();
-    const own = await create({ id: 'own', usageType: 'access', key: pem });
-    expect(leafOf(own.active.certificates[0]).publicKey.equals(createPublicKey(pem))).to.equal(true);
+    const repositories = await create({ id: 'own', usageType: 'access', key: pem });
+    expect(leafOf(repositories.active.certificates[0]).publicKey.equals(createPublicKey(pem))).to.equal(true);
     const root = await certify({ name: 'CA', ca: true });
     const leaf = await certify({ name: 'Leaf', by: root });
     const key = leaf.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
-    const theirs = await create({ id: 'theirs', usageType: 'access', key, certificates: pemOf(leaf, root) });
-    expect(theirs).to.not.have.property('root');
-    expect(theirs.active.certificates).to.deep.equal([leaf.certificate]);
+    const foreign = await create({ id: 'theirs', usageType: 'access', key, certificates: pemOf(leaf, root) });
+    expect(foreign).to.not.have.property('root');
+    expect(foreign.active.certificates).to.deep.equal([leaf.certificate]);
   });
 
-  const refused: [string, () => object | Promise<object>, string][] = [
-    ['an id that is taken', () => ({ id: 'access', usageType: 'access' }), 'conflict'],
+  const rejectedCases: [string, () => object | Promise<object>, string][] = [
+    ['an existing id', () => ({ id: 'access', usageType: 'access' }), 'conflict'],
     ['an unknown provider', () => ({ usageType: 'access', kmsProvider: 'x' }), 'invalid_input kmsProvider'],
     ['an unknown authority', () => ({ usageType: 'access', rootKeyChainId: 'x' }), 'invalid_input rootKeyChainId'],
     [
@@ -142,7 +144,7 @@ describe('key chains', () => {
     ],
     ['a self-signed key for wallets', () => ({ usageType: 'signing', selfSigned: true }), 'invalid_input selfSigned'],
     [
-      'rotation faster than certificates end',
+      'rotation before certificates expire',
       () => ({ usageType: 'access', rotationEnabled: true, rotationIntervalDays: 1 }),
       'invalid_input rotationIntervalDays',
     ],
@@ -173,10 +175,10 @@ describe('key chains', () => {
     expect(writePemCertificates((await get('brought')).active.certificates)).to.equal(certificates);
   });
 
-  for (const [what, wanted, end] of refused) {
-    it(`are not created with ${what}: ${end}`, async () => {
-      expect(await endOf(create(await wanted()))).to.equal(end);
-      expect(await ids()).to.deep.equal(FIRST);
+  for (const [description, body, outcome] of rejectedCases) {
+    it(`are not created with ${description}: ${outcome}`, async () => {
+      expect(await outcomeOf(create(await body()))).to.equal(outcome);
+      expect(await ids()).to.deep.equal(INITIAL_IDS);
     });
   }
 
@@ -185,12 +187,12 @@ describe('key chains', () => {
     ['both usages', { usageType: 'signing', usages: ['signing'] }, 'usageType'],
     ['an unknown usage', { usageType: 'encryption' }, 'usageType'],
     ['an id with a slash', { id: 'a/b', usageType: 'signing' }, 'id'],
-    ['an id that is an address', { id: 'providers', usageType: 'signing' }, 'id'],
+    ['an id in the form of a URL', { id: 'providers', usageType: 'signing' }, 'id'],
     ['an unknown algorithm', { usageType: 'signing', algorithm: 'RS256' }, 'algorithm'],
   ];
-  for (const [what, wanted, path] of documents) {
-    it(`are not written with ${what}`, () => {
-      const read = safeParseInput(KeyChainCreation, wanted);
+  for (const [description, body, path] of documents) {
+    it(`are not written with ${description}`, () => {
+      const read = safeParseInput(KeyChainCreation, body);
       expect('errors' in read && read.errors.map((error) => error.path)).to.deep.equal([path]);
     });
   }
@@ -198,13 +200,13 @@ describe('key chains', () => {
   it('are not created under an authority that was removed concurrently', async () => {
     await create({ id: 'root', usageType: 'signing' });
     const generate = world.kms.generate.bind(world.kms);
-    let isThere = true;
-    world.kms.generate = async (...wanted) => {
-      if (isThere) await world.write(({ keyChains }) => keyChains.remove('root'));
-      isThere = false;
-      return generate(...wanted);
+    let isPresent = true;
+    world.kms.generate = async (...body) => {
+      if (isPresent) await world.write(({ keyChains }) => keyChains.remove('root'));
+      isPresent = false;
+      return generate(...body);
     };
-    expect(await endOf(create({ usageType: 'statusList', rootKeyChainId: 'root' }))).to.equal('invalid_input rootKeyChainId');
+    expect(await outcomeOf(create({ usageType: 'statusList', rootKeyChainId: 'root' }))).to.equal('invalid_input rootKeyChainId');
   });
 
   it('change the given properties', async () => {
@@ -233,15 +235,15 @@ describe('key chains', () => {
     expect(changed.active).to.deep.include({ certificates: [leaf], key: active.key });
     expect(changed.former).to.have.length(1);
     expect(changed.updatedAt > updatedAt).to.equal(true);
-    expect(await endOf(rotate('access')), 'only that authority renews it').to.equal('conflict');
+    expect(await outcomeOf(rotate('access')), 'only that authority renews it').to.equal('conflict');
   });
 
   const changes: [string, string, () => object | Promise<object>, string][] = [
     ['nothing', 'nothing', () => ({}), 'not_found'],
-    ['nothing that is to sign credentials', 'nothing', () => ({ usages: ['signing'] }), 'not_found'],
+    ['no usage for signing credentials', 'nothing', () => ({ usages: ['signing'] }), 'not_found'],
     ['no usage', 'access', () => ({ usages: [] }), 'invalid_input usages'],
     [
-      'rotation faster than certificates end',
+      'rotation before certificates expire',
       'access',
       () => ({ rotationEnabled: true, rotationIntervalDays: 1 }),
       'invalid_input rotationIntervalDays',
@@ -254,10 +256,10 @@ describe('key chains', () => {
       'invalid_input certificates',
     ],
   ];
-  for (const [what, id, wanted, end] of changes) {
-    it(`are not changed: ${what}: ${end}`, async () => {
+  for (const [description, id, body, outcome] of changes) {
+    it(`are not changed: ${description}: ${outcome}`, async () => {
       const before = await new ListKeyChains(world).execute(caller());
-      expect(await endOf(update(id, await wanted()))).to.equal(end);
+      expect(await outcomeOf(update(id, await body()))).to.equal(outcome);
       expect(await new ListKeyChains(world).execute(caller())).to.deep.equal(before);
     });
   }
@@ -272,13 +274,13 @@ describe('key chains', () => {
         certificates: [await certifyKey(jwk, { name: 'Leaf', by: outside })],
         ...(id === 'signing' && { documentSigner: [await certifyKey(jwk, { name: 'Leaf', by: outside, ...DOCUMENT_SIGNER })] }),
       };
-      await world.write((own) => own.keyChains.put({ ...former, active }));
+      await world.write((repositories) => repositories.keyChains.put({ ...former, active }));
 
       const renewals = new RenewKeyChains({ ...world, log: world.log });
-      const runs = [await renewals.renew('acme' as TenantId, world.clock.now())];
-      runs.push(await renewals.renew('acme' as TenantId, world.clock.now()));
+      const results = [await renewals.renew('acme' as TenantId, world.clock.now())];
+      results.push(await renewals.renew('acme' as TenantId, world.clock.now()));
 
-      expect(runs.map(({ renewed }) => renewed)).to.deep.equal([1, 0]);
+      expect(results.map(({ renewed }) => renewed)).to.deep.equal([1, 0]);
       const renewed = await get(id);
       expect(renewed.active.key).to.deep.equal(former.active.key);
       expect(renewed.former?.map(({ certificates }) => certificates)).to.deep.equal([active.certificates]);
@@ -311,7 +313,7 @@ describe('key chains', () => {
       'conflict',
     ],
     [
-      'whose authority has ended',
+      'with an expired authority',
       async () => {
         world.clock.forward((await get('access')).root?.notAfter.getTime() ?? 0);
         return rotate('access');
@@ -319,7 +321,7 @@ describe('key chains', () => {
       'conflict',
     ],
     [
-      'with too many former keys that still count',
+      'with too many former keys that are still valid',
       async () => {
         const [chain, leaf] = [await get('access'), (await rotate('access')).former?.[0]];
         const former = Array.from({ length: MAX_PREVIOUS_LEAVES }, () => leaf as NonNullable<typeof leaf>);
@@ -329,19 +331,19 @@ describe('key chains', () => {
       'conflict',
     ],
     [
-      'that somebody else rotates at this moment',
+      'that are rotated concurrently',
       async () => {
-        const both = await Promise.all([endOf(rotate('access')), endOf(rotate('access'))]);
-        expect(both).to.include('done');
-        throw new Error(both.find((end) => end !== 'done'));
+        const outcomes = await Promise.all([outcomeOf(rotate('access')), outcomeOf(rotate('access'))]);
+        expect(outcomes).to.include('done');
+        throw new Error(outcomes.find((outcome) => outcome !== 'done'));
       },
       'conflict',
     ],
   ];
-  for (const [what, attempt, end] of rotations) {
-    it(`are not rotated ${what}: ${end}`, async () => {
-      const ended = await endOf(attempt()).catch((error: Error) => error.message);
-      expect(ended).to.equal(end);
+  for (const [description, attempt, expected] of rotations) {
+    it(`are not rotated ${description}: ${expected}`, async () => {
+      const result = await outcomeOf(attempt()).catch((error: Error) => error.message);
+      expect(result).to.equal(expected);
     });
   }
 
@@ -349,19 +351,19 @@ describe('key chains', () => {
     const pem = await request('access', { country: 'DE', organization: 'Acme', dnsNames: ['door.example'] });
     expect(pem).to.match(/^-----BEGIN CERTIFICATE REQUEST-----/);
     const text = Buffer.from(pem.replaceAll(/-----[^-]+-----|\s/g, ''), 'base64').toString('latin1');
-    for (const said of ['door.example', 'DE', 'Acme']) expect(text).to.include(said);
+    for (const name of ['door.example', 'DE', 'Acme']) expect(text).to.include(name);
     const point = Buffer.from((await get('access')).active.key.publicJwk.x, 'base64url').toString('latin1');
     expect(text).to.include(point);
     const plain = Buffer.from((await request('access')).replaceAll(/-----[^-]+-----|\s/g, ''), 'base64');
     expect(plain.toString('latin1')).to.include('id.example');
-    expect(await endOf(request('nothing'))).to.equal('not_found');
+    expect(await outcomeOf(request('nothing'))).to.equal('not_found');
   });
 
   describe('are removed', () => {
     it('when they are unreferenced and another one exists, or nothing needs a signature', async () => {
-      for (const id of FIRST) await remove(id);
+      for (const id of INITIAL_IDS) await remove(id);
       expect(await ids()).to.deep.equal([]);
-      expect(await endOf(remove('access'))).to.equal('not_found');
+      expect(await outcomeOf(remove('access'))).to.equal('not_found');
     });
 
     it('with their key, and all certificates of it', async () => {
@@ -369,13 +371,13 @@ describe('key chains', () => {
       await world.write(async ({ keyChains }) =>
         keyChains.add({ ...(await keyChains.get('access')), id: 'again', active, createdAt: new Date() }),
       );
-      expect(await endOf(removeKey('again')), 'a key goes by its first name').to.equal('not_found');
+      expect(await outcomeOf(removeKey('again')), 'the key has the name of its first chain').to.equal('not_found');
       await removeKey('access');
-      expect(await ids()).to.deep.equal(FIRST.slice(1));
-      expect(await endOf(removeKey('access'))).to.equal('not_found');
+      expect(await ids()).to.deep.equal(INITIAL_IDS.slice(1));
+      expect(await outcomeOf(removeKey('access'))).to.equal('not_found');
     });
 
-    const inUse: [string, string, () => Promise<unknown>][] = [
+    const references: [string, string, () => Promise<unknown>][] = [
       ['a credential configuration', 'signing', () => names.credential('signing')],
       ['a presentation configuration', 'access', () => names.presentation({ accessKeyChainId: 'access' })],
       ['a trust anchor', 'signing', () => names.presentation({ trustAnchors: [{ keyChainId: 'signing' }] })],
@@ -389,20 +391,20 @@ describe('key chains', () => {
             entities: [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'A', country: 'DE', streetAddress: 'Weg 1' } }],
           }),
       ],
-      ['nobody, but credentials need the last of its usage', 'signing', () => names.credential()],
-      ['nobody, but their states need the last of its usage', 'status-list', () => names.credential('signing', true)],
-      ['nobody, but requests need the last of its usage', 'access', () => names.presentation()],
-      ['nobody, but a list needs the last of its usage', 'trust-list', () => names.trustList({})],
+      ['no document, but credentials need the last one of its usage', 'signing', () => names.credential()],
+      ['no document, but status lists need the last one of its usage', 'status-list', () => names.credential('signing', true)],
+      ['no document, but requests need the last one of its usage', 'access', () => names.presentation()],
+      ['no document, but a trust list needs the last one of its usage', 'trust-list', () => names.trustList({})],
     ];
-    for (const [what, id, prepare] of inUse) {
-      it(`not while named by ${what}: conflict`, async () => {
+    for (const [description, id, prepare] of references) {
+      it(`not while named by ${description}: conflict`, async () => {
         await prepare();
-        expect(await endOf(remove(id))).to.equal('conflict');
-        expect(await endOf(removeKey(id))).to.equal('conflict');
-        const others = ['access', 'signing', 'statusList', 'trustList'].filter((usage) => usage.toLowerCase() !== id.replace('-', ''));
-        const isNamed = !what.startsWith('nobody') && what !== 'a trust anchor' && !what.startsWith('an entity');
-        if (isNamed) expect(await endOf(update(id, { usages: others.slice(0, 1) }))).to.equal('conflict');
-        expect(await ids()).to.deep.equal(FIRST);
+        expect(await outcomeOf(remove(id))).to.equal('conflict');
+        expect(await outcomeOf(removeKey(id))).to.equal('conflict');
+        const otherUsages = ['access', 'signing', 'statusList', 'trustList'].filter((usage) => usage.toLowerCase() !== id.replace('-', ''));
+        const isNamed = !description.startsWith('no document') && description !== 'a trust anchor' && !description.startsWith('an entity');
+        if (isNamed) expect(await outcomeOf(update(id, { usages: otherUsages.slice(0, 1) }))).to.equal('conflict');
+        expect(await ids()).to.deep.equal(INITIAL_IDS);
       });
     }
   });

@@ -40,8 +40,8 @@ describe('key chains of a tenant', () => {
   });
 
   it('reject reserved names, and two properties for the usage', () => {
-    const refused = [{ id: 'providers', usageType: 'access' }, { usageType: 'access', usages: ['access'] }, {}];
-    for (const body of refused) expect(KeyChainCreation.safeParse(body).success).to.equal(false);
+    const invalidBodies = [{ id: 'providers', usageType: 'access' }, { usageType: 'access', usages: ['access'] }, {}];
+    for (const body of invalidBodies) expect(KeyChainCreation.safeParse(body).success).to.equal(false);
   });
 
   it('are kept while a configuration names them', async () => {
@@ -79,8 +79,8 @@ describe('key chains of a tenant', () => {
     expect(chain.active.key).to.deep.equal(first.active.key);
     expect(chain.active.certificates).to.not.deep.equal(first.active.certificates);
     for (const keyId of ['signing', 'again']) {
-      const { found, all } = await new FindCertificates(world).execute(caller, { keyId });
-      const views = found.map((one) => toCertificateView(one, all));
+      const { found: signingFiles, all } = await new FindCertificates(world).execute(caller, { keyId });
+      const views = signingFiles.map((chain) => toCertificateView(chain, all));
       expect(views.map(({ id }) => id)).to.have.members(['signing', 'again']);
       expect(views.map((view) => view.keyId)).to.deep.equal(['signing', 'signing']);
     }
@@ -90,7 +90,7 @@ describe('key chains of a tenant', () => {
 
   describe('with external certificates', () => {
     let chain: KeyChain;
-    const pem = (...certificates: (string | undefined)[]) => writePemCertificates(certificates.filter((one) => one !== undefined));
+    const pem = (...certificates: (string | undefined)[]) => writePemCertificates(certificates.filter((chain) => chain !== undefined));
     const read = (text: string | string[], changes: { chain?: KeyChain; now?: Date } = {}) =>
       codeOf(() =>
         parseCertificates(
@@ -117,13 +117,13 @@ describe('key chains of a tenant', () => {
     });
 
     it('reject another key, another order, another issuer, expiry, a self-signed leaf and invalid text', async () => {
-      const other = await chainOf('access');
+      const accessChain = await chainOf('access');
       const [leaf] = chain.active.certificates;
       const root = chain.root;
       expect(await read(pem(leaf))).to.equal(undefined);
-      expect(await read(pem(other.active.certificates[0]))).to.equal('invalid_input');
+      expect(await read(pem(accessChain.active.certificates[0]))).to.equal('invalid_input');
       expect(await read(pem(root?.certificate, leaf))).to.equal('invalid_input');
-      expect(await read(pem(leaf, other.root?.certificate))).to.equal('invalid_input');
+      expect(await read(pem(leaf, accessChain.root?.certificate))).to.equal('invalid_input');
       expect(await read(pem(leaf), { now: chain.active.notAfter })).to.equal('invalid_input');
       expect(await read(pem(leaf), { now: new Date('2020-01-01') })).to.equal('invalid_input');
       expect(await read('no certificate')).to.equal('invalid_input');
@@ -134,16 +134,16 @@ describe('key chains of a tenant', () => {
   });
 });
 
-/** What happens to keys when two things are done with them at the same moment. */
+/** Concurrent changes of keys. */
 describe('keys that are migrated during other changes', () => {
   let world: AdministrationWorld;
-  /** Ids of keys at the provider that keeps them elsewhere. */
-  let there: Set<string>;
+  /** Ids of the keys at the remote provider. */
+  let remoteIds: Set<string>;
   const caller = () => world.caller(['issuance:manage', 'presentation:manage']);
 
   beforeEach(async () => {
     world = await anAdministration();
-    there = new Set();
+    remoteIds = new Set();
     let count = 0;
     const { kms } = world;
     const [providers, generate] = [kms.providers.bind(kms), kms.generate.bind(kms)];
@@ -152,28 +152,28 @@ describe('keys that are migrated during other changes', () => {
       if (local === undefined) throw new Error('no provider');
       return [local, { ...local, name: 'house', type: 'vault', default: false }];
     };
-    /** What signs for them. */
+    /** Local keys that sign in place of the remote ones. */
     const locals = new Map<string, SigningKey>();
-    const made = (key: SigningKey & { readonly publicJwk: PublicJwk }) => {
+    const storeRemotely = (key: SigningKey & { readonly publicJwk: PublicJwk }) => {
       const keyId = `key-${count++}`;
-      there.add(keyId);
+      remoteIds.add(keyId);
       locals.set(keyId, key);
       return { handle: { ...key.handle, kms: 'house', keyId }, publicJwk: key.publicJwk };
     };
     kms.generate = async (tenantId, algorithm, provider) =>
-      provider === 'house' ? made({ tenantId, ...(await generate(tenantId, algorithm)) }) : generate(tenantId, algorithm);
+      provider === 'house' ? storeRemotely({ tenantId, ...(await generate(tenantId, algorithm)) }) : generate(tenantId, algorithm);
     kms.copyToProvider = async ({ publicJwk, ...key }: SigningKey) => {
       if (publicJwk === undefined) throw new Error('no public half');
-      return made({ ...key, publicJwk });
+      return storeRemotely({ ...key, publicJwk });
     };
     const sign = kms.sign.bind(kms);
     kms.sign = (key, data) => sign(locals.get(key.handle.keyId) ?? key, data);
-    kms.remove = async ({ handle }) => void there.delete(handle.keyId);
+    kms.remove = async ({ handle }) => void remoteIds.delete(handle.keyId);
   });
 
   const list = () => world.store.forTenant(ACME, ({ keyChains }) => keyChains.list());
   const rootOf = async (id: string) => (await list()).find((chain) => chain.id === id)?.root?.key.handle;
-  /** What a migration does to the authority of a key chain. */
+  /** Moves the authority of a key chain to the remote provider. */
   const moveAuthority = (id: string) =>
     world.write(async ({ keyChains }) => {
       const chain = await keyChains.get(id);
@@ -182,34 +182,34 @@ describe('keys that are migrated during other changes', () => {
       const key = { handle: { ...handle, kms: 'house', keyId: 'authority' }, publicJwk };
       await keyChains.put({ ...chain, root: { ...chain.root, key } });
     });
-  /** Moves it in the moment in which a certificate is made. */
-  const meanwhile = (id: string) => {
+  /** Moves the authority while a certificate is being issued. */
+  const moveDuringIssuance = (id: string) => {
     const { certificateAuthority } = world;
     const issue = certificateAuthority.issue.bind(certificateAuthority);
     let isMoved = false;
-    certificateAuthority.issue = async (...wanted) => {
-      const issued = await issue(...wanted);
+    certificateAuthority.issue = async (...parameters) => {
+      const certificate = await issue(...parameters);
       if (!isMoved) {
         isMoved = true;
         await moveAuthority(id);
       }
-      return issued;
+      return certificate;
     };
   };
 
   it('leave no copy of an authority with a key chain below it', async () => {
-    meanwhile('signing');
-    const wanted = { id: 'second', usageType: 'statusList', rootKeyChainId: 'signing' };
-    await new CreateKeyChain(world).execute(caller(), KeyChainCreation.parse(wanted));
+    moveDuringIssuance('signing');
+    const parameters = { id: 'second', usageType: 'statusList', rootKeyChainId: 'signing' };
+    await new CreateKeyChain(world).execute(caller(), KeyChainCreation.parse(parameters));
     expect(await rootOf('second')).to.deep.equal(await rootOf('signing'));
-    const sealed = (await list()).find(({ id }) => id === 'second')?.root?.key.sealedKey;
-    expect(sealed).to.equal(undefined);
+    const sealedKey = (await list()).find(({ id }) => id === 'second')?.root?.key.sealedKey;
+    expect(sealedKey).to.equal(undefined);
   });
 
   it('leave no copy of an authority with another certificate of a key in the database', async () => {
-    meanwhile('signing');
-    const wanted = { keyId: 'signing', id: 'second', certUsageTypes: ['signing' as const] };
-    await new CreateCertificate(world).execute(caller(), wanted);
+    moveDuringIssuance('signing');
+    const parameters = { keyId: 'signing', id: 'second', certUsageTypes: ['signing' as const] };
+    await new CreateCertificate(world).execute(caller(), parameters);
     expect(await rootOf('second')).to.deep.equal(await rootOf('signing'));
   });
 
@@ -218,29 +218,29 @@ describe('keys that are migrated during other changes', () => {
       for await (const moved of new MoveKeyChains(world).execute(ACME, 'house')) void moved;
     };
     await world.write(async ({ tenant }) => tenant.save({ ...(await tenant.get()), kms: 'house' }));
-    // The second one is through with everything while the first one takes over a key.
-    const takeOver = world.kms.copyToProvider;
+    // The second migration completes while the first one copies a key.
+    const copyToProvider = world.kms.copyToProvider;
     let isFirst = true;
-    world.kms.copyToProvider = async (...wanted) => {
-      const taken = await takeOver(...wanted);
+    world.kms.copyToProvider = async (...parameters) => {
+      const copied = await copyToProvider(...parameters);
       if (isFirst) {
         isFirst = false;
         await move();
       }
-      return taken;
+      return copied;
     };
     await move();
-    const used = (await list()).flatMap(({ active, root }) => [
+    const usedIds = (await list()).flatMap(({ active, root }) => [
       active.key.handle.keyId,
       ...(root === undefined ? [] : [root.key.handle.keyId]),
     ]);
-    const rest = (await list()).flatMap(({ former = [] }) => former.map(({ key }) => key.handle.keyId));
-    expect([...there].filter((id) => !used.includes(id) && !rest.includes(id))).to.deep.equal([]);
-    expect(used.filter((id) => !there.has(id))).to.deep.equal([]);
+    const formerIds = (await list()).flatMap(({ former = [] }) => former.map(({ key }) => key.handle.keyId));
+    expect([...remoteIds].filter((id) => !usedIds.includes(id) && !formerIds.includes(id))).to.deep.equal([]);
+    expect(usedIds.filter((id) => !remoteIds.has(id))).to.deep.equal([]);
   });
 });
 
-/** Keys that nothing needs any more, at a provider of which nothing is known but what it is asked to destroy. */
+/** Unused keys at a provider that only records which keys it must destroy. */
 describe('keys at a provider', () => {
   let world: AdministrationWorld;
   let destroyed: string[];
@@ -257,15 +257,15 @@ describe('keys at a provider', () => {
     };
   });
 
-  /** The same key chain with its keys elsewhere: they have no sealed half here. */
-  const elsewhere = (chain: KeyChain): KeyChain => mapKeys(chain, ({ handle, publicJwk }) => ({ handle, publicJwk }));
+  /** Returns the key chain with remote keys, which have no sealed private key. */
+  const withRemoteKeys = (chain: KeyChain): KeyChain => mapKeys(chain, ({ handle, publicJwk }) => ({ handle, publicJwk }));
   const put = async (id: string, change: Partial<KeyChain> = {}) => {
     const signing = await world.store.forTenant(ACME, ({ keyChains }) => keyChains.get('signing'));
-    const chain = elsewhere({ ...signing, ...change, id });
+    const chain = withRemoteKeys({ ...signing, ...change, id });
     await world.store.forTenant(ACME, ({ keyChains }) => keyChains.put(chain), { by: 'system' });
     return chain;
   };
-  const waiting = async () => (await world.store.maintenance.retiredKeys(100)).map(({ handle }) => handle.keyId);
+  const retiredIds = async () => (await world.store.maintenance.retiredKeys(100)).map(({ handle }) => handle.keyId);
 
   it('are destroyed with their key chain, except those of another key chain', async () => {
     const { active, root } = await put('gone');
@@ -273,18 +273,18 @@ describe('keys at a provider', () => {
     await new DeleteKeyChain(world).execute(caller(), 'gone');
     expect(destroyed).to.deep.equal([active.key.handle.keyId]);
     expect(destroyed).to.not.include(root?.key.handle.keyId);
-    expect(await waiting()).to.deep.equal([]);
+    expect(await retiredIds()).to.deep.equal([]);
   });
 
   it('are destroyed later if the provider does not answer, and the removal succeeds', async () => {
     const { active, root } = await put('gone');
     isDown = true;
     await new DeleteKeyChain(world).execute(caller(), 'gone');
-    expect(await waiting()).to.have.members([active.key.handle.keyId, root?.key.handle.keyId]);
+    expect(await retiredIds()).to.have.members([active.key.handle.keyId, root?.key.handle.keyId]);
     expect(await new DestroyRetiredKeys(world).execute(100)).to.equal(0);
     isDown = false;
     expect(await new DestroyRetiredKeys(world).execute(100)).to.equal(2);
-    expect(await waiting()).to.deep.equal([]);
+    expect(await retiredIds()).to.deep.equal([]);
     expect(await new DestroyRetiredKeys(world).execute(100)).to.equal(0);
     expect(destroyed).to.have.length(2);
   });
@@ -302,10 +302,10 @@ describe('keys at a provider', () => {
     isDown = true;
     await new DeleteKeyChain(world).execute(caller(), 'gone');
     isDown = false;
-    expect((await waiting())[0]).to.equal('poison');
-    // One run looks at one key only.
+    expect((await retiredIds())[0]).to.equal('poison');
+    // Each run processes one key.
     for (let run = 0; run < 4; run++) await new DestroyRetiredKeys(world).execute(1);
-    expect(await waiting()).to.deep.equal(['poison']);
+    expect(await retiredIds()).to.deep.equal(['poison']);
     expect(destroyed).to.have.members([active.key.handle.keyId, root?.key.handle.keyId]);
   });
 
@@ -313,7 +313,7 @@ describe('keys at a provider', () => {
     const { active } = await put('gone');
     isDown = true;
     await new DeleteKeyChain(world).execute(caller(), 'gone');
-    const [first] = await waiting();
+    const [first] = await retiredIds();
     isDown = false;
     const { remove } = world.kms;
     world.kms.remove = async (key: SigningKey) => {
@@ -328,7 +328,7 @@ describe('keys at a provider', () => {
     const { active } = await put('gone');
     isDown = true;
     await world.store.forService(({ tenants }) => tenants.remove(ACME), { by: 'system' });
-    expect(await waiting()).to.include(active.key.handle.keyId);
+    expect(await retiredIds()).to.include(active.key.handle.keyId);
     isDown = false;
     await new DestroyRetiredKeys(world).execute(100);
     expect(destroyed).to.include(active.key.handle.keyId);
@@ -337,35 +337,35 @@ describe('keys at a provider', () => {
   it('are kept after a rotation as long as their signatures are needed', async () => {
     const signing = await world.store.forTenant(ACME, ({ keyChains }) => keyChains.get('signing'));
     const { active, root } = await put('kept');
-    // The authority can sign here.
-    const { root: own } = signing;
-    if (own === undefined || root === undefined) throw new Error('no authority');
-    const chain = { ...signing, id: 'kept', active, root: own };
+    // The authority has a local key.
+    const { root: localRoot } = signing;
+    if (localRoot === undefined || root === undefined) throw new Error('no authority');
+    const chain = { ...signing, id: 'kept', active, root: localRoot };
     await world.store.forTenant(ACME, ({ keyChains }) => keyChains.put(chain), { by: 'system' });
     const { keyId } = active.key.handle;
     const { chain: rotated } = await new RotateKeyChain(world).execute(caller(), 'kept', {});
     expect(rotated.former?.map(({ key }) => key.handle.keyId)).to.deep.equal([keyId]);
-    expect(await waiting()).to.not.include(keyId);
+    expect(await retiredIds()).to.not.include(keyId);
 
     world.clock.forward(366 * 24 * 3600 * 1000);
     await new RenewKeyChains(world).execute(world.clock.now(), 10);
-    expect(await waiting()).to.include(keyId);
+    expect(await retiredIds()).to.include(keyId);
     await new DestroyRetiredKeys(world).execute(100);
     expect(destroyed).to.include(keyId);
   });
 });
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-/** What makes a signature with a private key. */
-const SIGNING = [
+/** Code that signs with a private key. */
+const SIGNING_PATTERNS = [
   /import\s*(?:type\s*)?\{[^}]*(?<![\w.])sign\b[^}]*\}\s*from\s*'node:crypto'/,
   /\b(?:createSign|privateEncrypt|SignJWT|CompactSign|FlattenedSign|GeneralSign)\b/,
   /\bsubtle\.sign\b/,
 ];
 
-/** Files of the product that sign, or could. */
+/** Returns the product files that contain signing code. */
 function signers(files: readonly { readonly path: string; readonly text: string }[]): string[] {
-  return files.filter(({ text }) => SIGNING.some((pattern) => pattern.test(text))).map(({ path }) => path);
+  return files.filter(({ text }) => SIGNING_PATTERNS.some((pattern) => pattern.test(text))).map(({ path }) => path);
 }
 
 describe('private keys', () => {
@@ -376,19 +376,19 @@ describe('private keys', () => {
     );
     const files = paths.map((path) => ({ path, text: readFileSync(`${ROOT}/${path}`, 'utf8') }));
     expect(files.length).to.be.greaterThan(300);
-    const found = signers(files);
-    expect(found).to.include('adapters/kms/local/local-kms.ts');
-    expect(found.filter((path) => !path.startsWith('adapters/kms/'))).to.deep.equal([]);
+    const signingFiles = signers(files);
+    expect(signingFiles).to.include('adapters/kms/local/local-kms.ts');
+    expect(signingFiles.filter((path) => !path.startsWith('adapters/kms/'))).to.deep.equal([]);
   });
 
   it('are reported when they sign elsewhere', () => {
-    const planted = [
+    const signingCode = [
       "import { hash, sign } from 'node:crypto';",
       "import {\n  createHash,\n  sign as makeSignature,\n} from 'node:crypto';",
       "import { SignJWT } from 'jose';",
       'await webcrypto.subtle.sign(a, b, c)',
     ];
-    for (const text of planted) expect(signers([{ path: 'planted.ts', text }]), text).to.have.length(1);
+    for (const text of signingCode) expect(signers([{ path: 'planted.ts', text }]), text).to.have.length(1);
     expect(signers([{ path: 'x.ts', text: "import { signingKey } from './signing-key.ts';" }])).to.deep.equal([]);
   });
 });

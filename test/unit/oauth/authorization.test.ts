@@ -19,7 +19,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import { codeOf } from '../../support/failures.ts';
 import { AUTHORIZATION_REQUEST } from '../../support/raw-wallet.ts';
 import { ACME } from '../verification/kit.ts';
-import { endOf } from '../wallet-kit.ts';
+import { outcomeOf } from '../wallet-kit.ts';
 import { LoginWorld } from './kit.ts';
 
 const STAGES = Object.keys(NEXT_STAGES) as AuthorizationStage[];
@@ -27,10 +27,10 @@ const STAGES = Object.keys(NEXT_STAGES) as AuthorizationStage[];
 describe('authorization state', () => {
   for (const stage of STAGES) {
     for (const next of STAGES) {
-      const follows = (NEXT_STAGES[stage] as readonly string[]).includes(next);
-      it(`${stage} ${follows ? 'changes' : 'never changes'} to ${next}`, () => {
+      const isAllowed = (NEXT_STAGES[stage] as readonly string[]).includes(next);
+      it(`${stage} ${isAllowed ? 'changes' : 'never changes'} to ${next}`, () => {
         const move = () => advance({ stage, version: 3 } as Authorization, { stage: next });
-        if (follows) expect(move()).to.include({ stage: next, version: 4 });
+        if (isAllowed) expect(move()).to.include({ stage: next, version: 4 });
         else expect(move).to.throw(`cannot change to ${next}`);
       });
     }
@@ -42,10 +42,14 @@ describe('authorization state', () => {
 
   it('is opened by the first browser, with its request or to a page', () => {
     const web = { kind: 'web', browserHash: 'h' };
-    const opened = (pending: object | undefined, isOpened?: boolean) =>
+    const isOpenedInBrowser = (pending: object | undefined, isOpened?: boolean) =>
       wasOpenedInBrowser({ isOpened, interaction: { pending } } as unknown as Authorization);
-    expect([opened(web), opened(undefined, true), opened({ kind: 'web' }, true)]).to.deep.equal(Array(3).fill(true));
-    expect([opened({ kind: 'web' }), opened({ kind: 'presentation' }), opened(undefined)]).to.deep.equal(Array(3).fill(false));
+    expect([isOpenedInBrowser(web), isOpenedInBrowser(undefined, true), isOpenedInBrowser({ kind: 'web' }, true)]).to.deep.equal(
+      Array(3).fill(true),
+    );
+    expect([isOpenedInBrowser({ kind: 'web' }), isOpenedInBrowser({ kind: 'presentation' }), isOpenedInBrowser(undefined)]).to.deep.equal(
+      Array(3).fill(false),
+    );
   });
 });
 
@@ -53,23 +57,23 @@ describe('handle of an authorization', () => {
   const [id, secret] = ['i'.repeat(16), 's'.repeat(20)];
   const now = new Date('2026-06-01T12:00:00Z');
   const later = new Date('2026-06-01T12:00:01Z');
-  const made = { id, stage: 'opened', expiresAt: later, handles: { page: hashSecret(secret) } };
+  const currentAuthorization = { id, stage: 'opened', expiresAt: later, handles: { page: hashSecret(secret) } };
   const current = (changes: object = {}, handle = createHandle(id, secret)) =>
-    isCurrentHandle({ ...made, ...changes } as unknown as Authorization, 'page', handle, now);
+    isCurrentHandle({ ...currentAuthorization, ...changes } as unknown as Authorization, 'page', handle, now);
 
   it('is valid for its purpose until the authorization ends', () => {
     expect(current()).to.equal(true);
-    const other = createHandle('j'.repeat(16), secret);
-    const wrong = [
+    const otherHandle = createHandle('j'.repeat(16), secret);
+    const outdated = [
       current({ stage: 'done' }),
       current({ expiresAt: now }),
       current({ handles: {} }),
-      current({}, other),
+      current({}, otherHandle),
       current({}, createHandle(id, 't'.repeat(20))),
       current({}, 'nonsense'),
-      isCurrentHandle(undefined, 'page', other, now),
+      isCurrentHandle(undefined, 'page', otherHandle, now),
     ];
-    expect(wrong).to.deep.equal(Array(7).fill(false));
+    expect(outdated).to.deep.equal(Array(7).fill(false));
   });
 
   it('is read only from a request URI of this service', () => {
@@ -95,8 +99,8 @@ const valid = {
   code_challenge_method: 'S256',
   scope: 'card',
 };
-const read = (change: Record<string, string>) => parseAuthorizationRequest({ ...valid, ...change }, context);
-const refusal = (change: Record<string, string>) => codeOf(() => read(change));
+const parse = (change: Record<string, string>) => parseAuthorizationRequest({ ...valid, ...change }, context);
+const errorCode = (change: Record<string, string>) => codeOf(() => parse(change));
 
 describe('authorization request', () => {
   describe('with an accepted redirect URI', () => {
@@ -115,7 +119,7 @@ describe('authorization request', () => {
       'haip-vci://',
     ];
     for (const redirect_uri of addresses) {
-      it(redirect_uri, () => expect(read({ redirect_uri }).redirectUri).to.equal(redirect_uri));
+      it(redirect_uri, () => expect(parse({ redirect_uri }).redirectUri).to.equal(redirect_uri));
     }
   });
 
@@ -166,18 +170,18 @@ describe('authorization request', () => {
       `https://wallet.example/${'x'.repeat(2048)}`,
     ];
     for (const redirect_uri of [...schemes, ...texts]) {
-      it(JSON.stringify(redirect_uri.slice(0, 60)), () => expect(refusal({ redirect_uri })).to.equal('invalid_request'));
+      it(JSON.stringify(redirect_uri.slice(0, 60)), () => expect(errorCode({ redirect_uri })).to.equal('invalid_request'));
     }
   });
 
   it('names this issuer as its resource, or none', () => {
-    expect(refusal({ resource: context.issuer })).to.equal('taken');
-    expect(refusal({ resource: 'https://issuer.example/other' })).to.equal('invalid_target');
+    expect(errorCode({ resource: context.issuer })).to.equal('taken');
+    expect(errorCode({ resource: 'https://issuer.example/other' })).to.equal('invalid_target');
   });
 
   it('has a state of bounded length', () => {
-    expect(read({ state: 's'.repeat(1024) }).state).to.have.length(1024);
-    expect(refusal({ state: 's'.repeat(1025) })).to.equal('invalid_request');
+    expect(parse({ state: 's'.repeat(1024) }).state).to.have.length(1024);
+    expect(errorCode({ state: 's'.repeat(1025) })).to.equal('invalid_request');
   });
 
   const details = (credential_configuration_id: string) => JSON.stringify([{ type: 'openid_credential', credential_configuration_id }]);
@@ -196,41 +200,41 @@ describe('authorization request', () => {
       byDetails: true,
     });
     expect(queries).to.deep.equal({ ...unscoped, authorization_details: JSON.parse(details('card')) });
-    expect(read({ scope: 'else  card ' })).to.include({ scope: 'card', byDetails: false });
-    expect(refusal({ scope: ' ' })).to.equal('invalid_scope');
-    expect(refusal({ authorization_details: details('else') })).to.equal('invalid_authorization_details');
+    expect(parse({ scope: 'else  card ' })).to.include({ scope: 'card', byDetails: false });
+    expect(errorCode({ scope: ' ' })).to.equal('invalid_scope');
+    expect(errorCode({ authorization_details: details('else') })).to.equal('invalid_authorization_details');
   });
 
   it('requests no more credentials than a session can count', () => {
-    const many = (count: number) => {
+    const detailsWith = (count: number) => {
       const configurations = Array.from({ length: count }, (_, i) => ({ id: `c${i}`, scope: 'card' }));
       return () => parseAuthorizationRequest(valid, { ...context, configurations });
     };
-    expect(many(30)().credentialConfigurationIds).to.have.length(30);
-    expect(many(31)).to.throw('at most 30 credentials');
-    const [asked] = JSON.parse(details('card')) as object[];
-    const by = (count: number) => refusal({ authorization_details: JSON.stringify(Array(count).fill(asked)) });
-    expect([by(30), by(31)]).to.deep.equal(['taken', 'invalid_authorization_details']);
+    expect(detailsWith(30)().credentialConfigurationIds).to.have.length(30);
+    expect(detailsWith(31)).to.throw('at most 30 credentials');
+    const [detail] = JSON.parse(details('card')) as object[];
+    const repeated = (count: number) => errorCode({ authorization_details: JSON.stringify(Array(count).fill(detail)) });
+    expect([repeated(30), repeated(31)]).to.deep.equal(['taken', 'invalid_authorization_details']);
   });
 
   describe('without a required challenge', () => {
     const { code_challenge, code_challenge_method, ...unchallenged } = valid;
-    const needs = { redirectUri: false, codeChallenge: false };
+    const requirements = { redirectUri: false, codeChallenge: false };
 
     it('is accepted without a challenge, and with a valid one', () => {
-      expect(parseAuthorizationRequest(unchallenged, context, needs)).to.not.have.property('codeChallenge');
-      expect(parseAuthorizationRequest(valid, context, needs)).to.include({ codeChallenge: code_challenge });
+      expect(parseAuthorizationRequest(unchallenged, context, requirements)).to.not.have.property('codeChallenge');
+      expect(parseAuthorizationRequest(valid, context, requirements)).to.include({ codeChallenge: code_challenge });
     });
 
-    for (const [what, wrong] of Object.entries({
+    for (const [description, outdated] of Object.entries({
       'no method': { code_challenge },
       'the plain method': { code_challenge, code_challenge_method: 'plain' },
       'a method alone': { code_challenge_method },
       'a challenge that is invalid': { code_challenge: 'x', code_challenge_method },
     })) {
-      it(`is rejected with ${what}`, () => {
-        const form: Record<string, string> = { ...unchallenged, ...wrong };
-        expect(() => parseAuthorizationRequest(form, context, needs)).to.throw('code_challenge_method S256');
+      it(`is rejected with ${description}`, () => {
+        const form: Record<string, string> = { ...unchallenged, ...outdated };
+        expect(() => parseAuthorizationRequest(form, context, requirements)).to.throw('code_challenge_method S256');
       });
     }
 
@@ -240,26 +244,26 @@ describe('authorization request', () => {
   });
 
   it('is answered in the query; response_mode may be query or absent', () => {
-    expect(refusal({})).to.equal('taken');
-    expect(refusal({ response_mode: 'query' })).to.equal('taken');
+    expect(errorCode({})).to.equal('taken');
+    expect(errorCode({ response_mode: 'query' })).to.equal('taken');
     for (const response_mode of ['form_post', 'fragment', 'query.jwt', 'direct_post', 'QUERY']) {
-      expect(refusal({ response_mode }), response_mode).to.equal('invalid_request');
+      expect(errorCode({ response_mode }), response_mode).to.equal('invalid_request');
     }
   });
 
   describe('with a length limit, since it is stored with its grant, rejects', () => {
-    const long: [string, Record<string, string>, string][] = [
+    const tooLong: [string, Record<string, string>, string][] = [
       ['scope', { scope: `card ${'x'.repeat(4092)}` }, 'invalid_request'],
       ['client_id', { client_id: `https://${'x'.repeat(4089)}` }, 'invalid_request'],
       ['dpop_jkt', { dpop_jkt: 'x'.repeat(4097) }, 'invalid_request'],
       ['interaction_types_supported', { interaction_types_supported: 'x,'.repeat(2049) }, 'invalid_request'],
       ['issuer_state', { issuer_state: 'x'.repeat(4097) }, 'invalid_request'],
     ];
-    for (const [name, change, code] of long) {
+    for (const [name, change, code] of tooLong) {
       it(`a long ${name}`, () => {
-        expect(refusal(change)).to.equal(code);
-        const shorter = Object.entries(change).map(([key, value]) => [key, value.slice(0, 4096)]);
-        expect(refusal(Object.fromEntries(shorter))).to.equal('taken');
+        expect(errorCode(change)).to.equal(code);
+        const truncated = Object.entries(change).map(([key, value]) => [key, value.slice(0, 4096)]);
+        expect(errorCode(Object.fromEntries(truncated))).to.equal('taken');
       });
     }
 
@@ -268,14 +272,14 @@ describe('authorization request', () => {
         const text = (note: string) => JSON.stringify([{ type: 'openid_credential', credential_configuration_id: 'card', note }]);
         return text('x'.repeat(length - text('').length));
       };
-      expect(refusal({ authorization_details: details(16_384) })).to.equal('taken');
-      expect(refusal({ authorization_details: details(16_385) })).to.equal('invalid_authorization_details');
+      expect(errorCode({ authorization_details: details(16_384) })).to.equal('taken');
+      expect(errorCode({ authorization_details: details(16_385) })).to.equal('invalid_authorization_details');
     });
   });
 });
 
 const issuer = 'https://issuer.example/acme';
-const sent = 'code=c-1&state=s+1&iss=https%3A%2F%2Fissuer.example%2Facme';
+const parameters = 'code=c-1&state=s+1&iss=https%3A%2F%2Fissuer.example%2Facme';
 
 describe('authorization response', () => {
   const addresses: readonly [string, string][] = [
@@ -292,7 +296,7 @@ describe('authorization response', () => {
   for (const [address, separator] of addresses) {
     it(`preserves ${address} as the wallet wrote it (RFC 6749 section 3.1.2)`, () => {
       const location = authorizationResponse(address, { issuer, state: 's 1', code: 'c-1' });
-      expect(location).to.equal(`${address}${separator}${sent}`);
+      expect(location).to.equal(`${address}${separator}${parameters}`);
     });
   }
 
@@ -304,13 +308,13 @@ describe('authorization response', () => {
 });
 
 describe('redirect destination that is shown to users', () => {
-  for (const [address, told] of [
+  for (const [address, displayName] of [
     ['https://wallet.example/cb?x=y', 'wallet.example'],
     ['http://127.0.0.1:4711/cb', '127.0.0.1:4711'],
     ['com.example.wallet:/cb', 'com.example.wallet:'],
     ['haip-vci://evil.example', 'haip-vci:'],
   ] as const) {
-    it(`of ${address} is ${told}`, () => expect(redirectDestination(address)).to.equal(told));
+    it(`of ${address} is ${displayName}`, () => expect(redirectDestination(address)).to.equal(displayName));
   }
 });
 
@@ -321,50 +325,50 @@ describe('ConfirmWallet', () => {
     logins = await LoginWorld.open();
   });
 
-  /** A user who logged in and is asked about the wallet. */
-  const asked = async () => {
+  /** Starts a login up to the page that asks the user about the wallet. */
+  const detail = async () => {
     const login = await logins.start();
     const { fields } = (await logins.finish(login)) as Consent;
     return { ...login, confirmation: fields['confirmation'] };
   };
-  type Asked = Awaited<ReturnType<typeof asked>>;
-  const confirm = ({ confirmation, browserSecrets }: Asked, changes: Partial<Confirmation> = {}, tenantId = ACME) =>
+  type ConfirmationPage = Awaited<ReturnType<typeof detail>>;
+  const confirm = ({ confirmation, browserSecrets }: ConfirmationPage, changes: Partial<Confirmation> = {}, tenantId = ACME) =>
     logins.world.confirmWallet.execute(tenantId, { decision: 'approve', confirmation, browserSecrets, ...changes });
 
   it('ends an approval with a code for the logged in user, and erases the identity from the authorization', async () => {
-    const page = await asked();
+    const page = await detail();
     const { location, authorizationId } = await confirm(page);
-    const { code = '', ...rest } = logins.told(location);
+    const { code = '', ...rest } = logins.redirectParameters(location);
     expect([rest, authorizationId]).to.deep.equal([{ state: AUTHORIZATION_REQUEST.state, iss: logins.server }, page.id]);
     const grant = (await logins.world.store.read(ACME).grantByCode(hashCode(code)))?.grant;
     expect(grant?.authorization?.identity?.sub).to.equal('ada');
-    const done = await logins.stored(page.id);
-    expect(done).to.deep.include({ stage: 'done', handles: {} });
-    expect(done).not.to.have.property('identity');
+    const authorization = await logins.storedAuthorization(page.id);
+    expect(authorization).to.deep.include({ stage: 'done', handles: {} });
+    expect(authorization).not.to.have.property('identity');
   });
 
   it('ends a denial with an error', async () => {
-    const page = await asked();
+    const page = await detail();
     const { location } = await confirm(page, { decision: 'deny' });
-    expect(logins.told(location)).to.deep.equal(logins.refusal('access_denied'));
-    expect(await logins.stored(page.id)).to.deep.include({ stage: 'done', handles: {} });
-    expect(await endOf(confirm(page))).to.equal('invalid_request');
+    expect(logins.redirectParameters(location)).to.deep.equal(logins.errorParameters('access_denied'));
+    expect(await logins.storedAuthorization(page.id)).to.deep.include({ stage: 'done', handles: {} });
+    expect(await outcomeOf(confirm(page))).to.equal('invalid_request');
   });
 
   it('redirects to the wallet with an error if the offer has ended', async () => {
-    const page = await asked();
-    await logins.end(page);
+    const page = await detail();
+    await logins.failSession(page);
     const { location } = await confirm(page);
-    expect(logins.told(location)).to.deep.equal(logins.refusal('access_denied'));
+    expect(logins.redirectParameters(location)).to.deep.equal(logins.errorParameters('access_denied'));
   });
 
   it('accepts one of two concurrent answers', async () => {
-    const page = await asked();
-    const ends = await Promise.all([endOf(confirm(page)), endOf(confirm(page, { decision: 'deny' }))]);
-    expect(ends.sort()).to.deep.equal(['done', 'invalid_request']);
+    const page = await detail();
+    const outcomes = await Promise.all([outcomeOf(confirm(page)), outcomeOf(confirm(page, { decision: 'deny' }))]);
+    expect(outcomes.sort()).to.deep.equal(['done', 'invalid_request']);
   });
 
-  const bends: readonly [what: string, bend: (page: Asked) => Partial<Confirmation>][] = [
+  const mutations: readonly [description: string, mutate: (page: ConfirmationPage) => Partial<Confirmation>][] = [
     ['no decision', () => ({ decision: undefined })],
     ['another decision', () => ({ decision: 'perhaps' })],
     ['no name of a page', () => ({ confirmation: undefined })],
@@ -372,27 +376,27 @@ describe('ConfirmWallet', () => {
     ['a page with another secret', ({ confirmation }) => ({ confirmation: `${confirmation}A` })],
     ['the state of the login', ({ location }) => ({ confirmation: location.searchParams.get('state') ?? '' })],
     ['another browser', ({ id }) => ({ browserSecrets: new Map([[id, 'another']]) })],
-    ['a browser without its secret', () => ({ browserSecrets: new Map() })],
+    ['a browser without its cookie', () => ({ browserSecrets: new Map() })],
   ];
-  for (const [what, bend] of bends) {
-    it(`rejects ${what}, and the page can still be answered`, async () => {
-      const page = await asked();
-      expect(await endOf(confirm(page, bend(page)))).to.equal('invalid_request');
-      expect(await endOf(confirm(page))).to.equal('done');
+  for (const [description, mutate] of mutations) {
+    it(`rejects ${description}, and the page can still be answered`, async () => {
+      const page = await detail();
+      expect(await outcomeOf(confirm(page, mutate(page)))).to.equal('invalid_request');
+      expect(await outcomeOf(confirm(page))).to.equal('done');
     });
   }
 
   it('expires after half an hour', async () => {
-    const page = await asked();
-    expect(await logins.world.later(1800, () => endOf(confirm(page)))).to.equal('invalid_request');
+    const page = await detail();
+    expect(await logins.world.afterSeconds(1800, () => outcomeOf(confirm(page)))).to.equal('invalid_request');
   });
 
   it('fails once the tenant has removed the server, or for an unknown tenant', async () => {
-    const page = await asked();
-    expect(await endOf(confirm(page, {}, 'nobody' as TenantId))).to.equal('not_found');
+    const page = await detail();
+    expect(await outcomeOf(confirm(page, {}, 'unknown' as TenantId))).to.equal('not_found');
     await logins.configure({ enabled: false });
-    expect(await endOf(confirm(page))).to.equal('not_found');
+    expect(await outcomeOf(confirm(page))).to.equal('not_found');
     await logins.configure();
-    expect(await endOf(confirm(page))).to.equal('done');
+    expect(await outcomeOf(confirm(page))).to.equal('done');
   });
 });

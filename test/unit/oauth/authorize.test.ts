@@ -14,7 +14,7 @@ import { UPSTREAM } from '../../support/fakes.ts';
 import { AUTHORIZATION_REQUEST, type Bend, CLIENT_ID, makeJwt, newKey } from '../../support/raw-wallet.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
 import { ACME } from '../verification/kit.ts';
-import { anOffer, endOf, failureOf, Wallet, WalletWorld } from '../wallet-kit.ts';
+import { anOffer, failureOf, outcomeOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
 describe('PushAuthorization', () => {
   let world: WalletWorld;
@@ -24,8 +24,8 @@ describe('PushAuthorization', () => {
   before(async () => {
     world = await WalletWorld.open();
     wallet = new Wallet(world);
-    await world.offers({ id: 'pass' });
-    await world.offers({ id: 'visitor', iaeActions: [{ type: 'redirect_to_web', url: 'https://a.example' }] });
+    await world.putCredential({ id: 'pass' });
+    await world.putCredential({ id: 'visitor', iaeActions: [{ type: 'redirect_to_web', url: 'https://a.example' }] });
     const ids = { credentialConfigurationIds: ['card'] };
     issuerState = (await anOffer(world, { flow: 'authorization_code', ...ids })).session.publicId;
   });
@@ -33,13 +33,13 @@ describe('PushAuthorization', () => {
   type Form = Readonly<Record<string, string | undefined>>;
   const push = (changes: Form = {}, request: Partial<OAuthRequest> = {}) =>
     wallet.push({ issuer_state: issuerState, ...changes }, { request });
-  const stored = async (requestUri: string) => {
+  const storedAuthorization = async (requestUri: string) => {
     const { id = '', secret = '' } = parseHandle(handleOfRequestUri(requestUri)) ?? {};
     return { secret, found: (await world.store.read(ACME).authorization(id))?.authorization };
   };
 
   it('stores the request and its client under the hash of its address', async () => {
-    const { secret, found } = await stored(await push());
+    const { secret, found } = await storedAuthorization(await push());
     expect(found).to.deep.include({ server: 'built-in', stage: 'pushed', version: 1 });
     expect(found?.handles).to.deep.equal({ request_uri: hashSecret(secret) });
     expect(found?.request).to.deep.include({
@@ -56,22 +56,22 @@ describe('PushAuthorization', () => {
 
   it('accepts dpop_jkt in place of a proof', async () => {
     const jkt = thumbprint(newKey().jwk as PublicJwk);
-    const { found } = await stored(await push({ dpop_jkt: jkt }, { dpop: [] }));
+    const { found } = await storedAuthorization(await push({ dpop_jkt: jkt }, { dpop: [] }));
     expect(found?.holder.keyThumbprint).to.equal(jkt);
   });
 
   it('requires no offer when wallets may begin the flow', async () => {
-    const alone = { issuer_state: undefined };
-    expect(await endOf(push(alone))).to.equal('invalid_request');
-    await world.issues({ builtInAs: { walletInitiated: true } });
-    expect((await stored(await push(alone))).found?.session).to.equal(null);
-    await world.issues();
+    const withoutIssuerState = { issuer_state: undefined };
+    expect(await outcomeOf(push(withoutIssuerState))).to.equal('invalid_request');
+    await world.putIssuance({ builtInAs: { walletInitiated: true } });
+    expect((await storedAuthorization(await push(withoutIssuerState))).found?.session).to.equal(null);
+    await world.putIssuance();
   });
 
   const details = (...entries: object[]) => ({ authorization_details: JSON.stringify(entries) });
   const OPENID = { type: 'openid_credential', credential_configuration_id: 'card' };
-  type Refused = readonly [what: string, code: FailureCode, form: Form, request?: Partial<OAuthRequest>];
-  const refusals: readonly Refused[] = [
+  type RejectionCase = readonly [description: string, code: FailureCode, form: Form, request?: Partial<OAuthRequest>];
+  const rejections: readonly RejectionCase[] = [
     ['a request_uri', 'invalid_request', { request_uri: 'urn:x' }],
     ['a request object', 'request_not_supported', { request: 'a.b.c' }],
     ['no client', 'invalid_request', { client_id: undefined }],
@@ -83,8 +83,8 @@ describe('PushAuthorization', () => {
     ['a redirect address without TLS', 'invalid_request', { redirect_uri: 'http://wallet.example' }],
     ['no challenge', 'invalid_request', { code_challenge: undefined }],
     ['a plain challenge', 'invalid_request', { code_challenge_method: 'plain' }],
-    ['a resource that is another issuer', 'invalid_target', { resource: 'https://else.example' }],
-    ['nothing that is asked for', 'invalid_scope', { scope: undefined }],
+    ['another issuer as the resource', 'invalid_target', { resource: 'https://else.example' }],
+    ['no requested credential', 'invalid_scope', { scope: undefined }],
     ['an unknown scope', 'invalid_scope', { scope: 'else' }],
     ['details of another type', 'invalid_authorization_details', details({ type: 'x' })],
     ['details for another issuer', 'invalid_authorization_details', details({ ...OPENID, locations: ['x'] })],
@@ -96,7 +96,7 @@ describe('PushAuthorization', () => {
       'invalid_request',
       { ...details({ ...OPENID, credential_configuration_id: 'pass' }), scope: 'card' },
     ],
-    ['what needs an interaction', 'invalid_request', { issuer_state: undefined, scope: 'visitor' }],
+    ['a configuration with an interaction', 'invalid_request', { issuer_state: undefined, scope: 'visitor' }],
     ['a thumbprint that is invalid', 'invalid_request', { dpop_jkt: 'x' }, { dpop: [] }],
     ['a thumbprint of another key', 'invalid_dpop_proof', { dpop_jkt: 'x' }],
     ['two DPoP proofs', 'invalid_dpop_proof', {}, { dpop: ['a', 'b'] }],
@@ -104,68 +104,73 @@ describe('PushAuthorization', () => {
     ['two ways to authenticate', 'invalid_client', { client_assertion: 'a.b.c' }, { attestation: ['x'] }],
     ['half an attestation', 'invalid_client_attestation', {}, { attestation: ['x'] }],
   ];
-  for (const [what, code, form, request] of refusals) {
-    it(`rejects ${what}`, async () => {
-      expect(await endOf(push(form, request))).to.equal(code);
+  for (const [description, code, form, request] of rejections) {
+    it(`rejects ${description}`, async () => {
+      expect(await outcomeOf(push(form, request))).to.equal(code);
     });
   }
 
   it('ignores scope values outside the offer, with and without details of the offer', async () => {
-    // The scope visitor is issued by interactive authorization only, which does not matter here.
+    // The scope `visitor` requires an interactive authorization, so it is ignored here.
     for (const form of [{}, details(OPENID)]) {
-      const { found } = await stored(await push({ ...form, scope: 'pass card visitor' }));
+      const { found } = await storedAuthorization(await push({ ...form, scope: 'pass card visitor' }));
       expect(found?.request.credentialConfigurationIds).to.deep.equal(['card']);
       expect(found?.request.scope).to.equal('card');
     }
-    const { found } = await stored(await push({ ...details(OPENID), scope: 'pass visitor' }));
+    const { found } = await storedAuthorization(await push({ ...details(OPENID), scope: 'pass visitor' }));
     expect(found?.request.credentialConfigurationIds).to.deep.equal(['card']);
     expect(found?.request).to.not.have.property('scope');
   });
 
   it('rejects an offer that has ended, is pre-authorized, or is for the other server', async () => {
-    const over = await anOffer(world, { flow: 'authorization_code', expiresIn: 60 });
-    const late = () => endOf(push({ issuer_state: over.session.publicId }));
-    expect(await world.later(60, late)).to.equal('invalid_request');
+    const expired = await anOffer(world, { flow: 'authorization_code', expiresIn: 60 });
+    const pushLate = () => outcomeOf(push({ issuer_state: expired.session.publicId }));
+    expect(await world.afterSeconds(60, pushLate)).to.equal('invalid_request');
     const { publicId } = (await anOffer(world)).session;
-    expect(await endOf(push({ issuer_state: publicId }))).to.equal('invalid_request');
-    await world.issues({ chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
+    expect(await outcomeOf(push({ issuer_state: publicId }))).to.equal('invalid_request');
+    await world.putIssuance({ chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
     const chained = { flow: 'authorization_code', authorization_server: `${wallet.issuer}/chained-as` };
-    const meant = (await anOffer(world, chained)).session.publicId;
-    expect(await endOf(push({ issuer_state: meant }))).to.equal('invalid_request');
-    expect(await endOf(wallet.push({ issuer_state: meant }, { server: 'chained' }))).to.equal('done');
-    await world.issues();
+    const chainedRequest = (await anOffer(world, chained)).session.publicId;
+    expect(await outcomeOf(push({ issuer_state: chainedRequest }))).to.equal('invalid_request');
+    expect(await outcomeOf(wallet.push({ issuer_state: chainedRequest }, { server: 'chained' }))).to.equal('done');
+    await world.putIssuance();
   });
 
   it('fails for an unknown server or tenant', async () => {
-    expect(await endOf(wallet.push({}, { server: 'chained' }))).to.equal('not_found');
-    expect(await endOf(new Wallet(world, 'nobody' as TenantId).push())).to.equal('not_found');
-    await world.change({ status: 'suspended' });
-    expect(await endOf(push())).to.equal('not_found');
-    await world.change({ status: 'active' });
+    expect(await outcomeOf(wallet.push({}, { server: 'chained' }))).to.equal('not_found');
+    expect(await outcomeOf(new Wallet(world, 'unknown' as TenantId).push())).to.equal('not_found');
+    await world.changeTenant({ status: 'suspended' });
+    expect(await outcomeOf(push())).to.equal('not_found');
+    await world.changeTenant({ status: 'active' });
   });
 
   it('rejects a used DPoP proof, and stores nothing', async () => {
     const dpop = [wallet.dpop('par')];
     await push({}, { dpop });
-    expect(await endOf(push({}, { dpop }))).to.equal('invalid_dpop_proof');
+    expect(await outcomeOf(push({}, { dpop }))).to.equal('invalid_dpop_proof');
   });
 
   it('requires the assertion of a registered client, which is accepted once, and its registered values', async () => {
     const key = newKey();
     const { redirect_uri: registered } = AUTHORIZATION_REQUEST;
     const client = { client_id: CLIENT_ID, jwks: { keys: [key.jwk] }, redirect_uris: [registered] };
-    await world.issues({ walletClients: [client] });
+    await world.putIssuance({ walletClients: [client] });
     const asserted = () => {
       const times = { iat: world.seconds, exp: world.seconds + 300, jti: world.random.token() };
       const payload = { iss: CLIENT_ID, sub: CLIENT_ID, aud: wallet.issuer, ...times };
       const client_assertion = makeJwt(key, { alg: 'ES256' }, payload);
       return { client_assertion, client_assertion_type: ASSERTION_TYPE };
     };
-    const sent = asserted();
-    const others = { redirect_uri: 'https://else.example', ...asserted() };
-    const ends = [await endOf(push()), await endOf(push(sent)), await endOf(push(sent)), await endOf(push(others))];
-    expect(ends).to.deep.equal(['invalid_client', 'done', 'invalid_client', 'invalid_request']);
-    await world.issues();
+    const request = asserted();
+    const otherRequest = { redirect_uri: 'https://else.example', ...asserted() };
+    const outcomes = [
+      await outcomeOf(push()),
+      await outcomeOf(push(request)),
+      await outcomeOf(push(request)),
+      await outcomeOf(push(otherRequest)),
+    ];
+    expect(outcomes).to.deep.equal(['invalid_client', 'done', 'invalid_client', 'invalid_request']);
+    await world.putIssuance();
   });
 
   describe('by an attested wallet', () => {
@@ -178,70 +183,70 @@ describe('PushAuthorization', () => {
         const { status, type, body } = provider.answer(new URL(url).pathname);
         return { status, contentType: type, body: Buffer.from(body) };
       };
-      await world.issues({ ...provider.configuration(), attestationMaxAgeSeconds: 3600 });
+      await world.putIssuance({ ...provider.configuration(), attestationMaxAgeSeconds: 3600 });
     });
 
-    const attested = (bends: { attestation?: Bend; pop?: Bend; challenge?: string } = {}) => {
+    const attestedRequest = (changes: { attestation?: Bend; pop?: Bend; challenge?: string } = {}) => {
       const challenge = attestationChallenge(world, ACME, wallet.issuer, world.clock.now());
-      const pop = { challenge: bends.challenge ?? challenge, ...bends.pop };
+      const pop = { challenge: changes.challenge ?? challenge, ...changes.pop };
       return {
-        attestation: [provider.attestation(instance, bends.attestation)],
+        attestation: [provider.attestation(instance, changes.attestation)],
         attestationPop: [provider.pop(instance, wallet.issuer, pop)],
       };
     };
 
     it('stores the wallet instance', async () => {
-      const { found } = await stored(await push({}, attested()));
+      const { found } = await storedAuthorization(await push({}, attestedRequest()));
       const expected = { clientId: CLIENT_ID, authenticated: true, instance: thumbprint(instance.jwk as PublicJwk) };
       expect(found?.holder).to.deep.include(expected);
     });
 
     it('returns a challenge to a wallet without a challenge of this server', async () => {
-      const failure = await failureOf(push({}, attested({ challenge: 'abc' })));
+      const failure = await failureOf(push({}, attestedRequest({ challenge: 'abc' })));
       expect(failure.code).to.equal('use_attestation_challenge');
       const { attestationChallenge: challenge = '' } = failure.details;
-      expect(await endOf(push({}, attested({ challenge })))).to.equal('done');
+      expect(await outcomeOf(push({}, attestedRequest({ challenge })))).to.equal('done');
     });
 
-    const bent: readonly [what: string, code: FailureCode, make: () => Partial<OAuthRequest>][] = [
+    const invalidAttestations: readonly [description: string, code: FailureCode, make: () => Partial<OAuthRequest>][] = [
       ['no attestation', 'invalid_client', () => ({})],
       [
-        'an attestation that is too old',
+        'an outdated attestation',
         'use_fresh_attestation',
-        () => attested({ attestation: { payload: { iat: world.seconds - 3601 } } }),
+        () => attestedRequest({ attestation: { payload: { iat: world.seconds - 3601 } } }),
       ],
       [
         'an attestation that has expired',
         'invalid_client_attestation',
-        () => attested({ attestation: { payload: { exp: world.seconds - 600 } } }),
+        () => attestedRequest({ attestation: { payload: { exp: world.seconds - 600 } } }),
       ],
       [
         'an attestation of another wallet',
         'invalid_client_attestation',
-        () => attested({ attestation: { payload: { sub: 'https://else.example' } } }),
+        () => attestedRequest({ attestation: { payload: { sub: 'https://else.example' } } }),
       ],
       [
         'a proof of possession for another server',
         'invalid_client_attestation',
-        () => attested({ pop: { payload: { aud: 'https://else.example' } } }),
+        () => attestedRequest({ pop: { payload: { aud: 'https://else.example' } } }),
       ],
     ];
-    for (const [what, code, make] of bent) {
-      it(`rejects ${what}`, async () => {
-        expect(await endOf(push({}, make()))).to.equal(code);
+    for (const [description, code, buildRequest] of invalidAttestations) {
+      it(`rejects ${description}`, async () => {
+        expect(await outcomeOf(push({}, buildRequest()))).to.equal(code);
       });
     }
 
     it('rejects a used proof of possession', async () => {
-      const sent = attested();
-      await push({}, sent);
-      expect(await endOf(push({}, { ...sent, dpop: [wallet.dpop('par')] }))).to.equal('invalid_client_attestation');
+      const request = attestedRequest();
+      await push({}, request);
+      expect(await outcomeOf(push({}, { ...request, dpop: [wallet.dpop('par')] }))).to.equal('invalid_client_attestation');
     });
   });
 });
 
 const { client_id: clientId, state } = AUTHORIZATION_REQUEST;
-const NOBODY = 'nobody' as TenantId;
+const UNKNOWN_TENANT = 'unknown' as TenantId;
 
 describe('authorization page of the built-in server', () => {
   let world: WalletWorld;
@@ -253,27 +258,28 @@ describe('authorization page of the built-in server', () => {
   });
   afterEach(() => sinon.restore());
 
-  type Pushed = { readonly clientId: string; readonly requestUri: string; readonly session: SessionId };
-  const pushed = async (): Promise<Pushed> => {
+  type PushedRequest = { readonly clientId: string; readonly requestUri: string; readonly session: SessionId };
+  const pushRequest = async (): Promise<PushedRequest> => {
     const { session } = await anOffer(world, { flow: 'authorization_code' });
     return { clientId, requestUri: await wallet.push({ issuer_state: session.publicId }), session: session.id };
   };
-  const stored = async ({ requestUri }: Pick<Pushed, 'requestUri'>) => {
+  const storedAuthorization = async ({ requestUri }: Pick<PushedRequest, 'requestUri'>) => {
     const id = parseHandle(handleOfRequestUri(requestUri))?.id ?? '';
     return (await world.store.read(ACME).authorization(id))?.authorization;
   };
-  const show = (browser: Partial<Pushed>, tenantId = ACME) =>
+  const show = (browser: Partial<PushedRequest>, tenantId = ACME) =>
     world.showAuthorization.execute(tenantId, { clientId: undefined, requestUri: undefined, ...browser });
-  const consent = async (browser: Pushed) => (await show(browser)) as ShownConsent;
-  const fail = (id: SessionId) => {
-    const failed = { id, anytime: ['active', 'fetched'], to: 'failed' } as const;
-    return world.store.commit(ACME, { session: failed }, world.clock.now());
+  const consent = async (browser: PushedRequest) => (await show(browser)) as ShownConsent;
+  const failSession = (id: SessionId) => {
+    const change = { id, anytime: ['active', 'fetched'], to: 'failed' } as const;
+    return world.store.commit(ACME, { session: change }, world.clock.now());
   };
-  const chained = (enabled: boolean) => world.issues(enabled ? { chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } } : {});
+  const chained = (enabled: boolean) =>
+    world.putIssuance(enabled ? { chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } } : {});
 
   describe('ShowAuthorization', () => {
     it('shows client, credentials and destination of the answer', async () => {
-      const { fields, ...said } = await consent(await pushed());
+      const { fields, ...said } = await consent(await pushRequest());
       expect(said).to.deep.equal({
         branding: { name: 'Acme', displays: [{ name: 'Acme', locale: 'en' }] },
         credentials: [{ id: 'card', displays: [{ name: 'Card', locale: 'en' }], claims: [{ fallback: 'name', names: [] }] }],
@@ -286,61 +292,61 @@ describe('authorization page of the built-in server', () => {
     });
 
     it('records only the first visit', async () => {
-      const browser = await pushed();
+      const browser = await pushRequest();
       await show(browser);
-      expect(await stored(browser)).to.deep.include({ isOpened: true, version: 2, stage: 'pushed' });
+      expect(await storedAuthorization(browser)).to.deep.include({ isOpened: true, version: 2, stage: 'pushed' });
       await show(browser);
-      expect(await stored(browser)).to.deep.include({ version: 2 });
+      expect(await storedAuthorization(browser)).to.deep.include({ version: 2 });
     });
 
     it('can be opened for a minute, and then until the authorization expires', async () => {
-      const [late, early] = [await pushed(), await pushed()];
-      await show(early);
-      expect(await world.later(61, () => endOf(show(late)))).to.equal('invalid_request');
-      expect(await world.later(1799, () => endOf(show(early)))).to.equal('done');
-      expect(await world.later(1800, () => endOf(show(early)))).to.equal('invalid_request');
+      const [pushLate, inTime] = [await pushRequest(), await pushRequest()];
+      await show(inTime);
+      expect(await world.afterSeconds(61, () => outcomeOf(show(pushLate)))).to.equal('invalid_request');
+      expect(await world.afterSeconds(1799, () => outcomeOf(show(inTime)))).to.equal('done');
+      expect(await world.afterSeconds(1800, () => outcomeOf(show(inTime)))).to.equal('invalid_request');
     });
 
-    type Bend = (browser: Pushed) => Partial<Pushed> | Promise<Partial<Pushed>>;
-    const bends: readonly [what: string, bend: Bend][] = [
+    type BrowserMutation = (browser: PushedRequest) => Partial<PushedRequest> | Promise<Partial<PushedRequest>>;
+    const changes: readonly [description: string, mutate: BrowserMutation][] = [
       ['no address', ({ clientId }) => ({ clientId })],
       ['an address of another form', (browser) => ({ ...browser, requestUri: 'urn:x' })],
-      ['an address of nobody', (browser) => ({ ...browser, requestUri: `${REQUEST_URI_PREFIX}unknown` })],
+      ['an unknown request URI', (browser) => ({ ...browser, requestUri: `${REQUEST_URI_PREFIX}unknown` })],
       ['an address with another secret', (browser) => ({ ...browser, requestUri: `${browser.requestUri.slice(0, -4)}AAAA` })],
       ['another client', (browser) => ({ ...browser, clientId: 'https://else.example' })],
       ['no client', ({ requestUri }) => ({ requestUri })],
       [
-        'what was answered',
+        'an answered request',
         async (browser) => {
           await wallet.approve(browser.requestUri);
           return browser;
         },
       ],
       [
-        'what was pushed at the chained server',
+        'a request of the chained server',
         async (browser) => {
           await chained(true);
           return { ...browser, requestUri: await wallet.push({}, { server: 'chained' }) };
         },
       ],
     ];
-    for (const [what, bend] of bends) {
-      it(`shows a page without a button for ${what}`, async () => {
-        const browser = await bend(await pushed());
-        expect(await endOf(show(browser).finally(() => chained(false)))).to.equal('invalid_request');
+    for (const [description, mutate] of changes) {
+      it(`shows a page without a button for ${description}`, async () => {
+        const browser = await mutate(await pushRequest());
+        expect(await outcomeOf(show(browser).finally(() => chained(false)))).to.equal('invalid_request');
       });
     }
 
     it('fails if concurrent requests always win', async () => {
-      const browser = await pushed();
+      const browser = await pushRequest();
       const commit = sinon.stub(world.store, 'commit').resolves({ done: false, part: 'authorization' });
-      expect(await endOf(show(browser))).to.equal('invalid_request');
+      expect(await outcomeOf(show(browser))).to.equal('invalid_request');
       expect(commit.callCount).to.equal(3);
     });
 
     it('fails for an unknown tenant, with any input', async () => {
-      const ends = [await endOf(show({}, NOBODY)), await endOf(show(await pushed(), NOBODY))];
-      expect(ends).to.deep.equal(['not_found', 'not_found']);
+      const outcomes = [await outcomeOf(show({}, UNKNOWN_TENANT)), await outcomeOf(show(await pushRequest(), UNKNOWN_TENANT))];
+      expect(outcomes).to.deep.equal(['not_found', 'not_found']);
     });
   });
 
@@ -354,22 +360,22 @@ describe('authorization page of the built-in server', () => {
         browserSecrets: new Map(),
         ...decision,
       });
-    const shown = async () => {
-      const browser = await pushed();
+    const showConsent = async () => {
+      const browser = await pushRequest();
       const { fields } = await consent(browser);
       return { ...browser, decisionToken: fields['decision_token'] };
     };
-    const told = ({ location }: { readonly location: string }) => {
+    const redirectParameters = ({ location }: { readonly location: string }) => {
       const { searchParams } = new URL(location);
       const { keep: _, error_description: __, ...rest } = Object.fromEntries(searchParams);
       return rest;
     };
 
     it('ends an approval with a code, which is stored as its hash', async () => {
-      const page = await shown();
-      const { code = '', ...rest } = told(await decide(page));
+      const page = await showConsent();
+      const { code = '', ...rest } = redirectParameters(await decide(page));
       expect(rest).to.deep.equal({ state, iss: wallet.issuer });
-      expect(await stored(page)).to.deep.include({ stage: 'done', handles: {} });
+      expect(await storedAuthorization(page)).to.deep.include({ stage: 'done', handles: {} });
       const grant = (await world.store.read(ACME).grantByCode(hashCode(code)))?.grant;
       expect(grant).to.deep.include({ kind: 'authorization_code', sessionId: page.session, consumedAt: null });
       expect(grant?.expiresAt.getTime()).to.equal(world.clock.time + 60_000);
@@ -377,59 +383,59 @@ describe('authorization page of the built-in server', () => {
     });
 
     it('ends a denial with an error, and without a code', async () => {
-      const page = await shown();
-      const answer = told(await decide({ ...page, decision: 'deny' }));
+      const page = await showConsent();
+      const answer = redirectParameters(await decide({ ...page, decision: 'deny' }));
       expect(answer).to.deep.equal({ error: 'access_denied', state, iss: wallet.issuer });
-      expect(await stored(page)).to.deep.include({ stage: 'done', handles: {} });
-      expect(await endOf(decide(page))).to.equal('invalid_request');
+      expect(await storedAuthorization(page)).to.deep.include({ stage: 'done', handles: {} });
+      expect(await outcomeOf(decide(page))).to.equal('invalid_request');
     });
 
     it('creates a session for a wallet-initiated flow', async () => {
-      await world.issues({ builtInAs: { walletInitiated: true } });
+      await world.putIssuance({ builtInAs: { walletInitiated: true } });
       const code = await wallet.approve(await wallet.push());
       const grant = (await world.store.read(ACME).grantByCode(hashCode(code)))?.grant;
       const session = await world.session(grant?.sessionId ?? '');
       expect(session).to.deep.include({ status: 'fetched', configurationIds: ['card'] });
-      await world.issues();
+      await world.putIssuance();
     });
 
-    type Shown = Awaited<ReturnType<typeof shown>>;
-    const bends: readonly [what: string, bend: (page: Shown) => Partial<Decision> | Promise<Partial<Decision>>][] = [
+    type Consent = Awaited<ReturnType<typeof showConsent>>;
+    const changes: readonly [description: string, mutate: (page: Consent) => Partial<Decision> | Promise<Partial<Decision>>][] = [
       ['no decision', () => ({ decision: undefined })],
       ['another decision', () => ({ decision: 'perhaps' })],
       ['no token of a page', () => ({ decisionToken: undefined })],
-      ['the token of another page', async () => ({ decisionToken: (await shown()).decisionToken })],
+      ['the token of another page', async () => ({ decisionToken: (await showConsent()).decisionToken })],
       ['another client', () => ({ clientId: 'https://else.example' })],
       ['no address', () => ({ requestUri: undefined })],
     ];
-    for (const [what, bend] of bends) {
-      it(`rejects ${what}, and the page can still be answered`, async () => {
-        const page = await shown();
-        expect(await endOf(decide({ ...page, ...(await bend(page)) }))).to.equal('invalid_request');
-        expect(await endOf(decide(page))).to.equal('done');
+    for (const [description, mutate] of changes) {
+      it(`rejects ${description}, and the page can still be answered`, async () => {
+        const page = await showConsent();
+        expect(await outcomeOf(decide({ ...page, ...(await mutate(page)) }))).to.equal('invalid_request');
+        expect(await outcomeOf(decide(page))).to.equal('done');
       });
     }
 
     it('rejects an approval of an ended offer', async () => {
-      const page = await shown();
-      await fail(page.session);
-      expect(await endOf(decide(page))).to.equal('invalid_request');
+      const page = await showConsent();
+      await failSession(page.session);
+      expect(await outcomeOf(decide(page))).to.equal('invalid_request');
     });
 
     it('returns one code if a button is pressed twice', async () => {
-      const page = await shown();
-      const ends = await Promise.all([1, 2].map(() => endOf(decide(page))));
-      expect(ends.sort()).to.deep.equal(['done', 'invalid_request']);
+      const page = await showConsent();
+      const outcomes = await Promise.all([1, 2].map(() => outcomeOf(decide(page))));
+      expect(outcomes.sort()).to.deep.equal(['done', 'invalid_request']);
     });
 
     it('accepts an answer until the authorization expires', async () => {
-      const [page, other] = [await shown(), await shown()];
-      expect(await world.later(1799, () => endOf(decide(page)))).to.equal('done');
-      expect(await world.later(1800, () => endOf(decide(other)))).to.equal('invalid_request');
+      const [page, otherPage] = [await showConsent(), await showConsent()];
+      expect(await world.afterSeconds(1799, () => outcomeOf(decide(page)))).to.equal('done');
+      expect(await world.afterSeconds(1800, () => outcomeOf(decide(otherPage)))).to.equal('invalid_request');
     });
 
     it('fails for an unknown tenant', async () => {
-      expect(await endOf(decide(await shown(), NOBODY))).to.equal('not_found');
+      expect(await outcomeOf(decide(await showConsent(), UNKNOWN_TENANT))).to.equal('not_found');
     });
   });
 });

@@ -13,11 +13,11 @@ let key: HolderKey;
 
 const seconds = () => client.world.seconds;
 
-function assertion(bend: Bend & { readonly key?: HolderKey } = {}): string {
-  const header = { alg: 'ES256', typ: 'JWT', kid: 'one', ...bend.header };
+function assertion(changes: Bend & { readonly key?: HolderKey } = {}): string {
+  const header = { alg: 'ES256', typ: 'JWT', kid: 'one', ...changes.header };
   const iat = seconds();
-  const payload = { iss: CLIENT, sub: CLIENT, aud: SERVER, iat, exp: iat + 300, jti: 'first', ...bend.payload };
-  return makeJwt(bend.key ?? key, header, payload);
+  const payload = { iss: CLIENT, sub: CLIENT, aud: SERVER, iat, exp: iat + 300, jti: 'first', ...changes.payload };
+  return makeJwt(changes.key ?? key, header, payload);
 }
 
 function outcome(text = assertion(), form: Record<string, string> = {}): Promise<string> {
@@ -35,12 +35,12 @@ describe('wallet client that is registered with a key', () => {
 
   it('is authenticated by its assertion, even if attestations are required', async () => {
     const form = { client_assertion_type: ASSERTION_TYPE, client_assertion: assertion(), client_id: CLIENT };
-    const known = await client.authenticate({ fields, form });
-    expect(known).to.deep.include({ kind: 'registered', clientId: CLIENT });
-    expect(known.redirectUris).to.deep.equal(['https://bank.example/cb']);
-    expect(known.instance).to.equal(undefined);
-    expect(known.used.map(({ kind }) => kind)).to.deep.equal(['client_jti']);
-    expect(known.used[0]?.expiresAt.getTime()).to.be.at.least((seconds() + 300) * 1000);
+    const identity = await client.authenticate({ fields, form });
+    expect(identity).to.deep.include({ kind: 'registered', clientId: CLIENT });
+    expect(identity.redirectUris).to.deep.equal(['https://bank.example/cb']);
+    expect(identity.instance).to.equal(undefined);
+    expect(identity.used.map(({ kind }) => kind)).to.deep.equal(['client_jti']);
+    expect(identity.used[0]?.expiresAt.getTime()).to.be.at.least((seconds() + 300) * 1000);
   });
 
   it('signs with an algorithm that the tenant allows', async () => {
@@ -52,35 +52,35 @@ describe('wallet client that is registered with a key', () => {
   });
 
   it('consumes a separate value for each identifier and client', async () => {
-    const both = ['one two', 'one'].map((id) => ({ client_id: id, jwks: { keys: [key.jwk] } }));
-    client.configure({ walletClients: both });
-    const mark = async (id: string, jti: string) => {
+    const clients = ['one two', 'one'].map((id) => ({ client_id: id, jwks: { keys: [key.jwk] } }));
+    client.configure({ walletClients: clients });
+    const jtiOf = async (id: string, jti: string) => {
       const text = assertion({ payload: { iss: id, sub: id, jti } });
       const form = { client_assertion_type: ASSERTION_TYPE, client_assertion: text };
       return (await client.authenticate({ fields, form })).used[0]?.hash;
     };
-    const marks = [await mark('one two', 'x'), await mark('one', 'two x'), await mark('one', 'x')];
-    expect(new Set(marks).size).to.equal(3);
-    expect(await mark('one', 'x')).to.equal(marks[2]);
+    const jtis = [await jtiOf('one two', 'x'), await jtiOf('one', 'two x'), await jtiOf('one', 'x')];
+    expect(new Set(jtis).size).to.equal(3);
+    expect(await jtiOf('one', 'x')).to.equal(jtis[2]);
   });
 
-  const accepted: readonly [string, () => string][] = [
-    ['aud in an array of one', () => assertion({ payload: { aud: [SERVER] } })],
+  const acceptedCases: readonly [string, () => string][] = [
+    ['aud in an array with one element', () => assertion({ payload: { aud: [SERVER] } })],
     ['no typ', () => assertion({ header: { typ: undefined } })],
-    ['the type of its own', () => assertion({ header: { typ: 'client-authentication+jwt' } })],
+    ['its registered typ', () => assertion({ header: { typ: 'client-authentication+jwt' } })],
     ['no kid', () => assertion({ header: { kid: undefined } })],
     ['no iat', () => assertion({ payload: { iat: undefined } })],
     ['a beginning', () => assertion({ payload: { nbf: seconds() } })],
     ['an exp 59 seconds ago', () => assertion({ payload: { exp: seconds() - 59 } })],
-    ['an end in ten minutes', () => assertion({ payload: { exp: seconds() + 600 } })],
+    ['an expiry in ten minutes', () => assertion({ payload: { exp: seconds() + 600 } })],
   ];
-  for (const [what, text] of accepted) {
-    it(`is accepted with ${what}`, async () => {
+  for (const [description, text] of acceptedCases) {
+    it(`is accepted with ${description}`, async () => {
       expect(await outcome(text())).to.equal('registered');
     });
   }
 
-  const refused: readonly [string, () => string][] = [
+  const rejectedAssertions: readonly [string, () => string][] = [
     ['the signature of another key', () => assertion({ key: newKey() })],
     ['a kid that is not registered', () => assertion({ header: { kid: 'two' } })],
     ['alg none', () => assertion({ header: { alg: 'none' } })],
@@ -105,8 +105,8 @@ describe('wallet client that is registered with a key', () => {
     ['a jti that is too long', () => assertion({ payload: { jti: 'x'.repeat(257) } })],
     ['no JWT', () => 'nonsense'],
   ];
-  for (const [what, text] of refused) {
-    it(`is rejected with ${what}`, async () => {
+  for (const [description, text] of rejectedAssertions) {
+    it(`is rejected with ${description}`, async () => {
       expect(await outcome(text())).to.equal('invalid_client');
     });
   }
@@ -120,16 +120,16 @@ describe('wallet client that is registered with a key', () => {
   });
 
   describe('with an unverified assertion', () => {
-    const open = (text: string) => parseAssertion({ client_assertion_type: ASSERTION_TYPE, client_assertion: text });
-    const unopened: readonly [string, () => string][] = [
+    const parse = (text: string) => parseAssertion({ client_assertion_type: ASSERTION_TYPE, client_assertion: text });
+    const unparsable: readonly [string, () => string][] = [
       ['neither iss nor sub', () => assertion({ payload: { iss: undefined, sub: undefined } })],
       ['an empty sub', () => assertion({ payload: { iss: '', sub: '' } })],
       ['a sub that is not a string', () => assertion({ payload: { iss: 7, sub: 7 } })],
       ['a typ that is not a string', () => assertion({ header: { typ: 7 } })],
-      ['more than any wallet has to say', () => assertion({ payload: { x: 'x'.repeat(16_384) } })],
+      ['an overlong assertion', () => assertion({ payload: { x: 'x'.repeat(16_384) } })],
     ];
-    for (const [what, text] of unopened) {
-      it(`is rejected with ${what}`, () => expect(() => open(text())).to.throw(/client_assertion/));
+    for (const [description, text] of unparsable) {
+      it(`is rejected with ${description}`, () => expect(() => parse(text())).to.throw(/client_assertion/));
     }
 
     it('is rejected with a type alone', () => {
@@ -139,14 +139,14 @@ describe('wallet client that is registered with a key', () => {
 
     it('is verified with keys of its algorithm, selected by kid', () => {
       const keys = [key.jwk, { ...key.jwk, kid: 'one' }, { ...key.jwk, kid: 'two' }];
-      const found = (header: object) => {
-        const opened = open(assertion({ header: { ...header } }));
-        return opened === undefined ? 0 : keysFor(opened, { keys } as never).length;
+      const matchingKeys = (header: object) => {
+        const parsed = parse(assertion({ header: { ...header } }));
+        return parsed === undefined ? 0 : keysFor(parsed, { keys } as never).length;
       };
-      expect(found({ kid: 'one' }), 'those without a name count too').to.equal(2);
-      expect(found({ kid: undefined })).to.equal(3);
-      expect(found({ kid: 7 }), 'a name that is no text is none').to.equal(3);
-      expect(found({ alg: 'ES384' })).to.equal(0);
+      expect(matchingKeys({ kid: 'one' }), 'keys without a kid count, too').to.equal(2);
+      expect(matchingKeys({ kid: undefined })).to.equal(3);
+      expect(matchingKeys({ kid: 7 }), 'a kid that is not a string is ignored').to.equal(3);
+      expect(matchingKeys({ alg: 'ES384' })).to.equal(0);
     });
   });
 
@@ -154,7 +154,7 @@ describe('wallet client that is registered with a key', () => {
     expect(await outcome(undefined, { client_id: 'https://other.example' })).to.equal('invalid_client');
   });
   it('is rejected without an assertion, even if other wallets need none', async () => {
-    const { walletClients } = await client.configured.issuance();
+    const { walletClients } = await client.tenant.issuance();
     client.configure({ walletAttestationRequired: false, walletClients });
     expect(await client.outcome({ fields, form: { client_id: CLIENT } })).to.equal('invalid_client');
     expect(await client.outcome({ fields, form: { client_id: 'other' } })).to.equal('public');
@@ -182,7 +182,7 @@ describe('wallet client that is registered with a key', () => {
       client.world.clock.time += 1_000;
       expect(await outcome()).to.equal('registered');
       expect(calls()).to.equal(2);
-      expect(client.world.remote.following, 'nobody else answers for it').to.deep.equal([]);
+      expect(client.world.remote.urlsWithRedirects, 'no redirect is followed').to.deep.equal([]);
     });
 
     it('is accepted with a new key, which is fetched at most once in 30 seconds', async () => {
@@ -202,7 +202,7 @@ describe('wallet client that is registered with a key', () => {
 
     it('is rejected while its keys are unavailable, with a limited number of requests', async () => {
       const { answer } = client.world.remote;
-      client.world.remote.answer = () => new RemoteError('timeout', 'nobody there');
+      client.world.remote.answer = () => new RemoteError('timeout', 'unreachable');
       for (let i = 0; i < 5; i++) expect(await outcome()).to.equal('invalid_client');
       expect(calls()).to.equal(1);
       client.world.remote.answer = answer;

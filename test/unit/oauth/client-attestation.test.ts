@@ -4,7 +4,7 @@ import { thumbprint } from '../../../domain/shared/jwk.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { certify, pem, WEB_SERVER } from '../../support/test-certificates.ts';
 import { PUBLIC_URL } from '../verification/kit.ts';
-import { ClientWorld, SERVER, type Sent } from './kit.ts';
+import { type ClientRequest, ClientWorld, SERVER } from './kit.ts';
 
 let client: ClientWorld;
 
@@ -27,28 +27,28 @@ describe('wallet with an attestation', () => {
   it('consumes the same value for the same proof, and another value for another proof', async () => {
     const pop = { payload: { jti: 'one' } };
     const [first] = (await client.authenticate({ pop })).used;
-    const [again] = (await client.authenticate({ pop })).used;
-    const [other] = (await client.authenticate()).used;
-    expect(first?.hash).to.equal(again?.hash);
-    expect(first?.hash).to.not.equal(other?.hash);
+    const [retried] = (await client.authenticate({ pop })).used;
+    const [second] = (await client.authenticate()).used;
+    expect(first?.hash).to.equal(retried?.hash);
+    expect(first?.hash).to.not.equal(second?.hash);
   });
 
-  const accepted: readonly [string, () => Sent][] = [
+  const acceptedCases: readonly [string, () => ClientRequest][] = [
     ['no client_id', () => ({ form: {} })],
     ['no iss, as in the current draft', () => ({ attestation: { payload: { iss: undefined } }, pop: { payload: { iss: undefined } } })],
-    ['aud in an array of one', () => ({ pop: { payload: { aud: [SERVER] } } })],
-    ['a clock that is 50 seconds ahead', () => ({ pop: { payload: { iat: seconds() + 50 } } })],
-    ['a proof that is 290 seconds old', () => ({ pop: { payload: { iat: seconds() - 290 } } })],
+    ['aud in an array with one element', () => ({ pop: { payload: { aud: [SERVER] } } })],
+    ['a clock 50 seconds ahead', () => ({ pop: { payload: { iat: seconds() + 50 } } })],
+    ['a proof from 290 seconds ago', () => ({ pop: { payload: { iat: seconds() - 290 } } })],
     ['unknown claims', () => ({ attestation: { payload: { wallet_colour: 'green' } } })],
     ['no iat in the attestation', () => ({ attestation: { payload: { iat: undefined } } })],
-    ['a beginning that has come', () => ({ attestation: { payload: { nbf: seconds() } } })],
+    ['an nbf in the past', () => ({ attestation: { payload: { nbf: seconds() } } })],
     ['an exp 59 seconds ago', () => ({ attestation: { payload: { exp: seconds() - 59 } } })],
     ['a proof that expired 59 seconds ago', () => ({ pop: { payload: { exp: seconds() - 59 } } })],
-    ['a proof that ends in a minute', () => ({ pop: { payload: { exp: seconds() + 60 } } })],
+    ['a proof that expires in a minute', () => ({ pop: { payload: { exp: seconds() + 60 } } })],
   ];
-  for (const [what, sent] of accepted) {
-    it(`is accepted with ${what}`, async () => {
-      expect(await client.outcome(sent())).to.equal('attested');
+  for (const [description, request] of acceptedCases) {
+    it(`is accepted with ${description}`, async () => {
+      expect(await client.outcome(request())).to.equal('attested');
     });
   }
 
@@ -60,9 +60,11 @@ describe('wallet with an attestation', () => {
     expect(await client.outcome({ attestation: { signer } })).to.equal(BROKEN);
   });
 
-  const attestation = (payload: object, header: object = {}): Sent => ({ attestation: { payload: { ...payload }, header: { ...header } } });
-  const pop = (payload: object, header: object = {}): Sent => ({ pop: { payload: { ...payload }, header: { ...header } } });
-  const refused: readonly [string, () => Sent | Promise<Sent>][] = [
+  const attestation = (payload: object, header: object = {}): ClientRequest => ({
+    attestation: { payload: { ...payload }, header: { ...header } },
+  });
+  const pop = (payload: object, header: object = {}): ClientRequest => ({ pop: { payload: { ...payload }, header: { ...header } } });
+  const rejectedRequests: readonly [string, () => ClientRequest | Promise<ClientRequest>][] = [
     ['two attestations', () => ({ fields: { attestation: ['a.b.c', 'a.b.c'] } })],
     [
       'the same attestation twice',
@@ -71,7 +73,7 @@ describe('wallet with an attestation', () => {
         return { fields: { attestation: [text, text] } };
       },
     ],
-    ['an attestation that is too long', () => attestation({ wallet_colour: 'g'.repeat(16_384) })],
+    ['an overlong attestation', () => attestation({ wallet_colour: 'g'.repeat(16_384) })],
     ['no proof of possession', () => ({ fields: { attestationPop: [] } })],
     ['a proof of possession alone', () => ({ fields: { attestation: [] } })],
     ['an attestation that is not a JWT', () => ({ fields: { attestation: ['nonsense'] } })],
@@ -98,7 +100,7 @@ describe('wallet with an attestation', () => {
       async () => ({ attestation: { signer: await certify({ name: 'Web', by: client.provider.root, purposes: [WEB_SERVER] }) } }),
     ],
     [
-      'a signer whose end is not a time',
+      'a signer with an unreadable expiry',
       async () => ({
         attestation: { signer: await certify({ name: 'Endless', by: client.provider.root, validity: { notAfter: '271399000000Z' } }) },
       }),
@@ -106,8 +108,8 @@ describe('wallet with an attestation', () => {
     ['a signer of the revocation service', () => ({ attestation: { signer: client.provider.revocationSigner } })],
     ['the certificate of another key', () => ({ attestation: { signer: { ...client.provider.signer, ...newKey() } } })],
     ['no sub', () => attestation({ sub: undefined })],
-    ...[undefined, '', 7, 'x'.repeat(501)].map((sub): [string, () => Sent] => [
-      `${String(sub).slice(0, 10)} as sub, of which nothing else speaks`,
+    ...[undefined, '', 7, 'x'.repeat(501)].map((sub): [string, () => ClientRequest] => [
+      `${String(sub).slice(0, 10)} as sub, without another reason`,
       () => ({ ...attestation({ sub }), ...pop({ iss: undefined }), form: {} }),
     ]),
     ['no cnf', () => attestation({ cnf: undefined })],
@@ -137,20 +139,20 @@ describe('wallet with an attestation', () => {
     ['a proof for the chained server', () => pop({ aud: `${SERVER}/chained-as` })],
     ['a proof without aud', () => pop({ aud: undefined })],
     ['a proof of another client', () => pop({ iss: 'https://other.example' })],
-    ['a proof that begins in two minutes', () => pop({ nbf: seconds() + 120 })],
+    ['a proof that is valid in two minutes', () => pop({ nbf: seconds() + 120 })],
     ['a proof whose beginning is not a number', () => pop({ nbf: 'soon' })],
     ['a proof without jti', () => pop({ jti: undefined })],
     ['a proof with an empty jti', () => pop({ jti: '' })],
     ['a proof whose jti is too long', () => pop({ jti: 'x'.repeat(257) })],
     ['a proof without iat', () => pop({ iat: undefined })],
-    ['a proof that is ten minutes old', () => pop({ iat: seconds() - 600 })],
+    ['a proof from ten minutes ago', () => pop({ iat: seconds() - 600 })],
     ['a proof with a time in the future', () => pop({ iat: seconds() + 61 })],
     ['a proof that expired 60 seconds ago', () => pop({ exp: seconds() - 60 })],
     ['a proof whose exp is not a number', () => pop({ exp: 'never' })],
   ];
-  for (const [what, sent] of refused) {
-    it(`is rejected with ${what}`, async () => {
-      expect(await client.outcome(await sent())).to.equal(BROKEN);
+  for (const [description, request] of rejectedRequests) {
+    it(`is rejected with ${description}`, async () => {
+      expect(await client.outcome(await request())).to.equal(BROKEN);
     });
   }
 
@@ -238,8 +240,8 @@ describe('wallet with an attestation', () => {
     });
 
     it('is rejected when it is invented or of another server', async () => {
-      const others = [client.challenge(`${SERVER}/chained-as`), client.challenge(PUBLIC_URL), 'x'.repeat(43), ''];
-      for (const challenge of others) expect(await client.outcome({ pop: { challenge } })).to.equal(CODE);
+      const foreignChallenges = [client.challenge(`${SERVER}/chained-as`), client.challenge(PUBLIC_URL), 'x'.repeat(43), ''];
+      for (const challenge of foreignChallenges) expect(await client.outcome({ pop: { challenge } })).to.equal(CODE);
       expect(await client.outcome({ pop: { payload: { challenge: 7 } } })).to.equal(CODE);
     });
 
@@ -266,35 +268,35 @@ describe('wallet with an attestation', () => {
   });
 
   describe('and its status', () => {
-    const ask = (index = 3) => client.outcome({ attestation: { payload: { status: client.provider.status(index) } } });
-    const asked = () => client.world.remote.calls.filter(({ url }) => url.includes('/status/'));
+    const authenticateWith = (index = 3) => client.outcome({ attestation: { payload: { status: client.provider.status(index) } } });
+    const statusRequests = () => client.world.remote.calls.filter(({ url }) => url.includes('/status/'));
 
     it('may be valid', async () => {
-      expect(await ask()).to.equal('attested');
-      expect(asked()).to.have.length(1);
+      expect(await authenticateWith()).to.equal('attested');
+      expect(statusRequests()).to.have.length(1);
     });
-    for (const [status, what] of [
+    for (const [status, description] of [
       [1, 'revoked'],
       [2, 'suspended'],
       [3, 'unknown'],
     ] as const) {
-      it(`must not be ${what}`, async () => {
+      it(`must not be ${description}`, async () => {
         client.provider.statuses.set(3, status);
-        expect(await ask()).to.equal(BROKEN);
+        expect(await authenticateWith()).to.equal(BROKEN);
       });
     }
     it('must be present', async () => {
       const { answer } = client.world.remote;
       client.world.remote.answer = (url) =>
         url.includes('/status/') ? { status: 500, contentType: '', body: Buffer.alloc(0) } : answer(url);
-      expect(await ask()).to.equal(BROKEN);
+      expect(await authenticateWith()).to.equal(BROKEN);
     });
-    for (const [what, status] of [
+    for (const [description, status] of [
       ['is not an object', 'revoked'],
-      ['is of a kind that is unknown', { lamp: 'green' }],
+      ['is of an unknown type', { lamp: 'green' }],
       ['is out of the list', { status_list: { idx: 5000, uri: 'https://wallet-provider.example/status/1' } }],
     ] as const) {
-      it(`is rejected when it ${what}`, async () => {
+      it(`is rejected when it ${description}`, async () => {
         expect(await client.outcome(attestation({ status }))).to.equal(BROKEN);
       });
     }
@@ -302,7 +304,7 @@ describe('wallet with an attestation', () => {
       for (const signer of [client.provider.signer, await certify({ name: 'Other', by: client.provider.root })]) {
         client.provider.statusSigner = [signer];
         client.world.remoteStatusLists.clear('acme');
-        expect(await ask()).to.equal(BROKEN);
+        expect(await authenticateWith()).to.equal(BROKEN);
       }
     });
     it('may come from the provider itself when its entity has no revocation service', async () => {
@@ -310,10 +312,10 @@ describe('wallet with an attestation', () => {
       const services = entity.services.slice(0, 1);
       client.provider.published = client.provider.list({ entities: [{ ...entity, services }] });
       client.provider.statusSigner = [client.provider.signer];
-      expect(await ask()).to.equal('attested');
+      expect(await authenticateWith()).to.equal('attested');
       client.provider.statusSigner = [client.provider.revocationSigner];
       client.world.remoteStatusLists.clear('acme');
-      expect(await ask()).to.equal(BROKEN);
+      expect(await authenticateWith()).to.equal(BROKEN);
     });
     it('is fetched only after all other checks', async () => {
       const status = client.provider.status(3);
@@ -321,7 +323,7 @@ describe('wallet with an attestation', () => {
       await client.outcome({ attestation: { signer: forged, payload: { status } } });
       await client.outcome({ attestation: { payload: { status, exp: seconds() - 60 } } });
       await client.outcome({ attestation: { payload: { status } }, pop: { challenge: 'wrong' } });
-      expect(asked()).to.have.length(0);
+      expect(statusRequests()).to.have.length(0);
     });
   });
 
@@ -345,7 +347,7 @@ describe('wallet with an attestation', () => {
     it('is rejected if no pinned certificate signs the list', async () => {
       client.configure({ walletProviderTrustListCertificates: [] });
       expect(await client.outcome()).to.equal(BROKEN);
-      client.configure({ walletProviderTrustListCertificates: [pem(await certify({ name: 'Somebody' }))] });
+      client.configure({ walletProviderTrustListCertificates: [pem(await certify({ name: 'Other CA' }))] });
       expect(await client.outcome()).to.equal(BROKEN);
     });
     it('is rejected when its list is unavailable', async () => {
@@ -364,8 +366,8 @@ describe('wallet with an attestation', () => {
       const services = [{ type: 'WalletProvider', certificates: [signer.certificate] }];
       client.provider.published = client.provider.list({ entities: [{ name: 'Pinned', services }] });
       expect(await client.outcome()).to.equal('attested');
-      const other = await certify({ name: 'Other', by: root });
-      expect(await client.outcome({ attestation: { signer: other } })).to.equal(BROKEN);
+      const second = await certify({ name: 'Other', by: root });
+      expect(await client.outcome({ attestation: { signer: second } })).to.equal(BROKEN);
     });
   });
 });
@@ -383,8 +385,8 @@ describe('wallet without client authentication', () => {
   });
   it('is public or anonymous when attestations are not required', async () => {
     client.configure({ walletAttestationRequired: false });
-    const named = await client.authenticate({ fields, form: { client_id: 'somebody' } });
-    expect(named).to.deep.equal({ kind: 'public', clientId: 'somebody', used: [] });
+    const authenticated = await client.authenticate({ fields, form: { client_id: 'public-client' } });
+    expect(authenticated).to.deep.equal({ kind: 'public', clientId: 'public-client', used: [] });
     expect(await client.outcome({ fields, form: {} })).to.equal('anonymous');
   });
   it('is rejected with a name that is too long', async () => {

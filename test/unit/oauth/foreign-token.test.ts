@@ -29,9 +29,9 @@ function reasonOf(work: () => unknown): ForeignTokenReason | undefined {
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const tokenOf = (header: object, payload: object = {}) => `${encode(header)}.${encode(payload)}.AAAA`;
 
-/** A change, for the name of a test. */
-const named = (bend: object) =>
-  Object.entries(bend)
+/** Describes a change for a test title. */
+const describeChange = (change: object) =>
+  Object.entries(change)
     .map(([name, value]) => `${name} ${value === undefined ? 'absent' : JSON.stringify(value).slice(0, 50)}`)
     .join(', ');
 
@@ -40,36 +40,36 @@ describe('keys of an external server', () => {
   const rsa = jwkOf(generateKeyPairSync('rsa', { modulusLength: 2048 }));
   const p256 = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }));
   const ed = jwkOf(generateKeyPairSync('ed25519'));
-  const read = (...keys: Json[]) => parseForeignKeys({ keys }) ?? [];
+  const parse = (...keys: Json[]) => parseForeignKeys({ keys }) ?? [];
 
   it('define the algorithms that they can be used with by their type', () => {
-    const [first, second, third] = read(rsa, p256, ed);
+    const [first, second, third] = parse(rsa, p256, ed);
     expect(first?.algorithms).to.have.members(['PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512']);
     expect(second?.algorithms).to.deep.equal(['ES256']);
     expect(third?.algorithms).to.have.members(['EdDSA', 'Ed25519']);
   });
 
   it('restrict the algorithm by their alg', () => {
-    expect(read({ ...rsa, alg: 'PS256' })[0]?.algorithms).to.deep.equal(['PS256']);
-    expect(read({ ...ed, alg: 'EdDSA' })[0]?.algorithms).to.have.members(['EdDSA', 'Ed25519']);
+    expect(parse({ ...rsa, alg: 'PS256' })[0]?.algorithms).to.deep.equal(['PS256']);
+    expect(parse({ ...ed, alg: 'EdDSA' })[0]?.algorithms).to.have.members(['EdDSA', 'Ed25519']);
     const verifying = { ...p256, use: 'sig', key_ops: ['verify', 'sign'] };
-    expect(read(verifying)[0]?.algorithms, 'or not at all').to.deep.equal(['ES256']);
+    expect(parse(verifying)[0]?.algorithms, 'or not at all').to.deep.equal(['ES256']);
   });
 
   it('lose all properties that are not part of the key', () => {
-    const [key] = read({ ...p256, d: 'secret', x5u: 'https://evil.example', kid: 'k' });
+    const [key] = parse({ ...p256, d: 'secret', x5u: 'https://evil.example', kid: 'k' });
     expect(Object.keys(key?.jwk ?? {})).to.have.members(['kty', 'crv', 'x', 'y']);
     expect(key?.id).to.equal('k');
   });
 
-  const unusable: readonly [string, Json][] = [
+  const unusableKeys: readonly [string, Json][] = [
     ['a secret', { kty: 'oct', k: 'c2VjcmV0', alg: 'HS256' }],
     ['an encryption key', { ...rsa, use: 'enc' }],
     ['a key for signing only', { ...rsa, key_ops: ['sign'] }],
     ['an algorithm of another type', { ...p256, alg: 'RS256' }],
     ['HS256 written on a public key', { ...rsa, alg: 'HS256' }],
     ['none written on a public key', { ...rsa, alg: 'none' }],
-    ['a curve we do not know', { ...p256, crv: 'secp256k1' }],
+    ['an unknown curve', { ...p256, crv: 'secp256k1' }],
     ['a short modulus', jwkOf(generateKeyPairSync('rsa', { modulusLength: 1024 }))],
     ['an algorithm of another type on Ed25519', { ...ed, alg: 'ES256' }],
     ['a curve of another type', { ...ed, crv: 'P-256' }],
@@ -86,9 +86,9 @@ describe('keys of an external server', () => {
     ['not an object', 'key'],
     ['null', null],
   ];
-  for (const [name, key] of unusable) {
+  for (const [name, key] of unusableKeys) {
     it(`are ignored: ${name}`, () => {
-      const keys = read(key, { ...p256, kid: 'good' });
+      const keys = parse(key, { ...p256, kid: 'good' });
       expect(keys.map(({ id }) => id)).to.deep.equal(['good']);
     });
   }
@@ -102,16 +102,16 @@ describe('keys of an external server', () => {
   const pick = (keys: readonly ForeignKey[], algorithm: 'ES256' | 'RS256', keyId?: string) => pickForeignKey(keys, { algorithm, keyId });
 
   it('are selected by kid and algorithm together', () => {
-    const keys = read({ ...p256, kid: 'a' }, { ...rsa, kid: 'b' });
+    const keys = parse({ ...p256, kid: 'a' }, { ...rsa, kid: 'b' });
     expect(pick(keys, 'ES256', 'a')?.id).to.equal('a');
     expect(pick(keys, 'RS256', 'a')).to.equal(undefined);
     expect(pick(keys, 'ES256', 'c')).to.equal(undefined);
   });
 
   it('are selected without kid only if exactly one matches', () => {
-    const keys = read({ ...p256, kid: 'a' }, rsa);
+    const keys = parse({ ...p256, kid: 'a' }, rsa);
     expect(pick(keys, 'ES256')?.id).to.equal('a');
-    expect(pick(read(p256, { ...p256, kid: 'b' }), 'ES256')).to.equal(undefined);
+    expect(pick(parse(p256, { ...p256, kid: 'b' }), 'ES256')).to.equal(undefined);
   });
 });
 
@@ -119,8 +119,8 @@ describe('header of an external token', () => {
   const reason = (header: object, types: (string | undefined)[] = [undefined]) => reasonOf(() => parseForeignToken(tokenOf(header), types));
 
   it('is parsed', () => {
-    const opened = parseForeignToken(tokenOf({ alg: 'PS256', kid: 'k', typ: 'application/AT+JWT' }), ['at+jwt']);
-    expect(opened).to.include({ algorithm: 'PS256', keyId: 'k', type: 'at+jwt' });
+    const parsed = parseForeignToken(tokenOf({ alg: 'PS256', kid: 'k', typ: 'application/AT+JWT' }), ['at+jwt']);
+    expect(parsed).to.include({ algorithm: 'PS256', keyId: 'k', type: 'at+jwt' });
     expect(reason({ alg: 'ES256' }), 'without a kid').to.equal(undefined);
   });
 
@@ -149,17 +149,17 @@ describe('header of an external token', () => {
   });
 
   it('is undefined for a text that is too long or not a JWS', () => {
-    const long = tokenOf({ alg: 'ES256' }, { filler: 'x'.repeat(65_536) });
-    for (const token of ['', 'a.b', 'opaque', '....', long, `${tokenOf({ alg: 'ES256' })}.AAAA`]) {
+    const longToken = tokenOf({ alg: 'ES256' }, { filler: 'x'.repeat(65_536) });
+    for (const token of ['', 'a.b', 'opaque', '....', longToken, `${tokenOf({ alg: 'ES256' })}.AAAA`]) {
       expect(reasonOf(() => parseForeignToken(token, [undefined]))).to.equal('malformed');
     }
   });
 });
 
 describe('claims of an external token', () => {
-  const good: JsonObject = { iss: ISSUER, aud: 'us', exp: SECONDS + 300, iat: SECONDS, nbf: SECONDS };
-  const reason = (bend: object, audience: string | undefined = 'us') =>
-    reasonOf(() => assertForeignClaims({ ...good, ...bend } as JsonObject, { issuer: ISSUER, audience, now: NOW }));
+  const valid: JsonObject = { iss: ISSUER, aud: 'us', exp: SECONDS + 300, iat: SECONDS, nbf: SECONDS };
+  const reason = (change: object, audience: string | undefined = 'us') =>
+    reasonOf(() => assertForeignClaims({ ...valid, ...change } as JsonObject, { issuer: ISSUER, audience, now: NOW }));
 
   it('are accepted', () => {
     expect(reason({})).to.equal(undefined);
@@ -169,7 +169,7 @@ describe('claims of an external token', () => {
 
   it('are accepted for any audience if the caller does not check it', () => {
     const expected = { issuer: ISSUER, audience: undefined, now: NOW };
-    expect(reasonOf(() => assertForeignClaims({ ...good, aud: 'others' }, expected))).to.equal(undefined);
+    expect(reasonOf(() => assertForeignClaims({ ...valid, aud: 'others' }, expected))).to.equal(undefined);
   });
 
   it('may differ by a minute, not more', () => {
@@ -196,19 +196,19 @@ describe('claims of an external token', () => {
     [{ nbf: '0' }, 'not_yet_valid'],
     [{ iat: null }, 'not_yet_valid'],
   ];
-  for (const [bend, expected] of table) {
-    it(`are rejected with ${named(bend)}`, () => {
-      expect(reason(bend)).to.equal(expected);
+  for (const [change, expected] of table) {
+    it(`are rejected with ${describeChange(change)}`, () => {
+      expect(reason(change)).to.equal(expected);
     });
   }
 });
 
 describe('claims of an ID token', () => {
-  const good: JsonObject = { sub: 'u-1', aud: 'client', iat: SECONDS, nonce: 'n-1' };
-  const reason = (bend: object, accessToken: string | undefined = 'dNZX1hEZ9wBCzNL40Upu646bdzQA') =>
+  const valid: JsonObject = { sub: 'u-1', aud: 'client', iat: SECONDS, nonce: 'n-1' };
+  const reason = (change: object, accessToken: string | undefined = 'dNZX1hEZ9wBCzNL40Upu646bdzQA') =>
     reasonOf(() =>
       assertIdTokenClaims(
-        { algorithm: 'RS256', claims: { ...good, ...bend } as JsonObject },
+        { algorithm: 'RS256', claims: { ...valid, ...change } as JsonObject },
         { clientId: 'client', nonce: 'n-1', accessToken },
       ),
     );
@@ -236,13 +236,13 @@ describe('claims of an ID token', () => {
     [{ at_hash: '' }, 'access_token_hash'],
     [{ at_hash: 7 }, 'access_token_hash'],
   ];
-  for (const [bend, expected] of table) {
-    it(`are rejected with ${named(bend)}`, () => {
-      expect(reason(bend)).to.equal(expected);
+  for (const [change, expected] of table) {
+    it(`are rejected with ${describeChange(change)}`, () => {
+      expect(reason(change)).to.equal(expected);
     });
   }
 
-  // OpenID Connect Core 1.0 section 3.1.3.6: the hash of the algorithm that signed
+  // OpenID Connect Core 1.0 section 3.1.3.6: the hash of the signature algorithm
   const hashes: readonly [ForeignAlgorithm, string][] = [
     ['ES256', 'sha256'],
     ['PS384', 'sha384'],
@@ -253,7 +253,7 @@ describe('claims of an ID token', () => {
   for (const [algorithm, hash] of hashes) {
     it(`bind the access token by ${hash} when signed with ${algorithm}`, () => {
       const digest = createHash(hash).update('token').digest();
-      const claims = { ...good, at_hash: digest.subarray(0, digest.length / 2).toString('base64url') };
+      const claims = { ...valid, at_hash: digest.subarray(0, digest.length / 2).toString('base64url') };
       const check = (accessToken: string) => () =>
         assertIdTokenClaims({ algorithm, claims }, { clientId: 'client', nonce: 'n-1', accessToken });
       expect(reasonOf(check('token'))).to.equal(undefined);
@@ -263,7 +263,7 @@ describe('claims of an ID token', () => {
 
   it('are rejected when they bind an access token that was not received', () => {
     const expected = { clientId: 'client', nonce: 'n-1', accessToken: undefined };
-    const claims = { ...good, at_hash: 'wfgvmE9VxjAudsl9lc6TqA' };
+    const claims = { ...valid, at_hash: 'wfgvmE9VxjAudsl9lc6TqA' };
     expect(reasonOf(() => assertIdTokenClaims({ algorithm: 'RS256', claims }, expected))).to.equal('access_token_hash');
   });
 });
@@ -289,16 +289,16 @@ const GOOD: JsonObject = {
   department: 'R&D',
 };
 
-function read(bend: object = {}, type: string | undefined = 'at+jwt') {
+function parse(change: object = {}, type: string | undefined = 'at+jwt') {
   const context = { credentialIssuer: US, configurations: CONFIGURATIONS };
-  return parseExternalToken({ type, claims: { ...GOOD, ...bend } as JsonObject }, context);
+  return parseExternalToken({ type, claims: { ...GOOD, ...change } as JsonObject }, context);
 }
 
-const detail = (more: object): Json => ({ type: 'openid_credential', ...more }) as Json;
+const detail = (extra: object): Json => ({ type: 'openid_credential', ...extra }) as Json;
 
 describe('access token of an external authorization server', () => {
   it('is parsed with all its claims', () => {
-    expect(read()).to.deep.equal({
+    expect(parse()).to.deep.equal({
       issuer: 'https://as.example.org',
       subject: 'u-1',
       clientId: 'https://wallet.example.com',
@@ -314,39 +314,39 @@ describe('access token of an external authorization server', () => {
   });
 
   it('is parsed without optional claims', () => {
-    const bare = { jti: undefined, client_id: undefined, issuer_state: undefined, cnf: undefined };
-    expect(read(bare)).not.to.have.any.keys('tokenId', 'clientId', 'issuerState', 'keyThumbprint');
+    const withoutOptional = { jti: undefined, client_id: undefined, issuer_state: undefined, cnf: undefined };
+    expect(parse(withoutOptional)).not.to.have.any.keys('tokenId', 'clientId', 'issuerState', 'keyThumbprint');
   });
 
   it('is bound to jkt beside unknown confirmation members (RFC 7800 section 3.1)', () => {
-    for (const more of [{ 'kc-jkt-type': 'DPoP' }, { future: { jwk: {} } }, { constructor: 1 }])
-      expect(read({ cnf: { jkt: 'abc', ...more } }).keyThumbprint).to.equal('abc');
+    for (const extra of [{ 'kc-jkt-type': 'DPoP' }, { future: { jwk: {} } }, { constructor: 1 }])
+      expect(parse({ cnf: { jkt: 'abc', ...extra } }).keyThumbprint).to.equal('abc');
   });
 
   for (const method of ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256']) {
     it(`is rejected with the confirmation method ${method} beside jkt, which would not be enforced`, () => {
-      expect(reasonOf(() => read({ cnf: { jkt: 'abc', [method]: 'abc' } }))).to.equal('key_binding');
+      expect(reasonOf(() => parse({ cnf: { jkt: 'abc', [method]: 'abc' } }))).to.equal('key_binding');
     });
   }
 
   it('covers every configuration of a scope, in the order of the configurations', () => {
-    expect(read({ scope: 'acme.badge eu.pid' }).credentialConfigurationIds).to.deep.equal(['pid', 'badge', 'badge-mdoc']);
+    expect(parse({ scope: 'acme.badge eu.pid' }).credentialConfigurationIds).to.deep.equal(['pid', 'badge', 'badge-mdoc']);
   });
 
   for (const scope of ['', 'other', 'eu.pidx', 'EU.PID', ['eu.pid'], undefined, 7]) {
     it(`covers nothing by the scope ${JSON.stringify(scope)}`, () => {
-      expect(read({ scope }).credentialConfigurationIds).to.deep.equal([]);
+      expect(parse({ scope }).credentialConfigurationIds).to.deep.equal([]);
     });
   }
 
   describe('with authorization_details', () => {
     it('covers the credentials that they name, and ignores the scope', () => {
-      const token = read({ authorization_details: [detail({ credential_configuration_id: 'badge' })] });
+      const token = parse({ authorization_details: [detail({ credential_configuration_id: 'badge' })] });
       expect(token).to.deep.include({ credentialConfigurationIds: ['badge'], identifiers: false });
     });
 
     it('maps an identifier of the server to its configuration', () => {
-      const token = read({
+      const token = parse({
         authorization_details: [detail({ credential_configuration_id: 'badge', credential_identifiers: ['badge-2025', 'badge-2026'] })],
       });
       expect(token).to.deep.include({ credentialConfigurationIds: ['badge'], identifiers: true });
@@ -357,55 +357,55 @@ describe('access token of an external authorization server', () => {
     });
 
     it('uses identifiers without a configuration id as ids of configurations', () => {
-      const token = read({ authorization_details: [detail({ credential_identifiers: ['pid', 'unknown'] })] });
+      const token = parse({ authorization_details: [detail({ credential_identifiers: ['pid', 'unknown'] })] });
       expect(token).to.deep.include({ credentialConfigurationIds: ['pid'], identifiers: true });
       expect([...token.configurationOfIdentifier]).to.deep.equal([['pid', 'pid']]);
     });
 
     it('ignores identifiers that are not strings', () => {
-      const entry = detail({ credential_configuration_id: 'pid', credential_identifiers: [7, 'p', null] });
-      const { configurationOfIdentifier } = read({ authorization_details: [entry] });
+      const detailEntry = detail({ credential_configuration_id: 'pid', credential_identifiers: [7, 'p', null] });
+      const { configurationOfIdentifier } = parse({ authorization_details: [detailEntry] });
       expect([...configurationOfIdentifier]).to.deep.equal([['p', 'pid']]);
     });
 
-    const nothing: readonly [string, Json][] = [
+    const uncovered: readonly [string, Json][] = [
       ['an unknown configuration', detail({ credential_configuration_id: 'other' })],
       ['identifiers of an unknown configuration', detail({ credential_configuration_id: 'x', credential_identifiers: ['pid'] })],
       ['an id that is not a string', detail({ credential_configuration_id: ['pid'] })],
-      ['an entry that names nothing', detail({})],
+      ['an empty entry', detail({})],
     ];
-    for (const [name, entry] of nothing) {
+    for (const [name, detailEntry] of uncovered) {
       it(`covers nothing by ${name}`, () => {
-        const token = read({ authorization_details: [entry] });
+        const token = parse({ authorization_details: [detailEntry] });
         expect(token).to.deep.include({ credentialConfigurationIds: [], identifiers: false });
       });
     }
 
     it('uses the scope if they have another type', () => {
-      const elsewhere = detail({ credential_configuration_id: 'badge', locations: ['https://other.example'] });
+      const otherLocation = detail({ credential_configuration_id: 'badge', locations: ['https://other.example'] });
       const payment: Json = { type: 'payment', credential_configuration_id: 'badge' };
-      const token = read({ authorization_details: [elsewhere, payment, 'text', null] });
+      const token = parse({ authorization_details: [otherLocation, payment, 'text', null] });
       expect(token.credentialConfigurationIds).to.deep.equal(['pid']);
     });
 
     it('accepts an entry with this issuer among its locations', () => {
-      const here = detail({ credential_configuration_id: 'badge', locations: ['https://x.example', US] });
-      expect(read({ authorization_details: [here] }).credentialConfigurationIds).to.deep.equal(['badge']);
+      const thisLocation = detail({ credential_configuration_id: 'badge', locations: ['https://x.example', US] });
+      expect(parse({ authorization_details: [thisLocation] }).credentialConfigurationIds).to.deep.equal(['badge']);
     });
 
     it('is rejected when there are too many', () => {
-      const entry = detail({ credential_configuration_id: 'pid' });
-      const many = Array.from({ length: 101 }, () => entry);
-      expect(reasonOf(() => read({ authorization_details: many }))).to.equal('too_many_details');
+      const detailEntry = detail({ credential_configuration_id: 'pid' });
+      const hundred = Array.from({ length: 101 }, () => detailEntry);
+      expect(reasonOf(() => parse({ authorization_details: hundred }))).to.equal('too_many_details');
       const identifiers = Array.from({ length: 1001 }, (_, index) => `i${index}`);
       for (const credential_configuration_id of ['pid', 'unknown']) {
-        const long = detail({ credential_configuration_id, credential_identifiers: identifiers });
-        expect(reasonOf(() => read({ authorization_details: [long] }))).to.equal('too_many_details');
+        const longToken = detail({ credential_configuration_id, credential_identifiers: identifiers });
+        expect(reasonOf(() => parse({ authorization_details: [longToken] }))).to.equal('too_many_details');
       }
       const halves = [identifiers.slice(0, 600), identifiers.slice(600)].map((credential_identifiers) =>
         detail({ credential_configuration_id: 'pid', credential_identifiers }),
       );
-      expect(reasonOf(() => read({ authorization_details: halves }))).to.equal('too_many_details');
+      expect(reasonOf(() => parse({ authorization_details: halves }))).to.equal('too_many_details');
     });
   });
 
@@ -418,33 +418,33 @@ describe('access token of an external authorization server', () => {
     ['no expiry', { exp: undefined }, 'expired'],
     ['a binding to a certificate', { cnf: { 'x5t#S256': 'abc' } }, 'key_binding'],
     ['a binding to a certificate beside a key', { cnf: { jkt: 'abc', 'x5t#S256': 'abc' } }, 'key_binding'],
-    ['only a confirmation property that is not understood', { cnf: { 'kc-jkt-type': 'DPoP' } }, 'key_binding'],
+    ['only an unknown confirmation property', { cnf: { 'kc-jkt-type': 'DPoP' } }, 'key_binding'],
     ['a binding that is not an object', { cnf: 'abc' }, 'key_binding'],
     ['a thumbprint that is not a string', { cnf: { jkt: 7 } }, 'key_binding'],
-    ['a binding to nothing', { cnf: null }, 'key_binding'],
+    ['an empty binding', { cnf: null }, 'key_binding'],
   ];
-  for (const [name, bend, expected] of table) {
+  for (const [name, change, expected] of table) {
     it(`is rejected with ${name}`, () => {
-      expect(reasonOf(() => read(bend))).to.equal(expected);
+      expect(reasonOf(() => parse(change))).to.equal(expected);
     });
   }
 
   it('is recognized by its type, regardless of its other claims, or by its claims', () => {
-    expect(reasonOf(() => read({ nonce: 'x' }, 'at+jwt'))).to.equal(undefined);
-    expect(reasonOf(() => read({ typ: 'Bearer' }, 'jwt'))).to.equal(undefined);
+    expect(reasonOf(() => parse({ nonce: 'x' }, 'at+jwt'))).to.equal(undefined);
+    expect(reasonOf(() => parse({ typ: 'Bearer' }, 'jwt'))).to.equal(undefined);
     for (const typ of ['ID', 'Refresh', 'Offline', 'Logout']) {
       expect(
-        reasonOf(() => read({ typ }, 'jwt')),
+        reasonOf(() => parse({ typ }, 'jwt')),
         typ,
       ).to.equal('id_token');
     }
   });
 
   for (const type of [undefined, 'jwt']) {
-    for (const mark of ['nonce', 'at_hash']) {
-      it(`is rejected as an ID token with ${mark} when its type is ${type ?? 'absent'}`, () => {
+    for (const keyThumbprint of ['nonce', 'at_hash']) {
+      it(`is rejected as an ID token with ${keyThumbprint} when its type is ${type ?? 'absent'}`, () => {
         const context = { credentialIssuer: US, configurations: CONFIGURATIONS };
-        const claims = { ...GOOD, [mark]: 'x' };
+        const claims = { ...GOOD, [keyThumbprint]: 'x' };
         expect(reasonOf(() => parseExternalToken({ type, claims }, context))).to.equal('id_token');
         expect(reasonOf(() => parseExternalToken({ type, claims: GOOD }, context))).to.equal(undefined);
       });

@@ -11,11 +11,11 @@ import type { PublicJwk } from '../../../domain/shared/jwk.ts';
 import { withoutIssuers } from '../../support/failures.ts';
 import { decode } from '../../support/present.ts';
 import { CODE_VERIFIER, newKey } from '../../support/raw-wallet.ts';
-import { ACME, type Changes, makeHolder, PUBLIC_URL } from '../verification/kit.ts';
-import { anOffer, endOf, type WalletWorld } from '../wallet-kit.ts';
-import { codeOf, InteractiveWallet, interactiveWorld, PRESENTATION, type Required, required, WEB } from './kit.ts';
+import { ACME, makeHolder, type PresentationChanges, PUBLIC_URL } from '../verification/kit.ts';
+import { anOffer, outcomeOf, type WalletWorld } from '../wallet-kit.ts';
+import { authorizationCodeOf, type InteractionStep, InteractiveWallet, interactiveWorld, PRESENTATION, parseStep, WEB } from './kit.ts';
 
-const CHECK = { id: 'check', webhook: null, responseMode: 'direct_post' };
+const CHECK_CONFIGURATION = { id: 'check', webhook: null, responseMode: 'direct_post' };
 
 describe('BeginInteraction', () => {
   let world: WalletWorld;
@@ -28,65 +28,65 @@ describe('BeginInteraction', () => {
   afterEach(() => sinon.restore());
 
   it('requests a presentation first, and stores the request', async () => {
-    const { status, body } = await wallet.begin('badge');
+    const { status, body } = await wallet.beginInteraction('badge');
     expect([status, body['error'], body['interaction_type_required']]).to.deep.equal([401, 'insufficient_authorization', PRESENTATION]);
-    const asked = required({ status, body });
-    const stored = await wallet.stored(asked);
-    const pending = stored?.interaction?.pending;
-    expect(asked.request).to.include({ response_mode: 'ia_post', nonce: pending?.kind === 'presentation' && pending.nonce });
-    expect(stored).to.deep.include({ stage: 'interacting', version: 1, session: null });
-    expect(stored?.handles).to.deep.equal({ auth_session: hashSecret(parseHandle(asked.authSession)?.secret ?? '') });
-    expect(stored?.interaction).to.deep.include({ wire: 'ia', provesKey: true, presented: [], done: [] });
+    const step = parseStep({ status, body });
+    const authorization = await wallet.storedAuthorization(step);
+    const pending = authorization?.interaction?.pending;
+    expect(step.request).to.include({ response_mode: 'ia_post', nonce: pending?.kind === 'presentation' && pending.nonce });
+    expect(authorization).to.deep.include({ stage: 'interacting', version: 1, session: null });
+    expect(authorization?.handles).to.deep.equal({ auth_session: hashSecret(parseHandle(step.authSession)?.secret ?? '') });
+    expect(authorization?.interaction).to.deep.include({ wire: 'ia', provesKey: true, presented: [], done: [] });
   });
 
   it('sends the user to the web page first, and sends no page address to the wallet', async () => {
-    const answer = await wallet.begin('visitor');
-    const asked = required(answer);
-    expect(answer.body).to.include({ interaction_type_required: WEB, expires_in: 60 });
-    expect(JSON.stringify(answer.body)).not.to.include('shop.example');
-    expect(Object.keys((await wallet.stored(asked))?.handles ?? {})).to.have.members(['auth_session', 'request_uri', 'page']);
+    const respond = await wallet.beginInteraction('visitor');
+    const step = parseStep(respond);
+    expect(respond.body).to.include({ interaction_type_required: WEB, expires_in: 60 });
+    expect(JSON.stringify(respond.body)).not.to.include('shop.example');
+    expect(Object.keys((await wallet.storedAuthorization(step))?.handles ?? {})).to.have.members(['auth_session', 'request_uri', 'page']);
   });
 
   it('returns a code without required actions', async () => {
-    const code = codeOf(await wallet.begin('card'));
+    const code = authorizationCodeOf(await wallet.beginInteraction('card'));
     const grant = (await world.store.read(ACME).grantByCode(hashCode(code)))?.grant;
     expect(grant?.authorization).to.deep.include({ interactive: true, actionsDone: [], presented: [] });
     expect((await wallet.redeemCode(code)).body.scope).to.equal('card');
   });
 
   it('signs its request with the key that the configuration names', async () => {
-    await world.verifies({ ...CHECK, accessKeyChainId: 'access' });
-    const { request } = await wallet.asked('badge');
+    await world.putPresentation({ ...CHECK_CONFIGURATION, accessKeyChainId: 'access' });
+    const { request } = await wallet.startInteraction('badge');
     const { payload } = decode(String(request['request']));
     expect(payload).to.deep.include({ expected_origins: [PUBLIC_URL], aud: 'https://self-issued.me/v2' });
-    await world.verifies(CHECK);
+    await world.putPresentation(CHECK_CONFIGURATION);
   });
 
   it('redirects wallets without interaction support to the web page, without required actions', async () => {
     const commit = sinon.spy(world.store, 'commit');
-    // Wallets of OAuth 2.0 for First-Party Applications, which has no response_type, and no address to return to
-    for (const more of [{}, { response_type: undefined }, { redirect_uri: undefined }]) {
-      const form = { interaction_types_supported: undefined, ...more };
-      expect(await endOf(wallet.begin('card', form))).to.equal('redirect_to_web');
+    // OAuth 2.0 for First-Party Applications has no response_type and no redirect_uri.
+    for (const changes of [{}, { response_type: undefined }, { redirect_uri: undefined }]) {
+      const form = { interaction_types_supported: undefined, ...changes };
+      expect(await outcomeOf(wallet.beginInteraction('card', form))).to.equal('redirect_to_web');
     }
     expect(commit.callCount).to.equal(0);
     for (const [scope, code] of [
       ['card badge', 'invalid_request'],
       ['else', 'invalid_scope'],
     ] as const)
-      expect(await endOf(wallet.begin(scope, { interaction_types_supported: undefined }))).to.equal(code);
+      expect(await outcomeOf(wallet.beginInteraction(scope, { interaction_types_supported: undefined }))).to.equal(code);
   });
 
   it('uses the interaction names of the wallet', async () => {
     const types = { interaction_types_supported: 'openid4vp_presentation' };
-    const { status, body } = await wallet.begin('badge', types);
+    const { status, body } = await wallet.beginInteraction('badge', types);
     expect(status).to.equal(200);
     expect(body).to.include({ status: 'require_interaction', type: 'openid4vp_presentation' });
   });
 
   type Form = Readonly<Record<string, string | undefined>>;
-  type Refused = readonly [what: string, code: FailureCode, scope: string, form: Form, request?: Partial<OAuthRequest>];
-  const refusals: readonly Refused[] = [
+  type RejectionCase = readonly [description: string, code: FailureCode, scope: string, form: Form, request?: Partial<OAuthRequest>];
+  const rejections: readonly RejectionCase[] = [
     ['no kinds of interactions', 'invalid_request', 'badge', { interaction_types_supported: undefined }],
     ['an empty list of kinds', 'invalid_request', 'card', { interaction_types_supported: '' }],
     ['a kind that is missing', 'missing_interaction_type', 'badge', { interaction_types_supported: WEB }],
@@ -101,53 +101,53 @@ describe('BeginInteraction', () => {
     ['two DPoP proofs', 'invalid_dpop_proof', 'badge', {}, { dpop: ['a', 'b'] }],
     ['a thumbprint of another key', 'invalid_dpop_proof', 'badge', { dpop_jkt: 'x' }],
   ];
-  for (const [what, code, scope, form, request] of refusals) {
-    it(`rejects ${what}`, async () => {
+  for (const [description, code, scope, form, request] of rejections) {
+    it(`rejects ${description}`, async () => {
       const commit = sinon.spy(world.store, 'commit');
-      expect(await endOf(wallet.begin(scope, form, request))).to.equal(code);
+      expect(await outcomeOf(wallet.beginInteraction(scope, form, request))).to.equal(code);
       expect(commit.callCount).to.equal(0);
     });
   }
 
   it('requires neither a challenge nor a redirect URI for a presentation only', async () => {
-    const alone = { code_challenge: undefined, code_challenge_method: undefined, redirect_uri: undefined };
-    const form = { ...alone, interaction_types_supported: PRESENTATION };
-    expect((await wallet.begin('badge', form)).status).to.equal(401);
+    const withoutPkce = { code_challenge: undefined, code_challenge_method: undefined, redirect_uri: undefined };
+    const form = { ...withoutPkce, interaction_types_supported: PRESENTATION };
+    expect((await wallet.beginInteraction('badge', form)).status).to.equal(401);
   });
 
   it('rejects an offer that does not cover the request', async () => {
     const { session } = await anOffer(world, { flow: 'authorization_code' });
-    expect(await endOf(wallet.begin('badge', { issuer_state: session.publicId }))).to.equal('invalid_request');
+    expect(await outcomeOf(wallet.beginInteraction('badge', { issuer_state: session.publicId }))).to.equal('invalid_request');
   });
 
   it('rejects a used DPoP proof, and stores nothing', async () => {
     const dpop = [wallet.dpop('interactive-authorization')];
-    await wallet.begin('badge', {}, { dpop });
-    expect(await endOf(wallet.begin('badge', {}, { dpop }))).to.equal('invalid_dpop_proof');
+    await wallet.beginInteraction('badge', {}, { dpop });
+    expect(await outcomeOf(wallet.beginInteraction('badge', {}, { dpop }))).to.equal('invalid_dpop_proof');
   });
 
   it('is unavailable while the presentation cannot be requested', async () => {
-    await world.store.forTenant(ACME, (own) => own.presentationConfigurations.remove('check'), { by: 'system' });
-    expect(await endOf(wallet.begin('badge'))).to.equal('unavailable');
-    await world.verifies({ ...CHECK, accessKeyChainId: 'access' });
-    expect(await world.later(400 * 86_400, () => endOf(wallet.begin('badge')))).to.equal('unavailable');
-    await world.verifies(CHECK);
+    await world.store.forTenant(ACME, (repositories) => repositories.presentationConfigurations.remove('check'), { by: 'system' });
+    expect(await outcomeOf(wallet.beginInteraction('badge'))).to.equal('unavailable');
+    await world.putPresentation({ ...CHECK_CONFIGURATION, accessKeyChainId: 'access' });
+    expect(await world.afterSeconds(400 * 86_400, () => outcomeOf(wallet.beginInteraction('badge')))).to.equal('unavailable');
+    await world.putPresentation(CHECK_CONFIGURATION);
   });
 
   it('fails for an unknown tenant', async () => {
-    const nobody = new InteractiveWallet(world, 'nobody' as TenantId);
-    expect(await endOf(nobody.begin('badge'))).to.equal('not_found');
-    expect(await endOf(nobody.goOn({ authSession: 'unknown' }))).to.equal('not_found');
+    const unknownTenant = new InteractiveWallet(world, 'unknown' as TenantId);
+    expect(await outcomeOf(unknownTenant.beginInteraction('badge'))).to.equal('not_found');
+    expect(await outcomeOf(unknownTenant.continueInteraction({ authSession: 'unknown' }))).to.equal('not_found');
   });
 
   describe('InteractiveAuthorization', () => {
     it('begins without an auth_session, and continues with one, even if it is empty', async () => {
-      const [begins, goesOn] = [sinon.spy(world.beginInteraction, 'execute'), sinon.spy(world.continueInteraction, 'execute')];
-      const asked = await wallet.asked('badge');
-      expect([begins.callCount, goesOn.callCount]).to.deep.equal([1, 0]);
-      codeOf(await wallet.presenting(asked));
-      expect(await endOf(wallet.begin('badge', { auth_session: '' }))).to.equal('invalid_session');
-      expect([begins.callCount, goesOn.callCount]).to.deep.equal([1, 2]);
+      const [begin, continueInteraction] = [sinon.spy(world.beginInteraction, 'execute'), sinon.spy(world.continueInteraction, 'execute')];
+      const step = await wallet.startInteraction('badge');
+      expect([begin.callCount, continueInteraction.callCount]).to.deep.equal([1, 0]);
+      authorizationCodeOf(await wallet.sendPresentation(step));
+      expect(await outcomeOf(wallet.beginInteraction('badge', { auth_session: '' }))).to.equal('invalid_session');
+      expect([begin.callCount, continueInteraction.callCount]).to.deep.equal([1, 2]);
     });
   });
 });
@@ -163,113 +163,113 @@ describe('ContinueInteraction', () => {
     wallet = new InteractiveWallet(world);
   });
 
-  const response = (asked: Required) => JSON.stringify({ vp_token: wallet.vpToken(asked) });
-  const answer = (asked: Required, form: Record<string, string> = {}, more: object = {}) =>
-    wallet.goOn(asked, { openid4vp_response: response(asked), ...form }, more);
+  const response = (step: InteractionStep) => JSON.stringify({ vp_token: wallet.vpToken(step) });
+  const respond = (step: InteractionStep, form: Record<string, string> = {}, changes: object = {}) =>
+    wallet.continueInteraction(step, { openid4vp_response: response(step), ...form }, changes);
 
-  type Bend = (asked: Required) => Promise<unknown>;
-  const bends: readonly [what: string, code: FailureCode, bend: Bend][] = [
-    ['an unknown name', 'invalid_session', (asked) => answer({ ...asked, authSession: 'unknown' })],
-    ['another secret', 'invalid_session', (asked) => answer({ ...asked, authSession: `${asked.authSession}A` })],
-    ['another client', 'invalid_session', (asked) => answer(asked, { client_id: 'https://else.example' })],
-    ['another key', 'invalid_session', (asked) => answer(asked, {}, { dpop: [wallet.dpop(PATH, { key: newKey() })] })],
-    ['no key, where the wallet began with one', 'invalid_session', (asked) => answer(asked, {}, { dpop: [] })],
-    ['a proof for another address', 'invalid_dpop_proof', (asked) => answer(asked, {}, { dpop: [wallet.dpop('par')] })],
-    ['half an attestation', 'invalid_client_attestation', (asked) => answer(asked, {}, { attestation: ['x'] })],
-    ['an answer after the time of the question', 'invalid_session', (asked) => world.later(300, () => answer(asked))],
+  type Mutation = (step: InteractionStep) => Promise<unknown>;
+  const mutations: readonly [description: string, code: FailureCode, mutate: Mutation][] = [
+    ['an unknown name', 'invalid_session', (step) => respond({ ...step, authSession: 'unknown' })],
+    ['another secret', 'invalid_session', (step) => respond({ ...step, authSession: `${step.authSession}A` })],
+    ['another client', 'invalid_session', (step) => respond(step, { client_id: 'https://else.example' })],
+    ['another key', 'invalid_session', (step) => respond(step, {}, { dpop: [wallet.dpop(PATH, { key: newKey() })] })],
+    ['no key, although the wallet began with one', 'invalid_session', (step) => respond(step, {}, { dpop: [] })],
+    ['a proof for another address', 'invalid_dpop_proof', (step) => respond(step, {}, { dpop: [wallet.dpop('par')] })],
+    ['half an attestation', 'invalid_client_attestation', (step) => respond(step, {}, { attestation: ['x'] })],
+    ['an answer after the request has expired', 'invalid_session', (step) => world.afterSeconds(300, () => respond(step))],
   ];
-  for (const [what, code, bend] of bends) {
-    it(`rejects ${what}, and the wallet can still answer`, async () => {
-      const asked = await wallet.asked('badge');
-      const before = await wallet.stored(asked);
-      expect(await endOf(bend(asked))).to.equal(code);
-      expect(await wallet.stored(asked)).to.deep.equal(before);
-      codeOf(await answer(asked));
+  for (const [description, code, mutate] of mutations) {
+    it(`rejects ${description}, and the wallet can still answer`, async () => {
+      const step = await wallet.startInteraction('badge');
+      const before = await wallet.storedAuthorization(step);
+      expect(await outcomeOf(mutate(step))).to.equal(code);
+      expect(await wallet.storedAuthorization(step)).to.deep.equal(before);
+      authorizationCodeOf(await respond(step));
     });
   }
 
   it('continues without the client_id of an unauthenticated wallet', async () => {
-    const asked = await wallet.asked('badge');
-    codeOf(await wallet.goOn(asked, { openid4vp_response: response(asked), client_id: undefined }));
+    const step = await wallet.startInteraction('badge');
+    authorizationCodeOf(await wallet.continueInteraction(step, { openid4vp_response: response(step), client_id: undefined }));
   });
 
   it('answers once, also for two simultaneous requests', async () => {
-    const asked = await wallet.asked('badge');
-    const ends = await Promise.all([endOf(answer(asked)), endOf(answer(asked))]);
-    expect(ends.sort()).to.deep.equal(['done', 'invalid_session']);
-    expect(await endOf(answer(asked))).to.equal('invalid_session');
+    const step = await wallet.startInteraction('badge');
+    const outcomes = await Promise.all([outcomeOf(respond(step)), outcomeOf(respond(step))]);
+    expect(outcomes.sort()).to.deep.equal(['done', 'invalid_session']);
+    expect(await outcomeOf(respond(step))).to.equal('invalid_session');
   });
 
   it('rejects a used DPoP proof', async () => {
-    const [first, second] = [await wallet.asked('badge'), await wallet.asked('both')];
+    const [first, second] = [await wallet.startInteraction('badge'), await wallet.startInteraction('both')];
     const dpop = [wallet.dpop(PATH)];
-    codeOf(await answer(first, {}, { dpop }));
-    expect(await endOf(answer(second, {}, { dpop }))).to.equal('invalid_dpop_proof');
-    expect(await endOf(answer(second))).to.equal('done');
+    authorizationCodeOf(await respond(first, {}, { dpop }));
+    expect(await outcomeOf(respond(second, {}, { dpop }))).to.equal('invalid_dpop_proof');
+    expect(await outcomeOf(respond(second))).to.equal('done');
   });
 
   it('names the rejection by the draft of the wallet', async () => {
-    const asked = required(await wallet.begin('badge', { interaction_types_supported: 'openid4vp_presentation' }));
-    const late = () => endOf(wallet.goOn(asked, { openid4vp_response: '{}' }));
-    expect(await world.later(300, late)).to.equal('invalid_request');
+    const step = parseStep(await wallet.beginInteraction('badge', { interaction_types_supported: 'openid4vp_presentation' }));
+    const respondLate = () => outcomeOf(wallet.continueInteraction(step, { openid4vp_response: '{}' }));
+    expect(await world.afterSeconds(300, respondLate)).to.equal('invalid_request');
   });
 
   it('denies the wallet once the offer has ended', async () => {
-    const asked = await wallet.offered('badge');
-    const failed = { id: asked.session, anytime: ['active'], to: 'failed' } as const;
-    await world.store.commit(ACME, { session: failed }, world.clock.now());
-    expect(await endOf(answer(asked))).to.equal('access_denied');
-    expect(await wallet.stored(asked)).to.deep.include({ stage: 'done', handles: {} });
+    const step = await wallet.startOfferedInteraction('badge');
+    const change = { id: step.session, anytime: ['active'], to: 'failed' } as const;
+    await world.store.commit(ACME, { session: change }, world.clock.now());
+    expect(await outcomeOf(respond(step))).to.equal('access_denied');
+    expect(await wallet.storedAuthorization(step)).to.deep.include({ stage: 'done', handles: {} });
   });
 
   it('fails for a tenant that another process has suspended', async () => {
-    const asked = await wallet.asked('badge');
-    await world.change({ status: 'suspended' });
-    expect(await endOf(answer(asked))).to.equal('not_found');
-    await world.change({ status: 'active' });
+    const step = await wallet.startInteraction('badge');
+    await world.changeTenant({ status: 'suspended' });
+    expect(await outcomeOf(respond(step))).to.equal('not_found');
+    await world.changeTenant({ status: 'active' });
   });
 
   describe('after a page', () => {
-    const returned = async () => {
-      const asked = await wallet.asked('tour');
-      return { asked, back: await wallet.comeBack(await wallet.visit(asked)) };
+    const returnParameters = async () => {
+      const step = await wallet.startInteraction('tour');
+      return { step, back: await wallet.returnFromPage(await wallet.visitPage(step)) };
     };
 
     it('continues for the wallet that began, and ends with a code after the last step', async () => {
-      const { asked, back } = await returned();
-      expect((await wallet.stored(asked))?.interaction?.pending).to.include({ isReturned: true });
-      const second = required(await wallet.goOn(back));
-      const { sent } = await wallet.comeBack(await wallet.visit(second));
-      expect((await wallet.stored(asked))?.stage).to.equal('done');
-      const { body } = await wallet.redeemCode(sent.get('code') ?? '');
-      const wanted = { credential_configuration_id: 'tour' };
-      expect((await wallet.issue(body.access_token, wanted)).credentials).to.have.length(1);
+      const { step, back } = await returnParameters();
+      expect((await wallet.storedAuthorization(step))?.interaction?.pending).to.include({ isReturned: true });
+      const second = parseStep(await wallet.continueInteraction(back));
+      const { parameters: submission } = await wallet.returnFromPage(await wallet.visitPage(second));
+      expect((await wallet.storedAuthorization(step))?.stage).to.equal('done');
+      const { body } = await wallet.redeemCode(submission.get('code') ?? '');
+      const requestBody = { credential_configuration_id: 'tour' };
+      expect((await wallet.issue(body.access_token, requestBody)).credentials).to.have.length(1);
     });
 
-    const web: readonly [what: string, code: FailureCode, form: Record<string, string | undefined>][] = [
+    const web: readonly [description: string, code: FailureCode, form: Record<string, string | undefined>][] = [
       ['no verifier', 'invalid_grant', { code_verifier: undefined }],
       ['another verifier', 'invalid_grant', { code_verifier: `${CODE_VERIFIER}x` }],
       ['a presentation that was not requested', 'invalid_request', { openid4vp_response: '{}' }],
     ];
-    for (const [what, code, form] of web) {
-      it(`rejects ${what}, and the wallet can still continue`, async () => {
-        const { back } = await returned();
-        expect(await endOf(wallet.goOn(back, form))).to.equal(code);
-        required(await wallet.goOn(back));
+    for (const [description, code, form] of web) {
+      it(`rejects ${description}, and the wallet can still continue`, async () => {
+        const { back } = await returnParameters();
+        expect(await outcomeOf(wallet.continueInteraction(back, form))).to.equal(code);
+        parseStep(await wallet.continueInteraction(back));
       });
     }
 
     it('rejects a wallet whose user has not returned', async () => {
-      const asked = await wallet.asked('tour');
-      expect(await endOf(wallet.goOn(asked))).to.equal('invalid_request');
-      await wallet.visit(asked);
-      expect(await endOf(wallet.goOn(asked))).to.equal('invalid_request');
+      const step = await wallet.startInteraction('tour');
+      expect(await outcomeOf(wallet.continueInteraction(step))).to.equal('invalid_request');
+      await wallet.visitPage(step);
+      expect(await outcomeOf(wallet.continueInteraction(step))).to.equal('invalid_request');
     });
 
     it('rejects the former auth_session of the wallet, since the browser returns a new one', async () => {
-      const { asked, back } = await returned();
-      expect(await endOf(wallet.goOn(asked))).to.equal('invalid_session');
-      required(await wallet.goOn(back));
+      const { step, back } = await returnParameters();
+      expect(await outcomeOf(wallet.continueInteraction(step))).to.equal('invalid_session');
+      parseStep(await wallet.continueInteraction(back));
     });
   });
 });
@@ -291,140 +291,141 @@ describe('AcceptInteractionPresentation', () => {
 
   const grantOf = async (code: string) => (await world.store.read(ACME).grantByCode(hashCode(code)))?.grant;
   const reported = async (id: SessionId) => (await world.session(id)).outcome?.report ?? [];
-  const over = async (asked: Required) => {
-    const stored = await wallet.stored(asked);
-    expect(stored).to.deep.include({ stage: 'done', handles: {} });
-    expect(stored?.interaction).to.deep.include({ presented: [] });
-    expect(await endOf(wallet.presenting(asked))).to.equal('invalid_session');
+  const isFailed = async (step: InteractionStep) => {
+    const authorization = await wallet.storedAuthorization(step);
+    expect(authorization).to.deep.include({ stage: 'done', handles: {} });
+    expect(authorization?.interaction).to.deep.include({ presented: [] });
+    expect(await outcomeOf(wallet.sendPresentation(step))).to.equal('invalid_session');
   };
-  const respond = (asked: Required, response: unknown) => wallet.goOn(asked, { openid4vp_response: JSON.stringify(response) });
-  const sealed = async (asked: Required) => {
-    const { jwks } = asked.request['client_metadata'] as { jwks: { keys: PublicJwk[] } };
+  const respondWith = (step: InteractionStep, response: unknown) =>
+    wallet.continueInteraction(step, { openid4vp_response: JSON.stringify(response) });
+  const encryptResponse = async (step: InteractionStep) => {
+    const { jwks } = step.request['client_metadata'] as { jwks: { keys: PublicJwk[] } };
     const [key] = jwks.keys;
     if (key === undefined) throw new Error('no key');
-    const text = JSON.stringify({ vp_token: wallet.vpToken(asked) });
+    const text = JSON.stringify({ vp_token: wallet.vpToken(step) });
     return { response: await world.encryption.encrypt(text, key, { enc: 'A256GCM' }) };
   };
 
   it('returns a code that records the presented data, and issues the credential', async () => {
-    const asked = await wallet.offered('badge');
-    const code = codeOf(await wallet.presenting(asked));
-    const granted = (await grantOf(code))?.authorization;
-    expect(withoutIssuers(granted?.presented)).to.deep.equal([{ id: 'card', values: { name: 'Erika' } }]);
-    expect(granted?.actionsDone).to.have.length(1);
-    expect((await reported(asked.session)).length).to.be.greaterThan(0);
+    const step = await wallet.startOfferedInteraction('badge');
+    const code = authorizationCodeOf(await wallet.sendPresentation(step));
+    const authorization = (await grantOf(code))?.authorization;
+    expect(withoutIssuers(authorization?.presented)).to.deep.equal([{ id: 'card', values: { name: 'Erika' } }]);
+    expect(authorization?.actionsDone).to.have.length(1);
+    expect((await reported(step.session)).length).to.be.greaterThan(0);
     const { body } = await wallet.redeemCode(code);
     const { credentials } = await wallet.issue(body.access_token, { credential_configuration_id: 'badge' });
     expect(credentials).to.have.length(1);
-    expect((await world.session(asked.session)).status).to.equal('completed');
+    expect((await world.session(step.session)).status).to.equal('completed');
   });
 
   it('decrypts a response that was encrypted to the key of the request', async () => {
-    const asked = await wallet.asked('sealed');
-    codeOf(await respond(asked, await sealed(asked)));
+    const step = await wallet.startInteraction('encrypted');
+    authorizationCodeOf(await respondWith(step, await encryptResponse(step)));
   });
 
   it('continues with the remaining steps', async () => {
-    const asked = await wallet.asked('both');
-    const answer = await wallet.presenting(asked);
-    expect(answer.body['interaction_type_required']).to.equal(WEB);
-    expect(required(answer).authSession).not.to.equal(asked.authSession);
-    const { interaction, stage } = (await wallet.stored(asked)) ?? {};
+    const step = await wallet.startInteraction('both');
+    const respond = await wallet.sendPresentation(step);
+    expect(respond.body['interaction_type_required']).to.equal(WEB);
+    expect(parseStep(respond).authSession).not.to.equal(step.authSession);
+    const { interaction, stage } = (await wallet.storedAuthorization(step)) ?? {};
     expect([stage, interaction?.done.length, interaction?.presented.length]).to.deep.equal(['interacting', 1, 1]);
-    expect(await endOf(wallet.presenting(asked)), 'a second time').to.equal('invalid_session');
+    expect(await outcomeOf(wallet.sendPresentation(step)), 'a second time').to.equal('invalid_session');
   });
 
   describe('with a backend that is notified', () => {
     it('calls the webhook once, and records the call before and after it', async () => {
-      const asked = await wallet.offered('told');
+      const step = await wallet.startOfferedInteraction('notified');
       const results: unknown[] = [];
-      const note = async () => results.push((await world.session(asked.session)).outcome?.deliveries?.map(({ result }) => result));
+      const recordResults = async () => results.push((await world.session(step.session)).outcome?.deliveries?.map(({ result }) => result));
       world.webhooks.beforeAnswer = async () => {
-        await note();
+        await recordResults();
       };
-      const both = [wallet.presenting(asked), wallet.presenting(asked)];
-      const ends = await Promise.all(both.map((one) => endOf(one)));
-      await note();
-      expect(ends.sort()).to.deep.equal(['done', 'invalid_session']);
+      const presentations = [wallet.sendPresentation(step), wallet.sendPresentation(step)];
+      const outcomes = await Promise.all(presentations.map((presentation) => outcomeOf(presentation)));
+      await recordResults();
+      expect(outcomes.sort()).to.deep.equal(['done', 'invalid_session']);
       expect(results).to.deep.equal([['pending'], ['delivered']]);
       const [call] = world.webhooks.calls;
-      expect(call?.body['session']).to.equal(asked.session);
+      expect(call?.body['session']).to.equal(step.session);
       expect(call?.body.credentials[0]?.['values']).to.deep.equal({ name: 'Erika' });
     });
 
     it('names a session also for a wallet-initiated flow', async () => {
-      const code = codeOf(await wallet.presenting(await wallet.asked('told')));
-      const told = world.webhooks.calls[0]?.body['session'];
-      expect((await grantOf(code))?.sessionId).to.equal(told);
+      const code = authorizationCodeOf(await wallet.sendPresentation(await wallet.startInteraction('notified')));
+      const notifiedSession = world.webhooks.calls[0]?.body['session'];
+      expect((await grantOf(code))?.sessionId).to.equal(notifiedSession);
     });
 
     it('denies the wallet when the backend rejects the result', async () => {
       world.webhooks.answer = new WebhookError('bad_status', 'it answered 500', { status: 500 });
-      const asked = await wallet.offered('told');
-      expect(await endOf(wallet.presenting(asked))).to.equal('access_denied');
-      const [delivery] = (await world.session(asked.session)).outcome?.deliveries ?? [];
+      const step = await wallet.startOfferedInteraction('notified');
+      expect(await outcomeOf(wallet.sendPresentation(step))).to.equal('access_denied');
+      const [delivery] = (await world.session(step.session)).outcome?.deliveries ?? [];
       expect(delivery).to.include({ webhook: 'presentation', result: 'failed' });
-      await over(asked);
+      await isFailed(step);
     });
 
     it('notifies the backend of a rejected presentation without its values', async () => {
-      const asked = await wallet.offered('told');
-      expect(await endOf(wallet.presenting(asked, { kb: { nonce: 'another' } }))).to.equal('access_denied');
+      const step = await wallet.startOfferedInteraction('notified');
+      expect(await outcomeOf(wallet.sendPresentation(step, { kb: { nonce: 'another' } }))).to.equal('access_denied');
       expect(world.webhooks.calls).to.have.length(1);
       expect(JSON.stringify(world.webhooks.calls)).not.to.include('Erika');
-      await over(asked);
+      await isFailed(step);
     });
   });
 
-  const changed: readonly [what: string, changes: () => Changes][] = [
+  const invalidPresentations: readonly [description: string, changes: () => PresentationChanges][] = [
     ['for another request', () => ({ kb: { nonce: 'another' } })],
     ['for another verifier', () => ({ kb: { aud: 'ia:https://else.example' } })],
     ['by another holder', () => ({ holder: makeHolder() })],
     ['of another kind', () => ({ visible: { vct: 'urn:else:1' } })],
     ['that has expired', () => ({ visible: { exp: world.seconds - 600 } })],
   ];
-  for (const [what, changes] of changed) {
-    it(`permanently denies a presentation ${what}, and records the reason for the operator`, async () => {
-      const asked = await wallet.offered('badge');
-      expect(await endOf(wallet.presenting(asked, changes()))).to.equal('access_denied');
-      expect(JSON.stringify(await reported(asked.session))).to.include('"result":"fail');
-      await over(asked);
+  for (const [description, changes] of invalidPresentations) {
+    it(`permanently denies a presentation ${description}, and records the reason for the operator`, async () => {
+      const step = await wallet.startOfferedInteraction('badge');
+      expect(await outcomeOf(wallet.sendPresentation(step, changes()))).to.equal('access_denied');
+      expect(JSON.stringify(await reported(step.session))).to.include('"result":"fail');
+      await isFailed(step);
     });
   }
 
   it('denies a malformed vp_token', async () => {
-    const asked = await wallet.offered('badge');
-    expect(await endOf(respond(asked, { vp_token: 'none' }))).to.equal('access_denied');
-    await over(asked);
+    const step = await wallet.startOfferedInteraction('badge');
+    expect(await outcomeOf(respondWith(step, { vp_token: 'none' }))).to.equal('access_denied');
+    await isFailed(step);
   });
 
   it('denies a wallet that reports an error, and records the reason for the operator', async () => {
-    const asked = await wallet.offered('badge');
-    expect(await endOf(respond(asked, { error: 'invalid_request' }))).to.equal('access_denied');
-    expect(JSON.stringify(await reported(asked.session))).to.include('the wallet answered invalid_request');
-    await over(asked);
+    const step = await wallet.startOfferedInteraction('badge');
+    expect(await outcomeOf(respondWith(step, { error: 'invalid_request' }))).to.equal('access_denied');
+    expect(JSON.stringify(await reported(step.session))).to.include('the wallet answered invalid_request');
+    await isFailed(step);
   });
 
-  type Answer = (asked: Required) => Promise<JsonObject | undefined> | JsonObject | undefined;
-  const malformed: readonly [what: string, scope: string, answer: Answer][] = [
+  type BuildResponse = (step: InteractionStep) => Promise<JsonObject | undefined> | JsonObject | undefined;
+  const malformed: readonly [description: string, scope: string, answer: BuildResponse][] = [
     ['no answer', 'badge', () => undefined],
     ['neither a presentation nor an error', 'badge', () => ({})],
-    ['a presentation and an error', 'badge', (asked) => ({ vp_token: wallet.vpToken(asked), error: 'x' })],
-    ['an encrypted answer where none was asked for', 'badge', () => ({ response: 'a.b.c.d.e' })],
-    ['a plain answer where it must be encrypted', 'sealed', (asked) => ({ vp_token: wallet.vpToken(asked) })],
-    ['what does not decrypt', 'sealed', () => ({ response: 'a.b.c.d.e' })],
-    ['more than what is encrypted', 'sealed', async (asked) => ({ ...(await sealed(asked)), error: 'x' })],
+    ['a presentation and an error', 'badge', (step) => ({ vp_token: wallet.vpToken(step), error: 'x' })],
+    ['an encrypted answer where encryption is not required', 'badge', () => ({ response: 'a.b.c.d.e' })],
+    ['a plain answer where it must be encrypted', 'encrypted', (step) => ({ vp_token: wallet.vpToken(step) })],
+    ['an undecryptable answer', 'encrypted', () => ({ response: 'a.b.c.d.e' })],
+    ['additional unencrypted parameters', 'encrypted', async (step) => ({ ...(await encryptResponse(step)), error: 'x' })],
   ];
-  for (const [what, scope, answer] of malformed) {
-    it(`rejects ${what}, and the wallet can still answer`, async () => {
-      const asked = await wallet.asked(scope);
-      const before = await wallet.stored(asked);
-      const response = await answer(asked);
-      const sent = response === undefined ? wallet.goOn(asked) : respond(asked, response);
-      expect(await endOf(sent)).to.equal('invalid_request');
-      expect(await wallet.stored(asked)).to.deep.equal(before);
-      const good = scope === 'sealed' ? respond(asked, await sealed(asked)) : wallet.presenting(asked);
-      codeOf(await good);
+  for (const [description, scope, respond] of malformed) {
+    it(`rejects ${description}, and the wallet can still answer`, async () => {
+      const step = await wallet.startInteraction(scope);
+      const before = await wallet.storedAuthorization(step);
+      const response = await respond(step);
+      const submission = response === undefined ? wallet.continueInteraction(step) : respondWith(step, response);
+      expect(await outcomeOf(submission)).to.equal('invalid_request');
+      expect(await wallet.storedAuthorization(step)).to.deep.equal(before);
+      const validResponse = scope === 'encrypted' ? respondWith(step, await encryptResponse(step)) : wallet.sendPresentation(step);
+      authorizationCodeOf(await validResponse);
     });
   }
 });

@@ -48,7 +48,7 @@ const until = new Date('2026-06-01T12:05:00Z');
 const PRESENTATION: PendingPresentation = { kind: 'presentation', configurationId: 'check', since, until, nonce: 'n', dcqlQuery: {} };
 const WEB: PendingWebStep = { kind: 'web', since, until, pageHandle: 'id.secret', isReturned: true };
 
-function begun(actions: readonly InteractiveAction[], pending?: Interaction['pending']): Interaction {
+function startedInteraction(actions: readonly InteractiveAction[], pending?: Interaction['pending']): Interaction {
   const interaction = startInteraction({ wire: 'ia', provesKey: false, actions });
   return pending === undefined ? interaction : { ...interaction, pending };
 }
@@ -64,58 +64,62 @@ describe('actions of an interactive authorization', () => {
 
   // biome-ignore format: a table
   const cases: [string, readonly string[], readonly InteractiveAction[]][] = [
-    ['nothing for nothing', [], []],
-    ['nothing for configurations without any', ['none', 'null'], []],
-    ['nothing for configurations that are gone', ['gone'], []],
+    ['empty without configurations', [], []],
+    ['empty for configurations without actions', ['none', 'null'], []],
+    ['empty for deleted configurations', ['gone'], []],
     ['those of a configuration in their order', ['one'], [a, page]],
-    ['those of several, what both want once', ['one', 'none', 'two'], [a, page, b, visit('https://x.example/', 'https://x.example/ok')]],
+    ['the actions of several configurations, without duplicates', ['one', 'none', 'two'], [a, page, b, visit('https://x.example/', 'https://x.example/ok')]],
     ['those of several in the order of the request', ['two', 'one'], [b, show('a', 'Once more'), visit('https://x.example/', 'https://x.example/ok'), page]],
   ];
-  for (const [what, ids, expected] of cases) {
-    it(`are ${what}`, () => expect(requiredActions(configurations, ids)).to.deep.equal(expected));
+  for (const [description, ids, expected] of cases) {
+    it(`are ${description}`, () => expect(requiredActions(configurations, ids)).to.deep.equal(expected));
   }
 
   it('are done sequentially, and presented values are stored', () => {
-    const start = begun([a, page, b], PRESENTATION);
+    const start = startedInteraction([a, page, b], PRESENTATION);
     const credentials = [
       { id: 'card', values: { name: 'Ada' } },
       { id: 'optional', error: 'missing' },
       { values: { name: 'of no query' } },
     ];
     const second = completeAction(start, credentials);
-    expect(second).to.deep.equal({ ...begun([page, b]), presented: [{ id: 'card', values: { name: 'Ada' } }], done: second.done });
+    expect(second).to.deep.equal({
+      ...startedInteraction([page, b]),
+      presented: [{ id: 'card', values: { name: 'Ada' } }],
+      done: second.done,
+    });
     const third = completeAction({ ...second, pending: WEB });
     expect(third).to.deep.equal({ ...second, actions: [b], done: third.done });
     const last = completeAction(third, [{ id: 'card', values: [{ name: 'Bob' }] }]);
     expect(last.actions).to.deep.equal([]);
-    expect(completeAction(last).done, 'and nothing more is to be done').to.deep.equal(last.done);
+    expect(completeAction(last).done, 'no further action is required').to.deep.equal(last.done);
     expect(last.presented.map(({ values }) => values)).to.deep.equal([{ name: 'Ada' }, [{ name: 'Bob' }]]);
   });
 
   it('are matched by their purpose, regardless of their names', () => {
-    const { done } = completeAction(completeAction(begun([a, page])));
-    const asks = (...iaeActions: InteractiveAction[]) => areActionsDone({ id: 'x', iaeActions }, done);
-    expect([asks(), asks(a), asks(page, a), asks({ ...a, label: 'other words' })]).to.deep.equal(Array(4).fill(true));
+    const { done } = completeAction(completeAction(startedInteraction([a, page])));
+    const isDone = (...iaeActions: InteractiveAction[]) => areActionsDone({ id: 'x', iaeActions }, done);
+    expect([isDone(), isDone(a), isDone(page, a), isDone({ ...a, label: 'other words' })]).to.deep.equal(Array(4).fill(true));
     const confirmed = { ...page, callbackUrl: 'https://web.example/confirm' } as InteractiveAction;
-    expect([asks(a, b), asks(confirmed), areActionsDone({ id: 'x', iaeActions: [a] })]).to.deep.equal(Array(3).fill(false));
+    expect([isDone(a, b), isDone(confirmed), areActionsDone({ id: 'x', iaeActions: [a] })]).to.deep.equal(Array(3).fill(false));
   });
 
   it('erase presented values when the authorization ends', () => {
-    const interaction = completeAction(begun([a, page]), [{ id: 'card', values: { name: 'Ada' } }]);
-    const ended = advance({ version: 1, stage: 'interacting', interaction } as Authorization, { stage: 'done' });
-    expect(JSON.stringify(ended)).to.not.include('Ada');
+    const interaction = completeAction(startedInteraction([a, page]), [{ id: 'card', values: { name: 'Ada' } }]);
+    const finished = advance({ version: 1, stage: 'interacting', interaction } as Authorization, { stage: 'done' });
+    expect(JSON.stringify(finished)).to.not.include('Ada');
   });
 
   it('cannot be answered during a call to the backend', () => {
-    expect(withoutPending(begun([a], PRESENTATION))).to.deep.equal(begun([a]));
+    expect(withoutPending(startedInteraction([a], PRESENTATION))).to.deep.equal(startedInteraction([a]));
   });
 });
 
 describe('presentation request of an interactive authorization', () => {
   it('is encrypted with a key, and plain without one', () => {
-    const modeOf = (pending: PendingPresentation) => presentationParameters('ia', pending, [], {}, false)['response_mode'];
+    const responseModeOf = (pending: PendingPresentation) => presentationParameters('ia', pending, [], {}, false)['response_mode'];
     const encryption = { publicJwk: { kty: 'EC' }, d: 'd' };
-    expect([modeOf(PRESENTATION), modeOf({ ...PRESENTATION, encryption })]).to.deep.equal(['ia_post', 'ia_post.jwt']);
+    expect([responseModeOf(PRESENTATION), responseModeOf({ ...PRESENTATION, encryption })]).to.deep.equal(['ia_post', 'ia_post.jwt']);
   });
 });
 
@@ -135,8 +139,8 @@ describe('response within an interactive authorization', () => {
     ['the verifier before the browser is back', forged, { code_verifier: CODE_VERIFIER }, CHALLENGE, 'invalid_request'],
     ['a presentation for the web', WEB, { openid4vp_response: '{}', code_verifier: CODE_VERIFIER }, CHALLENGE, 'invalid_request'],
   ];
-  for (const [what, pending, form, challenge, expected] of cases) {
-    it(`with ${what} as its content is ${expected}`, () => {
+  for (const [description, pending, form, challenge, expected] of cases) {
+    it(`with ${description} as its content is ${expected}`, () => {
       expect(outcome(() => parseAnswer(pending, form, challenge).kind)).to.equal(expected);
     });
   }
@@ -144,12 +148,12 @@ describe('response within an interactive authorization', () => {
   // biome-ignore format: a table
   const responses: [string, string, boolean, string][] = [
     ['presentations', '{"vp_token":{}}', false, 'presentations'],
-    ['a vp_token of any kind, for the verifier to judge', '{"vp_token":null}', false, 'presentations'],
+    ['a vp_token of any type', '{"vp_token":null}', false, 'presentations'],
     ['an error', '{"error":"access_denied","error_description":"x"}', false, 'wallet_error'],
-    ['an error where encryption was asked for', '{"error":"access_denied"}', true, 'wallet_error'],
+    ['an error where encryption is required', '{"error":"access_denied"}', true, 'wallet_error'],
     ['a ciphertext', '{"response":"a"}', true, 'encrypted'],
-    ['presentations where encryption was asked for', '{"vp_token":{}}', true, 'invalid_request'],
-    ['a ciphertext where none was asked for', '{"response":"a"}', false, 'invalid_request'],
+    ['presentations where encryption is required', '{"vp_token":{}}', true, 'invalid_request'],
+    ['a ciphertext where encryption is not required', '{"response":"a"}', false, 'invalid_request'],
     ['a ciphertext and presentations', '{"response":"a","vp_token":{}}', true, 'invalid_request'],
     ['a ciphertext and an error', '{"response":"a","error":"x"}', true, 'invalid_request'],
     ['a ciphertext that is not a string', '{"response":{}}', true, 'invalid_request'],
@@ -159,24 +163,24 @@ describe('response within an interactive authorization', () => {
     ['invalid JSON', 'vp_token', false, 'invalid_request'],
     ['not an object', '[]', false, 'invalid_request'],
   ];
-  for (const [what, text, isEncrypted, expected] of responses) {
-    it(`with ${what} is ${expected}`, () => {
+  for (const [description, text, isEncrypted, expected] of responses) {
+    it(`with ${description} is ${expected}`, () => {
       expect(outcome(() => parsePresentation(text, isEncrypted).kind)).to.equal(expected);
     });
   }
 
   it('may contain presentations or an error in its ciphertext, and nothing else', () => {
-    const read = (text: string | undefined) => outcome(() => parseDecrypted(text).kind);
-    expect(['{"vp_token":{}}', '{"error":"x"}'].map(read)).to.deep.equal(['presentations', 'wallet_error']);
+    const parse = (text: string | undefined) => outcome(() => parseDecrypted(text).kind);
+    expect(['{"vp_token":{}}', '{"error":"x"}'].map(parse)).to.deep.equal(['presentations', 'wallet_error']);
     for (const text of [undefined, '', '[]', '{}', '{"response":"a"}', '{"vp_token":1,"error":"x"}']) {
-      expect(read(text), text).to.equal('invalid_request');
+      expect(parse(text), text).to.equal('invalid_request');
     }
   });
 
   it('contains an error with or without a code', () => {
     const code = (error: unknown) => {
-      const opened = parsePresentation(JSON.stringify({ error }), false);
-      return opened.kind === 'wallet_error' ? opened.code : opened.kind;
+      const parsed = parsePresentation(JSON.stringify({ error }), false);
+      return parsed.kind === 'wallet_error' ? parsed.code : parsed.kind;
     };
     expect(code('access_denied')).to.equal('access_denied');
     for (const error of ['<b>', 'a\nb', '', 5, null, 'x'.repeat(65)]) expect(code(error)).to.equal('wallet_error');
@@ -192,7 +196,7 @@ describe('page of an interactive authorization', () => {
       ['https://x.example/{auth_session}?a=b#c', 'https://x.example/id.secret?a=b&return_to='],
       ['https://x.example/?v={auth_session}&w={auth_session}', 'https://x.example/?v=id.secret&w=id.secret&return_to='],
     ] as const) {
-      const address = webStepUrl(begun([visit(url)], WEB), ENDPOINT);
+      const address = webStepUrl(startedInteraction([visit(url)], WEB), ENDPOINT);
       expect(address.startsWith(start), address).to.equal(true);
       expect(new URL(address).searchParams.get('return_to')).to.equal(returnTo);
     }
@@ -200,10 +204,10 @@ describe('page of an interactive authorization', () => {
 
   it('is undefined while another action is pending', () => {
     for (const interaction of [
-      begun([visit('https://x.example/')]),
-      begun([visit('https://x.example/')], PRESENTATION),
-      begun([show('a')], WEB),
-      begun([], WEB),
+      startedInteraction([visit('https://x.example/')]),
+      startedInteraction([visit('https://x.example/')], PRESENTATION),
+      startedInteraction([show('a')], WEB),
+      startedInteraction([], WEB),
     ]) {
       expect(outcome(() => webStepUrl(interaction, ENDPOINT))).to.equal('invalid_request');
     }
@@ -225,10 +229,10 @@ describe('interaction types of a wallet', () => {
     ['commas', ',, ,', 'invalid_request'],
     ['more than any wallet has', 'a,'.repeat(1001), 'invalid_request'],
   ];
-  for (const [what, text, expected] of lists) {
-    it(`are parsed from ${what}`, () => {
-      const read = outcome(() => [...parseInteractionTypes(text)]);
-      expect(read).to.deep.equal(expected);
+  for (const [description, text, expected] of lists) {
+    it(`are parsed from ${description}`, () => {
+      const parse = outcome(() => [...parseInteractionTypes(text)]);
+      expect(parse).to.deep.equal(expected);
     });
   }
 
@@ -238,19 +242,19 @@ describe('interaction types of a wallet', () => {
     ['the names it uses: spring 2026', `${IAE}openid4vp_presentation`, ['presentation'], 'iae'],
     ['the names it uses: first', 'openid4vp_presentation', ['presentation'], 'plain'],
     ['the newest names', `openid4vp_presentation,${IAE}openid4vp_presentation,${IA}openid4vp_presentation`, ['presentation'], 'ia'],
-    ['names that say all that is needed', `${IA}openid4vp_presentation,openid4vp_presentation,redirect_to_web`, ['presentation', 'web'], 'plain'],
+    ['names that cover the required types', `${IA}openid4vp_presentation,openid4vp_presentation,redirect_to_web`, ['presentation', 'web'], 'plain'],
     ['the current name of the web', `${IA}auth_via_web`, ['web'], 'ia'],
     ['the name of the web of spring 2026', `${IAE}redirect_to_web`, ['web'], 'iae'],
-    ['the newest names when nothing is needed', `redirect_to_web,${IAE}redirect_to_web`, [], 'iae'],
-    ['the current names when nothing is needed and nothing known', 'telepathy', [], 'ia'],
-    ['nothing when a type is missing', `${IA}openid4vp_presentation`, ['presentation', 'web'], 'missing_interaction_type'],
-    ['nothing when two drafts are mixed', `${IA}openid4vp_presentation,redirect_to_web`, ['presentation', 'web'], 'missing_interaction_type'],
-    ['nothing for a name that no draft had', `${IA}redirect_to_web`, ['web'], 'missing_interaction_type'],
-    ['nothing for names of the wrong case', 'OpenID4VP_Presentation', ['presentation'], 'missing_interaction_type'],
+    ['the newest names if no type is required', `redirect_to_web,${IAE}redirect_to_web`, [], 'iae'],
+    ['the current names if no type is required and none is known', 'telepathy', [], 'ia'],
+    ['none if a type is missing', `${IA}openid4vp_presentation`, ['presentation', 'web'], 'missing_interaction_type'],
+    ['none if two drafts are mixed', `${IA}openid4vp_presentation,redirect_to_web`, ['presentation', 'web'], 'missing_interaction_type'],
+    ['none for an unknown name', `${IA}redirect_to_web`, ['web'], 'missing_interaction_type'],
+    ['none for names in the wrong case', 'OpenID4VP_Presentation', ['presentation'], 'missing_interaction_type'],
   ];
-  for (const [what, types, needed, expected] of choices) {
-    it(`select ${what}`, () => {
-      expect(outcome(() => chooseWire(parseInteractionTypes(types), needed))).to.equal(expected);
+  for (const [description, types, required, expected] of choices) {
+    it(`select ${description}`, () => {
+      expect(outcome(() => chooseWire(parseInteractionTypes(types), required))).to.equal(expected);
     });
   }
 
@@ -279,8 +283,8 @@ describe('drafts of interactive authorization', () => {
 
   it('name response modes', () => {
     const modes = WIRES.map((wire) => [responseModeOf(wire, false), responseModeOf(wire, true)]);
-    const earlier = ['iae_post', 'iae_post.jwt'];
-    expect(modes).to.deep.equal([['ia_post', 'ia_post.jwt'], earlier, earlier]);
+    const olderModes = ['iae_post', 'iae_post.jwt'];
+    expect(modes).to.deep.equal([['ia_post', 'ia_post.jwt'], olderModes, olderModes]);
   });
 
   it('name a session that is no longer valid', () => {
@@ -289,22 +293,22 @@ describe('drafts of interactive authorization', () => {
   });
 
   it('start with a request', () => {
-    const ask = (wire: InteractionWire) => interactionResponse(wire, 'web', 'a.b', { request_uri: 'urn:x' });
-    const rest = { auth_session: 'a.b', request_uri: 'urn:x' };
+    const interactionRequest = (wire: InteractionWire) => interactionResponse(wire, 'web', 'a.b', { request_uri: 'urn:x' });
+    const expected = { auth_session: 'a.b', request_uri: 'urn:x' };
     const status = 'require_interaction';
-    expect(WIRES.map(ask)).to.deep.equal([
-      { status: 401, body: { error: 'insufficient_authorization', interaction_type_required: `${IA}auth_via_web`, ...rest } },
-      { status: 200, body: { status, type: `${IAE}redirect_to_web`, ...rest } },
-      { status: 200, body: { status, type: 'redirect_to_web', ...rest } },
+    expect(WIRES.map(interactionRequest)).to.deep.equal([
+      { status: 401, body: { error: 'insufficient_authorization', interaction_type_required: `${IA}auth_via_web`, ...expected } },
+      { status: 200, body: { status, type: `${IAE}redirect_to_web`, ...expected } },
+      { status: 200, body: { status, type: 'redirect_to_web', ...expected } },
     ]);
   });
 
   it('return the code', () => {
-    const earlier = { status: 200, body: { status: 'ok', code: 'c' } };
+    const olderModes = { status: 200, body: { status: 'ok', code: 'c' } };
     expect(WIRES.map((wire) => codeResponse(wire, 'c'))).to.deep.equal([
       { status: 200, body: { authorization_code: 'c' } },
-      earlier,
-      earlier,
+      olderModes,
+      olderModes,
     ]);
   });
 });

@@ -27,12 +27,12 @@ import { firstRevisions } from '../../../domain/tenants/revisions.ts';
 import { inlineTrustLists, UPSTREAM } from '../../support/fakes.ts';
 import { AUTHORIZATION_REQUEST, CODE_VERIFIER, type HolderKey, newKey } from '../../support/raw-wallet.ts';
 import { type AttestationOptions, type PopOptions, WalletProvider } from '../../support/wallet-provider.ts';
-import { ACME, type Asked, type Changes, PUBLIC_URL, present, query, World } from '../verification/kit.ts';
+import { ACME, type FetchedRequest, type PresentationChanges, PUBLIC_URL, present, query, World } from '../verification/kit.ts';
 import { anOffer, Wallet, WalletWorld } from '../wallet-kit.ts';
 
 export const SERVER = `${PUBLIC_URL}/acme`;
 
-/** A tenant that issues as a test says. */
+/** A tenant with a fixed issuance configuration. */
 class ConfiguredView extends TenantConfiguration {
   readonly #body: EffectiveIssuance;
 
@@ -47,7 +47,7 @@ class ConfiguredView extends TenantConfiguration {
   }
 }
 
-export type Sent = {
+export type ClientRequest = {
   readonly form?: Record<string, string>;
   readonly attestation?: AttestationOptions;
   readonly pop?: PopOptions;
@@ -56,7 +56,7 @@ export type Sent = {
   readonly fields?: Partial<Pick<ClientCredentials, 'attestation' | 'attestationPop'>>;
 };
 
-/** An authorization server, a wallet provider whose list is served, and one installation of its wallet. */
+/** An authorization server, a wallet provider with a trust list, and one wallet instance. */
 export class ClientWorld {
   readonly world: World;
   readonly provider: WalletProvider;
@@ -65,7 +65,7 @@ export class ClientWorld {
   readonly trustLists: TrustLists;
   readonly walletProviderTrust: WalletProviderTrust;
   readonly authenticator: ClientAuthenticator;
-  configured: TenantConfiguration;
+  tenant: TenantConfiguration;
 
   private constructor(world: World, provider: WalletProvider) {
     this.world = world;
@@ -79,7 +79,7 @@ export class ClientWorld {
       walletProviderTrust: this.walletProviderTrust,
       clientKeys: new ClientKeys(world),
     });
-    this.configured = this.configure();
+    this.tenant = this.configure();
     world.remote.answer = (url) => {
       const { status, type, body } = provider.answer(new URL(url).pathname);
       return { status, contentType: type, body: Buffer.from(body) };
@@ -91,11 +91,11 @@ export class ClientWorld {
     return new ClientWorld(world, await WalletProvider.make(() => world.seconds));
   }
 
-  /** @param changes of a configuration that requires attestations of the provider. */
+  /** @param changes to a configuration that requires attestations of the provider. */
   configure(changes: Record<string, unknown> = {}, profile: Profile | null = null, memory?: ConfigurationCache): TenantConfiguration {
     const base = { ...defaultIssuance('Acme'), ...this.provider.configuration(), ...changes };
-    this.configured = new ConfiguredView(this.world, IssuanceConfigurationBody.parse(base), profile, memory);
-    return this.configured;
+    this.tenant = new ConfiguredView(this.world, IssuanceConfigurationBody.parse(base), profile, memory);
+    return this.tenant;
   }
 
   challenge(issuer = SERVER): string {
@@ -106,35 +106,35 @@ export class ClientWorld {
     return this.world.clock.now();
   }
 
-  /** What an attested wallet sends that is right in every respect that `sent` does not touch. */
-  credentials(sent: Sent = {}): ClientCredentials {
-    const pop = { challenge: this.challenge(), ...sent.pop };
+  /** Returns the credentials of an attested wallet, valid except for the changes in `clientRequest`. */
+  credentials(clientRequest: ClientRequest = {}): ClientCredentials {
+    const pop = { challenge: this.challenge(), ...clientRequest.pop };
     return {
-      form: sent.form ?? { client_id: this.provider.clientId },
-      attestation: [this.provider.attestation(this.instance, sent.attestation)],
+      form: clientRequest.form ?? { client_id: this.provider.clientId },
+      attestation: [this.provider.attestation(this.instance, clientRequest.attestation)],
       attestationPop: [this.provider.pop(this.instance, SERVER, pop)],
-      ...sent.fields,
+      ...clientRequest.fields,
     };
   }
 
-  authenticate(sent: Sent = {}) {
-    const { audience = SERVER } = sent;
-    return this.authenticator.execute(this.configured, audience, this.credentials(sent), this.now);
+  authenticate(clientRequest: ClientRequest = {}) {
+    const { audience = SERVER } = clientRequest;
+    return this.authenticator.execute(this.tenant, audience, this.credentials(clientRequest), this.now);
   }
 
-  /** The code of the failure, or the kind of client. */
-  async outcome(sent: Sent = {}): Promise<string> {
+  /** Returns the code of the failure, or the kind of the client. */
+  async outcome(clientRequest: ClientRequest = {}): Promise<string> {
     try {
-      return (await this.authenticate(sent)).kind;
+      return (await this.authenticate(clientRequest)).kind;
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       return error.code;
     }
   }
 
-  async failure(sent: Sent = {}): Promise<Failure> {
+  async failure(clientRequest: ClientRequest = {}): Promise<Failure> {
     try {
-      await this.authenticate(sent);
+      await this.authenticate(clientRequest);
     } catch (error) {
       if (error instanceof Failure) return error;
       throw error;
@@ -149,9 +149,9 @@ export const PAGE = 'https://shop.example/page?visit={auth_session}';
 
 type Form = Readonly<Record<string, string | undefined>>;
 
-/** What an interactive wallet was asked for. */
-export type Required = {
-  /** The authorization. */
+/** The step that the server requires from an interactive wallet. */
+export type InteractionStep = {
+  /** The id of the authorization. */
   readonly id: string;
   readonly authSession: string;
   readonly request: JsonObject;
@@ -159,104 +159,104 @@ export type Required = {
 };
 
 /**
- * An issuer of badges: `badge` for holders of a card, `told` and `sealed` the same with a webhook and with encryption,
- * `visitor` for visitors of a page, `confirmed` with a customer who is asked, `both` for one after the other.
+ * An issuer with these configurations: `badge` requires a card, `notified` the same with a webhook, `encrypted` the same with encryption,
+ * `visitor` a visit of a page, `confirmed` a page with a callback, `both` a card and a page, `tour` two pages.
  */
 export async function interactiveWorld(): Promise<WalletWorld> {
   const world = await WalletWorld.open();
-  await world.issues({ builtInAs: { walletInitiated: true } });
+  await world.putIssuance({ builtInAs: { walletInitiated: true } });
   const check = { dcql_query: query({ id: 'card' }), responseMode: 'direct_post' };
-  await world.verifies({ ...check, id: 'check', webhook: null });
-  await world.verifies({ ...check, id: 'told' });
-  await world.verifies({ ...check, id: 'sealed', webhook: null, responseMode: 'direct_post.jwt' });
+  await world.putPresentation({ ...check, id: 'check', webhook: null });
+  await world.putPresentation({ ...check, id: 'notified' });
+  await world.putPresentation({ ...check, id: 'encrypted', webhook: null, responseMode: 'direct_post.jwt' });
   const presents = (presentationConfigId: string) => ({ type: 'openid4vp_presentation', presentationConfigId });
   const page = { type: 'redirect_to_web', url: PAGE };
-  await world.offers({ id: 'badge', iaeActions: [presents('check')] });
-  await world.offers({ id: 'told', iaeActions: [presents('told')] });
-  await world.offers({ id: 'sealed', iaeActions: [presents('sealed')] });
-  await world.offers({ id: 'visitor', iaeActions: [page] });
-  await world.offers({ id: 'both', iaeActions: [presents('check'), page] });
-  await world.offers({ id: 'tour', iaeActions: [page, { ...page, url: `${PAGE}&second=1` }] });
+  await world.putCredential({ id: 'badge', iaeActions: [presents('check')] });
+  await world.putCredential({ id: 'notified', iaeActions: [presents('notified')] });
+  await world.putCredential({ id: 'encrypted', iaeActions: [presents('encrypted')] });
+  await world.putCredential({ id: 'visitor', iaeActions: [page] });
+  await world.putCredential({ id: 'both', iaeActions: [presents('check'), page] });
+  await world.putCredential({ id: 'tour', iaeActions: [page, { ...page, url: `${PAGE}&second=1` }] });
   const callbackUrl = 'https://shop.example/done';
-  await world.offers({ id: 'confirmed', iaeActions: [{ ...page, callbackUrl }] });
+  await world.putCredential({ id: 'confirmed', iaeActions: [{ ...page, callbackUrl }] });
   return world;
 }
 
-/** A wallet that goes through interactive authorizations step by step. */
+/** A wallet for interactive authorizations. */
 export class InteractiveWallet extends Wallet {
-  /** What its browser was given to keep. */
+  /** Cookies of its browser. */
   readonly browserSecrets = new Map<string, string>();
 
-  post(form: Form, more: Partial<OAuthRequest> = {}): Promise<WireResponse> {
-    const sent = Object.entries(form).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    const request = this.oauth('interactive-authorization', Object.fromEntries(sent), more);
+  send(form: Form, overrides: Partial<OAuthRequest> = {}): Promise<WireResponse> {
+    const fields = Object.entries(form).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    const request = this.createOAuthRequest('interactive-authorization', Object.fromEntries(fields), overrides);
     return this.world.interactiveAuthorization.execute(this.tenantId, request);
   }
 
-  begin(scope: string, form: Form = {}, more: Partial<OAuthRequest> = {}): Promise<WireResponse> {
-    const types = `${PRESENTATION},${WEB}`;
-    return this.post({ ...AUTHORIZATION_REQUEST, scope, interaction_types_supported: types, ...form }, more);
+  beginInteraction(scope: string, form: Form = {}, overrides: Partial<OAuthRequest> = {}): Promise<WireResponse> {
+    const supportedTypes = `${PRESENTATION},${WEB}`;
+    return this.send({ ...AUTHORIZATION_REQUEST, scope, interaction_types_supported: supportedTypes, ...form }, overrides);
   }
 
-  /** Begins and reads what is asked for. */
-  async asked(scope: string, form: Form = {}): Promise<Required> {
-    return required(await this.begin(scope, form));
+  /** Starts an authorization and returns its first step. */
+  async startInteraction(scope: string, form: Form = {}): Promise<InteractionStep> {
+    return parseStep(await this.beginInteraction(scope, form));
   }
 
-  /** For an offer, so that there is a session to look at. */
-  async offered(scope: string) {
+  /** Starts an authorization for an offer, which has a session. */
+  async startOfferedInteraction(scope: string) {
     const ids = { credentialConfigurationIds: [scope] };
     const { session } = await anOffer(this.world, { flow: 'authorization_code', ...ids });
-    return { ...(await this.asked(scope, { issuer_state: session.publicId })), session: session.id };
+    return { ...(await this.startInteraction(scope, { issuer_state: session.publicId })), session: session.id };
   }
 
-  /** Answers with the present `auth_session`. */
-  goOn({ authSession }: Pick<Required, 'authSession'>, form: Form = {}, more: Partial<OAuthRequest> = {}) {
-    return this.post({ auth_session: authSession, code_verifier: CODE_VERIFIER, ...form }, more);
+  /** Continues with the current `auth_session`. */
+  continueInteraction({ authSession }: Pick<InteractionStep, 'authSession'>, form: Form = {}, overrides: Partial<OAuthRequest> = {}) {
+    return this.send({ auth_session: authSession, code_verifier: CODE_VERIFIER, ...form }, overrides);
   }
 
-  /** What is presented, right in every respect that `changes` does not touch. */
-  vpToken({ request }: Pick<Required, 'request'>, changes: Changes = {}): JsonObject {
-    const to = { clientId: `ia:${PUBLIC_URL}`, nonce: request['nonce'] };
-    return { card: [present(this.world, { request: to } as unknown as Asked, changes)] };
+  /** Returns a vp_token that is valid except for `changes`. */
+  vpToken({ request }: Pick<InteractionStep, 'request'>, changes: PresentationChanges = {}): JsonObject {
+    const presentationRequest = { clientId: `ia:${PUBLIC_URL}`, nonce: request['nonce'] };
+    return { card: [present(this.world, { request: presentationRequest } as unknown as FetchedRequest, changes)] };
   }
 
-  presenting(asked: Required, changes: Changes = {}): Promise<WireResponse> {
-    const response = JSON.stringify({ vp_token: this.vpToken(asked, changes) });
-    return this.goOn(asked, { openid4vp_response: response });
+  sendPresentation(step: InteractionStep, changes: PresentationChanges = {}): Promise<WireResponse> {
+    const response = JSON.stringify({ vp_token: this.vpToken(step, changes) });
+    return this.continueInteraction(step, { openid4vp_response: response });
   }
 
-  /** The browser opens the address that the wallet was given, and its user approves; then it is at the page. */
-  async visit({ id, requestUri }: Required): Promise<URL> {
+  /** Opens the request URI in the browser and approves it. @returns the address of the page. */
+  async visitPage({ id, requestUri }: InteractionStep): Promise<URL> {
     const { world, tenantId } = this;
     const browser = { clientId: AUTHORIZATION_REQUEST.client_id, requestUri };
-    const shown = (await world.showAuthorization.execute(tenantId, browser)) as ShownConsent;
-    this.browserSecrets.set(id, shown.cookie?.browserSecret ?? '');
-    const { decision_token: decisionToken } = shown.fields;
+    const consent = (await world.showAuthorization.execute(tenantId, browser)) as ShownConsent;
+    this.browserSecrets.set(id, consent.cookie?.browserSecret ?? '');
+    const { decision_token: decisionToken } = consent.fields;
     const { browserSecrets } = this;
-    const answer = { ...browser, decision: 'approve', decisionToken, browserSecrets };
-    const sent = await world.decideAuthorization.execute(tenantId, answer);
-    if (!('cookie' in sent)) throw new Error('no page');
-    this.browserSecrets.set(id, sent.cookie.browserSecret);
-    return new URL(sent.location);
+    const decision = { ...browser, decision: 'approve', decisionToken, browserSecrets };
+    const redirect = await world.decideAuthorization.execute(tenantId, decision);
+    if (!('cookie' in redirect)) throw new Error('no page');
+    this.browserSecrets.set(id, redirect.cookie.browserSecret);
+    return new URL(redirect.location);
   }
 
-  /** The browser comes back from the page. @returns what it brings to the wallet. */
-  async comeBack(page: URL): Promise<{ readonly authSession: string; readonly sent: URLSearchParams }> {
+  /** Returns from the page. @returns the parameters for the wallet. */
+  async returnFromPage(page: URL): Promise<{ readonly authSession: string; readonly parameters: URLSearchParams }> {
     const pageHandle = page.searchParams.get('visit') ?? '';
     const { browserSecrets } = this;
-    const returned = { pageHandle, error: undefined, browserSecrets };
-    const { location } = await this.world.returnToInteraction.execute(this.tenantId, returned);
-    const { searchParams: sent } = new URL(location);
-    return { authSession: sent.get('auth_session') ?? '', sent };
+    const pageReturn = { pageHandle, error: undefined, browserSecrets };
+    const { location } = await this.world.returnToInteraction.execute(this.tenantId, pageReturn);
+    const { searchParams: parameters } = new URL(location);
+    return { authSession: parameters.get('auth_session') ?? '', parameters };
   }
 
-  async stored({ id }: Pick<Required, 'id'>): Promise<Authorization | undefined> {
+  async storedAuthorization({ id }: Pick<InteractionStep, 'id'>): Promise<Authorization | undefined> {
     return (await this.world.store.read(ACME).authorization(id))?.authorization;
   }
 }
 
-export function required({ body }: WireResponse): Required {
+export function parseStep({ body }: WireResponse): InteractionStep {
   const authSession = String(body['auth_session']);
   return {
     id: parseHandle(authSession)?.id ?? '',
@@ -266,23 +266,23 @@ export function required({ body }: WireResponse): Required {
   };
 }
 
-/** The code that ends an interactive authorization well. */
-export function codeOf({ body }: WireResponse): string {
-  const { authorization_code: code, ...others } = body;
-  if (typeof code !== 'string' || Object.keys(others).length > 0) throw new Error('this is no code');
+/** Returns the authorization code of a successful interactive authorization. */
+export function authorizationCodeOf({ body }: WireResponse): string {
+  const { authorization_code: code, ...rest } = body;
+  if (typeof code !== 'string' || Object.keys(rest).length > 0) throw new Error('this is no code');
   return code;
 }
 
 export type Login = {
-  /** The authorization. */
+  /** The id of the authorization. */
   readonly id: string;
   readonly session: SessionId;
-  /** Where the browser is sent to log in. */
+  /** The login page of the provider. */
   readonly location: URL;
   readonly browserSecrets: ReadonlyMap<string, string>;
 };
 
-/** A tenant whose users log in at a provider, a wallet that proves nothing, and the browser between them. */
+/** A tenant whose users log in at a provider, an unauthenticated wallet, and a browser. */
 export class LoginWorld {
   readonly world: WalletWorld;
   readonly wallet: Wallet;
@@ -300,58 +300,58 @@ export class LoginWorld {
 
   async configure(changes: object = {}, upstream: object = {}): Promise<void> {
     const provider = { issuer: UPSTREAM, clientId: 'vidimus', clientSecret: 'secret', ...upstream };
-    await this.world.issues({ chainedAs: { upstream: provider, ...changes } });
+    await this.world.putIssuance({ chainedAs: { upstream: provider, ...changes } });
   }
 
   get server(): string {
     return `${this.wallet.issuer}/chained-as`;
   }
 
-  /** Pushes a request for an offer. */
+  /** Pushes an authorization request for an offer. */
   async push(): Promise<{ readonly requestUri: string; readonly session: SessionId }> {
     const { session } = await anOffer(this.world, { flow: 'authorization_code' });
     const form = { issuer_state: session.publicId };
     return { requestUri: await this.wallet.push(form, { server: 'chained' }), session: session.id };
   }
 
-  visit(requestUri: string) {
+  openLogin(requestUri: string) {
     const clientId = AUTHORIZATION_REQUEST.client_id;
     return this.world.startUpstreamLogin.execute(ACME, { clientId, requestUri });
   }
 
-  /** A browser that was sent to the provider. */
+  /** Starts a login: the browser was redirected to the provider. */
   async start(): Promise<Login> {
     const { requestUri, session } = await this.push();
-    const { location, cookie } = await this.visit(requestUri);
-    if (cookie === undefined) throw new Error('nobody logs in');
+    const { location, cookie } = await this.openLogin(requestUri);
+    if (cookie === undefined) throw new Error('no login was started');
     const { authorizationId: id, browserSecret } = cookie;
     return { id, session, location: new URL(location), browserSecrets: new Map([[id, browserSecret]]) };
   }
 
-  /** The browser comes back with a code; a member that is undefined is left out. */
+  /** Returns to the service with a code. Undefined parameters are omitted. */
   finish({ location, browserSecrets }: Login, changes: { readonly [name in keyof UpstreamResponse]?: UpstreamResponse[name] } = {}) {
     const state = location.searchParams.get('state') ?? undefined;
     const response = { code: 'the code', state, error: undefined, iss: UPSTREAM, browserSecrets, ...changes };
     return this.world.finishUpstreamLogin.execute(ACME, response);
   }
 
-  async stored(id: string): Promise<Authorization | undefined> {
+  async storedAuthorization(id: string): Promise<Authorization | undefined> {
     return (await this.world.store.read(ACME).authorization(id))?.authorization;
   }
 
-  async end({ session: id }: Pick<Login, 'session'>): Promise<void> {
-    const failed = { id, anytime: ['active', 'fetched'], to: 'failed' } as const;
-    await this.world.store.commit(ACME, { session: failed }, this.world.clock.now());
+  async failSession({ session: id }: Pick<Login, 'session'>): Promise<void> {
+    const change = { id, anytime: ['active', 'fetched'], to: 'failed' } as const;
+    await this.world.store.commit(ACME, { session: change }, this.world.clock.now());
   }
 
-  /** What the wallet learns, without the words for humans. */
-  told(location: string): Record<string, string> {
+  /** Returns the parameters of a redirect to the wallet, without the error description. */
+  redirectParameters(location: string): Record<string, string> {
     const { keep: _, error_description: __, ...rest } = Object.fromEntries(new URL(location).searchParams);
     return rest;
   }
 
-  /** What a wallet is told that gets no code. */
-  refusal(error: string): Record<string, string> {
+  /** Returns the parameters of a redirect with an error. */
+  errorParameters(error: string): Record<string, string> {
     return { error, state: AUTHORIZATION_REQUEST.state, iss: this.server };
   }
 }

@@ -16,11 +16,11 @@ import { codeOf } from '../../support/failures.ts';
 import { UPSTREAM } from '../../support/fakes.ts';
 import { dpopProof, keyProof, newKey, now } from '../../support/raw-wallet.ts';
 import { ACME, PUBLIC_URL } from '../verification/kit.ts';
-import { AttestedWallet, anOffer, endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
+import { AttestedWallet, anOffer, failureOf, outcomeOf, WalletWorld } from '../wallet-kit.ts';
 
 const URL = 'https://issuer.example/acme/token';
 
-const judged = (payload: Record<string, unknown>) =>
+const resultOf = (payload: Record<string, unknown>) =>
   codeOf(() =>
     assertDpopProofClaims(parseDpopProof([dpopProof(newKey(), URL, { payload })]), { ...{ method: 'POST', url: URL, now: new Date() } }),
   );
@@ -29,39 +29,39 @@ describe('htu of a DPoP proof', () => {
   it('is the URL of the request, in any notation', () => {
     // RFC 9449 section 4.3: without query and fragment
     for (const htu of [`${URL}?a=b#c`, 'HTTPS://Issuer.example:443/acme/x/../%74oken']) {
-      expect(judged({ htu }), htu).to.equal('taken');
+      expect(resultOf({ htu }), htu).to.equal('taken');
     }
-    for (const htu of [`${URL}s`, 'nonsense']) expect(judged({ htu }), htu).to.equal('invalid_dpop_proof');
+    for (const htu of [`${URL}s`, 'nonsense']) expect(resultOf({ htu }), htu).to.equal('invalid_dpop_proof');
   });
 });
 
 describe('times of a DPoP proof', () => {
-  for (const [what, payload] of [
+  for (const [description, payload] of [
     ['an exp 61 seconds ago', () => ({ exp: now() - 61 })],
-    ['an end that is a text', () => ({ exp: 'later' })],
-    ['an end that is a number as a text', () => ({ exp: `${now() + 60}` })],
+    ['an exp that is a string', () => ({ exp: 'later' })],
+    ['an exp that is a number in a string', () => ({ exp: `${now() + 60}` })],
     ['a beginning in two minutes', () => ({ nbf: now() + 120 })],
-    ['a beginning that is a text', () => ({ nbf: 'soon' })],
+    ['an nbf that is a string', () => ({ nbf: 'soon' })],
   ] as const) {
-    it(`reject ${what}`, () => {
-      expect(judged(payload())).to.equal('invalid_dpop_proof');
+    it(`reject ${description}`, () => {
+      expect(resultOf(payload())).to.equal('invalid_dpop_proof');
     });
   }
 
   it('may have expired 50 seconds ago, since clocks differ', () => {
-    expect(judged({ exp: now() - 50 })).to.equal('taken');
+    expect(resultOf({ exp: now() - 50 })).to.equal('taken');
   });
 
   it('are optional, and accepted if they are valid', () => {
-    expect(judged({})).to.equal('taken');
-    expect(judged({ exp: now() + 60, nbf: now() })).to.equal('taken');
+    expect(resultOf({})).to.equal('taken');
+    expect(resultOf({ exp: now() + 60, nbf: now() })).to.equal('taken');
   });
 });
 
 describe('time of a key proof', () => {
   const ISSUER = 'https://issuer.example/acme';
 
-  const judged = (iat: number) =>
+  const resultOf = (iat: number) =>
     codeOf(() =>
       assertJwtProofClaims(parseJwtProof(keyProof(newKey(), ISSUER, 'nonce', { payload: { iat } })), {
         ...{ audience: ISSUER, clientId: undefined, now: new Date() },
@@ -70,14 +70,14 @@ describe('time of a key proof', () => {
 
   it('is in the accepted window', () => {
     // OpenID4VCI 1.0 appendix F.4
-    expect(judged(now() + 90)).to.equal('invalid_proof');
-    expect(judged(now() - 330)).to.equal('invalid_proof');
-    expect([judged(now() + 30), judged(now() - 270)]).to.deep.equal(['taken', 'taken']);
+    expect(resultOf(now() + 90)).to.equal('invalid_proof');
+    expect(resultOf(now() - 330)).to.equal('invalid_proof');
+    expect([resultOf(now() + 30), resultOf(now() - 270)]).to.deep.equal(['taken', 'taken']);
   });
 });
 
 describe('key for an encrypted answer', () => {
-  const judged = (changes: object) => {
+  const resultOf = (changes: object) => {
     const jwk = { ...newKey().jwk, alg: 'ECDH-ES', ...changes };
     const body = { credential_response_encryption: { jwk, enc: 'A256GCM' } };
     return codeOf(() => parseResponseEncryption(body, { use: 'optional', encrypted: true }));
@@ -85,8 +85,8 @@ describe('key for an encrypted answer', () => {
 
   it('is rejected if it is a signature key', () => {
     // RFC 7517 section 4.2
-    expect(judged({ use: 'sig' })).to.equal('invalid_encryption_parameters');
-    expect([judged({ use: 'enc' }), judged({})]).to.deep.equal(['taken', 'taken']);
+    expect(resultOf({ use: 'sig' })).to.equal('invalid_encryption_parameters');
+    expect([resultOf({ use: 'enc' }), resultOf({})]).to.deep.equal(['taken', 'taken']);
   });
 });
 
@@ -113,114 +113,122 @@ describe('DPoP proof in place of a proof of possession', () => {
   beforeEach(async () => {
     world = await WalletWorld.open();
     wallet = await AttestedWallet.make(world);
-    await world.issues(wallet.provider.configuration());
+    await world.putIssuance(wallet.provider.configuration());
   });
 
   const challenge = (server = wallet.issuer) => attestationChallenge(world, ACME, server, world.clock.now());
-  const combined = (payload: object = { nonce: challenge() }, more: Partial<OAuthRequest> = {}, key = wallet.instance): OAuthRequest =>
-    wallet.oauth('token', {}, { attestationPop: [], dpop: [wallet.dpop('token', { key, payload: { ...payload } })], ...more });
+  const combinedProof = (
+    payload: object = { nonce: challenge() },
+    options: Partial<OAuthRequest> = {},
+    key = wallet.instance,
+  ): OAuthRequest =>
+    wallet.createOAuthRequest(
+      'token',
+      {},
+      { attestationPop: [], dpop: [wallet.dpop('token', { key, payload: { ...payload } })], ...options },
+    );
   const redeem = async (request: OAuthRequest) => wallet.redeem((await anOffer(world)).code, { request });
 
   it('is accepted with the attested key and a challenge, and binds the tokens to that key', async () => {
-    const answer = await redeem(combined());
+    const answer = await redeem(combinedProof());
     const token = JSON.parse(Buffer.from(answer.body.access_token.split('.')[1] ?? '', 'base64url').toString());
-    const normal = await redeem(wallet.oauth('token'));
+    const normal = await redeem(wallet.createOAuthRequest('token'));
     expect(token.cnf.jkt).to.be.a('string');
     expect(normal.body.access_token).to.be.a('string');
   });
 
-  const refused: readonly [string, () => OAuthRequest, string][] = [
-    ['under another key', () => combined(undefined, {}, newKey()), BROKEN],
+  const rejectedRequests: readonly [string, () => OAuthRequest, string][] = [
+    ['under another key', () => combinedProof(undefined, {}, newKey()), BROKEN],
     [
-      'that says the key and is signed by another',
+      'signed by another key than it contains',
       () => {
         const [header] = wallet.dpop('token', { key: wallet.instance }).split('.');
         const [, payload, signature] = wallet.dpop('token', { key: newKey(), payload: { nonce: challenge() } }).split('.');
-        return combined(undefined, { dpop: [`${header}.${payload}.${signature}`] });
+        return combinedProof(undefined, { dpop: [`${header}.${payload}.${signature}`] });
       },
       BROKEN,
     ],
-    ['without a challenge', () => combined({}), 'use_attestation_challenge'],
-    ['with an invented challenge', () => combined({ nonce: 'x' }), 'use_attestation_challenge'],
+    ['without a challenge', () => combinedProof({}), 'use_attestation_challenge'],
+    ['with an invented challenge', () => combinedProof({ nonce: 'x' }), 'use_attestation_challenge'],
     [
       'with the challenge of another server',
-      () => combined({ nonce: challenge(`${wallet.issuer}/chained-as`) }),
+      () => combinedProof({ nonce: challenge(`${wallet.issuer}/chained-as`) }),
       'use_attestation_challenge',
     ],
-    ['for another address', () => combined({ nonce: challenge(), htu: 'https://x.example' }), 'invalid_dpop_proof'],
-    ['that is old', () => combined({ nonce: challenge(), iat: world.seconds - 900 }), 'invalid_dpop_proof'],
+    ['for another address', () => combinedProof({ nonce: challenge(), htu: 'https://x.example' }), 'invalid_dpop_proof'],
+    ['that is old', () => combinedProof({ nonce: challenge(), iat: world.seconds - 900 }), 'invalid_dpop_proof'],
     [
       'beside another DPoP proof',
       () => {
-        const { dpop } = combined();
-        return combined(undefined, { dpop: [...dpop, ...dpop] });
+        const { dpop } = combinedProof();
+        return combinedProof(undefined, { dpop: [...dpop, ...dpop] });
       },
       'invalid_dpop_proof',
     ],
-    ['where there is none', () => combined(undefined, { dpop: [] }), BROKEN],
+    ['without a proof', () => combinedProof(undefined, { dpop: [] }), BROKEN],
     [
       'beside an attestation of another wallet instance',
-      () => combined(undefined, { attestation: [wallet.provider.attestation(newKey())] }),
+      () => combinedProof(undefined, { attestation: [wallet.provider.attestation(newKey())] }),
       BROKEN,
     ],
   ];
-  for (const [what, request, code] of refused) {
-    it(`is rejected ${what}`, async () => {
+  for (const [description, request, code] of rejectedRequests) {
+    it(`is rejected ${description}`, async () => {
       expect((await failureOf(redeem(request()))).code).to.equal(code);
     });
   }
 
   it('gets the challenge as DPoP-Nonce if it has no nonce', async () => {
-    const { details } = await failureOf(redeem(combined({})));
+    const { details } = await failureOf(redeem(combinedProof({})));
     expect(details.dpopNonce).to.equal(details.attestationChallenge);
-    expect(await endOf(redeem(combined({ nonce: details.dpopNonce })))).to.equal('done');
+    expect(await outcomeOf(redeem(combinedProof({ nonce: details.dpopNonce })))).to.equal('done');
   });
 
   describe('when the challenge is optional', () => {
-    const configure = (more: object = {}) =>
-      world.issues({ ...wallet.provider.configuration(), attestationChallenge: 'optional', ...more });
+    const configure = (options: object = {}) =>
+      world.putIssuance({ ...wallet.provider.configuration(), attestationChallenge: 'optional', ...options });
 
     it('is accepted without a nonce, with a DPoP nonce and with a challenge, once each', async () => {
       await configure();
-      const { details } = await failureOf(redeem(combined({ nonce: 'x' })));
+      const { details } = await failureOf(redeem(combinedProof({ nonce: 'x' })));
       for (const payload of [{}, { nonce: details.dpopNonce }, { nonce: challenge() }]) {
-        const request = combined(payload);
-        expect(await endOf(redeem(request)), JSON.stringify(payload)).to.equal('done');
-        expect(await endOf(redeem(request))).to.equal('invalid_dpop_proof');
+        const request = combinedProof(payload);
+        expect(await outcomeOf(redeem(request)), JSON.stringify(payload)).to.equal('done');
+        expect(await outcomeOf(redeem(request))).to.equal('invalid_dpop_proof');
       }
     });
 
     it('follows the rule of the tenant for DPoP nonces', async () => {
       await configure({ dPopNonce: 'required' });
-      expect(await endOf(redeem(combined({})))).to.equal('use_dpop_nonce');
+      expect(await outcomeOf(redeem(combinedProof({})))).to.equal('use_dpop_nonce');
       await configure({ dPopNonce: 'off' });
-      expect(await endOf(redeem(combined({})))).to.equal('done');
-      for (const nonce of ['x', 7]) expect(await endOf(redeem(combined({ nonce })))).to.equal('use_attestation_challenge');
+      expect(await outcomeOf(redeem(combinedProof({})))).to.equal('done');
+      for (const nonce of ['x', 7]) expect(await outcomeOf(redeem(combinedProof({ nonce })))).to.equal('use_attestation_challenge');
     });
   });
 
   it('is accepted once', async () => {
-    const request = combined();
+    const request = combinedProof();
     await redeem(request);
     expect((await failureOf(redeem(request))).code).to.equal('invalid_dpop_proof');
   });
 
   it('may use another key than the attested one if there is a proof of possession, too', async () => {
-    const request = wallet.oauth('token', {}, { dpop: [wallet.dpop('token', { key: newKey() })] });
-    expect(await endOf(redeem(request))).to.equal('done');
+    const request = wallet.createOAuthRequest('token', {}, { dpop: [wallet.dpop('token', { key: newKey() })] });
+    expect(await outcomeOf(redeem(request))).to.equal('done');
   });
 
   it('is rejected under a profile of draft 07', async () => {
-    await world.change({ profile: 'haip' });
-    const { code, message } = await failureOf(redeem(combined()));
+    await world.changeTenant({ profile: 'haip' });
+    const { code, message } = await failureOf(redeem(combinedProof()));
     expect([code, message]).to.deep.equal([BROKEN, 'send exactly one OAuth-Client-Attestation-PoP header']);
   });
 
   it('binds refreshed tokens to the wallet instance', async () => {
-    const { body } = await redeem(combined());
+    const { body } = await redeem(combinedProof());
     const refresh = (request: OAuthRequest) => wallet.refresh(body.refresh_token, { request });
-    expect((await failureOf(refresh(combined(undefined, {}, newKey())))).code).to.equal(BROKEN);
-    expect(await endOf(refresh(combined()))).to.equal('done');
+    expect((await failureOf(refresh(combinedProof(undefined, {}, newKey())))).code).to.equal(BROKEN);
+    expect(await outcomeOf(refresh(combinedProof()))).to.equal('done');
   });
 });
 
@@ -231,44 +239,49 @@ describe('CreateChallenge', () => {
 
   before(async () => {
     world = await WalletWorld.open();
-    await world.issues({ chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
+    await world.putIssuance({ chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
   });
   afterEach(() => sinon.restore());
 
   it('creates challenges of one server, for five minutes, without a write', async () => {
     const commit = sinon.spy(world.store, 'commit');
-    for (const [server, issuer, other] of [
+    for (const [server, issuer, alternative] of [
       ['built-in', ISSUER, `${ISSUER}/chained-as`],
       ['chained', `${ISSUER}/chained-as`, ISSUER],
     ] as const) {
       const challenge = await world.createChallenge.execute(ACME, server);
-      const accepts = (at: string, seconds = 0) =>
-        isValidChallenge(world.settings, ACME, at, challenge, new Date(world.clock.time + seconds * 1000));
-      expect([accepts(issuer), accepts(issuer, 299), accepts(issuer, 300), accepts(other)]).to.deep.equal([true, true, false, false]);
+      const isAccepted = (issuer: string, seconds = 0) =>
+        isValidChallenge(world.settings, ACME, issuer, challenge, new Date(world.clock.time + seconds * 1000));
+      expect([isAccepted(issuer), isAccepted(issuer, 299), isAccepted(issuer, 300), isAccepted(alternative)]).to.deep.equal([
+        true,
+        true,
+        false,
+        false,
+      ]);
     }
     expect(commit.callCount).to.equal(0);
   });
 
   it('creates none for a tenant that is unknown or suspended', async () => {
-    expect(await endOf(world.createChallenge.execute('nobody' as TenantId, 'built-in'))).to.equal('not_found');
-    await world.change({ status: 'suspended' });
-    const elsewhere = new CreateChallenge(world.elsewhere());
-    expect(await endOf(elsewhere.execute(ACME, 'built-in'))).to.equal('not_found');
-    await world.change({ status: 'active' });
+    expect(await outcomeOf(world.createChallenge.execute('unknown' as TenantId, 'built-in'))).to.equal('not_found');
+    await world.changeTenant({ status: 'suspended' });
+    const otherProcess = new CreateChallenge(world.otherProcess());
+    expect(await outcomeOf(otherProcess.execute(ACME, 'built-in'))).to.equal('not_found');
+    await world.changeTenant({ status: 'active' });
   });
 
   it('creates none for a chained server that does not exist', async () => {
-    await world.issues();
-    const elsewhere = new CreateChallenge(world.elsewhere());
-    expect(await endOf(elsewhere.execute(ACME, 'chained'))).to.equal('not_found');
-    expect(await endOf(elsewhere.execute(ACME, 'built-in'))).to.equal('done');
+    await world.putIssuance();
+    const otherProcess = new CreateChallenge(world.otherProcess());
+    expect(await outcomeOf(otherProcess.execute(ACME, 'chained'))).to.equal('not_found');
+    expect(await outcomeOf(otherProcess.execute(ACME, 'built-in'))).to.equal('done');
   });
 });
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** 32 bytes leave two bits of the 43rd character unused: these texts decode to the same bytes leniently. */
-function otherSpellings(text: string): string[] {
+/** Returns other texts that a lenient decoder maps to the same 32 bytes: two bits of the last character are unused. */
+function alternativeEncodings(text: string): string[] {
   const last = ALPHABET.indexOf(text.at(-1) ?? '');
   return [1, 2, 3].map((bits) => text.slice(0, -1) + ALPHABET[last | bits]);
 }
@@ -279,7 +292,7 @@ describe('encoding of base64url values', () => {
     const token = { grantId: 'a-grant-of-sixteen-or-more', generation: 3 };
     const text = createRefreshToken(keys[0] as (typeof keys)[0], 'tenant', token);
     expect(parseRefreshToken(keys, 'tenant', text)).to.deep.equal(token);
-    for (const other of otherSpellings(text)) expect(parseRefreshToken(keys, 'tenant', other)).to.equal(undefined);
+    for (const alternative of alternativeEncodings(text)) expect(parseRefreshToken(keys, 'tenant', alternative)).to.equal(undefined);
   });
 
   it('is unique for a code challenge', () => {
@@ -287,8 +300,8 @@ describe('encoding of base64url values', () => {
     const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
     const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
     expect([isChallenge(challenge), verifyPkce(verifier, challenge)]).to.deep.equal([true, true]);
-    for (const other of otherSpellings(challenge)) {
-      expect([isChallenge(other), verifyPkce(verifier, other)]).to.deep.equal([false, false]);
+    for (const alternative of alternativeEncodings(challenge)) {
+      expect([isChallenge(alternative), verifyPkce(verifier, alternative)]).to.deep.equal([false, false]);
     }
   });
 });

@@ -15,7 +15,7 @@ import { UPSTREAM } from '../../support/fakes.ts';
 import { decode } from '../../support/present.ts';
 import { AUTHORIZATION_REQUEST, CODE_VERIFIER, makeJwt, newKey } from '../../support/raw-wallet.ts';
 import { ACME } from '../verification/kit.ts';
-import { anOffer, endOf, Wallet, WalletWorld } from '../wallet-kit.ts';
+import { anOffer, outcomeOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
 const { client_id, redirect_uri } = AUTHORIZATION_REQUEST;
 
@@ -28,27 +28,27 @@ describe('AnswerTokenRequest', () => {
     wallet = new Wallet(world);
   });
 
-  const answer = (form: Record<string, string>, server: AuthorizationServer = 'built-in', tenantId = ACME) =>
-    world.answerTokenRequest.execute(tenantId, server, wallet.oauth('token', form));
+  const requestToken = (form: Record<string, string>, server: AuthorizationServer = 'built-in', tenantId = ACME) =>
+    world.answerTokenRequest.execute(tenantId, server, wallet.createOAuthRequest('token', form));
   const preAuthorized = async () => ({ grant_type: PRE_AUTHORIZED_CODE_GRANT, 'pre-authorized_code': (await anOffer(world)).code });
 
   it('redeems a pre-authorized code, and refreshes its token', async () => {
-    const { body } = await answer(await preAuthorized());
+    const { body } = await requestToken(await preAuthorized());
     const refresh = { grant_type: REFRESH_TOKEN_GRANT, refresh_token: body.refresh_token ?? '' };
-    const refreshed = await answer(refresh);
-    expect(refreshed.body.access_token).to.be.a('string').that.is.not.equal(body.access_token);
+    const refreshResponse = await requestToken(refresh);
+    expect(refreshResponse.body.access_token).to.be.a('string').that.is.not.equal(body.access_token);
   });
 
   it('redeems an authorization code', async () => {
     const { session } = await anOffer(world, { flow: 'authorization_code' });
     const code = await wallet.approve(await wallet.push({ issuer_state: session.publicId }));
     const form = { grant_type: AUTHORIZATION_CODE_GRANT, code, client_id, redirect_uri };
-    const { body } = await answer({ ...form, code_verifier: CODE_VERIFIER });
+    const { body } = await requestToken({ ...form, code_verifier: CODE_VERIFIER });
     expect(body.scope).to.equal('card');
   });
 
   type Changes = Record<string, string | undefined>;
-  const refusals: readonly [what: string, code: FailureCode, changes: Changes, server?: AuthorizationServer][] = [
+  const rejections: readonly [description: string, code: FailureCode, changes: Changes, server?: AuthorizationServer][] = [
     ['no grant', 'invalid_request', { grant_type: undefined }],
     ['the grant of a password', 'unsupported_grant_type', { grant_type: 'password' }],
     ['a pre-authorized code at the chained server', 'unsupported_grant_type', {}, 'chained'],
@@ -56,27 +56,27 @@ describe('AnswerTokenRequest', () => {
     ['no authorization code', 'invalid_request', { grant_type: AUTHORIZATION_CODE_GRANT }],
     ['no refresh token', 'invalid_request', { grant_type: REFRESH_TOKEN_GRANT }],
     ['a transaction code of another grant', 'invalid_request', { grant_type: REFRESH_TOKEN_GRANT, tx_code: '1234' }],
-    ['details that are no list', 'invalid_authorization_details', { authorization_details: '{}' }],
+    ['details that are not a list', 'invalid_authorization_details', { authorization_details: '{}' }],
     ['details of another type', 'invalid_authorization_details', { authorization_details: '[{"type":"x"}]' }],
   ];
-  for (const [what, code, changes, server] of refusals) {
-    it(`rejects ${what}, and consumes nothing`, async () => {
+  for (const [description, code, changes, server] of rejections) {
+    it(`rejects ${description}, and consumes nothing`, async () => {
       const form = await preAuthorized();
-      const all = Object.entries({ ...form, ...changes });
-      const sent = Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== undefined));
-      expect(await endOf(answer(sent, server))).to.equal(code);
-      expect(await endOf(answer(form))).to.equal('done');
+      const fields = Object.entries({ ...form, ...changes });
+      const sentForm = Object.fromEntries(fields.filter((entry): entry is [string, string] => entry[1] !== undefined));
+      expect(await outcomeOf(requestToken(sentForm, server))).to.equal(code);
+      expect(await outcomeOf(requestToken(form))).to.equal('done');
     });
   }
 
   it('hides faults of a request to a tenant that is unknown or suspended', async () => {
-    const nobody = 'nobody' as TenantId;
-    expect(await endOf(answer({}, 'built-in', nobody))).to.equal('not_found');
-    expect(await endOf(answer(await preAuthorized(), 'built-in', nobody))).to.equal('not_found');
+    const unknownTenant = 'unknown' as TenantId;
+    expect(await outcomeOf(requestToken({}, 'built-in', unknownTenant))).to.equal('not_found');
+    expect(await outcomeOf(requestToken(await preAuthorized(), 'built-in', unknownTenant))).to.equal('not_found');
     const form = await preAuthorized();
-    await world.change({ status: 'suspended' });
-    expect([await endOf(answer({})), await endOf(answer(form))]).to.deep.equal(['not_found', 'not_found']);
-    await world.change({ status: 'active' });
+    await world.changeTenant({ status: 'suspended' });
+    expect([await outcomeOf(requestToken({})), await outcomeOf(requestToken(form))]).to.deep.equal(['not_found', 'not_found']);
+    await world.changeTenant({ status: 'active' });
   });
 });
 
@@ -89,25 +89,25 @@ describe('AuthorizationCodeGrant', () => {
   before(async () => {
     world = await WalletWorld.open();
     wallet = new Wallet(world);
-    await world.offers({ id: 'pass' });
+    await world.putCredential({ id: 'pass' });
   });
 
-  type Coded = { readonly code: string; readonly session: Session };
-  const coded = async (push: Record<string, string> = {}): Promise<Coded> => {
+  type CodeGrant = { readonly code: string; readonly session: Session };
+  const startCodeGrant = async (push: Record<string, string> = {}): Promise<CodeGrant> => {
     const ids = { credentialConfigurationIds: ['card', 'pass'] };
     const server = { authorization_server: wallet.issuer };
     const { session } = await anOffer(world, { flow: 'authorization_code', ...ids, ...server });
     const code = await wallet.approve(await wallet.push({ issuer_state: session.publicId, ...push }));
     return { code, session };
   };
-  const stored = async (code: string) => {
+  const storedGrant = async (code: string) => {
     const grant = (await world.store.read(ACME).grantByCode(hashCode(code)))?.grant;
     if (grant === undefined) throw new Error('no such grant');
     return grant;
   };
 
   it('answers with a token for the approved credentials, and records the wallet', async () => {
-    const { code, session } = await coded();
+    const { code, session } = await startCodeGrant();
     const { body } = await wallet.redeemCode(code);
     expect(body).to.include({ token_type: 'DPoP', scope: 'card' });
     expect(decode(body.access_token).payload).to.deep.include({
@@ -115,7 +115,7 @@ describe('AuthorizationCodeGrant', () => {
       issuer_state: session.publicId,
       credential_configuration_ids: ['card'],
     });
-    const { holder, consumedAt, generation } = await stored(code);
+    const { holder, consumedAt, generation } = await storedGrant(code);
     const jkt = thumbprint(wallet.key.jwk as PublicJwk);
     expect(holder).to.deep.include({ clientId: CLIENT, keyThumbprint: jkt, identifiers: false });
     expect([consumedAt, generation]).to.deep.equal([world.clock.now(), 0]);
@@ -125,10 +125,10 @@ describe('AuthorizationCodeGrant', () => {
 
   it('returns identifiers if the wallet used details in either request', async () => {
     const details = (id: string) => [{ type: 'openid_credential', credential_configuration_id: id }];
-    const asked = await coded({ authorization_details: JSON.stringify([...details('card'), ...details('pass')]) });
-    const { body } = await wallet.redeemCode(asked.code);
+    const detailedGrant = await startCodeGrant({ authorization_details: JSON.stringify([...details('card'), ...details('pass')]) });
+    const { body } = await wallet.redeemCode(detailedGrant.code);
     expect(body.authorization_details).to.have.length(2);
-    const { code } = await coded({ scope: 'card pass' });
+    const { code } = await startCodeGrant({ scope: 'card pass' });
     const narrowed = await wallet.redeemCode(code, { changes: { requestedIds: ['pass'] } });
     expect(narrowed.body.authorization_details).to.have.length(1);
     expect(narrowed.body.scope).to.equal('pass');
@@ -136,111 +136,111 @@ describe('AuthorizationCodeGrant', () => {
 
   it('issues to another wallet with an offer that is completed', async () => {
     const { session } = await anOffer(world, { flow: 'authorization_code' });
-    const codeOf = async () => wallet.approve(await wallet.push({ issuer_state: session.publicId }));
-    const [first, second] = [await codeOf(), await codeOf()];
+    const approveCode = async () => wallet.approve(await wallet.push({ issuer_state: session.publicId }));
+    const [first, second] = [await approveCode(), await approveCode()];
     await wallet.issue((await wallet.redeemCode(first)).body.access_token);
     expect((await world.session(session.id)).status).to.equal('completed');
     await wallet.issue((await wallet.redeemCode(second)).body.access_token);
-    expect((await world.stored(session.id)).batches).to.have.length(2);
+    expect((await world.storedIssuance(session.id)).batches).to.have.length(2);
   });
 
-  type Redeeming = NonNullable<Parameters<Wallet['redeemCode']>[1]>;
-  type Refused = readonly [what: string, code: FailureCode, change: () => Redeeming];
-  const token = (form: Record<string, string>, more: object = {}) => wallet.oauth('token', form, more);
-  const refusals: readonly Refused[] = [
+  type RedeemOptions = NonNullable<Parameters<Wallet['redeemCode']>[1]>;
+  type RejectionCase = readonly [description: string, code: FailureCode, change: () => RedeemOptions];
+  const tokenRequest = (form: Record<string, string>, options: object = {}) => wallet.createOAuthRequest('token', form, options);
+  const rejections: readonly RejectionCase[] = [
     ['another redirect address', 'invalid_grant', () => ({ changes: { redirectUri: 'https://else.example' } })],
     ['another verifier', 'invalid_grant', () => ({ changes: { codeVerifier: `${CODE_VERIFIER}x` } })],
     ['more than was approved', 'invalid_authorization_details', () => ({ changes: { requestedIds: ['pass'] } })],
-    ['another client', 'invalid_grant', () => ({ request: token({ client_id: 'https://else.example' }) })],
-    ['no client', 'invalid_grant', () => ({ request: token({}) })],
-    ['no DPoP proof', 'invalid_dpop_proof', () => ({ request: token({ client_id: CLIENT }, { dpop: [] }) })],
+    ['another client', 'invalid_grant', () => ({ request: tokenRequest({ client_id: 'https://else.example' }) })],
+    ['no client', 'invalid_grant', () => ({ request: tokenRequest({}) })],
+    ['no DPoP proof', 'invalid_dpop_proof', () => ({ request: tokenRequest({ client_id: CLIENT }, { dpop: [] }) })],
     [
       'the key of another wallet',
       'invalid_grant',
-      () => ({ request: token({ client_id: CLIENT }, { dpop: [wallet.dpop('token', { key: newKey() })] }) }),
+      () => ({ request: tokenRequest({ client_id: CLIENT }, { dpop: [wallet.dpop('token', { key: newKey() })] }) }),
     ],
-    ['the chained server, which is not there', 'not_found', () => ({ server: 'chained' })],
+    ['the chained server, which is disabled', 'not_found', () => ({ server: 'chained' })],
   ];
-  for (const [what, code, change] of refusals) {
-    it(`rejects ${what}, and does not consume the code`, async () => {
-      const made = await coded();
-      const before = await stored(made.code);
-      expect(await endOf(wallet.redeemCode(made.code, change()))).to.equal(code);
-      expect(await stored(made.code)).to.deep.equal(before);
-      expect(await endOf(wallet.redeemCode(made.code))).to.equal('done');
+  for (const [description, code, buildOptions] of rejections) {
+    it(`rejects ${description}, and does not consume the code`, async () => {
+      const codeGrant = await startCodeGrant();
+      const before = await storedGrant(codeGrant.code);
+      expect(await outcomeOf(wallet.redeemCode(codeGrant.code, buildOptions()))).to.equal(code);
+      expect(await storedGrant(codeGrant.code)).to.deep.equal(before);
+      expect(await outcomeOf(wallet.redeemCode(codeGrant.code))).to.equal('done');
     });
   }
 
   it('rejects a code of another server of the same tenant', async () => {
-    await world.issues({ chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
-    const { code } = await coded();
-    expect(await endOf(wallet.redeemCode(code, { server: 'chained' }))).to.equal('invalid_grant');
-    await world.issues();
-    expect(await endOf(wallet.redeemCode(code))).to.equal('done');
+    await world.putIssuance({ chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
+    const { code } = await startCodeGrant();
+    expect(await outcomeOf(wallet.redeemCode(code, { server: 'chained' }))).to.equal('invalid_grant');
+    await world.putIssuance();
+    expect(await outcomeOf(wallet.redeemCode(code))).to.equal('done');
   });
 
   it('rejects an unknown code, and one of a pre-authorized offer', async () => {
     const { code } = await anOffer(world);
-    const ends = [await endOf(wallet.redeemCode('unknown')), await endOf(wallet.redeemCode(code))];
-    expect(ends).to.deep.equal(['invalid_grant', 'invalid_grant']);
-    expect(await endOf(wallet.redeem(code))).to.equal('done');
+    const outcomes = [await outcomeOf(wallet.redeemCode('unknown')), await outcomeOf(wallet.redeemCode(code))];
+    expect(outcomes).to.deep.equal(['invalid_grant', 'invalid_grant']);
+    expect(await outcomeOf(wallet.redeem(code))).to.equal('done');
   });
 
   it('rejects a code after a minute', async () => {
-    const { code } = await coded();
-    expect(await world.later(60, () => endOf(wallet.redeemCode(code)))).to.equal('invalid_grant');
-    expect(await world.later(59, () => endOf(wallet.redeemCode(code)))).to.equal('done');
+    const { code } = await startCodeGrant();
+    expect(await world.afterSeconds(60, () => outcomeOf(wallet.redeemCode(code)))).to.equal('invalid_grant');
+    expect(await world.afterSeconds(59, () => outcomeOf(wallet.redeemCode(code)))).to.equal('done');
   });
 
   it('rejects a used proof, and revokes nothing', async () => {
-    const request = wallet.oauth('token', { client_id: CLIENT });
-    await wallet.redeemCode((await coded()).code, { request });
-    const { code } = await coded();
-    expect(await endOf(wallet.redeemCode(code, { request }))).to.equal('invalid_dpop_proof');
-    expect((await stored(code)).revokedAt).to.equal(null);
+    const request = wallet.createOAuthRequest('token', { client_id: CLIENT });
+    await wallet.redeemCode((await startCodeGrant()).code, { request });
+    const { code } = await startCodeGrant();
+    expect(await outcomeOf(wallet.redeemCode(code, { request }))).to.equal('invalid_dpop_proof');
+    expect((await storedGrant(code)).revokedAt).to.equal(null);
   });
 
   describe('with a repeated code', () => {
-    const revoked = async (code: string) => (await stored(code)).revokedAt !== null;
+    const isRevoked = async (code: string) => (await storedGrant(code)).revokedAt !== null;
 
     it('revokes the tokens of the code', async () => {
-      const { code } = await coded();
+      const { code } = await startCodeGrant();
       const { body } = await wallet.redeemCode(code);
-      expect(await endOf(wallet.redeemCode(code))).to.equal('invalid_grant');
-      expect(await revoked(code)).to.equal(true);
-      expect(await endOf(wallet.issue(body.access_token))).to.equal('invalid_token');
+      expect(await outcomeOf(wallet.redeemCode(code))).to.equal('invalid_grant');
+      expect(await isRevoked(code)).to.equal(true);
+      expect(await outcomeOf(wallet.issue(body.access_token))).to.equal('invalid_token');
     });
 
     it('revokes them also for two simultaneous requests, and when another process was first', async () => {
-      const { code } = await coded();
-      const ends = await Promise.all([1, 2].map(() => endOf(wallet.redeemCode(code))));
-      expect(ends.sort()).to.deep.equal(['done', 'invalid_grant']);
-      expect(await revoked(code)).to.equal(true);
-      const other = await coded();
-      const request = wallet.oauth('token', { client_id: CLIENT });
-      const redemption = { code: other.code, redirectUri: REDIRECT, codeVerifier: CODE_VERIFIER, requestedIds: undefined };
+      const { code } = await startCodeGrant();
+      const outcomes = await Promise.all([1, 2].map(() => outcomeOf(wallet.redeemCode(code))));
+      expect(outcomes.sort()).to.deep.equal(['done', 'invalid_grant']);
+      expect(await isRevoked(code)).to.equal(true);
+      const otherCode = await startCodeGrant();
+      const request = wallet.createOAuthRequest('token', { client_id: CLIENT });
+      const redemption = { code: otherCode.code, redirectUri: REDIRECT, codeVerifier: CODE_VERIFIER, requestedIds: undefined };
       const grantType = AUTHORIZATION_CODE_GRANT;
-      await new AuthorizationCodeGrant(world.elsewhere()).answer(ACME, 'built-in', request, { grantType, ...redemption });
-      expect(await endOf(wallet.redeemCode(other.code))).to.equal('invalid_grant');
-      expect(await revoked(other.code)).to.equal(true);
+      await new AuthorizationCodeGrant(world.otherProcess()).answer(ACME, 'built-in', request, { grantType, ...redemption });
+      expect(await outcomeOf(wallet.redeemCode(otherCode.code))).to.equal('invalid_grant');
+      expect(await isRevoked(otherCode.code)).to.equal(true);
     });
 
     it('revokes nothing if neither the client nor the request is proven', async () => {
-      const { code } = await coded();
+      const { code } = await startCodeGrant();
       const { body } = await wallet.redeemCode(code);
-      for (const [, , change] of refusals.filter(([, refusal]) => refusal === 'invalid_grant')) {
-        expect(await endOf(wallet.redeemCode(code, change()))).to.equal('invalid_grant');
-        expect(await revoked(code)).to.equal(false);
+      for (const [, , buildOptions] of rejections.filter(([, errorCode]) => errorCode === 'invalid_grant')) {
+        expect(await outcomeOf(wallet.redeemCode(code, buildOptions()))).to.equal('invalid_grant');
+        expect(await isRevoked(code)).to.equal(false);
       }
-      expect(await endOf(wallet.issue(body.access_token))).to.equal('done');
+      expect(await outcomeOf(wallet.issue(body.access_token))).to.equal('done');
     });
 
     it('revokes them when the offer ended before, so that it cannot be used again', async () => {
-      const { code, session } = await coded();
-      const failed = { id: session.id, anytime: ['active', 'fetched'], to: 'failed' } as const;
-      await world.store.commit(ACME, { session: failed }, world.clock.now());
-      expect(await endOf(wallet.redeemCode(code))).to.equal('invalid_grant');
-      expect(await revoked(code)).to.equal(true);
+      const { code, session } = await startCodeGrant();
+      const change = { id: session.id, anytime: ['active', 'fetched'], to: 'failed' } as const;
+      await world.store.commit(ACME, { session: change }, world.clock.now());
+      expect(await outcomeOf(wallet.redeemCode(code))).to.equal('invalid_grant');
+      expect(await isRevoked(code)).to.equal(true);
     });
   });
 });
@@ -252,170 +252,175 @@ describe('RefreshTokenGrant', () => {
   before(async () => {
     world = await WalletWorld.open();
     wallet = new Wallet(world);
-    await world.offers({ id: 'pass' });
+    await world.putCredential({ id: 'pass' });
   });
   afterEach(() => sinon.restore());
 
-  const generationOf = (text: string | undefined) => parseRefreshToken(world.settings.refreshTokenKeys, ACME, text ?? '');
-  const stored = async (refreshToken: string) => {
-    const { grantId = '' } = generationOf(refreshToken) ?? {};
+  const parseGeneration = (text: string | undefined) => parseRefreshToken(world.settings.refreshTokenKeys, ACME, text ?? '');
+  const storedGrant = async (refreshToken: string) => {
+    const { grantId = '' } = parseGeneration(refreshToken) ?? {};
     const grant = (await world.store.read(ACME).grant(grantId))?.grant;
     if (grant === undefined) throw new Error('no such grant');
     return grant;
   };
-  /** A refresh token of a wallet that got what it wanted of an offer of two. */
-  const granted = async (requestedIds?: string[]): Promise<{ refreshToken: string; session: SessionId }> => {
+  /** Creates a refresh token for the requested configurations of an offer of two. */
+  const grantRefreshToken = async (requestedIds?: string[]): Promise<{ refreshToken: string; session: SessionId }> => {
     const { code, session } = await anOffer(world, { credentialConfigurationIds: ['card', 'pass'] });
     const { body } = await wallet.redeem(code, requestedIds === undefined ? {} : { requestedIds });
     return { refreshToken: body.refresh_token ?? '', session: session.id };
   };
-  const scopes = (token: string) => decode(token).payload['credential_configuration_ids'] as string[];
+  const scopes = (tokenRequest: string) => decode(tokenRequest).payload['credential_configuration_ids'] as string[];
 
-  /** As an earlier release did with each use. */
-  const replaced = async (refreshToken: string) => {
-    const { id, generation } = await stored(refreshToken);
+  /** Replaces the refresh token on each use, like an earlier release. */
+  const replaceToken = async (refreshToken: string) => {
+    const { id, generation } = await storedGrant(refreshToken);
     await world.store.commit(ACME, { grant: { id, act: 'refresh', generation } }, world.clock.now());
     const [key] = world.settings.refreshTokenKeys;
     return createRefreshToken(key as KeyObject, ACME, { grantId: id, generation: generation + 1 });
   };
 
   it('returns an access token and the same refresh token, any number of times', async () => {
-    const { refreshToken } = await granted();
+    const { refreshToken } = await grantRefreshToken();
     const { body } = await wallet.refresh(refreshToken);
     expect(body).to.include({ token_type: 'DPoP', expires_in: 1800 });
     expect(scopes(body.access_token)).to.deep.equal(['card', 'pass']);
     expect(body.refresh_token).to.equal(refreshToken);
     expect((await wallet.refresh(refreshToken)).body.refresh_token).to.equal(refreshToken);
-    expect(await stored(refreshToken)).to.deep.include({ generation: 0, revokedAt: null });
+    expect(await storedGrant(refreshToken)).to.deep.include({ generation: 0, revokedAt: null });
     expect((await wallet.issue(body.access_token)).credentials).to.have.length(1);
   });
 
   it('rejects a wallet that uses the client_id of a removed client', async () => {
     const key = newKey();
-    const asserted = () => {
+    const clientAssertion = () => {
       const times = { iat: world.seconds, exp: world.seconds + 300, jti: world.random.token() };
       const client_assertion = makeJwt(key, { alg: 'ES256' }, { iss: 'bank', sub: 'bank', aud: wallet.issuer, ...times });
       return { client_id: 'bank', client_assertion, client_assertion_type: ASSERTION_TYPE };
     };
-    await world.issues({ walletClients: [{ client_id: 'bank', jwks: { keys: [key.jwk] } }] });
+    await world.putIssuance({ walletClients: [{ client_id: 'bank', jwks: { keys: [key.jwk] } }] });
     const { code } = await anOffer(world);
-    const { body } = await wallet.redeem(code, { request: wallet.oauth('token', asserted()) });
-    const token = body.refresh_token ?? '';
-    const stranger = new Wallet(world);
-    const asBank = (form: Record<string, string>) => endOf(stranger.refresh(token, { request: stranger.oauth('token', form) }));
-    expect(await asBank(asserted())).to.equal('done');
-    expect(await asBank({ client_id: 'bank' })).to.equal('invalid_client');
-    await world.issues();
-    expect(await asBank({ client_id: 'bank' })).to.equal('invalid_grant');
-    expect(await stored(token)).to.deep.include({ revokedAt: null });
+    const { body } = await wallet.redeem(code, { request: wallet.createOAuthRequest('token', clientAssertion()) });
+    const tokenRequest = body.refresh_token ?? '';
+    const otherWallet = new Wallet(world);
+    const refreshAsBank = (form: Record<string, string>) =>
+      outcomeOf(otherWallet.refresh(tokenRequest, { request: otherWallet.createOAuthRequest('token', form) }));
+    expect(await refreshAsBank(clientAssertion())).to.equal('done');
+    expect(await refreshAsBank({ client_id: 'bank' })).to.equal('invalid_client');
+    await world.putIssuance();
+    expect(await refreshAsBank({ client_id: 'bank' })).to.equal('invalid_grant');
+    expect(await storedGrant(tokenRequest)).to.deep.include({ revokedAt: null });
   });
 
   it('covers the granted credentials, or fewer on request', async () => {
-    const narrow = await granted(['pass']);
-    const { body } = await wallet.refresh(narrow.refreshToken);
+    const narrowed = await grantRefreshToken(['pass']);
+    const { body } = await wallet.refresh(narrowed.refreshToken);
     expect(body.authorization_details).to.have.length(1);
-    const { refreshToken } = await granted();
+    const { refreshToken } = await grantRefreshToken();
     const byDetails = await wallet.refresh(refreshToken, { requestedIds: ['card'] });
     expect(scopes(byDetails.body.access_token)).to.deep.equal(['card']);
     const byScope = await wallet.refresh(byDetails.body.refresh_token, { scope: 'pass' });
     expect(scopes(byScope.body.access_token)).to.deep.equal(['pass']);
-    const whole = await wallet.refresh(byScope.body.refresh_token);
-    expect(scopes(whole.body.access_token)).to.deep.equal(['card', 'pass']);
+    const full = await wallet.refresh(byScope.body.refresh_token);
+    expect(scopes(full.body.access_token)).to.deep.equal(['card', 'pass']);
   });
 
-  type Refused = readonly [what: string, code: FailureCode, ask: (refreshToken: string) => Promise<unknown>];
-  const later = (seconds: number) => (refreshToken: string) => world.later(seconds, () => wallet.refresh(refreshToken));
-  const sending = (form: Record<string, string>, dpop?: () => string[]) => (refreshToken: string) => {
-    const more = dpop === undefined ? {} : { dpop: dpop() };
-    return wallet.refresh(refreshToken, { request: wallet.oauth('token', form, more) });
+  type RejectionCase = readonly [description: string, code: FailureCode, call: (refreshToken: string) => Promise<unknown>];
+  const refreshLater = (seconds: number) => (refreshToken: string) => world.afterSeconds(seconds, () => wallet.refresh(refreshToken));
+  const refreshWith = (form: Record<string, string>, dpop?: () => string[]) => (refreshToken: string) => {
+    const options = dpop === undefined ? {} : { dpop: dpop() };
+    return wallet.refresh(refreshToken, { request: wallet.createOAuthRequest('token', form, options) });
   };
-  const refusals: readonly Refused[] = [
+  const rejections: readonly RejectionCase[] = [
     ['an unknown token', 'invalid_grant', () => wallet.refresh('unknown')],
-    ['a token that was modified', 'invalid_grant', (token) => wallet.refresh(`${token.slice(0, -4)}AAAA`)],
-    ['a token that has expired', 'invalid_grant', later(2_592_000)],
-    ['another client', 'invalid_grant', sending({ client_id: 'https://else.example' })],
-    ['the key of another wallet', 'invalid_grant', sending({}, () => [wallet.dpop('token', { key: newKey() })])],
-    ['no DPoP proof', 'invalid_dpop_proof', sending({}, () => [])],
-    ['a DPoP proof for another address', 'invalid_dpop_proof', sending({}, () => [wallet.dpop('par')])],
-    ['a scope of something else', 'invalid_scope', (token) => wallet.refresh(token, { scope: 'else' })],
-    ['an empty scope', 'invalid_scope', (token) => wallet.refresh(token, { scope: ' ' })],
-    ['details of something else', 'invalid_authorization_details', (token) => wallet.refresh(token, { requestedIds: ['else'] })],
+    ['a modified token', 'invalid_grant', (tokenRequest) => wallet.refresh(`${tokenRequest.slice(0, -4)}AAAA`)],
+    ['a token that has expired', 'invalid_grant', refreshLater(2_592_000)],
+    ['another client', 'invalid_grant', refreshWith({ client_id: 'https://else.example' })],
+    ['the key of another wallet', 'invalid_grant', refreshWith({}, () => [wallet.dpop('token', { key: newKey() })])],
+    ['no DPoP proof', 'invalid_dpop_proof', refreshWith({}, () => [])],
+    ['a DPoP proof for another address', 'invalid_dpop_proof', refreshWith({}, () => [wallet.dpop('par')])],
+    ['a scope of another configuration', 'invalid_scope', (tokenRequest) => wallet.refresh(tokenRequest, { scope: 'else' })],
+    ['an empty scope', 'invalid_scope', (tokenRequest) => wallet.refresh(tokenRequest, { scope: ' ' })],
     [
-      'every token where there are none any more',
+      'details of another configuration',
+      'invalid_authorization_details',
+      (tokenRequest) => wallet.refresh(tokenRequest, { requestedIds: ['else'] }),
+    ],
+    [
+      'every token after refresh tokens were disabled',
       'invalid_grant',
-      async (token) => {
-        await world.issues({ refreshTokenSeconds: 0 });
-        return wallet.refresh(token).finally(() => world.issues());
+      async (tokenRequest) => {
+        await world.putIssuance({ refreshTokenSeconds: 0 });
+        return wallet.refresh(tokenRequest).finally(() => world.putIssuance());
       },
     ],
     [
-      'a token at a server that is not there',
+      'a token at a disabled server',
       'not_found',
       (refreshToken) => {
         const refresh = { grantType: 'refresh_token', refreshToken, scope: undefined, requestedIds: undefined } as const;
-        return world.refreshToken.answer(ACME, 'chained', wallet.oauth('chained-as/token'), refresh);
+        return world.refreshToken.answer(ACME, 'chained', wallet.createOAuthRequest('chained-as/token'), refresh);
       },
     ],
   ];
-  for (const [what, code, ask] of refusals) {
-    it(`rejects ${what}, and changes no counter`, async () => {
-      const { refreshToken } = await granted();
-      const before = await stored(refreshToken);
-      expect(await endOf(ask(refreshToken))).to.equal(code);
-      expect(await stored(refreshToken)).to.deep.equal(before);
-      expect(await endOf(wallet.refresh(refreshToken))).to.equal('done');
+  for (const [description, code, call] of rejections) {
+    it(`rejects ${description}, and changes no counter`, async () => {
+      const { refreshToken } = await grantRefreshToken();
+      const before = await storedGrant(refreshToken);
+      expect(await outcomeOf(call(refreshToken))).to.equal(code);
+      expect(await storedGrant(refreshToken)).to.deep.equal(before);
+      expect(await outcomeOf(wallet.refresh(refreshToken))).to.equal('done');
     });
   }
 
   it('rejects a used DPoP proof', async () => {
-    const request = wallet.oauth('token');
-    const { refreshToken } = await granted();
+    const request = wallet.createOAuthRequest('token');
+    const { refreshToken } = await grantRefreshToken();
     await wallet.refresh(refreshToken, { request });
-    expect(await endOf(wallet.refresh(refreshToken, { request }))).to.equal('invalid_dpop_proof');
-    expect((await stored(refreshToken)).revokedAt).to.equal(null);
+    expect(await outcomeOf(wallet.refresh(refreshToken, { request }))).to.equal('invalid_dpop_proof');
+    expect((await storedGrant(refreshToken)).revokedAt).to.equal(null);
   });
 
   it('rejects a token whose grant was revoked', async () => {
-    const { refreshToken } = await granted();
-    const { id } = await stored(refreshToken);
+    const { refreshToken } = await grantRefreshToken();
+    const { id } = await storedGrant(refreshToken);
     await world.store.commit(ACME, { grant: { id, act: 'revoke' } }, world.clock.now());
-    expect(await endOf(wallet.refresh(refreshToken))).to.equal('invalid_grant');
+    expect(await outcomeOf(wallet.refresh(refreshToken))).to.equal('invalid_grant');
   });
 
   it('rejects a token that is revoked simultaneously', async () => {
-    const { refreshToken } = await granted();
-    const { id } = await stored(refreshToken);
+    const { refreshToken } = await grantRefreshToken();
+    const { id } = await storedGrant(refreshToken);
     const commit = world.store.commit.bind(world.store);
-    sinon.stub(world.store, 'commit').callsFake(async (...given) => {
+    sinon.stub(world.store, 'commit').callsFake(async (...parameters) => {
       await commit(ACME, { grant: { id, act: 'revoke' } }, world.clock.now());
-      return commit(...given);
+      return commit(...parameters);
     });
-    expect(await endOf(wallet.refresh(refreshToken))).to.equal('invalid_grant');
+    expect(await outcomeOf(wallet.refresh(refreshToken))).to.equal('invalid_grant');
   });
 
   it('accepts tokens that an earlier release replaced, up to the last but one', async () => {
-    const { refreshToken } = await granted();
-    const second = await replaced(refreshToken);
-    for (const token of [refreshToken, second]) expect((await wallet.refresh(token)).body.refresh_token).to.equal(second);
+    const { refreshToken } = await grantRefreshToken();
+    const second = await replaceToken(refreshToken);
+    for (const tokenRequest of [refreshToken, second]) expect((await wallet.refresh(tokenRequest)).body.refresh_token).to.equal(second);
   });
 
   it('revokes everything when a refresh token is replayed whose successor was used', async () => {
-    const { refreshToken } = await granted();
-    const third = await replaced(await replaced(refreshToken));
+    const { refreshToken } = await grantRefreshToken();
+    const third = await replaceToken(await replaceToken(refreshToken));
     const { body } = await wallet.refresh(third);
-    expect(await endOf(wallet.refresh(refreshToken))).to.equal('invalid_grant');
-    expect((await stored(refreshToken)).revokedAt).to.deep.equal(world.clock.now());
-    expect(await endOf(wallet.refresh(third))).to.equal('invalid_grant');
-    expect(await endOf(wallet.issue(body.access_token))).to.equal('invalid_token');
+    expect(await outcomeOf(wallet.refresh(refreshToken))).to.equal('invalid_grant');
+    expect((await storedGrant(refreshToken)).revokedAt).to.deep.equal(world.clock.now());
+    expect(await outcomeOf(wallet.refresh(third))).to.equal('invalid_grant');
+    expect(await outcomeOf(wallet.issue(body.access_token))).to.equal('invalid_token');
   });
 
   it('is evaluated with the stored configuration if the cached one is outdated', async () => {
-    const { refreshToken } = await granted();
-    await world.issues({ refreshTokenSeconds: 60 });
+    const { refreshToken } = await grantRefreshToken();
+    await world.putIssuance({ refreshTokenSeconds: 60 });
     const commit = sinon.spy(world.store, 'commit');
     const { body } = await wallet.refresh(refreshToken);
     expect(body.refresh_token).to.equal(refreshToken);
     expect(commit.callCount).to.equal(1);
-    await world.issues();
+    await world.putIssuance();
   });
 });

@@ -70,13 +70,13 @@ describe('wallet error for an upstream error', () => {
 
 describe('claims of a login', () => {
   it('are those of the ID token, then of userinfo, then of the access token', () => {
-    const merged = mergeClaims(
+    const mergedClaims = mergeClaims(
       { aud: 'api', scope: 'read', name: 'A', city: 'A' },
       { aud: 'other', name: 'B', city: 'B', email: 'B' },
       { aud: 'client', name: 'C', nonce: 'n' },
     );
-    const all = { aud: 'client', scope: 'read', name: 'C', city: 'B', email: 'B', nonce: 'n' };
-    expect(merged).to.deep.equal(all);
+    const parameters = { aud: 'client', scope: 'read', name: 'C', city: 'B', email: 'B', nonce: 'n' };
+    expect(mergedClaims).to.deep.equal(parameters);
   });
 
   it('are those of the ID token only, without other sources', () => {
@@ -178,7 +178,7 @@ describe('metadata of an external server', () => {
     });
   }
 
-  const bad: readonly [string, Json][] = [
+  const invalid: readonly [string, Json][] = [
     ['authorization_endpoint', 'http://idp.example.org/authorize'],
     ['authorization_endpoint', 'javascript:alert(1)'],
     ['authorization_endpoint', 'https://idp.example.org/authorize#x'],
@@ -194,7 +194,7 @@ describe('metadata of an external server', () => {
     ['token_endpoint_auth_methods_supported', [1]],
     ['token_endpoint_auth_methods_supported', Array.from({ length: 51 }, () => 'x')],
   ];
-  for (const [member, value] of bad) {
+  for (const [member, value] of invalid) {
     it(`are rejected with ${member} ${JSON.stringify(value)?.slice(0, 40)}`, () => {
       expect(parseServerMetadata({ ...document, [member]: value }, ISSUER)).to.equal('bad_metadata');
     });

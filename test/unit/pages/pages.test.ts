@@ -10,17 +10,17 @@ const registered = (privacy_policy: string, support_uri: string) => ({ body: { p
 describe('tenant page branding', () => {
   it('uses links of the registration if the pages have none', () => {
     const registrationCert = registered('https://a.example/privacy', 'tel:+49');
-    const own = { privacyUri: 'https://b.example/privacy' };
+    const ownAddresses = { privacyUri: 'https://b.example/privacy' };
     expect(brandingOf('Acme', { display: [], registrationCert })).to.include({
       privacyUri: 'https://a.example/privacy',
       supportUri: 'tel:+49',
     });
-    expect(brandingOf('Acme', { display: [], registrationCert, pages: own })).to.include({
+    expect(brandingOf('Acme', { display: [], registrationCert, pages: ownAddresses })).to.include({
       privacyUri: 'https://b.example/privacy',
       supportUri: 'tel:+49',
     });
-    const asked = registered('https://c.example/privacy', 'tel:+43');
-    expect(brandingOf('Acme', { display: [], registrationCert }, [asked])).to.include({
+    const clientAddresses = registered('https://c.example/privacy', 'tel:+43');
+    expect(brandingOf('Acme', { display: [], registrationCert }, [clientAddresses])).to.include({
       privacyUri: 'https://c.example/privacy',
       supportUri: 'tel:+43',
     });
@@ -31,14 +31,14 @@ describe('tenant page branding', () => {
     for (const type of ['png', 'jpeg', 'webp', 'svg+xml']) {
       expect(inlineImage(`data:image/${type};base64,AAAA`)).to.include('<img');
     }
-    const refused = [
+    const rejected = [
       'https://cdn.example/x.png',
       'data:image/gif;base64,AAAA',
       'data:text/html;base64,AAAA',
       'javascript:x',
       `data:image/png;base64,${'A'.repeat(70_000)}`,
     ];
-    for (const uri of refused) expect(inlineImage(uri), uri.slice(0, 40)).to.equal('');
+    for (const uri of rejected) expect(inlineImage(uri), uri.slice(0, 40)).to.equal('');
     expect(inlineImage('data:image/svg+xml,"><script>')).to.not.include('"><');
   });
 
@@ -75,19 +75,19 @@ describe('page texts', () => {
 
   it('are written in their language', () => {
     const languages = Object.keys(TEXTS) as Language[];
-    for (const one of languages) {
-      for (const other of languages.filter((language) => language > one)) {
+    for (const left of languages) {
+      for (const right of languages.filter((language) => language > left)) {
         const names = Object.keys(TEXTS.en) as (keyof typeof TEXTS.en)[];
-        const same = names.filter((name) => TEXTS[one][name] === TEXTS[other][name]);
-        expect(same.length, `${one} and ${other} both have ${same}`).to.be.below(8);
+        const untranslated = names.filter((name) => TEXTS[left][name] === TEXTS[right][name]);
+        expect(untranslated.length, `${left} and ${right} both have ${untranslated}`).to.be.below(8);
       }
     }
   });
 });
 
 describe('page language', () => {
-  const chosen = (acceptLanguage: string | undefined, otherwise: string[] = [], url = '/') =>
-    chooseLanguage(preferredLanguages({ url, headers: { 'accept-language': acceptLanguage } }), otherwise);
+  const chosenLanguage = (acceptLanguage: string | undefined, fallback: string[] = [], url = '/') =>
+    chooseLanguage(preferredLanguages({ url, headers: { 'accept-language': acceptLanguage } }), fallback);
 
   const CHOICES: readonly [string | undefined, string][] = [
     ['de', 'de'],
@@ -106,20 +106,20 @@ describe('page language', () => {
   ];
   for (const [header, language] of CHOICES) {
     it(`for ${String(header).slice(0, 40)} is ${language}`, () => {
-      expect(chosen(header)).to.equal(language);
+      expect(chosenLanguage(header)).to.equal(language);
     });
   }
 
   it('is that of the tenant if no supported one is accepted', () => {
-    expect(chosen('ja', ['pt-BR', 'en'])).to.equal('pt');
-    expect(chosen('ja', ['ja'])).to.equal('en');
-    expect(chosen('fi', ['pt'])).to.equal('fi');
+    expect(chosenLanguage('ja', ['pt-BR', 'en'])).to.equal('pt');
+    expect(chosenLanguage('ja', ['ja'])).to.equal('en');
+    expect(chosenLanguage('fi', ['pt'])).to.equal('fi');
   });
 
   it('is kept from the previous page by its address', () => {
-    expect(chosen('fr', [], '/acme/authorize?lang=et')).to.equal('et');
-    expect(chosen('fr', [], '/acme/authorize?lang=nonsense!')).to.equal('fr');
-    expect(chosen('fr', [], '//:::/?lang=%00')).to.equal('fr');
+    expect(chosenLanguage('fr', [], '/acme/authorize?lang=et')).to.equal('et');
+    expect(chosenLanguage('fr', [], '/acme/authorize?lang=nonsense!')).to.equal('fr');
+    expect(chosenLanguage('fr', [], '//:::/?lang=%00')).to.equal('fr');
   });
 
   it('selects the display entry of the language, otherwise the one without a language, otherwise the first', () => {
@@ -133,7 +133,7 @@ describe('page language', () => {
 });
 
 describe('contrast of two colours', () => {
-  const KNOWN: readonly [string, string, number | undefined][] = [
+  const KNOWN_RATIOS: readonly [string, string, number | undefined][] = [
     ['#000', '#fff', 21],
     ['#ffffff', '#FFFFFF', 1],
     ['#767676', '#fff', 4.54],
@@ -145,11 +145,11 @@ describe('contrast of two colours', () => {
     ['#12345', '#fff', undefined],
     ['#12', '#fff', undefined],
   ];
-  for (const [one, other, ratio] of KNOWN) {
-    it(`of ${one} and ${other} is ${ratio}`, () => {
-      const found = contrastOf(one, other);
-      expect(found === undefined ? undefined : Math.round(found * 100) / 100).to.equal(ratio);
-      expect(contrastOf(other, one)).to.equal(found);
+  for (const [left, right, ratio] of KNOWN_RATIOS) {
+    it(`of ${left} and ${right} is ${ratio}`, () => {
+      const ratioOf = contrastOf(left, right);
+      expect(ratioOf === undefined ? undefined : Math.round(ratioOf * 100) / 100).to.equal(ratio);
+      expect(contrastOf(right, left)).to.equal(ratioOf);
     });
   }
 
@@ -174,10 +174,10 @@ describe('contrast of two colours', () => {
   });
 
   it('causes a warning when it is too low', () => {
-    const [finding, ...more] = findContrastProblems('pages.textColor', { background: '#777', text: '#fff' });
+    const [finding, ...rest] = findContrastProblems('pages.textColor', { background: '#777', text: '#fff' });
     expect(finding).to.deep.include({ member: 'pages.textColor' });
     expect(finding?.message).to.include('4.5 to 1');
-    expect(more).to.deep.equal([]);
+    expect(rest).to.deep.equal([]);
     expect(findContrastProblems('x', { background: '#000', text: '#fff' })).to.deep.equal([]);
     expect(findContrastProblems('x', { background: '#000' })).to.deep.equal([]);
   });

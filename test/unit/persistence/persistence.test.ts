@@ -25,7 +25,7 @@ describe('BatchSize', () => {
     for (let batch = 0; batch < 30; batch++) await run(0.01);
     expect(await run(0.01)).to.equal(800);
     expect(await run(0.01, 50), 'of the caller').to.equal(50);
-    expect(await run(0.01), 'a small batch says nothing').to.equal(800);
+    expect(await run(0.01), 'a small batch does not change the size').to.equal(800);
   });
 
   it('counts a commit of 12 ms for no longer than the 4 ms of the statements before it', async () => {
@@ -49,27 +49,31 @@ describe('BatchSize', () => {
   it('does not grow after a batch that touched fewer rows than it could have', async () => {
     let time = 0;
     const size = new BatchSize(100, () => time);
-    const run = (touched: number, milliseconds: number) =>
+    const run = (rowsTouched: number, milliseconds: number) =>
       size.run(10_000, async (rows) => {
         size.timed(() => {
           time += milliseconds;
         });
-        size.touched(touched);
+        size.touched(rowsTouched);
         return rows;
       });
     expect(await run(0, 0)).to.equal(100);
-    expect(await run(40, 16), 'nothing was touched').to.equal(100);
+    expect(await run(40, 16), 'no row was changed').to.equal(100);
     expect(await run(20, 1), '40 rows took twice as long as they may').to.equal(20);
   });
 });
 
-const through = (document: unknown) => decodeDocument(encodeDocument(document));
+const roundTrip = (document: unknown) => decodeDocument(encodeDocument(document));
 
 describe('stored documents', () => {
   it('are returned with their times', () => {
-    const at = new Date('2026-01-02T03:04:05.678Z');
-    expect(through({ at, list: [at, { at }], text: 'x' })).to.deep.equal({ at, list: [at, { at }], text: 'x' });
-    expect(through(at)).to.deep.equal(at);
+    const date = new Date('2026-01-02T03:04:05.678Z');
+    expect(roundTrip({ at: date, list: [date, { at: date }], text: 'x' })).to.deep.equal({
+      at: date,
+      list: [date, { at: date }],
+      text: 'x',
+    });
+    expect(roundTrip(date)).to.deep.equal(date);
     expect(() => encodeDocument({ at: new Date(Number.NaN) })).to.throw('at');
   });
 
@@ -82,17 +86,17 @@ describe('stored documents', () => {
     { text: '\u0001date', '\\u0001date': 1 },
   ]) {
     it(`are returned unchanged with claims that resemble internal markers: ${JSON.stringify(claims)}`, () => {
-      expect(through({ claims, at: new Date(1) })).to.deep.equal({ claims, at: new Date(1) });
+      expect(roundTrip({ claims, at: new Date(1) })).to.deep.equal({ claims, at: new Date(1) });
     });
   }
 
   it('of earlier releases can be read', () => {
-    const older = '{"at":{"\\u0001date":1000},"ended":{"\\u0001date":null},"claims":{"\\u0001x":1}}';
-    expect(decodeDocument(older)).to.deep.equal({ at: new Date(1000), ended: new Date(0), claims: { '\u0001x': 1 } });
+    const olderEncoding = '{"at":{"\\u0001date":1000},"ended":{"\\u0001date":null},"claims":{"\\u0001x":1}}';
+    expect(decodeDocument(olderEncoding)).to.deep.equal({ at: new Date(1000), ended: new Date(0), claims: { '\u0001x': 1 } });
   });
 });
 
-const outcome = (check: WriteCheck) =>
+const resultOf = (check: WriteCheck) =>
   check.assertWritable().then(
     () => 'writable',
     (error: Error) => error.message,
@@ -121,9 +125,9 @@ describe('check for a writable database', () => {
     const { promise, reject } = Promise.withResolvers<void>();
     const write = sinon.stub().returns(promise);
     const check = new WriteCheck(write);
-    const first = outcome(check);
+    const first = resultOf(check);
     clock.tick(60_000);
-    const second = outcome(check);
+    const second = resultOf(check);
     expect(write.callCount).to.equal(1);
     reject(new StoreUnavailableError('the database takes too long'));
     expect(await Promise.all([first, second])).to.deep.equal(Array(2).fill('the database takes too long'));
@@ -133,16 +137,16 @@ describe('check for a writable database', () => {
     const check = new WriteCheck(sinon.stub().resolves());
     check.noteFailure(new StoreUnwritableError('the database cannot be written'));
     clock.tick(4_900);
-    expect(await outcome(check)).to.equal('the database cannot be written');
+    expect(await resultOf(check)).to.equal('the database cannot be written');
     clock.tick(200);
-    expect(await outcome(check)).to.equal('writable');
+    expect(await resultOf(check)).to.equal('writable');
   });
 
   it('ignores writes that failed for another reason', async () => {
     const check = new WriteCheck(sinon.stub().resolves());
     check.noteFailure(new StoreUnavailableError('the database takes too long'));
     check.noteFailure(new Error('unforeseen'));
-    expect(await outcome(check)).to.equal('writable');
+    expect(await resultOf(check)).to.equal('writable');
   });
 });
 
@@ -151,32 +155,32 @@ describe('session expiry on SQLite', () => {
 
   it('reports the sessions that expired before a step that failed, and continues from the start of the visit', async () => {
     const time = sinon.useFakeTimers({ toFake: ['performance'] });
-    const sessions = Array.from({ length: 300 }, (_, place) => ({
+    const sessions = Array.from({ length: 300 }, (_, index) => ({
       tenant_id: 'acme',
-      id: `s${place}`,
+      id: `s${index}`,
       status: 'active',
       expires_at: 1,
       claimed_at: null,
-      place,
+      place: index,
       is_open: 1,
     }));
-    let left = sessions;
+    let remaining = sessions;
     let steps = 0;
     const run = {
       all: ({ name }: Statement, ...parameters: readonly unknown[]) => {
-        if (name === 'visit_expiring_sessions') return left.slice(0, Number(parameters[3]));
-        const due = JSON.parse(String(parameters[1])) as [string, string][];
-        // A slow disk: the next step has fewer sessions.
-        time.tick(due.length);
-        left = left.filter(({ id }) => !due.some(([, dueId]) => dueId === id));
-        return due.map(([tenant_id, id]) => ({ tenant_id, id, version: 2 }));
+        if (name === 'visit_expiring_sessions') return remaining.slice(0, Number(parameters[3]));
+        const keys = JSON.parse(String(parameters[1])) as [string, string][];
+        // After a slow step, the next step has fewer sessions.
+        time.tick(keys.length);
+        remaining = remaining.filter(({ id }) => !keys.some(([, dueId]) => dueId === id));
+        return keys.map(([tenant_id, id]) => ({ tenant_id, id, version: 2 }));
       },
       change: () => 1,
       time: () => 1,
     };
     const sql = {
-      single: async (work: (one: typeof run) => unknown) => work(run),
-      transaction: async (work: (one: typeof run) => unknown, measure: (step: () => unknown) => unknown) => {
+      single: async (work: (client: typeof run) => unknown) => work(run),
+      transaction: async (work: (client: typeof run) => unknown, measure: (step: () => unknown) => unknown) => {
         if (++steps === 4) throw new Error('database or disk is full');
         return measure(() => work(run));
       },
@@ -185,7 +189,7 @@ describe('session expiry on SQLite', () => {
     const first = await expireSessions(new Date(10), 100);
     expect(first.expired).to.have.length(100);
     const second = await expireSessions(new Date(10), 100);
-    expect(second.expired).to.have.length(200 - left.length);
+    expect(second.expired).to.have.length(200 - remaining.length);
     expect(second.expired.length).to.be.within(1, 99);
     expect(second.next).to.not.equal(undefined);
   });

@@ -17,8 +17,11 @@ const STEPS = fc.array(
   { minLength: 10, maxLength: 60 },
 );
 
-/** Performs random steps on a budget and checks after each of them. */
-function always(isEvicting: boolean, check: (held: readonly Holder[], step: { added: Holder; bytes: number; isRefused: boolean }) => void) {
+/** Performs random steps on a budget and calls `check` after each of them. */
+function checkProperty(
+  isEvicting: boolean,
+  check: (current: readonly Holder[], step: { added: Holder; bytes: number; isRefused: boolean }) => void,
+) {
   fc.assert(
     fc.property(STEPS, (steps) => {
       const budget = new MemoryBudget(LIMITS, () => FULL);
@@ -32,23 +35,23 @@ function always(isEvicting: boolean, check: (held: readonly Holder[], step: { ad
         holders.push(holder);
       };
       for (const { kind, party, index, bytes } of steps) {
-        const held = holders.filter(({ isOver }) => !isOver);
-        const holder = held[index % Math.max(held.length, 1)];
+        const current = holders.filter(({ isOver }) => !isOver);
+        const holder = current[index % Math.max(current.length, 1)];
         if (kind === 'open' || holder === undefined) open(party);
         else if (kind === 'release') {
           holder.share.release();
           holder.isOver = true;
         } else {
-          const isRefused = isThrown(() => holder.share.add(bytes));
+          const isRefused = doesThrow(() => holder.share.add(bytes));
           if (!isRefused) holder.bytes += bytes;
-          check(held, { added: holder, bytes, isRefused });
+          check(current, { added: holder, bytes, isRefused });
         }
       }
     }),
   );
 }
 
-function isThrown(work: () => void): boolean {
+function doesThrow(work: () => void): boolean {
   try {
     work();
     return false;
@@ -58,40 +61,40 @@ function isThrown(work: () => void): boolean {
   }
 }
 
-const sum = (holders: readonly Holder[], party?: string) =>
+const sumBytes = (holders: readonly Holder[], party?: string) =>
   holders.filter((holder) => !holder.isOver && (party ?? holder.party) === holder.party).reduce((total, { bytes }) => total + bytes, 0);
 
 describe('MemoryBudget', () => {
   for (const isEvicting of [false, true]) {
     describe(isEvicting ? 'that evicts the largest share' : 'that rejects', () => {
       it('never holds more than the limits in total and per key', () =>
-        always(isEvicting, (held) => {
-          expect(sum(held)).to.be.at.most(LIMITS.total);
-          for (const party of ['a', 'b', 'c']) expect(sum(held, party)).to.be.at.most(LIMITS.perKey);
+        checkProperty(isEvicting, (current) => {
+          expect(sumBytes(current)).to.be.at.most(LIMITS.total);
+          for (const party of ['a', 'b', 'c']) expect(sumBytes(current, party)).to.be.at.most(LIMITS.perKey);
         }));
     });
   }
 
   it('rejects bytes only if a limit would be exceeded, without adding them', () =>
-    always(false, (held, { added, bytes, isRefused }) => {
-      const extra = isRefused ? bytes : 0;
-      const ofParty = added.party === undefined ? 0 : sum(held, added.party) + extra;
-      expect(sum(held) + extra > LIMITS.total || ofParty > LIMITS.perKey).to.equal(isRefused);
+    checkProperty(false, (current, { added, bytes, isRefused }) => {
+      const rejectedBytes = isRefused ? bytes : 0;
+      const partyBytes = added.party === undefined ? 0 : sumBytes(current, added.party) + rejectedBytes;
+      expect(sumBytes(current) + rejectedBytes > LIMITS.total || partyBytes > LIMITS.perKey).to.equal(isRefused);
     }));
 
   it('evicts only shares of the largest key, and none while all fit', () =>
-    always(true, (held, { added, bytes, isRefused }) => {
-      const evicted = held.filter(({ isOver }) => isOver);
+    checkProperty(true, (current, { added, bytes, isRefused }) => {
+      const evicted = current.filter(({ isOver }) => isOver);
       if (evicted.length === 0 || isRefused) {
         expect(evicted).to.deep.equal([]);
         return;
       }
       const bytesAtFirst = (party: string | undefined) =>
-        held.filter((holder) => holder.party === party).reduce((total, holder) => total + holder.bytes, 0);
-      expect(held.reduce((total, holder) => total + holder.bytes, 0)).to.be.greaterThan(LIMITS.total);
+        current.filter((holder) => holder.party === party).reduce((total, holder) => total + holder.bytes, 0);
+      expect(current.reduce((total, holder) => total + holder.bytes, 0)).to.be.greaterThan(LIMITS.total);
       expect(added.bytes).to.be.at.least(bytes);
-      const most = Math.max(...held.map(({ party }) => bytesAtFirst(party)));
-      expect(evicted.some(({ party }) => bytesAtFirst(party) === most)).to.equal(true);
+      const max = Math.max(...current.map(({ party }) => bytesAtFirst(party)));
+      expect(evicted.some(({ party }) => bytesAtFirst(party) === max)).to.equal(true);
     }));
 
   it('evicts the largest share of the largest key, whose later bytes do not count', () => {
@@ -99,16 +102,16 @@ describe('MemoryBudget', () => {
     const evicted: string[] = [];
     const open = (party: string, name: string) => budget.open(party, () => evicted.push(name));
     open('a', 'small').add(10);
-    const large = open('a', 'large');
-    large.add(60);
-    const other = open('b', 'other');
-    other.add(40);
+    const largeHolder = open('a', 'large');
+    largeHolder.add(60);
+    const otherHolder = open('b', 'other');
+    otherHolder.add(40);
     expect(evicted).to.deep.equal(['large']);
-    large.add(1_000);
-    large.release();
-    expect(() => other.add(41)).to.throw(FULL.message);
-    other.release();
-    other.release();
+    largeHolder.add(1_000);
+    largeHolder.release();
+    expect(() => otherHolder.add(41)).to.throw(FULL.message);
+    otherHolder.release();
+    otherHolder.release();
     open('c', 'next').add(80);
     expect(evicted).to.deep.equal(['large']);
   });

@@ -13,20 +13,20 @@ type Call = {
   state: 'waiting' | 'held' | 'left' | 'refused' | 'aborted';
   slot?: Slot;
 };
-/** What was true just before a waiting call was admitted. */
+/** The state just before a waiting call was admitted. */
 type Admission = { readonly call: Call; readonly waiting: readonly Call[]; readonly held: readonly Call[] };
 type Step =
   | { readonly kind: 'enter'; readonly party: string }
   | { readonly kind: 'leave' | 'abort'; readonly index: number }
   | { readonly kind: 'resize'; readonly slots: number };
 
-/** Performs steps on a queue and keeps accounts of its own, which say what the queue should hold. */
+/** Performs steps on a queue and records the expected state. */
 class Model {
   readonly queue: FairQueue;
   readonly limits: Limits;
   readonly calls: Call[] = [];
   readonly admissions: Admission[] = [];
-  /** Slots that were held before the last step. */
+  /** The number of held slots before the last step. */
   heldBefore = 0;
 
   constructor(limits: Limits) {
@@ -45,13 +45,13 @@ class Model {
   async perform(step: Step): Promise<void> {
     this.heldBefore = this.queue.heldCount;
     if (step.kind === 'enter') this.enter(step.party);
-    if (step.kind === 'leave') this.leave(pick(this.in('held'), step.index));
-    if (step.kind === 'abort') pick(this.in('waiting'), step.index)?.abort.abort(new Error('aborted'));
+    if (step.kind === 'leave') this.leave(callAt(this.in('held'), step.index));
+    if (step.kind === 'abort') callAt(this.in('waiting'), step.index)?.abort.abort(new Error('aborted'));
     if (step.kind === 'resize') {
       this.limits.slots = step.slots;
       this.queue.resize(step.slots, this.limits.slotsPerKey);
     }
-    await settle();
+    await flush();
   }
 
   enter(party: string): Call {
@@ -86,8 +86,8 @@ class Model {
   }
 }
 
-const pick = (calls: readonly Call[], index: number) => calls[index % Math.max(calls.length, 1)];
-const settle = () => new Promise((resolve) => setImmediate(resolve));
+const callAt = (calls: readonly Call[], index: number) => calls[index % Math.max(calls.length, 1)];
+const flush = () => new Promise((resolve) => setImmediate(resolve));
 const countOf = (calls: readonly Call[], party: string) => calls.filter((call) => call.party === party).length;
 
 const PARTIES = ['a', 'b', 'c', 'd'];
@@ -113,7 +113,7 @@ const STEPS = fc.array(
 );
 
 /** Checks a property after each step of a random sequence. */
-const always = (check: (model: Model) => void) =>
+const checkProperty = (check: (model: Model) => void) =>
   fc.assert(
     fc.asyncProperty(LIMITS, STEPS, async (limits, steps) => {
       const model = new Model(limits);
@@ -126,14 +126,14 @@ const always = (check: (model: Model) => void) =>
 
 describe('FairQueue', () => {
   it('uses no more slots than its limits, except earlier ones after a reduction', async () => {
-    await always(({ queue, limits, heldBefore }) => {
+    await checkProperty(({ queue, limits, heldBefore }) => {
       expect(queue.heldCount).to.be.at.most(Math.max(limits.slots, heldBefore));
       for (const party of PARTIES) expect(queue.heldBy(party)).to.be.at.most(limits.slotsPerKey);
     });
   });
 
   it('counts the slots and the waiting calls', () =>
-    always((model) => {
+    checkProperty((model) => {
       const { queue } = model;
       expect(queue.heldCount).to.equal(model.in('held').length);
       expect([...queue.heldSlots]).to.have.members(model.in('held').map(({ slot }) => slot));
@@ -159,7 +159,7 @@ describe('FairQueue', () => {
     ));
 
   it('leaves no slot free while a call waits whose queue key may have one', () =>
-    always((model) => {
+    checkProperty((model) => {
       if (model.queue.heldCount >= model.limits.slots) return;
       for (const { party } of model.in('waiting')) {
         expect(model.queue.heldBy(party)).to.equal(model.limits.slotsPerKey);
@@ -167,7 +167,7 @@ describe('FairQueue', () => {
     }));
 
   it('admits the queue key with the fewest slots among those that wait and may have one', () =>
-    always((model) => {
+    checkProperty((model) => {
       for (const { call, waiting, held } of model.admissions.splice(0)) {
         const counts = waiting.map(({ party }) => countOf(held, party));
         expect(countOf(held, call.party)).to.equal(Math.min(...counts));
@@ -175,14 +175,14 @@ describe('FairQueue', () => {
     }));
 
   it('admits the calls of one queue key in the order of their arrival', () =>
-    always((model) => {
+    checkProperty((model) => {
       for (const { call, waiting } of model.admissions.splice(0)) {
         expect(waiting.find(({ party }) => party === call.party)).to.equal(call);
       }
     }));
 
   it('rejects an aborted call with the reason of its signal, and never admits it', () =>
-    always((model) => {
+    checkProperty((model) => {
       for (const call of model.calls) {
         if (!call.abort.signal.aborted) continue;
         expect(call.state).to.equal('aborted');
@@ -197,7 +197,7 @@ describe('FairQueue', () => {
         for (const step of steps) await model.perform(step);
         for (let held = model.in('held'); held.length > 0; held = model.in('held')) {
           for (const call of held) model.leave(call);
-          await settle();
+          await flush();
         }
         expect(model.in('waiting')).to.deep.equal([]);
         expect(model.queue.isIdle).to.equal(true);
@@ -214,7 +214,7 @@ describe('FairQueue', () => {
         for (const party of arrivals) model.enter(party);
         while (model.in('waiting').length > 0) {
           model.leave(current);
-          await settle();
+          await flush();
           [current] = model.in('held') as [Call];
         }
         const order = ['a', ...model.admissions.map(({ call }) => call.party)];
@@ -232,7 +232,7 @@ describe('FairQueue', () => {
     for (let round = 0; round < 20; round++) {
       model.enter(['b', 'c', 'd'][round % 3] ?? '');
       model.leave(current);
-      await settle();
+      await flush();
       [current] = model.in('held') as [Call];
     }
     expect(calls.map(({ state }) => state)).to.deep.equal(Array(5).fill('left'));
@@ -242,16 +242,16 @@ describe('FairQueue', () => {
     const { queue } = new Model({ ...UNLIMITED, slots: 1 });
     let current = queue.enter('a') as Slot;
     let isAdmitted = false;
-    let others = 0;
+    let added = 0;
     void queue.wait('a').then(() => {
       isAdmitted = true;
     });
-    while (!isAdmitted && others <= 2_000) {
-      const next = queue.wait(`new ${others++}`);
+    while (!isAdmitted && added <= 2_000) {
+      const waiting = queue.wait(`new ${added++}`);
       queue.leave(current);
-      current = await Promise.race([next, settle().then(() => current)]);
+      current = await Promise.race([waiting, flush().then(() => current)]);
     }
-    expect([isAdmitted, others <= 1_002]).to.deep.equal([true, true]);
+    expect([isAdmitted, added <= 1_002]).to.deep.equal([true, true]);
   });
 
   it('rejects a call whose signal is already aborted', async () => {
@@ -285,12 +285,12 @@ describe('FairQueue', () => {
 
   it('releases the slot when its work fails or throws synchronously', async () => {
     const { queue } = new Model({ ...UNLIMITED, slots: 1 });
-    const fault = new Error('work');
+    const error = new Error('work');
     const throwing = () => {
-      throw fault;
+      throw error;
     };
-    for (const work of [throwing, () => Promise.reject(fault)]) {
-      expect(await queue.run('a', work).catch((error: unknown) => error)).to.equal(fault);
+    for (const work of [throwing, () => Promise.reject(error)]) {
+      expect(await queue.run('a', work).catch((error: unknown) => error)).to.equal(error);
     }
     expect(queue.isIdle).to.equal(true);
     expect(await queue.run('a', async () => 'next')).to.equal('next');
@@ -299,10 +299,10 @@ describe('FairQueue', () => {
   it('passes a slot to a named waiting queue key, even if another one holds fewer', async () => {
     const model = new Model({ ...UNLIMITED, slots: 5 });
     const [first] = ['a', 'a', 'a', 'a', 'b'].map((party) => model.enter(party));
-    const [named, fewest] = [model.enter('b'), model.enter('c')];
+    const [withOldest, fewest] = [model.enter('b'), model.enter('c')];
     model.queue.transfer(first?.slot as Slot, 'b');
-    await settle();
-    expect([named?.state, fewest?.state]).to.deep.equal(['held', 'waiting']);
+    await flush();
+    expect([withOldest?.state, fewest?.state]).to.deep.equal(['held', 'waiting']);
     expect(['a', 'b', 'c'].map((party) => model.queue.heldBy(party))).to.deep.equal([3, 2, 0]);
   });
 
@@ -310,17 +310,17 @@ describe('FairQueue', () => {
     const model = new Model({ ...UNLIMITED, slots: 1 });
     const [first, second] = ['a', 'b'].map((party) => model.enter(party));
     model.leave(first);
-    await settle();
+    await flush();
     const third = model.enter('a');
     model.queue.transfer(first?.slot as Slot, 'a');
     model.queue.transfer(second?.slot as Slot, 'b');
-    await settle();
+    await flush();
     expect([second?.state, third.state, model.queue.heldBy('b')]).to.deep.equal(['held', 'waiting', 1]);
   });
 
   describe('for a call that released its slot during a remote call', () => {
     /** @returns a model with four slots, and the names of the calls in the order of admission. */
-    function open() {
+    function createModel() {
       const model = new Model({ slots: 4, slotsPerKey: 3, waitingPerKey: 5, waiting: 100 });
       const admitted: string[] = [];
       const enter = (...names: readonly string[]) => names.map((name) => model.enter(name.slice(0, 1)));
@@ -334,46 +334,46 @@ describe('FairQueue', () => {
     }
 
     it('admits it before its queue key, and after another one that holds fewer slots', async () => {
-      const { model, enter, enterAgain, admitted } = open();
+      const { model, enter, enterAgain, admitted } = createModel();
       const [a1, a2, , , a4, b2] = enter('a1', 'a2', 'a3', 'b1', 'a4', 'b2');
       model.leave(a1);
-      await settle();
+      await flush();
       expect(b2?.state).to.equal('held');
       const [b3] = enter('b3');
       void enterAgain('a');
       model.leave(b2);
-      await settle();
+      await flush();
       expect([b3?.state, ...admitted]).to.deep.equal(['held', 'a waits']);
       model.leave(a2);
-      await settle();
+      await flush();
       expect([a4?.state, ...admitted]).to.deep.equal(['waiting', 'a waits', 'a returns']);
     });
 
     it('admits it without a free slot when only its own queue key waits', async () => {
-      const { enter, enterAgain, admitted } = open();
+      const { enter, enterAgain, admitted } = createModel();
       enter('b1', 'a1', 'a2', 'a3', 'a4');
       await enterAgain('a');
       expect(admitted).to.deep.equal(['a returns']);
     });
 
     it('admits it when a slot is free that waiting calls of another queue key may not have', async () => {
-      const { enter, enterAgain, admitted } = open();
+      const { enter, enterAgain, admitted } = createModel();
       enter('a1', 'a2', 'a3', 'a4');
       void enterAgain('b');
-      await settle();
+      await flush();
       expect(admitted).to.deep.equal(['b waits', 'b returns']);
     });
 
     it('lets it wait when twice as many slots are held as there are, and admits it later', async () => {
-      const { model, enter, enterAgain, admitted } = open();
+      const { model, enter, enterAgain, admitted } = createModel();
       const slots = Array.from({ length: 8 }, () => model.queue.reenter('a') as Slot);
       void enterAgain('a');
       const [b1] = enter('b1');
       model.queue.leave(...slots.slice(0, 5));
-      await settle();
+      await flush();
       expect([b1?.state, ...admitted]).to.deep.equal(['held', 'a waits']);
       model.queue.leave(...slots.slice(5));
-      await settle();
+      await flush();
       expect(admitted).to.deep.equal(['a waits', 'a returns']);
     });
 
@@ -392,10 +392,10 @@ describe('FairQueue', () => {
 });
 
 /** Work that records its start and stays pending until `end` or `fail` is called. */
-function work(name: string, begun: string[]) {
+function createWork(name: string, started: string[]) {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const run = () => {
-    begun.push(name);
+    started.push(name);
     return promise;
   };
   return { run, end: () => resolve(name), fail: () => reject(new Error(name)) };
@@ -403,47 +403,47 @@ function work(name: string, begun: string[]) {
 
 describe('createKeyedQueue', () => {
   it('runs work with the same key in the order of arrival, also work that arrives while the last one runs', async () => {
-    const begun: string[] = [];
+    const started: string[] = [];
     const queue = createKeyedQueue(5);
-    const [a, b, c] = ['a', 'b', 'c'].map((name) => work(name, begun)) as [
-      ReturnType<typeof work>,
-      ReturnType<typeof work>,
-      ReturnType<typeof work>,
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => createWork(name, started)) as [
+      ReturnType<typeof createWork>,
+      ReturnType<typeof createWork>,
+      ReturnType<typeof createWork>,
     ];
     const first = queue.run('key', a.run);
     const second = queue.run('key', b.run);
     a.end();
     expect(await first).to.equal('a');
     const third = queue.run('key', c.run);
-    await settle();
-    expect(begun).to.deep.equal(['a', 'b']);
+    await flush();
+    expect(started).to.deep.equal(['a', 'b']);
     b.end();
     c.end();
     expect(await Promise.all([second, third])).to.deep.equal(['b', 'c']);
   });
 
   it('runs the next work when work with the same key failed, and runs other keys at once', async () => {
-    const begun: string[] = [];
+    const started: string[] = [];
     const queue = createKeyedQueue(5);
-    const [a, b] = [work('a', begun), work('b', begun)];
-    const failing = queue.run('key', a.run).catch((error: Error) => error.message);
+    const [a, b] = [createWork('a', started), createWork('b', started)];
+    const failedRun = queue.run('key', a.run).catch((error: Error) => error.message);
     const waiting = queue.run('key', b.run);
     expect(await queue.run('other', async () => 'done')).to.equal('done');
     a.fail();
     b.end();
-    expect([await failing, await waiting]).to.deep.equal(['a', 'b']);
+    expect([await failedRun, await waiting]).to.deep.equal(['a', 'b']);
   });
 
   it('rejects with unavailable when as much work with the key runs and waits as the capacity allows', async () => {
     const queue = createKeyedQueue(2);
-    const begun: string[] = [];
-    const [a, b] = [work('a', begun), work('b', begun)];
-    const both = [queue.run('key', a.run), queue.run('key', b.run)];
-    const refused = await queue.run('key', async () => 'c').catch((error: unknown) => error);
-    expect(refused).to.be.instanceOf(Failure).and.to.have.property('code', 'unavailable');
+    const started: string[] = [];
+    const [a, b] = [createWork('a', started), createWork('b', started)];
+    const runs = [queue.run('key', a.run), queue.run('key', b.run)];
+    const error = await queue.run('key', async () => 'c').catch((error: unknown) => error);
+    expect(error).to.be.instanceOf(Failure).and.to.have.property('code', 'unavailable');
     a.end();
     b.end();
-    await Promise.all(both);
+    await Promise.all(runs);
     expect(await queue.run('key', async () => 'c'), 'later').to.equal('c');
   });
 });

@@ -10,10 +10,10 @@ import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { makeJwt } from '../../support/raw-wallet.ts';
 import { type Certified, certify, certifyKey } from '../../support/test-certificates.ts';
-import { ACME, type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
+import { ACME, type AdministrationWorld, anAdministration, outcomeOf } from '../administrators.ts';
 import { query } from '../verification/kit.ts';
 
-const LOGIN = {
+const REGISTRAR_LOGIN = {
   registrarUrl: 'https://registrar.example',
   oidcUrl: 'https://login.example',
   clientId: 'vidimus',
@@ -25,8 +25,8 @@ const DEFAULTS = {
   support_uri: 'https://acme.example/help',
   purpose: [{ lang: 'en', content: 'Why' }],
 };
-const [ASKED] = query({ id: 'pid' })['credentials'] as readonly { meta: object; claims: object }[];
-const CREDENTIAL = { format: 'dc+sd-jwt', meta: ASKED?.meta, claim: ASKED?.claims };
+const [REQUESTED] = query({ id: 'pid' })['credentials'] as readonly { meta: object; claims: object }[];
+const CREDENTIAL = { format: 'dc+sd-jwt', meta: REQUESTED?.meta, claim: REQUESTED?.claims };
 const FAULTS: [RegistrarFault, string][] = [
   ['refused', 'invalid_input'],
   ['login_refused', 'unavailable'],
@@ -41,13 +41,13 @@ describe('certificate from the registrar of a tenant', () => {
   const caller = (allowed: string[] | null = null) => world.caller(['registrar:manage'], { allowedPresentationConfigs: allowed });
   const hasLogin = (changes: object = {}) =>
     world.store.prepare(`a login ${JSON.stringify(changes)}`, () =>
-      world.write((own) => {
+      world.write((repositories) => {
         const now = world.clock.now();
-        const login = { ...LOGIN, id: 'default' as const, createdAt: now, updatedAt: now };
-        return own.registrarConfiguration.put({ ...login, registrationCertificateDefaults: DEFAULTS, ...changes });
+        const login = { ...REGISTRAR_LOGIN, id: 'default' as const, createdAt: now, updatedAt: now };
+        return repositories.registrarConfiguration.put({ ...login, registrationCertificateDefaults: DEFAULTS, ...changes });
       }),
     );
-  const fails = (fault: RegistrarFault) => {
+  const failRegistrar = (fault: RegistrarFault) => {
     world.registrar.fault = new RegistrarError(fault, 'not today');
   };
 
@@ -72,7 +72,7 @@ describe('certificate from the registrar of a tenant', () => {
 
     beforeEach(async () => {
       await hasLogin();
-      // All worlds have the same keys.
+      // All worlds share their keys.
       leaf ??= await certificateFor();
       world.registrar.accessCertificate = writePemCertificates([leaf, root.certificate]);
     });
@@ -81,7 +81,7 @@ describe('certificate from the registrar of a tenant', () => {
       const before = await chainOf();
       const { id, relyingPartyId, chain } = await order();
       expect([id, relyingPartyId]).to.deep.equal(['issued', 'party']);
-      expect(world.registrar.asked).to.deep.equal(['parties', 'access party id.example']);
+      expect(world.registrar.calls).to.deep.equal(['parties', 'access party id.example']);
       expect(chain)
         .to.deep.equal(await chainOf())
         .and.not.have.property('root');
@@ -91,13 +91,13 @@ describe('certificate from the registrar of a tenant', () => {
 
     it('is ordered for the named relying party and hosts', async () => {
       await order({ rpId: 'second', dns: ['a.example', 'b.example'] });
-      expect(world.registrar.asked.at(-1)).to.equal('access second a.example,b.example');
+      expect(world.registrar.calls.at(-1)).to.equal('access second a.example,b.example');
     });
 
-    const refusals: [string, object, () => unknown, string][] = [
+    const rejections: [string, object, () => unknown, string][] = [
       ['an unknown key chain', { keyChainId: 'nothing' }, () => {}, 'invalid_input keyChainId'],
-      ['a key chain for something else', { keyChainId: 'signing' }, () => {}, 'invalid_input keyChainId'],
-      ['an unknown party', { rpId: 'nobody' }, () => {}, 'invalid_input rpId'],
+      ['a key chain for another purpose', { keyChainId: 'signing' }, () => {}, 'invalid_input keyChainId'],
+      ['an unknown party', { rpId: 'unknown' }, () => {}, 'invalid_input rpId'],
       [
         'an account without party',
         {},
@@ -107,7 +107,7 @@ describe('certificate from the registrar of a tenant', () => {
         'invalid_input rpId',
       ],
       [
-        'an answer that is no certificate',
+        'an answer that is not a certificate',
         {},
         () => {
           world.registrar.accessCertificate = 'nonsense';
@@ -123,11 +123,11 @@ describe('certificate from the registrar of a tenant', () => {
         'unavailable',
       ],
       [
-        'a certificate that has ended',
+        'an expired certificate',
         {},
         async () => {
-          const ended = await certificateFor('access', '2025-06-01T00:00:00Z');
-          world.registrar.accessCertificate = writePemCertificates([ended]);
+          const expiredCertificate = await certificateFor('access', '2025-06-01T00:00:00Z');
+          world.registrar.accessCertificate = writePemCertificates([expiredCertificate]);
         },
         'unavailable',
       ],
@@ -135,66 +135,66 @@ describe('certificate from the registrar of a tenant', () => {
         'a key chain whose authority is trusted by a presentation',
         {},
         () =>
-          world.write((own) => {
+          world.write((repositories) => {
             const now = world.clock.now();
             const body = { id: 'age', dcql_query: query({ id: 'pid' }), trustAnchors: [{ keyChainId: 'access' }] };
             const age = PresentationConfigurationBody.parse(body);
-            return own.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now });
+            return repositories.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now });
           }),
         'conflict',
       ],
       [
-        'a key chain that got another key meanwhile',
+        'a key chain whose key was replaced meanwhile',
         {},
         () => {
           const { issueAccessCertificate } = world.registrar;
-          world.registrar.issueAccessCertificate = async (...wanted) => {
+          world.registrar.issueAccessCertificate = async (...parameters) => {
             await world.write(async ({ keyChains }) => {
               const { active } = await keyChains.get('signing');
               await keyChains.put({ ...(await keyChains.get('access')), active });
             });
-            return issueAccessCertificate.apply(world.registrar, wanted);
+            return issueAccessCertificate.apply(world.registrar, parameters);
           };
         },
         'conflict',
       ],
     ];
-    for (const [what, wanted, prepare, end] of refusals) {
-      it(`is rejected for ${what}: ${end}`, async () => {
+    for (const [description, parameters, prepare, outcome] of rejections) {
+      it(`is rejected for ${description}: ${outcome}`, async () => {
         await prepare();
         const { certificates } = (await chainOf()).active;
-        expect(await endOf(order(wanted))).to.equal(end);
+        expect(await outcomeOf(order(parameters))).to.equal(outcome);
         const after = await chainOf();
-        if (!what.includes('meanwhile')) expect(after.active.certificates).to.deep.equal(certificates);
+        if (!description.includes('meanwhile')) expect(after.active.certificates).to.deep.equal(certificates);
       });
     }
 
-    for (const [fault, end] of FAULTS) {
-      it(`is rejected when the registrar fails with ${fault}: ${end}`, async () => {
-        fails(fault);
-        const shown = end === 'unavailable' ? end : `${end} keyChainId`;
-        expect(await endOf(order())).to.equal(shown);
+    for (const [fault, outcome] of FAULTS) {
+      it(`is rejected when the registrar fails with ${fault}: ${outcome}`, async () => {
+        failRegistrar(fault);
+        const expected = outcome === 'unavailable' ? outcome : `${outcome} keyChainId`;
+        expect(await outcomeOf(order())).to.equal(expected);
       });
     }
 
     it('is rejected without a registrar: conflict', async () => {
-      await world.write((own) => own.registrarConfiguration.remove('default'));
-      expect(await endOf(order())).to.equal('conflict');
+      await world.write((repositories) => repositories.registrarConfiguration.remove('default'));
+      expect(await outcomeOf(order())).to.equal('conflict');
     });
   });
 
   describe('a registration certificate', () => {
-    const certificate = (payload: object = {}, by = signer) => {
+    const certificate = (payload: object = {}, signingKey = signer) => {
       const iat = Math.floor(world.clock.now().getTime() / 1000);
-      const header = { alg: 'ES256', typ: 'rc-wrp+jwt', x5c: [by.certificate] };
+      const header = { alg: 'ES256', typ: 'rc-wrp+jwt', x5c: [signingKey.certificate] };
       const body = { sub: 'VATDE-1', iat, exp: iat + 3600, credentials: [CREDENTIAL], ...payload };
-      return makeJwt(by, header, body);
+      return makeJwt(signingKey, header, body);
     };
-    const order = (wanted: object, allowed: string[] | null = null) => {
+    const order = (parameters: object, allowed: string[] | null = null) => {
       const statusVerifier = { verify: async () => {} };
       const registrationCertificateVerifier = new RegistrationCertificateVerifier({ ...world, statusVerifier });
       const ports = { ...world, registrationCertificateVerifier };
-      return new ObtainRegistrationCertificate(ports).execute(caller(allowed), RegistrationCertificateOrder.parse(wanted));
+      return new ObtainRegistrationCertificate(ports).execute(caller(allowed), RegistrationCertificateOrder.parse(parameters));
     };
     const issues = (payload: object = {}, revoked = false) => {
       world.registrar.certificate = { id: 'known', jwt: certificate(payload), revoked, relyingPartyId: 'party' };
@@ -207,45 +207,45 @@ describe('certificate from the registrar of a tenant', () => {
       const now = world.clock.now();
       const age = PresentationConfigurationBody.parse({ id: 'age', dcql_query: query({ id: 'pid' }) });
       await world.store.prepare('a presentation of the age', () =>
-        world.write((own) => own.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now })),
+        world.write((repositories) => repositories.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now })),
       );
     });
 
     it('is issued for the first relying party', async () => {
-      const obtained = await order(forAge);
-      expect(obtained).to.include({ id: 'known', relyingPartyId: 'party', subject: 'VATDE-1' });
-      expect(obtained.jwt).to.equal(world.registrar.certificate?.jwt);
-      expect(world.registrar.asked).to.deep.equal(['parties', 'registration party']);
+      const obtain = await order(forAge);
+      expect(obtain).to.include({ id: 'known', relyingPartyId: 'party', subject: 'VATDE-1' });
+      expect(obtain.jwt).to.equal(world.registrar.certificate?.jwt);
+      expect(world.registrar.calls).to.deep.equal(['parties', 'registration party']);
     });
 
     it('is fetched by its id', async () => {
       expect(await order({ id: 'known' })).to.include({ id: 'known' });
-      expect(world.registrar.asked).to.deep.equal(['find known']);
+      expect(world.registrar.calls).to.deep.equal(['find known']);
     });
 
     it('is checked when it is external, also without a registrar', async () => {
-      await world.write((own) => own.registrarConfiguration.remove('default'));
-      const obtained = await order({ jwt: certificate(), presentationConfigurationId: 'age' });
-      expect(obtained).to.include({ subject: 'VATDE-1' }).and.not.have.property('id');
-      expect(world.registrar.asked).to.deep.equal([]);
+      await world.write((repositories) => repositories.registrarConfiguration.remove('default'));
+      const obtain = await order({ jwt: certificate(), presentationConfigurationId: 'age' });
+      expect(obtain).to.include({ subject: 'VATDE-1' }).and.not.have.property('id');
+      expect(world.registrar.calls).to.deep.equal([]);
     });
 
     it('must have a signer under the anchors of the tenant', async () => {
       await hasLogin({ registrationCertificateAnchors: [writePemCertificates([root.certificate])] });
       expect(await order({ id: 'known' })).to.include({ id: 'known' });
-      const other = await certify({ name: 'Somebody' });
-      expect(await endOf(order({ jwt: certificate({}, other) }))).to.equal('invalid_input jwt');
+      const otherSigner = await certify({ name: 'Other CA' });
+      expect(await outcomeOf(order({ jwt: certificate({}, otherSigner) }))).to.equal('invalid_input jwt');
     });
 
-    const other = { format: 'dc+sd-jwt', meta: { vct_values: ['urn:other:1'] }, claim: [{ path: ['x'] }] };
-    const refusals: [string, object, () => unknown, string][] = [
+    const otherCredential = { format: 'dc+sd-jwt', meta: { vct_values: ['urn:other:1'] }, claim: [{ path: ['x'] }] };
+    const rejections: [string, object, () => unknown, string][] = [
       ['an unknown configuration', { ...forAge, presentationConfigurationId: 'x' }, () => {}, 'invalid_input presentationConfigurationId'],
       ['an unknown id', { id: 'unknown' }, () => {}, 'invalid_input id'],
-      ['one that is revoked', { id: 'known' }, () => issues({}, true), 'invalid_input id'],
-      ['a new one that is revoked', forAge, () => issues({}, true), 'invalid_input'],
-      ['one that does not cover the query', forAge, () => issues({ credentials: [other] }), 'invalid_input'],
-      ['one that has ended', { id: 'known' }, () => issues({ exp: 1 }), 'invalid_input'],
-      ['nothing that it is for', { body: {} }, () => {}, 'invalid_input body.credentials'],
+      ['a revoked certificate', { id: 'known' }, () => issues({}, true), 'invalid_input id'],
+      ['a new certificate that is revoked', forAge, () => issues({}, true), 'invalid_input'],
+      ['a certificate that does not cover the query', forAge, () => issues({ credentials: [otherCredential] }), 'invalid_input'],
+      ['an expired certificate', { id: 'known' }, () => issues({ exp: 1 }), 'invalid_input'],
+      ['no registered credential', { body: {} }, () => {}, 'invalid_input body.credentials'],
       ['no purpose', forAge, () => hasLogin({ registrationCertificateDefaults: null }), 'invalid_input body.privacy_policy'],
       [
         'an account without party',
@@ -257,28 +257,28 @@ describe('certificate from the registrar of a tenant', () => {
       ],
       ['a text that is not a certificate', { jwt: 'a.b.c' }, () => {}, 'invalid_input jwt'],
     ];
-    for (const [what, wanted, prepare, end] of refusals) {
-      it(`is rejected for ${what}: ${end}`, async () => {
+    for (const [description, parameters, prepare, outcome] of rejections) {
+      it(`is rejected for ${description}: ${outcome}`, async () => {
         await prepare();
-        expect(await endOf(order(wanted))).to.equal(end);
+        expect(await outcomeOf(order(parameters))).to.equal(outcome);
       });
     }
 
-    for (const [fault, end] of FAULTS) {
-      it(`is rejected when the registrar fails with ${fault}: ${end}`, async () => {
-        fails(fault);
-        for (const wanted of [forAge, { id: 'known' }]) expect(await endOf(order(wanted))).to.equal(end);
+    for (const [fault, outcome] of FAULTS) {
+      it(`is rejected when the registrar fails with ${fault}: ${outcome}`, async () => {
+        failRegistrar(fault);
+        for (const parameters of [forAge, { id: 'known' }]) expect(await outcomeOf(order(parameters))).to.equal(outcome);
       });
     }
 
     it('is rejected without a registrar, unless it is in the request: conflict', async () => {
-      await world.write((own) => own.registrarConfiguration.remove('default'));
-      expect(await endOf(order(forAge))).to.equal('conflict');
-      expect(await endOf(order({ id: 'known' }))).to.equal('conflict');
+      await world.write((repositories) => repositories.registrarConfiguration.remove('default'));
+      expect(await outcomeOf(order(forAge))).to.equal('conflict');
+      expect(await outcomeOf(order({ id: 'known' }))).to.equal('conflict');
     });
 
     it('is rejected for a configuration that the client may not use: not_found', async () => {
-      expect(await endOf(order(forAge, ['other']))).to.equal('not_found');
+      expect(await outcomeOf(order(forAge, ['other']))).to.equal('not_found');
     });
   });
 });

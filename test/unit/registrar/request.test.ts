@@ -21,7 +21,7 @@ import {
 } from '../../../domain/registrar/registration-certificate-request.ts';
 import { canonicalJson } from '../../../domain/shared/json.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
-import { ACME, type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
+import { ACME, type AdministrationWorld, anAdministration, outcomeOf } from '../administrators.ts';
 import { query } from '../verification/kit.ts';
 
 const QUERY = DcqlQuery.parse({
@@ -42,7 +42,7 @@ const CREDENTIALS = [
   { format: 'dc+sd-jwt', meta: { vct_values: ['a'] }, claims: [{ path: ['name'] }] },
   { format: 'mso_mdoc', meta: { doctype_value: 'd' } },
 ];
-const WHY = {
+const PURPOSE = {
   privacy_policy: 'https://acme.example/privacy',
   support_uri: 'mailto:help@acme.example',
   purpose: [{ lang: 'en', content: 'Why' }],
@@ -56,62 +56,63 @@ describe('request for a registration certificate', () => {
   it('contains the purpose of its configuration, unless it has its own purpose or exists already', () => {
     const purpose = [{ lang: 'de', content: 'Warum' }];
     expect(registrationRequestFor({ body: { intermediary: 'x' } }, purpose)).to.deep.equal({ body: { intermediary: 'x', purpose } });
-    const own = { body: { purpose: WHY.purpose } };
-    for (const request of [own, { id: 'known' }, { jwt: 'a.b.c' }]) expect(registrationRequestFor(request, purpose)).to.equal(request);
-    for (const none of [null, undefined]) expect(registrationRequestFor({ body: {} }, none)).to.deep.equal({ body: {} });
+    const ownRequest = { body: { purpose: PURPOSE.purpose } };
+    for (const request of [ownRequest, { id: 'known' }, { jwt: 'a.b.c' }])
+      expect(registrationRequestFor(request, purpose)).to.equal(request);
+    for (const unset of [null, undefined]) expect(registrationRequestFor({ body: {} }, unset)).to.deep.equal({ body: {} });
   });
 
   it('is completed from the defaults and the query', () => {
     const purpose = [{ lang: 'de', content: 'Warum' }];
-    const complete = { ...WHY, purpose, credentials: CREDENTIALS };
-    expect(completeRegistration({ purpose }, WHY, { query: QUERY })).to.deep.equal(complete);
+    const complete = { ...PURPOSE, purpose, credentials: CREDENTIALS };
+    expect(completeRegistration({ purpose }, PURPOSE, { query: QUERY })).to.deep.equal(complete);
     const credentials = CREDENTIALS.slice(1);
-    expect(completeRegistration({ credentials }, WHY, { query: QUERY })).to.deep.equal({ ...WHY, credentials });
+    expect(completeRegistration({ credentials }, PURPOSE, { query: QUERY })).to.deep.equal({ ...PURPOSE, credentials });
   });
 
-  for (const name of Object.keys(WHY)) {
+  for (const name of Object.keys(PURPOSE)) {
     it(`is incomplete without ${name}`, () => {
-      const defaults = Object.fromEntries(Object.entries(WHY).filter(([member]) => member !== name));
+      const defaults = Object.fromEntries(Object.entries(PURPOSE).filter(([member]) => member !== name));
       expect(completeRegistration({}, defaults, { query: QUERY })).to.deep.equal({ missing: name });
     });
   }
 
   it('is incomplete without credentials to request or to provide', () => {
-    expect(completeRegistration({}, WHY, {})).to.deep.equal({ missing: 'credentials' });
+    expect(completeRegistration({}, PURPOSE, {})).to.deep.equal({ missing: 'credentials' });
     const provided_attestations = [{ format: 'dc+sd-jwt', meta: {} }];
-    const provided = completeRegistration({ provided_attestations }, WHY, {});
-    expect(provided).to.deep.equal({ ...WHY, provided_attestations });
+    const provided = completeRegistration({ provided_attestations }, PURPOSE, {});
+    expect(provided).to.deep.equal({ ...PURPOSE, provided_attestations });
   });
 
   const withValues = { ...CREDENTIALS[0], claims: [{ path: ['a'], values: [1] }] };
-  const everything = { ...WHY, intermediary: 'x', credentials: CREDENTIALS };
+  const fullBody = { ...PURPOSE, intermediary: 'x', credentials: CREDENTIALS };
   const bodies: [string, object, boolean][] = [
     ['a certificate', { jwt: 'a.b.c' }, true],
     ['an id', { id: 'x' }, true],
     ['a body', { body: {} }, true],
-    ['a body with everything', { body: everything }, true],
+    ['a body with everything', { body: fullBody }, true],
     ['nothing', {}, false],
     ['two of them', { jwt: 'a.b.c', id: 'x' }, false],
     ['all of them', { jwt: 'a.b.c', id: 'x', body: {} }, false],
-    ['something else', { jwt: 'a.b.c', rpId: 'x' }, false],
+    ['unknown properties', { jwt: 'a.b.c', rpId: 'x' }, false],
     ['a relying party', { body: { rpId: 'x' } }, false],
     ['values of claims', { body: { credentials: [withValues] } }, false],
-    ['a privacy policy that is a script', { body: { privacy_policy: 'javascript:alert(1)' } }, false],
+    ['a privacy policy with a script URL', { body: { privacy_policy: 'javascript:alert(1)' } }, false],
     ['help at no address', { body: { support_uri: 'call us' } }, false],
-    ['a purpose without words', { body: { purpose: [] } }, false],
-    ['an id without end', { id: 'x'.repeat(201) }, false],
+    ['an empty purpose', { body: { purpose: [] } }, false],
+    ['an overlong id', { id: 'x'.repeat(201) }, false],
   ];
-  for (const [what, body, good] of bodies) {
-    it(`${good ? 'may' : 'must not'} have ${what}`, () => {
-      expect(RegistrationCertificateRequest.safeParse(body).success).to.equal(good);
+  for (const [description, body, isValid] of bodies) {
+    it(`${isValid ? 'may' : 'must not'} have ${description}`, () => {
+      expect(RegistrationCertificateRequest.safeParse(body).success).to.equal(isValid);
     });
   }
 
   it('is the same request in any order of its properties', () => {
-    const one = { a: [1, { b: 2, c: null }], d: 'x' };
-    expect(canonicalJson(one)).to.equal(canonicalJson({ d: 'x', a: [1, { c: null, b: 2 }] }));
-    for (const other of [{ ...one, d: 'y' }, { a: [{ b: 2, c: null }, 1], d: 'x' }, { a: one.a }]) {
-      expect(canonicalJson(one)).to.not.equal(canonicalJson(other as typeof one));
+    const left = { a: [1, { b: 2, c: null }], d: 'x' };
+    expect(canonicalJson(left)).to.equal(canonicalJson({ d: 'x', a: [1, { c: null, b: 2 }] }));
+    for (const different of [{ ...left, d: 'y' }, { a: [{ b: 2, c: null }, 1], d: 'x' }, { a: left.a }]) {
+      expect(canonicalJson(left)).to.not.equal(canonicalJson(different as typeof left));
     }
   });
 });
@@ -125,16 +126,16 @@ describe('registrar login settings', () => {
     username: 'acme',
     password: 'password',
   };
-  const times = { createdAt: new Date(0), updatedAt: new Date(0) };
-  const known: RegistrarConfiguration = { ...body, ...times, id: 'default' };
+  const timestamps = { createdAt: new Date(0), updatedAt: new Date(0) };
+  const configuration: RegistrarConfiguration = { ...body, ...timestamps, id: 'default' };
 
   it('keep secrets that are omitted', () => {
-    expect(mergeRegistrarConfiguration(known, {})).to.deep.equal(body);
+    expect(mergeRegistrarConfiguration(configuration, {})).to.deep.equal(body);
     const { password: _password, clientSecret: _secret, ...same } = body;
-    expect(mergeRegistrarConfiguration(known, same)).to.deep.equal(body);
-    expect(mergeRegistrarConfiguration(known, { clientSecret: null }).clientSecret).to.equal(null);
-    const open = { ...known, clientSecret: null };
-    expect(mergeRegistrarConfiguration(open, { clientId: 'other' }), 'which has none').to.include({ clientId: 'other' });
+    expect(mergeRegistrarConfiguration(configuration, same)).to.deep.equal(body);
+    expect(mergeRegistrarConfiguration(configuration, { clientSecret: null }).clientSecret).to.equal(null);
+    const publicClient = { ...configuration, clientSecret: null };
+    expect(mergeRegistrarConfiguration(publicClient, { clientId: 'other' }), 'without a purpose').to.include({ clientId: 'other' });
   });
 
   const moves: [object, string][] = [
@@ -146,11 +147,11 @@ describe('registrar login settings', () => {
   ];
   for (const [changes, path] of moves) {
     it(`require ${path} again with another ${Object.keys(changes)[0]}`, () => {
-      expect(() => mergeRegistrarConfiguration(known, changes))
+      expect(() => mergeRegistrarConfiguration(configuration, changes))
         .to.throw()
         .with.nested.property('details.errors[0].path', path);
-      const given = { ...changes, password: 'new', clientSecret: 'new' };
-      expect(mergeRegistrarConfiguration(known, given)).to.deep.equal({ ...body, ...given });
+      const input = { ...changes, password: 'new', clientSecret: 'new' };
+      expect(mergeRegistrarConfiguration(configuration, input)).to.deep.equal({ ...body, ...input });
     });
   }
 
@@ -171,7 +172,7 @@ describe('registrar login settings', () => {
   }
 });
 
-const LOGIN = {
+const REGISTRAR_LOGIN = {
   registrarUrl: 'https://registrar.example',
   oidcUrl: 'https://login.example',
   clientId: 'vidimus',
@@ -185,12 +186,12 @@ describe('registrar login of a tenant', () => {
   const caller = () => world.caller(['registrar:manage']);
   const get = () => new GetRegistrarConfiguration({}).execute(caller());
   const put = (changes: object = {}) =>
-    new ReplaceRegistrarConfiguration(world).execute(caller(), RegistrarConfigurationBody.parse({ ...LOGIN, ...changes }));
+    new ReplaceRegistrarConfiguration(world).execute(caller(), RegistrarConfigurationBody.parse({ ...REGISTRAR_LOGIN, ...changes }));
   const update = (changes: object) =>
     new UpdateRegistrarConfiguration(world).execute(caller(), RegistrarConfigurationUpdate.parse(changes));
   const remove = () => new DeleteRegistrarConfiguration(world).execute(caller());
-  const stored = () => world.store.forTenant(ACME, (own) => own.registrarConfiguration.find('default'));
-  const fails = (fault: RegistrarFault) => {
+  const storedConfiguration = () => world.store.forTenant(ACME, (ownRequest) => ownRequest.registrarConfiguration.find('default'));
+  const failRegistrar = (fault: RegistrarFault) => {
     world.registrar.fault = new RegistrarError(fault, 'not today');
   };
 
@@ -199,15 +200,15 @@ describe('registrar login of a tenant', () => {
   });
 
   it('is absent at first', async () => {
-    expect(await endOf(get())).to.equal('not_found');
-    expect(await endOf(update({ username: 'other' }))).to.equal('not_found');
-    expect(await endOf(remove())).to.equal('not_found');
-    expect(world.registrar.asked).to.deep.equal([]);
+    expect(await outcomeOf(get())).to.equal('not_found');
+    expect(await outcomeOf(update({ username: 'other' }))).to.equal('not_found');
+    expect(await outcomeOf(remove())).to.equal('not_found');
+    expect(world.registrar.calls).to.deep.equal([]);
   });
 
   it('is tested, stored and replaced entirely', async () => {
     const { createdAt } = await put({ registrationCertificateDefaults: { support_uri: 'https://acme.example' } });
-    expect(world.registrar.asked).to.deep.equal(['login']);
+    expect(world.registrar.calls).to.deep.equal(['login']);
     world.clock.forward(1_000);
     const replaced = await put({ clientSecret: null });
     expect(replaced).to.not.have.any.keys('clientSecret', 'registrationCertificateDefaults');
@@ -217,19 +218,15 @@ describe('registrar login of a tenant', () => {
 
   it('changes the given properties, after a test login', async () => {
     await put();
-    expect(await update({ password: 'another one' })).to.include({ ...LOGIN, password: 'another one' });
+    expect(await update({ password: 'another one' })).to.include({ ...REGISTRAR_LOGIN, password: 'another one' });
     expect(await update({ clientSecret: null })).to.not.have.property('clientSecret');
-    expect(world.registrar.asked).to.deep.equal(['login', 'login', 'login']);
+    expect(world.registrar.calls).to.deep.equal(['login', 'login', 'login']);
   });
 
-  const refusals: [string, () => Promise<unknown>, string][] = [
-    ['a registrar that may not be called', () => put({ registrarUrl: 'https://db.internal' }), 'invalid_input registrarUrl'],
-    ['a provider that may not be called', () => put({ oidcUrl: 'https://db.internal' }), 'invalid_input oidcUrl'],
-    [
-      'a change to an address that may not be called',
-      () => update({ registrarUrl: 'https://db.internal', password: 'p' }),
-      'invalid_input registrarUrl',
-    ],
+  const rejections: [string, () => Promise<unknown>, string][] = [
+    ['a registrar at a blocked address', () => put({ registrarUrl: 'https://db.internal' }), 'invalid_input registrarUrl'],
+    ['a provider at a blocked address', () => put({ oidcUrl: 'https://db.internal' }), 'invalid_input oidcUrl'],
+    ['a change to a blocked address', () => update({ registrarUrl: 'https://db.internal', password: 'p' }), 'invalid_input registrarUrl'],
     ['another registrar without the password', () => update({ registrarUrl: 'https://other.example' }), 'invalid_input password'],
     ['another account without the password', () => update({ username: 'other' }), 'invalid_input password'],
     [
@@ -239,12 +236,12 @@ describe('registrar login of a tenant', () => {
     ],
     ['another client without its secret', () => update({ clientId: 'other' }), 'invalid_input clientSecret'],
   ];
-  for (const [what, attempt, end] of refusals) {
-    it(`rejects ${what}, and is unchanged: ${end}`, async () => {
+  for (const [description, attempt, outcome] of rejections) {
+    it(`rejects ${description}, and is unchanged: ${outcome}`, async () => {
       const before = await put();
-      expect(await endOf(attempt())).to.equal(end);
-      expect(await stored()).to.deep.equal(before);
-      expect(world.registrar.asked, 'nobody is called').to.deep.equal(['login']);
+      expect(await outcomeOf(attempt())).to.equal(outcome);
+      expect(await storedConfiguration()).to.deep.equal(before);
+      expect(world.registrar.calls, 'no request is sent').to.deep.equal(['login']);
     });
   }
 
@@ -254,13 +251,13 @@ describe('registrar login of a tenant', () => {
     ['bad_answer', 'unavailable'],
     ['unavailable', 'unavailable'],
   ];
-  for (const [fault, end] of faults) {
-    it(`is not stored when the test login fails with ${fault}: ${end}`, async () => {
+  for (const [fault, outcome] of faults) {
+    it(`is not stored when the test login fails with ${fault}: ${outcome}`, async () => {
       const before = await put();
-      fails(fault);
-      expect(await endOf(put({ password: 'wrong' }))).to.equal(end);
-      expect(await endOf(update({ password: 'wrong' }))).to.equal(end);
-      expect(await stored()).to.deep.equal(before);
+      failRegistrar(fault);
+      expect(await outcomeOf(put({ password: 'wrong' }))).to.equal(outcome);
+      expect(await outcomeOf(update({ password: 'wrong' }))).to.equal(outcome);
+      expect(await storedConfiguration()).to.deep.equal(before);
     });
   }
 
@@ -272,32 +269,32 @@ describe('registrar login of a tenant', () => {
       world.clock.forward(1_000);
       await put({ password: 'theirs' });
     };
-    expect(await endOf(update({ password: 'ours' }))).to.equal('conflict');
-    expect(await stored()).to.include({ password: 'theirs' });
+    expect(await outcomeOf(update({ password: 'ours' }))).to.equal('conflict');
+    expect(await storedConfiguration()).to.include({ password: 'theirs' });
   });
 
   it('is removed with its certificates', async () => {
     await put();
     const now = world.clock.now();
     const certificate = { id: 'x', certificateId: 'y', jwt: 'z', createdAt: now, updatedAt: now };
-    await world.write((own) => own.registrationCertificates.put(certificate));
+    await world.write((ownRequest) => ownRequest.registrationCertificates.put(certificate));
     await remove();
-    expect(await endOf(get())).to.equal('not_found');
-    const left = await world.store.forTenant(ACME, (own) => own.registrationCertificates.list());
-    expect(left).to.deep.equal([]);
+    expect(await outcomeOf(get())).to.equal('not_found');
+    const remaining = await world.store.forTenant(ACME, (ownRequest) => ownRequest.registrationCertificates.list());
+    expect(remaining).to.deep.equal([]);
   });
 
-  for (const [registrationCert, end] of [
+  for (const [registrationCert, outcome] of [
     [{ body: {} }, 'conflict'],
     [{ id: 'x' }, 'conflict'],
     [{ jwt: 'a.b.c' }, 'done'],
   ] as const) {
-    it(`${end === 'done' ? 'is removed' : 'is kept'} while a presentation has ${JSON.stringify(registrationCert)}`, async () => {
+    it(`${outcome === 'done' ? 'is removed' : 'is kept'} while a presentation has ${JSON.stringify(registrationCert)}`, async () => {
       await put();
       const now = world.clock.now();
       const age = PresentationConfigurationBody.parse({ id: 'age', dcql_query: query({ id: 'pid' }), registrationCert });
-      await world.write((own) => own.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now }));
-      expect(await endOf(remove())).to.equal(end);
+      await world.write((ownRequest) => ownRequest.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now }));
+      expect(await outcomeOf(remove())).to.equal(outcome);
     });
   }
 });

@@ -24,15 +24,15 @@ const first: Term = {
   witnessedBy: null,
 };
 
-/** A database whose past a test writes. */
-class Past implements Terms {
+/** A database whose history a test defines. */
+class FakeTerms implements Terms {
   history: History = { terms: [first], place: 'cluster/1', now: NOW, challenges: [] };
   changes = 0;
   supportsPromotion = true;
   isLastThere = true;
-  opened: NextTerm[] = [];
-  /** Whether the last challenge was removed. */
-  closed = true;
+  openedTerms: NextTerm[] = [];
+  /** True after the last challenge was removed. */
+  isChallengeClosed = true;
 
   async begin() {}
   async read() {
@@ -43,11 +43,11 @@ class Past implements Terms {
     if (newest !== undefined && newest.counter >= counter) this.put({ ...newest, counter: newest.counter + 1 }, ...rest);
     return this.history;
   }
-  async open(next: NextTerm) {
-    this.opened.push(next);
+  async open(nextTerm: NextTerm) {
+    this.openedTerms.push(nextTerm);
     const counter = this.history.terms[0]?.counter ?? 0;
-    const begun = { ...first, ...next, id: `term ${next.number}`, place: this.history.place, counter, beganAt: NOW };
-    this.put(begun, ...this.history.terms);
+    const term = { ...first, ...nextTerm, id: `term ${nextTerm.number}`, place: this.history.place, counter, beganAt: NOW };
+    this.put(term, ...this.history.terms);
     return true;
   }
   async markLost({ termId }: Position) {
@@ -66,14 +66,14 @@ class Past implements Terms {
     return 'challenge';
   }
   async answerChallenges() {
-    this.closed = false;
+    this.isChallengeClosed = false;
     this.history = { ...this.history, challenges: [] };
   }
   async isAnswered() {
     return this.history.challenges.length === 0;
   }
   async closeChallenge() {
-    this.closed = true;
+    this.isChallengeClosed = true;
   }
   async hasLastChange() {
     return this.isLastThere;
@@ -86,7 +86,7 @@ class Past implements Terms {
   }
 }
 
-class Memory implements Witness {
+class MemoryWitness implements Witness {
   readonly location = '/data/witness.json';
   readonly qualifiedLocation = 'pod-1:/data/witness.json';
   all: Sighting[] = [];
@@ -99,22 +99,22 @@ class Memory implements Witness {
   begin = this.note;
 }
 
-const nothing = () => {};
-const log = () => ({ info: nothing, warn: nothing, error: sinon.spy(), within: <T>(_: unknown, work: () => T) => work(), note: nothing });
+const noop = () => {};
+const log = () => ({ info: noop, warn: noop, error: sinon.spy(), within: <T>(_: unknown, work: () => T) => work(), note: noop });
 const sighting = (change: Partial<Sighting> = {}): Sighting => ({ ...positionOf(first), address: ADDRESS, ...change });
 
 describe('start on a database', () => {
-  /** @param meanwhile what other processes do while the start waits. */
+  /** @param pause simulates other processes while the start waits */
   const start = (
-    terms: Past,
-    all: readonly Sighting[],
+    terms: FakeTerms,
+    sightings: readonly Sighting[],
     accepted?: string,
-    meanwhile: (milliseconds: number) => Promise<void> = async () => {},
-    tell: (line: string) => void = nothing,
+    pause: (milliseconds: number) => Promise<void> = async () => {},
+    report: (line: string) => void = noop,
   ) => {
-    const witness = new Memory();
-    witness.all = [...all];
-    return assertNotRewound({ terms, witness, pause: meanwhile, report: tell }, ADDRESS, accepted).then(
+    const witness = new MemoryWitness();
+    witness.all = [...sightings];
+    return assertNotRewound({ terms, witness, pause, report }, ADDRESS, accepted).then(
       ({ terms: [newest] }) => newest?.how,
       (error: Error) => {
         if (error instanceof RewindRefusedError) return error.message;
@@ -122,112 +122,112 @@ describe('start on a database', () => {
       },
     );
   };
-  const moved = () => {
-    const past = new Past();
-    past.moveTo('cluster/2');
-    return past;
+  const movedDatabase = () => {
+    const terms = new FakeTerms();
+    terms.moveTo('cluster/2');
+    return terms;
   };
 
   it('continues if no data is missing', async () => {
-    expect(await start(new Past(), [])).to.equal('begun');
-    expect(await start(new Past(), [sighting()])).to.equal('begun');
-    expect(await start(new Past(), [sighting({ counter: 4 })])).to.equal('begun');
-    expect(await start(new Past(), [sighting({ lineage: 'elsewhere', address: 'postgres://other' })])).to.equal('begun');
-    expect(await start(moved(), [sighting()]), 'a standby that has everything').to.equal('promoted');
+    expect(await start(new FakeTerms(), [])).to.equal('begun');
+    expect(await start(new FakeTerms(), [sighting()])).to.equal('begun');
+    expect(await start(new FakeTerms(), [sighting({ counter: 4 })])).to.equal('begun');
+    expect(await start(new FakeTerms(), [sighting({ lineage: 'elsewhere', address: 'postgres://other' })])).to.equal('begun');
+    expect(await start(movedDatabase(), [sighting()]), 'an up-to-date standby').to.equal('promoted');
   });
 
-  const witnessed = (change: Partial<Term> = {}) => {
-    const past = new Past();
-    past.put({ ...first, witnessedAt: NOW, ...change });
-    return past;
+  const witnessedDatabase = (change: Partial<Term> = {}) => {
+    const terms = new FakeTerms();
+    terms.put({ ...first, witnessedAt: NOW, ...change });
+    return terms;
   };
-  /** A process that lives and has seen `seen`. */
-  const watching = (past: Past, seen: Term = first) => {
-    const history = { ...past.history, terms: [seen] };
-    return new RewindWatch({ terms: past, witness: new Memory(), log: log(), forget: nothing }, ADDRESS, history);
+  /** A running process whose last seen term is `lastSeen`. */
+  const createWatch = (terms: FakeTerms, lastSeen: Term = first) => {
+    const history = { ...terms.history, terms: [lastSeen] };
+    return new RewindWatch({ terms, witness: new MemoryWitness(), log: log(), forget: noop }, ADDRESS, history);
   };
 
   it('names the file and the remedies if other processes have a record and this machine has none', async () => {
-    const past = witnessed();
-    expect(await start(past, []))
+    const terms = witnessedDatabase();
+    expect(await start(terms, []))
       .to.include('/data/witness.json has no record')
       .and.to.include('Mount the volume')
       .and.to.include('restore fence')
       .and.to.include('ACCEPT_REWIND=100.5');
-    expect(past.closed, 'the challenge is removed').to.equal(true);
+    expect(terms.isChallengeClosed, 'the challenge is removed').to.equal(true);
   });
 
   it('continues without a record when an up-to-date process answers', async () => {
-    const past = witnessed();
-    const watch = watching(past);
-    expect(await start(past, [], undefined, () => watch.tick())).to.equal('begun');
-    expect(past.closed, 'the challenge is removed').to.equal(true);
+    const terms = witnessedDatabase();
+    const watch = createWatch(terms);
+    expect(await start(terms, [], undefined, () => watch.tick())).to.equal('begun');
+    expect(terms.isChallengeClosed, 'the challenge is removed').to.equal(true);
   });
 
   it('is rejected when the only running process misses changes', async () => {
-    const past = witnessed();
-    const watch = watching(past, { ...first, counter: 9 });
-    const message = await start(past, [], undefined, () => watch.tick());
+    const terms = witnessedDatabase();
+    const watch = createWatch(terms, { ...first, counter: 9 });
+    const message = await start(terms, [], undefined, () => watch.tick());
     expect(message).to.include('ACCEPT_REWIND=100.5');
-    expect(past.history.terms[0]?.lostAt).to.equal(NOW);
-    expect(past.closed, 'the challenge is removed').to.equal(true);
+    expect(terms.history.terms[0]?.lostAt).to.equal(NOW);
+    expect(terms.isChallengeClosed, 'the challenge is removed').to.equal(true);
   });
 
   it('is rejected if the database was rolled back after a process had answered', async () => {
-    const past = witnessed();
-    const watch = watching(past);
-    const message = await start(past, [], undefined, async () => {
+    const terms = witnessedDatabase();
+    const watch = createWatch(terms);
+    const message = await start(terms, [], undefined, async () => {
       await watch.tick();
-      past.put({ ...first, lostAt: NOW });
+      terms.put({ ...first, lostAt: NOW });
     });
     expect(message).to.include('a process detected');
   });
 
   it('needs no answer on a database that only one process uses', async () => {
-    const past = witnessed();
-    past.supportsPromotion = false;
-    const open = sinon.spy(past, 'openChallenge');
-    expect(await start(past, [])).to.include('has no record');
-    expect(open.callCount).to.equal(0);
+    const terms = witnessedDatabase();
+    terms.supportsPromotion = false;
+    const openChallenge = sinon.spy(terms, 'openChallenge');
+    expect(await start(terms, [])).to.include('has no record');
+    expect(openChallenge.callCount).to.equal(0);
   });
 
   it('accepts a database of an earlier release, and one that an operator has fenced', async () => {
-    expect(await start(new Past(), [])).to.equal('begun');
-    for (const how of ['fenced', 'accepted'] as const) {
-      const past = new Past();
-      past.put({ ...first, number: 200, id: 'next', how }, { ...first, witnessedAt: NOW });
-      expect(await start(past, []), how).to.equal(how);
+    expect(await start(new FakeTerms(), [])).to.equal('begun');
+    for (const beginning of ['fenced', 'accepted'] as const) {
+      const terms = new FakeTerms();
+      terms.put({ ...first, number: 200, id: 'next', how: beginning }, { ...first, witnessedAt: NOW });
+      expect(await start(terms, []), beginning).to.equal(beginning);
     }
   });
 
   it('is rejected without a record if the database has changed since it was recorded', async () => {
-    const past = new Past();
-    past.put({ ...first, number: 200, id: 'next', how: 'promoted' }, { ...first, witnessedAt: NOW });
-    expect(await start(past, [])).to.include('has no record');
+    const terms = new FakeTerms();
+    terms.put({ ...first, number: 200, id: 'next', how: 'promoted' }, { ...first, witnessedAt: NOW });
+    expect(await start(terms, [])).to.include('has no record');
   });
 
   it('waits 30 seconds for the answer of a busy process and logs the reason', async () => {
-    const past = witnessed();
-    const watch = watching(past);
+    const terms = witnessedDatabase();
+    const watch = createWatch(terms);
     let waitedMs = 0;
     const lines: string[] = [];
     const busyUntil = (busyMs: number) => async (milliseconds: number) => {
       waitedMs += milliseconds;
       if (waitedMs >= busyMs) await watch.tick();
     };
-    expect(await start(past, [], undefined, busyUntil(29_000), (line) => lines.push(line))).to.equal('begun');
+    expect(await start(terms, [], undefined, busyUntil(29_000), (line) => lines.push(line))).to.equal('begun');
     expect(lines).to.have.length(1);
     expect(lines[0]).to.include('30 seconds').and.to.include('another process of the service');
     waitedMs = 0;
-    expect(await start(witnessed(), [], undefined, busyUntil(60_000))).to.include('has no record');
+    expect(await start(witnessedDatabase(), [], undefined, busyUntil(60_000))).to.include('has no record');
     expect(waitedMs).to.equal(30_000);
   });
 
   it('stops waiting once another process misses changes', async () => {
-    const past = witnessed();
+    const terms = witnessedDatabase();
     let waits = 0;
-    const message = await start(past, [], undefined, async () => {
-      if (++waits === 3) await past.markLost(positionOf(first));
+    const message = await start(terms, [], undefined, async () => {
+      if (++waits === 3) await terms.markLost(positionOf(first));
     });
     expect(message).to.include('a process detected');
     expect(waits).to.equal(3);
@@ -235,160 +235,161 @@ describe('start on a database', () => {
 
   describe('with a record that is older than a later record of another process', () => {
     const WITNESSED_BY = 'pod-0:/data/witness.json';
-    const past = (change: Partial<Term> = {}) => witnessed({ counter: 9, witnessedCounter: 8, witnessedBy: WITNESSED_BY, ...change });
-    const seen = (counter: number) => [sighting({ counter })];
+    const terms = (change: Partial<Term> = {}) =>
+      witnessedDatabase({ counter: 9, witnessedCounter: 8, witnessedBy: WITNESSED_BY, ...change });
+    const lastSeen = (counter: number) => [sighting({ counter })];
 
     it('is rejected, names the location of the newest record, and continues after an operator accepts it', async () => {
       for (const counter of [0, 5, 7]) {
-        const message = await start(past(), seen(counter));
+        const message = await start(terms(), lastSeen(counter));
         expect(message, String(counter))
           .to.include(`/data/witness.json is out of date: it contains 100.${counter}`)
           .and.to.include(`${WITNESSED_BY} recorded 100.8`)
           .and.to.include('restore fence')
           .and.to.include('ACCEPT_REWIND=100.9');
       }
-      expect(await start(past(), seen(5), '100.9')).to.equal('accepted');
+      expect(await start(terms(), lastSeen(5), '100.9')).to.equal('accepted');
     });
 
     it('continues when the record is the newest one, also after a crash before the last change was recorded', async () => {
-      for (const counter of [8, 9]) expect(await start(past(), seen(counter))).to.equal('begun');
+      for (const counter of [8, 9]) expect(await start(terms(), lastSeen(counter))).to.equal('begun');
     });
 
     it('continues when an up-to-date process answers', async () => {
-      const database = past();
-      const watch = watching(database, { ...first, counter: 9 });
-      expect(await start(database, seen(5), undefined, () => watch.tick())).to.equal('begun');
+      const database = terms();
+      const watch = createWatch(database, { ...first, counter: 9 });
+      expect(await start(database, lastSeen(5), undefined, () => watch.tick())).to.equal('begun');
     });
 
     it('is rejected when the only running process misses changes', async () => {
-      const database = past();
-      const watch = watching(database, { ...first, counter: 12 });
-      expect(await start(database, seen(5), undefined, () => watch.tick())).to.include('ACCEPT_REWIND');
+      const database = terms();
+      const watch = createWatch(database, { ...first, counter: 12 });
+      expect(await start(database, lastSeen(5), undefined, () => watch.tick())).to.include('ACCEPT_REWIND');
       expect(database.history.terms[0]?.lostAt).to.equal(NOW);
     });
 
     it('needs no answer on a database that only one process uses', async () => {
-      const database = past();
+      const database = terms();
       database.supportsPromotion = false;
-      const open = sinon.spy(database, 'openChallenge');
-      expect(await start(database, seen(5))).to.include('is out of date');
-      expect(open.callCount).to.equal(0);
+      const openChallenge = sinon.spy(database, 'openChallenge');
+      expect(await start(database, lastSeen(5))).to.include('is out of date');
+      expect(openChallenge.callCount).to.equal(0);
     });
 
     it('is rejected when the database was moved', async () => {
-      const database = past();
+      const database = terms();
       database.moveTo('cluster/2');
-      expect(await start(database, seen(5))).to.include('is out of date');
-      expect(await start(database, seen(8)), 'with the newest record').to.equal('promoted');
+      expect(await start(database, lastSeen(5))).to.include('is out of date');
+      expect(await start(database, lastSeen(8)), 'with the newest record').to.equal('promoted');
     });
 
     it('is rejected with a record of a former term, unless an operator fenced the earlier terms', async () => {
-      const next = { ...first, number: 200, id: 'next', counter: 9, witnessedAt: NOW } as const;
-      for (const [how, outcome] of [
+      const nextTerm = { ...first, number: 200, id: 'next', counter: 9, witnessedAt: NOW } as const;
+      for (const [beginning, outcome] of [
         ['promoted', 'is out of date'],
         ['accepted', 'is out of date'],
         ['fenced', 'is out of date'],
       ] as const) {
-        const database = new Past();
-        database.put({ ...next, how }, { ...first, counter: 9, witnessedAt: NOW });
-        expect(await start(database, seen(9)), how).to.include(outcome);
-        database.put({ ...next, how, witnessedAt: null }, { ...first, counter: 9, witnessedCounter: 9, witnessedAt: NOW });
-        expect(await start(database, seen(9)), `${how}, not recorded yet`).to.equal(how);
-        expect(await start(database, seen(8)), `${how}, not recorded yet, and an older record`).to.include(
-          how === 'promoted' ? outcome : how,
+        const database = new FakeTerms();
+        database.put({ ...nextTerm, how: beginning }, { ...first, counter: 9, witnessedAt: NOW });
+        expect(await start(database, lastSeen(9)), beginning).to.include(outcome);
+        database.put({ ...nextTerm, how: beginning, witnessedAt: null }, { ...first, counter: 9, witnessedCounter: 9, witnessedAt: NOW });
+        expect(await start(database, lastSeen(9)), `${beginning}, not recorded yet`).to.equal(beginning);
+        expect(await start(database, lastSeen(8)), `${beginning}, not recorded yet, and an older record`).to.include(
+          beginning === 'promoted' ? outcome : beginning,
         );
       }
     });
 
     it('accepts a database whose earlier release recorded no counter', async () => {
-      expect(await start(past({ witnessedCounter: null, witnessedBy: null }), seen(5))).to.equal('begun');
+      expect(await start(terms({ witnessedCounter: null, witnessedBy: null }), lastSeen(5))).to.equal('begun');
     });
   });
 
   it('stops other processes before the decision of an operator takes effect; they continue with empty caches', async () => {
-    const past = new Past();
+    const terms = new FakeTerms();
     const forget = sinon.spy();
-    const other = new RewindWatch({ terms: past, witness: new Memory(), log: log(), forget }, ADDRESS, past.history);
-    const refusals: (string | undefined)[] = [];
-    const outcome = await start(past, [sighting({ counter: 6 })], '100.6', async () => {
-      await other.tick();
-      refusals.push(other.refusal);
+    const otherWatch = new RewindWatch({ terms, witness: new MemoryWitness(), log: log(), forget }, ADDRESS, terms.history);
+    const rejections: (string | undefined)[] = [];
+    const outcome = await start(terms, [sighting({ counter: 6 })], '100.6', async () => {
+      await otherWatch.tick();
+      rejections.push(otherWatch.refusal);
     });
     expect(outcome).to.equal('accepted');
-    expect(refusals).to.have.length(1);
-    expect(refusals[0]).to.include('went back in time');
-    await other.tick();
-    expect([other.refusal, forget.callCount]).to.deep.equal([undefined, 2]);
+    expect(rejections).to.have.length(1);
+    expect(rejections[0]).to.include('went back in time');
+    await otherWatch.tick();
+    expect([otherWatch.refusal, forget.callCount]).to.deep.equal([undefined, 2]);
   });
 
   it('does not continue if another process began a term during the decision of an operator', async () => {
-    const past = new Past();
-    past.open = async () => {
-      past.put({ ...first, number: 150, id: 'other', how: 'promoted' }, ...past.history.terms);
+    const terms = new FakeTerms();
+    terms.open = async () => {
+      terms.put({ ...first, number: 150, id: 'other', how: 'promoted' }, ...terms.history.terms);
       return false;
     };
-    const started = start(past, [sighting({ counter: 6 })], '100.6');
+    const started = start(terms, [sighting({ counter: 6 })], '100.6');
     expect(await started.catch((error: Error) => error.message)).to.include('Start again');
   });
 
   it('stops other processes if its record proves missing data', async () => {
     const lostAt = async (change: Partial<Sighting>) => {
-      const past = new Past();
-      expect(await start(past, [sighting(change)])).to.include('went back in time');
-      return past.history.terms[0]?.lostAt;
+      const terms = new FakeTerms();
+      expect(await start(terms, [sighting(change)])).to.include('went back in time');
+      return terms.history.terms[0]?.lostAt;
     };
     expect(await lostAt({ counter: 6 })).to.equal(NOW);
     expect(await lostAt({ counter: 6, address: 'postgres://other' }), 'a restored copy').to.equal(NOW);
     expect(await lostAt({ term: 120, termId: 'later' })).to.equal(NOW);
-    const ofCopy = { term: 120, termId: 'later', address: 'postgres://staging' };
-    expect(await lostAt(ofCopy), 'the record is of a copy of this database').to.equal(null);
+    const copyTerm = { term: 120, termId: 'later', address: 'postgres://staging' };
+    expect(await lostAt(copyTerm), 'the record is of a copy of this database').to.equal(null);
   });
 
   it('does not stop other processes without proof of missing data', async () => {
-    for (const past of [witnessed(), witnessed({ counter: 9, witnessedCounter: 8 }), moved()]) {
-      const records = past.history.terms[0]?.counter === 9 ? [sighting()] : [];
-      expect(await start(past, records)).to.include('ACCEPT_REWIND');
-      expect(past.history.terms[0]?.lostAt).to.equal(null);
+    for (const terms of [witnessedDatabase(), witnessedDatabase({ counter: 9, witnessedCounter: 8 }), movedDatabase()]) {
+      const records = terms.history.terms[0]?.counter === 9 ? [sighting()] : [];
+      expect(await start(terms, records)).to.include('ACCEPT_REWIND');
+      expect(terms.history.terms[0]?.lostAt).to.equal(null);
     }
   });
 
-  const refused: readonly [string, () => Past, readonly Sighting[], string][] = [
-    ['that is behind', () => new Past(), [sighting({ counter: 6 })], '100.6'],
-    ['that was put back elsewhere', moved, [sighting({ counter: 6 })], '100.6'],
-    ['of another term', () => new Past(), [sighting({ term: 120, termId: 'later' })], '120.5'],
-    ['that processes kept a record of, where there is none', () => witnessed(), [], '100.5'],
-    ['that is elsewhere, where nobody has seen it', moved, [], '100.5'],
-    ['that began anew', () => new Past(), [sighting({ lineage: 'former', term: 50, counter: 9 })], '50.9'],
+  const rejectedStarts: readonly [string, () => FakeTerms, readonly Sighting[], string][] = [
+    ['that is behind', () => new FakeTerms(), [sighting({ counter: 6 })], '100.6'],
+    ['that was restored on another server', movedDatabase, [sighting({ counter: 6 })], '100.6'],
+    ['of another term', () => new FakeTerms(), [sighting({ term: 120, termId: 'later' })], '120.5'],
+    ['that other processes recorded, without a local record', () => witnessedDatabase(), [], '100.5'],
+    ['that moved to an unknown server', movedDatabase, [], '100.5'],
+    ['that was created again', () => new FakeTerms(), [sighting({ lineage: 'former', term: 50, counter: 9 })], '50.9'],
     [
-      'of which another process misses something',
+      'of which another process has newer data',
       () => {
-        const past = new Past();
-        past.put({ ...first, lostAt: NOW });
-        return past;
+        const terms = new FakeTerms();
+        terms.put({ ...first, lostAt: NOW });
+        return terms;
       },
       [sighting()],
       '100.5',
     ],
   ];
-  for (const [name, past, all, position] of refused) {
-    it(`rejects a database ${name}, unless that is accepted`, async () => {
-      expect(await start(past(), all))
+  for (const [description, terms, sightings, position] of rejectedStarts) {
+    it(`rejects a database ${description}, unless that is accepted`, async () => {
+      expect(await start(terms(), sightings))
         .to.include(`ACCEPT_REWIND=${position}`)
         .and.to.include('`npx vidimus restore fence` (in a clone `npm run restore:fence`)');
-      expect(await start(past(), all, '1.1')).to.include(`ACCEPT_REWIND=${position}`);
-      expect(await start(past(), all, position)).to.equal('accepted');
+      expect(await start(terms(), sightings, '1.1')).to.include(`ACCEPT_REWIND=${position}`);
+      expect(await start(terms(), sightings, position)).to.equal('accepted');
     });
   }
 });
 
 describe('process whose database changes', () => {
-  let past: Past;
-  let witness: Memory;
+  let past: FakeTerms;
+  let witness: MemoryWitness;
   let forget: sinon.SinonSpy;
   let watch: RewindWatch;
   beforeEach(() => {
-    past = new Past();
-    witness = new Memory();
+    past = new FakeTerms();
+    witness = new MemoryWitness();
     forget = sinon.spy();
     watch = new RewindWatch({ terms: past, witness, log: log(), forget }, ADDRESS, past.history);
   });
@@ -398,7 +399,7 @@ describe('process whose database changes', () => {
     await watch.recordPosition();
     await watch.tick();
     await watch.tick();
-    expect(mark.callCount, 'while nothing changes').to.equal(1);
+    expect(mark.callCount, 'without changes').to.equal(1);
     expect(witness.all).to.deep.equal([sighting()]);
     expect(past.history.terms[0]?.witnessedAt).to.equal(NOW);
     past.changes++;
@@ -420,7 +421,7 @@ describe('process whose database changes', () => {
     };
     await watch.tick();
     expect(past.history.terms[0]).to.include({ counter: 6, witnessedCounter: 5 });
-    witness.note = Memory.prototype.note;
+    witness.note = MemoryWitness.prototype.note;
     await watch.tick();
     expect(witness.all).to.deep.equal([sighting({ counter: 6 })]);
     expect(past.history.terms[0]).to.include({ counter: 6, witnessedCounter: 6 });
@@ -433,7 +434,7 @@ describe('process whose database changes', () => {
       watch = new RewindWatch({ terms: past, witness, log: log(), forget }, ADDRESS, past.history);
     });
     afterEach(() => clock.restore());
-    const run = async (seconds: number) => {
+    const runSeconds = async (seconds: number) => {
       for (let second = 0; second < seconds; second++) {
         clock.tick(1_000);
         await watch.tick();
@@ -441,14 +442,14 @@ describe('process whose database changes', () => {
     };
 
     it('confirms its record every ten seconds, so that the record of an ended process becomes older', async () => {
-      await run(30);
+      await runSeconds(30);
       const [newest] = past.history.terms;
       expect(newest).to.include({ counter: 5, witnessedCounter: 5, witnessedIdleChecks: 3 });
       expect(witness.all).to.deep.equal([sighting({ idleChecks: 3 })]);
-      const former = new Memory();
+      const former = new MemoryWitness();
       former.all = [sighting({ idleChecks: 2 })];
       const message = await assertNotRewound(
-        { terms: past, witness: former, pause: async () => {}, report: nothing },
+        { terms: past, witness: former, pause: async () => {}, report: noop },
         ADDRESS,
         undefined,
       ).catch((error: Error) => error.message);
@@ -458,29 +459,29 @@ describe('process whose database changes', () => {
     it('continues with a standby that has all changes and lacks the last confirmation', async () => {
       await watch.tick();
       const replicated = past.history;
-      await run(10);
+      await runSeconds(10);
       expect(past.history.terms[0]?.witnessedIdleChecks).to.equal(1);
       past.history = { ...replicated, place: 'cluster/2' };
       await watch.tick();
       expect(watch.refusal).to.include('has just taken over');
       expect(past.history.terms[0]).to.include({ how: 'promoted', lostAt: null });
-      await run(4);
+      await runSeconds(4);
       expect(watch.refusal).to.equal(undefined);
     });
 
     it('starts on a standby that has all changes and lacks the last confirmation', async () => {
       const replicated = past.history;
-      await run(10);
+      await runSeconds(10);
       past.history = { ...replicated, place: 'cluster/2' };
-      const { terms } = await assertNotRewound({ terms: past, witness, pause: async () => {}, report: nothing }, ADDRESS, undefined);
+      const { terms } = await assertNotRewound({ terms: past, witness, pause: async () => {}, report: noop }, ADDRESS, undefined);
       expect(terms[0]?.how).to.equal('promoted');
     });
 
     it('confirms nothing while data is missing', async () => {
-      await run(1);
+      await runSeconds(1);
       const recorded = witness.all;
       past.put({ ...first, counter: 4 });
-      await run(30);
+      await runSeconds(30);
       expect([witness.all, past.history.terms[0]?.witnessedIdleChecks]).to.deep.equal([recorded, null]);
     });
   });
@@ -514,7 +515,7 @@ describe('process whose database changes', () => {
     expect(past.history.terms[0]).to.include({ lostAt: NOW, counter: 4 });
     expect(forget.callCount).to.equal(1);
     await watch.close();
-    expect(witness.all, 'the database says so itself').to.deep.equal([]);
+    expect(witness.all, 'reported by the database').to.deep.equal([]);
   });
 
   it('reports no loss for a history that it read before later changes', async () => {
@@ -534,12 +535,12 @@ describe('process whose database changes', () => {
   it('continues on a complete standby that took over, if no process objects', async () => {
     past.moveTo('cluster/2');
     await watch.tick();
-    expect(past.opened).to.deep.equal([{ after: 100, number: NOW.getTime() / 1000, how: 'promoted' }]);
+    expect(past.openedTerms).to.deep.equal([{ after: 100, number: NOW.getTime() / 1000, how: 'promoted' }]);
     expect(watch.refusal).to.include('has just taken over');
     expect(forget.callCount).to.equal(1);
     past.history = { ...past.history, now: new Date(NOW.getTime() + 5_000) };
-    const other = new RewindWatch({ terms: past, witness, log: log(), forget }, ADDRESS, past.history);
-    expect(other.refusal, 'of a process that comes later').to.equal(undefined);
+    const otherWatch = new RewindWatch({ terms: past, witness, log: log(), forget }, ADDRESS, past.history);
+    expect(otherWatch.refusal, 'of a later process').to.equal(undefined);
   });
 
   it('stops when its own last change is missing, although that was not counted', async () => {
@@ -547,7 +548,7 @@ describe('process whose database changes', () => {
     past.isLastThere = false;
     await watch.tick();
     expect(watch.refusal).to.include('restore:fence');
-    expect(past.opened).to.deep.equal([]);
+    expect(past.openedTerms).to.deep.equal([]);
     expect(past.history.terms[0]?.lostAt).to.equal(NOW);
   });
 

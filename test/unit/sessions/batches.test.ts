@@ -3,7 +3,7 @@ import { inBatches, type Timing } from '../../../bootstrap/jobs/jobs.ts';
 
 const { signal } = new AbortController();
 
-/** Time that passes only in pauses and where `now` is set. */
+/** A clock that advances only in pauses and when `now` is set. */
 class SetTiming implements Timing {
   time = 0;
   readonly pauses: number[] = [];
@@ -18,9 +18,9 @@ class SetTiming implements Timing {
 
 describe('inBatches', () => {
   it('continues until a batch finds no more', async () => {
-    let left = 50;
-    await inBatches({ milliseconds: 10_000, signal }, async () => --left > 0, new SetTiming());
-    expect(left).to.equal(0);
+    let remaining = 50;
+    await inBatches({ milliseconds: 10_000, signal }, async () => --remaining > 0, new SetTiming());
+    expect(remaining).to.equal(0);
   });
 
   it('ends when its time budget is used up', async () => {

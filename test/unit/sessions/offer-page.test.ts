@@ -8,7 +8,7 @@ import { parseSearchKeys } from '../../../domain/sessions/session-search.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import { aSession, aWorld } from '../administrators.ts';
 import { ACME } from '../verification/kit.ts';
-import { anOffer, endOf, WalletWorld } from '../wallet-kit.ts';
+import { anOffer, outcomeOf, WalletWorld } from '../wallet-kit.ts';
 
 const KEYS = ['one', 'two', 'three'].map((text) => createSecretKey(Buffer.from(text.repeat(11))));
 const [FIRST, SECOND, THIRD] = KEYS as [(typeof KEYS)[0], (typeof KEYS)[0], (typeof KEYS)[0]];
@@ -28,13 +28,13 @@ describe('name of an offer page', () => {
   it('is invalid for another tenant, and with any changed character', () => {
     const page = offerPageId(FIRST, ACME, ID);
     expect(parseOfferPageId([FIRST], 'acm' as TenantId, page)).to.equal(undefined);
-    // Two names that would read as one without what stands between them.
+    // Two pairs of ids with the same text if they were joined without a separator.
     const shifted = offerPageId(FIRST, 'acme a' as TenantId, 'b' as PublicId);
     expect(parseOfferPageId([FIRST], ACME, shifted.replace(/^b/, 'a b'))).to.equal(undefined);
-    for (let at = 0; at < page.length; at++) {
-      for (const other of ['A', '_', '.', '%']) {
-        if (page[at] === other) continue;
-        const changed = page.slice(0, at) + other + page.slice(at + 1);
+    for (let index = 0; index < page.length; index++) {
+      for (const character of ['A', '_', '.', '%']) {
+        if (page[index] === character) continue;
+        const changed = page.slice(0, index) + character + page.slice(index + 1);
         expect(parseOfferPageId([FIRST], ACME, changed), changed).to.equal(undefined);
       }
     }
@@ -62,16 +62,16 @@ describe('status on an offer page', () => {
     ['was marked as expired', { status: 'expired' }, 'expired'],
     ['was cancelled', { status: 'failed', outcome: { failure: { code: 'cancelled', message: 'x' } } }, 'cancelled'],
     ['failed for another reason', { status: 'failed', outcome: null }, 'over'],
-    ['has lost what it was about', { status: 'active', request: null }, 'over'],
+    ['has an unknown configuration', { status: 'active', request: null }, 'over'],
   ];
-  for (const [what, changes, standing] of CASES) {
-    it(`of an offer that ${what} is ${standing}`, () => {
-      expect(offerStatusOf(aSession(clock, 1, { request, ...changes }), clock.now())).to.equal(standing);
+  for (const [description, changes, expected] of CASES) {
+    it(`of an offer that ${description} is ${expected}`, () => {
+      expect(offerStatusOf(aSession(clock, 1, { request, ...changes }), clock.now())).to.equal(expected);
     });
   }
 });
 
-const NOBODY = 'nobody' as TenantId;
+const UNKNOWN_TENANT = 'unknown' as TenantId;
 
 describe('page of an offer or a request', () => {
   let world: WalletWorld;
@@ -86,8 +86,8 @@ describe('page of an offer or a request', () => {
     return offerPageId(key, tenantId, publicId);
   };
   const show = (page: string, tenantId = ACME) => new ShowOfferPage(world).execute(tenantId, page);
-  const end = ({ id }: Session, to: SessionStatus, code?: string) => {
-    const change = { id, anytime: ['active', 'fetched'], to } as const;
+  const endSession = ({ id }: Session, status: SessionStatus, code?: string) => {
+    const change = { id, anytime: ['active', 'fetched'], to: status } as const;
     const outcome = code === undefined ? {} : { outcome: { failure: { code, message: '' } } };
     return world.store.commit(ACME, { session: { ...change, ...outcome } as never }, world.clock.now());
   };
@@ -109,27 +109,27 @@ describe('page of an offer or a request', () => {
     for (const [address, tenantId] of [
       [session.publicId, ACME],
       [`${session.publicId}.${'A'.repeat(22)}`, ACME],
-      [pageOf(session, NOBODY), ACME],
-      [page, NOBODY],
+      [pageOf(session, UNKNOWN_TENANT), ACME],
+      [page, UNKNOWN_TENANT],
     ] as const)
-      expect(await endOf(show(address, tenantId))).to.equal('not_found');
+      expect(await outcomeOf(show(address, tenantId))).to.equal('not_found');
   });
 
   it('shows only the status once the offer has ended', async () => {
-    const ENDS = [
+    const END_STATUSES = [
       ['completed', undefined, 'used'],
       ['failed', 'cancelled', 'cancelled'],
       ['failed', 'claims_unavailable', 'over'],
     ] as const;
-    for (const [status, code, expected] of ENDS) {
+    for (const [status, code, expected] of END_STATUSES) {
       const { session } = await anOffer(world);
-      await end(session, status, code);
+      await endSession(session, status, code);
       const page = await show(pageOf(session));
       expect(Object.keys(page).sort(), expected).to.deep.equal(['look', 'status']);
       expect(page.status).to.equal(expected);
     }
     const { session } = await anOffer(world, { expiresIn: 60 });
-    const late = await world.later(60, () => show(pageOf(session)));
-    expect(late.status).to.equal('expired');
+    const expiredPage = await world.afterSeconds(60, () => show(pageOf(session)));
+    expect(expiredPage.status).to.equal('expired');
   });
 });

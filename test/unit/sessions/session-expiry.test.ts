@@ -16,22 +16,22 @@ const START = new Date('2026-11-28T08:00:00Z');
 const startPlus = (milliseconds: number) => new Date(START.getTime() + milliseconds);
 
 describe('job that expires sessions', () => {
-  type Visit = { readonly from: number | undefined; readonly until: number };
-  let visits: Visit[];
+  type ScannedRange = { readonly from: number | undefined; readonly until: number };
+  let scannedRanges: ScannedRange[];
   let published: unknown[];
   let pages: { expired?: SessionKey[]; overdue?: SessionKey[]; next?: ExpiryCursor }[];
   let job: ExpireSessions;
-  let isAway: boolean;
+  let isUnavailable: boolean;
 
   beforeEach(() => {
-    visits = [];
+    scannedRanges = [];
     published = [];
     pages = [];
-    isAway = false;
+    isUnavailable = false;
     const maintenance: Pick<Maintenance, 'expireSessions'> = {
       async expireSessions(_now, _limit, range) {
-        if (isAway) throw new Error('the database is away');
-        visits.push({ from: range?.after?.[0], until: range?.until?.getTime() ?? Number.NaN });
+        if (isUnavailable) throw new Error('the database is away');
+        scannedRanges.push({ from: range?.after?.[0], until: range?.until?.getTime() ?? Number.NaN });
         const { expired = [], overdue = [], next } = pages.shift() ?? {};
         return { expired, overdue, next };
       },
@@ -42,7 +42,7 @@ describe('job that expires sessions', () => {
     });
   });
 
-  /** Runs until nothing is left. @returns the number of batches. */
+  /** Runs until no session is due. @returns the number of batches. */
   const run = async (now: Date): Promise<number> => {
     const step = job.begin(now, 500);
     for (let batches = 1; ; batches++) if (!(await step()).mayBeMore) return batches;
@@ -50,15 +50,15 @@ describe('job that expires sessions', () => {
 
   it('visits all sessions that expired until now in the first run of a process', async () => {
     await run(START);
-    expect(visits).to.deep.equal([{ from: undefined, until: START.getTime() }]);
+    expect(scannedRanges).to.deep.equal([{ from: undefined, until: START.getTime() }]);
   });
 
   it('visits sessions that expired since the last run minus two minutes, and all others again an hour later', async () => {
     await run(START);
-    visits = [];
+    scannedRanges = [];
     await run(startPlus(30_000));
     const from = START.getTime();
-    expect(visits).to.deep.equal([
+    expect(scannedRanges).to.deep.equal([
       { from: from - 2 * MINUTE_MS, until: from + 30_000 },
       { from: from - HOUR_MS, until: from + 30_000 - HOUR_MS },
     ]);
@@ -66,10 +66,10 @@ describe('job that expires sessions', () => {
 
   it('overlaps runs, so that each expiry is visited twice', async () => {
     await run(START);
-    visits = [];
-    for (let at = 1; at <= 4; at++) await run(startPlus(at * 30_000));
+    scannedRanges = [];
+    for (let tick = 1; tick <= 4; tick++) await run(startPlus(tick * 30_000));
     for (const range of [0, 1]) {
-      const ofRange = visits.filter((_, index) => index % 2 === range);
+      const ofRange = scannedRanges.filter((_, index) => index % 2 === range);
       for (const [index, { from }] of ofRange.entries()) if (index > 0) expect(from).to.be.at.most(ofRange[index - 1]?.until ?? 0);
     }
   });
@@ -77,41 +77,41 @@ describe('job that expires sessions', () => {
   it('visits all sessions again after a day', async () => {
     await run(START);
     await run(startPlus(23 * HOUR_MS));
-    visits = [];
+    scannedRanges = [];
     await run(startPlus(24 * HOUR_MS));
-    expect(visits).to.deep.equal([{ from: undefined, until: startPlus(24 * HOUR_MS).getTime() }]);
+    expect(scannedRanges).to.deep.equal([{ from: undefined, until: startPlus(24 * HOUR_MS).getTime() }]);
   });
 
   it('visits all sessions after the clock of the database was set back', async () => {
     await run(START);
-    visits = [];
+    scannedRanges = [];
     await run(startPlus(-HOUR_MS));
-    expect(visits).to.deep.equal([{ from: undefined, until: startPlus(-HOUR_MS).getTime() }]);
+    expect(scannedRanges).to.deep.equal([{ from: undefined, until: startPlus(-HOUR_MS).getTime() }]);
   });
 
   it('continues at the point where a run was interrupted, and counts as complete only at the end', async () => {
-    const place: ExpiryCursor = [START.getTime() - HOUR_MS, 'acme', 'session'];
-    pages = [{ next: place }, {}];
+    const cursor: ExpiryCursor = [START.getTime() - HOUR_MS, 'acme', 'session'];
+    pages = [{ next: cursor }, {}];
     expect((await job.begin(START, 500)()).mayBeMore).to.equal(true);
     await run(startPlus(30_000));
-    expect(visits).to.deep.equal([
+    expect(scannedRanges).to.deep.equal([
       { from: undefined, until: START.getTime() },
-      { from: place[0], until: START.getTime() },
+      { from: cursor[0], until: START.getTime() },
     ]);
-    visits = [];
+    scannedRanges = [];
     await run(startPlus(60_000));
-    expect(visits[0]?.from).to.equal(START.getTime() - 2 * MINUTE_MS);
+    expect(scannedRanges[0]?.from).to.equal(START.getTime() - 2 * MINUTE_MS);
   });
 
   it('visits a batch again whose statement failed', async () => {
     await run(START);
-    visits = [];
+    scannedRanges = [];
     const step = job.begin(startPlus(30_000), 500);
-    isAway = true;
+    isUnavailable = true;
     expect(await step().catch((error: Error) => error.message)).to.equal('the database is away');
-    isAway = false;
+    isUnavailable = false;
     await run(startPlus(60_000));
-    expect(visits[0]).to.deep.equal({ from: START.getTime() - 2 * MINUTE_MS, until: START.getTime() + 30_000 });
+    expect(scannedRanges[0]).to.deep.equal({ from: START.getTime() - 2 * MINUTE_MS, until: START.getTime() + 30_000 });
   });
 
   it('notifies streams of each expired session, and returns those with a response', async () => {
@@ -129,16 +129,16 @@ const OTHER = 'other' as TenantId;
 describe('sessions that wallets fetched', () => {
   let world: ReturnType<typeof aWorld>;
   let fetched: FetchedSessions;
-  let woken: string[];
+  let wakeUps: string[];
 
   beforeEach(async () => {
     world = aWorld();
     await world.createTenant();
-    await world.hasStranger(OTHER);
+    await world.addOtherTenant(OTHER);
     fetched = new FetchedSessions(world);
-    woken = [];
+    wakeUps = [];
     world.eventBus.subscribe((wakeUp) => {
-      if (wakeUp.type === 'session') woken.push(wakeUp.sessionId);
+      if (wakeUp.type === 'session') wakeUps.push(wakeUp.sessionId);
     });
   });
   afterEach(() => sinon.restore());
@@ -152,13 +152,13 @@ describe('sessions that wallets fetched', () => {
 
   it('are written together, and their streams are notified', async () => {
     const sessions = [await open(1), await open(2), await open(3)];
-    const note = sinon.spy(world.store, 'note');
+    const noteFetched = sinon.spy(world.store, 'note');
     for (const session of [...sessions, ...sessions]) fetched.note(session);
-    expect(note.callCount).to.equal(0);
+    expect(noteFetched.callCount).to.equal(0);
     await fetched.flush();
-    expect(note.callCount).to.equal(1);
+    expect(noteFetched.callCount).to.equal(1);
     expect(await Promise.all(sessions.map(statusOf))).to.deep.equal(['fetched', 'fetched', 'fetched']);
-    expect(woken.sort()).to.deep.equal(sessions.map(({ id }) => id).sort());
+    expect(wakeUps.sort()).to.deep.equal(sessions.map(({ id }) => id).sort());
   });
 
   it('are written after a short delay', async () => {
@@ -169,21 +169,21 @@ describe('sessions that wallets fetched', () => {
   });
 
   it('are written immediately when many wait', async () => {
-    const note = sinon.stub(world.store, 'note').resolves([]);
+    const noteFetched = sinon.stub(world.store, 'note').resolves([]);
     for (let number = 0; number < 450; number++) fetched.note(aSession(world.clock, number));
     await fetched.flushTenant(ACME);
-    expect(note.args.map(([, ids]) => ids.length)).to.deep.equal([200, 200, 50]);
+    expect(noteFetched.args.map(([, ids]) => ids.length)).to.deep.equal([200, 200, 50]);
   });
 
   it('are written before the tenant is read, which waits for no other tenant', async () => {
-    const [own, others] = [await open(1), await open(2, { tenantId: OTHER })];
-    fetched.note(own);
-    fetched.note(others);
+    const [ownSession, otherSession] = [await open(1), await open(2, { tenantId: OTHER })];
+    fetched.note(ownSession);
+    fetched.note(otherSession);
     await fetched.flushTenant(ACME);
-    expect([await statusOf(own), await statusOf(others)]).to.deep.equal(['fetched', 'active']);
+    expect([await statusOf(ownSession), await statusOf(otherSession)]).to.deep.equal(['fetched', 'active']);
     expect(fetched.flushTenant(ACME)).to.equal(undefined);
     await fetched.flush();
-    expect(await statusOf(others)).to.equal('fetched');
+    expect(await statusOf(otherSession)).to.equal('fetched');
   });
 
   it('wait for a pending write of the same session', async () => {
@@ -193,9 +193,9 @@ describe('sessions that wallets fetched', () => {
       release = resolve;
     });
     const write = world.store.note.bind(world.store);
-    sinon.stub(world.store, 'note').callsFake(async (...asked) => {
+    sinon.stub(world.store, 'note').callsFake(async (...parameters) => {
       await blocked;
-      return write(...asked);
+      return write(...parameters);
     });
     fetched.note(session);
     const [first, second] = [fetched.flushTenant(ACME), fetched.flushTenant(ACME)];
@@ -206,7 +206,7 @@ describe('sessions that wallets fetched', () => {
   });
 
   it('are not marked as fetched if they change before the write', async () => {
-    const note = sinon.spy(world.store, 'note');
+    const noteFetched = sinon.spy(world.store, 'note');
     const [quick, slow] = [await open(1), await open(2)];
     for (const session of [quick, slow]) fetched.note(session);
     world.eventBus.publish({ type: 'session', tenantId: ACME, sessionId: quick.id });
@@ -214,24 +214,24 @@ describe('sessions that wallets fetched', () => {
     fetched.note(quick);
     world.eventBus.publish({ type: 'session', tenantId: ACME, sessionId: quick.id });
     expect(fetched.flushTenant(ACME)).to.equal(undefined);
-    expect(note.args.map(([, ids]) => ids)).to.deep.equal([[slow.id]]);
+    expect(noteFetched.args.map(([, ids]) => ids)).to.deep.equal([[slow.id]]);
   });
 
   it('are not marked as fetched if they changed before', async () => {
-    const note = sinon.spy(world.store, 'note');
+    const noteFetched = sinon.spy(world.store, 'note');
     fetched.note(await open(1, { status: 'completed' }));
     fetched.note(await open(2, { status: 'fetched' }));
     await fetched.flush();
-    expect(note.callCount).to.equal(0);
+    expect(noteFetched.callCount).to.equal(0);
   });
 
   it('are logged when they cannot be written, without other effects', async () => {
-    const told = sinon.spy(world.log, 'error');
+    const errorLog = sinon.spy(world.log, 'error');
     sinon.stub(world.store, 'note').rejects(new StoreUnavailableError('gone'));
     fetched.note({ ...aSession(world.clock, 1), id: 'lost' as SessionId });
     await fetched.flush();
-    expect(told.callCount).to.equal(1);
-    expect((told.args[0] as readonly unknown[] | undefined)?.[1]).to.deep.equal({ tenantId: ACME, sessions: 1 });
+    expect(errorLog.callCount).to.equal(1);
+    expect((errorLog.args[0] as readonly unknown[] | undefined)?.[1]).to.deep.equal({ tenantId: ACME, sessions: 1 });
     expect(fetched.flushTenant(ACME)).to.equal(undefined);
   });
 });

@@ -12,14 +12,16 @@ import { parseSearchKeys, publicIdOf, SessionReference } from '../../../domain/s
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { Json } from '../../../domain/shared/json.ts';
 import { listedFailure, walletFailure } from '../../../domain/shared/session-failure.ts';
-import { type AdministrationWorld, anAdministration, aSession, endOf } from '../administrators.ts';
+import { type AdministrationWorld, anAdministration, aSession, outcomeOf } from '../administrators.ts';
 
 const NOW = new Date('2026-06-01T12:00:00Z');
-const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
-const SESSION = { ...{ id: 's', version: 3, status: 'active', expiresAt: at(60), claimedAt: null, outcome: null } } as unknown as Session;
+const nowPlus = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
+const SESSION = {
+  ...{ id: 's', version: 3, status: 'active', expiresAt: nowPlus(60), claimedAt: null, outcome: null },
+} as unknown as Session;
 const session = (change: object = {}) => ({ ...SESSION, ...change }) as Session;
 
-const ended = <T>(work: () => T): T | string => {
+const resultOf = <T>(work: () => T): T | string => {
   try {
     return work();
   } catch (error) {
@@ -29,16 +31,16 @@ const ended = <T>(work: () => T): T | string => {
 };
 
 describe('session status', () => {
-  const waiting = { awaiting: {} };
+  const awaitingOutcome = { awaiting: {} };
 
   it('is expired by the clock, unless it ended before', () => {
-    const told = (change: object) => statusAt(session(change), NOW);
-    expect(told({})).to.equal('active');
-    expect(told({ expiresAt: NOW })).to.equal('expired');
-    expect(told({ expiresAt: NOW, status: 'completed' })).to.equal('completed');
-    expect(told({ expiresAt: NOW, outcome: waiting })).to.equal('failed');
-    expect(told({ expiresAt: NOW, outcome: { ...waiting, responseCodeUsedAt: 'x' } })).to.equal('expired');
-    expect([awaitsResponseCode(null), awaitsResponseCode({}), awaitsResponseCode(waiting)]).to.deep.equal([false, false, true]);
+    const statusOf = (change: object) => statusAt(session(change), NOW);
+    expect(statusOf({})).to.equal('active');
+    expect(statusOf({ expiresAt: NOW })).to.equal('expired');
+    expect(statusOf({ expiresAt: NOW, status: 'completed' })).to.equal('completed');
+    expect(statusOf({ expiresAt: NOW, outcome: awaitingOutcome })).to.equal('failed');
+    expect(statusOf({ expiresAt: NOW, outcome: { ...awaitingOutcome, responseCodeUsedAt: 'x' } })).to.equal('expired');
+    expect([awaitsResponseCode(null), awaitsResponseCode({}), awaitsResponseCode(awaitingOutcome)]).to.deep.equal([false, false, true]);
   });
 
   it('is expired without an outcome, and failed with one', () => {
@@ -50,9 +52,11 @@ describe('session status', () => {
   });
 
   it('changes until it is terminal', () => {
-    expect(ended(() => advance(session(), 'complete'))).to.deep.equal({ ...{ id: 's', anytime: ['active', 'fetched'], to: 'completed' } });
-    expect(ended(() => advance(session(), 'fail', {}))).to.have.property('outcome');
-    expect(ended(() => advance(session({ status: 'expired' }), 'fail'))).to.match(/^conflict: .*expired/);
+    expect(resultOf(() => advance(session(), 'complete'))).to.deep.equal({
+      ...{ id: 's', anytime: ['active', 'fetched'], to: 'completed' },
+    });
+    expect(resultOf(() => advance(session(), 'fail', {}))).to.have.property('outcome');
+    expect(resultOf(() => advance(session({ status: 'expired' }), 'fail'))).to.match(/^conflict: .*expired/);
     expect([isUnfetched(session()), isUnfetched(session({ status: 'fetched' }))]).to.deep.equal([true, false]);
   });
 
@@ -65,42 +69,42 @@ describe('session status', () => {
   });
 
   it('is cancelled before it is terminal, and before a wallet answered', () => {
-    expect(ended(() => cancelSession(session(), NOW))).to.deep.include({ to: 'failed', unanswered: true });
-    expect(ended(() => cancelSession(session({ expiresAt: NOW }), NOW))).to.match(/^conflict: .*already expired/);
-    expect(ended(() => cancelSession(session({ claimedAt: NOW }), NOW))).to.match(/^conflict: a wallet has/);
+    expect(resultOf(() => cancelSession(session(), NOW))).to.deep.include({ to: 'failed', unanswered: true });
+    expect(resultOf(() => cancelSession(session({ expiresAt: NOW }), NOW))).to.match(/^conflict: .*already expired/);
+    expect(resultOf(() => cancelSession(session({ claimedAt: NOW }), NOW))).to.match(/^conflict: a wallet has/);
   });
 });
 
 describe('webhook delivery', () => {
-  const made = (delivery: Partial<Delivery>, outcome: object = { credentials: [{ id: 'card' }] }) => {
-    const whole = { id: 'd', webhook: 'presentation', at: NOW.toISOString(), result: 'failed', ...delivery };
-    return ended(() => prepareRedelivery(session({ outcome: { ...outcome, deliveries: [whole] } }), 'd', at(59)));
+  const redeliveryOf = (delivery: Partial<Delivery>, outcome: object = { credentials: [{ id: 'card' }] }) => {
+    const fullDelivery = { id: 'd', webhook: 'presentation', at: NOW.toISOString(), result: 'failed', ...delivery };
+    return resultOf(() => prepareRedelivery(session({ outcome: { ...outcome, deliveries: [fullDelivery] } }), 'd', nowPlus(59)));
   };
 
   it('is repeated if it failed or its result is unknown', () => {
-    const again = made({ detail: 'it said no' });
-    expect(again).to.deep.equal({
-      intent: { id: 'd', webhook: 'presentation', at: at(59).toISOString(), result: 'pending' },
+    const secondDelivery = redeliveryOf({ detail: 'it said no' });
+    expect(secondDelivery).to.deep.equal({
+      intent: { id: 'd', webhook: 'presentation', at: nowPlus(59).toISOString(), result: 'pending' },
       content: { credentials: [{ id: 'card' }] },
     });
-    expect(made({ result: 'pending', at: at(-1).toISOString() })).to.have.property('intent');
-    expect(made({ told: { event: 'x' } })).to.have.deep.property('content', { event: 'x' });
+    expect(redeliveryOf({ result: 'pending', at: nowPlus(-1).toISOString() })).to.have.property('intent');
+    expect(redeliveryOf({ told: { event: 'x' } })).to.have.deep.property('content', { event: 'x' });
   });
 
-  const refused: readonly [string, () => unknown, RegExp][] = [
-    ['nobody knows', () => ended(() => prepareRedelivery(session(), 'd', NOW)), /^not_found/],
-    ['was delivered', () => made({ result: 'delivered' }), /^conflict: it was already delivered/],
-    ['is under way', () => made({ result: 'pending' }), /^conflict: it is in progress/],
-    ['asked for claims', () => made({ webhook: 'claims' }), /^conflict: the wallet no longer waits/],
-    ['told what is not kept', () => made({}, {}), /^gone/],
+  const rejectedCases: readonly [string, () => unknown, RegExp][] = [
+    ['is unknown', () => resultOf(() => prepareRedelivery(session(), 'd', NOW)), /^not_found/],
+    ['was delivered', () => redeliveryOf({ result: 'delivered' }), /^conflict: it was already delivered/],
+    ['is in progress', () => redeliveryOf({ result: 'pending' }), /^conflict: it is in progress/],
+    ['requested claims', () => redeliveryOf({ webhook: 'claims' }), /^conflict: the wallet no longer waits/],
+    ['has a result that is not stored', () => redeliveryOf({}, {}), /^gone/],
   ];
-  for (const [what, outcome, expected] of refused) {
-    it(`is not repeated when it ${what}`, () => expect(outcome()).to.match(expected));
+  for (const [description, outcome, expected] of rejectedCases) {
+    it(`is not repeated when it ${description}`, () => expect(outcome()).to.match(expected));
   }
 });
 
 describe('search key of a session', () => {
-  const own = (text: string) => parseSearchKeys(text).publicIds[0];
+  const searchedPublicId = (text: string) => parseSearchKeys(text).publicIds[0];
 
   it('is its public id in every link for wallets, and in its address', () => {
     const address = 'https://vidimus.example/acme/request/abc-1';
@@ -111,9 +115,9 @@ describe('search key of a session', () => {
       'https://vidimus.example/acme/dc-api/abc-1#z',
       'openid-credential-offer://?credential_offer_uri=https%3A%2F%2Fv.example%2Facme%2Fcredential-offer%2Fabc-1',
     ];
-    for (const link of links) expect(own(link), link).to.equal('abc-1');
+    for (const link of links) expect(searchedPublicId(link), link).to.equal('abc-1');
     for (const text of ['abc-1', 'https://vidimus.example/acme/session/abc-1', 'x:?request_uri=none']) {
-      expect(own(text), text).to.equal(text);
+      expect(searchedPublicId(text), text).to.equal(text);
     }
   });
 
@@ -125,8 +129,8 @@ describe('search key of a session', () => {
   });
 
   it('is a reference without control characters', () => {
-    const takes = (text: string) => SessionReference.safeParse(text).success;
-    expect([takes('order 17'), takes('Ünïcode'), takes('a\nb'), takes('a\u0000'), takes('\ud800')]).to.deep.equal([
+    const isAccepted = (text: string) => SessionReference.safeParse(text).success;
+    expect([isAccepted('order 17'), isAccepted('Ünïcode'), isAccepted('a\nb'), isAccepted('a\u0000'), isAccepted('\ud800')]).to.deep.equal([
       true,
       true,
       false,
@@ -144,29 +148,29 @@ describe('failure that a wallet reports', () => {
   });
 
   it('is listed also if an earlier release stored the text of the wallet', () => {
-    const kept = { code: 'malformed', message: 'x' };
-    expect(listedFailure(kept)).to.deep.equal(kept);
+    const failure = { code: 'malformed', message: 'x' };
+    expect(listedFailure(failure)).to.deep.equal(failure);
     expect(listedFailure({ code: 'odd', message: 'x' })).to.deep.equal({ ...{ code: 'wallet_error', message: 'odd: x' } });
   });
 });
 
 describe('idempotent request', () => {
-  const name = (body: Json, key = 'k') => identifyRequest('client', '/issuer/offer', key, body);
+  const nameOf = (body: Json, key = 'k') => identifyRequest('client', '/issuer/offer', key, body);
   const body = { a: 1, b: [{ c: null, d: 'x' }, 2] };
 
   it('is identified by its content in any order of properties', () => {
-    expect(name({ b: [{ d: 'x', c: null }, 2], a: 1 })).to.deep.equal(name(body));
-    expect(name({ ...body, e: undefined } as unknown as Json)).to.deep.equal(name(body));
-    for (const other of [{ ...body, a: 2 }, { ...body, b: [2, { c: null, d: 'x' }] }, [body], 'x', null]) {
-      expect(name(other).requestHash).to.not.equal(name(body).requestHash);
+    expect(nameOf({ b: [{ d: 'x', c: null }, 2], a: 1 })).to.deep.equal(nameOf(body));
+    expect(nameOf({ ...body, e: undefined } as unknown as Json)).to.deep.equal(nameOf(body));
+    for (const otherBody of [{ ...body, a: 2 }, { ...body, b: [2, { c: null, d: 'x' }] }, [body], 'x', null]) {
+      expect(nameOf(otherBody).requestHash).to.not.equal(nameOf(body).requestHash);
     }
-    expect(name(['x']).requestHash).to.not.equal(name({ '0': 'x' }).requestHash);
-    expect(name(body, 'l').id).to.not.equal(name(body).id);
+    expect(nameOf(['x']).requestHash).to.not.equal(nameOf({ '0': 'x' }).requestHash);
+    expect(nameOf(body, 'l').id).to.not.equal(nameOf(body).id);
   });
 });
 
 const HOUR = 3_600_000;
-const refused = (reason: string): SessionOutcome => ({
+const rejectedOutcome = (reason: string): SessionOutcome => ({
   failure: { code: 'presentation_refused', message: reason },
   report: [
     { check: 'issuer_signature', result: 'passed', section: '…' },
@@ -174,7 +178,7 @@ const refused = (reason: string): SessionOutcome => ({
     { check: 'other', result: 'failed', reason: 'told_later', section: '…' },
   ],
 });
-const failed = (code: 'cancelled' | 'webhook_failed' | 'malformed'): SessionOutcome => ({
+const failedOutcome = (code: 'cancelled' | 'webhook_failed' | 'malformed'): SessionOutcome => ({
   failure: { code, message: 'of Zyxwvut-Planted' },
 });
 const attempts = (...codes: readonly string[]): SessionOutcome => ({
@@ -190,9 +194,9 @@ describe('success rate of the newest sessions', () => {
   const rates = (query: object = {}, caller: TenantCaller = world.caller(['presentation:manage']), store: Store = world.store) =>
     new CountSessions({ ...world, store }).execute(caller, SessionRatesQuery.parse(query));
   let number = 0;
-  /** @param ago hours. */
-  const has = async (outcome: SessionOutcome | null, ago = 1, kind: 'issuance' | 'verification' = 'verification') => {
-    const createdAt = new Date(world.clock.now().getTime() - ago * HOUR);
+  /** @param hoursAgo the age in hours */
+  const addSession = async (outcome: SessionOutcome | null, hoursAgo = 1, kind: 'issuance' | 'verification' = 'verification') => {
+    const createdAt = new Date(world.clock.now().getTime() - hoursAgo * HOUR);
     const session = aSession(world.clock, ++number, {
       ...{ kind, outcome, createdAt, status: outcome?.failure === undefined ? 'completed' : 'failed' },
     });
@@ -200,9 +204,9 @@ describe('success rate of the newest sessions', () => {
   };
 
   it('is counted by kind and status for a day, or for seven days', async () => {
-    await has(null);
-    await has(failed('cancelled'));
-    await has(null, 30);
+    await addSession(null);
+    await addSession(failedOutcome('cancelled'));
+    await addSession(null, 30);
     const day = await rates();
     expect(day.outcomes).to.have.deep.members([
       { kind: 'verification', status: 'completed', count: 1 },
@@ -217,15 +221,15 @@ describe('success rate of the newest sessions', () => {
   });
 
   it('contains the five most frequent causes, and for rejected presentations the reason of the first failed check', async () => {
-    const many: [SessionOutcome, number][] = [
-      [failed('cancelled'), 3],
-      [refused('status_revoked'), 5],
-      [refused('nonce_mismatch'), 4],
-      [refused('in words that Zyxwvut-Planted wrote'), 2],
-      [failed('malformed'), 1],
-      [failed('webhook_failed'), 1],
+    const outcomes: [SessionOutcome, number][] = [
+      [failedOutcome('cancelled'), 3],
+      [rejectedOutcome('status_revoked'), 5],
+      [rejectedOutcome('nonce_mismatch'), 4],
+      [rejectedOutcome('in words that Zyxwvut-Planted wrote'), 2],
+      [failedOutcome('malformed'), 1],
+      [failedOutcome('webhook_failed'), 1],
     ];
-    for (const [outcome, times] of many) for (let turn = 0; turn < times; turn++) await has(outcome);
+    for (const [outcome, times] of outcomes) for (let index = 0; index < times; index++) await addSession(outcome);
     const { failures, failed: sample, ...rest } = await rates();
     expect(failures).to.deep.equal([
       { code: 'presentation_refused', reason: 'status_revoked', count: 5 },
@@ -235,16 +239,16 @@ describe('success rate of the newest sessions', () => {
       { code: 'malformed', count: 1 },
     ]);
     expect(sample).to.include({ sessions: 16, isComplete: true });
-    expect(JSON.stringify([failures, rest]), 'nothing of a person').not.to.include('Zyxwvut');
+    expect(JSON.stringify([failures, rest]), 'no personal data').not.to.include('Zyxwvut');
   });
 
   it('contains rejected credential requests, and deliveries by result', async () => {
     const issuer = world.caller(['issuance:offer']);
     const delivery = (result: 'delivered' | 'failed' | 'pending', webhook: 'claims' | 'notification' = 'claims') =>
       ({ id: 'x', at: '2026-01-01T00:00:00Z', webhook, result }) as const;
-    await has(attempts('invalid_proof', 'invalid_proof', 'invalid_nonce'), 1, 'issuance');
-    await has({ deliveries: [delivery('delivered'), delivery('failed'), delivery('pending', 'notification')] }, 1, 'issuance');
-    await has({ deliveries: [delivery('delivered')] }, 2, 'issuance');
+    await addSession(attempts('invalid_proof', 'invalid_proof', 'invalid_nonce'), 1, 'issuance');
+    await addSession({ deliveries: [delivery('delivered'), delivery('failed'), delivery('pending', 'notification')] }, 1, 'issuance');
+    await addSession({ deliveries: [delivery('delivered')] }, 2, 'issuance');
     const { refusals, deliveries, lookedAt } = await rates({}, issuer);
     expect(refusals).to.deep.equal([
       { code: 'invalid_proof', count: 2 },
@@ -258,59 +262,59 @@ describe('success rate of the newest sessions', () => {
   });
 
   it('contains the kinds of the roles', async () => {
-    await has(failed('malformed'), 1, 'verification');
-    await has(attempts('invalid_proof'), 1, 'issuance');
+    await addSession(failedOutcome('malformed'), 1, 'verification');
+    await addSession(attempts('invalid_proof'), 1, 'issuance');
     const issuance = await rates({}, world.caller(['issuance:manage']));
     expect([issuance.counted.sessions, issuance.failures, issuance.refusals.length]).to.deep.equal([1, [], 1]);
-    const both = await rates({}, world.caller(['issuance:manage', 'presentation:request']));
-    expect([both.counted.sessions, both.failures.length, both.refusals.length]).to.deep.equal([2, 1, 1]);
+    const allRates = await rates({}, world.caller(['issuance:manage', 'presentation:request']));
+    expect([allRates.counted.sessions, allRates.failures.length, allRates.refusals.length]).to.deep.equal([2, 1, 1]);
   });
 
   for (const rights of [{ allowedIssuanceConfigs: ['card'] }, { allowedPresentationConfigs: ['age'] }])
     it(`is not returned to a client with ${Object.keys(rights)}`, async () => {
-      expect(await endOf(rates({}, world.caller(['presentation:manage'], rights)))).to.equal('forbidden');
+      expect(await outcomeOf(rates({}, world.caller(['presentation:manage'], rights)))).to.equal('forbidden');
     });
 
-  /** A tenant with more sessions of each kind than anybody looks at. */
-  function endless(outcome: SessionOutcome) {
-    const asked: { counts: CountQuery[]; outcomes: OutcomeQuery[] } = { counts: [], outcomes: [] };
+  /** A tenant with more sessions of each kind than the sample. */
+  function tenantWithManySessions(outcome: SessionOutcome) {
+    const queries: { counts: CountQuery[]; outcomes: OutcomeQuery[] } = { counts: [], outcomes: [] };
     const counts: SessionCount[] = [
       { kind: 'verification', status: 'failed', count: MAX_COUNTED, oldest: new Date(world.clock.now().getTime() - 1_000) },
     ];
     const store = {
       read: () => ({
         sessionCounts: async (query: CountQuery) => {
-          asked.counts.push(query);
+          queries.counts.push(query);
           return { counts, from: counts[0]?.oldest };
         },
         sessionOutcomes: async (query: OutcomeQuery) => {
-          asked.outcomes.push(query);
+          queries.outcomes.push(query);
           return Array.from({ length: query.limit }, (_, index) => ({
-            ...{ id: `${asked.outcomes.length}-${index}`, createdAt: world.clock.now(), outcome },
+            ...{ id: `${queries.outcomes.length}-${index}`, createdAt: world.clock.now(), outcome },
           }));
         },
       }),
     } as unknown as Store;
-    return { store, asked };
+    return { store, queries };
   }
 
   it('is computed from the newest sessions if there are many, and is marked as incomplete', async () => {
-    const { store, asked } = endless(failed('malformed'));
+    const { store, queries } = tenantWithManySessions(failedOutcome('malformed'));
     const { counted, failed: sample, lookedAt, failures } = await rates({}, undefined, store);
     expect([counted.isComplete, sample.isComplete, lookedAt.isComplete]).to.deep.equal([false, false, false]);
     expect([sample.sessions, lookedAt.sessions]).to.deep.equal([1_000, 2_000]);
     expect(failures).to.deep.equal([{ code: 'malformed', count: 1_000 }]);
-    expect(asked.counts.map(({ limit }) => limit)).to.deep.equal([MAX_COUNTED]);
-    for (const { since, limit } of asked.outcomes) {
-      expect(since, 'the oldest that was counted').to.deep.equal(counted.from);
+    expect(queries.counts.map(({ limit }) => limit)).to.deep.equal([MAX_COUNTED]);
+    for (const { since, limit } of queries.outcomes) {
+      expect(since, 'the oldest counted session').to.deep.equal(counted.from);
       expect(limit).to.equal(25);
     }
   });
 
   it('decrypts fewer sessions if each has megabytes', async () => {
-    const { store, asked } = endless({ credentials: [{ portrait: 'x'.repeat(2_000_000) }] });
+    const { store, queries } = tenantWithManySessions({ credentials: [{ portrait: 'x'.repeat(2_000_000) }] });
     const { lookedAt } = await rates({}, undefined, store);
     expect(lookedAt).to.include({ sessions: 25, isComplete: false });
-    expect(asked.outcomes).to.have.length(2);
+    expect(queries.outcomes).to.have.length(2);
   });
 });

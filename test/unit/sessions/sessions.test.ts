@@ -24,9 +24,9 @@ const TENANT = { id: 'acme', name: 'Acme', description: null, status: 'active', 
 
 describe('sessions for administrators', () => {
   let world: World;
-  const both = () => world.caller(['issuance:offer', 'presentation:request']);
+  const callerOfBothKinds = () => world.caller(['issuance:offer', 'presentation:request']);
   const id = (number: number) => `session-${number}` as SessionId;
-  const asking = async (caller: TenantCaller) => {
+  const callerWithTenant = async (caller: TenantCaller) => {
     const head = await stepsOf(world.store, ACME).state();
     return rememberedCaller({ ...caller, tenant: new TenantConfiguration(world, head ?? caller.tenant.state) });
   };
@@ -45,22 +45,22 @@ describe('sessions for administrators', () => {
   });
 
   async function pages(caller: TenantCaller, query: object): Promise<string[][]> {
-    const found: string[][] = [];
+    const foundPages: string[][] = [];
     let cursor: string | undefined;
     do {
-      const wanted = SessionListQuery.parse({ ...query, ...(cursor !== undefined && { cursor }) });
-      const page = await new ListSessions(world).execute(caller, wanted);
-      found.push(page.sessions.map((session) => session.id));
+      const listQuery = SessionListQuery.parse({ ...query, ...(cursor !== undefined && { cursor }) });
+      const page = await new ListSessions(world).execute(caller, listQuery);
+      foundPages.push(page.sessions.map((session) => session.id));
       cursor = page.next;
-    } while (cursor !== undefined && found.length < 20);
-    return found;
+    } while (cursor !== undefined && foundPages.length < 20);
+    return foundPages;
   }
 
   it('are listed page by page, each once', async () => {
-    const found = await pages(both(), { limit: 5, sort: 'asc' });
-    expect(found.map((page) => page.length)).to.deep.equal([5, 5, 2]);
-    expect(found.flat()).to.deep.equal(Array.from({ length: 12 }, (_, number) => id(number)));
-    expect((await pages(both(), { limit: 12 })).flat()[0]).to.equal(id(11));
+    const foundPages = await pages(callerOfBothKinds(), { limit: 5, sort: 'asc' });
+    expect(foundPages.map((page) => page.length)).to.deep.equal([5, 5, 2]);
+    expect(foundPages.flat()).to.deep.equal(Array.from({ length: 12 }, (_, number) => id(number)));
+    expect((await pages(callerOfBothKinds(), { limit: 12 })).flat()[0]).to.equal(id(11));
   });
 
   it('are limited by size: a page ends early, and the link continues after it', async () => {
@@ -69,9 +69,9 @@ describe('sessions for administrators', () => {
     for (let number = 12; number < 38; number++) {
       await steps.commit(sessionOpening(aSession(world.clock, number, { outcome })));
     }
-    const found = await pages(both(), { limit: 500, sort: 'asc' });
-    expect(found.map((page) => page.length)).to.deep.equal([12 + 13, 13]);
-    expect(found.flat()).to.deep.equal(Array.from({ length: 38 }, (_, number) => id(number)));
+    const foundPages = await pages(callerOfBothKinds(), { limit: 500, sort: 'asc' });
+    expect(foundPages.map((page) => page.length)).to.deep.equal([12 + 13, 13]);
+    expect(foundPages.flat()).to.deep.equal(Array.from({ length: 38 }, (_, number) => id(number)));
   });
 
   it('are read in batches, for any page size', async () => {
@@ -81,23 +81,23 @@ describe('sessions for administrators', () => {
     const list = sinon.spy((query: SessionQuery) => reads.sessions(query));
     sinon.stub(world.store, 'read').returns({ ...reads, sessions: list });
     for (const limit of [1, 25, 99, 100, 500]) {
-      expect((await pages(both(), { limit })).flat().length).to.equal(limit === 1 ? 20 : 100);
+      expect((await pages(callerOfBothKinds(), { limit })).flat().length).to.equal(limit === 1 ? 20 : 100);
     }
     for (const { args, returnValue } of list.getCalls()) {
       expect(args[0].limit).to.be.at.most(26);
       expect(await returnValue).to.have.length.at.most(26);
     }
     list.resetHistory();
-    await new ListSessions(world).execute(both(), { limit: 60, sort: 'desc' });
-    const asked = list.getCalls().map(({ args }) => args[0].limit);
-    expect(asked, 'no row that the page does not need').to.deep.equal([26, 26, 9]);
+    await new ListSessions(world).execute(callerOfBothKinds(), { limit: 60, sort: 'desc' });
+    const limits = list.getCalls().map(({ args }) => args[0].limit);
+    expect(limits, 'no unnecessary row').to.deep.equal([26, 26, 9]);
   });
 
   it('are visible only to roles of their kind', async () => {
     const issuer = world.caller(['issuance:manage']);
     expect((await pages(issuer, {})).flat()).to.have.length(6);
-    expect(await codeOf(new GetSession(world).execute(await asking(issuer), id(0)))).to.equal('not_found');
-    expect(await codeOf(new GetSession(world).execute(await asking(issuer), id(1)))).to.equal(undefined);
+    expect(await codeOf(new GetSession(world).execute(await callerWithTenant(issuer), id(0)))).to.equal('not_found');
+    expect(await codeOf(new GetSession(world).execute(await callerWithTenant(issuer), id(1)))).to.equal(undefined);
     expect(await codeOf(new DeleteSession(world).execute(issuer, id(0)))).to.equal('not_found');
   });
 
@@ -105,23 +105,23 @@ describe('sessions for administrators', () => {
     const request = { kind: 'verification', offerRequest: { requestId: 'age' } } as unknown as VerificationRequest;
     const session = aSession(world.clock, 20, { request });
     await stepsOf(world.store, ACME).commit(sessionOpening(session));
-    const { sessionCache: remembered } = world.tenantConfigurations;
-    remembered.setSession(session);
+    const { sessionCache: cache } = world.tenantConfigurations;
+    cache.setSession(session);
     await stepsOf(world.store, ACME).recordOutcome(session, 'complete', { redirectUri: 'x:y' }, NOW);
-    const get = async () => (await new GetSession(world).execute(await asking(both()), session.id)).session;
-    const stored = { ...session, status: 'completed', version: 2, outcome: { redirectUri: 'x:y' } };
-    expect(await get()).to.deep.equal({ ...stored, updatedAt: NOW });
-    remembered.endSession(ACME, session.id);
+    const get = async () => (await new GetSession(world).execute(await callerWithTenant(callerOfBothKinds()), session.id)).session;
+    const storedSession = { ...session, status: 'completed', version: 2, outcome: { redirectUri: 'x:y' } };
+    expect(await get()).to.deep.equal({ ...storedSession, updatedAt: NOW });
+    cache.endSession(ACME, session.id);
     for (const time of ['once', 'again']) expect((await get()).request, time).to.deep.equal(request);
     await stepsOf(world.store, ACME).commit(sessionRemoval(session.id, 'system'));
-    remembered.setSession(session);
+    cache.setSession(session);
     expect(await codeOf(get())).to.equal('not_found');
   });
 
   it('are visible to a restricted client when all their configurations are allowed', async () => {
     const restricted = world.caller(['presentation:request'], { allowedPresentationConfigs: ['age'] });
     expect(await pages(restricted, { limit: 1, sort: 'asc' })).to.deep.equal([[id(0)], [id(6)]]);
-    expect(await codeOf(new GetSession(world).execute(await asking(restricted), id(2)))).to.equal('not_found');
+    expect(await codeOf(new GetSession(world).execute(await callerWithTenant(restricted), id(2)))).to.equal('not_found');
   });
 
   it('that the caller may not read are not revealed by the links between pages', async () => {
@@ -131,7 +131,7 @@ describe('sessions for administrators', () => {
       const { sessions, next } = await new ListSessions(world).execute(restricted, query);
       expect(next?.endsWith(`.${sessions[0]?.id}`), next).to.equal(true);
     }
-    // So many that one page ends among them.
+    // Enough sessions for more than one page.
     const steps = stepsOf(world.store, ACME);
     for (let number = 12; number < 2_600; number++) await steps.commit(sessionOpening(aSession(world.clock, number, { kind: 'issuance' })));
     const issuer = world.caller(['issuance:offer'], { allowedIssuanceConfigs: ['none'] });
@@ -146,31 +146,31 @@ describe('sessions for administrators', () => {
         cursor = next;
       } while (cursor !== undefined && ++pagesRead < 20);
       expect(pagesRead).to.be.within(1, 3);
-      const own = await pages(restricted, { limit: 500, sort });
-      const all = (await pages(both(), { limit: 500, sort })).flat();
-      const expected = all.filter((known) => own.flat().includes(known));
-      expect(own.flat()).to.deep.equal(expected);
+      const visible = await pages(restricted, { limit: 500, sort });
+      const allIds = (await pages(callerOfBothKinds(), { limit: 500, sort })).flat();
+      const expected = allIds.filter((id) => visible.flat().includes(id));
+      expect(visible.flat()).to.deep.equal(expected);
     }
   });
 
   it('are not listed as open after their expiry', async () => {
-    expect((await pages(both(), { status: 'active' })).flat()).to.have.length(12);
+    expect((await pages(callerOfBothKinds(), { status: 'active' })).flat()).to.have.length(12);
     world.clock.forward(600_005);
-    expect((await pages(both(), { status: 'active' })).flat()).to.have.length(6);
+    expect((await pages(callerOfBothKinds(), { status: 'active' })).flat()).to.have.length(6);
   });
 
   it('are listed from a time on, and reject an invalid cursor', async () => {
     const since = new Date(world.clock.now().getTime() + 10).toISOString();
-    expect((await pages(both(), { since })).flat()).to.deep.equal([id(11), id(10)]);
+    expect((await pages(callerOfBothKinds(), { since })).flat()).to.deep.equal([id(11), id(10)]);
     expect(SessionListQuery.safeParse({ cursor: 'bm90aGluZw' }).success).to.equal(false);
   });
 
   it('are returned according to the current rights of the client, not the cached ones', async () => {
-    const outdated = rememberedCaller(both());
+    const outdated = rememberedCaller(callerOfBothKinds());
     expect(await codeOf(new GetSession(world).execute(outdated, id(0)))).to.equal(undefined);
     await world.store.forTenant(ACME, ({ clients }) => clients.add(aClient(ACME)), { by: 'system' });
-    const again = async () => world.caller(['issuance:offer']);
-    expect(await codeOf(new GetSession(world).execute({ ...outdated, reauthorize: again }, id(0)))).to.equal('not_found');
+    const reauthorize = async () => world.caller(['issuance:offer']);
+    expect(await codeOf(new GetSession(world).execute({ ...outdated, reauthorize: reauthorize }, id(0)))).to.equal('not_found');
   });
 
   it('contain neither API keys of webhooks nor their own keys', () => {
@@ -201,15 +201,15 @@ describe('sessions for administrators', () => {
         webhook,
       },
     });
-    const configured = toSessionView({ session, tenant: TENANT, now: world.clock.now() });
-    expect(configured).to.deep.include({ vp_nonce: 'nonce', requestId: 'age', parsedWebhook: masked });
-    expect(JSON.stringify(configured)).to.not.match(/hush|private-key|secret-state/);
+    const view = toSessionView({ session, tenant: TENANT, now: world.clock.now() });
+    expect(view).to.deep.include({ vp_nonce: 'nonce', requestId: 'age', parsedWebhook: masked });
+    expect(JSON.stringify(view)).to.not.match(/hush|private-key|secret-state/);
   });
 
   it('are expired by the clock, at the time of their expiry', () => {
     const session = aSession(world.clock, 0);
-    const configured = toSessionView({ session, tenant: TENANT, now: new Date(session.expiresAt.getTime() + 1) });
-    expect(configured).to.include({ status: 'expired', updatedAt: session.expiresAt.toISOString() });
+    const view = toSessionView({ session, tenant: TENANT, now: new Date(session.expiresAt.getTime() + 1) });
+    expect(view).to.include({ status: 'expired', updatedAt: session.expiresAt.toISOString() });
   });
 
   it('repeat the query in the link to the next page', () => {
@@ -228,7 +228,7 @@ describe('session with presented values', () => {
     await stepsOf(world.store, ACME).commit(sessionOpening(aSession(world.clock, 1)));
   });
 
-  const show = async (by: TenantCaller, id = 'session-1') => {
+  const showSession = async (by: TenantCaller, id = 'session-1') => {
     const state = await stepsOf(world.store, ACME).state();
     const caller = { ...by, tenant: new TenantConfiguration(world, state ?? by.tenant.state) };
     return new ShowSession(world).execute(await rememberedCaller(caller), id as SessionId);
@@ -237,21 +237,21 @@ describe('session with presented values', () => {
 
   it('is recorded on each read, with the caller', async () => {
     const caller = world.caller(['presentation:request']);
-    expect((await show(caller)).session.id).to.equal('session-1');
-    await show(caller);
+    expect((await showSession(caller)).session.id).to.equal('session-1');
+    await showSession(caller);
     expect((await records()).map(({ actor, kind, target }) => [actor, kind, target])).to.deep.equal(
       Array(2).fill(['acme-admin', 'session', 'session-1']),
     );
   });
 
   it('is hidden from a caller without the right, and records nothing', async () => {
-    const REFUSED: readonly TenantCaller[] = [
+    const UNAUTHORIZED: readonly TenantCaller[] = [
       world.caller(['issuance:offer']),
       world.caller(['registrar:manage']),
       world.caller(['presentation:request'], { allowedPresentationConfigs: ['other'] }),
     ];
-    for (const caller of REFUSED) expect(await codeOf(show(caller))).to.equal('not_found');
-    expect(await codeOf(show(world.caller(['presentation:request']), 'nothing'))).to.equal('not_found');
+    for (const caller of UNAUTHORIZED) expect(await codeOf(showSession(caller))).to.equal('not_found');
+    expect(await codeOf(showSession(world.caller(['presentation:request']), 'nothing'))).to.equal('not_found');
     expect(await records()).to.deep.equal([]);
   });
 });
@@ -264,54 +264,54 @@ describe('session that is controlled by its caller', () => {
     await world.createTenant();
   });
 
-  const open = async (more: Partial<Session> = {}): Promise<Session> => {
-    const session = { ...aSession(world.clock, 1), ...more };
+  const open = async (changes: Partial<Session> = {}): Promise<Session> => {
+    const session = { ...aSession(world.clock, 1), ...changes };
     await stepsOf(world.store, ACME).commit(sessionOpening(session));
     return session;
   };
   const caller = () => world.caller(['issuance:offer', 'presentation:request']);
-  const asking = async (by: TenantCaller) => {
+  const callerWithTenant = async (by: TenantCaller) => {
     const state = await stepsOf(world.store, ACME).state();
     return rememberedCaller({ ...by, tenant: new TenantConfiguration(world, state ?? by.tenant.state) });
   };
-  const cancel = async ({ id }: Session, by = caller()) => new CancelSession(world).execute(await asking(by), id);
+  const cancel = async ({ id }: Session, by = caller()) => new CancelSession(world).execute(await callerWithTenant(by), id);
 
   it('is cancelled while it is open, and not afterwards', async () => {
     const session = await open();
-    const { session: ended } = await cancel(session);
-    expect([ended.status, ended.outcome?.failure?.code]).to.deep.equal(['failed', 'cancelled']);
+    const { session: cancelled } = await cancel(session);
+    expect([cancelled.status, cancelled.outcome?.failure?.code]).to.deep.equal(['failed', 'cancelled']);
     expect(await codeOf(cancel(session))).to.equal('conflict');
   });
 
   it('is not cancelled after its expiry, once it is answered, or without the right', async () => {
-    const answered = await open({ claimedAt: world.clock.now() });
-    expect(await codeOf(cancel(answered))).to.equal('conflict');
+    const answeredSession = await open({ claimedAt: world.clock.now() });
+    expect(await codeOf(cancel(answeredSession))).to.equal('conflict');
     world.clock.forward(10_000_000);
-    expect(await codeOf(cancel(answered))).to.equal('conflict');
-    const stranger = world.caller(['registrar:manage']);
-    expect(await codeOf(cancel(answered, stranger))).to.equal('not_found');
+    expect(await codeOf(cancel(answeredSession))).to.equal('conflict');
+    const unauthorized = world.caller(['registrar:manage']);
+    expect(await codeOf(cancel(answeredSession, unauthorized))).to.equal('not_found');
   });
 
   const FAILED: Delivery = { id: 'd', webhook: 'presentation', at: new Date(0).toISOString(), result: 'failed', detail: 'why' };
-  const withDelivery = (delivery: Partial<Delivery>, more: object = { credentials: [] }): Session => ({
+  const withDelivery = (delivery: Partial<Delivery>, changes: object = { credentials: [] }): Session => ({
     ...aSession(world.clock, 2),
-    outcome: { deliveries: [{ ...FAILED, ...delivery }], ...more },
+    outcome: { deliveries: [{ ...FAILED, ...delivery }], ...changes },
   });
   const CASES: Readonly<Record<string, readonly [Partial<Delivery>, object?, string?]>> = {
     'is repeated when it failed': [{}],
     'is repeated when its result was not recorded': [{ result: 'pending' }],
     'is not repeated when it was delivered': [{ result: 'delivered' }, {}, 'conflict'],
     'is not repeated for claims': [{ webhook: 'claims' }, {}, 'conflict'],
-    'is not repeated when nothing is kept of it': [{}, {}, 'gone'],
+    'is not repeated when its result is not stored': [{}, {}, 'gone'],
     'is unknown under another id': [{ id: 'other' }, {}, 'not_found'],
   };
-  for (const [name, [delivery, more, refused]] of Object.entries(CASES)) {
+  for (const [name, [delivery, changes, expectedError]] of Object.entries(CASES)) {
     it(`has a delivery that ${name}`, async () => {
-      const session = withDelivery(delivery, more);
-      const work = async () => prepareRedelivery(session, 'd', world.clock.now());
-      expect(await codeOf(work())).to.equal(refused);
-      if (refused !== undefined) return;
-      const { intent, content } = await work();
+      const session = withDelivery(delivery, changes);
+      const prepare = async () => prepareRedelivery(session, 'd', world.clock.now());
+      expect(await codeOf(prepare())).to.equal(expectedError);
+      if (expectedError !== undefined) return;
+      const { intent, content } = await prepare();
       expect(intent).to.deep.include({ id: 'd', result: 'pending' });
       expect(intent).to.not.have.property('detail');
       expect(content).to.deep.equal({ credentials: [] });
@@ -320,21 +320,21 @@ describe('session that is controlled by its caller', () => {
 
   it('does not repeat a delivery while one is in progress', async () => {
     const session = withDelivery({ result: 'pending', at: world.clock.now().toISOString() });
-    const work = async () => prepareRedelivery(session, 'd', world.clock.now());
-    expect(await codeOf(work())).to.equal('conflict');
+    const prepare = async () => prepareRedelivery(session, 'd', world.clock.now());
+    expect(await codeOf(prepare())).to.equal('conflict');
   });
 
   it('does not repeat a delivery without its webhook', async () => {
-    class NoWebhooks extends Webhooks {
+    class RejectingWebhooks extends Webhooks {
       override refuses(): boolean {
         return true;
       }
       override post(): Promise<never> {
-        throw new Error('nothing is called');
+        throw new Error('webhooks are blocked');
       }
     }
     const session = await open({ outcome: withDelivery({}).outcome });
-    const retry = new RetryDelivery({ ...world, webhooks: new NoWebhooks() });
+    const retry = new RetryDelivery({ ...world, webhooks: new RejectingWebhooks() });
     expect(await codeOf(retry.execute(caller(), session.id, 'd'))).to.equal('gone');
   });
 });

@@ -12,8 +12,8 @@ import { HIDDEN, hideSecrets, keepSecrets } from '../../../domain/shared/secrets
 import { updateOf } from '../../../domain/shared/update-of.ts';
 
 const faultsOf = (schema: z.ZodType, value: unknown): readonly FieldError[] => {
-  const read = safeParseInput(schema, value);
-  return 'errors' in read ? read.errors : [];
+  const readDocument = safeParseInput(schema, value);
+  return 'errors' in readDocument ? readDocument.errors : [];
 };
 
 describe('unknown properties', () => {
@@ -46,7 +46,7 @@ describe('unknown properties', () => {
 
   it('are accepted if the schema allows any property', () => {
     expect(paths({ open: { a: 'x', b: 'y' }, free: { any: { thing: [1] } }, table: null })).to.deep.equal([]);
-    expect(paths({ open: { a: 'x', A: 'y' } }), 'unless it looks like a known one').to.deep.equal(['open.A']);
+    expect(paths({ open: { a: 'x', A: 'y' } }), 'unless it resembles a known name').to.deep.equal(['open.A']);
   });
 
   it('are accepted if they are properties of the answer', () => {
@@ -58,9 +58,9 @@ describe('unknown properties', () => {
   });
 
   it('are reported with the closest name', () => {
-    const [near, far] = faultsOf(schema, { TXCode: 'x', colour: 'y' });
-    expect(near?.message).to.equal('there is no such property; did you mean tx_code?');
-    expect(far?.message).to.equal('there is no such property');
+    const [typo, unknownName] = faultsOf(schema, { TXCode: 'x', colour: 'y' });
+    expect(typo?.message).to.equal('there is no such property; did you mean tx_code?');
+    expect(unknownName?.message).to.equal('there is no such property');
   });
 
   it('are rejected by name in documents that users write', () => {
@@ -69,8 +69,8 @@ describe('unknown properties', () => {
   });
 
   it('are limited, and have no prototype', () => {
-    const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`m${index}`, 1]));
-    expect(faultsOf(schema, many)).to.have.length(50);
+    const thousandFields = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`m${index}`, 1]));
+    expect(faultsOf(schema, thousandFields)).to.have.length(50);
     expect(paths(JSON.parse('{"__proto__": 1, "constructor": 2}'))).to.deep.equal(['__proto__', 'constructor']);
   });
 });
@@ -84,17 +84,17 @@ describe('body of a change', () => {
   });
   const changes: [string, unknown, boolean][] = [
     ['nothing', {}, true],
-    ['a property that is needed', { id: 'x' }, true],
-    ['null for one that is needed', { id: null }, false],
-    ['null for one with a default', { seconds: null }, true],
-    ['null for one that may be left out', { plain: null, maybe: null }, true],
+    ['a missing required property', { id: 'x' }, true],
+    ['null for a required property', { id: null }, false],
+    ['null for a property with a default', { seconds: null }, true],
+    ['null for an optional property', { plain: null, maybe: null }, true],
     ['another kind of value', { seconds: 'long' }, false],
-    ['a property that is unknown', { second: 1 }, false],
+    ['an unknown property', { second: 1 }, false],
   ];
-  for (const [name, change, isFit] of changes) {
-    it(`${isFit ? 'accepts' : 'rejects'} ${name}`, () => {
-      const read = safeParseInput(updateOf(Body), change);
-      expect('data' in read ? read.data : undefined).to.deep.equal(isFit ? change : undefined);
+  for (const [name, change, isAccepted] of changes) {
+    it(`${isAccepted ? 'accepts' : 'rejects'} ${name}`, () => {
+      const readDocument = safeParseInput(updateOf(Body), change);
+      expect('data' in readDocument ? readDocument.data : undefined).to.deep.equal(isAccepted ? change : undefined);
     });
   }
 });
@@ -104,47 +104,51 @@ describe('string in place of an object', () => {
 
   it('is rejected without reading each of its characters', () => {
     const keys = sinon.spy(Object, 'keys');
-    const read = looseInput({ type: z.string() }).safeParse('x'.repeat(1_000));
+    const readDocument = looseInput({ type: z.string() }).safeParse('x'.repeat(1_000));
     const enumerated = keys.args.flat().filter((value) => typeof value === 'string' || value instanceof String);
-    expect(read.success).to.equal(false);
+    expect(readDocument.success).to.equal(false);
     expect(enumerated).to.deep.equal([]);
   });
 });
 
-const MEMBERS = ['keyChainId', 'accessKeyChainId', 'entities', 'note'];
-const read = (document: unknown, known = MEMBERS) => withCurrentNames(document, known);
+const PROPERTIES = ['keyChainId', 'accessKeyChainId', 'entities', 'note'];
+const readDocument = (document: unknown, knownNames = PROPERTIES) => withCurrentNames(document, knownNames);
 const FAULT = 'certId and keyChainId are names of the same property; send one, or both with the same value';
 
 describe('document with the former certificate properties', () => {
-  const written = (document: unknown, known = MEMBERS) => read(document, known).value;
+  const currentDocument = (document: unknown, knownNames = PROPERTIES) => readDocument(document, knownNames).value;
 
   it('is parsed like one with key chains', () => {
-    expect(written({ certId: 'a', accessCertId: 'b', note: 'n' })).to.deep.equal({ keyChainId: 'a', accessKeyChainId: 'b', note: 'n' });
-    expect(written({ keyChainId: 'a' })).to.deep.equal({ keyChainId: 'a' });
+    expect(currentDocument({ certId: 'a', accessCertId: 'b', note: 'n' })).to.deep.equal({
+      keyChainId: 'a',
+      accessKeyChainId: 'b',
+      note: 'n',
+    });
+    expect(currentDocument({ keyChainId: 'a' })).to.deep.equal({ keyChainId: 'a' });
   });
 
   it('may have both names with the same value', () => {
-    expect(read({ certId: 'a', keyChainId: 'a' })).to.deep.equal({ value: { keyChainId: 'a' }, errors: [] });
-    expect(read({ certId: 'a', keyChainId: 'b' }).errors).to.deep.equal([{ path: 'certId', message: FAULT }]);
+    expect(readDocument({ certId: 'a', keyChainId: 'a' })).to.deep.equal({ value: { keyChainId: 'a' }, errors: [] });
+    expect(readDocument({ certId: 'a', keyChainId: 'b' }).errors).to.deep.equal([{ path: 'certId', message: FAULT }]);
   });
 
   it('keeps a name whose present form is not allowed', () => {
-    expect(written({ certId: 'a', issuerCertId: 'b' })).to.deep.equal({ keyChainId: 'a', issuerCertId: 'b' });
-    expect(written({ certId: 'a' }, ['note'])).to.deep.equal({ certId: 'a' });
+    expect(currentDocument({ certId: 'a', issuerCertId: 'b' })).to.deep.equal({ keyChainId: 'a', issuerCertId: 'b' });
+    expect(currentDocument({ certId: 'a' }, ['note'])).to.deep.equal({ certId: 'a' });
   });
 
   it('may have them in the entries of its lists, too', () => {
     const entities = [{ issuerCertId: 'a' }, 'text', { revocationCertId: 'b', certId: 'c', keyChainId: 'd' }];
-    const { value, errors } = read({ entities });
+    const { value, errors } = readDocument({ entities });
     expect(value).to.deep.equal({ entities: [{ issuerKeyChainId: 'a' }, 'text', { revocationKeyChainId: 'b', keyChainId: 'd' }] });
     expect(errors).to.deep.equal([{ path: 'entities.2.certId', message: FAULT }]);
     const trustAnchors = [{ certId: 'a' }];
-    expect(written({ trustAnchors }), 'a list that it cannot have').to.deep.equal({ trustAnchors });
+    expect(currentDocument({ trustAnchors }), 'a list of another type').to.deep.equal({ trustAnchors });
   });
 
-  for (const other of [null, 'text', 1, [{ certId: 'a' }], { entities: 'text' }, { entities: { certId: 'a' } }]) {
-    it(`is unchanged if it is not an object: ${JSON.stringify(other)}`, () => {
-      expect(written(other)).to.deep.equal(other);
+  for (const value of [null, 'text', 1, [{ certId: 'a' }], { entities: 'text' }, { entities: { certId: 'a' } }]) {
+    it(`is unchanged if it is not an object: ${JSON.stringify(value)}`, () => {
+      expect(currentDocument(value)).to.deep.equal(value);
     });
   }
 
@@ -161,12 +165,12 @@ describe('document with the former certificate properties', () => {
       undefined,
       undefined,
     ]);
-    const known = (name: string) => isOlderName(name, ['keyChainId']);
-    expect(['certId', 'accessCertId', 'keyChainId'].map(known)).to.deep.equal([true, false, false]);
+    const knownNames = (name: string) => isOlderName(name, ['keyChainId']);
+    expect(['certId', 'accessCertId', 'keyChainId'].map(knownNames)).to.deep.equal([true, false, false]);
   });
 });
 
-const HOOK = {
+const WEBHOOK_SECRETS = {
   secrets: {
     'auth.key': { variable: 'KEY', sentTo: ['url', 'auth.header'], hint: 'the address is another: give the key again' },
     pin: { variable: 'PIN' },
@@ -176,43 +180,46 @@ const STORED = { url: 'https://a.example', auth: { header: 'x-key', key: 'stored
 
 describe('document secrets', () => {
   it('are hidden, and nothing else', () => {
-    expect(hideSecrets(HOOK, STORED)).to.deep.equal({ ...STORED, auth: { header: 'x-key', key: HIDDEN }, pin: HIDDEN });
+    expect(hideSecrets(WEBHOOK_SECRETS, STORED)).to.deep.equal({ ...STORED, auth: { header: 'x-key', key: HIDDEN }, pin: HIDDEN });
   });
 
-  for (const none of [{}, { pin: null }, { pin: '' }, { auth: {} }, { auth: null }, { auth: { key: '' } }]) {
-    it(`are not added to an empty document: ${JSON.stringify(none)}`, () => {
-      expect(hideSecrets(HOOK, none)).to.deep.equal(none);
+  for (const withoutSecret of [{}, { pin: null }, { pin: '' }, { auth: {} }, { auth: null }, { auth: { key: '' } }]) {
+    it(`are not added to an empty document: ${JSON.stringify(withoutSecret)}`, () => {
+      expect(hideSecrets(WEBHOOK_SECRETS, withoutSecret)).to.deep.equal(withoutSecret);
     });
   }
 
   it('are kept when the document is written back as it was returned', () => {
-    expect(keepSecrets(HOOK, hideSecrets(HOOK, STORED), STORED)).to.deep.equal(STORED);
-    expect(keepSecrets(HOOK, { ...hideSecrets(HOOK, STORED), note: 'other' }, STORED)).to.deep.equal({ ...STORED, note: 'other' });
+    expect(keepSecrets(WEBHOOK_SECRETS, hideSecrets(WEBHOOK_SECRETS, STORED), STORED)).to.deep.equal(STORED);
+    expect(keepSecrets(WEBHOOK_SECRETS, { ...hideSecrets(WEBHOOK_SECRETS, STORED), note: 'other' }, STORED)).to.deep.equal({
+      ...STORED,
+      note: 'other',
+    });
   });
 
   it('are replaced by given ones, at any destination', () => {
     const next = { ...STORED, url: 'https://b.example', auth: { header: 'x', key: 'another' }, pin: '' };
-    expect(keepSecrets(HOOK, next, STORED)).to.deep.equal(next);
-    expect(keepSecrets(HOOK, next, undefined)).to.deep.equal(next);
+    expect(keepSecrets(WEBHOOK_SECRETS, next, STORED)).to.deep.equal(next);
+    expect(keepSecrets(WEBHOOK_SECRETS, next, undefined)).to.deep.equal(next);
   });
 
-  const shown = hideSecrets(HOOK, STORED);
-  for (const [what, next, before, path, said] of [
-    ['when they would go to another address', { ...shown, url: 'https://evil.example' }, STORED, 'auth.key', 'the address is another'],
+  const masked = hideSecrets(WEBHOOK_SECRETS, STORED);
+  for (const [description, next, before, path, message] of [
+    ['when they would go to another address', { ...masked, url: 'https://evil.example' }, STORED, 'auth.key', 'the address is another'],
     [
       'when they would go into another header',
-      { ...shown, auth: { key: HIDDEN, header: 'x-log' } },
+      { ...masked, auth: { key: HIDDEN, header: 'x-log' } },
       STORED,
       'auth.key',
       'the address is another',
     ],
-    ['when their address is left out', { auth: shown.auth }, STORED, 'auth.key', 'the address is another'],
-    ['when there was none', { pin: HIDDEN }, { url: 'x' }, 'pin', 'send the secret, not a masked value'],
-    ['when nothing was there', { pin: HIDDEN }, undefined, 'pin', 'send the secret, not a masked value'],
+    ['when their address is missing', { auth: masked.auth }, STORED, 'auth.key', 'the address is another'],
+    ['when there was no secret', { pin: HIDDEN }, { url: 'x' }, 'pin', 'send the secret, not a masked value'],
+    ['when there was no document', { pin: HIDDEN }, undefined, 'pin', 'send the secret, not a masked value'],
   ] as const) {
-    it(`must be sent again ${what}`, () => {
-      expect(() => keepSecrets(HOOK, next, before))
-        .to.throw(Failure, said)
+    it(`must be sent again ${description}`, () => {
+      expect(() => keepSecrets(WEBHOOK_SECRETS, next, before))
+        .to.throw(Failure, message)
         .with.nested.property('details.errors[0].path', path);
     });
   }

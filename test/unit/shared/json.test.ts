@@ -14,10 +14,10 @@ import {
 import { describeJsonProblem } from '../../../domain/shared/json-fault.ts';
 import { processorTime } from '../../support/measurements.ts';
 
-/** Text of JSON as an attacker writes it: names that stand twice or count for an object, numbers that are not kept, any spaces. */
+/** JSON of an attacker: duplicate names, names of prototypes, unrepresentable numbers and any whitespace. */
 function hostileTexts(): fc.Arbitrary<string> {
   const spaces = fc.constantFrom('', ' ', '\n\t');
-  const spaced = (texts: readonly string[], space: string) => texts.join(`${space},${space}`);
+  const joinWith = (texts: readonly string[], space: string) => texts.join(`${space},${space}`);
   const words = fc.constantFrom('a', 'b', '', 'a:b', '{"', '1e999', '12345678901234567', '__proto__', 'constructor');
   const names = words.map((word) => JSON.stringify(word.replaceAll('"', "'")));
   const numbers = ['0', '-1.50', '1e3', '1e999', '12345678901234567', '0.12345678901234567890', '1700000000'];
@@ -26,10 +26,10 @@ function hostileTexts(): fc.Arbitrary<string> {
       { depthSize: 'small' },
       names,
       fc.constantFrom(...numbers, 'true', 'null'),
-      fc.tuple(fc.array(tie('text'), { maxLength: 3 }), spaces).map(([all, space]) => `[${spaced(all, space)}]`),
-      fc.tuple(fc.array(fc.tuple(names, tie('text')), { maxLength: 3 }), spaces).map(([all, space]) => {
-        const members = all.map(([name, member]) => `${name}${space}:${space}${member}`);
-        return `{${space}${spaced(members, space)}}`;
+      fc.tuple(fc.array(tie('text'), { maxLength: 3 }), spaces).map(([texts, space]) => `[${joinWith(texts, space)}]`),
+      fc.tuple(fc.array(fc.tuple(names, tie('text')), { maxLength: 3 }), spaces).map(([texts, space]) => {
+        const properties = texts.map(([name, value]) => `${name}${space}:${space}${value}`);
+        return `{${space}${joinWith(properties, space)}}`;
       }),
     ),
   })).text;
@@ -37,17 +37,17 @@ function hostileTexts(): fc.Arbitrary<string> {
 
 describe('untrusted JSON', () => {
   it('is accepted or rejected consistently, with and without an escape', () => {
-    const seen = { taken: 0, refused: 0 };
+    const counts = { taken: 0, refused: 0 };
     fc.assert(
       fc.property(hostileTexts(), fc.integer({ min: 1, max: 5 }), (text, depth) => {
-        const plain = parseJson(`[${text},"A"]`, depth);
-        if (plain === undefined) seen.refused++;
-        else seen.taken++;
-        expect(parseJson(`[${text},"\\u0041"]`, depth)).to.deep.equal(plain);
+        const strict = parseJson(`[${text},"A"]`, depth);
+        if (strict === undefined) counts.refused++;
+        else counts.taken++;
+        expect(parseJson(`[${text},"\\u0041"]`, depth)).to.deep.equal(strict);
       }),
       { numRuns: 3_000 },
     );
-    for (const count of Object.values(seen)) expect(count).to.be.above(300);
+    for (const count of Object.values(counts)) expect(count).to.be.above(300);
   });
 
   for (const text of [
@@ -97,7 +97,7 @@ describe('untrusted JSON', () => {
     it(`is accepted: ${text}`, () => expect(parseJson(text)).to.deep.equal(value));
   }
 
-  for (const [what, text, isTaken] of [
+  for (const [description, text, isAccepted] of [
     ['as many properties as allowed', '{"a":1,"b":2,"c":3}', true],
     ['a property too many', '{"a":1,"b":2,"c":3,"d":4}', false],
     ['too many empty lists', '[[],[],[]]', false],
@@ -105,11 +105,11 @@ describe('untrusted JSON', () => {
     ['an escape too many', `"${'\\n'.repeat(31)}"`, false],
     ['a long number of few digits at once', `[${' '.repeat(70_000)}0.${'1'.repeat(999)}]`, true],
     ['a long number in a short text', `[0.${'1'.repeat(1_500)}]`, true],
-    ['a number without end', `[0.${'1'.repeat(70_000)}]`, false],
+    ['an overlong number', `[0.${'1'.repeat(70_000)}]`, false],
     ['a text of digits', `"${'1'.repeat(70_000)}"`, true],
   ] as const) {
-    it(`from an untrusted source with ${what} is ${isTaken ? 'accepted' : 'rejected'}`, () => {
-      expect(parseJson(text, 32, 3) !== undefined).to.equal(isTaken);
+    it(`from an untrusted source with ${description} is ${isAccepted ? 'accepted' : 'rejected'}`, () => {
+      expect(parseJson(text, 32, 3) !== undefined).to.equal(isAccepted);
       expect(parseJson(text)).to.not.equal(undefined);
     });
   }
@@ -161,16 +161,16 @@ describe('untrusted JSON', () => {
     expect(parseJson('{"a":"b" ,"b" :"b" }')).to.deep.equal({ a: 'b', b: 'b' });
   });
   it('is parsed in linear time, with any numbers', () => {
-    const [many, zeros, ones] = ['1,'.repeat(200_000), '0'.repeat(500_000), '1'.repeat(500_000)];
-    const texts = [`[1e100,${many}1]`, `[1.${zeros}1]`, `[0.${ones}]`, `[${ones}e-${ones}]`];
+    const [manyNumbers, zeros, ones] = ['1,'.repeat(200_000), '0'.repeat(500_000), '1'.repeat(500_000)];
+    const texts = [`[1e100,${manyNumbers}1]`, `[1.${zeros}1]`, `[0.${ones}]`, `[${ones}e-${ones}]`];
     for (const text of texts) {
-      const spent = processorTime(() => parseJson(text));
-      expect(spent, text.slice(0, 20)).to.be.lessThan(400);
+      const cpuMs = processorTime(() => parseJson(text));
+      expect(cpuMs, text.slice(0, 20)).to.be.lessThan(400);
     }
   });
   it('may contain any escape sequence', () => {
     expect(parseJson('{"\\u0061":"\\ud83d\\ude00\\n\\\\u0000"}')).to.deep.equal({ a: '😀\n\\u0000' });
-    expect(parseJson('{"a":1,"\\u0061":2}'), 'twice, in other words').to.equal(undefined);
+    expect(parseJson('{"a":1,"\\u0061":2}'), 'with the same value in another notation').to.equal(undefined);
   });
 });
 
@@ -202,16 +202,16 @@ describe('JSON document', () => {
     const text = '{"a":{"x":[2,1],"y":null},"b":1,"c":"d"}';
     expect(canonicalJson({ c: 'd', a: { y: null, x: [2, 1] }, b: 1 })).to.equal(text);
     expect(canonicalJson({ b: 1, c: 'd', a: { x: [2, 1], y: null } })).to.equal(text);
-    expect(canonicalJson({ b: 1, a: null }, (member) => member !== null)).to.equal('{"b":1}');
+    expect(canonicalJson({ b: 1, a: null }, (value) => value !== null)).to.equal('{"b":1}');
     expect([canonicalJson(undefined), canonicalJson(null), canonicalJson('a')]).to.deep.equal(['null', 'null', '"a"']);
   });
 
   it('is serialized like an object whose properties were added by name, also dates, numbers and absent values', () => {
-    /** Tags of what is stored are made of it, so it stays as it is. */
-    const sorted = (_name: string, member: unknown): unknown =>
-      typeof member === 'object' && member !== null && !Array.isArray(member)
-        ? Object.fromEntries(Object.entries(member).sort(([one], [other]) => (one < other ? -1 : 1)))
-        : member;
+    /** ETags of stored documents derive from it, so it must not change. */
+    const sorted = (_name: string, value: unknown): unknown =>
+      typeof value === 'object' && value !== null && !Array.isArray(value)
+        ? Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)))
+        : value;
     const names = fc.oneof(fc.string(), fc.nat().map(String), fc.constantFrom('', '4294967295', '01', '-1', '9', '10'));
     const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
       tree: fc.oneof(
@@ -242,10 +242,10 @@ describe('JSON document', () => {
 
   it('has each of its strings mapped, with its path', () => {
     const value: Json = { a: ['x', 1, { b: 'y' }], c: null, d: true };
-    const named = (text: string, path: string) => `${path}=${text}`;
-    expect(mapStrings(value, named)).to.deep.equal({ a: ['a.0=x', 1, { b: 'a.2.b=y' }], c: null, d: true });
-    expect(mapStrings('x', named)).to.equal('=x');
-    expect(mapStrings(value, named, 'root')).to.have.nested.property('a[0]', 'root.a.0=x');
+    const describeAt = (text: string, path: string) => `${path}=${text}`;
+    expect(mapStrings(value, describeAt)).to.deep.equal({ a: ['a.0=x', 1, { b: 'a.2.b=y' }], c: null, d: true });
+    expect(mapStrings('x', describeAt)).to.equal('=x');
+    expect(mapStrings(value, describeAt, 'root')).to.have.nested.property('a[0]', 'root.a.0=x');
   });
 
   it('has an estimated size that is close to its text', () => {
@@ -259,8 +259,8 @@ describe('JSON document', () => {
 
 describe('reason for rejected JSON', () => {
   const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
-  const long = 'n'.repeat(500);
-  const told: [string, string][] = [
+  const longName = 'n'.repeat(500);
+  const problems: [string, string][] = [
     ['', 'is not JSON'],
     ['{\n"a":1,\n}', 'is not JSON (line 3, column 1)'],
     ['[]', 'must be a JSON object'],
@@ -282,15 +282,15 @@ describe('reason for rejected JSON', () => {
     ['{"a":[1, 12345678901234567]}', 'has a number beyond 2^53 - 1 that would lose precision; send it as text (line 1, column 10)'],
     ['{"a":-1e999}', 'has a number beyond 2^53 - 1 that would lose precision; send it as text (line 1, column 6)'],
     [nested(33), 'is nested deeper than 32 levels (line 1, column 161)'],
-    [`{"${long}":1,"${long}":2}`, `has the property "${'n'.repeat(32)}"… twice in one object (line 1, column 507)`],
-    // What turns a line around, or clears a terminal, is shown as an escape; no pair is cut in two.
+    [`{"${longName}":1,"${longName}":2}`, `has the property "${'n'.repeat(32)}"… twice in one object (line 1, column 507)`],
+    // Control and bidirectional characters are escaped, and surrogate pairs are not split.
     [
       '{"\\u001b[2J\u202e\u009b\u{e0041}":1,"\\u001b[2J\u202e\u009b\u{e0041}":2}',
       'has the property "\\u001b[2J\\u202e\\u009b\\udb40\\udc41" twice in one object (line 1, column 20)',
     ],
     [`{"${'n'.repeat(31)}😀":1,"${'n'.repeat(31)}😀":2}`, `has the property "${'n'.repeat(31)}"… twice in one object (line 1, column 40)`],
   ];
-  for (const [text, fault] of told) {
+  for (const [text, fault] of problems) {
     it(`is described: ${JSON.stringify(text).slice(0, 60)}`, () => {
       expect(parseJsonObject(text)).to.equal(undefined);
       expect(describeJsonProblem(text)).to.equal(fault);
@@ -305,8 +305,8 @@ describe('reason for rejected JSON', () => {
   });
 
   it('is one of all reasons if the text is too long to be parsed twice', () => {
-    const long = `{${'"a":0,'.repeat(3_000)}"a":0}`;
-    expect(describeJsonProblem(long, 2_000)).to.match(/^must be one complete JSON object: .*, with at most 2000 properties/);
+    const longName = `{${'"a":0,'.repeat(3_000)}"a":0}`;
+    expect(describeJsonProblem(longName, 2_000)).to.match(/^must be one complete JSON object: .*, with at most 2000 properties/);
     expect(describeJsonProblem(`\n ${'['.repeat(17_000)}`, 2_000)).to.equal('must be a JSON object');
     const trusted = `{"a":"${'x'.repeat(70_000)}","a":1}`;
     expect(describeJsonProblem(trusted, 10_000)).to.match(/^must be one complete/);
@@ -321,30 +321,30 @@ describe('reason for rejected JSON', () => {
         { depthSize: 'small' },
         values,
         names,
-        fc.array(tie('text'), { maxLength: 3 }).map((all) => `[${all.join()}]`),
-        fc.array(fc.tuple(names, tie('text')), { maxLength: 3 }).map((all) => `{${all.map((each) => each.join(' : ')).join()}}`),
+        fc.array(tie('text'), { maxLength: 3 }).map((texts) => `[${texts.join()}]`),
+        fc.array(fc.tuple(names, tie('text')), { maxLength: 3 }).map((texts) => `{${texts.map((each) => each.join(' : ')).join()}}`),
       ),
     }));
-    const seen = { taken: 0, refused: 0 };
+    const counts = { taken: 0, refused: 0 };
     fc.assert(
       fc.property(text, (value) => {
         const document = `{"":${value}}`;
-        const isTaken = parseJsonObject(document, 3) !== undefined;
-        seen[isTaken ? 'taken' : 'refused']++;
+        const isAccepted = parseJsonObject(document, 3) !== undefined;
+        counts[isAccepted ? 'taken' : 'refused']++;
         const fault = describeJsonProblem(document, undefined, 3);
-        expect(fault.startsWith('must be one complete'), `${document}: ${fault}`).to.equal(isTaken);
+        expect(fault.startsWith('must be one complete'), `${document}: ${fault}`).to.equal(isAccepted);
       }),
       { numRuns: 2_000 },
     );
-    expect(Math.min(seen.taken, seen.refused)).to.be.greaterThan(100);
-    for (const unit of ['{},', '"\\\\",', '0,', '"\\u0061",', '1.5,']) {
-      const document = `{"a":[${unit.repeat(300_000 / unit.length)}0],"a":1}`;
+    expect(Math.min(counts.taken, counts.refused)).to.be.greaterThan(100);
+    for (const repeated of ['{},', '"\\\\",', '0,', '"\\u0061",', '1.5,']) {
+      const document = `{"a":[${repeated.repeat(300_000 / repeated.length)}0],"a":1}`;
       let fault = '';
-      const spent = processorTime(() => {
+      const cpuMs = processorTime(() => {
         fault = describeJsonProblem(document);
       });
       expect(fault).to.include('twice');
-      expect(spent, unit).to.be.lessThan(400);
+      expect(cpuMs, repeated).to.be.lessThan(400);
     }
   });
 });

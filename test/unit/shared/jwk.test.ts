@@ -23,38 +23,38 @@ describe('received public key', () => {
   });
 
   const { x = '', y = '' } = ec;
-  for (const [what, value] of [
+  for (const [description, value] of [
     ['nothing', undefined],
     ['null', null],
     ['a text', 'key'],
     ['a list', [ec]],
     ['a private key', { ...ec, d: x }],
-    ['a private key that says nothing', { ...ec, d: null }],
+    ['an empty private key', { ...ec, d: null }],
     ['a symmetric key', { kty: 'oct', k: 'AA' }],
     ['a symmetric key in disguise', { ...ec, k: 'AA' }],
     ['a curve that is unknown', { ...ec, crv: 'secp256k1' }],
     ['a curve that is not a name', { ...ec, crv: 1 }],
-    ['another type than its curve', { ...ec, kty: 'OKP' }],
+    ['a type that contradicts its curve', { ...ec, kty: 'OKP' }],
     ['the type of another curve', { ...okp, kty: 'EC', y: okp.x }],
     ['no y', { kty: 'EC', crv: 'P-256', x }],
     ['no x', { kty: 'EC', crv: 'P-256', y }],
     ['a coordinate that is not a string', { ...ec, x: 1 }],
-    ['a coordinate that is a list of one text', { ...ec, y: [y] }],
+    ['a coordinate in a list', { ...ec, y: [y] }],
     ['a coordinate that is too short', { ...ec, y: encodeBase64url(Buffer.alloc(31, 1)) }],
-    ['a coordinate with a zero before it', { ...ec, x: encodeBase64url(Buffer.alloc(33, 1)) }],
+    ['a coordinate with a leading zero', { ...ec, x: encodeBase64url(Buffer.alloc(33, 1)) }],
     ['a coordinate with padding', { ...ec, x: `${x}=` }],
   ] as const) {
-    it(`is rejected if it is ${what}`, () => expect(parsePublicJwk(value)).to.equal(undefined));
+    it(`is rejected if it is ${description}`, () => expect(parsePublicJwk(value)).to.equal(undefined));
   }
 
   it('has one thumbprint, regardless of its other properties', () => {
-    // RFC 7638 section 3.1 has an RSA key; RFC 8037 appendix A.3 has this one.
+    // The example of RFC 8037 appendix A.3. The example of RFC 7638 section 3.1 has an RSA key.
     const key = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' } as const;
     expect(thumbprint(key)).to.equal('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k');
-    const one = parsePublicJwk(ec);
-    if (one === undefined) throw new Error('unreadable');
-    expect(thumbprint({ ...one, kid: '1' })).to.equal(thumbprint(one));
-    expect(thumbprint({ ...one, y: x })).to.not.equal(thumbprint(one));
+    const publicKey = parsePublicJwk(ec);
+    if (publicKey === undefined) throw new Error('unreadable');
+    expect(thumbprint({ ...publicKey, kid: '1' })).to.equal(thumbprint(publicKey));
+    expect(thumbprint({ ...publicKey, y: x })).to.not.equal(thumbprint(publicKey));
   });
 
   it('has the algorithm of its curve', () => {
@@ -66,8 +66,8 @@ describe('received public key', () => {
   it('must be a point of its curve', () => {
     const keys = [ec, okp].flatMap((jwk) => parsePublicJwk(jwk) ?? []);
     expect(keys.map(isOnCurve)).to.deep.equal([true, true]);
-    const off = parsePublicJwk({ ...ec, y: x });
-    expect(off && isOnCurve(off)).to.equal(false);
+    const offCurve = parsePublicJwk({ ...ec, y: x });
+    expect(offCurve && isOnCurve(offCurve)).to.equal(false);
   });
 
   for (const algorithm of SIGNING_ALGORITHMS) {
@@ -86,8 +86,8 @@ describe('received public key', () => {
   it('is rejected if its coordinates have the right length only in sum', () => {
     const [left, right] = [ec.x ?? '', ec.y ?? ''].map((text) => Buffer.from(text, 'base64url'));
     if (left === undefined || right === undefined) throw new Error('unreadable');
-    const moved = { x: encodeBase64url(left.subarray(0, 31)), y: encodeBase64url(Buffer.concat([left.subarray(31), right])) };
-    expect(publicKeyOf({ kty: 'EC', crv: 'P-256', ...moved })).to.equal(undefined);
+    const shifted = { x: encodeBase64url(left.subarray(0, 31)), y: encodeBase64url(Buffer.concat([left.subarray(31), right])) };
+    expect(publicKeyOf({ kty: 'EC', crv: 'P-256', ...shifted })).to.equal(undefined);
   });
 });
 

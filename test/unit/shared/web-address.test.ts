@@ -38,13 +38,13 @@ describe('web address', () => {
     ['https://user@shop.example', false],
     ['https://:secret@shop.example', false],
   ];
-  for (const [text, is] of rows) {
-    it(`${text} is ${is ? 'accepted' : 'rejected'}`, () => expect(isWebAddress(text)).to.equal(is));
+  for (const [text, isAccepted] of rows) {
+    it(`${text} is ${isAccepted ? 'accepted' : 'rejected'}`, () => expect(isWebAddress(text)).to.equal(isAccepted));
   }
 });
 
 describe('displayed address', () => {
-  const long = 'x'.repeat(2048);
+  const longPath = 'x'.repeat(2048);
   const pixel = 'data:image/png;base64,iVBORw0KGgo=';
   const rows: [string, (text: string) => boolean, string[], string[]][] = [
     [
@@ -62,10 +62,10 @@ describe('displayed address', () => {
       ],
     ],
     [
-      'where somebody can be reached',
+      'a contact address',
       (text) => ContactUri.safeParse(text).success,
       ['https://a.example', 'http://a.example', 'mailto:a@a.example', 'tel:+491'],
-      ['a@a.example', 'ftp://a.example', 'javascript:alert(1)', `https://a.example/${long}`],
+      ['a@a.example', 'ftp://a.example', 'javascript:alert(1)', `https://a.example/${longPath}`],
     ],
     [
       'an issuer',
@@ -77,7 +77,7 @@ describe('displayed address', () => {
       'a page',
       (text) => WebAddress.safeParse(text).success,
       ['https://a.example?b=c#d', 'https://a.example/?f[x]=1', 'http://my_backend:8080/{x}', 'https://ä.example'],
-      ['urn:a', 'https://u:p@a.example/ä', 'https://a.example/\u0000', `https://a.example/${long}`],
+      ['urn:a', 'https://u:p@a.example/ä', 'https://a.example/\u0000', `https://a.example/${longPath}`],
     ],
     [
       'a harmless address',
@@ -92,12 +92,12 @@ describe('displayed address', () => {
       ['', ' ', 'a\nb', '1:2', 'urn:karte:ä', ' javascript:alert(1)', 'blob:https://a.example/1', 'x'.repeat(2049)],
     ],
   ];
-  for (const [what, is, those, others] of rows) {
-    for (const text of those) {
-      it(`is accepted if it is ${what}: ${text.slice(0, 50)}`, () => expect(is(text)).to.equal(true));
+  for (const [description, isAccepted, acceptedTexts, rejectedTexts] of rows) {
+    for (const text of acceptedTexts) {
+      it(`is accepted if it is ${description}: ${text.slice(0, 50)}`, () => expect(isAccepted(text)).to.equal(true));
     }
-    for (const text of others) {
-      it(`is rejected if it is ${what}: "${text.slice(0, 50)}" (${text.length})`, () => expect(is(text)).to.equal(false));
+    for (const text of rejectedTexts) {
+      it(`is rejected if it is ${description}: "${text.slice(0, 50)}" (${text.length})`, () => expect(isAccepted(text)).to.equal(false));
     }
   }
 });
@@ -123,7 +123,7 @@ describe('URI', () => {
   ];
   for (const uri of URIS) it(`is accepted: ${uri}`, () => expect(isUri(uri)).to.equal(true));
 
-  const OTHERS = [
+  const REJECTED = [
     '',
     'urn:',
     'a name',
@@ -146,7 +146,7 @@ describe('URI', () => {
     ' https://acme.example/',
     'https://acme.example/\u202e',
   ];
-  for (const text of OTHERS) it(`is rejected: ${JSON.stringify(text)}`, () => expect(isUri(text)).to.equal(false));
+  for (const text of REJECTED) it(`is rejected: ${JSON.stringify(text)}`, () => expect(isUri(text)).to.equal(false));
 
   it('may be relative as the name of a type, unless its first part has a colon', () => {
     for (const name of ['student', 'org.acme.card', 'a/b:c', './a:b', 'urn:x']) {
@@ -176,25 +176,25 @@ describe('normal form of an address', () => {
     ['mailto:a b@c.example', 'mailto:a%20b@c.example'],
     ['tel:+49 1', 'tel:+49%201'],
   ];
-  for (const [text, normal] of rows) {
-    it(`of ${JSON.stringify(text)} is ${normal}`, () => expect(normalUri(text)).to.equal(normal));
+  for (const [text, normalized] of rows) {
+    it(`of ${JSON.stringify(text)} is ${normalized}`, () => expect(normalUri(text)).to.equal(normalized));
   }
 
   it('does not exist for texts with control characters inside and for texts that are not addresses', () => {
-    for (const same of ['https://acme.example/\nä', 'java\nscript:ä', 'student card', '/ä', 'https://']) {
-      expect(normalUri(same)).to.equal(same);
+    for (const unchanged of ['https://acme.example/\nä', 'java\nscript:ä', 'student card', '/ä', 'https://']) {
+      expect(normalUri(unchanged)).to.equal(unchanged);
     }
   });
 
   it('is a URI with the same host, and its own normal form', () => {
     fc.assert(
-      fc.property(fc.webUrl({ withFragments: true, withQueryParameters: true }), fc.string(), (url, more) => {
-        const text = `${url}/${more}`;
-        const normal = normalUri(text);
-        fc.pre(normal !== text || isUri(text));
-        expect(isUri(normal), normal).to.equal(true);
-        expect(normalUri(normal)).to.equal(normal);
-        expect(new URL(normal).host).to.equal(new URL(text).host);
+      fc.property(fc.webUrl({ withFragments: true, withQueryParameters: true }), fc.string(), (url, suffix) => {
+        const text = `${url}/${suffix}`;
+        const normalized = normalUri(text);
+        fc.pre(normalized !== text || isUri(text));
+        expect(isUri(normalized), normalized).to.equal(true);
+        expect(normalUri(normalized)).to.equal(normalized);
+        expect(new URL(normalized).host).to.equal(new URL(text).host);
       }),
     );
   });
@@ -203,8 +203,8 @@ describe('normal form of an address', () => {
     expect(escapedUri('https://shop.example/a|b?c=[d]#e|f')).to.equal('https://shop.example/a%7Cb?c=%5Bd%5D#e%7Cf');
     expect(escapedUri('com.example.app:/done?x={y}%')).to.equal('com.example.app:/done?x=%7By%7D%25');
     fc.assert(
-      fc.property(fc.webUrl({ withFragments: true, withQueryParameters: true }), fc.string(), (url, more) => {
-        const { href } = new URL(`${url}/${more}`);
+      fc.property(fc.webUrl({ withFragments: true, withQueryParameters: true }), fc.string(), (url, suffix) => {
+        const { href } = new URL(`${url}/${suffix}`);
         expect(isUri(escapedUri(href)), href).to.equal(true);
         expect(new URL(escapedUri(href)).host).to.equal(new URL(href).host);
       }),
@@ -230,7 +230,7 @@ describe('redirect address', () => {
     it(`is accepted: ${text}`, () => expect(isRedirectAddress(text)).to.equal(true));
   }
 
-  for (const [what, text] of [
+  for (const [description, text] of [
     ['with a fragment', 'https://wallet.example/#here'],
     ['with a space', 'https://wallet.example/a b'],
     ['with a backslash', 'https://wallet.example\\@evil.example/'],
@@ -243,25 +243,25 @@ describe('redirect address', () => {
     ['with a password in a private scheme', 'com.example.wallet://:secret@callback'],
     ['with a user in a private scheme', 'com.example.wallet://shop@callback'],
     ['of a server without TLS', 'http://wallet.example/'],
-    ['of a host that begins like this device', 'http://localhost.evil.example/'],
+    ['of a host that begins like a loopback address', 'http://localhost.evil.example/'],
     ['whose host only browsers see', 'https:evil.example'],
     ['whose host is behind three slashes', 'https:///evil.example'],
-    ['that browsers take for this device', 'http:localhost'],
+    ['that browsers treat as loopback', 'http:localhost'],
     ['whose host is a number', 'https://0x7f.1/'],
     ['of another port than that of http', 'http://localhost:0443/'],
     ['whose port has a zero too many', 'https://wallet.example:00443/'],
     ['of a scheme without a dot', 'wallets://callback'],
-    ['of a scheme that opens files', 'file:///etc/passwd'],
-    ['of a scheme that runs', 'javascript:alert(1)'],
+    ['of the file scheme', 'file:///etc/passwd'],
+    ['of a script scheme', 'javascript:alert(1)'],
     ['of a scheme that ends with a dot', 'com.:/callback'],
   ] as const) {
-    it(`is rejected when the address is ${what}`, () => expect(isRedirectAddress(text), text).to.equal(false));
+    it(`is rejected when the address is ${description}`, () => expect(isRedirectAddress(text), text).to.equal(false));
   }
 });
 
 const InvocationUri = PresentationConfigurationBody.shape.invocationUri;
 
-/** What the API document says of an address, how the service reads it, and addresses that people write. */
+/** Each row has a kind of address, its pattern in the API document, its schema and common examples. */
 const KINDS: readonly (readonly [string, string, z.ZodType, readonly string[]])[] = [
   [
     'an address',
@@ -285,7 +285,7 @@ const KINDS: readonly (readonly [string, string, z.ZodType, readonly string[]])[
     ['https://wallet.example/cb?a=b', 'com.example.wallet:/cb', 'openid4vp://', 'http://localhost:3000/cb'],
   ],
   [
-    'what starts a wallet',
+    'the start of a wallet',
     INVOCATION_PATTERN,
     InvocationUri,
     ['openid4vp://', 'swiyu-verify://', 'https://wallet.example/present', 'com.example.wallet://', 'mine://'],
@@ -293,7 +293,7 @@ const KINDS: readonly (readonly [string, string, z.ZodType, readonly string[]])[
   ['an origin', ORIGIN_PATTERN, Origin, ['https://shop.example', 'http://localhost:3000', 'android:apk-key-hash:abc']],
 ];
 
-/** Pieces of addresses that are put together at random. */
+/** Fragments that are combined at random. */
 const PARTS = [
   ...['https://', 'HTTP://', 'http:', 'mailto:', 'tel:', 'data:image/png;base64,AAAA', 'com.example.app:', 'openid4vp://'],
   ...['localhost', 'my_backend', 'münchen.example', '127.0.0.1', '[::1]', ':8080', 'user:pw@', '/', '\\', '?', '#', ' '],
@@ -301,12 +301,12 @@ const PARTS = [
 ];
 
 describe('address patterns of the API document', () => {
-  for (const [what, pattern, schema, written] of KINDS) {
-    it(`allow every ${what} that the service accepts`, () => {
+  for (const [description, pattern, schema, examples] of KINDS) {
+    it(`allow every ${description} that the service accepts`, () => {
       const parts = fc.constantFrom(...PARTS);
       const text = fc.oneof(
         fc.webUrl(),
-        fc.array(parts, { maxLength: 8 }).map((some) => some.join('')),
+        fc.array(parts, { maxLength: 8 }).map((pieces) => pieces.join('')),
       );
       fc.assert(
         fc.property(text, fc.string({ maxLength: 3 }), (start, end) => {
@@ -317,8 +317,8 @@ describe('address patterns of the API document', () => {
       );
     });
 
-    it(`allow ${what} in common notations`, () => {
-      for (const text of written) {
+    it(`allow ${description} in common notations`, () => {
+      for (const text of examples) {
         expect(new RegExp(pattern, 'u').test(text), text).to.equal(true);
         expect(schema.safeParse(text).success, text).to.equal(true);
       }
@@ -346,13 +346,13 @@ describe('address patterns of the API document', () => {
   });
 
   it('allow type names that are not addresses, except those that a browser or program runs or opens', () => {
-    const of = (text: string) => [new RegExp(NAME_PATTERN, 'u').test(text), NameUri.safeParse(text).success];
+    const isName = (text: string) => [new RegExp(NAME_PATTERN, 'u').test(text), NameUri.safeParse(text).success];
     for (const text of ['urn:eudi:pid:1', 'https://acme.example/type', 'student', 'org.acme.card', 'a/b?v=1#x']) {
-      expect(of(text), text).to.deep.equal([true, true]);
+      expect(isName(text), text).to.deep.equal([true, true]);
     }
-    for (const text of ['Student card', 'a|b', 'karte-ä']) expect(of(text), text).to.deep.equal([true, true]);
+    for (const text of ['Student card', 'a|b', 'karte-ä']) expect(isName(text), text).to.deep.equal([true, true]);
     for (const text of ['javascript:alert(1)', 'File:///etc/passwd', '']) {
-      expect(of(text), text).to.deep.equal([false, false]);
+      expect(isName(text), text).to.deep.equal([false, false]);
     }
   });
 });

@@ -19,7 +19,7 @@ import { FakeRemote, SetClock } from '../verification/kit.ts';
 const URI = 'https://issuer.example/lists/1';
 const CWT = 'application/statuslist+cwt';
 
-class NoLog extends Log {
+class SilentLog extends Log {
   override info(): void {}
   override warn(): void {}
   override error(): void {}
@@ -36,7 +36,7 @@ describe('external status list in CWT form', () => {
     remote = new FakeRemote();
     clock = new SetClock();
     const eventBus = new InProcessEventBus();
-    lists = new RemoteStatusLists({ remote, signatures: new NodeSignatures(), clock, eventBus, log: new NoLog() });
+    lists = new RemoteStatusLists({ remote, signatures: new NodeSignatures(), clock, eventBus, log: new SilentLog() });
   });
 
   const seconds = () => Math.floor(clock.time / 1000);
@@ -65,19 +65,19 @@ describe('external status list in CWT form', () => {
     }
   };
   /** Changes the parts of the COSE_Sign1. */
-  const bent = (bend: (parts: unknown[]) => void, tag = 18): Buffer => {
+  const changedToken = (change: (parts: unknown[]) => void, tag = 18): Buffer => {
     const { value } = decodeCbor(token()) as Tagged;
     const parts = isArray(value) ? [...value] : [];
-    bend(parts);
+    change(parts);
     return encodeCbor(new Tagged(tag, parts as never));
   };
 
-  /** Signed with more claims, and with its certificates in the header that nobody signs. */
-  const signedAgain = (
+  /** Signs again with another claim, or with the certificates in the unprotected header. */
+  const resignedToken = (
     { claim, chain }: { claim?: readonly [number, string | number | undefined]; chain?: Buffer },
     key = signer.privateKey,
   ): Buffer =>
-    bent((parts) => {
+    changedToken((parts) => {
       if (claim !== undefined) {
         const claims = new Map([...(decodeCbor(parts[2] as Buffer) as CborMap), claim]);
         parts[2] = encodeCbor(new Map([...claims].filter(([, value]) => value !== undefined)) as CborMap);
@@ -90,18 +90,18 @@ describe('external status list in CWT form', () => {
       const toSign = sigStructure(parts[0] as Buffer, parts[2] as Buffer);
       parts[3] = sign('sha256', toSign, { key, dsaEncoding: 'ieee-p1363' });
     });
-  const extended = (claim: readonly [number, string | number | undefined]) => signedAgain({ claim });
+  const tokenWithClaim = (claim: readonly [number, string | number | undefined]) => resignedToken({ claim });
 
   it('may have its certificates in the unprotected header, where they must match the signature', async () => {
-    serve(signedAgain({ chain: Buffer.from(signer.certificate, 'base64') }));
+    serve(resignedToken({ chain: Buffer.from(signer.certificate, 'base64') }));
     expect(await reasonOf()).to.equal('accepted');
     lists.clear('acme');
-    const other = await certify({ name: 'Other' });
-    serve(signedAgain({ chain: Buffer.from(other.certificate, 'base64') }));
+    const otherSigner = await certify({ name: 'Other' });
+    serve(resignedToken({ chain: Buffer.from(otherSigner.certificate, 'base64') }));
     expect(await reasonOf()).to.equal('status_invalid: signature');
   });
   it('is accepted with an nbf within the clock tolerance of a minute', async () => {
-    serve(extended([5, seconds() + 59]));
+    serve(tokenWithClaim([5, seconds() + 59]));
     expect(await reasonOf()).to.equal('accepted');
   });
   for (const [status, body, expected] of [
@@ -147,27 +147,27 @@ describe('external status list in CWT form', () => {
     expect(remote.calls[0]?.accept).to.equal('application/statuslist+jwt');
   });
 
-  const bad: Readonly<Record<string, [() => Buffer, RegExp]>> = {
+  const invalidTokens: Readonly<Record<string, [() => Buffer, RegExp]>> = {
     'with the signature of another key': [() => token({}, { key: newKey().privateKey }), /signature/],
-    'under a certificate that does not fit': [
+    'under a certificate for another purpose': [
       () => token({}, { chain: [Buffer.from('nonsense').toString('base64')] }),
       /signer certificate/,
     ],
     'for another address': [() => token({ sub: `${URI}/` }), /sub/],
-    'that ended 60 seconds ago': [() => token({ exp: seconds() - 60 }), /exp/],
+    'that expired 60 seconds ago': [() => token({ exp: seconds() - 60 }), /exp/],
     'with a time in the future': [() => token({ iat: seconds() + 100 }), /iat/],
     'without a time to live': [() => token({ ttl: 0 }), /ttl/],
-    'without a time of its making': [() => token({ iat: undefined }), /iat/],
-    'without its list': [() => extended([65533, undefined]), /lst|list/],
+    'without iat': [() => token({ iat: undefined }), /iat/],
+    'without its list': [() => tokenWithClaim([65533, undefined]), /lst|list/],
     'with three bits': [() => token({ status_list: { bits: 3, lst: claims().status_list.lst } }), /bits/],
-    'with a MAC': [() => bent(() => {}, 17), /COSE_Sign1/],
+    'with a MAC': [() => changedToken(() => {}, 17), /COSE_Sign1/],
     'without its tag, with the signature of another key': [
       () => encodeCbor((decodeCbor(token({}, { key: newKey().privateKey })) as Tagged).value),
       /signature/,
     ],
     'with a changed payload': [
       () =>
-        bent((parts) => {
+        changedToken((parts) => {
           const payload = decodeCbor(parts[2] as Buffer) as CborMap;
           parts[2] = encodeCbor(new Map([...payload, [65534, 60]]));
         }),
@@ -175,7 +175,7 @@ describe('external status list in CWT form', () => {
     ],
     'without certificates': [
       () =>
-        bent((parts) => {
+        changedToken((parts) => {
           const header = decodeCbor(parts[0] as Buffer) as CborMap;
           parts[0] = encodeCbor(new Map([...header].filter(([label]) => label !== 33)));
         }),
@@ -183,23 +183,23 @@ describe('external status list in CWT form', () => {
     ],
     'of another type': [
       () =>
-        bent((parts) => {
+        changedToken((parts) => {
           const header = decodeCbor(parts[0] as Buffer) as CborMap;
           parts[0] = encodeCbor(new Map([...header, [16, 'application/cwt']]));
         }),
       /typ/,
     ],
     'that is not CBOR': [() => Buffer.from('ff', 'hex'), /status_invalid/],
-    'that begins tomorrow': [() => extended([5, seconds() + 86_400]), /nbf/],
-    'whose beginning is not a number': [() => extended([5, 'soon']), /nbf/],
-    'for another recipient': [() => extended([3, 'https://other.example']), /aud/],
+    'that is valid from tomorrow': [() => tokenWithClaim([5, seconds() + 86_400]), /nbf/],
+    'whose beginning is not a number': [() => tokenWithClaim([5, 'soon']), /nbf/],
+    'for another recipient': [() => tokenWithClaim([3, 'https://other.example']), /aud/],
   };
-  for (const [name, [make, reason]] of Object.entries(bad)) {
+  for (const [name, [buildToken, reason]] of Object.entries(invalidTokens)) {
     it(`is rejected ${name}`, async () => {
-      serve(make());
-      const found = await reasonOf();
-      expect(found).to.match(/^status_invalid/);
-      expect(found).to.match(reason);
+      serve(buildToken());
+      const actual = await reasonOf();
+      expect(actual).to.match(/^status_invalid/);
+      expect(actual).to.match(reason);
     });
   }
 });

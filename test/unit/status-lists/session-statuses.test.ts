@@ -15,7 +15,7 @@ import { distinctStatuses, endOfStatuses, revokedIndices } from '../../../domain
 import { decode } from '../../support/present.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { ACME } from '../verification/kit.ts';
-import { anOffer, endOf, failureOf, type Issued, Wallet, WalletWorld } from '../wallet-kit.ts';
+import { anOffer, type CredentialResponse, failureOf, outcomeOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
 describe('ListSessionStatuses', () => {
   let world: WalletWorld;
@@ -23,16 +23,16 @@ describe('ListSessionStatuses', () => {
   before(async () => {
     world = await WalletWorld.open();
     wallet = new Wallet(world);
-    for (const id of ['listed', 'other']) await world.offers({ id, statusManagement: true });
+    for (const id of ['listed', 'other']) await world.putCredential({ id, statusManagement: true });
   });
 
-  type Held = { readonly session: SessionId; readonly token: string };
-  const offered = async (): Promise<Held> => {
-    const made = await anOffer(world, { credentialConfigurationIds: ['listed', 'other', 'card'] });
-    return { session: made.session.id, token: await wallet.token(made) };
+  type IssuedSession = { readonly session: SessionId; readonly token: string };
+  const startIssuance = async (): Promise<IssuedSession> => {
+    const offer = await anOffer(world, { credentialConfigurationIds: ['listed', 'other', 'card'] });
+    return { session: offer.session.id, token: await wallet.token(offer) };
   };
-  const issue = ({ token }: Held, id: string) => wallet.issue(token, { credential_configuration_id: id });
-  const placeOf = ({ credentials: [first] }: Issued): { idx: number; uri: string } =>
+  const issue = ({ token }: IssuedSession, id: string) => wallet.issue(token, { credential_configuration_id: id });
+  const referenceOf = ({ credentials: [first] }: CredentialResponse): { idx: number; uri: string } =>
     decode(first?.credential ?? '').payload['status'].status_list;
   const list = async (session: SessionId, query: object = {}, rights: Partial<TenantCaller> = {}) =>
     new ListSessionStatuses(world).execute({ ...(await world.caller()), ...rights }, session, SessionStatusesQuery.parse(query));
@@ -43,76 +43,76 @@ describe('ListSessionStatuses', () => {
     });
 
   it('lists the entry of each credential, with its status', async () => {
-    const held = await offered();
-    const [listed, other] = [await issue(held, 'listed'), await issue(held, 'other')];
-    await issue(held, 'card');
-    await revoke(held.session, 'other');
-    const { entries, next } = await list(held.session);
+    const issuance = await startIssuance();
+    const [first, second] = [await issue(issuance, 'listed'), await issue(issuance, 'other')];
+    await issue(issuance, 'card');
+    await revoke(issuance.session, 'other');
+    const { entries, next } = await list(issuance.session);
     expect(next).to.equal(undefined);
     expect(
       entries.map(({ uri, index, status, credentialConfigurationId }) => ({ ...{ uri, idx: index, status, credentialConfigurationId } })),
     ).to.have.deep.members([
-      { ...placeOf(listed), status: 0, credentialConfigurationId: 'listed' },
-      { ...placeOf(other), status: 1, credentialConfigurationId: 'other' },
+      { ...referenceOf(first), status: 0, credentialConfigurationId: 'listed' },
+      { ...referenceOf(second), status: 1, credentialConfigurationId: 'other' },
     ]);
   });
 
   it('is paginated, with each entry once', async () => {
-    const held = await offered();
-    for (const id of ['listed', 'listed', 'other', 'listed']) await issue(held, id);
-    const whole = (await list(held.session)).entries;
-    expect(whole).to.have.length(4);
-    expect((await list(held.session, { sort: 'desc' })).entries).to.deep.equal(whole.toReversed());
+    const issuance = await startIssuance();
+    for (const id of ['listed', 'listed', 'other', 'listed']) await issue(issuance, id);
+    const allEntries = (await list(issuance.session)).entries;
+    expect(allEntries).to.have.length(4);
+    expect((await list(issuance.session, { sort: 'desc' })).entries).to.deep.equal(allEntries.toReversed());
     for (const sort of ['asc', 'desc'])
       for (const limit of [1, 2, 3, 4]) {
-        const seen: unknown[] = [];
+        const seenEntries: unknown[] = [];
         for (let cursor: string | undefined, first = true; first || cursor !== undefined; first = false) {
-          const page = await list(held.session, { limit, sort, ...(cursor !== undefined && { cursor }) });
+          const page = await list(issuance.session, { limit, sort, ...(cursor !== undefined && { cursor }) });
           expect(page.entries.length).to.be.within(1, limit);
-          seen.push(...page.entries);
+          seenEntries.push(...page.entries);
           cursor = page.next;
         }
-        expect(seen, `${limit} a page`).to.deep.equal(sort === 'asc' ? whole : whole.toReversed());
+        expect(seenEntries, `${limit} a page`).to.deep.equal(sort === 'asc' ? allEntries : allEntries.toReversed());
       }
-    expect(await list(held.session, { cursor: '99' })).to.deep.equal({ entries: [] });
-    expect((await list(held.session, { cursor: '99', sort: 'desc' })).entries).to.deep.equal(whole.toReversed());
+    expect(await list(issuance.session, { cursor: '99' })).to.deep.equal({ entries: [] });
+    expect((await list(issuance.session, { cursor: '99', sort: 'desc' })).entries).to.deep.equal(allEntries.toReversed());
   });
 
   it('lists entries of a removed session', async () => {
-    const held = await offered();
-    const listed = await issue(held, 'listed');
-    await world.store.commit(ACME, { removes: held.session }, world.clock.now());
-    const [entry] = (await list(held.session)).entries;
-    expect(entry?.index).to.equal(placeOf(listed).idx);
+    const issuance = await startIssuance();
+    const first = await issue(issuance, 'listed');
+    await world.store.commit(ACME, { removes: issuance.session }, world.clock.now());
+    const [entry] = (await list(issuance.session)).entries;
+    expect(entry?.index).to.equal(referenceOf(first).idx);
   });
 
   it('is empty for a session without credentials', async () => {
-    expect(await list((await offered()).session)).to.deep.equal({ entries: [] });
+    expect(await list((await startIssuance()).session)).to.deep.equal({ entries: [] });
   });
 
-  type Refused = readonly [what: string, code: FailureCode, ask: (held: Held) => Promise<unknown>];
-  const refusals: readonly Refused[] = [
-    ['a session of nobody', 'not_found', () => list('unknown' as SessionId)],
+  type RejectionCase = readonly [description: string, code: FailureCode, call: (issuance: IssuedSession) => Promise<unknown>];
+  const rejections: readonly RejectionCase[] = [
+    ['an unknown session', 'not_found', () => list('unknown' as SessionId)],
     ['a session that a client may not see', 'not_found', ({ session }) => list(session, {}, { allowedIssuanceConfigs: ['card'] })],
     [
-      'what issued nothing, of a client that may not see it',
+      'a session without credentials, for a client that may not see it',
       'not_found',
-      async () => list((await offered()).session, {}, { allowedIssuanceConfigs: ['card'] }),
+      async () => list((await startIssuance()).session, {}, { allowedIssuanceConfigs: ['card'] }),
     ],
     [
       'a presentation',
       'not_found',
       async () => {
-        await world.verifies();
+        await world.putPresentation();
         return list((await world.request()).session.id);
       },
     ],
   ];
-  for (const [what, code, ask] of refusals)
-    it(`rejects ${what}: ${code}`, async () => {
-      const held = await offered();
-      await issue(held, 'listed');
-      expect(await endOf(ask(held))).to.equal(code);
+  for (const [description, code, call] of rejections)
+    it(`rejects ${description}: ${code}`, async () => {
+      const issuance = await startIssuance();
+      await issue(issuance, 'listed');
+      expect(await outcomeOf(call(issuance))).to.equal(code);
     });
 
   for (const query of [{ limit: 0 }, { limit: 501 }, { cursor: '0' }, { cursor: 'x' }, { cursor: '1234567890' }])
@@ -128,95 +128,99 @@ describe('RevokeSession', () => {
   before(async () => {
     world = await WalletWorld.open();
     wallet = new Wallet(world);
-    for (const id of ['listed', 'other']) await world.offers({ id, statusManagement: true });
+    for (const id of ['listed', 'other']) await world.putCredential({ id, statusManagement: true });
   });
   afterEach(() => sinon.restore());
 
-  type Held = { readonly session: SessionId; readonly token: string };
+  type IssuedSession = { readonly session: SessionId; readonly token: string };
   const IDS = ['listed', 'other', 'card'];
-  const offered = async (): Promise<Held> => {
-    const made = await anOffer(world, { credentialConfigurationIds: IDS });
-    return { session: made.session.id, token: await wallet.token(made) };
+  const startIssuance = async (): Promise<IssuedSession> => {
+    const offer = await anOffer(world, { credentialConfigurationIds: IDS });
+    return { session: offer.session.id, token: await wallet.token(offer) };
   };
-  const issue = ({ token }: Held, id: string) => wallet.issue(token, { credential_configuration_id: id });
-  const placeOf = ({ credentials: [first] }: Issued): { idx: number; uri: string } =>
+  const issue = ({ token }: IssuedSession, id: string) => wallet.issue(token, { credential_configuration_id: id });
+  const referenceOf = ({ credentials: [first] }: CredentialResponse): { idx: number; uri: string } =>
     decode(first?.credential ?? '').payload['status'].status_list;
-  const statusOf = async (issued: Issued) => {
-    const { idx, uri } = placeOf(issued);
+  const statusOf = async (response: CredentialResponse) => {
+    const { idx, uri } = referenceOf(response);
     const entries = await world.store.read(ACME).statusEntries(uri.split('/').at(-1) ?? '', 0);
     return entries.find(({ index }) => index === idx)?.status ?? 0;
   };
-  const revoke = async ({ session }: Pick<Held, 'session'>, changes: Partial<Revocation> = {}, rights: Partial<TenantCaller> = {}) => {
+  const revoke = async (
+    { session }: Pick<IssuedSession, 'session'>,
+    changes: Partial<Revocation> = {},
+    rights: Partial<TenantCaller> = {},
+  ) => {
     const caller = rememberedCaller({ ...(await world.caller()), ...rights });
     return world.revokeSession.execute(caller, { sessionId: session, status: 1, ...changes });
   };
 
   it('changes the status of all credentials of a session, and ends the issuance', async () => {
-    const held = await offered();
-    const [listed, other] = [await issue(held, 'listed'), await issue(held, 'other')];
-    expect(await revoke(held)).to.equal(2);
-    expect([await statusOf(listed), await statusOf(other)]).to.deep.equal([1, 1]);
-    for (const id of IDS) expect(await endOf(issue(held, id))).to.equal('credential_request_denied');
+    const issuance = await startIssuance();
+    const [first, second] = [await issue(issuance, 'listed'), await issue(issuance, 'other')];
+    expect(await revoke(issuance)).to.equal(2);
+    expect([await statusOf(first), await statusOf(second)]).to.deep.equal([1, 1]);
+    for (const id of IDS) expect(await outcomeOf(issue(issuance, id))).to.equal('credential_request_denied');
   });
 
   it('changes the entries of one configuration only', async () => {
-    const held = await offered();
-    const [listed, other] = [await issue(held, 'listed'), await issue(held, 'other')];
-    expect(await revoke(held, { credentialConfigurationId: 'other' })).to.equal(1);
-    expect([await statusOf(listed), await statusOf(other)]).to.deep.equal([0, 1]);
-    expect(await endOf(issue(held, 'other'))).to.equal('credential_request_denied');
-    expect(await endOf(issue(held, 'listed'))).to.equal('done');
+    const issuance = await startIssuance();
+    const [first, second] = [await issue(issuance, 'listed'), await issue(issuance, 'other')];
+    expect(await revoke(issuance, { credentialConfigurationId: 'other' })).to.equal(1);
+    expect([await statusOf(first), await statusOf(second)]).to.deep.equal([0, 1]);
+    expect(await outcomeOf(issue(issuance, 'other'))).to.equal('credential_request_denied');
+    expect(await outcomeOf(issue(issuance, 'listed'))).to.equal('done');
   });
 
   it('counts only the credentials whose status changes', async () => {
-    const held = await offered();
-    await issue(held, 'listed');
-    await issue(held, 'other');
-    expect(await revoke(held, { status: 0 }), 'they are valid').to.equal(0);
-    expect(await revoke(held, { credentialConfigurationId: 'other' })).to.equal(1);
-    expect(await revoke(held), 'one of them is revoked').to.equal(1);
-    expect(await revoke(held), 'both are revoked').to.equal(0);
+    const issuance = await startIssuance();
+    await issue(issuance, 'listed');
+    await issue(issuance, 'other');
+    expect(await revoke(issuance, { status: 0 }), 'they are valid').to.equal(0);
+    expect(await revoke(issuance, { credentialConfigurationId: 'other' })).to.equal(1);
+    expect(await revoke(issuance), 'one entry is revoked').to.equal(1);
+    expect(await revoke(issuance), 'both are revoked').to.equal(0);
   });
 
   it('is final, also for a concurrent change of the status', async () => {
-    const held = await offered();
-    const listed = await issue(held, 'listed');
-    await revoke(held);
-    expect(await endOf(revoke(held, { status: 0 }))).to.equal('conflict');
+    const issuance = await startIssuance();
+    const first = await issue(issuance, 'listed');
+    await revoke(issuance);
+    expect(await outcomeOf(revoke(issuance, { status: 0 }))).to.equal('conflict');
     const { store } = world;
     const read = store.read.bind(store);
     const reading = sinon.stub(store, 'read').callsFake((tenantId) => ({ ...read(tenantId), statusesAt: async () => [] }));
     try {
-      expect(await endOf(revoke(held, { status: 0 }))).to.equal('conflict');
+      expect(await outcomeOf(revoke(issuance, { status: 0 }))).to.equal('conflict');
     } finally {
       reading.restore();
     }
-    expect(await statusOf(listed)).to.equal(1);
-    expect(await endOf(issue(held, 'listed')), 'nor is the session opened').to.equal('credential_request_denied');
-    expect(await revoke(held), 'revoked again').to.equal(0);
+    expect(await statusOf(first)).to.equal(1);
+    expect(await outcomeOf(issue(issuance, 'listed')), 'nor is the session opened').to.equal('credential_request_denied');
+    expect(await revoke(issuance), 'revoked again').to.equal(0);
   });
 
   it('writes an audit log entry with the actor', async () => {
-    const held = await offered();
-    await issue(held, 'listed');
-    await revoke(held);
+    const issuance = await startIssuance();
+    await issue(issuance, 'listed');
+    await revoke(issuance);
     const [entry] = await world.store.forTenant(ACME, ({ audit }) => audit.list({ limit: 1 }));
-    expect(JSON.stringify(entry)).to.include(held.session).and.include('"client"');
+    expect(JSON.stringify(entry)).to.include(issuance.session).and.include('"client"');
   });
 
   it('stores the reason in the audit log only', async () => {
     const reason = 'The employment ended on Friday';
-    const held = await offered();
-    const listed = await issue(held, 'listed');
-    await revoke(held, { reason });
+    const issuance = await startIssuance();
+    const first = await issue(issuance, 'listed');
+    await revoke(issuance, { reason });
     const [entry] = await world.store.forTenant(ACME, ({ audit }) => audit.list({ limit: 1 }));
     expect(entry && detailOf(entry).changes).to.deep.include({ member: 'reason', after: reason });
-    const listId = placeOf(listed).uri.split('/').at(-1) ?? '';
+    const listId = referenceOf(first).uri.split('/').at(-1) ?? '';
     const reads = world.store.read(ACME);
-    const kept = [await reads.session(held.session), await reads.statusList(listId), await reads.statusEntries(listId, 0)];
-    expect(JSON.stringify(kept)).to.include(held.session).and.not.include('employment');
-    const refusal = await failureOf(issue(held, 'listed'));
-    expect(JSON.stringify([refusal.message, refusal.details])).not.to.include('employment');
+    const storedState = [await reads.session(issuance.session), await reads.statusList(listId), await reads.statusEntries(listId, 0)];
+    expect(JSON.stringify(storedState)).to.include(issuance.session).and.not.include('employment');
+    const failure = await failureOf(issue(issuance, 'listed'));
+    expect(JSON.stringify([failure.message, failure.details])).not.to.include('employment');
   });
 
   const reasons: [string, string, boolean][] = [
@@ -227,97 +231,97 @@ describe('RevokeSession', () => {
     ['two lines', 'one\ntwo', false],
     ['half a character', '\ud800', false],
   ];
-  for (const [what, reason, isTaken] of reasons)
-    it(`${isTaken ? 'accepts' : 'rejects'} a reason of ${what}`, () => {
-      expect(Revocation.safeParse({ sessionId: 'x', status: 1, reason }).success).to.equal(isTaken);
+  for (const [description, reason, isAccepted] of reasons)
+    it(`${isAccepted ? 'accepts' : 'rejects'} a reason of ${description}`, () => {
+      expect(Revocation.safeParse({ sessionId: 'x', status: 1, reason }).success).to.equal(isAccepted);
     });
 
   it('changes credentials whose session was removed', async () => {
-    const held = await offered();
-    const listed = await issue(held, 'listed');
-    await world.store.commit(ACME, { removes: held.session }, world.clock.now());
-    expect(await revoke(held)).to.equal(1);
-    expect(await statusOf(listed)).to.equal(1);
+    const issuance = await startIssuance();
+    const first = await issue(issuance, 'listed');
+    await world.store.commit(ACME, { removes: issuance.session }, world.clock.now());
+    expect(await revoke(issuance)).to.equal(1);
+    expect(await statusOf(first)).to.equal(1);
   });
 
   it('notifies the publishers of the list', async () => {
-    const held = await offered();
-    await issue(held, 'listed');
-    const heard: string[] = [];
-    world.eventBus.subscribe(({ type }) => heard.push(type));
-    await revoke(held);
-    expect(heard).to.deep.equal(['status-list']);
+    const issuance = await startIssuance();
+    await issue(issuance, 'listed');
+    const wakeUps: string[] = [];
+    world.eventBus.subscribe(({ type }) => wakeUps.push(type));
+    await revoke(issuance);
+    expect(wakeUps).to.deep.equal(['status-list']);
   });
 
   it('is retried when a credential is issued concurrently', async () => {
-    const held = await offered();
-    const first = await issue(held, 'listed');
+    const issuance = await startIssuance();
+    const first = await issue(issuance, 'listed');
     const commit = world.store.commit.bind(world.store);
-    let second: Issued | undefined;
+    let second: CredentialResponse | undefined;
     const stub = sinon.stub(world.store, 'commit').callsFake(async (...change) => {
       stub.restore();
-      second = await issue(held, 'other');
+      second = await issue(issuance, 'other');
       return commit(...change);
     });
-    expect(await revoke(held)).to.equal(2);
+    expect(await revoke(issuance)).to.equal(2);
     expect([await statusOf(first), second && (await statusOf(second))]).to.deep.equal([1, 1]);
   });
 
   it('finds lists that another process created just before', async () => {
     const caller = rememberedCaller(await world.caller());
-    await world.offers({ id: 'listed', statusManagement: true, keyChainId: 'signing' });
-    const held = await offered();
-    await issue(held, 'listed');
-    const revocation = { sessionId: held.session, status: 1 } as const;
+    await world.putCredential({ id: 'listed', statusManagement: true, keyChainId: 'signing' });
+    const issuance = await startIssuance();
+    await issue(issuance, 'listed');
+    const revocation = { sessionId: issuance.session, status: 1 } as const;
     expect(await world.revokeSession.execute(caller, revocation)).to.equal(1);
-    await world.offers({ id: 'listed', statusManagement: true });
+    await world.putCredential({ id: 'listed', statusManagement: true });
   });
 
-  type Refused = readonly [what: string, code: FailureCode, ask: (held: Held) => Promise<unknown>];
-  const refusals: readonly Refused[] = [
-    ['a session of nobody', 'not_found', () => revoke({ session: 'unknown' as SessionId })],
-    ['a session that a client may not see', 'not_found', (held) => revoke(held, {}, { allowedIssuanceConfigs: ['card'] })],
-    ['what issued nothing', 'conflict', async () => revoke(await offered())],
+  type RejectionCase = readonly [description: string, code: FailureCode, call: (issuance: IssuedSession) => Promise<unknown>];
+  const rejections: readonly RejectionCase[] = [
+    ['an unknown session', 'not_found', () => revoke({ session: 'unknown' as SessionId })],
+    ['a session that a client may not see', 'not_found', (issuance) => revoke(issuance, {}, { allowedIssuanceConfigs: ['card'] })],
+    ['a session without credentials', 'conflict', async () => revoke(await startIssuance())],
     [
-      'what issued nothing, of a client that may not see it',
+      'a session without credentials, for a client that may not see it',
       'not_found',
-      async () => revoke(await offered(), {}, { allowedIssuanceConfigs: ['card'] }),
+      async () => revoke(await startIssuance(), {}, { allowedIssuanceConfigs: ['card'] }),
     ],
-    ['a configuration that issued nothing', 'conflict', (held) => revoke(held, { credentialConfigurationId: 'other' })],
+    ['a configuration that issued nothing', 'conflict', (issuance) => revoke(issuance, { credentialConfigurationId: 'other' })],
     [
-      'what has no status',
+      'a credential without a status',
       'conflict',
       async () => {
-        const held = await offered();
-        await issue(held, 'card');
-        return revoke(held);
+        const issuance = await startIssuance();
+        await issue(issuance, 'card');
+        return revoke(issuance);
       },
     ],
     [
       'a presentation',
       'not_found',
       async () => {
-        await world.verifies();
+        await world.putPresentation();
         return revoke({ session: (await world.request()).session.id });
       },
     ],
-    ['a suspension, which one bit cannot tell', 'invalid_input', (held) => revoke(held, { status: 2 })],
+    ['a suspension, which one bit cannot represent', 'invalid_input', (issuance) => revoke(issuance, { status: 2 })],
   ];
-  for (const [what, code, ask] of refusals) {
-    it(`rejects ${what}, and changes nothing`, async () => {
-      const held = await offered();
-      const listed = await issue(held, 'listed');
-      expect(await endOf(ask(held))).to.equal(code);
-      expect(await statusOf(listed)).to.equal(0);
-      expect(await endOf(issue(held, 'listed'))).to.equal('done');
+  for (const [description, code, call] of rejections) {
+    it(`rejects ${description}, and changes nothing`, async () => {
+      const issuance = await startIssuance();
+      const first = await issue(issuance, 'listed');
+      expect(await outcomeOf(call(issuance))).to.equal(code);
+      expect(await statusOf(first)).to.equal(0);
+      expect(await outcomeOf(issue(issuance, 'listed'))).to.equal('done');
     });
   }
 
   it('fails while credentials are issued repeatedly', async () => {
-    const held = await offered();
-    await issue(held, 'listed');
+    const issuance = await startIssuance();
+    await issue(issuance, 'listed');
     const stub = sinon.stub(world.store, 'commit').resolves({ done: false, part: 'session' });
-    const { code, message } = await failureOf(revoke(held));
+    const { code, message } = await failureOf(revoke(issuance));
     expect([code, message]).to.deep.equal(['conflict', 'the session is issuing credentials; try again']);
     expect(stub.callCount).to.equal(11);
   });
@@ -387,18 +391,18 @@ describe('expiry of credentials that follow a wallet', () => {
   it('is a valid time, for any input of the provider, and never later than the input', () => {
     fc.assert(
       fc.property(fc.double({ min: SECONDS + 1, noNaN: true, noDefaultInfinity: true }), (keptUntil) => {
-        const end = endOfStatuses([status({ keptUntil })]);
-        const lifeTime = lifeTimeWithin(NOW, undefined, end) ?? 0;
+        const keptUntilLast = endOfStatuses([status({ keptUntil })]);
+        const lifeTime = lifeTimeWithin(NOW, undefined, keptUntilLast) ?? 0;
         expect(lifeTime).to.satisfy(Number.isSafeInteger).and.to.be.greaterThan(0);
         expect(SECONDS + lifeTime).to.be.lessThan(Math.max(keptUntil, SECONDS + 1.5));
-        expect(lifeTimeWithin(NOW, 60, end)).to.be.at.most(60);
+        expect(lifeTimeWithin(NOW, 60, keptUntilLast)).to.be.at.most(60);
       }),
     );
   });
 
   it('exists once for each entry, with the earliest expiry', () => {
-    const all = [status({ keptUntil: 20 }), status(), status({ keptUntil: 10 }), status({ idx: 2 }), status({ anchor: 'b' })];
-    expect(distinctStatuses(all)).to.have.deep.members([status({ keptUntil: 10 }), status({ idx: 2 }), status({ anchor: 'b' })]);
+    const statuses = [status({ keptUntil: 20 }), status(), status({ keptUntil: 10 }), status({ idx: 2 }), status({ anchor: 'b' })];
+    expect(distinctStatuses(statuses)).to.have.deep.members([status({ keptUntil: 10 }), status({ idx: 2 }), status({ anchor: 'b' })]);
   });
 });
 
@@ -406,10 +410,10 @@ describe('revoked entries of a list', () => {
   it('are found in order, a few at a time, and no others', () => {
     const entries = fc.uniqueArray(fc.record({ index: fc.nat(999), status: fc.nat(3) }), { selector: ({ index }) => index });
     fc.assert(
-      fc.property(fc.constantFrom(...ENTRY_BITS), entries, fc.integer({ min: 1, max: 7 }), (bits, all, limit) => {
-        const fitting = all.filter((entry) => entry.status < 1 << bits);
-        const bytes = packEntries(bits, 1_000, fitting);
-        const expected = fitting
+      fc.property(fc.constantFrom(...ENTRY_BITS), entries, fc.integer({ min: 1, max: 7 }), (bits, statuses, limit) => {
+        const representable = statuses.filter((entry) => entry.status < 1 << bits);
+        const bytes = packEntries(bits, 1_000, representable);
+        const expected = representable
           .filter((entry) => entry.status === 1)
           .map(({ index }) => index)
           .sort((a, b) => a - b);

@@ -25,15 +25,15 @@ import { compressList } from '../../support/compress-list.ts';
 import { decode } from '../../support/present.ts';
 import { type CertificateOptions, type Certified, certify, DOCUMENT_SIGNER, WEB_SERVER } from '../../support/test-certificates.ts';
 import { ACME, PUBLIC_URL, SetClock } from '../verification/kit.ts';
-import { anOffer, endOf, Wallet, WalletWorld } from '../wallet-kit.ts';
+import { anOffer, outcomeOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
 const URI = 'https://issuer.example/status/1';
 const NOW = new Date('2027-01-15T08:00:00Z');
 const IAT = NOW.getTime() / 1000;
 const LST = compressList(Buffer.from([1, 2]));
 
-/** Why something is refused; all of it is about the status. */
-function whyNot(work: () => unknown): string {
+/** Returns the reason of a rejection. All reasons concern the status. */
+function rejectionOf(work: () => unknown): string {
   try {
     work();
     return 'taken';
@@ -71,7 +71,7 @@ describe('status list entries', () => {
     expect(() => readStatus(bytes, 2, 8)).to.throw(RangeError, 'index_out_of_range');
     expect(() => writeStatus(bytes, 2, 0, 4)).to.throw(RangeError, 'value_too_large');
     expect(() => writeStatus(bytes, 2, 8, 0)).to.throw(RangeError, 'index_out_of_range');
-    expect(whyNot(() => statusAt(bytes, 2, 8))).to.equal('idx is outside the list');
+    expect(rejectionOf(() => statusAt(bytes, 2, 8))).to.equal('idx is outside the list');
     expect([0, 1, 2, 3, 15].map(verdictOf)).to.deep.equal([
       ...['valid', 'status_revoked', 'status_suspended', 'status_unknown', 'status_unknown'],
     ]);
@@ -79,12 +79,12 @@ describe('status list entries', () => {
 
   it('are decoded from a well-formed compressed list', () => {
     expect(decompressList(LST, 2)).to.deep.equal(Buffer.from([1, 2]));
-    expect(whyNot(() => decompressList(LST, 3))).to.equal('bits');
+    expect(rejectionOf(() => decompressList(LST, 3))).to.equal('bits');
     for (const lst of [5, undefined, null, `${LST}=`, [LST]]) {
-      expect(whyNot(() => decompressList(lst, 1))).to.equal('lst is not base64url');
+      expect(rejectionOf(() => decompressList(lst, 1))).to.equal('lst is not base64url');
     }
-    expect(whyNot(() => decompressList('AAAA', 1))).to.equal('lst does not inflate');
-    expect(whyNot(() => decompressList(compressList(Buffer.alloc(0)), 1))).to.equal('lst is empty');
+    expect(rejectionOf(() => decompressList('AAAA', 1))).to.equal('lst does not inflate');
+    expect(rejectionOf(() => decompressList(compressList(Buffer.alloc(0)), 1))).to.equal('lst is empty');
   });
 });
 
@@ -93,12 +93,12 @@ describe('status reference of a credential', () => {
     expect(parseStatusReference({})).to.equal(undefined);
     expect(parseStatusReference({ status: { status_list: { idx: 0, uri: URI }, other: {} } })).to.deep.equal({ idx: 0, uri: URI });
     for (const status of [null, 'x', {}, { status_list: null }, { status_list: [] }]) {
-      expect(whyNot(() => parseStatusReference({ status }))).to.equal('no status_list');
+      expect(rejectionOf(() => parseStatusReference({ status }))).to.equal('no status_list');
     }
-    const of = (idx: string | number, uri: string | number | string[]) =>
-      whyNot(() => parseStatusReference({ status: { status_list: { idx, uri } } }));
-    for (const idx of ['0', -1, 0.5, 2 ** 53]) expect(of(idx, URI), `${idx}`).to.equal('idx');
-    for (const uri of ['', '/status/1', 1, [URI]]) expect(of(0, uri), `${uri}`).to.equal('uri');
+    const parseReference = (idx: string | number, uri: string | number | string[]) =>
+      rejectionOf(() => parseStatusReference({ status: { status_list: { idx, uri } } }));
+    for (const idx of ['0', -1, 0.5, 2 ** 53]) expect(parseReference(idx, URI), `${idx}`).to.equal('idx');
+    for (const uri of ['', '/status/1', 1, [URI]]) expect(parseReference(0, uri), `${uri}`).to.equal('uri');
   });
 });
 
@@ -122,7 +122,7 @@ describe('status list token', () => {
     expect(read({ exp: IAT - 59 }).exp, 'within the tolerance').to.equal(IAT - 59);
   });
 
-  for (const [why, changes] of [
+  for (const [reason, changes] of [
     ['sub', { sub: `${URI}/` }],
     ['iat', { iat: undefined }],
     ['iat', { iat: '1' }],
@@ -139,53 +139,53 @@ describe('status list token', () => {
     ['lst', { status_list: { bits: 1, lst: 5 } }],
     ['lst', { status_list: { bits: 1 } }],
   ] as const) {
-    it(`is rejected for its ${why}: ${JSON.stringify(changes)}`, () => {
-      expect(whyNot(() => read(changes))).to.equal(why);
+    it(`is rejected for its ${reason}: ${JSON.stringify(changes)}`, () => {
+      expect(rejectionOf(() => read(changes))).to.equal(reason);
     });
   }
 
   it('is an object, with a header of its type', () => {
     for (const payload of [null, 'x', [claims]]) {
-      expect(whyNot(() => parseStatusListClaims(payload, URI, NOW))).to.equal('payload');
+      expect(rejectionOf(() => parseStatusListClaims(payload, URI, NOW))).to.equal('payload');
     }
-    const header = (changes: object) => whyNot(() => assertStatusListHeader({ typ: 'statuslist+jwt', alg: 'ES256', ...changes }));
+    const header = (changes: object) => rejectionOf(() => assertStatusListHeader({ typ: 'statuslist+jwt', alg: 'ES256', ...changes }));
     expect([header({}), header({ typ: 'jwt' }), header({ alg: 'HS256' })]).to.deep.equal(['taken', 'typ', 'alg']);
   });
 
   const chain = [Buffer.from('one').toString('base64')];
-  const sealed = (given: StatusListToBuild = built) => {
-    const prepared = prepareStatusListCwt({ claims: statusListClaims(given), algorithm: 'ES256', chain });
+  const sealedCwt = (list: StatusListToBuild = built) => {
+    const prepared = prepareStatusListCwt({ claims: statusListClaims(list), algorithm: 'ES256', chain });
     return prepared.seal(Buffer.alloc(64, 7));
   };
-  const parts = () => (decodeCbor(sealed()) as Tagged).value as Cbor[];
-  const bent = (index: number, value: Cbor) => encodeCbor(new Tagged(18, parts().with(index, value)));
+  const parts = () => (decodeCbor(sealedCwt()) as Tagged).value as Cbor[];
+  const withPart = (index: number, value: Cbor) => encodeCbor(new Tagged(18, parts().with(index, value)));
   const withClaims = (change: (map: Map<number, Cbor>) => void) => {
     const map = new Map(decodeCbor(parts()[2] as Buffer) as ReadonlyMap<number, Cbor>);
     change(map);
-    return bent(2, encodeCbor(map));
+    return withPart(2, encodeCbor(map));
   };
   const withHeader = (change: (map: Map<number, Cbor>) => void) => {
     const map = new Map(decodeCbor(parts()[0] as Buffer) as ReadonlyMap<number, Cbor>);
     change(map);
-    return bent(0, encodeCbor(map));
+    return withPart(0, encodeCbor(map));
   };
 
   it('has the same content in CBOR', () => {
-    const opened = parseStatusListCwt(sealed());
-    expect(opened).to.deep.include({ algorithm: 'ES256', chain, payload: { ...claims, exp: IAT + 60, ttl: 60 } });
-    expect(parseStatusListClaims(opened.payload, URI, NOW)).to.deep.equal(read({ exp: IAT + 60, ttl: 60 }));
-    const limited = parseStatusListCwt(withClaims((map) => map.set(3, 'x').set(5, 1)));
-    expect(limited.payload).to.include({ aud: 'x', nbf: 1 });
-    const listIn = (bytes: Buffer) => {
+    const parsed = parseStatusListCwt(sealedCwt());
+    expect(parsed).to.deep.include({ algorithm: 'ES256', chain, payload: { ...claims, exp: IAT + 60, ttl: 60 } });
+    expect(parseStatusListClaims(parsed.payload, URI, NOW)).to.deep.equal(read({ exp: IAT + 60, ttl: 60 }));
+    const withTimes = parseStatusListCwt(withClaims((map) => map.set(3, 'x').set(5, 1)));
+    expect(withTimes.payload).to.include({ aud: 'x', nbf: 1 });
+    const listOf = (bytes: Buffer) => {
       const payload = decodeCbor(((decodeCbor(bytes) as Tagged).value as Cbor[])[2] as Buffer) as CborMap;
       return [...(payload.get(65533) as CborMap).keys()];
     };
-    expect(listIn(sealed())).to.have.members(['bits', 'lst']);
-    expect(listIn(sealed({ ...built, aggregationUri: URI }))).to.have.members(['bits', 'lst', 'aggregation_uri']);
+    expect(listOf(sealedCwt())).to.have.members(['bits', 'lst']);
+    expect(listOf(sealedCwt({ ...built, aggregationUri: URI }))).to.have.members(['bits', 'lst', 'aggregation_uri']);
   });
 
   it('is the same with and without the tag of a COSE_Sign1', () => {
-    const tagged = sealed();
+    const tagged = sealedCwt();
     const untagged = encodeCbor((decodeCbor(tagged) as Tagged).value);
     expect(parseStatusListCwt(untagged)).to.deep.equal(parseStatusListCwt(tagged));
   });
@@ -194,18 +194,18 @@ describe('status list token', () => {
     const unprotected = withHeader((map) => map.delete(33));
     expect(parseStatusListCwt(unprotected)).to.not.have.property('chain');
     const [bytes, , payload, signature] = (decodeCbor(unprotected) as Tagged).value as Cbor[];
-    const moved = encodeCbor(new Tagged(18, [bytes, new Map([[33, Buffer.from('one')]]), payload, signature]));
-    expect(parseStatusListCwt(moved).chain).to.deep.equal(chain);
+    const withMovedChain = encodeCbor(new Tagged(18, [bytes, new Map([[33, Buffer.from('one')]]), payload, signature]));
+    expect(parseStatusListCwt(withMovedChain).chain).to.deep.equal(chain);
   });
 
-  const wrong: readonly (readonly [string, string, () => Buffer])[] = [
+  const invalid: readonly (readonly [string, string, () => Buffer])[] = [
     ['the tag of a CWT alone', 'not a COSE_Sign1', () => encodeCbor(new Tagged(61, parts()))],
     ['the tag of a MAC', 'not a COSE_Sign1', () => encodeCbor(new Tagged(17, parts()))],
     ['another type', 'typ', () => withHeader((map) => map.set(16, 'application/cwt'))],
     ['no type', 'typ', () => withHeader((map) => map.delete(16))],
     ['another algorithm', 'status_invalid', () => withHeader((map) => map.set(1, 5))],
-    ['a payload elsewhere', 'payload', () => bent(2, null)],
-    ['a payload that is not a map', 'payload', () => bent(2, encodeCbor([1]))],
+    ['a detached payload', 'payload', () => withPart(2, null)],
+    ['a payload that is not a map', 'payload', () => withPart(2, encodeCbor([1]))],
     ['a subject that is not a string', 'sub', () => withClaims((map) => map.set(2, Buffer.from('x')))],
     ['no list', 'status_list', () => withClaims((map) => map.delete(65533))],
     ['a list that is text', 'status_list', () => withClaims((map) => map.set(65533, 'x'))],
@@ -238,8 +238,8 @@ describe('status list token', () => {
         ),
     ],
   ];
-  for (const [what, why, make] of wrong) {
-    it(`is rejected in CBOR with ${what}`, () => expect(whyNot(() => parseStatusListCwt(make()))).to.contain(why));
+  for (const [description, reason, buildToken] of invalid) {
+    it(`is rejected in CBOR with ${description}`, () => expect(rejectionOf(() => parseStatusListCwt(buildToken()))).to.contain(reason));
   }
 
   it('has the same type in CBOR in every encoding', () => {
@@ -250,10 +250,10 @@ describe('status list token', () => {
 const LATER = new Date('2028-01-01T00:00:00Z');
 const PAST = new Date('2027-01-01T00:00:00Z');
 
-let made = 0;
-/** @param root name of its authority; absent for certificates from outside. */
+let count = 0;
+/** @param root the name of its authority, or undefined for uploaded certificates. */
 function chain(id: string, usages: readonly KeyUsage[], root?: string, notAfter = LATER): KeyChain {
-  const createdAt = new Date(made++);
+  const createdAt = new Date(count++);
   const key = {} as never;
   return {
     ...{ id, tenantId: 'acme', usages, kmsProvider: 'local', createdAt, updatedAt: createdAt },
@@ -277,42 +277,47 @@ describe('status list signer of a credential', () => {
   });
 
   it('is another key chain under the authority of the issuer when the default is under another authority', () => {
-    const other = chain('other', ['statusList'], 'B');
-    const late = chain('late', ['statusList'], 'A');
-    expect(signers([issuer, other, late])).to.deep.equal({ preferred: 'late', accepted: ['issuer', 'late'] });
+    const otherChain = chain('other', ['statusList'], 'B');
+    const lateChain = chain('late', ['statusList'], 'A');
+    expect(signers([issuer, otherChain, lateChain])).to.deep.equal({ preferred: 'late', accepted: ['issuer', 'late'] });
   });
 
   it('is the issuer itself if no other key chain has the same authority', () => {
-    const other = chain('other', ['statusList'], 'B');
-    expect(signers([issuer, other])).to.deep.equal({ preferred: 'issuer', accepted: ['issuer'] });
+    const otherChain = chain('other', ['statusList'], 'B');
+    expect(signers([issuer, otherChain])).to.deep.equal({ preferred: 'issuer', accepted: ['issuer'] });
     expect(signers([issuer])).to.deep.equal({ preferred: 'issuer', accepted: ['issuer'] });
   });
 
   it('excludes key chains with other usages or an expired certificate', () => {
     const access = chain('access', ['access', 'trustList'], 'A');
-    const ended = chain('ended', ['statusList'], 'A', PAST);
-    expect(signers([issuer, access, ended])).to.deep.equal({ preferred: 'issuer', accepted: ['issuer'] });
+    const expired = chain('ended', ['statusList'], 'A', PAST);
+    expect(signers([issuer, access, expired])).to.deep.equal({ preferred: 'issuer', accepted: ['issuer'] });
     const second = chain('second', ['signing'], 'A');
-    expect(signers([issuer, second]).accepted, 'one like the issuer').to.deep.equal(['issuer', 'second']);
+    expect(signers([issuer, second]).accepted, 'a chain with the authority of the issuer').to.deep.equal(['issuer', 'second']);
     expect(signers([issuer, second], 'second').preferred).to.equal('second');
   });
 
   it('is the issuer when its certificates come from an external CA, even if it is the default', () => {
-    const outside = chain('outside', ['signing', 'statusList']);
-    expect(signers([outside])).to.deep.equal({ preferred: 'outside', accepted: ['null', 'outside'] });
-    const stranger = chain('stranger', ['statusList']);
-    const alone = chain('alone', ['signing']);
-    expect(signers([alone, stranger])).to.deep.equal({ preferred: 'alone', accepted: ['alone'] });
+    const uploaded = chain('outside', ['signing', 'statusList']);
+    expect(signers([uploaded])).to.deep.equal({ preferred: 'outside', accepted: ['null', 'outside'] });
+    const foreign = chain('foreign', ['statusList']);
+    const single = chain('alone', ['signing']);
+    expect(signers([single, foreign])).to.deep.equal({ preferred: 'alone', accepted: ['alone'] });
   });
 
   it('is the key chain of the list, with its usage', () => {
-    const both = chain('both', ['signing', 'statusList'], 'A');
-    const of = (keyChainId: string | null, chains = [issuer, both]) => currentSigner(chains, { keyChainId }, NOW)?.id;
-    expect([of('issuer'), of('both'), of(null), of('gone')]).to.deep.equal(['issuer', 'both', 'both', undefined]);
-    expect(of(null, [issuer]), 'nobody by default').to.equal(undefined);
-    expect(of('lists', [issuer, chain('lists', ['statusList'], 'A')]), 'for lists alone').to.equal('lists');
+    const bothUsages = chain('both', ['signing', 'statusList'], 'A');
+    const parseReference = (keyChainId: string | null, chains = [issuer, bothUsages]) => currentSigner(chains, { keyChainId }, NOW)?.id;
+    expect([parseReference('issuer'), parseReference('both'), parseReference(null), parseReference('gone')]).to.deep.equal([
+      'issuer',
+      'both',
+      'both',
+      undefined,
+    ]);
+    expect(parseReference(null, [issuer]), 'none by default').to.equal(undefined);
+    expect(parseReference('lists', [issuer, chain('lists', ['statusList'], 'A')]), 'for lists alone').to.equal('lists');
     expect(() => signerOfList([issuer], { keyChainId: 'gone' }, NOW)).to.throw('There is no key chain "gone"');
-    expect(of('access', [chain('access', ['access'], 'A')]), 'for something else').to.equal(undefined);
+    expect(parseReference('access', [chain('access', ['access'], 'A')]), 'for another purpose').to.equal(undefined);
   });
 
   it('is trusted like another one by itself, or by its authority', () => {
@@ -326,7 +331,7 @@ describe('status list signer of a credential', () => {
       [x, y],
       [x, x],
     ] as const;
-    expect(pairs.map(([one, other]) => haveSameTrust(one, other))).to.deep.equal([...[true, false, false, false, false, true]]);
+    expect(pairs.map(([left, right]) => haveSameTrust(left, right))).to.deep.equal([...[true, false, false, false, false, true]]);
   });
 });
 
@@ -338,16 +343,16 @@ describe('signer of a status list', () => {
   let root: Certified;
   let otherRoot: Certified;
   let middle: Certified;
-  let former: Certified;
+  let formerChain: Certified;
 
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
     otherRoot = await certify({ name: 'Other root', ca: true });
     middle = await certify({ name: 'Middle', by: root, ca: true });
-    former = await certify({ name: 'DS 1, O=Issuer, C=DE', by: root, ...DOCUMENT_SIGNER });
+    formerChain = await certify({ name: 'DS 1, O=Issuer, C=DE', by: root, ...DOCUMENT_SIGNER });
   });
 
-  const check = async (chain: readonly Certified[], changes: Partial<StatusQuery> = {}, credential = former): Promise<string> => {
+  const check = async (chain: readonly Certified[], changes: Partial<StatusQuery> = {}, credential = formerChain): Promise<string> => {
     const signer = chain.map(({ certificate }) => certificate);
     const list = { uri: URI, bits: 1, bytes: Buffer.alloc(2), signer, fetchedAt: clock.now() };
     const checker = new StatusVerifier({
@@ -390,21 +395,21 @@ describe('signer of a status list', () => {
       it('may be the next document signer when the trust list names a revocation service under the same anchor', async () => {
         const revocation = [{ certificate: root.certificate }];
         expect(await check([await signer()], { purpose, revocation })).to.equal('accepted');
-        const other = [{ certificate: otherRoot.certificate }];
-        expect(await check([await signer()], { purpose, revocation: other })).to.match(/^status_invalid/);
+        const otherAnchors = [{ certificate: otherRoot.certificate }];
+        expect(await check([await signer()], { purpose, revocation: otherAnchors })).to.match(/^status_invalid/);
       });
 
-      const rejected: Record<string, () => Promise<readonly Certified[]>> = {
+      const rejectedSigners: Record<string, () => Promise<readonly Certified[]>> = {
         'of another organization': async () => [await signer({ name: 'DS 2, O=Other, C=DE' })],
         'of another country': async () => [await signer({ name: 'DS 2, O=Issuer, C=FR' })],
         'of an issuer without organization': async () => [await signer({ name: 'DS 2' })],
-        'that an authority below the anchor certified': async () => [await signer({ by: middle }), middle],
+        'certified by a CA below the anchor': async () => [await signer({ by: middle }), middle],
         'under another anchor': async () => [await signer({ by: otherRoot })],
         'with the extended key usage of a web server': async () => [await signer({ purposes: [WEB_SERVER] })],
         'with an expired certificate': async () => [await signer({ until: '2025-06-01T00:00:00Z' })],
       };
-      for (const [what, chain] of Object.entries(rejected)) {
-        it(`is rejected if it is ${what}`, async () => {
+      for (const [description, chain] of Object.entries(rejectedSigners)) {
+        it(`is rejected if it is ${description}`, async () => {
           expect(await check(await chain(), { purpose })).to.match(/^status_invalid/);
         });
       }
@@ -412,20 +417,20 @@ describe('signer of a status list', () => {
       it('must have a host name of the previous one, if that has any', async () => {
         const dns = ['issuer.example'];
         const credential = await certify({ name: 'DS 1', by: root, dns, ...DOCUMENT_SIGNER });
-        const next = (names: readonly string[]) => signer({ name: 'DS 2', dns: names });
-        expect(await check([await next(dns)], { purpose }, credential)).to.equal('accepted');
-        const other = await check([await next(['other.example'])], { purpose }, credential);
-        expect(other).to.match(/^status_invalid/);
+        const nextSigner = (names: readonly string[]) => signer({ name: 'DS 2', dns: names });
+        expect(await check([await nextSigner(dns)], { purpose }, credential)).to.equal('accepted');
+        const otherName = await check([await nextSigner(['other.example'])], { purpose }, credential);
+        expect(otherName).to.match(/^status_invalid/);
       });
     });
   }
 
   it('has its revocation checked if it is not the signer of the credential', async () => {
-    const checked: string[] = [];
-    const next = await signer();
-    const checkSigner = async ([certificate = '']: readonly string[]) => checked.push(certificate);
-    await check([next], { checkSigner });
-    expect(checked).to.deep.equal([next.certificate]);
+    const checkedCertificates: string[] = [];
+    const nextSigner = await signer();
+    const checkSigner = async ([certificate = '']: readonly string[]) => checkedCertificates.push(certificate);
+    await check([nextSigner], { checkSigner });
+    expect(checkedCertificates).to.deep.equal([nextSigner.certificate]);
   });
 });
 
@@ -434,7 +439,7 @@ describe('AggregateStatusLists', () => {
 
   before(async () => {
     world = await WalletWorld.open();
-    await world.offers({ id: 'listed', statusManagement: true });
+    await world.putCredential({ id: 'listed', statusManagement: true });
   });
 
   const aggregate = (tenantId = ACME) => new AggregateStatusLists(world).execute(tenantId);
@@ -449,25 +454,25 @@ describe('AggregateStatusLists', () => {
   });
 
   it('omits lists that are not aggregated', async () => {
-    const [list] = await world.store.forTenant(ACME, (own) => own.statusLists.list());
+    const [list] = await world.store.forTenant(ACME, (repositories) => repositories.statusLists.list());
     if (list === undefined) throw new Error('no list');
-    const hidden = { ...list, id: 'hidden', usedEntries: 0, enableAggregation: false };
-    await world.store.forTenant(ACME, (own) => own.statusLists.add(hidden), { by: 'system' });
+    const emptyList = { ...list, id: 'hidden', usedEntries: 0, enableAggregation: false };
+    await world.store.forTenant(ACME, (repositories) => repositories.statusLists.add(emptyList), { by: 'system' });
     expect(await aggregate()).not.to.include(`${PUBLIC_URL}/acme/status-list/hidden`);
   });
 
   it('serves suspended tenants, since their credentials remain valid', async () => {
-    await world.change({ status: 'suspended' });
+    await world.changeTenant({ status: 'suspended' });
     expect((await aggregate()).length).to.be.greaterThan(0);
-    await world.change({ status: 'active' });
+    await world.changeTenant({ status: 'active' });
   });
 
   it('fails for an unknown tenant, or if aggregation is disabled', async () => {
-    expect(await endOf(aggregate('nobody' as TenantId))).to.equal('not_found');
+    expect(await outcomeOf(aggregate('unknown' as TenantId))).to.equal('not_found');
     const empty = 'empty' as TenantId;
     await world.addTenant(empty);
     expect(await aggregate(empty)).to.deep.equal([]);
-    await world.change({ statusListConfig: { enableAggregation: false } }, empty);
-    expect(await endOf(aggregate(empty))).to.equal('not_found');
+    await world.changeTenant({ statusListConfig: { enableAggregation: false } }, empty);
+    expect(await outcomeOf(aggregate(empty))).to.equal('not_found');
   });
 });

@@ -16,24 +16,24 @@ import { allocateFrom, indexAt, prepareAllocation } from '../../../domain/status
 import { CounterReserve } from '../../../domain/status-lists/counter-reserve.ts';
 import { MAX_UNUSED_LISTS, StatusListCreation, StatusListUpdate } from '../../../domain/status-lists/list-definition.ts';
 import type { StatusList } from '../../../domain/status-lists/status-list.ts';
-import { ACME, type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
+import { ACME, type AdministrationWorld, anAdministration, outcomeOf } from '../administrators.ts';
 
 describe('status lists for administrators', () => {
   let world: AdministrationWorld & { readonly statusAllocator: StatusAllocator };
   const caller = (allowed: string[] | null = null) => world.caller(['issuance:manage'], { allowedIssuanceConfigs: allowed });
-  const elsewhere = () => ({ ...caller(), tenantId: 'other' as TenantId });
-  const create = (wanted: object = {}) => new CreateStatusList(world).execute(caller(), StatusListCreation.parse(wanted));
+  const otherTenant = () => ({ ...caller(), tenantId: 'other' as TenantId });
+  const create = (body: object = {}) => new CreateStatusList(world).execute(caller(), StatusListCreation.parse(body));
   const get = (id: string, by = caller()) => new GetStatusList(world).execute(by, id);
-  const all = (by = caller()) => new ListStatusLists(world).execute(by);
+  const listAll = (by = caller()) => new ListStatusLists(world).execute(by);
   const update = (id: string, changes: object, by = caller()) =>
     new UpdateStatusList(world).execute(by, id, StatusListUpdate.parse(changes));
   const remove = (id: string, by = caller()) => new DeleteStatusList(world).execute(by, id);
   /** A credential gets an entry. */
-  const use = ({ id, keyChainId }: StatusList) => world.store.lists(ACME).allocateStatusRun({ id, keyChainId }, 1);
+  const allocateEntry = ({ id, keyChainId }: StatusList) => world.store.lists(ACME).allocateStatusRun({ id, keyChainId }, 1);
 
   beforeEach(async () => {
-    const made = await anAdministration();
-    world = { ...made, statusAllocator: new StatusAllocator(made) };
+    const administration = await anAdministration();
+    world = { ...administration, statusAllocator: new StatusAllocator(administration) };
     const now = world.clock.now();
     const write = () =>
       world.write(async ({ credentialConfigurations, keyChains }) => {
@@ -42,10 +42,10 @@ describe('status lists for administrators', () => {
           const body = CredentialConfigurationBody.parse({ id, config, statusManagement: true });
           await credentialConfigurations.put({ ...body, createdAt: now, updatedAt: now });
         }
-        // Under a CA of its own, which readers of the credentials do not trust.
+        // A chain under a separate CA, which verifiers of the credentials do not trust.
         const { root, active } = await keyChains.get('access');
-        const other = { ...(await keyChains.get('status-list')), id: 'elsewhere', createdAt: new Date(now.getTime() + 1) };
-        await keyChains.add({ ...other, active, ...(root && { root }) });
+        const otherChain = { ...(await keyChains.get('status-list')), id: 'elsewhere', createdAt: new Date(now.getTime() + 1) };
+        await keyChains.add({ ...otherChain, active, ...(root && { root }) });
       });
     await world.store.prepare('a card and a badge, and a key chain elsewhere', write);
   });
@@ -59,11 +59,11 @@ describe('status lists for administrators', () => {
     expect(await create({ bits: 8, capacity: 100, ttl: null, immediateUpdate: true })).to.include({
       ...{ bits: 8, capacity: 100, ttlSeconds: 900, immediateUpdate: true },
     });
-    expect((await all()).map(({ bits }) => bits)).to.deep.equal([1, 2, 8]);
+    expect((await listAll()).map(({ bits }) => bits)).to.deep.equal([1, 2, 8]);
   });
 
   const bound: [string, object, object][] = [
-    ['nobody', {}, { credentialConfigurationId: null, keyChainId: null }],
+    ['nothing', {}, { credentialConfigurationId: null, keyChainId: null }],
     ['one configuration', { credentialConfigurationId: 'card' }, { credentialConfigurationId: 'card', keyChainId: null }],
     [
       'one configuration and its signer',
@@ -71,32 +71,32 @@ describe('status lists for administrators', () => {
       { credentialConfigurationId: 'card', keyChainId: 'signing' },
     ],
     ['a key chain', { keyChainId: 'elsewhere' }, { credentialConfigurationId: null, keyChainId: 'elsewhere' }],
-    ['the default, said as null', { keyChainId: null }, { credentialConfigurationId: null, keyChainId: null }],
+    ['the default, as null', { keyChainId: null }, { credentialConfigurationId: null, keyChainId: null }],
   ];
-  for (const [what, wanted, binding] of bound) {
-    it(`are bound to ${what}`, async () => {
-      const list = await create(wanted);
+  for (const [description, body, binding] of bound) {
+    it(`are bound to ${description}`, async () => {
+      const list = await create(body);
       expect(list).to.include(binding);
       expect(await get(list.id)).to.deep.equal(list);
     });
   }
 
-  const refused: [string, object, string][] = [
+  const rejectedBodies: [string, object, string][] = [
     ['an unknown configuration', { credentialConfigurationId: 'nothing' }, 'credentialConfigurationId'],
     ['an unknown key chain', { keyChainId: 'nothing' }, 'keyChainId'],
-    ['a key chain for something else', { keyChainId: 'access' }, 'keyChainId'],
+    ['a key chain for another purpose', { keyChainId: 'access' }, 'keyChainId'],
     [
-      'a key chain that readers of the credentials do not trust',
+      'a key chain that verifiers of the credentials do not trust',
       { credentialConfigurationId: 'card', keyChainId: 'elsewhere' },
       'keyChainId',
     ],
   ];
-  for (const [what, wanted, path] of refused) {
-    it(`are neither created for ${what}, nor assigned to it`, async () => {
+  for (const [description, body, path] of rejectedBodies) {
+    it(`are neither created for ${description}, nor assigned to it`, async () => {
       const list = await create();
-      expect(await endOf(create(wanted))).to.equal(`invalid_input ${path}`);
-      expect(await endOf(update(list.id, wanted))).to.equal(`invalid_input ${path}`);
-      expect(await all()).to.deep.equal([list]);
+      expect(await outcomeOf(create(body))).to.equal(`invalid_input ${path}`);
+      expect(await outcomeOf(update(list.id, body))).to.equal(`invalid_input ${path}`);
+      expect(await listAll()).to.deep.equal([list]);
     });
   }
 
@@ -106,9 +106,9 @@ describe('status lists for administrators', () => {
     [{ capacity: 10_000_001 }, 'capacity'],
     [{ ttl: 59 }, 'ttl'],
   ];
-  for (const [wanted, path] of documents) {
-    it(`are not created with ${JSON.stringify(wanted)}`, () => {
-      const { error } = StatusListCreation.safeParse(wanted);
+  for (const [body, path] of documents) {
+    it(`are not created with ${JSON.stringify(body)}`, () => {
+      const { error } = StatusListCreation.safeParse(body);
       expect(error?.issues.map((issue) => issue.path.join('.'))).to.deep.equal([path]);
     });
   }
@@ -120,13 +120,13 @@ describe('status lists for administrators', () => {
       ...{ credentialConfigurationId: null, keyChainId: 'elsewhere' },
     });
     expect(await update(id, {})).to.include({ keyChainId: 'elsewhere' });
-    expect(world.woken).to.deep.equal(Array(3).fill({ type: 'status-list', tenantId: ACME, listId: id }));
+    expect(world.wakeUps).to.deep.equal(Array(3).fill({ type: 'status-list', tenantId: ACME, listId: id }));
   });
 
   it('keep a trusted CA once credentials use them', async () => {
     const list = await create({ keyChainId: 'status-list' });
-    await use(list);
-    expect(await endOf(update(list.id, { keyChainId: 'elsewhere' }))).to.equal('conflict');
+    await allocateEntry(list);
+    expect(await outcomeOf(update(list.id, { keyChainId: 'elsewhere' }))).to.equal('conflict');
     expect(await update(list.id, { keyChainId: 'signing' }), 'under the same CA').to.include({ keyChainId: 'signing' });
     expect(await update(list.id, { credentialConfigurationId: 'card' })).to.include({ usedEntries: 1 });
   });
@@ -135,28 +135,28 @@ describe('status lists for administrators', () => {
     const list = await create({ keyChainId: 'status-list' });
     const { forTenant } = world.store;
     world.store.forTenant = (async (...parameters: Parameters<typeof forTenant>) => {
-      const [tenantId, work, ...rest] = parameters as unknown as [TenantId, (own: object) => unknown, never];
-      const raced = (own: { statusLists: { get(id: string): Promise<StatusList> } }) => {
+      const [tenantId, work, ...rest] = parameters as unknown as [TenantId, (repositories: object) => unknown, never];
+      const racedRepositories = (repositories: { statusLists: { get(id: string): Promise<StatusList> } }) => {
         const get = async (id: string) => {
-          const known = await own.statusLists.get(id);
-          return { ...known, usedEntries: 0 };
+          const storedList = await repositories.statusLists.get(id);
+          return { ...storedList, usedEntries: 0 };
         };
-        return work({ ...own, statusLists: Object.assign(Object.create(own.statusLists), { get }) });
+        return work({ ...repositories, statusLists: Object.assign(Object.create(repositories.statusLists), { get }) });
       };
-      return forTenant.call(world.store, tenantId, raced as never, ...rest);
+      return forTenant.call(world.store, tenantId, racedRepositories as never, ...rest);
     }) as typeof forTenant;
-    await use(list);
-    expect(await endOf(update(list.id, { keyChainId: 'elsewhere' }))).to.equal('conflict');
+    await allocateEntry(list);
+    expect(await outcomeOf(update(list.id, { keyChainId: 'elsewhere' }))).to.equal('conflict');
   });
 
   it('can be removed while no credential uses them, and every process is notified', async () => {
-    const [unused, used] = [await create(), await create()];
-    await use(used);
-    await remove(unused.id);
-    expect((await all()).map(({ id }) => id)).to.deep.equal([used.id]);
-    expect(world.woken).to.deep.equal([{ type: 'status-list', tenantId: ACME, listId: unused.id }]);
-    expect(await endOf(remove(unused.id))).to.equal('not_found');
-    expect(await endOf(remove(used.id))).to.equal('conflict');
+    const [unusedList, usedList] = [await create(), await create()];
+    await allocateEntry(usedList);
+    await remove(unusedList.id);
+    expect((await listAll()).map(({ id }) => id)).to.deep.equal([usedList.id]);
+    expect(world.wakeUps).to.deep.equal([{ type: 'status-list', tenantId: ACME, listId: unusedList.id }]);
+    expect(await outcomeOf(remove(unusedList.id))).to.equal('not_found');
+    expect(await outcomeOf(remove(usedList.id))).to.equal('conflict');
   });
 
   it(`are limited to ${MAX_UNUSED_LISTS} unused ones`, async () => {
@@ -164,9 +164,9 @@ describe('status lists for administrators', () => {
     await world.write(async ({ statusLists }) => {
       for (let copy = 1; copy < MAX_UNUSED_LISTS; copy++) await statusLists.add({ ...first, id: `copy-${copy}` });
     });
-    expect(await endOf(create({ capacity: 100 }))).to.equal('conflict');
-    await use(first);
-    expect(await endOf(create({ capacity: 100 })), 'one is in use now').to.equal('done');
+    expect(await outcomeOf(create({ capacity: 100 }))).to.equal('conflict');
+    await allocateEntry(first);
+    expect(await outcomeOf(create({ capacity: 100 })), 'one list is in use').to.equal('done');
   });
 
   it('are visible to a restricted client when they are for all configurations or an allowed one', async () => {
@@ -175,24 +175,24 @@ describe('status lists for administrators', () => {
       await create({ credentialConfigurationId: 'card' }),
       await create({ credentialConfigurationId: 'badge' }),
     ];
-    const narrow = () => caller(['card']);
-    expect((await all(narrow())).map(({ id }) => id)).to.have.members([shared.id, card.id]);
-    expect(await get(card.id, narrow())).to.include({ id: card.id });
-    expect(await endOf(get(badge.id, narrow()))).to.equal('not_found');
+    const restricted = () => caller(['card']);
+    expect((await listAll(restricted())).map(({ id }) => id)).to.have.members([shared.id, card.id]);
+    expect(await get(card.id, restricted())).to.include({ id: card.id });
+    expect(await outcomeOf(get(badge.id, restricted()))).to.equal('not_found');
   });
 
   it('are returned for their tenant only', async () => {
     const { id } = await create();
-    for (const unknown of [
+    for (const unknownConfiguration of [
       () => get('nothing'),
       () => update('nothing', {}),
       () => remove('nothing'),
-      () => get(id, elsewhere()),
-      () => update(id, {}, elsewhere()),
-      () => remove(id, elsewhere()),
+      () => get(id, otherTenant()),
+      () => update(id, {}, otherTenant()),
+      () => remove(id, otherTenant()),
     ])
-      expect(await endOf(unknown())).to.equal('not_found');
-    expect(await all(elsewhere())).to.deep.equal([]);
+      expect(await outcomeOf(unknownConfiguration())).to.equal('not_found');
+    expect(await listAll(otherTenant())).to.deep.equal([]);
   });
 });
 
@@ -203,9 +203,9 @@ function allocate(secret: Uint8Array, first: number, count: number, capacity: nu
 }
 
 function isPermutation(secret: Uint8Array, capacity: number): boolean {
-  const seen = new Uint8Array(capacity);
-  for (const index of allocate(secret, 0, capacity, capacity)) seen[index] = 1;
-  return seen.every((mark) => mark === 1);
+  const marks = new Uint8Array(capacity);
+  for (const index of allocate(secret, 0, capacity, capacity)) marks[index] = 1;
+  return marks.every((mark) => mark === 1);
 }
 
 describe('status list allocation', () => {
@@ -226,16 +226,16 @@ describe('status list allocation', () => {
   it('maps a run of counters to indices, for any start of the run', () => {
     const run = fc.tuple(fc.nat(900), fc.nat(100));
     const prepared = prepareAllocation(SECRET, 1000);
-    const whole = allocate(SECRET, 0, 1000, 1000);
+    const full = allocate(SECRET, 0, 1000, 1000);
     fc.assert(
       fc.property(run, ([first, count]) => {
-        expect(allocateFrom(prepared, first, count)).to.deep.equal(whole.slice(first, first + count));
-        expect(indexAt(prepared, first)).to.equal(whole[first]);
+        expect(allocateFrom(prepared, first, count)).to.deep.equal(full.slice(first, first + count));
+        expect(indexAt(prepared, first)).to.equal(full[first]);
       }),
     );
   });
 
-  // Lists live for years; a change of the derivation would hand out the same index twice.
+  // Lists live for years. A change of the derivation would allocate an index twice.
   it('is deterministic', () => {
     expect(allocate(SECRET, 0, 6, 100)).to.deep.equal([19, 12, 30, 89, 27, 22]);
     expect(allocate(SECRET, 0, 6, 100_000)).to.deep.equal([36184, 35476, 14511, 48142, 84135, 70019]);
@@ -243,8 +243,8 @@ describe('status list allocation', () => {
 
   it('depends on the secret', () => {
     const capacity = 100_000;
-    const [one, other] = [SECRET, randomBytes(32)].map((secret) => allocate(secret, 0, 1000, capacity));
-    const equal = one?.filter((index, i) => index === other?.[i]).length;
+    const [first, second] = [SECRET, randomBytes(32)].map((secret) => allocate(secret, 0, 1000, capacity));
+    const equal = first?.filter((index, i) => index === second?.[i]).length;
     expect(equal).to.be.lessThan(10);
   });
 
@@ -257,7 +257,7 @@ describe('status list allocation', () => {
     const steps = indices.slice(1).map((index, i) => Math.abs(index - (indices[i] ?? 0)));
     // A random permutation has two such pairs on average.
     expect(steps.filter((step) => step === 1).length).to.be.lessThan(12);
-    // And the distance between neighbours is a third of the range.
+    // The mean distance of neighbours is a third of the range.
     const mean = steps.reduce((sum, step) => sum + step, 0) / steps.length;
     expect(mean).to.be.within(33_000, 33_700);
   });
@@ -303,7 +303,7 @@ describe('reserve of counters', () => {
     for (const first of [20, 0, 30, 10]) reserve.add(first, first + 10);
     expect(reserve.take(40)).to.equal(0);
     reserve.add(5, 5);
-    expect(reserve.take(1), 'nothing is nothing').to.equal(undefined);
+    expect(reserve.take(1), 'an empty range').to.equal(undefined);
     reserve.add(0, 10);
     reserve.add(5, 5);
     expect([reserve.take(10), reserve.take(1)]).to.deep.equal([0, undefined]);
@@ -315,7 +315,7 @@ describe('reserve of counters', () => {
     const reserve = new CounterReserve(8);
     reserve.add(10, 20);
     reserve.add(30, 40);
-    const counts = [0, 10, 15, 20, 30, 31, 40, 50].map((end) => reserve.countBelow(end));
+    const counts = [0, 10, 15, 20, 30, 31, 40, 50].map((endIndex) => reserve.countBelow(endIndex));
     expect(counts).to.deep.equal([0, 0, 5, 10, 10, 11, 20, 20]);
     reserve.take(4);
     expect(reserve.countBelow(40)).to.equal(16);
@@ -324,12 +324,12 @@ describe('reserve of counters', () => {
   it('rejects a duplicate counter, which two credentials would share', () => {
     const reserve = new CounterReserve(8);
     reserve.add(0, 10);
-    for (const [first, end] of [
+    for (const [first, endIndex] of [
       [0, 10],
       [9, 12],
       [3, 4],
     ] as const)
-      expect(() => reserve.add(first, end), `${first} to ${end}`).to.throw('already stored');
+      expect(() => reserve.add(first, endIndex), `${first} to ${endIndex}`).to.throw('already stored');
     expect([reserve.take(10), reserve.take(1)]).to.deep.equal([0, undefined]);
   });
 

@@ -35,11 +35,11 @@ describe('reason of a call without a response', () => {
   });
 });
 
-const fault = (code: string | undefined, message = 'a driver speaks') =>
+const errorWith = (code: string | undefined, message = 'a driver speaks') =>
   Object.assign(new Error(message), code === undefined ? {} : { code });
 
 describe('database driver error', () => {
-  const told: Readonly<Record<string, readonly string[]>> = {
+  const codesByMessage: Readonly<Record<string, readonly string[]>> = {
     'the database cannot be written': ['SQLITE_FULL', 'SQLITE_BUSY', 'SQLITE_READONLY_DBMOVED', '53100'],
     'the database cannot be reached': [
       ...['SQLITE_IOERR_WRITE', 'SQLITE_CANTOPEN', '08006', '57P01', '57P02', '57P03', '25P03', '53300'],
@@ -47,10 +47,10 @@ describe('database driver error', () => {
     ],
     'the database takes too long': ['57014'],
   };
-  for (const [message, codes] of Object.entries(told)) {
+  for (const [message, codes] of Object.entries(codesByMessage)) {
     for (const code of codes) {
       it(`${code} means that ${message}`, () => {
-        const cause = fault(code);
+        const cause = errorWith(code);
         const error = toStoreError(cause);
         expect(error).to.be.instanceOf(StoreUnavailableError);
         expect(error).to.deep.include({ message, cause });
@@ -60,11 +60,11 @@ describe('database driver error', () => {
 
   it('without a code is recognized by its message', () => {
     for (const message of ['Connection terminated unexpectedly', 'Client was closed and is not queryable'])
-      expect(toStoreError(fault(undefined, message))).to.be.instanceOf(StoreUnavailableError);
+      expect(toStoreError(errorWith(undefined, message))).to.be.instanceOf(StoreUnavailableError);
   });
 
   it('of any other kind is unchanged, like a value that is not an error', () => {
-    const others = [fault('23505'), fault('40001'), fault('SQLITE_CONSTRAINT'), fault('42601'), 'text'];
-    for (const error of [...others, new Failure('conflict')]) expect(toStoreError(error)).to.equal(error);
+    const otherErrors = [errorWith('23505'), errorWith('40001'), errorWith('SQLITE_CONSTRAINT'), errorWith('42601'), 'text'];
+    for (const error of [...otherErrors, new Failure('conflict')]) expect(toStoreError(error)).to.equal(error);
   });
 });

@@ -7,11 +7,11 @@ import { OwnSampler } from '../../../adapters/system/traces/collector.ts';
 import { OtelTraces } from '../../../adapters/system/traces/otel-traces.ts';
 
 const REQUESTS = 2_000;
-/** By which a sampler that looks at ids keeps every trace, and none. */
-const CHOSEN = ['00000000000000000000000000000001', 'ffffffffffffffffffffffff00000000'];
+/** Trace ids of which a sampler by id keeps all or none. */
+const EXTREME_IDS = ['00000000000000000000000000000001', 'ffffffffffffffffffffffff00000000'];
 
 describe('trace sampling', () => {
-  const keptOf = (sampler: TraceIdRatioBasedSampler | OwnSampler, traceId: string) => {
+  const samplingDecisions = (sampler: TraceIdRatioBasedSampler | OwnSampler, traceId: string) => {
     const provider = new TracerProvider({ sampler });
     const traces = new OtelTraces(provider.getTracer('test'));
     const flags = Array.from({ length: REQUESTS }, () => {
@@ -25,23 +25,23 @@ describe('trace sampling', () => {
   };
 
   it('cannot be chosen by callers with a trace id', () => {
-    for (const traceId of CHOSEN) expect(keptOf(new OwnSampler(0.1), traceId), traceId).to.be.within(0.05, 0.15);
+    for (const traceId of EXTREME_IDS) expect(samplingDecisions(new OwnSampler(0.1), traceId), traceId).to.be.within(0.05, 0.15);
   });
 
   it('keeps all or no traces if configured', () => {
-    for (const traceId of CHOSEN) {
-      expect(keptOf(new OwnSampler(1), traceId)).to.equal(1);
-      expect(keptOf(new OwnSampler(0), traceId)).to.equal(0);
+    for (const traceId of EXTREME_IDS) {
+      expect(samplingDecisions(new OwnSampler(1), traceId)).to.equal(1);
+      expect(samplingDecisions(new OwnSampler(0), traceId)).to.equal(0);
     }
   });
 
   it('could be chosen by callers with the sampler of OpenTelemetry', () => {
-    expect(keptOf(new TraceIdRatioBasedSampler(0.1), CHOSEN[0] as string)).to.equal(1);
+    expect(samplingDecisions(new TraceIdRatioBasedSampler(0.1), EXTREME_IDS[0] as string)).to.equal(1);
   });
 });
 
-/** What Linux writes to a pipe in one piece (pipe(7), PIPE_BUF). */
-const ONE_PIECE = 4096;
+/** The number of bytes that Linux writes to a pipe atomically (pipe(7), PIPE_BUF). */
+const PIPE_BUF = 4096;
 
 describe('log of a process that shares its output with others', () => {
   it('is written in blocks of complete lines', async () => {
@@ -54,14 +54,14 @@ describe('log of a process that shares its output with others', () => {
     const log = new PinoLog({ level: 'info', version: '1', sharesOutput: true });
     try {
       for (let line = 0; line < 500; line++) log.info('request', { route: `/ö/${'x'.repeat(line % 300)}` });
-      while (blocks.join('').split('\n').length < 480) await new Promise((done) => setImmediate(done));
+      while (blocks.join('').split('\n').length < 480) await new Promise((resolve) => setImmediate(resolve));
     } finally {
       write.restore();
       sinon.stub(fs, 'writeSync').callsFake(((_: number, text: Buffer) => text.length) as never);
       log.close();
       sinon.restore();
     }
-    expect(blocks.filter((block) => Buffer.byteLength(block) > ONE_PIECE)).to.deep.equal([]);
+    expect(blocks.filter((block) => Buffer.byteLength(block) > PIPE_BUF)).to.deep.equal([]);
     expect(blocks.filter((block) => !block.startsWith('{') || !block.endsWith('}\n'))).to.deep.equal([]);
   });
 });

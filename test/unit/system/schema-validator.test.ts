@@ -8,7 +8,7 @@ describe('schemas of tenants', () => {
   const compile = (schema: object) => validator.compile(schema as JsonObject);
   const isValid = (schema: object, document: object) => compile(schema)(document as JsonObject).length === 0;
   const value = (schema: object) => ({ properties: { value: schema } });
-  const refusal = (schema: object): string => {
+  const rejectionOf = (schema: object): string => {
     try {
       compile(schema);
       return 'compiled';
@@ -17,8 +17,8 @@ describe('schemas of tenants', () => {
       throw error;
     }
   };
-  const quickly = <T>(work: () => T): T => {
-    // Processor time, which grows with what else the machine does too. A pattern that backtracks without end takes years.
+  const expectQuick = <T>(work: () => T): T => {
+    // The limit is generous because of other load. A backtracking pattern would take years.
     const began = process.cpuUsage();
     const result = work();
     const { user, system } = process.cpuUsage(began);
@@ -57,7 +57,7 @@ describe('schemas of tenants', () => {
 
   it('accept and reject ordinary documents', () => {
     expect(compile(person)(ada)).to.deep.equal([]);
-    const faulty: [object, string][] = [
+    const invalidChanges: [object, string][] = [
       [{ given_name: 'Ada 2' }, '.given_name'],
       [{ birth_date: '2001-02-29' }, '.birth_date'],
       [{ birth_date: '29.02.2000' }, '.birth_date'],
@@ -72,7 +72,7 @@ describe('schemas of tenants', () => {
       [{ shoe: 1 }, ''],
     ];
     const check = compile(person);
-    for (const [change, path] of faulty) {
+    for (const [change, path] of invalidChanges) {
       expect(check({ ...ada, ...change }).map((fault) => fault.path)).to.deep.equal([path]);
     }
   });
@@ -89,27 +89,27 @@ describe('schemas of tenants', () => {
     ]; // biome-ignore format: a table
     for (const pattern of patterns) {
       const check = compile(value({ pattern }));
-      const wanted = texts.filter((text) => new RegExp(pattern, 'u').test(text));
+      const expected = texts.filter((text) => new RegExp(pattern, 'u').test(text));
       expect(
         texts.filter((text) => check({ value: text }).length === 0),
         pattern,
-      ).to.deep.equal(wanted);
+      ).to.deep.equal(expected);
     }
   });
 
   it('with patterns of exponential time terminate', () => {
-    const evil = ['^(a+)+$', '^(a|a)*$', '^a*a*a*a*a*a*b$', '^(a?){500}a{500}$', '(?:.*,){12}x', '^(([a-z])+.)+[A-Z]$'];
-    for (const pattern of evil) {
+    const slowPatterns = ['^(a+)+$', '^(a|a)*$', '^a*a*a*a*a*a*b$', '^(a?){500}a{500}$', '(?:.*,){12}x', '^(([a-z])+.)+[A-Z]$'];
+    for (const pattern of slowPatterns) {
       const texts = ['a'.repeat(50), 'a'.repeat(200_000), `${'a,'.repeat(2_000)}!`].map((text) => `${text}!`);
       for (const text of texts) {
         expect(
-          quickly(() => isValid(value({ pattern }), { value: text })),
+          expectQuick(() => isValid(value({ pattern }), { value: text })),
           pattern,
         ).to.equal(false);
       }
-      const named = { patternProperties: { [pattern]: true }, additionalProperties: false };
+      const withPatternNames = { patternProperties: { [pattern]: true }, additionalProperties: false };
       expect(
-        quickly(() => isValid(named, { [`${'a'.repeat(50)}!`]: 1 })),
+        expectQuick(() => isValid(withPatternNames, { [`${'a'.repeat(50)}!`]: 1 })),
         pattern,
       ).to.equal(false);
     }
@@ -117,12 +117,12 @@ describe('schemas of tenants', () => {
 
   it('are rejected for patterns whose time cannot be limited', () => {
     for (const pattern of ['(a)\\1', '(?<n>a)\\k<n>', '(?=a)', '(?!a)', '(?<=a)', '(?<!a)b', '(?i:a)']) {
-      expect(refusal(value({ pattern })), pattern).to.match(/patterns must not/);
+      expect(rejectionOf(value({ pattern })), pattern).to.match(/patterns must not/);
     }
-    const long = ['a'.repeat(1_001), '(a{99}){99}', '((((){1000}){1000}){1000}){1000}', 'a{100000000}', '('];
-    for (const pattern of long) {
+    const tooLong = ['a'.repeat(1_001), '(a{99}){99}', '((((){1000}){1000}){1000}){1000}', 'a{100000000}', '('];
+    for (const pattern of tooLong) {
       expect(
-        quickly(() => refusal(value({ pattern }))),
+        expectQuick(() => rejectionOf(value({ pattern }))),
         pattern,
       ).to.include('not a usable JSON Schema');
     }
@@ -130,15 +130,15 @@ describe('schemas of tenants', () => {
 
   it('validate many items at once', () => {
     const unique = value({ type: 'array', uniqueItems: true });
-    const many = Array.from({ length: 40_000 }, (_, a) => ({ a }));
-    expect(quickly(() => isValid(unique, { value: many }))).to.equal(false);
-    const some = Array.from({ length: 900 }, (_, a) => ({ a }));
-    expect(quickly(() => isValid(unique, { value: some }))).to.equal(true);
+    const fortyThousand = Array.from({ length: 40_000 }, (_, a) => ({ a }));
+    expect(expectQuick(() => isValid(unique, { value: fortyThousand }))).to.equal(false);
+    const distinct = Array.from({ length: 900 }, (_, a) => ({ a }));
+    expect(expectQuick(() => isValid(unique, { value: distinct }))).to.equal(true);
     const twice = { value: [{ a: 1, b: [2] }, 1, '1', { b: [2], a: 1 }] };
     expect(isValid(unique, twice)).to.equal(false);
     const often = { allOf: Array.from({ length: 60 }, () => unique) };
     const check = compile(often);
-    expect(quickly(() => check({ value: some })[0]?.message)).to.include('too much work');
+    expect(expectQuick(() => check({ value: distinct })[0]?.message)).to.include('too much work');
   });
 
   it('are aborted when references multiply the work', () => {
@@ -149,16 +149,16 @@ describe('schemas of tenants', () => {
       { $ref: '#' },
       { properties: { a: { allOf: [{ $ref: '#' }, { $ref: '#' }] } } },
     ];
-    let deep: JsonObject = {};
-    for (let i = 0; i < 500; i++) deep = { a: deep };
+    let nestedSchema: JsonObject = {};
+    for (let i = 0; i < 500; i++) nestedSchema = { a: nestedSchema };
     for (const schema of schemas) {
       const check = compile(schema);
-      expect(quickly(() => check(deep)[0]?.message)).to.include('too much work');
+      expect(expectQuick(() => check(nestedSchema)[0]?.message)).to.include('too much work');
     }
   });
 
   it('are rejected if their work cannot be counted', () => {
-    const refused: object[] = [
+    const rejectedSchemas: object[] = [
       { $ref: '#/default', default: { allOf: [] } },
       { $ref: 'https://elsewhere.example/schema' },
       { $dynamicRef: '#x' },
@@ -167,7 +167,7 @@ describe('schemas of tenants', () => {
       { maxLength: -1 },
       { description: 'x'.repeat(50_000) },
     ];
-    for (const schema of refused) expect(refusal(schema)).to.not.equal('compiled');
+    for (const schema of rejectedSchemas) expect(rejectionOf(schema)).to.not.equal('compiled');
     expect(isValid(value({ const: { $ref: 'data' } }), { value: { $ref: 'data' } })).to.equal(true);
     expect(isValid({ properties: { const: { type: 'string' } } }, { const: 1 })).to.equal(false);
   });
@@ -175,27 +175,27 @@ describe('schemas of tenants', () => {
   it('may have their own $schema, which validates them', () => {
     const $id = 'https://own.example/dialect';
     expect(isValid({ $id, $schema: $id, ...value({ type: 'string' }) }, { value: 'a' })).to.equal(true);
-    expect(refusal({ $id, $schema: $id, ...value({ type: 'string' }), required: ['value'] })).to.match(/schema is invalid.*'value'/);
-    // It is unknown to whoever comes next.
-    expect(refusal({ $schema: $id, type: 'object' })).to.match(/no schema with key or ref/);
+    expect(rejectionOf({ $id, $schema: $id, ...value({ type: 'string' }), required: ['value'] })).to.match(/schema is invalid.*'value'/);
+    // The next schema does not know this $id.
+    expect(rejectionOf({ $schema: $id, type: 'object' })).to.match(/no schema with key or ref/);
   });
 
   it('are compiled in a time that grows linearly with their size', () => {
-    // Measured in time of the processor, the best of some attempts: others may be busy at the same time.
+    // The best processor time of several attempts, because of other load.
     const cost = (count: number) => {
-      const members = Array.from({ length: count }, (_, i) => [`p${i}`, { type: 'string', maxLength: 9 }]);
-      const schema = { properties: Object.fromEntries(members) };
+      const properties = Array.from({ length: count }, (_, i) => [`p${i}`, { type: 'string', maxLength: 9 }]);
+      const schema = { properties: Object.fromEntries(properties) };
       const attempts = Array.from({ length: 3 }, () => {
         const began = process.cpuUsage();
         compile(schema);
-        // Only their sum is exact for so short a time.
+        // For such short times, only the sum is exact.
         const { user, system } = process.cpuUsage(began);
         return user + system;
       });
       return Math.min(...attempts);
     };
     cost(50);
-    // Ten times as large; twice as large would cost four times as much if it grew with the square.
+    // The size differs by ten. Quadratic growth would make it a hundred times as expensive.
     expect(cost(500)).to.be.lessThan(40 * cost(50));
   });
 

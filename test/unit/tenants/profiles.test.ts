@@ -31,7 +31,7 @@ const CLIENT = {
 };
 const ONCE = { details: ['once_only'], batch_size: 10, reissue_trigger_unused: 2 };
 const LIMITED = { details: ['limited_time'], reissue_trigger_lifetime_left: 60 };
-/** Nothing is found in these. */
+/** These documents comply with the profile. */
 const ISSUANCE = { display, walletAttestationRequired: true, dPopNonce: 'required', walletClients: [CLIENT] };
 const CREDENTIAL = {
   id: 'pid',
@@ -48,7 +48,7 @@ const LICENCE = {
   keyAttestationsRequired: {},
   credentialReusePolicy: { id: 'arf_annex_ii', options: [ONCE] },
 };
-/** Of a licence, where not any text will do. */
+/** Values of licence elements with a special format. */
 const VALUES: Readonly<Record<string, unknown>> = {
   birth_date: '1985-12-10',
   issue_date: '2026-01-01',
@@ -63,16 +63,16 @@ const PRESENTATION = { id: 'age', dcql_query: { credentials: [QUERY] }, redirect
 const members = (findings: readonly Finding[]) => findings.map(({ member }) => member);
 
 describe('configuration warnings', () => {
-  const refused = (findings: readonly Finding[]) => members(findings.filter(({ refusedBy = [] }) => refusedBy.includes('haip')));
+  const rejectedProperties = (findings: readonly Finding[]) => members(findings.filter(({ refusedBy = [] }) => refusedBy.includes('haip')));
 
-  const ofIssuance = (changes: object, profile: Profile | null = null) =>
+  const issuanceProblems = (changes: object, profile: Profile | null = null) =>
     findIssuanceProblems(IssuanceConfigurationBody.parse({ ...ISSUANCE, ...changes }), profile);
   const ISSUANCES: [string, object, string, { haip: boolean }][] = [
     ['wallets without an attestation', { walletAttestationRequired: false }, 'walletAttestationRequired', { haip: true }],
     ['no trusted wallet provider', { walletClients: [] }, 'walletProviderTrustLists', { haip: false }],
     ['bearer tokens', { dPopRequired: false }, 'dPopRequired', { haip: true }],
     ['proofs without nonces', { dPopNonce: 'off' }, 'dPopNonce', { haip: true }],
-    ['nonces that wallets may leave out', { dPopNonce: 'optional' }, 'dPopNonce', { haip: true }],
+    ['optional nonces', { dPopNonce: 'optional' }, 'dPopNonce', { haip: true }],
     ['proofs of wallet attestations without challenges', { attestationChallenge: 'optional' }, 'attestationChallenge', { haip: true }],
     ['external servers', { authServers: ['https://as.example'] }, 'authServers', { haip: false }],
     [
@@ -82,7 +82,7 @@ describe('configuration warnings', () => {
       { haip: true },
     ],
     [
-      'logins that send credentials anywhere',
+      'logins with arbitrary redirect addresses',
       { chainedAs: { confirmUnverifiedWallets: false, upstream: { issuer: 'https://login.example', clientId: 'c' } } },
       'chainedAs.confirmUnverifiedWallets',
       { haip: false },
@@ -91,53 +91,53 @@ describe('configuration warnings', () => {
   it('of an issuer: none about attestations if a list is trusted or attestations are optional', () => {
     const walletProviderTrustLists = ['https://lists.example/lote'];
     const signers = { walletProviderTrustListCertificates: [] };
-    expect(ofIssuance({ walletClients: [], walletProviderTrustLists, ...signers })).to.deep.equal([]);
-    const open = { walletClients: [], walletAttestationRequired: false };
-    expect(members(ofIssuance(open))).to.deep.equal(['walletAttestationRequired']);
-    expect(warningsOf(ofIssuance(open), null)).to.deep.equal([]);
+    expect(issuanceProblems({ walletClients: [], walletProviderTrustLists, ...signers })).to.deep.equal([]);
+    const unset = { walletClients: [], walletAttestationRequired: false };
+    expect(members(issuanceProblems(unset))).to.deep.equal(['walletAttestationRequired']);
+    expect(warningsOf(issuanceProblems(unset), null)).to.deep.equal([]);
   });
 
-  for (const [what, changes, member, { haip }] of ISSUANCES) {
-    it(`of an issuer: ${what}`, () => {
-      expect(members(ofIssuance(changes))).to.deep.equal([member]);
-      expect(refused(ofIssuance(changes))).to.deep.equal(haip ? [member] : []);
+  for (const [description, changes, member, { haip }] of ISSUANCES) {
+    it(`of an issuer: ${description}`, () => {
+      expect(members(issuanceProblems(changes))).to.deep.equal([member]);
+      expect(rejectedProperties(issuanceProblems(changes))).to.deep.equal(haip ? [member] : []);
     });
   }
 
   it('of an issuer: none for one that conforms to HAIP, nor for values that its profile sets', () => {
-    expect(ofIssuance({})).to.deep.equal([]);
-    for (const none of [null, undefined]) {
-      const open = { walletAttestationRequired: none, dPopNonce: none };
-      expect(members(ofIssuance(open))).to.deep.equal(['walletAttestationRequired', 'dPopNonce']);
-      // What is left open contradicts nothing.
-      expect(refused(ofIssuance(open))).to.deep.equal([]);
-      expect(ofIssuance(open, 'haip')).to.deep.equal([]);
+    expect(issuanceProblems({})).to.deep.equal([]);
+    for (const unsetValue of [null, undefined]) {
+      const unset = { walletAttestationRequired: unsetValue, dPopNonce: unsetValue };
+      expect(members(issuanceProblems(unset))).to.deep.equal(['walletAttestationRequired', 'dPopNonce']);
+      // Unset properties do not violate the profile.
+      expect(rejectedProperties(issuanceProblems(unset))).to.deep.equal([]);
+      expect(issuanceProblems(unset, 'haip')).to.deep.equal([]);
     }
   });
 
   it('of a tenant that adopts a profile: wallets that its issuer will exclude', () => {
-    const stored = (changes: object) => ({
+    const configurationWith = (changes: object) => ({
       ...IssuanceConfigurationBody.parse({ ...ISSUANCE, walletClients: [], ...changes }),
       ...{ id: 'default' as const, createdAt: new Date(0), updatedAt: new Date(0) },
     });
-    for (const issuance of [undefined, stored({ walletAttestationRequired: null })]) {
-      const [found, ...more] = findProfileProblems('haip', issuance);
-      expect([found?.member, found?.concerns, more]).to.deep.equal(['profile', 'every wallet', []]);
+    for (const issuance of [undefined, configurationWith({ walletAttestationRequired: null })]) {
+      const [first, ...rest] = findProfileProblems('haip', issuance);
+      expect([first?.member, first?.concerns, rest]).to.deep.equal(['profile', 'every wallet', []]);
       expect(findProfileProblems(null, issuance)).to.deep.equal([]);
     }
-    expect(findProfileProblems('haip', stored({ walletClients: [CLIENT] }))).to.deep.equal([]);
+    expect(findProfileProblems('haip', configurationWith({ walletClients: [CLIENT] }))).to.deep.equal([]);
   });
 
-  const ofCredential = (body: object, profile: Profile | null = null) =>
+  const credentialProblems = (body: object, profile: Profile | null = null) =>
     findCredentialProblems(CredentialConfigurationBody.parse(body), profile);
   const CREDENTIALS: [string, object, string][] = [
     ['unbound', { keyBinding: false, keyAttestationsRequired: null, credentialReusePolicy: null }, 'keyBinding'],
     ['presented any number of times', { credentialReusePolicy: null }, 'credentialReusePolicy'],
     ['without key attestations', { keyAttestationsRequired: null }, 'keyAttestationsRequired'],
-    ['without a word on key attestations', { keyAttestationsRequired: undefined }, 'keyAttestationsRequired'],
+    ['without key attestation requirements', { keyAttestationsRequired: undefined }, 'keyAttestationsRequired'],
     ['without a name', { config: { format: 'dc+sd-jwt' } }, 'config.display'],
-    ['without an end', { lifeTime: undefined }, 'statusManagement'],
-    ['that another wallet takes away', { oneActiveSet: true, statusManagement: true }, 'oneActiveSet'],
+    ['without an expiry', { lifeTime: undefined }, 'statusManagement'],
+    ['that moves to another wallet', { oneActiveSet: true, statusManagement: true }, 'oneActiveSet'],
     ['that outlives its wallet', { lifeTime: 86_400 }, 'statusManagement'],
     ['without a frame', { disclosureFrame: undefined }, 'disclosureFrame'],
     [
@@ -150,59 +150,59 @@ describe('configuration warnings', () => {
       { vct: null, config: { format: 'dc+sd-jwt', display: [{ name: 'Acme' }] } },
       'config.display.0.locale',
     ],
-    ['one type of proof alone', { proofTypes: ['attestation'] }, 'proofTypes'],
+    ['only one proof type', { proofTypes: ['attestation'] }, 'proofTypes'],
     ['for ever', { lifeTime: null }, 'statusManagement'],
     [
-      'so short that copies look alike by their end',
+      'so short that copies share their expiry',
       { lifeTime: 1209, credentialReusePolicy: { id: 'arf_annex_ii', options: [LIMITED] } },
       'lifeTime',
     ],
     ['all visible', { disclosureFrame: null }, 'disclosureFrame'],
     ['a display in no language', { config: { format: 'dc+sd-jwt', display: [{ name: 'Acme' }] } }, 'config.display.0.locale'],
   ];
-  for (const [what, changes, member] of CREDENTIALS) {
-    it(`of a credential: ${what}`, () => {
-      expect(members(ofCredential({ ...CREDENTIAL, ...changes }))).to.deep.equal([member]);
+  for (const [description, changes, member] of CREDENTIALS) {
+    it(`of a credential: ${description}`, () => {
+      expect(members(credentialProblems({ ...CREDENTIAL, ...changes }))).to.deep.equal([member]);
     });
   }
 
   it('of a credential: none for one with expiry, selective disclosure and key binding', () => {
-    expect(ofCredential(CREDENTIAL)).to.deep.equal([]);
-    expect(ofCredential({ ...CREDENTIAL, lifeTime: 3600 })).to.deep.equal([]);
-    expect(members(ofCredential({ ...CREDENTIAL, lifeTime: 3599 }))).to.deep.equal(['lifeTime']);
-    expect(ofCredential({ ...CREDENTIAL, lifeTime: null, statusManagement: true })).to.deep.equal([]);
-    const elsewhere = { ...CREDENTIAL, vct: 'urn:pid', config: { format: 'dc+sd-jwt', display: [{ name: 'Acme' }] } };
-    expect(ofCredential(elsewhere)).to.deep.equal([]);
-    expect(ofCredential({ ...elsewhere, vct: { vct: 'urn:pid', name: 'Acme' } })).to.deep.equal([]);
+    expect(credentialProblems(CREDENTIAL)).to.deep.equal([]);
+    expect(credentialProblems({ ...CREDENTIAL, lifeTime: 3600 })).to.deep.equal([]);
+    expect(members(credentialProblems({ ...CREDENTIAL, lifeTime: 3599 }))).to.deep.equal(['lifeTime']);
+    expect(credentialProblems({ ...CREDENTIAL, lifeTime: null, statusManagement: true })).to.deep.equal([]);
+    const otherServer = { ...CREDENTIAL, vct: 'urn:pid', config: { format: 'dc+sd-jwt', display: [{ name: 'Acme' }] } };
+    expect(credentialProblems(otherServer)).to.deep.equal([]);
+    expect(credentialProblems({ ...otherServer, vct: { vct: 'urn:pid', name: 'Acme' } })).to.deep.equal([]);
   });
 
   it('of a driving licence: missing elements, if it has any', () => {
-    expect(ofCredential(LICENCE)).to.deep.equal([]);
-    const [flat, ...none] = ofCredential({ ...LICENCE, claims: { family_name: 'Lovelace' } });
-    expect(none).to.deep.equal([]);
-    expect(flat?.member).to.equal('claims');
-    expect(flat?.message).to.include('given_name, birth_date').and.not.include('family_name');
+    expect(credentialProblems(LICENCE)).to.deep.equal([]);
+    const [firstProblem, ...rest] = credentialProblems({ ...LICENCE, claims: { family_name: 'Lovelace' } });
+    expect(rest).to.deep.equal([]);
+    expect(firstProblem?.member).to.equal('claims');
+    expect(firstProblem?.message).to.include('given_name, birth_date').and.not.include('family_name');
     const claimsByNamespace = { 'org.iso.18013.5.1': { family_name: 'Lovelace' } };
-    const held = { ...LICENCE, config: { ...LICENCE.config, claimsByNamespace } };
+    const licence = { ...LICENCE, config: { ...LICENCE.config, claimsByNamespace } };
     for (const claims of [null, undefined]) {
-      expect(members(ofCredential({ ...held, claims }))).to.deep.equal(['config.claimsByNamespace']);
+      expect(members(credentialProblems({ ...licence, claims }))).to.deep.equal(['config.claimsByNamespace']);
     }
-    const lacking = flat?.message.match(/needs (.*)/)?.[1]?.split(', ') ?? [];
-    const whole = Object.fromEntries(['family_name', ...lacking].map((name) => [name, VALUES[name] ?? 'x']));
-    expect(ofCredential({ ...LICENCE, claims: whole }), 'nothing where it lacks none').to.deep.equal([]);
-    const other = { ...LICENCE, config: { ...LICENCE.config, docType: 'com.acme.card' }, claims: { a: 1 } };
-    expect(ofCredential(other)).to.deep.equal([]);
+    const missingNames = firstProblem?.message.match(/needs (.*)/)?.[1]?.split(', ') ?? [];
+    const completeClaims = Object.fromEntries(['family_name', ...missingNames].map((name) => [name, VALUES[name] ?? 'x']));
+    expect(credentialProblems({ ...LICENCE, claims: completeClaims }), 'no warning for complete claims').to.deep.equal([]);
+    const otherDocType = { ...LICENCE, config: { ...LICENCE.config, docType: 'com.acme.card' }, claims: { a: 1 } };
+    expect(credentialProblems(otherDocType)).to.deep.equal([]);
   });
 
-  const ofPresentation = (changes: object, profile: Profile | null = null) =>
+  const presentationProblems = (changes: object, profile: Profile | null = null) =>
     findPresentationProblems(PresentationConfigurationBody.parse({ ...PRESENTATION, ...changes }), profile);
   const waiving = { credentials: [{ ...QUERY, require_cryptographic_holder_binding: false }] };
   describe('for a key identifier of a trusted authority', () => {
-    const membersOf = async (value: (base64url: string) => string, others: object[] = []) => {
+    const rejectedFor = async (value: (base64url: string) => string, others: object[] = []) => {
       const root = await certify({ name: 'Root', ca: true });
       const read = parseCertificate(Buffer.from(root.certificate, 'base64'));
       const trusted_authorities = [{ type: 'aki', values: [value(read?.subjectKeyId ?? '')] }];
-      return ofPresentation({
+      return presentationProblems({
         trustAnchors: [{ certificate: pem(root) }, ...others],
         dcql_query: { credentials: [{ ...QUERY, trusted_authorities }] },
       })
@@ -213,25 +213,25 @@ describe('configuration warnings', () => {
     const asHex = (text: string) => Buffer.from(text, 'base64url').toString('hex');
 
     it('are absent if an anchor has it', async () => {
-      expect(await membersOf((text) => text)).to.deep.equal([]);
+      expect(await rejectedFor((text) => text)).to.deep.equal([]);
     });
     it('are present if no anchor has it', async () => {
-      expect(await membersOf(() => Buffer.alloc(20, 9).toString('base64url'))).to.deep.equal(WARNING);
+      expect(await rejectedFor(() => Buffer.alloc(20, 9).toString('base64url'))).to.deep.equal(WARNING);
     });
     it('are present in hexadecimal, also if anchors come from a key chain', async () => {
-      expect(await membersOf(asHex)).to.deep.equal(WARNING);
-      expect(await membersOf(asHex, [{ keyChainId: 'signing' }])).to.deep.equal(WARNING);
+      expect(await rejectedFor(asHex)).to.deep.equal(WARNING);
+      expect(await rejectedFor(asHex, [{ keyChainId: 'signing' }])).to.deep.equal(WARNING);
     });
   });
 
   const PRESENTATIONS: [string, object, string, { haip: boolean }][] = [
     ['answers in the clear', { responseMode: 'direct_post' }, 'responseMode', { haip: true }],
     ['a name by host', { clientIdPrefix: 'x509_san_dns' }, 'clientIdPrefix', { haip: true }],
-    ['a browser that stays away', { redirectUri: null }, 'redirectUri', { haip: false }],
-    ['a browser that is sent nowhere', { redirectUri: undefined }, 'redirectUri', { haip: false }],
+    ['no redirect of the browser', { redirectUri: null }, 'redirectUri', { haip: false }],
+    ['no redirect address', { redirectUri: undefined }, 'redirectUri', { haip: false }],
     ['copies of credentials', { dcql_query: waiving }, 'dcql_query.credentials.0.require_cryptographic_holder_binding', { haip: true }],
     [
-      'a claim that no set of claims names',
+      'a claim outside of all claim sets',
       {
         dcql_query: {
           credentials: [
@@ -253,7 +253,7 @@ describe('configuration warnings', () => {
     ['results without the browser', { requireResponseCode: false }, 'requireResponseCode', { haip: true }],
     ['signers of anything', { mdlProfile: 'none' }, 'mdlProfile', { haip: false }],
     [
-      'transactions that an mdoc confirms',
+      'transaction data for an mdoc',
       {
         dcql_query: { credentials: [MDOC_QUERY] },
         transaction_data: [{ type: 'pay', credential_ids: ['mdl'] }],
@@ -263,52 +263,52 @@ describe('configuration warnings', () => {
       { haip: false },
     ],
   ];
-  for (const [what, changes, member, { haip }] of PRESENTATIONS) {
-    it(`of a request: ${what}`, () => {
-      expect(members(ofPresentation(changes))).to.deep.equal([member]);
-      expect(refused(ofPresentation(changes))).to.deep.equal(haip ? [member] : []);
+  for (const [description, changes, member, { haip }] of PRESENTATIONS) {
+    it(`of a request: ${description}`, () => {
+      expect(members(presentationProblems(changes))).to.deep.equal([member]);
+      expect(rejectedProperties(presentationProblems(changes))).to.deep.equal(haip ? [member] : []);
     });
   }
 
   it('of a request: unsigned for HAIP, and for all tenants a link that is too long for a QR code', () => {
-    const findings = ofPresentation({ clientIdPrefix: 'redirect_uri' });
+    const findings = presentationProblems({ clientIdPrefix: 'redirect_uri' });
     expect(members(findings)).to.deep.equal(['clientIdPrefix', 'clientIdPrefix']);
-    expect(refused(findings)).to.deep.equal(['clientIdPrefix']);
-    const [link, ...others] = warningsOf(findings, null);
+    expect(rejectedProperties(findings)).to.deep.equal(['clientIdPrefix']);
+    const [warning, ...others] = warningsOf(findings, null);
     expect(others).to.deep.equal([]);
-    expect(link?.rule).to.equal('OpenID4VP 1.0 section 3.2');
-    expect(link?.message).to.match(/^the link has about \d{4} characters; above 1200 no QR code is made/);
+    expect(warning?.rule).to.equal('OpenID4VP 1.0 section 3.2');
+    expect(warning?.message).to.match(/^the link has about \d{4} characters; above 1200 no QR code is made/);
   });
 
   it('of a request: none for claims in a set, or without sets', () => {
     const claims = [{ id: 'name', path: ['name'] }];
-    for (const more of [{ claims }, { claims, claim_sets: [['name']] }, {}])
-      expect(ofPresentation({ dcql_query: { credentials: [{ ...QUERY, ...more }] } })).to.deep.equal([]);
+    for (const rest of [{ claims }, { claims, claim_sets: [['name']] }, {}])
+      expect(presentationProblems({ dcql_query: { credentials: [{ ...QUERY, ...rest }] } })).to.deep.equal([]);
   });
 
   it('of a request: none for transactions that an SD-JWT VC confirms', () => {
     const transaction_data = [{ type: 'pay', credential_ids: ['pid'] }];
-    expect(ofPresentation({ transaction_data })).to.deep.equal([]);
+    expect(presentationProblems({ transaction_data })).to.deep.equal([]);
   });
 
   it('of a request: an issuer that is trusted by its own certificate, but not one by its authority', async () => {
-    expect(ofPresentation({})).to.deep.equal([]);
+    expect(presentationProblems({})).to.deep.equal([]);
     const root = await certify({ name: 'Root', ca: true });
     const leaf = await certify({ name: 'Leaf', by: root });
-    const junk = writePemCertificates([Buffer.from('junk').toString('base64')]);
-    const anchors = [pem(root), pem(leaf), 'no certificate', junk].map((certificate) => ({ certificate }));
-    expect(refused(ofPresentation({ trustAnchors: anchors }))).to.deep.equal(['trustAnchors.1.certificate']);
+    const invalidCertificate = writePemCertificates([Buffer.from('junk').toString('base64')]);
+    const anchors = [pem(root), pem(leaf), 'no certificate', invalidCertificate].map((certificate) => ({ certificate }));
+    expect(rejectedProperties(presentationProblems({ trustAnchors: anchors }))).to.deep.equal(['trustAnchors.1.certificate']);
     const pins = [false, true].map((pin) => ({ certificate: pem(root), pin }));
-    expect(refused(ofPresentation({ trustAnchors: pins }))).to.deep.equal(['trustAnchors.1.certificate']);
+    expect(rejectedProperties(presentationProblems({ trustAnchors: pins }))).to.deep.equal(['trustAnchors.1.certificate']);
   });
 
   it('of status lists: those with a long cache time, and those with few entries', () => {
-    const of = (statusListConfig: Parameters<typeof findStatusListProblems>[0]['statusListConfig']) =>
+    const problemsOf = (statusListConfig: Parameters<typeof findStatusListProblems>[0]['statusListConfig']) =>
       members(findStatusListProblems({ statusListConfig }));
-    expect(of(null)).to.deep.equal([]);
-    for (const open of [{}, { ttl: null, capacity: null }]) expect(of(open)).to.deep.equal([]);
-    expect(of({ ttl: 86_400, capacity: 10_000 })).to.deep.equal([]);
-    expect(of({ ttl: 86_401, capacity: 9_999 })).to.deep.equal(['ttl', 'capacity']);
+    expect(problemsOf(null)).to.deep.equal([]);
+    for (const unset of [{}, { ttl: null, capacity: null }]) expect(problemsOf(unset)).to.deep.equal([]);
+    expect(problemsOf({ ttl: 86_400, capacity: 10_000 })).to.deep.equal([]);
+    expect(problemsOf({ ttl: 86_401, capacity: 9_999 })).to.deep.equal(['ttl', 'capacity']);
   });
 });
 
@@ -322,8 +322,9 @@ const CERTIFIED = { format: 'registration_cert', data: { a: 1 } };
 const UNBOUND = { keyBinding: false, credentialReusePolicy: null };
 
 describe('profile of the European wallet', () => {
-  /** Members that a profile refuses, with the rules. */
-  const refused = (findings: readonly Finding[], profile: Profile) => profileViolations(findings, profile).map(({ path }) => path);
+  /** Returns the paths of the properties that a profile rejects. */
+  const rejectedProperties = (findings: readonly Finding[], profile: Profile) =>
+    profileViolations(findings, profile).map(({ path }) => path);
 
   it('includes all rules of HAIP, and HAIP does not include its rules', () => {
     expect([includesProfile('eu', 'haip'), includesProfile('eu', 'eu'), includesProfile('haip', 'haip')]).to.deep.equal([true, true, true]);
@@ -333,7 +334,7 @@ describe('profile of the European wallet', () => {
       false,
     ]);
     const issuance = IssuanceConfigurationBody.parse({ ...{ display, registrationCert: CERTIFICATE, dPopRequired: false } });
-    expect(refused(findIssuanceProblems(issuance, 'eu'), 'eu')).to.deep.equal(['dPopRequired']);
+    expect(rejectedProperties(findIssuanceProblems(issuance, 'eu'), 'eu')).to.deep.equal(['dPopRequired']);
   });
 
   it('names the rule, the property and the remedy', () => {
@@ -350,28 +351,28 @@ describe('profile of the European wallet', () => {
   const issuances: [string, object, string[], Profile][] = [
     ['EdDSA', { algorithms: ['EdDSA'] }, ['algorithms'], 'eu'],
     ['EdDSA under HAIP alone', { algorithms: ['EdDSA'] }, [], 'haip'],
-    ['what the ECCG agreed to', { algorithms: ['ES256', 'ES384'] }, [], 'eu'],
-    ['what is left open', {}, [], 'eu'],
+    ['agreed algorithms of the ECCG', { algorithms: ['ES256', 'ES384'] }, [], 'eu'],
+    ['unset properties', {}, [], 'eu'],
     ['issuers that are not registered', { registrationCert: null }, ['registrationCert'], 'eu'],
     ['issuers that are not registered, under HAIP alone', { registrationCert: null }, [], 'haip'],
     ['wallets without an attestation', { walletClients: [{ client_id: 'w', jwks: { keys: [newKey().jwk] } }] }, ['walletClients'], 'eu'],
     ['registered wallets under HAIP alone', { walletClients: [{ client_id: 'w', jwks: { keys: [newKey().jwk] } }] }, [], 'haip'],
   ];
-  for (const [what, changes, members, profile] of issuances) {
-    it(`${members.length === 0 ? 'allows' : 'rejects'} ${what}`, () => {
+  for (const [description, changes, members, profile] of issuances) {
+    it(`${members.length === 0 ? 'allows' : 'rejects'} ${description}`, () => {
       const body = { display, walletProviderTrustLists: LISTS, registrationCert: CERTIFICATE, ...changes };
       const issuance = IssuanceConfigurationBody.parse(body);
-      expect(refused(findIssuanceProblems(issuance, profile), profile)).to.deep.equal(members);
+      expect(rejectedProperties(findIssuanceProblems(issuance, profile), profile)).to.deep.equal(members);
     });
   }
 
   it('accepts signatures by agreed algorithms only, also in stored configurations', () => {
-    const of = (algorithms: unknown, profile: Profile | null) =>
+    const problemsOf = (algorithms: unknown, profile: Profile | null) =>
       effectiveIssuance(IssuanceConfigurationBody.parse({ display, algorithms }), profile).algorithms;
-    expect(of(undefined, 'eu')).to.deep.equal(['ES256', 'ES384', 'ES512']);
-    expect(of(['EdDSA', 'ES384'], 'eu')).to.deep.equal(['ES384']);
-    expect(of(['EdDSA', 'ES384'], 'haip')).to.deep.equal(['EdDSA', 'ES384']);
-    expect(of(undefined, 'haip')).to.equal(undefined);
+    expect(problemsOf(undefined, 'eu')).to.deep.equal(['ES256', 'ES384', 'ES512']);
+    expect(problemsOf(['EdDSA', 'ES384'], 'eu')).to.deep.equal(['ES384']);
+    expect(problemsOf(['EdDSA', 'ES384'], 'haip')).to.deep.equal(['EdDSA', 'ES384']);
+    expect(problemsOf(undefined, 'haip')).to.equal(undefined);
   });
 
   const credential = (changes: object = {}) =>
@@ -386,10 +387,10 @@ describe('profile of the European wallet', () => {
     effectiveCredential(credential(changes), profile).keyAttestationsRequired;
 
   it('requires attested keys for bound credentials unless the configuration says otherwise', () => {
-    for (const open of [undefined, null]) {
-      expect(attested({ keyAttestationsRequired: open })).to.deep.equal({});
-      expect(attested({ keyAttestationsRequired: open }, 'haip')).to.equal(open);
-      expect(attested({ keyAttestationsRequired: open }, null)).to.equal(open);
+    for (const unset of [undefined, null]) {
+      expect(attested({ keyAttestationsRequired: unset })).to.deep.equal({});
+      expect(attested({ keyAttestationsRequired: unset }, 'haip')).to.equal(unset);
+      expect(attested({ keyAttestationsRequired: unset }, null)).to.equal(unset);
     }
     expect(attested({ keyAttestationsRequired: { key_storage: ['iso_18045_high'] } })).to.deep.equal({ key_storage: ['iso_18045_high'] });
     expect(attested(UNBOUND)).to.equal(undefined);
@@ -397,28 +398,28 @@ describe('profile of the European wallet', () => {
 
   it('requires both types of proof, which are offered if attestations are required', () => {
     for (const keyAttestationsRequired of [{}, undefined]) {
-      const one = credential({ keyAttestationsRequired, proofTypes: ['jwt'] });
-      expect(refused(findCredentialProblems(one, 'eu'), 'eu')).to.include('proofTypes');
-      expect(refused(findCredentialProblems(one, 'haip'), 'haip')).to.deep.equal([]);
+      const jwtFirst = credential({ keyAttestationsRequired, proofTypes: ['jwt'] });
+      expect(rejectedProperties(findCredentialProblems(jwtFirst, 'eu'), 'eu')).to.include('proofTypes');
+      expect(rejectedProperties(findCredentialProblems(jwtFirst, 'haip'), 'haip')).to.deep.equal([]);
     }
-    const both = credential({ proofTypes: ['attestation', 'jwt'] });
-    for (const fine of [both, credential(), credential(UNBOUND)])
-      expect(refused(findCredentialProblems(fine, 'eu'), 'eu')).to.not.include('proofTypes');
+    const bothTypes = credential({ proofTypes: ['attestation', 'jwt'] });
+    for (const valid of [bothTypes, credential(), credential(UNBOUND)])
+      expect(rejectedProperties(findCredentialProblems(valid, 'eu'), 'eu')).to.not.include('proofTypes');
   });
 
   it('warns of keys without an attestation under HAIP alone, and names the sections', () => {
-    const of = (profile: Profile | null) =>
+    const problemsOf = (profile: Profile | null) =>
       warningsOf(findCredentialProblems(credential(), profile), profile).find(({ member }) => member === 'keyAttestationsRequired');
-    expect(of('haip')?.rule).to.equal('HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2');
-    expect([of(null), of('eu')]).to.deep.equal([undefined, undefined]);
+    expect(problemsOf('haip')?.rule).to.equal('HAIP 1.0 section 4.5.1, EUDI TS3 1.5 section 2.2');
+    expect([problemsOf(null), problemsOf('eu')]).to.deep.equal([undefined, undefined]);
   });
 
   it('requires a reuse policy', () => {
-    const open = credential({ credentialReusePolicy: undefined });
-    expect(refused(findCredentialProblems(open, 'eu'), 'eu')).to.deep.equal(['credentialReusePolicy']);
-    expect(refused(findCredentialProblems(open, 'haip'), 'haip')).to.deep.equal([]);
-    expect(refused(findCredentialProblems(credential(), 'eu'), 'eu')).to.deep.equal([]);
-    expect(refused(findCredentialProblems(credential(UNBOUND), 'eu'), 'eu')).to.deep.equal([]);
+    const unset = credential({ credentialReusePolicy: undefined });
+    expect(rejectedProperties(findCredentialProblems(unset, 'eu'), 'eu')).to.deep.equal(['credentialReusePolicy']);
+    expect(rejectedProperties(findCredentialProblems(unset, 'haip'), 'haip')).to.deep.equal([]);
+    expect(rejectedProperties(findCredentialProblems(credential(), 'eu'), 'eu')).to.deep.equal([]);
+    expect(rejectedProperties(findCredentialProblems(credential(UNBOUND), 'eu'), 'eu')).to.deep.equal([]);
   });
 
   it('requires agreed algorithms for keys', () => {
@@ -426,34 +427,34 @@ describe('profile of the European wallet', () => {
     const { handle } = chain.active.key;
     const signing = (algorithm: string) =>
       ({ ...chain, active: { ...chain.active, key: { ...chain.active.key, handle: { ...handle, algorithm } } } }) as never;
-    expect(refused(findKeyChainProblems(signing('EdDSA'), 'eu'), 'eu')).to.include('algorithm');
-    expect(refused(findKeyChainProblems(signing('EdDSA'), 'haip'), 'haip')).to.not.include('algorithm');
-    expect(refused(findKeyChainProblems(signing('ES384'), 'eu'), 'eu')).to.not.include('algorithm');
+    expect(rejectedProperties(findKeyChainProblems(signing('EdDSA'), 'eu'), 'eu')).to.include('algorithm');
+    expect(rejectedProperties(findKeyChainProblems(signing('EdDSA'), 'haip'), 'haip')).to.not.include('algorithm');
+    expect(rejectedProperties(findKeyChainProblems(signing('ES384'), 'eu'), 'eu')).to.not.include('algorithm');
   });
 
   it('requires the registered values in requests', () => {
     const query = { credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } }] };
-    const of = (registrationCert: unknown, profile: Profile) => {
+    const problemsOf = (registrationCert: unknown, profile: Profile) => {
       const body = PresentationConfigurationBody.parse({ id: 'age', dcql_query: query, registrationCert });
-      return refused(findPresentationProblems(body, profile), profile);
+      return rejectedProperties(findPresentationProblems(body, profile), profile);
     };
-    for (const none of [undefined, null]) expect(of(none, 'eu')).to.deep.equal(['registrationCert']);
-    expect(of(undefined, 'haip')).to.deep.equal([]);
-    expect(of({ body: {} }, 'eu')).to.deep.equal([]);
+    for (const unsetValue of [undefined, null]) expect(problemsOf(unsetValue, 'eu')).to.deep.equal(['registrationCert']);
+    expect(problemsOf(undefined, 'haip')).to.deep.equal([]);
+    expect(problemsOf({ body: {} }, 'eu')).to.deep.equal([]);
     const beside = { ...QUERIES, registrationCert: { body: {} }, attached: [OTHER, CERTIFIED] };
     const twice = PresentationConfigurationBody.parse(beside);
-    expect(refused(findPresentationProblems(twice, 'eu'), 'eu')).to.deep.equal(['attached.1']);
-    expect(refused(findPresentationProblems(twice, 'haip'), 'haip')).to.deep.equal([]);
+    expect(rejectedProperties(findPresentationProblems(twice, 'eu'), 'eu')).to.deep.equal(['attached.1']);
+    expect(rejectedProperties(findPresentationProblems(twice, 'haip'), 'haip')).to.deep.equal([]);
   });
 
   it('allows authorities as anchors, and no pinned certificate', async () => {
     const authority = pem(await certify({ name: 'Root', ca: true }));
-    const of = (pin: boolean) => {
+    const problemsOf = (pin: boolean) => {
       const trustAnchors = [{ certificate: authority, ...(pin && { pin }) }];
       const body = PresentationConfigurationBody.parse({ ...QUERIES, registrationCert: CERTIFICATE, trustAnchors });
-      return refused(findPresentationProblems(body, 'eu'), 'eu');
+      return rejectedProperties(findPresentationProblems(body, 'eu'), 'eu');
     };
-    expect(of(true)).to.deep.equal(['trustAnchors.0.certificate']);
-    expect(of(false)).to.deep.equal([]);
+    expect(problemsOf(true)).to.deep.equal(['trustAnchors.0.certificate']);
+    expect(problemsOf(false)).to.deep.equal([]);
   });
 });

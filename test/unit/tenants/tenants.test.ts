@@ -15,7 +15,17 @@ import {
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { parseInput } from '../../../domain/shared/parse-input.ts';
 import { TenantCreation, TenantUpdate } from '../../../domain/tenants/tenant.ts';
-import { ACME, type AdministrationWorld, anAdministration, aWorld, codeOf, endOf, MANAGER, ROOT, type World } from '../administrators.ts';
+import {
+  ACME,
+  type AdministrationWorld,
+  anAdministration,
+  aWorld,
+  codeOf,
+  MANAGER,
+  outcomeOf,
+  ROOT,
+  type World,
+} from '../administrators.ts';
 
 describe('Tenants', () => {
   let world: World;
@@ -50,7 +60,7 @@ describe('Tenants', () => {
     await world.createTenant({ roles });
     const admin = (await new GetTenant(world).execute(MANAGER, ACME)).clients[0];
     expect(await codeOf(world.createTenant())).to.equal('conflict');
-    // The administrator of the second has a name that is taken.
+    // The administrator of the second tenant has an existing name.
     if (admin === undefined) throw new Error('no administrator');
     await world.store.forService(({ clients }) => clients.add({ ...admin, clientId: 'beta-admin' }), { by: 'system' });
     const beta = { id: 'beta' as typeof ACME };
@@ -75,22 +85,22 @@ describe('Tenants', () => {
   it('get an administrator by a change of roles, and then change the roles of the administrator', async () => {
     await world.createTenant();
     const update = new UpdateTenant(world);
-    const made = await update.execute(ROOT, ACME, { roles: ['issuance:offer'] });
-    expect(made.newSecret?.clientId).to.equal('acme-admin');
+    const withOfferRole = await update.execute(ROOT, ACME, { roles: ['issuance:offer'] });
+    expect(withOfferRole.newSecret?.clientId).to.equal('acme-admin');
     const changed = await update.execute(ROOT, ACME, { roles: ['issuance:manage'] });
     expect(changed.newSecret).to.equal(undefined);
     expect(changed.clients[0]?.roles).to.deep.equal(['issuance:manage']);
-    expect(changed.clients[0]?.secretHash).to.equal(made.clients[0]?.secretHash);
+    expect(changed.clients[0]?.secretHash).to.equal(withOfferRole.clients[0]?.secretHash);
     expect(await codeOf(update.execute(ROOT, ACME, { roles: [] }))).to.equal('invalid_input');
-    expect(await codeOf(update.execute(ROOT, 'nobody' as typeof ACME, { roles: ['issuance:offer'] }))).to.equal('not_found');
+    expect(await codeOf(update.execute(ROOT, 'unknown' as typeof ACME, { roles: ['issuance:offer'] }))).to.equal('not_found');
   });
 
   it('set their own defaults for status lists field by field', async () => {
     await world.createTenant();
-    const change = new UpdateTenantSettings(world);
+    const updateSettings = new UpdateTenantSettings(world);
     const caller = world.caller(['issuance:manage']);
-    await change.execute(caller, { statusListConfig: { bits: 2, ttl: 90 } });
-    const tenant = await change.execute(caller, { statusListConfig: { ttl: null, immediateUpdate: true } });
+    await updateSettings.execute(caller, { statusListConfig: { bits: 2, ttl: 90 } });
+    const tenant = await updateSettings.execute(caller, { statusListConfig: { ttl: null, immediateUpdate: true } });
     expect(tenant.statusListConfig).to.deep.equal({ bits: 2, immediateUpdate: true });
   });
 
@@ -104,7 +114,7 @@ describe('Tenants', () => {
 
 describe('tenant list', () => {
   let world: AdministrationWorld;
-  const create = (wanted: object) => new CreateTenant(world).execute(ROOT, TenantCreation.parse({ name: 'Somebody', ...wanted }));
+  const create = (body: object) => new CreateTenant(world).execute(ROOT, TenantCreation.parse({ name: 'Other', ...body }));
   const get = (id: string) => new GetTenant(world).execute(ROOT, id as TenantId);
   const update = (id: string, changes: object) => new UpdateTenant(world).execute(ROOT, id as TenantId, TenantUpdate.parse(changes));
   const remove = (id: string) => new DeleteTenant(world).execute(ROOT, id as TenantId);
@@ -122,9 +132,9 @@ describe('tenant list', () => {
   });
 
   it('returns each tenant as it was created', async () => {
-    const wanted = { id: 'beta', name: 'Beta', sessionConfig: { ttlSeconds: 100 }, statusListConfig: { bits: 2 } };
-    const { tenant } = await create(wanted);
-    expect(tenant).to.deep.include({ ...wanted, description: null, status: 'active' });
+    const body = { id: 'beta', name: 'Beta', sessionConfig: { ttlSeconds: 100 }, statusListConfig: { bits: 2 } };
+    const { tenant } = await create(body);
+    expect(tenant).to.deep.include({ ...body, description: null, status: 'active' });
     expect(await get('beta')).to.deep.equal({ tenant, clients: [] });
   });
 
@@ -135,9 +145,9 @@ describe('tenant list', () => {
     expect(await removals()).to.deep.equal(['beta']);
     expect(await list()).to.deep.equal([['acme']]);
     const { maintenance } = world.store;
-    // The removal waits until processes that still know the tenant have ended what they do.
-    const later = new Date((await maintenance.time()).getTime() + 61_000);
-    while ((await maintenance.removeRemainingRows(later, 500)) > 0);
+    // The removal waits until processes with a cached tenant have finished their requests.
+    const afterGracePeriod = new Date((await maintenance.time()).getTime() + 61_000);
+    while ((await maintenance.removeRemainingRows(afterGracePeriod, 500)) > 0);
     expect(await removals()).to.deep.equal([]);
   });
 
@@ -147,17 +157,17 @@ describe('tenant list', () => {
     expect(tenant).to.deep.include({ name: 'Acme & Co', description: 'More', status: 'suspended' });
     expect(tenant.updatedAt).to.deep.equal(world.clock.now());
     expect((await update('acme', { description: null })).tenant).to.include({ description: null, name: 'Acme & Co' });
-    expect(world.woken).to.deep.equal(Array(2).fill({ type: 'tenant', tenantId: 'acme' }));
+    expect(world.wakeUps).to.deep.equal(Array(2).fill({ type: 'tenant', tenantId: 'acme' }));
   });
 
   it('removes a tenant with all its data, and every process is notified', async () => {
     await create({ id: 'beta', roles: ['clients:manage'] });
     await remove('beta');
-    expect(world.woken).to.deep.equal([{ type: 'tenant', tenantId: 'beta' }]);
+    expect(world.wakeUps).to.deep.equal([{ type: 'tenant', tenantId: 'beta' }]);
     expect(await list()).to.deep.equal([['acme']]);
-    const { keyChains, clients } = await world.store.forTenant('beta' as TenantId, async (own) => ({
-      keyChains: await own.keyChains.list(),
-      clients: await own.clients.list(),
+    const { keyChains, clients } = await world.store.forTenant('beta' as TenantId, async (repositories) => ({
+      keyChains: await repositories.keyChains.list(),
+      clients: await repositories.clients.list(),
     }));
     expect([keyChains, clients]).to.deep.equal([[], []]);
     await create({ id: 'beta' });
@@ -167,23 +177,23 @@ describe('tenant list', () => {
   it('omits a removed tenant also when its data cannot be deleted yet', async () => {
     const { maintenance } = world.store;
     Object.assign(maintenance, { removeRemainingRows: () => Promise.reject(new Error('locked')) });
-    expect(await endOf(remove('acme'))).to.equal('done');
-    expect(await endOf(get('acme'))).to.equal('not_found');
+    expect(await outcomeOf(remove('acme'))).to.equal('done');
+    expect(await outcomeOf(get('acme'))).to.equal('not_found');
   });
 
-  const refusals: [string, () => Promise<unknown>, string][] = [
-    ['a read of an unknown tenant', () => get('nobody'), 'not_found'],
-    ['a tenant whose id is taken', () => create({ id: 'acme' }), 'conflict'],
+  const rejections: [string, () => Promise<unknown>, string][] = [
+    ['a read of an unknown tenant', () => get('unknown'), 'not_found'],
+    ['a tenant with an existing id', () => create({ id: 'acme' }), 'conflict'],
     ['an administrator who manages tenants', () => create({ id: 'beta', roles: ['tenants:manage'] }), 'invalid_input roles'],
-    ['a change of an unknown tenant', () => update('nobody', { name: 'X' }), 'not_found'],
-    ['an administrator for an unknown tenant', () => update('nobody', { roles: ['clients:manage'] }), 'not_found'],
+    ['a change of an unknown tenant', () => update('unknown', { name: 'X' }), 'not_found'],
+    ['an administrator for an unknown tenant', () => update('unknown', { roles: ['clients:manage'] }), 'not_found'],
     ['a change to an administrator who manages tenants', () => update('acme', { roles: ['tenants:manage'] }), 'invalid_input roles'],
-    ['the removal of an unknown tenant', () => remove('nobody'), 'not_found'],
+    ['the removal of an unknown tenant', () => remove('unknown'), 'not_found'],
   ];
-  for (const [what, attempt, end] of refusals) {
-    it(`rejects ${what}: ${end}`, async () => {
+  for (const [description, attempt, outcome] of rejections) {
+    it(`rejects ${description}: ${outcome}`, async () => {
       const before = await new ListTenants(world).execute();
-      expect(await endOf(attempt())).to.equal(end);
+      expect(await outcomeOf(attempt())).to.equal(outcome);
       expect(await new ListTenants(world).execute()).to.deep.equal(before);
     });
   }
@@ -208,42 +218,43 @@ describe('tenant list', () => {
     ['an unknown clean-up', { sessionConfig: { cleanupMode: 'none' } }, 'sessionConfig.cleanupMode'],
     ['status lists under 100', { statusListConfig: { capacity: 99 } }, 'statusListConfig.capacity'],
     ['three bits', { statusListConfig: { bits: 3 } }, 'statusListConfig.bits'],
-    ['status lists of a moment', { statusListConfig: { ttl: 59 } }, 'statusListConfig.ttl'],
+    ['status lists with a lifetime that is too short', { statusListConfig: { ttl: 59 } }, 'statusListConfig.ttl'],
   ];
-  for (const [what, change, path] of invalid) {
-    it(`rejects a tenant with ${what}`, async () => {
-      const wanted = async () => new CreateTenant(world).execute(ROOT, parseInput(TenantCreation, { id: 'fine', name: 'Fine', ...change }));
-      expect(await endOf(wanted())).to.equal(`invalid_input ${path}`);
+  for (const [description, updateSettings, path] of invalid) {
+    it(`rejects a tenant with ${description}`, async () => {
+      const body = async () =>
+        new CreateTenant(world).execute(ROOT, parseInput(TenantCreation, { id: 'fine', name: 'Fine', ...updateSettings }));
+      expect(await outcomeOf(body())).to.equal(`invalid_input ${path}`);
       expect(await list()).to.deep.equal([['acme']]);
     });
   }
 
   describe('for a tenant that reads itself', () => {
     const caller = () => world.caller(['issuance:manage']);
-    const own = () => new GetTenantSettings({}).execute(caller());
-    const change = (wanted: object) => new UpdateTenantSettings(world).execute(caller(), wanted);
+    const repositories = () => new GetTenantSettings({}).execute(caller());
+    const updateSettings = (body: object) => new UpdateTenantSettings(world).execute(caller(), body);
 
     it('returns its settings, field by field, until they are reset', async () => {
-      expect(await own()).to.include({ id: 'acme', sessionConfig: null, statusListConfig: null });
-      await change({ sessionConfig: { ttlSeconds: 100 }, statusListConfig: { bits: 2, ttl: 90 } });
-      await change({ statusListConfig: { bits: null } });
-      expect(await own()).to.deep.include({ sessionConfig: { ttlSeconds: 100 }, statusListConfig: { ttl: 90 } });
-      await change({ sessionConfig: null, statusListConfig: { ttl: null } });
-      expect(await own()).to.include({ sessionConfig: null, statusListConfig: null, name: 'Acme' });
+      expect(await repositories()).to.include({ id: 'acme', sessionConfig: null, statusListConfig: null });
+      await updateSettings({ sessionConfig: { ttlSeconds: 100 }, statusListConfig: { bits: 2, ttl: 90 } });
+      await updateSettings({ statusListConfig: { bits: null } });
+      expect(await repositories()).to.deep.include({ sessionConfig: { ttlSeconds: 100 }, statusListConfig: { ttl: 90 } });
+      await updateSettings({ sessionConfig: null, statusListConfig: { ttl: null } });
+      expect(await repositories()).to.include({ sessionConfig: null, statusListConfig: null, name: 'Acme' });
     });
 
     it('rejects settings if the tenant was changed concurrently: conflict', async () => {
-      const stale = await world.store.forTenant(ACME, ({ tenant }) => tenant.get());
-      await change({ statusListConfig: { bits: 2 } });
-      const save = world.write(({ tenant }) => tenant.save({ ...stale, name: 'Late' }));
-      expect(await endOf(save)).to.equal('conflict');
+      const outdated = await world.store.forTenant(ACME, ({ tenant }) => tenant.get());
+      await updateSettings({ statusListConfig: { bits: 2 } });
+      const save = world.write(({ tenant }) => tenant.save({ ...outdated, name: 'Late' }));
+      expect(await outcomeOf(save)).to.equal('conflict');
     });
 
     it('rejects settings of a removed tenant: not_found', async () => {
-      const gone = caller();
+      const removedTenant = caller();
       await remove('acme');
-      expect(await endOf(new UpdateTenantSettings(world).execute(gone, { sessionConfig: null }))).to.equal('not_found');
-      expect(await endOf(new GetTenantSettings({}).execute(gone))).to.equal('not_found');
+      expect(await outcomeOf(new UpdateTenantSettings(world).execute(removedTenant, { sessionConfig: null }))).to.equal('not_found');
+      expect(await outcomeOf(new GetTenantSettings({}).execute(removedTenant))).to.equal('not_found');
     });
   });
 });
@@ -254,7 +265,7 @@ describe('tenants after their expiry', () => {
   let world: World;
   const inHours = (hours: number) => new Date(world.clock.now().getTime() + hours * HOUR_MS).toISOString();
   const run = (now = world.clock.now()) => new RemoveEndedTenants(world).execute(now, 100);
-  const isThere = async () => (await codeOf(new GetTenant(world).execute(MANAGER, ACME))) === undefined;
+  const doesExist = async () => (await codeOf(new GetTenant(world).execute(MANAGER, ACME))) === undefined;
 
   beforeEach(async () => {
     world = aWorld();
@@ -262,13 +273,13 @@ describe('tenants after their expiry', () => {
   });
 
   it('are removed once, and every process is notified', async () => {
-    const heard: WakeUp[] = [];
-    world.eventBus.subscribe((event) => heard.push(event));
+    const wakeUps: WakeUp[] = [];
+    world.eventBus.subscribe((event) => wakeUps.push(event));
     world.clock.forward(HOUR_MS);
     expect(await run()).to.deep.equal({ removed: 1, mayBeMore: false });
     expect(await run()).to.deep.equal({ removed: 0, mayBeMore: false });
-    expect(await isThere()).to.equal(false);
-    expect(heard.filter(({ type }) => type === 'tenant')).to.deep.equal([{ type: 'tenant', tenantId: ACME }]);
+    expect(await doesExist()).to.equal(false);
+    expect(wakeUps.filter(({ type }) => type === 'tenant')).to.deep.equal([{ type: 'tenant', tenantId: ACME }]);
   });
 
   it('are kept until then, and while one of two clocks is behind', async () => {
@@ -279,13 +290,13 @@ describe('tenants after their expiry', () => {
     world.clock.forward(2 * HOUR_MS);
     // The clock of this process is ahead.
     expect((await run(before)).removed).to.equal(0);
-    expect(await isThere()).to.equal(true);
+    expect(await doesExist()).to.equal(true);
   });
 
   it('are not restored by a change before their removal', async () => {
     world.clock.forward(HOUR_MS);
-    for (const change of [{ endsAt: null }, { endsAt: inHours(1) }, { name: 'Again' }])
-      expect(await codeOf(new UpdateTenant(world).execute(ROOT, ACME, change))).to.equal('conflict');
+    for (const updateSettings of [{ endsAt: null }, { endsAt: inHours(1) }, { name: 'Again' }])
+      expect(await codeOf(new UpdateTenant(world).execute(ROOT, ACME, updateSettings))).to.equal('conflict');
     expect((await run()).removed).to.equal(1);
   });
 });

@@ -52,11 +52,11 @@ describe('release command', () => {
 
   it('sets the version of the package and its workspaces, and of no dependency', () => {
     const lock = JSON.parse(read('package-lock.json'));
-    const changed = JSON.parse(withPackageVersion(read('package-lock.json'), '9.8.7'));
-    expect([changed.version, changed.packages[''].version]).to.deep.equal(['9.8.7', '9.8.7']);
+    const lockFile = JSON.parse(withPackageVersion(read('package-lock.json'), '9.8.7'));
+    expect([lockFile.version, lockFile.packages[''].version]).to.deep.equal(['9.8.7', '9.8.7']);
     lock.version = '9.8.7';
     for (const folder of ['', ...WORKSPACES]) lock.packages[folder].version = '9.8.7';
-    expect(changed).to.deep.equal(lock);
+    expect(lockFile).to.deep.equal(lock);
   });
 
   it('keeps the layout of package.json and package-lock.json', () => {

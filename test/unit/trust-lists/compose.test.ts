@@ -14,12 +14,12 @@ import { type Certified, certify, pem } from '../../support/test-certificates.ts
 
 const NOW = new Date('2026-06-01T12:00:00.987Z');
 const ETSI = 'http://uri.etsi.org/19602';
-const OWNER = { ...NO_ORGANIZATION, name: 'Acme' };
+const OPERATOR = { ...NO_ORGANIZATION, name: 'Acme' };
 const DAYS = 24 * 60 * 60 * 1000;
 
 let root: Certified;
 let leaf: Certified;
-let older: Certified;
+let olderNotice: Certified;
 let external: Certified;
 let expired: Certified;
 let chains: readonly KeyChain[];
@@ -35,13 +35,13 @@ const chain = (id: string, changes: Partial<KeyChain> = {}): KeyChain => ({
   ...changes,
 });
 
-/** The document of these entities; `scheme` is what the operator says. */
+/** Composes the document of these entities. `scheme` is the information of the operator. */
 function compose(entities: readonly TrustListEntity[] = [], scheme?: SchemeInformation) {
   const data = scheme && { LoTE: { ListAndSchemeInformation: scheme } };
   const document = composeList({
     configuration: { entities, ...(data !== undefined && { data }) },
     chains,
-    owner: OWNER,
+    owner: OPERATOR,
     tenantUri: 'https://id.example/acme',
     sequenceNumber: 7,
     issuedAt: NOW,
@@ -51,14 +51,14 @@ function compose(entities: readonly TrustListEntity[] = [], scheme?: SchemeInfor
   return document as any;
 }
 
-const internal = (changes: object = {}): TrustListEntity => ({
+const internalEntity = (changes: object = {}): TrustListEntity => ({
   type: 'internal',
   issuerKeyChainId: 'own',
   revocationKeyChainId: 'outside',
   info: { name: 'Acme' },
   ...changes,
 });
-const foreign = (changes: object = {}): TrustListEntity => ({
+const externalEntity = (changes: object = {}): TrustListEntity => ({
   type: 'external',
   issuerCertPem: pem(external),
   info: { name: 'Other' },
@@ -73,12 +73,12 @@ const schemeIn = (document: ReturnType<typeof compose>) => document.LoTE.ListAnd
 const certificatesIn = (service: { ServiceDigitalIdentity: { X509Certificates: { val: string }[] } }) =>
   service.ServiceDigitalIdentity.X509Certificates.map(({ val }) => val);
 
-/** Paths of the faults of a body; empty when it is taken. */
+/** Returns the paths of the faults of a body. */
 function faults(body: object): string[] {
-  const read = TrustListReplacement.safeParse(body);
-  return read.success ? [] : read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+  const parsed = TrustListReplacement.safeParse(body);
+  return parsed.success ? [] : parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
 }
-function refusalOf(work: () => unknown): string | undefined {
+function rejectionOf(work: () => unknown): string | undefined {
   try {
     work();
     return undefined;
@@ -91,7 +91,7 @@ function refusalOf(work: () => unknown): string | undefined {
 describe('published trust list', () => {
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
-    [leaf, older, external] = [
+    [leaf, olderNotice, external] = [
       await certify({ name: 'Leaf', by: root }),
       await certify({ name: 'Older leaf', by: root }),
       await certify({ name: 'External', by: root }),
@@ -100,7 +100,7 @@ describe('published trust list', () => {
     const { key } = leafOf(root);
     chains = [
       chain('own', { root: { key, certificate: root.certificate, notAfter: new Date('2035-01-01') } }),
-      chain('outside', { former: [{ ...leafOf(older), keptUntil: new Date('2035-01-01') }] }),
+      chain('outside', { former: [{ ...leafOf(olderNotice), keptUntil: new Date('2035-01-01') }] }),
       chain('over', { active: leafOf(leaf, new Date('2026-05-31T00:00:00Z')) }),
     ];
   });
@@ -151,8 +151,8 @@ describe('published trust list', () => {
         streetAddress: 'Rue 1',
         contactUri: 'mailto:contact@uni.example',
       };
-      const [full, bare] = entitiesIn(compose([foreign({ info }), internal()]));
-      expect(full.TrustedEntityInformation).to.deep.equal({
+      const [complete, minimal] = entitiesIn(compose([externalEntity({ info }), internalEntity()]));
+      expect(complete.TrustedEntityInformation).to.deep.equal({
         TEName: [{ lang: 'fr', value: 'Université' }],
         TEAddress: {
           TEPostalAddress: [{ lang: 'fr', StreetAddress: 'Rue 1', Locality: 'Lyon', PostalCode: '69001', Country: 'FR' }],
@@ -160,7 +160,7 @@ describe('published trust list', () => {
         },
         TEInformationURI: [{ lang: 'fr', uriValue: 'https://uni.example' }],
       });
-      expect(bare.TrustedEntityInformation).to.deep.equal({
+      expect(minimal.TrustedEntityInformation).to.deep.equal({
         TEName: [{ lang: 'en', value: 'Acme' }],
         TEAddress: { TEElectronicAddress: [{ lang: 'en', uriValue: 'https://id.example/acme' }] },
         TEInformationURI: [{ lang: 'en', uriValue: 'https://id.example/acme' }],
@@ -168,9 +168,9 @@ describe('published trust list', () => {
     });
 
     it('the anchors: the CA of a key chain, or the leaves of one without a CA', () => {
-      const [issuance, revocation] = servicesIn(compose([internal()]));
+      const [issuance, revocation] = servicesIn(compose([internalEntity()]));
       expect(certificatesIn(issuance)).to.deep.equal([root.certificate]);
-      expect(certificatesIn(revocation)).to.deep.equal([leaf.certificate, older.certificate]);
+      expect(certificatesIn(revocation)).to.deep.equal([leaf.certificate, olderNotice.certificate]);
       expect([issuance.ServiceTypeIdentifier, revocation.ServiceTypeIdentifier]).to.deep.equal([
         `${ETSI}/SvcType/EAA/Issuance`,
         `${ETSI}/SvcType/EAA/Revocation`,
@@ -181,13 +181,13 @@ describe('published trust list', () => {
 
     it('the certificate of an external entity, the first one of a chain', () => {
       const issuerCertPem = `${pem(external)}\n${pem(root)}`;
-      const services = servicesIn(compose([foreign({ issuerCertPem })]));
+      const services = servicesIn(compose([externalEntity({ issuerCertPem })]));
       expect(services).to.have.length(1);
       expect(certificatesIn(services[0])).to.deep.equal([external.certificate]);
     });
 
     it('content that the reader of this service parses', () => {
-      const list = parseTrustList(compose([internal(), foreign({ info: { name: 'B', country: 'FR' } })]), NOW);
+      const list = parseTrustList(compose([internalEntity(), externalEntity({ info: { name: 'B', country: 'FR' } })]), NOW);
       expect(list).to.deep.include({
         sequenceNumber: 7,
         issuedAt: new Date('2026-06-01T12:00:00Z'),
@@ -211,7 +211,7 @@ describe('published trust list', () => {
     ] as const) {
       it(`${kind} has its own services and rules`, () => {
         const info = { name: 'Acme', country: 'DE' };
-        const document = compose([internal({ info })], { LoTEType: `${ETSI}/LoTEType/${kind}` });
+        const document = compose([internalEntity({ info })], { LoTEType: `${ETSI}/LoTEType/${kind}` });
         expect(schemeIn(document)).to.deep.include({
           LoTEType: `${ETSI}/LoTEType/${kind}`,
           StatusDeterminationApproach: `${ETSI}/${approach}/StatusDetn/EU`,
@@ -246,8 +246,8 @@ describe('published trust list', () => {
         NextUpdate: null,
       })) {
         const [fault] = faults(scheme({ [member]: value }));
-        const written = `${member} is written by the service and cannot be set`;
-        expect(fault).to.equal(`data.LoTE.ListAndSchemeInformation: ${written}`);
+        const message = `${member} is written by the service and cannot be set`;
+        expect(fault).to.equal(`data.LoTE.ListAndSchemeInformation: ${message}`);
       }
       const [fault] = faults({ entities: [], data: { LoTE: { TrustedEntitiesList: [] } } });
       expect(fault).to.equal('data.LoTE: TrustedEntitiesList is written by the service and cannot be set');
@@ -260,9 +260,9 @@ describe('published trust list', () => {
         scheme({ schemeName: [] }),
         { entities: [], data: { ListAndSchemeInformation: {} } },
         { entities: [], data: { LoTE: { Signature: 'x' } } },
-        { entities: [internal({ issuerCertPem: 'x' })] },
-        { entities: [internal({ info: { name: 'Acme', vat: '1' } })] },
-        { entities: [foreign({ revocationKeyChainId: 'own' })] },
+        { entities: [internalEntity({ issuerCertPem: 'x' })] },
+        { entities: [internalEntity({ info: { name: 'Acme', vat: '1' } })] },
+        { entities: [externalEntity({ revocationKeyChainId: 'own' })] },
       ]) {
         expect(faults(body), JSON.stringify(body)).to.have.length(1);
       }
@@ -285,13 +285,13 @@ describe('published trust list', () => {
         { entities: [{}] },
         { entities: [{ type: 'other', info: { name: 'x' } }] },
         { entities: [{ type: 'internal', info: { name: 'x' } }] },
-        { entities: [internal({ info: {} })] },
-        { entities: [internal({ info: { name: ' ' } })] },
-        { entities: [internal({ info: { name: 'x', country: 'de' } })] },
-        { entities: [internal({ info: { name: 'x', lang: 'e n' } })] },
-        { entities: [internal({ info: { name: 'x', uri: 'javascript:alert(1)' } })] },
-        { entities: [internal({ info: { name: 'x', contactUri: 'javascript:alert(1)' } })] },
-        { entities: Array.from({ length: MAX_ENTITIES + 1 }, () => internal()) },
+        { entities: [internalEntity({ info: {} })] },
+        { entities: [internalEntity({ info: { name: ' ' } })] },
+        { entities: [internalEntity({ info: { name: 'x', country: 'de' } })] },
+        { entities: [internalEntity({ info: { name: 'x', lang: 'e n' } })] },
+        { entities: [internalEntity({ info: { name: 'x', uri: 'javascript:alert(1)' } })] },
+        { entities: [internalEntity({ info: { name: 'x', contactUri: 'javascript:alert(1)' } })] },
+        { entities: Array.from({ length: MAX_ENTITIES + 1 }, () => internalEntity()) },
         { id: '../x', entities: [] },
         { keyChainId: '', entities: [] },
         scheme({ LoTEType: 'local' }),
@@ -310,30 +310,30 @@ describe('published trust list', () => {
   });
 
   it('returns the notices of earlier releases as text', () => {
-    const older = { LoTELegalNotice: { lang: 'en', value: 'As is.' } };
+    const olderNotice = { LoTELegalNotice: { lang: 'en', value: 'As is.' } };
     const policy = { LoTEPolicy: { lang: 'en', uriValue: 'https://acme.example/policy' } };
     const noticesOf = (data: TrustListData | null | undefined) => data?.LoTE?.ListAndSchemeInformation?.PolicyOrLegalNotice;
-    const stored = (...entries: object[]) => ({ LoTE: { ListAndSchemeInformation: { PolicyOrLegalNotice: entries } } }) as TrustListData;
-    expect(noticesOf(normalizeNotices(stored(older, policy)))).to.deep.equal([{ LoTELegalNotice: 'As is.' }]);
-    expect(noticesOf(normalizeNotices(stored(policy, older)))).to.deep.equal([policy]);
+    const listData = (...entries: object[]) => ({ LoTE: { ListAndSchemeInformation: { PolicyOrLegalNotice: entries } } }) as TrustListData;
+    expect(noticesOf(normalizeNotices(listData(olderNotice, policy)))).to.deep.equal([{ LoTELegalNotice: 'As is.' }]);
+    expect(noticesOf(normalizeNotices(listData(policy, olderNotice)))).to.deep.equal([policy]);
     expect(normalizeNotices({})).to.deep.equal({});
-    const written = TrustListReplacement.parse({ entities: [], data: stored(older) });
-    expect(noticesOf(written.data)).to.deep.equal([{ LoTELegalNotice: 'As is.' }]);
-    expect(faults({ entities: [], data: stored({ LoTELegalNotice: { value: 'x' } }) })).to.have.length(1);
+    const message = TrustListReplacement.parse({ entities: [], data: listData(olderNotice) });
+    expect(noticesOf(message.data)).to.deep.equal([{ LoTELegalNotice: 'As is.' }]);
+    expect(faults({ entities: [], data: listData({ LoTELegalNotice: { value: 'x' } }) })).to.have.length(1);
   });
 
   describe('rejects entities', () => {
-    const check = (...entities: TrustListEntity[]) => refusalOf(() => assertCertificatesValid(entities, chains, NOW));
+    const check = (...entities: TrustListEntity[]) => rejectionOf(() => assertCertificatesValid(entities, chains, NOW));
 
     it('unless all certificates are present, readable and not expired', () => {
-      expect(check(internal(), foreign())).to.equal(undefined);
-      expect(check(internal(), internal({ issuerKeyChainId: 'none' }))).to.equal(
+      expect(check(internalEntity(), externalEntity())).to.equal(undefined);
+      expect(check(internalEntity(), internalEntity({ issuerKeyChainId: 'none' }))).to.equal(
         'entities.1.issuerKeyChainId: There is no key chain "none".',
       );
-      expect(check(internal({ revocationKeyChainId: 'over' }))).to.match(
+      expect(check(internalEntity({ revocationKeyChainId: 'over' }))).to.match(
         /^entities\.0\.revocationKeyChainId: .*expired at 2026-05-31T00:00:00/,
       );
-      expect(check(foreign({ revocationCertPem: pem(expired) }))).to.match(/^entities\.0\.revocationCertPem: .*expired/);
+      expect(check(externalEntity({ revocationCertPem: pem(expired) }))).to.match(/^entities\.0\.revocationCertPem: .*expired/);
       for (const text of [
         'x',
         pem(external).replace('MII', 'AAA'),
@@ -341,23 +341,25 @@ describe('published trust list', () => {
         pem(external).replaceAll('CERTIFICATE', 'PUBLIC KEY'),
         '-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----',
       ]) {
-        expect(check(foreign({ issuerCertPem: text })), text).to.match(/^entities\.0\.issuerCertPem: Send one/);
+        expect(check(externalEntity({ issuerCertPem: text })), text).to.match(/^entities\.0\.issuerCertPem: Send one/);
       }
     });
 
     it('with several certificates that are no chain', () => {
-      expect(check(foreign({ issuerCertPem: pem(external) + pem(root) }))).to.equal(undefined);
+      expect(check(externalEntity({ issuerCertPem: pem(external) + pem(root) }))).to.equal(undefined);
       for (const text of [pem(external) + pem(leaf), pem(root) + pem(external)]) {
-        expect(check(foreign({ issuerCertPem: text }))).to.match(/issued by the next one/);
+        expect(check(externalEntity({ issuerCertPem: text }))).to.match(/issued by the next one/);
       }
     });
 
     it('with a key chain that is removed while the list is created', () => {
-      expect(refusalOf(() => compose([internal({ revocationKeyChainId: 'gone' })]))).to.match(/^entities\.0\.revocationKeyChainId: /);
+      expect(rejectionOf(() => compose([internalEntity({ revocationKeyChainId: 'gone' })]))).to.match(
+        /^entities\.0\.revocationKeyChainId: /,
+      );
     });
 
     it('without naming every required key chain', () => {
-      expect(keyChainIdsOf([internal(), foreign()])).to.deep.equal(['own', 'outside']);
+      expect(keyChainIdsOf([internalEntity(), externalEntity()])).to.deep.equal(['own', 'outside']);
     });
   });
 
@@ -369,28 +371,28 @@ describe('published trust list', () => {
         createdAt: new Date(2026, 0, days === 0 ? 1 : Number(id.length)),
         ...changes,
       });
-    const chosen = (all: readonly KeyChain[], wanted?: string) => {
-      const { chain: by, nextUpdate } = selectListSigner(all, NOW, wanted);
-      return [by.id, nextUpdate.toISOString()];
+    const selectedSigner = (chains: readonly KeyChain[], keyChainId?: string) => {
+      const { chain, nextUpdate } = selectListSigner(chains, NOW, keyChainId);
+      return [chain.id, nextUpdate.toISOString()];
     };
     const IN_30_DAYS = '2026-07-01T12:00:00.000Z';
 
     it('for thirty days, and never beyond the certificate of its signer', () => {
-      expect(chosen([signer('a', 300)])).to.deep.equal(['a', IN_30_DAYS]);
-      expect(chosen([signer('a', 10)])).to.deep.equal(['a', '2026-06-11T12:00:00.000Z']);
-      expect(chosen([signer('a', 300), signer('bb', 10)], 'bb')).to.deep.equal(['bb', '2026-06-11T12:00:00.000Z']);
+      expect(selectedSigner([signer('a', 300)])).to.deep.equal(['a', IN_30_DAYS]);
+      expect(selectedSigner([signer('a', 10)])).to.deep.equal(['a', '2026-06-11T12:00:00.000Z']);
+      expect(selectedSigner([signer('a', 300), signer('bb', 10)], 'bb')).to.deep.equal(['bb', '2026-06-11T12:00:00.000Z']);
     });
 
     it('by a key chain with a later expiry in preference to an older one', () => {
-      expect(chosen([signer('a', 10), signer('bb', 300)])).to.deep.equal(['bb', IN_30_DAYS]);
-      expect(chosen([signer('a', 300), signer('bb', 300)])).to.deep.equal(['a', IN_30_DAYS]);
+      expect(selectedSigner([signer('a', 10), signer('bb', 300)])).to.deep.equal(['bb', IN_30_DAYS]);
+      expect(selectedSigner([signer('a', 300), signer('bb', 300)])).to.deep.equal(['a', IN_30_DAYS]);
     });
 
     it('by no key chain with another usage or an expired certificate', () => {
-      expect(refusalOf(() => chosen([signer('a', 300, { usages: ['signing'] })]))).to.match(/trustList/);
-      expect(refusalOf(() => chosen([signer('a', -1)]))).to.match(/expired/);
-      expect(refusalOf(() => chosen([signer('a', 300), signer('bb', -1)], 'bb'))).to.match(/expired/);
-      expect(refusalOf(() => chosen([signer('a', 300), chain('s')], 's'))).to.match(/usage "trustList"/);
+      expect(rejectionOf(() => selectedSigner([signer('a', 300, { usages: ['signing'] })]))).to.match(/trustList/);
+      expect(rejectionOf(() => selectedSigner([signer('a', -1)]))).to.match(/expired/);
+      expect(rejectionOf(() => selectedSigner([signer('a', 300), signer('bb', -1)], 'bb'))).to.match(/expired/);
+      expect(rejectionOf(() => selectedSigner([signer('a', 300), chain('s')], 's'))).to.match(/usage "trustList"/);
     });
 
     it('and can be parsed', () => {

@@ -23,9 +23,9 @@ import type { ListOptions } from '../../support/trust-list.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
 import { signXml, type XmlList, xmlList } from '../../support/xml-list.ts';
 import { ACME, FakeRemote, FakeSettings, SetClock } from '../verification/kit.ts';
-import { endOf, WalletWorld } from '../wallet-kit.ts';
+import { outcomeOf, WalletWorld } from '../wallet-kit.ts';
 
-const PLACE = { uri: 'https://lists.example/list' };
+const LOCATION = { uri: 'https://lists.example/list' };
 
 describe('followed trust lists of a tenant', () => {
   let world: WalletWorld;
@@ -38,60 +38,60 @@ describe('followed trust lists of a tenant', () => {
   });
 
   const confirm = async (id: string, fingerprint: string) =>
-    endOf(new ConfirmSigner(world).execute(await world.caller(), id, { fingerprint }));
-  const hold = (id: string, by: string | undefined) =>
+    outcomeOf(new ConfirmSigner(world).execute(await world.caller(), id, { fingerprint }));
+  const storeCopy = (id: string, by: string | undefined) =>
     world.store
       .lists(ACME)
       .recordProblem(
         id,
-        PLACE,
-        { fault: 'untrusted_signer', reason: 'nobody knows them', ...(by !== undefined && { signer: by }) },
+        LOCATION,
+        { fault: 'untrusted_signer', reason: 'the signer is unknown', ...(by !== undefined && { signer: by }) },
         world.clock.now(),
       );
 
   it('are returned with their problem', async () => {
-    await hold('one', signer.certificate);
-    const [shown, ...others] = await new ListFollowedLists(world).execute(await world.caller());
-    expect(others).to.deep.equal([]);
-    expect([shown?.id, shown?.place, shown?.held?.signer]).to.deep.equal(['one', PLACE, signer.certificate]);
+    await storeCopy('one', signer.certificate);
+    const [first, ...rest] = await new ListFollowedLists(world).execute(await world.caller());
+    expect(rest).to.deep.equal([]);
+    expect([first?.id, first?.place, first?.held?.signer]).to.deep.equal(['one', LOCATION, signer.certificate]);
   });
 
   it('accept a new signer only while one is pending, by its fingerprint, if a configuration names the list', async () => {
     const fingerprint = thumbprintOf(signer.certificate);
     expect(await confirm('none', fingerprint)).to.equal('not_found');
-    await hold('nobody', undefined);
-    expect(await confirm('nobody', fingerprint)).to.equal('conflict');
-    await hold('one', signer.certificate);
+    await storeCopy('unknown', undefined);
+    expect(await confirm('unknown', fingerprint)).to.equal('conflict');
+    await storeCopy('one', signer.certificate);
     expect(await confirm('one', thumbprintOf((await certify({ name: 'Other' })).certificate))).to.equal('invalid_input');
     expect(await confirm('one', fingerprint), 'no configuration names it').to.equal('conflict');
   });
 
   it('are listed by expiry, like the keys of the tenant, in ascending and descending order', async () => {
-    const told = async (query: object) => {
+    const listedUris = async (query: object) => {
       const caller = { ...(await world.caller()), roles: ['issuance:manage', 'presentation:manage'] as const };
       return new ForecastTrust(world).execute(caller, TrustForecastQuery.parse(query));
     };
-    const { items, next } = await told({});
+    const { items, next } = await listedUris({});
     expect(items.filter(({ kind }) => kind === 'key-chain')).to.not.deep.equal([]);
     expect(next).to.equal(undefined);
     const keys = items.map(({ key }) => key);
     expect(keys).to.deep.equal(keys.toSorted());
-    expect((await told({ sort: 'desc' })).items.map(({ key }) => key)).to.deep.equal(keys.toReversed());
-    const page = await told({ limit: 1 });
+    expect((await listedUris({ sort: 'desc' })).items.map(({ key }) => key)).to.deep.equal(keys.toReversed());
+    const page = await listedUris({ limit: 1 });
     expect(page.next).to.equal(keys[0]);
-    expect((await told({ limit: 1, cursor: page.next })).items.map(({ key }) => key)).to.deep.equal([keys[1]]);
+    expect((await listedUris({ limit: 1, cursor: page.next })).items.map(({ key }) => key)).to.deep.equal([keys[1]]);
   });
 });
 
 const NOW = new Date('2026-12-31T23:59:59Z');
 const HOUR_MS = 3_600_000;
 
-/** What becomes of a number that follows another, which was seen so many hours before. */
-function jump(before: number | undefined, next: number, hours = 1): string {
+/** Returns the problem of a sequence number after another one that was seen `hours` before. */
+function sequenceProblem(before: number | undefined, next: number, hours = 1): string {
   const seenAt = new Date(NOW.getTime() - hours * HOUR_MS);
-  const seen = before === undefined ? undefined : { sequenceNumber: before, contentHash: 'x', seenAt };
+  const previous = before === undefined ? undefined : { sequenceNumber: before, contentHash: 'x', seenAt };
   try {
-    assertNoSequenceJump(seen, { sequenceNumber: next, contentHash: 'y' }, NOW);
+    assertNoSequenceJump(previous, { sequenceNumber: next, contentHash: 'y' }, NOW);
     return 'taken';
   } catch (error) {
     return (error as Error).message.split(':')[0] ?? '';
@@ -99,9 +99,9 @@ function jump(before: number | undefined, next: number, hours = 1): string {
 }
 
 describe('sequence numbers of trust lists', () => {
-  for (const [what, before, next, hours] of [
+  for (const [description, before, next, hours] of [
     ['the next one', 7, 8, 0],
-    ['some that were missed', 7, 900, 0],
+    ['a later one', 7, 900, 0],
     ['seconds since 1970', 1_798_700_000, 1_798_703_600, 1],
     ['milliseconds since 1970', 1_798_700_000_000, 1_798_703_600_000, 1],
     ['a date', 20261230, 20261231, 24],
@@ -109,83 +109,84 @@ describe('sequence numbers of trust lists', () => {
     ['a date with a count', 2026123101, 2027010101, 1],
     ['date and time of day', 20261231235958, 20270101000001, 0],
     ['counting, then dates', 12, 20261231, 1],
-    ['a first one that counts milliseconds', undefined, 1_798_703_600_000, 0],
-    ['a first one made of a date and milliseconds', undefined, 202612312359591, 0],
+    ['a first one in milliseconds', undefined, 1_798_703_600_000, 0],
+    ['a first one of a date and milliseconds', undefined, 202612312359591, 0],
   ] as const) {
-    it(`are accepted: ${what}`, () => expect(jump(before, next, hours)).to.equal('taken'));
+    it(`are accepted: ${description}`, () => expect(sequenceProblem(before, next, hours)).to.equal('taken'));
   }
 
-  for (const [what, before, next, hours] of [
+  for (const [description, before, next, hours] of [
     ['near the end', 7, Number.MAX_SAFE_INTEGER, 1],
     ['near the end after years', 7, Number.MAX_SAFE_INTEGER, 50_000],
     ['near the end at first', undefined, Number.MAX_SAFE_INTEGER, 1],
-    ['of dates that have not come', 20261231, 20991231, 0],
+    ['of future dates', 20261231, 20991231, 0],
     ['of no date', 20261231, 20269999, 0],
     ['of a million at once', 7, 1_000_000, 0],
   ] as const) {
-    it(`are rejected: ${what}`, () => expect(jump(before, next, hours)).to.equal('sequence_jumped'));
+    it(`are rejected: ${description}`, () => expect(sequenceProblem(before, next, hours)).to.equal('sequence_jumped'));
   }
 });
 
 const SERVICE_TYPE = 'http://uri.etsi.org/19602/SvcType';
 
-/** Gathers the anchors, and counts how often other work had its turn meanwhile. */
-async function gatherBesideOtherWork(lists: readonly TrustList[]) {
+/** Collects the anchors and counts the turns of other work meanwhile. */
+async function gatherWithInterleaving(lists: readonly TrustList[]) {
   const signers = { id: '', anchors: [] };
-  const asked = lists.map((list, index) => ({
+  const followedLists = lists.map((list, index) => ({
     source: { uri: `https://lists.example/${index}`, signers, purpose: WALLET_PROVIDERS },
     list,
   }));
-  let turns = 0;
+  let otherTurns = 0;
   let isGathering = true;
   const countTurns = () => {
-    turns++;
+    otherTurns++;
     if (isGathering) setImmediate(countTurns);
   };
   setImmediate(countTurns);
-  const anchors = await collectAnchors(asked);
+  const anchors = await collectAnchors(followedLists);
   isGathering = false;
-  return { size: anchors.size, turns };
+  return { size: anchors.size, otherTurns };
 }
 
-/** A list of one entity whose services have these numbers of certificates. */
-function listOf(type: string, counts: readonly number[], name = 'one'): TrustList {
+/** Creates a list of one entity whose services have these numbers of certificates. */
+function listWithCounts(type: string, counts: readonly number[], name = 'one'): TrustList {
   const services = counts.map((count, service) => {
-    const named = (what: string) => Array.from({ length: count }, (_, index) => `${what} ${name} ${service} ${index}`);
-    return { type: `${SERVICE_TYPE}/${type}`, certificates: named('certificate'), hashes: named('hash') };
+    const certificateNames = (description: string) =>
+      Array.from({ length: count }, (_, index) => `${description} ${name} ${service} ${index}`);
+    return { type: `${SERVICE_TYPE}/${type}`, certificates: certificateNames('certificate'), hashes: certificateNames('hash') };
   });
   return { sequenceNumber: 1, entities: [{ id: 'one', name: 'One', services }] } as unknown as TrustList;
 }
 
-describe('gatherAnchors', () => {
+describe('collectAnchors', () => {
   for (const [type, count] of [
     ['WalletSolution/Issuance', 1_000],
     ['WalletSolution/Revocation', 0],
     ['PID/Issuance', 0],
   ] as const) {
     it(`yields after each 100 services of one entity, of the type ${type}`, async () => {
-      const { size, turns } = await gatherBesideOtherWork([listOf(type, Array(1_000).fill(1))]);
+      const { size, otherTurns } = await gatherWithInterleaving([listWithCounts(type, Array(1_000).fill(1))]);
       expect(size).to.equal(count);
-      expect(turns).to.be.at.least(10);
+      expect(otherTurns).to.be.at.least(10);
     });
   }
 
   for (const type of ['WalletSolution/Issuance', 'WalletSolution/Revocation'])
     it(`yields after each 100 certificates of one service, of the type ${type}`, async () => {
-      const { turns } = await gatherBesideOtherWork([listOf(type, [500, 500])]);
-      expect(turns).to.be.at.least(10);
+      const { otherTurns } = await gatherWithInterleaving([listWithCounts(type, [500, 500])]);
+      expect(otherTurns).to.be.at.least(10);
     });
 
   it('yields between small lists', async () => {
-    const lists = Array.from({ length: 20 }, (_, index) => listOf('WalletSolution/Issuance', [50], `list ${index}`));
-    const { size, turns } = await gatherBesideOtherWork(lists);
+    const lists = Array.from({ length: 20 }, (_, index) => listWithCounts('WalletSolution/Issuance', [50], `list ${index}`));
+    const { size, otherTurns } = await gatherWithInterleaving(lists);
     expect(size).to.equal(1_000);
-    expect(turns).to.be.at.least(10);
+    expect(otherTurns).to.be.at.least(10);
   });
 
   it('reads one small list without a pause', async () => {
-    const { size, turns } = await gatherBesideOtherWork([listOf('WalletSolution/Issuance', [5])]);
-    expect([size, turns]).to.deep.equal([5, 0]);
+    const { size, otherTurns } = await gatherWithInterleaving([listWithCounts('WalletSolution/Issuance', [5])]);
+    expect([size, otherTurns]).to.deep.equal([5, 0]);
   });
 });
 
@@ -204,11 +205,11 @@ describe('stored copy of a followed trust list', () => {
   let clock: SetClock;
   let remote: FakeRemote;
   let provider: WalletProvider;
-  let stranger: Certified;
+  let untrusted: Certified;
   let lists: TrustLists;
 
   const iso = (milliseconds: number) => new Date(clock.time + milliseconds).toISOString();
-  const named = (name: string, sequenceNumber: number, scheme: object = {}): ListOptions => ({
+  const certificateNames = (name: string, sequenceNumber: number, scheme: object = {}): ListOptions => ({
     sequenceNumber,
     entities: [{ ...provider.entity(), name }],
     scheme: { NextUpdate: iso(30 * DAY), ...scheme },
@@ -239,7 +240,7 @@ describe('stored copy of a followed trust list', () => {
       const entries = await audit.list({ limit: 20, ascending: true, kind: 'followed-trust-list' } as never);
       return entries.map(({ action, target, detail }) => ({ action, target, ...JSON.parse(detail) }));
     });
-  const kept = async () => (await store.lists(ACME).storedLists(10))[0];
+  const storedCopy = async () => (await store.lists(ACME).storedLists(10))[0];
   const isHealthy = () =>
     trustListsProbe(store, clock, new InProcessEventBus())
       .check()
@@ -254,9 +255,9 @@ describe('stored copy of a followed trust list', () => {
     store = new MemoryStore();
     await store.prepare('a tenant that reads trust lists', () => addTenant(store, { id: ACME }));
     provider = await WalletProvider.make(() => Math.floor(clock.time / 1000));
-    stranger = await certify({ name: 'Stranger' });
+    untrusted = await certify({ name: 'Other CA' });
     restart();
-    publish(named('Fifth', 5));
+    publish(certificateNames('Fifth', 5));
     expect(await read()).to.equal('Fifth');
   });
 
@@ -271,8 +272,8 @@ describe('stored copy of a followed trust list', () => {
   });
 
   it('is not stored for a large list, even if an earlier release of the list was small', async () => {
-    const large = Array.from({ length: 600 }, (_, at) => ({ ...provider.entity(), name: `${at} Sixth` }));
-    publish({ ...named('Sixth', 6), entities: large });
+    const manyEntities = Array.from({ length: 600 }, (_, index) => ({ ...provider.entity(), name: `${index} Sixth` }));
+    publish({ ...certificateNames('Sixth', 6), entities: manyEntities });
     clock.time += 2 * HOUR;
     restart();
     expect(await read()).to.match(/^0 Sixth,1 Sixth/);
@@ -282,7 +283,7 @@ describe('stored copy of a followed trust list', () => {
   });
 
   it('is used until it expires if other content has its number, which is reported by an event and the health check', async () => {
-    publish(named('Another', 5));
+    publish(certificateNames('Another', 5));
     clock.time += 2 * HOUR;
     restart();
     expect([await read(), await isHealthy()]).to.deep.equal(['Fifth', false]);
@@ -292,24 +293,24 @@ describe('stored copy of a followed trust list', () => {
     ]);
     clock.time += 26 * DAY;
     restart();
-    publish(named('Another', 5));
+    publish(certificateNames('Another', 5));
     expect(await read(), 'weeks later').to.equal('Fifth');
-    const [event, ...more] = await events();
-    expect(more, 'told once').to.deep.equal([]);
+    const [event, ...rest] = await events();
+    expect(rest, 'reported once').to.deep.equal([]);
     expect(event).to.deep.include({ action: 'held', target: 'https://operator.example/lote' });
     expect(JSON.stringify(event))
       .to.include('sequence_reused: its number 5 is that of a list with other content')
       .and.not.include('secret');
     clock.time += 5 * DAY;
     expect(await read(), 'it has expired').to.equal('sequence_reused');
-    publish(named('Sixth', 6));
+    publish(certificateNames('Sixth', 6));
     clock.time += 60_000;
     expect([await read(), await isHealthy()]).to.deep.equal(['Sixth', true]);
   });
 
   it('does not replace a copy of an older or damaged release', async () => {
     restart();
-    publish(named('Fourth', 4));
+    publish(certificateNames('Fourth', 4));
     expect(await read()).to.equal('sequence_went_back');
     clock.time += 60_000;
     answer('<html>moved</html>');
@@ -317,81 +318,81 @@ describe('stored copy of a followed trust list', () => {
   });
 
   it('stays in use if the signer changes; the new signer is not trusted and waits for confirmation', async () => {
-    const changed = () => answer(provider.list({ ...named('Changed', 6), signer: stranger }));
+    const publishUntrusted = () => answer(provider.list({ ...certificateNames('Changed', 6), signer: untrusted }));
     clock.time += 2 * HOUR;
-    changed();
+    publishUntrusted();
     expect([await read(), await isHealthy()]).to.deep.equal(['Fifth', false]);
-    expect((await kept())?.held).to.deep.include({ fault: 'untrusted_signer', signer: stranger.certificate });
+    expect((await storedCopy())?.held).to.deep.include({ fault: 'untrusted_signer', signer: untrusted.certificate });
     restart();
     clock.time += HOUR;
     expect(await read()).to.equal('Fifth');
-    const [event, ...more] = await events();
-    expect(more).to.deep.equal([]);
-    expect(JSON.stringify(event)).to.include(thumbprintOf(stranger.certificate));
+    const [event, ...rest] = await events();
+    expect(rest).to.deep.equal([]);
+    expect(JSON.stringify(event)).to.include(thumbprintOf(untrusted.certificate));
     clock.time += 30 * DAY;
-    changed();
+    publishUntrusted();
     expect(await read(), 'it has expired').to.equal('untrusted_signer');
   });
 
   it('is reported once for each waiting list, and again if the broker did not receive it', async () => {
-    const told: HeldListNotice[] = [];
+    const listedUris: HeldListNotice[] = [];
     let answer: 'taken' | 'refused' | 'lost' = 'lost';
     const publisher = {
       isReady: true,
       async publishHeldList(notice: HeldListNotice) {
-        if (answer === 'lost') throw new Error('the broker is gone');
-        told.push(notice);
+        if (answer === 'lost') throw new Error('the broker is unavailable');
+        listedUris.push(notice);
         return answer === 'taken';
       },
     } as unknown as EventPublisher;
-    const tell = () => reportHeldLists({ maintenance: store.maintenance, publisher, log: new SilentLog() });
-    await tell();
-    publish(named('Another', 5));
+    const reportNow = () => reportHeldLists({ maintenance: store.maintenance, publisher, log: new SilentLog() });
+    await reportNow();
+    publish(certificateNames('Another', 5));
     clock.time += 2 * HOUR;
     await read();
-    expect(await tell().catch(() => 'lost')).to.equal('lost');
+    expect(await reportNow().catch(() => 'lost')).to.equal('lost');
     answer = 'taken';
-    await tell();
-    await tell();
-    expect(told).to.have.length(1);
-    expect(told[0]).to.deep.include({ tenantId: ACME, list: 'https://operator.example/lote' });
-    expect(JSON.stringify(told)).not.to.include('secret');
-    publish(named('Sixth', 6));
+    await reportNow();
+    await reportNow();
+    expect(listedUris).to.have.length(1);
+    expect(listedUris[0]).to.deep.include({ tenantId: ACME, list: 'https://operator.example/lote' });
+    expect(JSON.stringify(listedUris)).not.to.include('secret');
+    publish(certificateNames('Sixth', 6));
     clock.time += 2 * HOUR;
     await read();
-    publish(named('Another', 6));
+    publish(certificateNames('Another', 6));
     clock.time += 2 * HOUR;
     await read();
     answer = 'refused';
-    await tell();
-    await tell();
-    expect(told, 'who refuses it does not get it again').to.have.length(2);
+    await reportNow();
+    await reportNow();
+    expect(listedUris, 'a publisher that rejects it is not called again').to.have.length(2);
   });
 
   it('reports no signer with an invalid signature', async () => {
-    const borrowed = provider.list({ ...named('Borrowed', 6), header: { x5c: [stranger.certificate] } });
+    const borrowed = provider.list({ ...certificateNames('Borrowed', 6), header: { x5c: [untrusted.certificate] } });
     answer(borrowed);
     clock.time += 2 * HOUR;
     expect(await read()).to.equal('Fifth');
-    const held = (await kept())?.held;
-    expect([held?.fault, held?.signer]).to.deep.equal(['untrusted_signer', undefined]);
+    const signerOfCopy = (await storedCopy())?.held;
+    expect([signerOfCopy?.fault, signerOfCopy?.signer]).to.deep.equal(['untrusted_signer', undefined]);
   });
 
   it('stays in use if the list of another territory is served at its address', async () => {
-    publish(named('German', 6, { SchemeTerritory: 'DE' }));
+    publish(certificateNames('German', 6, { SchemeTerritory: 'DE' }));
     clock.time += 2 * HOUR;
     expect(await read()).to.equal('German');
-    publish(named('French', 7, { SchemeTerritory: 'FR' }));
+    publish(certificateNames('French', 7, { SchemeTerritory: 'FR' }));
     clock.time += 2 * HOUR;
     expect(await read()).to.equal('German');
-    expect((await kept())?.held?.reason).to.equal('another_list: its territory is FR, not DE');
+    expect((await storedCopy())?.held?.reason).to.equal('another_list: its territory is FR, not DE');
   });
 
   it('belongs to one set of signers and one tenant', async () => {
     restart();
-    answer(provider.list({ ...named('Changed', 6), signer: stranger }));
-    const third = await certify({ name: 'Third' });
-    expect(await read(third)).to.equal('untrusted_signer');
+    answer(provider.list({ ...certificateNames('Changed', 6), signer: untrusted }));
+    const thirdCopy = await certify({ name: 'Third' });
+    expect(await read(thirdCopy)).to.equal('untrusted_signer');
   });
 
   it('is not used for an unavailable list after the cache was cleared', async () => {
@@ -400,7 +401,7 @@ describe('stored copy of a followed trust list', () => {
     remote.answer = () => new RemoteError('timeout', 'late');
     expect(await read()).to.equal('unavailable');
     clock.time += 60_000;
-    publish(named('Another', 5));
+    publish(certificateNames('Another', 5));
     expect(await read()).to.equal('Fifth');
   });
 
@@ -408,12 +409,12 @@ describe('stored copy of a followed trust list', () => {
     const { maintenance } = store;
     const forget = (days: number) => maintenance.forgetStoredTrustLists(new Date(clock.time + days * DAY), 10);
     expect(await forget(29)).to.equal(0);
-    expect([await forget(31), await kept()]).to.deep.equal([1, undefined]);
+    expect([await forget(31), await storedCopy()]).to.deep.equal([1, undefined]);
   });
 
   describe('in XML', () => {
-    const xml = (list: XmlList, by: Certified) => answer(signXml(xmlList(list), by));
-    const fault = async () => {
+    const publishXml = (list: XmlList, by: Certified) => answer(signXml(xmlList(list), by));
+    const loadProblem = async () => {
       restart();
       clock.time += 60_000;
       return read();
@@ -421,28 +422,28 @@ describe('stored copy of a followed trust list', () => {
 
     it('is the same release with other dates, and another one with other content', async () => {
       const operator = await certify({ name: 'Operator' });
-      const own = (more: XmlList) => xml({ sequenceNumber: 9, issuedAt: '2020-01-01T00:00:00Z', ...more }, operator);
+      const ownList = (rest: XmlList) => publishXml({ sequenceNumber: 9, issuedAt: '2020-01-01T00:00:00Z', ...rest }, operator);
       const get = () =>
         lists.get(ACME, URI, pinSigners([pem(operator)])).then(
           (list) => list.nextUpdate?.toISOString(),
           (error: Error) => error.message,
         );
-      own({ nextUpdate: iso(DAY) });
+      ownList({ nextUpdate: iso(DAY) });
       const first = await get();
-      await fault();
-      own({ nextUpdate: iso(2 * DAY) });
+      await loadProblem();
+      ownList({ nextUpdate: iso(2 * DAY) });
       restart();
       const second = await get();
       expect([first, second]).to.have.length(2);
       expect(second).to.not.equal(first);
-      own({ nextUpdate: iso(3 * DAY), version: '5' });
+      ownList({ nextUpdate: iso(3 * DAY), version: '5' });
       restart();
-      expect(await get(), 'what was good').to.equal(second);
-      xml({ sequenceNumber: 10, issuedAt: '2020-01-01T00:00:00Z' }, stranger);
+      expect(await get(), 'the valid copy').to.equal(second);
+      publishXml({ sequenceNumber: 10, issuedAt: '2020-01-01T00:00:00Z' }, untrusted);
       restart();
       expect(await get()).to.equal(second);
-      const held = (await store.lists(ACME).storedLists(10)).map((one) => one.held?.signer);
-      expect(held).to.include(stranger.certificate);
+      const signerOfCopy = (await store.lists(ACME).storedLists(10)).map((copy) => copy.held?.signer);
+      expect(signerOfCopy).to.include(untrusted.certificate);
     });
   });
 });

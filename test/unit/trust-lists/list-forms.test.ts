@@ -24,11 +24,11 @@ import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal
 import { aKeyChain } from '../../contract/store/builders.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 
-const OWNER = { ...NO_ORGANIZATION, name: 'Acme' };
+const OPERATOR = { ...NO_ORGANIZATION, name: 'Acme' };
 const NOW = new Date('2027-01-15T08:00:00Z');
 const ETSI = 'http://uri.etsi.org/19602';
 
-/** The fault of what is refused, or `taken`. */
+/** Returns the fault of a rejection, or `taken`. */
 function faultOf(work: () => unknown): string {
   try {
     work();
@@ -57,28 +57,28 @@ describe('trust list document', () => {
     TrustedEntityInformation: { TEName: [{ lang: 'en', value: 'A' }], ...information },
     TrustedEntityServices: services,
   });
-  const read = (scheme: object, ...entities: object[]) =>
+  const parse = (scheme: object, ...entities: object[]) =>
     parseTrustList({ LoTE: { ListAndSchemeInformation: { ...SCHEME, ...scheme }, TrustedEntitiesList: entities } } as never, NOW);
-  const entityOf = (...given: Parameters<typeof entity>) => read({}, entity(...given)).entities[0];
+  const entityOf = (...parameters: Parameters<typeof entity>) => parse({}, entity(...parameters)).entities[0];
   const serviceOf = (changes: object) => entityOf({}, service(changes))?.services[0];
 
   it('limits the length of texts, and the number of certificates', () => {
-    const long = 'x'.repeat(2_001);
-    for (const changes of [{ ServiceStatus: long }, { ServiceTypeIdentifier: long }]) {
+    const longName = 'x'.repeat(2_001);
+    for (const changes of [{ ServiceStatus: longName }, { ServiceTypeIdentifier: longName }]) {
       expect(faultOf(() => serviceOf(changes))).to.equal('malformed');
     }
-    expect(faultOf(() => entityOf({ TEName: [{ lang: 'en', value: long }] }))).to.equal('malformed');
-    expect(faultOf(() => read({ SchemeTerritory: long }))).to.equal('malformed');
-    const of = (count: number, val = 'MIIB') => ({
+    expect(faultOf(() => entityOf({ TEName: [{ lang: 'en', value: longName }] }))).to.equal('malformed');
+    expect(faultOf(() => parse({ SchemeTerritory: longName }))).to.equal('malformed');
+    const identityWith = (count: number, val = 'MIIB') => ({
       ServiceDigitalIdentity: { X509Certificates: Array.from({ length: count }, () => ({ val })) },
     });
-    expect(faultOf(() => serviceOf(of(5_000)))).to.equal('taken');
-    expect(faultOf(() => serviceOf(of(5_001)))).to.equal('malformed');
-    expect(faultOf(() => serviceOf(of(1, 'A'.repeat(20_004))))).to.equal('malformed');
+    expect(faultOf(() => serviceOf(identityWith(5_000)))).to.equal('taken');
+    expect(faultOf(() => serviceOf(identityWith(5_001)))).to.equal('malformed');
+    expect(faultOf(() => serviceOf(identityWith(1, 'A'.repeat(20_004))))).to.equal('malformed');
   });
 
   it('lists entities with their services', () => {
-    expect(read({}, entity({}, service()))).to.deep.include({ sequenceNumber: 5, nextUpdate: new Date('2027-02-15T07:00:00Z') });
+    expect(parse({}, entity({}, service()))).to.deep.include({ sequenceNumber: 5, nextUpdate: new Date('2027-02-15T07:00:00Z') });
     expect(serviceOf({})).to.deep.equal({ ...{ type: `${ETSI}/SvcType/PID/Issuance`, status: undefined, certificates: ['AAAA'] } });
     expect(entityOf({ TEAddress: { TEPostalAddress: [{ Country: 'DE' }] } })?.country).to.equal('DE');
   });
@@ -89,26 +89,26 @@ describe('trust list document', () => {
     }
     expect(serviceOf({ ServiceTypeIdentifier: 5 })?.type).to.equal(undefined);
     expect(serviceOf({ ServiceStatus: 'granted' })?.status).to.equal('granted');
-    expect(serviceOf({ ServiceStatus: 7 })?.status, 'one that nobody knows').to.equal('');
+    expect(serviceOf({ ServiceStatus: 7 })?.status, 'an unknown status').to.equal('');
     const X509Certificates = [{ val: 5 }, 'AAAA', {}, null, { val: 'BBBB' }];
     expect(serviceOf({ ServiceDigitalIdentity: { X509Certificates } })?.certificates).to.deep.equal(['BBBB']);
     expect(serviceOf({ ServiceDigitalIdentity: null })?.certificates).to.deep.equal([]);
   });
 
-  for (const [what, fault, work] of [
-    ['of another version', 'version', () => read({ LoTEVersionIdentifier: 2 })],
-    ['with a number as text', 'malformed', () => read({ LoTESequenceNumber: '5' })],
-    ['with the number 0', 'malformed', () => read({ LoTESequenceNumber: 0 })],
-    ['without the time of the next one', 'malformed', () => read({ NextUpdate: undefined })],
-    ['that has ended', 'outdated', () => read({ NextUpdate: '2027-01-15T08:00:00Z' })],
-    ['of a clock that is five minutes ahead', 'taken', () => read({ ListIssueDateTime: '2027-01-15T08:05:00Z' })],
-    ['of a clock that is further ahead', 'from_the_future', () => read({ ListIssueDateTime: '2027-01-15T08:05:01Z' })],
+  for (const [description, fault, work] of [
+    ['of another version', 'version', () => parse({ LoTEVersionIdentifier: 2 })],
+    ['with a number as text', 'malformed', () => parse({ LoTESequenceNumber: '5' })],
+    ['with the number 0', 'malformed', () => parse({ LoTESequenceNumber: 0 })],
+    ['without a next update', 'malformed', () => parse({ NextUpdate: undefined })],
+    ['that has expired', 'outdated', () => parse({ NextUpdate: '2027-01-15T08:00:00Z' })],
+    ['of a clock five minutes ahead', 'taken', () => parse({ ListIssueDateTime: '2027-01-15T08:05:00Z' })],
+    ['of a clock further ahead', 'from_the_future', () => parse({ ListIssueDateTime: '2027-01-15T08:05:01Z' })],
     ['with a name that is not a string', 'malformed', () => entityOf({ TEName: [{ lang: 'en', value: 5 }] })],
     ['without a name', 'malformed', () => entityOf({ TEName: [] })],
     ['with a name that is not a list', 'malformed', () => entityOf({ TEName: { value: 'A' } })],
     ['with certificates that are not a list', 'malformed', () => serviceOf({ ServiceDigitalIdentity: { X509Certificates: 'AAAA' } })],
-    ['with extensions that are not a list', 'malformed', () => read({ SchemeExtensions: { critical: true } })],
-    ['with a critical extension', 'critical_extension', () => read({ SchemeExtensions: [{ Critical: true }] })],
+    ['with extensions that are not a list', 'malformed', () => parse({ SchemeExtensions: { critical: true } })],
+    ['with a critical extension', 'critical_extension', () => parse({ SchemeExtensions: [{ Critical: true }] })],
     ['with a critical extension of an entity', 'critical_extension', () => entityOf({ TEInformationExtensions: [{ critical: 'x' }] })],
     [
       'with a critical extension of a service',
@@ -118,47 +118,49 @@ describe('trust list document', () => {
     [
       'with extensions that are not critical',
       'taken',
-      () => read({ SchemeExtensions: [{ critical: false }, { critical: 'false' }, 'critical', { other: true }] }),
+      () => parse({ SchemeExtensions: [{ critical: false }, { critical: 'false' }, 'critical', { other: true }] }),
     ],
   ] as const) {
-    it(`is ${fault === 'taken' ? 'accepted' : `rejected as ${fault}`} ${what}`, () => expect(faultOf(work)).to.equal(fault));
+    it(`is ${fault === 'taken' ? 'accepted' : `rejected as ${fault}`} ${description}`, () => expect(faultOf(work)).to.equal(fault));
   }
 
   it('is closed if it has no next update', () => {
-    expect(read({ NextUpdate: null }, entity({}, service()))).to.deep.include({ nextUpdate: null, entities: [] });
+    expect(parse({ NextUpdate: null }, entity({}, service()))).to.deep.include({ nextUpdate: null, entities: [] });
   });
 
   describe('selects certificates', () => {
-    let one: Certified;
+    let firstCertificate: Certified;
     before(async () => {
-      one = await certify({ name: 'One' });
+      firstCertificate = await certify({ name: 'One' });
     });
-    const select = (purpose: TrustPurpose, ...services: object[]) => selectCertificates(read({}, entity({}, ...services)), purpose);
-    const of = (kind: string, certificate: string, more: object = {}) =>
+    const selectIssuers = (purpose: TrustPurpose, ...services: object[]) => selectCertificates(parse({}, entity({}, ...services)), purpose);
+    const identityWith = (kind: string, certificate: string, properties: object = {}) =>
       service({
         ServiceTypeIdentifier: `${ETSI}/SvcType/PID/${kind}`,
         ServiceDigitalIdentity: { X509Certificates: [{ val: certificate }] },
-        ...more,
+        ...properties,
       });
 
     it('by valid revocation services', () => {
       const withdrawn = { ServiceStatus: `${ETSI}/PubEAAProvidersList/SvcStatus/withdrawn` };
       const notified = { ServiceStatus: `${ETSI}/PubEAAProvidersList/SvcStatus/notified` };
-      const { certificate } = one;
+      const { certificate } = firstCertificate;
       const revocation = (...services: object[]) =>
-        select(credentialIssuers(), of('Issuance', certificate), ...services)[0]?.revocation?.map((listed) => listed.certificate);
+        selectIssuers(credentialIssuers(), identityWith('Issuance', certificate), ...services)[0]?.revocation?.map(
+          (listedCertificate) => listedCertificate.certificate,
+        );
       expect(revocation()).to.equal(undefined);
-      expect(revocation(of('Revocation', certificate))).to.deep.equal([certificate]);
-      expect(revocation(of('Revocation', certificate, notified))).to.deep.equal([certificate]);
-      expect(revocation(of('Revocation', certificate, withdrawn))).to.deep.equal([]);
-      expect(revocation(of('Revocation', 'nonsense'))).to.deep.equal([]);
+      expect(revocation(identityWith('Revocation', certificate))).to.deep.equal([certificate]);
+      expect(revocation(identityWith('Revocation', certificate, notified))).to.deep.equal([certificate]);
+      expect(revocation(identityWith('Revocation', certificate, withdrawn))).to.deep.equal([]);
+      expect(revocation(identityWith('Revocation', 'nonsense'))).to.deep.equal([]);
     });
 
     it('in strict base64 only', () => {
-      const { certificate } = one;
-      const chosen = (text: string) => select(credentialIssuers(), of('Issuance', text)).length;
-      const other = certificate.endsWith('=') ? certificate.replace(/=+$/, '') : `${certificate}A`;
-      expect([certificate, other, `${certificate.slice(0, 40)}!!!!${certificate.slice(40)}`].map(chosen)).to.deep.equal([1, 0, 0]);
+      const { certificate } = firstCertificate;
+      const countSelected = (text: string) => selectIssuers(credentialIssuers(), identityWith('Issuance', text)).length;
+      const variant = certificate.endsWith('=') ? certificate.replace(/=+$/, '') : `${certificate}A`;
+      expect([certificate, variant, `${certificate.slice(0, 40)}!!!!${certificate.slice(40)}`].map(countSelected)).to.deep.equal([1, 0, 0]);
     });
   });
 });
@@ -177,12 +179,18 @@ describe('trust list signature', () => {
 
   it('has a signing time in either form', () => {
     const seconds = NOW.getTime() / 1000;
-    const made = (header: object) => faultOf(() => assertSigningTime(list({ x5c: ['AAAA'], ...header }), NOW));
-    expect([made({ iat: seconds + 300 }), made({ sigT: '2027-01-15T08:05:00Z' })]).to.deep.equal(['taken', 'taken']);
-    expect([made({}), made({ iat: 'x' }), made({ iat: null }), made({ sigT: 5 })]).to.deep.equal([
-      ...['taken', 'malformed', 'malformed', 'malformed'],
+    const signingTimeProblem = (header: object) => faultOf(() => assertSigningTime(list({ x5c: ['AAAA'], ...header }), NOW));
+    expect([signingTimeProblem({ iat: seconds + 300 }), signingTimeProblem({ sigT: '2027-01-15T08:05:00Z' })]).to.deep.equal([
+      'taken',
+      'taken',
     ]);
-    expect([made({ iat: seconds + 301 }), made({ iat: seconds, sigT: '2027-01-15T08:05:01Z' })]).to.deep.equal([
+    expect([
+      signingTimeProblem({}),
+      signingTimeProblem({ iat: 'x' }),
+      signingTimeProblem({ iat: null }),
+      signingTimeProblem({ sigT: 5 }),
+    ]).to.deep.equal([...['taken', 'malformed', 'malformed', 'malformed']]);
+    expect([signingTimeProblem({ iat: seconds + 301 }), signingTimeProblem({ iat: seconds, sigT: '2027-01-15T08:05:01Z' })]).to.deep.equal([
       ...['from_the_future', 'from_the_future'],
     ]);
     for (const text of ['2027-01-15', '2027-01-15T08:00:00', '2027-13-15T08:00:00Z', ['2027-01-15T08:00:00Z'], 5, undefined]) {
@@ -196,23 +204,29 @@ describe('trust list signature', () => {
 
   it('changes its number with each release', () => {
     const release = (sequenceNumber: number, contentHash = 'a') => ({ sequenceNumber, contentHash });
-    const following = (...next: Parameters<typeof release>) => faultOf(() => assertSequenceIncreases(release(5), release(...next)));
-    expect([following(6, 'b'), following(5), following(5, 'b'), following(4)]).to.deep.equal([
+    const releaseProblem = (...next: Parameters<typeof release>) => faultOf(() => assertSequenceIncreases(release(5), release(...next)));
+    expect([releaseProblem(6, 'b'), releaseProblem(5), releaseProblem(5, 'b'), releaseProblem(4)]).to.deep.equal([
       ...['taken', 'taken', 'sequence_reused', 'sequence_went_back'],
     ]);
-    // As releases were remembered once: by the very document.
-    const remembered = (documentHash: string) =>
+    // An earlier version recorded releases by the hash of the document.
+    const rememberedProblem = (documentHash: string) =>
       faultOf(() => assertSequenceIncreases(release(5, 'document'), { ...release(5, 'content'), documentHash }));
-    expect([remembered('document'), remembered('other')]).to.deep.equal(['taken', 'sequence_reused']);
-    const seen = { ...release(5), seenAt: new Date(NOW.getTime() - 1_000) };
-    const jump = (number: number, before?: typeof seen) => faultOf(() => assertNoSequenceJump(before, release(number), NOW));
-    expect([jump(2_005, seen), jump(2_006, seen), jump(1e14), jump(1e14 + 1)]).to.deep.equal([
-      ...['taken', 'sequence_jumped', 'taken', 'sequence_jumped'],
-    ]);
-    expect([jump(2_027_011_500, seen), jump(2_027_011_700, seen), jump(2_027_134_500, seen)], 'a date').to.deep.equal([
-      ...['taken', 'sequence_jumped', 'sequence_jumped'],
-    ]);
-    expect(jump(1_006, { ...seen, seenAt: new Date(NOW.getTime() + 5_000) }), 'seen by a fast clock').to.equal('sequence_jumped');
+    expect([rememberedProblem('document'), rememberedProblem('other')]).to.deep.equal(['taken', 'sequence_reused']);
+    const previous = { ...release(5), seenAt: new Date(NOW.getTime() - 1_000) };
+    const sequenceProblem = (number: number, before?: typeof previous) => faultOf(() => assertNoSequenceJump(before, release(number), NOW));
+    expect([
+      sequenceProblem(2_005, previous),
+      sequenceProblem(2_006, previous),
+      sequenceProblem(1e14),
+      sequenceProblem(1e14 + 1),
+    ]).to.deep.equal([...['taken', 'sequence_jumped', 'taken', 'sequence_jumped']]);
+    expect(
+      [sequenceProblem(2_027_011_500, previous), sequenceProblem(2_027_011_700, previous), sequenceProblem(2_027_134_500, previous)],
+      'a date',
+    ).to.deep.equal([...['taken', 'sequence_jumped', 'sequence_jumped']]);
+    expect(sequenceProblem(1_006, { ...previous, seenAt: new Date(NOW.getTime() + 5_000) }), 'seen by a fast clock').to.equal(
+      'sequence_jumped',
+    );
   });
 });
 
@@ -241,7 +255,7 @@ describe('trust list of this service', () => {
     expect(profileOf(`${ETSI}/LoTEType/EUPIDProvidersList`).service).to.equal('PID');
     expect(isListOfIssuers(`${ETSI}/LoTEType/EURegistrarsAndRegistersList`)).to.equal(false);
     expect(isListOfIssuers('urn:other')).to.equal(true);
-    for (const [type, is] of [
+    for (const [type, isKnown] of [
       [`${ETSI}/SvcType/PID/Issuance`, true],
       ['urn:own/Issuance', true],
       ['/Issuance', false],
@@ -250,7 +264,7 @@ describe('trust list of this service', () => {
       [`${ETSI}/SvcType/WRPAC/Issuance`, false],
       [`${ETSI}/SvcType/WalletSolution/Issuance`, false],
     ] as const) {
-      expect(isCredentialIssuanceType(type), type).to.equal(is);
+      expect(isCredentialIssuanceType(type), type).to.equal(isKnown);
     }
   });
 
@@ -272,7 +286,7 @@ describe('trust list of this service', () => {
           entities: [{ type: 'external', issuerCertPem, info }],
           data: { LoTE: { ListAndSchemeInformation: { LoTEType: `${ETSI}/LoTEType/EUPIDProvidersList` } } },
         },
-        ...{ chains: [], owner: OWNER, tenantUri: 'https://acme.example', sequenceNumber: 1 },
+        ...{ chains: [], owner: OPERATOR, tenantUri: 'https://acme.example', sequenceNumber: 1 },
         ...{ issuedAt: NOW, nextUpdate: NOW },
       }) as { LoTE: { TrustedEntitiesList: { TrustedEntityInformation: { TEInformationURI: { uriValue: string }[] } }[] } };
       return LoTE.TrustedEntitiesList[0]?.TrustedEntityInformation.TEInformationURI.map(({ uriValue }) => uriValue);
@@ -282,66 +296,70 @@ describe('trust list of this service', () => {
   });
 
   it('has each name once, or twice for the same certificates', () => {
-    const listed = (certificate: string) => {
-      const made = aKeyChain('acme' as never, certificate);
-      const { root: _, ...chain } = { ...made, active: { ...made.active, certificates: [certificate] } };
+    const listedCertificate = (certificate: string) => {
+      const signingTimeProblem = aKeyChain('acme' as never, certificate);
+      const { root: _, ...chain } = { ...signingTimeProblem, active: { ...signingTimeProblem.active, certificates: [certificate] } };
       return chain;
     };
-    const chains = [listed('a'), listed('b'), { ...listed('none'), active: { ...listed('none').active, certificates: [] } }];
+    const chains = [
+      listedCertificate('a'),
+      listedCertificate('b'),
+      { ...listedCertificate('none'), active: { ...listedCertificate('none').active, certificates: [] } },
+    ];
     const entity = (issuerKeyChainId: string, country?: string): TrustListEntity => ({
       ...{ type: 'internal', issuerKeyChainId, info: { name: 'A', ...(country !== undefined && { country }) } },
     });
-    const faults = (...entities: TrustListEntity[]) => {
+    const problemsOf = (...entities: TrustListEntity[]) => {
       try {
-        assertDistinctIdentities(entities, chains, OWNER);
+        assertDistinctIdentities(entities, chains, OPERATOR);
         return [];
       } catch (error) {
         return (error as Failure).details.errors?.map(({ path, message }) => `${path}: ${/entities\.\d/.exec(message)?.[0]}`);
       }
     };
-    expect(faults(entity('a'), entity('a'), entity('b', 'DE'))).to.deep.equal([]);
-    expect(faults(entity('a'), entity('b'))).to.deep.equal(['entities.1.info.name: entities.0']);
-    expect(faults(entity('a'), entity('b'), entity('a'))).to.deep.equal(['entities.1.info.name: entities.0']);
-    const owned = { ...OWNER, country: 'DE' };
-    expect(() => assertDistinctIdentities([entity('a'), entity('b', 'DE')], chains, owned), 'one country').to.throw();
+    expect(problemsOf(entity('a'), entity('a'), entity('b', 'DE'))).to.deep.equal([]);
+    expect(problemsOf(entity('a'), entity('b'))).to.deep.equal(['entities.1.info.name: entities.0']);
+    expect(problemsOf(entity('a'), entity('b'), entity('a'))).to.deep.equal(['entities.1.info.name: entities.0']);
+    const ownedBy = { ...OPERATOR, country: 'DE' };
+    expect(() => assertDistinctIdentities([entity('a'), entity('b', 'DE')], chains, ownedBy), 'one country').to.throw();
     const source = (keyChainId: string) => ({ purpose: 'Issuance', member: 'issuerKeyChainId', keyChainId }) as const;
     expect(certificatesOf(source('none'), chains), 'of a key chain without certificates').to.deep.equal([]);
   });
 });
 
 const day = (number: number) => new Date(Date.UTC(2026, 0, number));
-const state = (status: string, since: number) => ({ type: 't', status, since: day(since) });
-const periods = (...history: ReturnType<typeof state>[]) =>
+const stateAt = (status: string, since: number) => ({ type: 't', status, since: day(since) });
+const periods = (...history: ReturnType<typeof stateAt>[]) =>
   approvedPeriods(day(20), history, ({ status }) => status === 'good').map(({ from, until }) => [from.getUTCDate(), until.getUTCDate()]);
 
 describe('service history', () => {
   it('has the periods with the required status, in any order', () => {
-    expect(periods(state('good', 10), state('bad', 5), state('good', 1))).to.deep.equal([
+    expect(periods(stateAt('good', 10), stateAt('bad', 5), stateAt('good', 1))).to.deep.equal([
       [10, 20],
       [1, 5],
     ]);
-    expect(periods(state('good', 1), state('bad', 5), state('good', 10))).to.deep.equal([
+    expect(periods(stateAt('good', 1), stateAt('bad', 5), stateAt('good', 10))).to.deep.equal([
       [10, 20],
       [1, 5],
     ]);
   });
   it('omits states that began with the current one or later, and several with the same time', () => {
-    expect(periods(state('good', 20), state('good', 25))).to.deep.equal([]);
-    expect(periods(state('good', 5), state('bad', 5))).to.deep.equal([]);
-    expect(periods(state('bad', 5), state('good', 5))).to.deep.equal([]);
+    expect(periods(stateAt('good', 20), stateAt('good', 25))).to.deep.equal([]);
+    expect(periods(stateAt('good', 5), stateAt('bad', 5))).to.deep.equal([]);
+    expect(periods(stateAt('bad', 5), stateAt('good', 5))).to.deep.equal([]);
   });
   it('includes the beginning of a period, and excludes its end', () => {
     const period = [{ from: day(1), until: day(5) }];
-    expect([1, 4, 5].map((at) => isWithin(period, day(at)))).to.deep.equal([true, true, false]);
+    expect([1, 4, 5].map((dayNumber) => isWithin(period, day(dayNumber)))).to.deep.equal([true, true, false]);
   });
 
   describe('on a list of trusted entities (TS 119 602)', () => {
-    const STATES = 'http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus';
-    const read = async (history: unknown, status = 'withdrawn', start = '2026-01-20T00:00:00Z') => {
+    const STATUS_PREFIX = 'http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus';
+    const parse = async (history: unknown, status = 'withdrawn', start = '2026-01-20T00:00:00Z') => {
       const { certificate } = await certify({ name: 'Body', ca: true });
       const ServiceInformation = {
         ServiceTypeIdentifier: 'http://uri.etsi.org/19602/SvcType/PubEAA/Issuance',
-        ...(status !== '' && { ServiceStatus: `${STATES}/${status}` }),
+        ...(status !== '' && { ServiceStatus: `${STATUS_PREFIX}/${status}` }),
         StatusStartingTime: start,
         ServiceDigitalIdentity: { X509Certificates: [{ val: certificate }] },
       };
@@ -359,38 +377,38 @@ describe('service history', () => {
       };
       return parseTrustList({ LoTE } as unknown as JsonObject, day(25));
     };
-    const notified = { ServiceStatus: `${STATES}/notified`, StatusStartingTime: '2026-01-10T00:00:00Z' };
+    const notified = { ServiceStatus: `${STATUS_PREFIX}/notified`, StatusStartingTime: '2026-01-10T00:00:00Z' };
 
-    for (const [what, status, start, count] of [
+    for (const [description, status, start, count] of [
       ['began yesterday', 'notified', '2026-01-24T00:00:00Z', 1],
       ['begins tomorrow', 'notified', '2026-01-26T00:00:00Z', 0],
       ['is not stated and begins tomorrow', '', '2026-01-26T00:00:00Z', 0],
     ] as const) {
-      it(`selects ${count} certificates of a service whose status ${what}`, async () => {
-        const list = await read(undefined, status, start);
+      it(`selects ${count} certificates of a service whose status ${description}`, async () => {
+        const list = await parse(undefined, status, start);
         expect(selectCertificates(list, credentialIssuers())).to.have.length(count);
         expect(selectCertificates(list, credentialIssuers(undefined, 'issuance'))).to.have.length(count);
       });
     }
 
     it('is parsed, and only used for verification at the time of issuance', async () => {
-      const list = await read([notified]);
+      const list = await parse([notified]);
       const [selected] = selectCertificates(list, credentialIssuers(undefined, 'issuance'));
       expect(selected?.periods).to.deep.equal([{ from: day(10), until: day(20) }]);
       expect(selected?.isFormer).to.equal(true);
       expect(selectCertificates(list, credentialIssuers())).to.deep.equal([]);
     });
     it('trusts nothing if it is malformed', async () => {
-      const broken = [
+      const invalidHeaders = [
         undefined,
         'none',
         [7, null],
         [{ ...notified, StatusStartingTime: 'then' }],
         [{ ...notified, ServiceStatus: 7 }],
-        [{ ...notified, ServiceStatus: `${STATES}/other` }],
+        [{ ...notified, ServiceStatus: `${STATUS_PREFIX}/other` }],
       ];
-      for (const history of broken) {
-        const list = await read(history);
+      for (const history of invalidHeaders) {
+        const list = await parse(history);
         expect(selectCertificates(list, credentialIssuers(undefined, 'issuance')), String(history)).to.deep.equal([]);
       }
     });

@@ -50,11 +50,11 @@ describe('trust list renewal', () => {
     });
   const addKeyChain = (id: string, certValidityDays: number) =>
     new CreateKeyChain(world).execute(caller, { id, usageType: 'trustList', certValidityDays });
-  /** Behind the back of whoever refuses it while something names the key chain. */
+  /** Removes a key chain directly from the store, although a list uses it. */
   const loseKeyChain = (id: string) => world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove(id), { by: 'system' });
   const get = (id: string) => new GetTrustList(world).execute(caller, id);
   const numbers = async (...ids: string[]) => Promise.all(ids.map(async (id) => (await get(id)).sequenceNumber));
-  /** All lists, page by page. */
+  /** Renews all lists, page by page. */
   const renewAll = async (limit = 100) => {
     let page = await renewal.execute(world.clock.now(), limit);
     let { renewed } = page;
@@ -125,8 +125,8 @@ describe('trust list renewal', () => {
       { length: 5 },
       () => new RenewTrustLists({ ...world, log, trustListPublisher: new TrustListPublisher(world) }),
     );
-    const portions = await Promise.all(instances.map((one) => one.execute(world.clock.now(), 10)));
-    expect(portions.map(({ renewed }) => renewed).sort()).to.deep.equal([0, 0, 0, 0, 1]);
+    const results = await Promise.all(instances.map((instance) => instance.execute(world.clock.now(), 10)));
+    expect(results.map(({ renewed }) => renewed).sort()).to.deep.equal([0, 0, 0, 0, 1]);
     expect(await numbers('a')).to.deep.equal([2]);
   });
 

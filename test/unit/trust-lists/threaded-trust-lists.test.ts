@@ -13,19 +13,19 @@ import { inlineTrustLists } from '../../support/fakes.ts';
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 * KIBIBYTE;
 const NOW = new Date('2026-06-01T12:00:00Z');
-const opened: OpenedList = {
+const openedList: OpenedList = {
   list: { sequenceNumber: 1, issuedAt: NOW, nextUpdate: null, entities: [] },
   ...{ documentHash: 'd', contentHash: 'c', size: 1 },
 };
 
-/** A thread whose lists are opened when the test says so. */
+/** A thread that finishes lists when the test calls `finish`. */
 class FakeThread {
   readonly #running: ((result: ThreadResult) => void)[] = [];
-  /** Sizes of the lists that it was given. */
-  readonly given: number[] = [];
+  /** Sizes of the received lists. */
+  readonly sizes: number[] = [];
 
   open({ bytes }: Job): Promise<ThreadResult> {
-    this.given.push(bytes.length);
+    this.sizes.push(bytes.length);
     return new Promise((resolve) => this.#running.push(resolve));
   }
 
@@ -34,7 +34,7 @@ class FakeThread {
   }
 
   async finish(cpuMs = 0): Promise<void> {
-    this.#running.shift()?.({ outcome: { opened }, cpuMs });
+    this.#running.shift()?.({ outcome: { opened: openedList }, cpuMs });
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
@@ -43,55 +43,55 @@ describe('ThreadedTrustLists', () => {
   let thread: FakeThread;
   let lists: ThreadedTrustLists;
   let now: number;
-  let order: string[];
+  let finished: string[];
 
   beforeEach(() => {
     thread = new FakeThread();
     now = 0;
-    order = [];
+    finished = [];
     lists = new ThreadedTrustLists({
       ...{ thread, inline: inlineTrustLists(), program: new URL('file:///none'), now: () => now },
       budget: { milliseconds: 1_000, perMs: 60_000 },
     });
   });
 
-  const open = (tenant: string, bytes: Uint8Array) =>
+  const openList = (tenant: string, bytes: Uint8Array) =>
     lists.open(bytes, { signers: [], now: NOW, tenantId: tenant as TenantId }).then(
-      () => void order.push(tenant),
+      () => void finished.push(tenant),
       (error: unknown) => {
         if (!(error instanceof TrustListRefusal)) throw error;
-        order.push(`${tenant}: ${error.message}`);
+        finished.push(`${tenant}: ${error.message}`);
       },
     );
   const xml = (bytes: number) => Buffer.alloc(bytes, '<');
   const jws = (bytes: number) => Buffer.alloc(bytes, 'a');
-  const settle = () => new Promise((resolve) => setImmediate(resolve));
+  const flush = () => new Promise((resolve) => setImmediate(resolve));
 
   it('parses lists of a few KiB in the calling thread, and larger ones of both formats in the worker thread', async () => {
-    await Promise.all([open('acme', xml(8 * KIBIBYTE)), open('acme', jws(32 * KIBIBYTE))]);
-    expect(thread.given).to.deep.equal([]);
-    expect(order).to.have.length(2);
-    void open('acme', xml(8 * KIBIBYTE + 1));
-    void open('acme', jws(32 * KIBIBYTE + 1));
+    await Promise.all([openList('acme', xml(8 * KIBIBYTE)), openList('acme', jws(32 * KIBIBYTE))]);
+    expect(thread.sizes).to.deep.equal([]);
+    expect(finished).to.have.length(2);
+    void openList('acme', xml(8 * KIBIBYTE + 1));
+    void openList('acme', jws(32 * KIBIBYTE + 1));
     await thread.finish();
-    expect(thread.given).to.deep.equal([8 * KIBIBYTE + 1, 32 * KIBIBYTE + 1]);
+    expect(thread.sizes).to.deep.equal([8 * KIBIBYTE + 1, 32 * KIBIBYTE + 1]);
   });
 
   it('parses one list at a time, and one of each tenant in turn', async () => {
-    for (const tenant of ['busy', 'busy', 'busy', 'other', 'third']) void open(tenant, xml(10 * KIBIBYTE));
+    for (const tenant of ['busy', 'busy', 'busy', 'other', 'third']) void openList(tenant, xml(10 * KIBIBYTE));
     for (let count = 0; count < 5; count++) {
       expect(thread.running).to.equal(1);
       await thread.finish();
     }
-    expect(order).to.deep.equal(['busy', 'other', 'third', 'busy', 'busy']);
+    expect(finished).to.deep.equal(['busy', 'other', 'third', 'busy', 'busy']);
   });
 
   it('delays a tenant that has used its processor time, and parses the lists of others', async () => {
-    void open('busy', xml(10 * KIBIBYTE));
-    void open('busy', xml(10 * KIBIBYTE));
+    void openList('busy', xml(10 * KIBIBYTE));
+    void openList('busy', xml(10 * KIBIBYTE));
     await thread.finish(2_000);
     expect(thread.running, 'twice the budget was used').to.equal(0);
-    void open('other', xml(10 * KIBIBYTE));
+    void openList('other', xml(10 * KIBIBYTE));
     expect(thread.running).to.equal(1);
     await thread.finish(10);
     now = 59_000;
@@ -101,57 +101,57 @@ describe('ThreadedTrustLists', () => {
     lists.advance();
     expect(thread.running, 'after 61 seconds').to.equal(1);
     await thread.finish();
-    expect(order).to.deep.equal(['busy', 'other', 'busy']);
+    expect(finished).to.deep.equal(['busy', 'other', 'busy']);
   });
 
   it('rejects lists of a tenant when more than 64 lists or 48 MiB wait', async () => {
-    for (let count = 0; count < 67; count++) void open('acme', xml(10 * KIBIBYTE));
-    await settle();
-    expect(order).to.deep.equal(Array.from({ length: 2 }, () => 'acme: unavailable: too many large lists wait to be parsed'));
-    order = [];
-    for (let count = 0; count < 5; count++) void open('other', xml(15 * MEBIBYTE));
-    await settle();
-    expect(order).to.have.length(2);
+    for (let count = 0; count < 67; count++) void openList('acme', xml(10 * KIBIBYTE));
+    await flush();
+    expect(finished).to.deep.equal(Array.from({ length: 2 }, () => 'acme: unavailable: too many large lists wait to be parsed'));
+    finished = [];
+    for (let count = 0; count < 5; count++) void openList('other', xml(15 * MEBIBYTE));
+    await flush();
+    expect(finished).to.have.length(2);
   });
 
   it('evicts a waiting call of the tenant with the most for a tenant without one', async () => {
-    for (const tenant of ['a', 'b', 'c']) for (let count = 0; count < 3; count++) void open(tenant, xml(15 * MEBIBYTE));
-    await settle();
-    expect(order).to.deep.equal([]);
-    void open('late', xml(15 * MEBIBYTE));
-    await settle();
-    expect(order).to.have.length(1);
-    expect(order[0]).to.match(/^[bc]: unavailable/);
+    for (const tenant of ['a', 'b', 'c']) for (let count = 0; count < 3; count++) void openList(tenant, xml(15 * MEBIBYTE));
+    await flush();
+    expect(finished).to.deep.equal([]);
+    void openList('late', xml(15 * MEBIBYTE));
+    await flush();
+    expect(finished).to.have.length(1);
+    expect(finished[0]).to.match(/^[bc]: unavailable/);
   });
 
   it('counts the time of a list whose thread fails as used by its tenant', async () => {
-    const failing = {
+    const failingThread = {
       open: () => {
         now += 2_000;
         return Promise.reject(new Error('broken'));
       },
     };
     lists = new ThreadedTrustLists({
-      ...{ thread: failing, inline: inlineTrustLists(), program: new URL('file:///none'), now: () => now },
+      ...{ thread: failingThread, inline: inlineTrustLists(), program: new URL('file:///none'), now: () => now },
       budget: { milliseconds: 1_000, perMs: 60_000 },
     });
-    const fail = (tenant: string) =>
-      lists.open(xml(10 * KIBIBYTE), { signers: [], now: NOW, tenantId: tenant as TenantId }).catch(() => void order.push(tenant));
-    await Promise.all([fail('busy'), fail('other')]);
-    void fail('busy');
-    await settle();
-    expect(order, 'the second list of the tenant waits').to.deep.equal(['busy', 'other']);
+    const openFailing = (tenant: string) =>
+      lists.open(xml(10 * KIBIBYTE), { signers: [], now: NOW, tenantId: tenant as TenantId }).catch(() => void finished.push(tenant));
+    await Promise.all([openFailing('busy'), openFailing('other')]);
+    void openFailing('busy');
+    await flush();
+    expect(finished, 'the second list of the tenant waits').to.deep.equal(['busy', 'other']);
   });
 
   it('rejects the list whose thread fails, and opens the next one', async () => {
-    const failing = {
+    const failingThread = {
       open: (job: Job) =>
-        job.bytes.length > 20_000 ? Promise.reject(new Error('broken')) : Promise.resolve({ outcome: { opened }, cpuMs: 1 }),
+        job.bytes.length > 20_000 ? Promise.reject(new Error('broken')) : Promise.resolve({ outcome: { opened: openedList }, cpuMs: 1 }),
     };
-    lists = new ThreadedTrustLists({ thread: failing, inline: inlineTrustLists(), program: new URL('file:///none') });
-    const first = open('acme', xml(30_000)).catch((error: Error) => void order.push(error.message));
-    await Promise.all([first, open('acme', xml(10_000))]);
-    expect(order).to.deep.equal(['broken', 'acme']);
+    lists = new ThreadedTrustLists({ thread: failingThread, inline: inlineTrustLists(), program: new URL('file:///none') });
+    const first = openList('acme', xml(30_000)).catch((error: Error) => void finished.push(error.message));
+    await Promise.all([first, openList('acme', xml(10_000))]);
+    expect(finished).to.deep.equal(['broken', 'acme']);
   });
 });
 
@@ -185,7 +185,7 @@ describe('parts of a parsed list', () => {
     const lists: readonly TrustedEntity[][] = [
       [],
       [entity(1, [])],
-      Array.from({ length: 2_500 }, (_, at) => entity(at, [service(0)])),
+      Array.from({ length: 2_500 }, (_, index) => entity(index, [service(0)])),
       [
         entity(
           1,
@@ -194,9 +194,9 @@ describe('parts of a parsed list', () => {
         entity(2, []),
         entity(3, [service(2)]),
       ],
-      Array.from({ length: 7 }, (_, at) =>
+      Array.from({ length: 7 }, (_, index) =>
         entity(
-          at,
+          index,
           Array.from({ length: 200 }, () => service(0)),
         ),
       ),
@@ -210,8 +210,8 @@ describe('parts of a parsed list', () => {
       }
       expect(joined).to.deep.equal(entities);
     }
-    const many = lists[2] ?? [];
-    expect([...partsOf(many)].every((part) => weight(part.entities) <= 1_010)).to.equal(true);
+    const manyHistories = lists[2] ?? [];
+    expect([...partsOf(manyHistories)].every((part) => weight(part.entities) <= 1_010)).to.equal(true);
   });
 });
 
@@ -219,23 +219,23 @@ describe('TenantSlots', () => {
   it('runs steps of a tenant up to its slots, the others in order, and another tenant in parallel', async () => {
     const slots = new TenantSlots(2);
     const started: string[] = [];
-    const ends = new Map<string, (error?: Error) => void>();
-    const run = (tenant: string, name: string) =>
+    const finishers = new Map<string, (error?: Error) => void>();
+    const runNamed = (tenant: string, name: string) =>
       slots.run(tenant, () => {
         started.push(name);
         return new Promise<void>((resolve, reject) => {
-          ends.set(name, (error) => (error === undefined ? resolve() : reject(error)));
+          finishers.set(name, (error) => (error === undefined ? resolve() : reject(error)));
         });
       });
-    const settle = () => new Promise((resolve) => setImmediate(resolve));
-    const first = run('acme', 'a1').catch((error: Error) => error.message);
-    for (const name of ['a2', 'a3', 'a4']) void run('acme', name);
-    void run('other', 'o1');
-    await settle();
+    const flush = () => new Promise((resolve) => setImmediate(resolve));
+    const first = runNamed('acme', 'a1').catch((error: Error) => error.message);
+    for (const name of ['a2', 'a3', 'a4']) void runNamed('acme', name);
+    void runNamed('other', 'o1');
+    await flush();
     expect(started).to.deep.equal(['a1', 'a2', 'o1']);
-    ends.get('a1')?.(new Error('failed'));
+    finishers.get('a1')?.(new Error('failed'));
     expect(await first).to.equal('failed');
-    await settle();
+    await flush();
     expect(started).to.deep.equal(['a1', 'a2', 'o1', 'a3']);
   });
 });

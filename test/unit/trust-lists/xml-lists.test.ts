@@ -13,36 +13,37 @@ const STATUS = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus';
 describe('trusted lists in XML (ETSI TS 119 612)', () => {
   const documents = new XmlTrustedLists();
   let operator: Certified;
-  let stranger: Certified;
+  let otherOperator: Certified;
   let issuer: Certified;
-  let other: Certified;
+  let otherIssuer: Certified;
 
   before(async () => {
     operator = await certify({ name: 'Operator' });
-    stranger = await certify({ name: 'Stranger' });
+    otherOperator = await certify({ name: 'Other CA' });
     issuer = await certify({ name: 'Issuer', ca: true });
-    other = await certify({ name: 'Other', ca: true });
+    otherIssuer = await certify({ name: 'Other', ca: true });
   });
 
   const services = (...certificates: string[]) => [{ type: QEAA, certificates }];
-  const signed = (list: XmlList = {}, signing?: XmlSigning, by = operator) =>
+  const signedList = (list: XmlList = {}, signing?: XmlSigning, by = operator) =>
     signXml(xmlList({ services: services(issuer.certificate), ...list }), by, signing);
   const read = async (xml: string | Buffer, signers = [operator.certificate], now = NOW) => {
     const bytes = typeof xml === 'string' ? Buffer.from(xml) : xml;
     return documents.verify(bytes, signers, now).list;
   };
-  const fault = (xml: string | Buffer, ...more: [string[]?, Date?]) =>
-    read(xml, ...more).then(
+  const problemOf = (xml: string | Buffer, ...options: [string[]?, Date?]) =>
+    read(xml, ...options).then(
       () => 'taken',
       (error: unknown) => {
         if (error instanceof TrustListRefusal) return error.message;
         throw error;
       },
     );
-  const vouched = async (xml: string) => selectCertificates(await read(xml), credentialIssuers()).map(({ certificate }) => certificate);
+  const trustedCertificates = async (xml: string) =>
+    selectCertificates(await read(xml), credentialIssuers()).map(({ certificate }) => certificate);
 
   it('are parsed: services, status and times', async () => {
-    const list = await read(signed({ sequenceNumber: 42 }));
+    const list = await read(signedList({ sequenceNumber: 42 }));
     expect(list).to.deep.include({
       sequenceNumber: 42,
       issuedAt: new Date('2026-01-01T00:00:00Z'),
@@ -50,14 +51,14 @@ describe('trusted lists in XML (ETSI TS 119 612)', () => {
     });
     const [entity] = list.entities;
     expect([entity?.name, entity?.country]).to.deep.equal(['Université & Co', 'FR']);
-    expect(await vouched(signed())).to.deep.equal([issuer.certificate]);
-    expect(await vouched(signed({}, { uri: '#list' })), 'by its id').to.deep.equal([issuer.certificate]);
-    const withProperties = signed({}, { properties: '#props' });
+    expect(await trustedCertificates(signedList())).to.deep.equal([issuer.certificate]);
+    expect(await trustedCertificates(signedList({}, { uri: '#list' })), 'by its id').to.deep.equal([issuer.certificate]);
+    const withProperties = signedList({}, { properties: '#props' });
     expect(withProperties).to.include('SignedProperties');
-    expect(await vouched(withProperties), 'with the properties of XAdES').to.deep.equal([issuer.certificate]);
-    expect(await fault(withProperties.replace('SigningTime>2026', 'SigningTime>2025'))).to.equal('signature');
-    const asked = withProperties.replace('URI="#props"', `URI="#x'] | //*['"`);
-    expect(await fault(asked)).to.equal('malformed: Reference does not identify exactly one part of the signature');
+    expect(await trustedCertificates(withProperties), 'with the properties of XAdES').to.deep.equal([issuer.certificate]);
+    expect(await problemOf(withProperties.replace('SigningTime>2026', 'SigningTime>2025'))).to.equal('signature');
+    const injected = withProperties.replace('URI="#props"', `URI="#x'] | //*['"`);
+    expect(await problemOf(injected)).to.equal('malformed: Reference does not identify exactly one part of the signature');
   });
 
   it('have the same hash as in earlier releases, for any form of the text', () => {
@@ -80,18 +81,18 @@ describe('trusted lists in XML (ETSI TS 119 612)', () => {
   });
 
   it('are accepted with processing instructions, which are signed and ignored', async () => {
-    const good = signed();
-    // xml-crypto refuses to sign them, so what it signs without them must not be valid with them.
-    const inside = good.replace('<tsl:SchemeInformation>', '<?style a="b"?><tsl:SchemeInformation>');
-    expect(await fault(inside)).to.equal('signature');
-    expect(await fault(good.replace('?>', '?>\n<?xml-stylesheet href="a.xsl"?>'))).to.equal('signature');
-    const byId = signed({}, { uri: '#list' }).replace('?>', '?>\n<?xml-stylesheet href="a.xsl"?>');
-    expect(await vouched(byId), 'outside the element that is signed').to.deep.equal([issuer.certificate]);
+    const valid = signedList();
+    // xml-crypto cannot sign them, so a signature without them must not be valid with them.
+    const withInserted = valid.replace('<tsl:SchemeInformation>', '<?style a="b"?><tsl:SchemeInformation>');
+    expect(await problemOf(withInserted)).to.equal('signature');
+    expect(await problemOf(valid.replace('?>', '?>\n<?xml-stylesheet href="a.xsl"?>'))).to.equal('signature');
+    const referencedById = signedList({}, { uri: '#list' }).replace('?>', '?>\n<?xml-stylesheet href="a.xsl"?>');
+    expect(await trustedCertificates(referencedById), 'outside the element that is signed').to.deep.equal([issuer.certificate]);
   });
 
   it('are rejected when they are not well-formed', async () => {
-    const good = signed();
-    const inside = (text: string) => good.replace('<tsl:SchemeInformation>', `${text}<tsl:SchemeInformation>`);
+    const valid = signedList();
+    const withInserted = (text: string) => valid.replace('<tsl:SchemeInformation>', `${text}<tsl:SchemeInformation>`);
     for (const text of [
       ...['<a></b>', '<a', '<a b=c/>', '<a b="1" b="2"/>', '<a b="1"c="2"/>', '<a b="<"/>', '<1/>', '< a/>', '</a>'],
       ...['&unknown;', '&#0;', '&#xFFFF;', '&#xD800;', '&#99999999999;', '&amp', '&', ']]>', '\u0001', '<a:b/>'],
@@ -99,34 +100,34 @@ describe('trusted lists in XML (ETSI TS 119 612)', () => {
       ...['<!-- a -- b -->', '<!-- a --->', '<![CDATA[', '<?xml version="1.0"?>', '<?a', '<?a:b?>', '<!a>'],
       '<a xmlns:p="u" xmlns:q="u" p:b="1" q:b="2"/>',
     ]) {
-      expect(await fault(inside(text)), text).to.equal('malformed: it is not well-formed XML');
+      expect(await problemOf(withInserted(text)), text).to.equal('malformed: it is not well-formed XML');
     }
-    expect(await fault(`${good}<b/>`)).to.equal('malformed: it is not well-formed XML');
-    expect(await fault(`${good}b`)).to.equal('malformed: it is not well-formed XML');
-    expect(await fault(good.slice(0, -5))).to.equal('malformed: it is not well-formed XML');
-    expect(await fault('')).to.equal('malformed: it is not well-formed XML');
+    expect(await problemOf(`${valid}<b/>`)).to.equal('malformed: it is not well-formed XML');
+    expect(await problemOf(`${valid}b`)).to.equal('malformed: it is not well-formed XML');
+    expect(await problemOf(valid.slice(0, -5))).to.equal('malformed: it is not well-formed XML');
+    expect(await problemOf('')).to.equal('malformed: it is not well-formed XML');
   });
 
   it('select presently granted services, and no others', async () => {
     const [service] = services(issuer.certificate);
-    const of = (changes: object) => vouched(signed({ services: [{ ...service, ...changes } as never] }));
-    expect(await of({})).to.have.length(1);
-    expect(await of({ status: `${STATUS}/withdrawn` })).to.deep.equal([]);
-    expect(await of({ since: '2026-07-01T00:00:00Z' }), 'not yet').to.deep.equal([]);
-    expect(await of({ type: 'http://uri.etsi.org/TrstSvc/Svctype/CA/QC' })).to.deep.equal([]);
+    const problemWith = (changes: object) => trustedCertificates(signedList({ services: [{ ...service, ...changes } as never] }));
+    expect(await problemWith({})).to.have.length(1);
+    expect(await problemWith({ status: `${STATUS}/withdrawn` })).to.deep.equal([]);
+    expect(await problemWith({ since: '2026-07-01T00:00:00Z' }), 'not yet').to.deep.equal([]);
+    expect(await problemWith({ type: 'http://uri.etsi.org/TrstSvc/Svctype/CA/QC' })).to.deep.equal([]);
     const extension = (critical: string, name: string) =>
       `<tsl:ServiceInformationExtensions><tsl:Extension Critical="${critical}"><tsl:${name}/></tsl:Extension></tsl:ServiceInformationExtensions>`;
-    expect(await of({ extensions: extension('true', 'Unheard') })).to.deep.equal([]);
-    expect(await of({ extensions: extension('false', 'Unheard') })).to.have.length(1);
-    expect(await of({ extensions: extension('true', 'AdditionalServiceInformation') })).to.have.length(1);
-    expect(await fault(signed({ services: [{ ...service, status: '' } as never] }))).to.equal(
+    expect(await problemWith({ extensions: extension('true', 'Unheard') })).to.deep.equal([]);
+    expect(await problemWith({ extensions: extension('false', 'Unheard') })).to.have.length(1);
+    expect(await problemWith({ extensions: extension('true', 'AdditionalServiceInformation') })).to.have.length(1);
+    expect(await problemOf(signedList({ services: [{ ...service, status: '' } as never] }))).to.equal(
       'malformed: ServiceStatus is missing or repeated',
     );
   });
 
   it('are rejected with unknown critical extensions of a service, a provider and the scheme', async () => {
     const list = xmlList({ services: services(issuer.certificate) });
-    const extended = (parent: string, name: string, content: string, critical: string) =>
+    const withExtension = (parent: string, name: string, content: string, critical: string) =>
       signXml(
         list.replace(
           `</tsl:${parent}>`,
@@ -134,152 +135,152 @@ describe('trusted lists in XML (ETSI TS 119 612)', () => {
         ),
         operator,
       );
-    const ofService = (content: string, critical = 'true') =>
-      vouched(extended('ServiceInformation', 'ServiceInformationExtensions', content, critical));
-    expect(await ofService('a condition as text'), 'without an element').to.deep.equal([]);
-    expect(await ofService('<tsl:Unheard/>', ' true '), 'white space').to.deep.equal([]);
-    expect(await ofService('<tsl:Unheard/>', 'TRUE'), 'no boolean').to.deep.equal([]);
-    expect(await ofService('a remark', '0')).to.have.length(1);
+    const withServiceExtension = (content: string, critical = 'true') =>
+      trustedCertificates(withExtension('ServiceInformation', 'ServiceInformationExtensions', content, critical));
+    expect(await withServiceExtension('a condition as text'), 'without an element').to.deep.equal([]);
+    expect(await withServiceExtension('<tsl:Unheard/>', ' true '), 'white space').to.deep.equal([]);
+    expect(await withServiceExtension('<tsl:Unheard/>', 'TRUE'), 'no boolean').to.deep.equal([]);
+    expect(await withServiceExtension('a remark', '0')).to.have.length(1);
     for (const [parent, name] of [
       ['SchemeInformation', 'SchemeExtensions'],
       ['TSPInformation', 'TSPInformationExtensions'],
     ] as const) {
-      expect(await fault(extended(parent, name, '<tsl:Unheard/>', 'true'))).to.equal(
+      expect(await problemOf(withExtension(parent, name, '<tsl:Unheard/>', 'true'))).to.equal(
         `critical_extension: ${name} contains an unsupported one`,
       );
-      expect(await fault(extended(parent, name, '<tsl:Unheard/>', 'false'))).to.equal('taken');
+      expect(await problemOf(withExtension(parent, name, '<tsl:Unheard/>', 'false'))).to.equal('taken');
     }
   });
 
   it('are rejected outside of their validity, of another type, and without a number', async () => {
-    expect(await fault(signed({ nextUpdate: '2026-06-01T11:59:59Z' }))).to.match(/^outdated/);
-    expect(await fault(signed({ issuedAt: '2026-06-01T13:00:00Z' }))).to.match(/^from_the_future/);
-    expect(await fault(signed({ version: '4' }))).to.match(/^version/);
+    expect(await problemOf(signedList({ nextUpdate: '2026-06-01T11:59:59Z' }))).to.match(/^outdated/);
+    expect(await problemOf(signedList({ issuedAt: '2026-06-01T13:00:00Z' }))).to.match(/^from_the_future/);
+    expect(await problemOf(signedList({ version: '4' }))).to.match(/^version/);
     const type = 'http://uri.etsi.org/TrstSvc/TrustedList/TSLType/EUlistofthelists';
-    expect((await read(signed({ type }))).isListOfLists, 'one that only points to others').to.equal(true);
-    expect(await fault(signed({ sequenceNumber: -1 }))).to.equal(
+    expect((await read(signedList({ type }))).isListOfLists, 'a list of lists').to.equal(true);
+    expect(await problemOf(signedList({ sequenceNumber: -1 }))).to.equal(
       'malformed: TSLSequenceNumber is not an integer from 1 to 9007199254740991',
     );
-    expect((await read(signed({ nextUpdate: null }))).entities, 'closed').to.deep.equal([]);
+    expect((await read(signedList({ nextUpdate: null }))).entities, 'closed').to.deep.equal([]);
   });
 
   it('are trusted only when a pinned certificate signed them', async () => {
-    expect(await fault(signed(), [stranger.certificate])).to.match(/^untrusted_signer/);
-    expect(await fault(signed(), [])).to.match(/^untrusted_signer/);
-    expect(await fault(signed({}, {}, stranger))).to.match(/^untrusted_signer/);
-    const borrowed = signed({}, { shown: operator.certificate }, stranger);
-    expect(await fault(borrowed), 'with the certificate of somebody else').to.match(/^signature/);
-    expect(await fault(xmlList()), 'not signed').to.match(/^malformed: exactly one signature/);
-    expect(await fault(signed(), [operator.certificate], new Date('2050-01-01T00:00:00Z'))).to.match(/not valid now/);
+    expect(await problemOf(signedList(), [otherOperator.certificate])).to.match(/^untrusted_signer/);
+    expect(await problemOf(signedList(), [])).to.match(/^untrusted_signer/);
+    expect(await problemOf(signedList({}, {}, otherOperator))).to.match(/^untrusted_signer/);
+    const borrowed = signedList({}, { shown: operator.certificate }, otherOperator);
+    expect(await problemOf(borrowed), 'with the certificate of another operator').to.match(/^signature/);
+    expect(await problemOf(xmlList()), 'not signed').to.match(/^malformed: exactly one signature/);
+    expect(await problemOf(signedList(), [operator.certificate], new Date('2050-01-01T00:00:00Z'))).to.match(/not valid now/);
   });
 
   it('are limited in the length of texts', async () => {
     const [service] = services(issuer.certificate);
-    const of = (changes: object) => fault(signed({ services: [{ ...service, ...changes } as never] }));
-    expect(await of({ status: 'x'.repeat(2_000) })).to.equal('taken');
-    expect(await of({ status: 'x'.repeat(2_001) })).to.equal('malformed: a text is too long');
+    const problemWith = (changes: object) => problemOf(signedList({ services: [{ ...service, ...changes } as never] }));
+    expect(await problemWith({ status: 'x'.repeat(2_000) })).to.equal('taken');
+    expect(await problemWith({ status: 'x'.repeat(2_001) })).to.equal('malformed: a text is too long');
     const history = [{ status: 'x'.repeat(2_001), since: '2025-01-01T00:00:00Z' }];
-    expect(await of({ history })).to.equal('malformed: a text is too long');
-    expect(await fault(signed({ territory: 'x'.repeat(2_001) }))).to.equal('malformed: a text is too long');
-    expect(await fault(signed({ territory: 'x'.repeat(2_001), nextUpdate: null }))).to.match(/too long/);
+    expect(await problemWith({ history })).to.equal('malformed: a text is too long');
+    expect(await problemOf(signedList({ territory: 'x'.repeat(2_001) }))).to.equal('malformed: a text is too long');
+    expect(await problemOf(signedList({ territory: 'x'.repeat(2_001), nextUpdate: null }))).to.match(/too long/);
   });
 
   describe('with changed content are rejected', () => {
-    const forged = () => services(other.certificate);
+    const forgedServices = () => services(otherIssuer.certificate);
 
     it('in a certificate, a number or the signature', async () => {
-      const good = signed();
-      expect(await fault(good.replace(issuer.certificate, other.certificate))).to.equal('signature');
-      expect(await fault(good.replace('SequenceNumber>1<', 'SequenceNumber>2<'))).to.equal('signature');
-      const bent = good.replace(/<SignatureValue>../, '<SignatureValue>AA');
-      expect(await fault(bent)).to.match(/^signature/);
+      const valid = signedList();
+      expect(await problemOf(valid.replace(issuer.certificate, otherIssuer.certificate))).to.equal('signature');
+      expect(await problemOf(valid.replace('SequenceNumber>1<', 'SequenceNumber>2<'))).to.equal('signature');
+      const changed = valid.replace(/<SignatureValue>../, '<SignatureValue>AA');
+      expect(await problemOf(changed)).to.match(/^signature/);
     });
 
-    /** The signed list put somewhere where nobody reads it, and another around it (XML signature wrapping). */
-    const wrapped = (uri: string, place: (inner: string, signature: string) => string) => {
-      const good = signed({ id: 'good' }, { uri }).replace(/^<\?xml[^>]*>\s*/, '');
-      const [signature = ''] = /<Signature [\s\S]*<\/Signature>/.exec(good) ?? [];
-      return place(good.replace(signature, ''), signature);
+    /** Moves the signed list to an ignored position inside of a forged list (XML signature wrapping). */
+    const wrapList = (uri: string, buildOuter: (inner: string, signature: string) => string) => {
+      const valid = signedList({ id: 'good' }, { uri }).replace(/^<\?xml[^>]*>\s*/, '');
+      const [signature = ''] = /<Signature [\s\S]*<\/Signature>/.exec(valid) ?? [];
+      return buildOuter(valid.replace(signature, ''), signature);
     };
-    const outer = (id: string, more: string) =>
-      xmlList({ id, services: forged() }).replace('</tsl:TrustServiceStatusList>', `${more}</tsl:TrustServiceStatusList>`);
+    const outerList = (id: string, options: string) =>
+      xmlList({ id, services: forgedServices() }).replace('</tsl:TrustServiceStatusList>', `${options}</tsl:TrustServiceStatusList>`);
 
     for (const uri of ['', '#good'] as const) {
       const cases: Record<string, () => string> = {
         'inside an object of the signature': () =>
-          wrapped(uri, (inner, signature) => outer('bad', signature.replace('</Signature>', `<Object>${inner}</Object></Signature>`))),
-        'beside the signature': () => wrapped(uri, (inner, signature) => outer('bad', signature + inner)),
-        'under the same id': () => wrapped(uri, (inner, signature) => outer('good', signature + inner)),
+          wrapList(uri, (inner, signature) => outerList('bad', signature.replace('</Signature>', `<Object>${inner}</Object></Signature>`))),
+        'beside the signature': () => wrapList(uri, (inner, signature) => outerList('bad', signature + inner)),
+        'under the same id': () => wrapList(uri, (inner, signature) => outerList('good', signature + inner)),
         'with the signature still inside': () =>
-          wrapped(uri, (inner, signature) =>
-            outer('bad', inner.replace('</tsl:TrustServiceStatusList>', `${signature}</tsl:TrustServiceStatusList>`)),
+          wrapList(uri, (inner, signature) =>
+            outerList('bad', inner.replace('</tsl:TrustServiceStatusList>', `${signature}</tsl:TrustServiceStatusList>`)),
           ),
       };
       for (const [name, make] of Object.entries(cases)) {
         it(`by wrapping the signed content ${name}, referenced by "${uri}"`, async () => {
-          expect(await fault(make())).to.match(/^(?:signature|malformed)/);
+          expect(await problemOf(make())).to.match(/^(?:signature|malformed)/);
         });
       }
     }
 
     it('by a second signature', async () => {
-      const good = signed();
-      const [signature = ''] = /<Signature [\s\S]*<\/Signature>/.exec(good) ?? [];
-      expect(await fault(good.replace(signature, signature + signature))).to.match(/^malformed: exactly one signature/);
+      const valid = signedList();
+      const [signature = ''] = /<Signature [\s\S]*<\/Signature>/.exec(valid) ?? [];
+      expect(await problemOf(valid.replace(signature, signature + signature))).to.match(/^malformed: exactly one signature/);
     });
 
     it('by a signature over a part of the document', async () => {
-      const part = signed({}, { xpath: "//*[local-name(.)='SchemeInformation']", uri: '#part' });
-      expect(await fault(part)).to.match(/^malformed: the signature is not over the whole document/);
+      const partSigned = signedList({}, { xpath: "//*[local-name(.)='SchemeInformation']", uri: '#part' });
+      expect(await problemOf(partSigned)).to.match(/^malformed: the signature is not over the whole document/);
     });
 
     it('by comments that split a value', async () => {
-      const good = signed();
+      const valid = signedList();
       const certificate = issuer.certificate.slice(0, 40);
-      const cut = good.replace(certificate, `${certificate.slice(0, 20)}<!-- x -->${certificate.slice(20)}`);
-      expect(await vouched(cut), 'read as it was signed').to.deep.equal([issuer.certificate]);
+      const splitCertificate = valid.replace(certificate, `${certificate.slice(0, 20)}<!-- x -->${certificate.slice(20)}`);
+      expect(await trustedCertificates(splitCertificate), 'parsed as signed').to.deep.equal([issuer.certificate]);
     });
   });
 
   it('are rejected at once when they exceed the cost limits, signed or not', async () => {
-    const good = signed();
-    const inside = (text: string) => good.replace('<tsl:SchemeInformation>', `<tsl:SchemeInformation>${text}`);
-    const costly: Record<string, string> = {
-      deep: inside(`${'<q>'.repeat(10_000)}${'</q>'.repeat(10_000)}`),
-      'deep behind comments': inside(`${'<q><!--</q>-->'.repeat(8_000)}${'</q>'.repeat(8_000)}`),
-      'of many prefixes': inside(Array.from({ length: 5_000 }, (_, index) => `<q xmlns:p${index}="u"/>`).join('')),
-      'of many elements': inside('<q/>'.repeat(40_000)),
+    const valid = signedList();
+    const withInserted = (text: string) => valid.replace('<tsl:SchemeInformation>', `<tsl:SchemeInformation>${text}`);
+    const expensiveDocuments: Record<string, string> = {
+      deep: withInserted(`${'<q>'.repeat(10_000)}${'</q>'.repeat(10_000)}`),
+      'deep behind comments': withInserted(`${'<q><!--</q>-->'.repeat(8_000)}${'</q>'.repeat(8_000)}`),
+      'of many prefixes': withInserted(Array.from({ length: 5_000 }, (_, index) => `<q xmlns:p${index}="u"/>`).join('')),
+      'of many elements': withInserted('<q/>'.repeat(40_000)),
       'never closed': `<a ${'b="c" '.repeat(40_000)}`,
     };
-    for (const [name, xml] of Object.entries(costly)) {
-      const spent = await processorTimeUntil(async () => {
-        expect(await fault(xml), name).to.match(/^(?:malformed|signature)/);
+    for (const [name, xml] of Object.entries(expensiveDocuments)) {
+      const cpuMs = await processorTimeUntil(async () => {
+        expect(await problemOf(xml), name).to.match(/^(?:malformed|signature)/);
       });
-      expect(spent, name).to.be.lessThan(1_000);
+      expect(cpuMs, name).to.be.lessThan(1_000);
     }
   });
 
   it('are rejected with content that no list needs: document types, other algorithms, malformed text', async () => {
-    const good = signed();
-    const entity = good.replace('?>', '?><!DOCTYPE x [<!ENTITY a "b">]>');
-    expect(await fault(entity)).to.equal('malformed: it has a document type declaration');
-    const old = good.replaceAll('http://www.w3.org/2001/04/xmlenc#sha256', 'http://www.w3.org/2000/09/xmldsig#sha1');
-    expect(await fault(old)).to.equal('algorithm: DigestMethod has an unsupported algorithm');
+    const valid = signedList();
+    const entity = valid.replace('?>', '?><!DOCTYPE x [<!ENTITY a "b">]>');
+    expect(await problemOf(entity)).to.equal('malformed: it has a document type declaration');
+    const sha1List = valid.replaceAll('http://www.w3.org/2001/04/xmlenc#sha256', 'http://www.w3.org/2000/09/xmldsig#sha1');
+    expect(await problemOf(sha1List)).to.equal('algorithm: DigestMethod has an unsupported algorithm');
     for (const method of ['2000/09/xmldsig#rsa-sha1', '2000/09/xmldsig#hmac-sha1', '2001/04/xmldsig-more#hmac-sha256']) {
-      const weak = good.replace('http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256', `http://www.w3.org/${method}`);
-      expect(await fault(weak), method).to.equal('algorithm: SignatureMethod has an unsupported algorithm');
+      const weakKey = valid.replace('http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256', `http://www.w3.org/${method}`);
+      expect(await problemOf(weakKey), method).to.equal('algorithm: SignatureMethod has an unsupported algorithm');
     }
-    const rsa = good.replace('ecdsa-sha256', 'rsa-sha256');
-    expect(await fault(rsa), 'of another kind of key').to.match(/^signature/);
-    const transform = good.replace('http://www.w3.org/2000/09/xmldsig#enveloped-signature', 'http://www.w3.org/TR/1999/REC-xslt-19991116');
-    expect(await fault(transform)).to.equal('algorithm: Transform has an unsupported algorithm');
-    expect(await fault(Buffer.from([0xff, 0xfe, 0x3c]))).to.equal('malformed: it is not UTF-8');
-    expect(await fault('<a>')).to.match(/^malformed/);
-    expect(await fault('<a/>')).to.equal('malformed: its root element is not TrustServiceStatusList');
+    const rsa = valid.replace('ecdsa-sha256', 'rsa-sha256');
+    expect(await problemOf(rsa), 'of another kind of key').to.match(/^signature/);
+    const transform = valid.replace('http://www.w3.org/2000/09/xmldsig#enveloped-signature', 'http://www.w3.org/TR/1999/REC-xslt-19991116');
+    expect(await problemOf(transform)).to.equal('algorithm: Transform has an unsupported algorithm');
+    expect(await problemOf(Buffer.from([0xff, 0xfe, 0x3c]))).to.equal('malformed: it is not UTF-8');
+    expect(await problemOf('<a>')).to.match(/^malformed/);
+    expect(await problemOf('<a/>')).to.equal('malformed: its root element is not TrustServiceStatusList');
   });
 });
 
-const MARK = '<tsl:TrustServiceProviderList>';
+const INSERTION_POINT = '<tsl:TrustServiceProviderList>';
 
 describe('cost of a trusted list in XML', () => {
   const lists = new XmlTrustedLists();
@@ -289,7 +290,7 @@ describe('cost of a trusted list in XML', () => {
     operator = await certify({ name: 'Operator' });
   });
 
-  const put = (inner: string) => xmlList().replace(MARK, inner + MARK);
+  const insert = (inner: string) => xmlList().replace(INSERTION_POINT, inner + INSERTION_POINT);
   const outcome = (text: string | Buffer, reader = lists) => {
     try {
       reader.verify(Buffer.from(text), [operator.certificate], NOW);
@@ -299,41 +300,41 @@ describe('cost of a trusted list in XML', () => {
       throw error;
     }
   };
-  /** Limits apply to the document before its signature is looked for. */
-  const unsigned = (inner: string) => outcome(put(inner));
+  /** Limits apply before the signature is located. */
+  const insertUnsigned = (inner: string) => outcome(insert(inner));
   const WITHOUT_SIGNATURE = 'malformed: exactly one signature is required, directly below the root element';
 
   it('is limited in bytes, elements and namespace declarations', () => {
     expect(outcome(Buffer.alloc(MAX_XML_BYTES + 1, ' '))).to.equal('malformed: lists in XML may have up to 16 MB');
     const small = new XmlTrustedLists({ elements: 50, namespaces: 10 });
-    expect(outcome(put('<a/>'.repeat(50)), small)).to.equal('malformed: it is too large');
-    expect(outcome(put('<a xmlns:p="u"/>'.repeat(10)), small)).to.equal('malformed: it is too large');
-    expect(outcome(put('<a xmlns:p="u"/>'.repeat(9)), small)).to.equal(WITHOUT_SIGNATURE);
+    expect(outcome(insert('<a/>'.repeat(50)), small)).to.equal('malformed: it is too large');
+    expect(outcome(insert('<a xmlns:p="u"/>'.repeat(10)), small)).to.equal('malformed: it is too large');
+    expect(outcome(insert('<a xmlns:p="u"/>'.repeat(9)), small)).to.equal(WITHOUT_SIGNATURE);
   });
 
   it('is limited in depth', () => {
     const nested = (levels: number) => `${'<a>'.repeat(levels)}${'</a>'.repeat(levels)}`;
-    expect(unsigned(nested(39))).to.equal(WITHOUT_SIGNATURE);
-    expect(unsigned(nested(40))).to.equal('malformed: it is too large');
+    expect(insertUnsigned(nested(39))).to.equal(WITHOUT_SIGNATURE);
+    expect(insertUnsigned(nested(40))).to.equal('malformed: it is too large');
   });
 
   it('is limited in the number and size of the attributes of an element', () => {
-    const attributes = (count: number) => Array.from({ length: count }, (_, at) => ` a${at}=""`).join('');
-    expect(unsigned(`<a${attributes(250)}/>`)).to.equal(WITHOUT_SIGNATURE);
-    expect(unsigned(`<a${attributes(251)}/>`)).to.equal('malformed: it is too large');
-    expect(unsigned(`<a b="${'x'.repeat(100_000)}"/>`)).to.equal(WITHOUT_SIGNATURE);
-    expect(unsigned(`<a b="${'x'.repeat(200_000)}"/>`)).to.equal('malformed: it is too large');
+    const attributes = (count: number) => Array.from({ length: count }, (_, index) => ` a${index}=""`).join('');
+    expect(insertUnsigned(`<a${attributes(250)}/>`)).to.equal(WITHOUT_SIGNATURE);
+    expect(insertUnsigned(`<a${attributes(251)}/>`)).to.equal('malformed: it is too large');
+    expect(insertUnsigned(`<a b="${'x'.repeat(100_000)}"/>`)).to.equal(WITHOUT_SIGNATURE);
+    expect(insertUnsigned(`<a b="${'x'.repeat(200_000)}"/>`)).to.equal('malformed: it is too large');
   });
 
   it('is limited in the text of an element, also with references and sections', () => {
-    expect(unsigned(`<a>${'x'.repeat(1_000_000)}</a>`)).to.equal(WITHOUT_SIGNATURE);
+    expect(insertUnsigned(`<a>${'x'.repeat(1_000_000)}</a>`)).to.equal(WITHOUT_SIGNATURE);
     for (const text of ['x'.repeat(1_100_000), '&amp;'.repeat(1_100_000), '<![CDATA[x]]>'.repeat(1_100_000)])
-      expect(unsigned(`<a>${text}</a>`)).to.equal('malformed: it is too large');
+      expect(insertUnsigned(`<a>${text}</a>`)).to.equal('malformed: it is too large');
   });
 
   it('is limited in the canonical form, which may repeat a long namespace with each element', () => {
     const uri = `urn:${'x'.repeat(50_000)}`;
-    const declared = put('<a><p:b/></a>'.repeat(2_000)).replace(' Id="list"', ` Id="list" xmlns:p="${uri}"`);
+    const declared = insert('<a><p:b/></a>'.repeat(2_000)).replace(' Id="list"', ` Id="list" xmlns:p="${uri}"`);
     const exclusive = signXml(xmlList(), operator);
     const [signature = ''] = /<Signature [\s\S]*<\/Signature>/.exec(exclusive) ?? [];
     const end = '</tsl:TrustServiceStatusList>';
@@ -341,19 +342,21 @@ describe('cost of a trusted list in XML', () => {
   });
 
   it('does not include the digest of the document when the signature is not by a pinned signer', async () => {
-    const stranger = await certify({ name: 'Stranger' });
-    // Its canonical form is too large to be computed, which is not noticed.
+    const otherOperator = await certify({ name: 'Other CA' });
+    // Its canonical form would exceed the limit, so it must not be computed.
     const uri = `urn:${'x'.repeat(50_000)}`;
-    const small = signXml(xmlList(), stranger, { shown: operator.certificate });
-    const large = small.replace(' Id="list"', ` Id="list" xmlns:p="${uri}"`).replace(MARK, '<a><p:b/></a>'.repeat(2_000) + MARK);
+    const small = signXml(xmlList(), otherOperator, { shown: operator.certificate });
+    const large = small
+      .replace(' Id="list"', ` Id="list" xmlns:p="${uri}"`)
+      .replace(INSERTION_POINT, '<a><p:b/></a>'.repeat(2_000) + INSERTION_POINT);
     expect(outcome(large)).to.equal('signature');
   });
 
   it('is limited in the size of SignedInfo, and in the transforms of a reference', () => {
-    const wide = signXml(xmlList(), operator).replace('</SignedInfo>', `${'<x/>'.repeat(200)}</SignedInfo>`);
-    expect(outcome(wide)).to.equal('malformed: SignedInfo is too large');
-    const long = signXml(xmlList(), operator).replace('</SignedInfo>', `${' '.repeat(300_000)}</SignedInfo>`);
-    expect(outcome(long)).to.equal('malformed: SignedInfo is too large');
+    const wideDocument = signXml(xmlList(), operator).replace('</SignedInfo>', `${'<x/>'.repeat(200)}</SignedInfo>`);
+    expect(outcome(wideDocument)).to.equal('malformed: SignedInfo is too large');
+    const longSignature = signXml(xmlList(), operator).replace('</SignedInfo>', `${' '.repeat(300_000)}</SignedInfo>`);
+    expect(outcome(longSignature)).to.equal('malformed: SignedInfo is too large');
     const transforms = Array.from({ length: 5 }, () => 'http://www.w3.org/2001/10/xml-exc-c14n#');
     expect(outcome(signXml(xmlList(), operator, { transforms }))).to.equal('malformed: Transforms is repeated or has too many steps');
   });

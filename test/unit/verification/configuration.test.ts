@@ -18,12 +18,12 @@ const MASKED = { type: 'apiKey', config: { headerName: 'x-key', value: '***' } }
 const HOOK = { url: 'https://shop.example/hook', auth: AUTH };
 
 async function failureOf(work: Promise<unknown>): Promise<Failure> {
-  const thrown: unknown = await work.then(
+  const error: unknown = await work.then(
     () => new Error('nothing was thrown'),
     (error: unknown) => error,
   );
-  if (thrown instanceof Failure) return thrown;
-  throw thrown;
+  if (error instanceof Failure) return error;
+  throw error;
 }
 
 describe('presentation configuration', () => {
@@ -63,31 +63,31 @@ describe('presentation configuration', () => {
     expect((await failureOf(patch({ id: 'other' }))).details.errors?.[0]?.path).to.equal('id');
   });
 
-  let ended: Certified;
-  let mute: Certified;
+  let expiredCertificate: Certified;
+  let crlOnlyCa: Certified;
   let web: Certified;
   before(async () => {
-    ended = await certify({ name: 'Ended', from: '2020-01-01T00:00:00Z', until: '2021-01-01T00:00:00Z' });
-    mute = await certify({ name: 'Mute', signs: false });
+    expiredCertificate = await certify({ name: 'Ended', from: '2020-01-01T00:00:00Z', until: '2021-01-01T00:00:00Z' });
+    crlOnlyCa = await certify({ name: 'Mute', signs: false });
     web = await certify({ name: 'Web', purposes: ['1.3.6.1.5.5.7.3.1'] });
   });
 
   const references: Readonly<Record<string, [string, (world: World) => JsonObject]>> = {
-    'an unknown access key chain': ['accessKeyChainId', () => ({ accessKeyChainId: 'nobody' })],
-    'an access key chain for something else': ['accessKeyChainId', () => ({ accessKeyChainId: 'signing' })],
+    'an unknown access key chain': ['accessKeyChainId', () => ({ accessKeyChainId: 'unknown' })],
+    'an access key chain for another purpose': ['accessKeyChainId', () => ({ accessKeyChainId: 'signing' })],
     'an unknown key chain as anchor': ['trustAnchors.0.keyChainId', () => ({ trustAnchors: [{ keyChainId: 'x' }] })],
     'an anchor that is not a certificate': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: 'x' }] })],
-    'an anchor that has ended': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: pem(ended) }] })],
-    'an anchor that may not sign certificates': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: pem(mute) }] })],
-    'an anchor that is for a web server': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: pem(web) }] })],
+    'an expired anchor': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: pem(expiredCertificate) }] })],
+    'an anchor that may not sign certificates': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: pem(crlOnlyCa) }] })],
+    'an anchor for a web server': ['trustAnchors.0.certificate', () => ({ trustAnchors: [{ certificate: pem(web) }] })],
     'a key chain that signs no credentials as anchor': ['trustAnchors.0.keyChainId', () => ({ trustAnchors: [{ keyChainId: 'access' }] })],
     'two certificates as one anchor': [
       'trustAnchors.0.certificate',
       ({ issuer }) => ({ trustAnchors: [{ certificate: pemOf(issuer) + pemOf(issuer) }] }),
     ],
   };
-  for (const [what, [path, changes]] of Object.entries(references)) {
-    it(`is rejected with ${what}`, async () => {
+  for (const [description, [path, changes]] of Object.entries(references)) {
+    it(`is rejected with ${description}`, async () => {
       const failure = await failureOf(world.configure(changes(world)));
       expect([failure.code, failure.details.errors?.[0]?.path]).to.deep.equal(['invalid_input', path]);
     });
@@ -96,12 +96,12 @@ describe('presentation configuration', () => {
   it('is rejected with anchors of different keys that have one key identifier', async () => {
     const keyId = '00112233445566778899aabbccddeeff00112233';
     const [first, second] = [await certify({ name: 'First', ca: true, keyId }), await certify({ name: 'Second', ca: true, keyId })];
-    const again = await certify({ name: 'First anew', ca: true, keyId, key: first });
+    const firstRenewed = await certify({ name: 'First anew', ca: true, keyId, key: first });
     const anchored = (...certified: readonly Certified[]) =>
-      world.configure({ trustAnchors: certified.map((one) => ({ certificate: pem(one) })) });
-    const failure = await failureOf(anchored(first, again, second));
+      world.configure({ trustAnchors: certified.map((certificate) => ({ certificate: pem(certificate) })) });
+    const failure = await failureOf(anchored(first, firstRenewed, second));
     expect([failure.code, failure.details.errors?.[0]?.path]).to.deep.equal(['invalid_input', 'trustAnchors.2']);
-    await anchored(first, again);
+    await anchored(first, firstRenewed);
     await anchored(second);
   });
 
@@ -120,8 +120,8 @@ describe('presentation configuration', () => {
     world.clock.time += 366 * 24 * 3600 * 1000;
     const expired = await failureOf(world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body));
     await world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove('access'), { by: 'system' });
-    const gone = await failureOf(world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body));
-    expect([expired.code, gone.code]).to.deep.equal(['invalid_input', 'invalid_input']);
+    const expiredFailure = await failureOf(world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body));
+    expect([expired.code, expiredFailure.code]).to.deep.equal(['invalid_input', 'invalid_input']);
   });
 
   it('is visible to a restricted client only if it may use it', async () => {
@@ -143,8 +143,8 @@ describe('presentation configuration', () => {
     expect((await patch({ webhook: { ...HOOK, auth: MASKED } })).webhook).to.deep.equal(HOOK);
     await world.configure({ webhook: { ...HOOK, auth: MASKED } });
     expect((await read()).webhook).to.deep.equal(HOOK);
-    const moved = await failureOf(patch({ webhook: { url: 'https://foe.example/', auth: MASKED } }));
-    expect(moved.details.errors?.[0]?.path).to.equal('webhook.auth.config.value');
+    const movedFailure = await failureOf(patch({ webhook: { url: 'https://foe.example/', auth: MASKED } }));
+    expect(movedFailure.details.errors?.[0]?.path).to.equal('webhook.auth.config.value');
     expect((await patch({ webhook: null })).webhook).to.equal(undefined);
     expect((await failureOf(patch({ webhook: { ...HOOK, auth: MASKED } }))).code).to.equal('invalid_input');
   });
@@ -154,7 +154,7 @@ describe('presentation configuration', () => {
     signedBy: ['a certificate'],
     serviceTypes: [serviceType],
   });
-  /** Entries for one SD-JWT VC with these algorithms. */
+  /** Transaction data for one SD-JWT VC with these algorithms. */
   const confirmed = (...algorithms: (string[] | undefined)[]) => ({
     transaction_data: algorithms.map((transaction_data_hashes_alg, index) => ({
       type: `t${index}`,
@@ -162,11 +162,11 @@ describe('presentation configuration', () => {
       ...(transaction_data_hashes_alg !== undefined && { transaction_data_hashes_alg }),
     })),
   });
-  const many = (count: number) => Array.from({ length: count }, (_, i) => `v${i}`);
-  const elements = (count: number) => Object.fromEntries(many(count).map((type) => [type, { namespace: 'n', element: 'e' }]));
-  /** A query of so many thousand characters. */
-  const long = (thousands: number) => {
-    const values = many(thousands).map((value) => value.padEnd(1000, 'v'));
+  const valuesOf = (count: number) => Array.from({ length: count }, (_, i) => `v${i}`);
+  const elements = (count: number) => Object.fromEntries(valuesOf(count).map((type) => [type, { namespace: 'n', element: 'e' }]));
+  /** A query of `thousands` thousand characters. */
+  const thousandValues = (thousands: number) => {
+    const values = valuesOf(thousands).map((value) => value.padEnd(1000, 'v'));
     return query({ id: 'card', claims: [{ path: ['name'], values }] });
   };
   const keyIds = (count: number) => Array.from({ length: count }, (_, i) => Buffer.from([i]).toString('base64url'));
@@ -177,8 +177,12 @@ describe('presentation configuration', () => {
       meta: { doctype_value: 'd' },
       claims: [{ id: 'constructors', path: ['n', 'constructor'] }],
     };
-    const entry = (transaction_data_hashes_alg: string[]) => ({ type: 'x', credential_ids: ['mdoc'], transaction_data_hashes_alg });
-    const good: readonly object[] = [
+    const transactionData = (transaction_data_hashes_alg: string[]) => ({
+      type: 'x',
+      credential_ids: ['mdoc'],
+      transaction_data_hashes_alg,
+    });
+    const valid: readonly object[] = [
       confirmed(['sha-384', 'sha-256'], undefined, ['sha-256']),
       {
         dcql_query: {
@@ -186,7 +190,7 @@ describe('presentation configuration', () => {
           credential_sets: [{ options: [['card']] }, { options: [['mdoc']], required: false }],
         },
         transactionDataElements: { x: { namespace: 'n', element: 'hash' } },
-        transaction_data: [entry(['sha-384']), entry(['sha-512'])],
+        transaction_data: [transactionData(['sha-384']), transactionData(['sha-512'])],
       },
       { expectedOrigins: ['https://shop.example', 'android:apk-key-hash:*'] },
       { expectedOrigins: ['http://localhost:3000', 'http://shop.localhost', 'http://[::1]:8080'] },
@@ -195,12 +199,12 @@ describe('presentation configuration', () => {
       { clientIdPrefix: 'redirect_uri' },
       { requestUriMethod: 'post' },
       { transactionDataElements: elements(50) },
-      { dcql_query: long(64) },
-      // Key identifiers are no lists, of which there may be twenty.
+      { dcql_query: thousandValues(64) },
+      // Key identifiers do not count as lists, which are limited to twenty.
       { dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'aki', values: keyIds(21) }] }) },
       { trustAnchors: [list('https://lists.example/types/Diploma/Issuance')] },
     ];
-    for (const changes of good) {
+    for (const changes of valid) {
       const body = { id: 'card', dcql_query: query({ id: 'card' }), ...changes };
       const read = PresentationConfigurationBody.safeParse(body);
       expect(read.success, read.error?.message).to.equal(true);
@@ -219,21 +223,21 @@ describe('presentation configuration', () => {
       dcql_query: query({ id: 'card', require_cryptographic_holder_binding: false }),
       transaction_data: [{ type: 'x', credential_ids: ['card'] }],
     },
-    'transaction data for a query that no option asks for': {
+    'transaction data for a query outside of all options': {
       dcql_query: { ...query({ id: 'card' }, { id: 'other' }), credential_sets: [{ options: [['card']] }] },
       transaction_data: [{ type: 'x', credential_ids: ['card', 'other'] }],
     },
     'transaction data of one credential without a common algorithm': confirmed(['sha-384'], ['sha-512']),
-    'transaction data without a common algorithm where one names none': confirmed(['sha-384'], undefined),
-    'transaction data of which every two have another algorithm in common': confirmed(
+    'transaction data without a common algorithm, one of them without algorithms': confirmed(['sha-384'], undefined),
+    'transaction data that share algorithms only in pairs': confirmed(
       ['sha-256', 'sha-384'],
       ['sha-384', 'sha-512'],
       ['sha-512', 'sha-256'],
     ),
-    'a query of a name that answers cannot have': { dcql_query: query({ id: 'constructor' }) },
+    'a query with a reserved id': { dcql_query: query({ id: 'constructor' }) },
     'a query called prototype': { dcql_query: query({ id: 'prototype' }) },
     'a query called __proto__': { dcql_query: query({ id: '__proto__' }) },
-    'a claim of a name that answers cannot have': { dcql_query: query({ id: 'card', claims: [{ id: '__proto__', path: ['name'] }] }) },
+    'a claim with a reserved id': { dcql_query: query({ id: 'card', claims: [{ id: '__proto__', path: ['name'] }] }) },
     'a wildcard among origins': { expectedOrigins: ['https://*.shop.example'] },
     'a wildcard as origin': { expectedOrigins: ['https://*'] },
     'an origin with a path': { expectedOrigins: ['https://shop.example/'] },
@@ -241,9 +245,9 @@ describe('presentation configuration', () => {
     'an origin of sockets': { expectedOrigins: ['ws://localhost'] },
     'an invocation by a scheme of a program': { invocationUri: 'ms-settings://' },
     'a request without a signer to be fetched': { clientIdPrefix: 'redirect_uri', requestUriMethod: 'post' },
-    'elements for more types than there may be': { transactionDataElements: elements(51) },
-    'a query that is too long': { dcql_query: long(66) },
-    'more lists than there may be': { dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values: many(21) }] }) },
+    'elements for too many types': { transactionDataElements: elements(51) },
+    'a query that is too long': { dcql_query: thousandValues(66) },
+    'too many lists': { dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values: valuesOf(21) }] }) },
     ...Object.fromEntries(
       ['WalletSolution', 'WRPAC', 'WRPRC'].map((kind) => [
         `a service of ${kind} as issuer of credentials`,
@@ -263,8 +267,8 @@ describe('presentation configuration', () => {
     'an attachment for an unknown query': { attached: [{ format: 'x', data: {}, credential_ids: ['other'] }] },
     'a script as redirect': { redirectUri: 'javascript:alert(1)' },
   };
-  for (const [what, changes] of Object.entries(bodies)) {
-    it(`is rejected with ${what}`, () => {
+  for (const [description, changes] of Object.entries(bodies)) {
+    it(`is rejected with ${description}`, () => {
       const body = { id: 'card', dcql_query: query({ id: 'card' }), ...changes };
       expect(PresentationConfigurationBody.safeParse(body).success).to.equal(false);
     });

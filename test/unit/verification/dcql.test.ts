@@ -14,7 +14,7 @@ import { processorTime } from '../../support/measurements.ts';
 const TOMBSTONE = Object.freeze({ undisclosed: true });
 const isUndisclosed = (value: unknown) => value === TOMBSTONE;
 
-function credential(claims: Record<string, unknown>, more: Partial<PresentedCredential> = {}) {
+function presentedCredential(claims: Record<string, unknown>, overrides: Partial<PresentedCredential> = {}) {
   return {
     format: 'dc+sd-jwt',
     types: ['urn:pid'],
@@ -22,20 +22,20 @@ function credential(claims: Record<string, unknown>, more: Partial<PresentedCred
     claims,
     alwaysVisible: {},
     authority: { authorityKeyIds: [], trustListUris: [], federationEntityIds: [] },
-    ...more,
+    ...overrides,
   };
 }
 
-function query(more: object) {
-  const parsed = DcqlQuery.parse({ credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] }, ...more }] });
+function query(overrides: object) {
+  const parsed = DcqlQuery.parse({ credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] }, ...overrides }] });
   const compiled = compileQuery(parsed).credentials.get('pid');
   if (compiled === undefined) throw new Error('no such query');
   return compiled;
 }
 
-/** What a client receives, or the reason why it receives nothing. */
-function received(more: object, presented: PresentedCredential): JsonObject | string {
-  const result = matchCredential(query(more), presented, isUndisclosed);
+/** Returns the claims for the client, or the reason of the rejection. */
+function matchResult(overrides: object, presented: PresentedCredential): JsonObject | string {
+  const result = matchCredential(query(overrides), presented, isUndisclosed);
   return result.matched ? pickRequested(result, presented, isUndisclosed) : result.reason;
 }
 
@@ -66,20 +66,20 @@ describe('DCQL queries', () => {
   });
 
   it('are rejected in a configuration if they have unknown properties', () => {
-    const placeOf = (more: object) => {
-      const read = SupportedDcqlQuery.safeParse({ credentials: [{ ...pid, ...more }] });
+    const problemPath = (overrides: object) => {
+      const read = SupportedDcqlQuery.safeParse({ credentials: [{ ...pid, ...overrides }] });
       return read.error?.issues.map(({ path }) => path.slice(2).join('.'));
     };
     const meta = { vct_values: ['urn:pid'], vct_value: 'urn:pid' };
-    expect(placeOf({ meta })).to.deep.equal(['meta.vct_value']);
+    expect(problemPath({ meta })).to.deep.equal(['meta.vct_value']);
     const authority = (type: string) => ({ trusted_authorities: [{ type, values: ['AAEC'] }] });
-    expect(placeOf(authority('openid_federation'))).to.deep.equal(['trusted_authorities.0.type']);
-    for (const type of ['aki', 'etsi_tl']) expect(placeOf(authority(type))).to.equal(undefined);
+    expect(problemPath(authority('openid_federation'))).to.deep.equal(['trusted_authorities.0.type']);
+    for (const type of ['aki', 'etsi_tl']) expect(problemPath(authority(type))).to.equal(undefined);
   });
 
   const name = { id: 'name', path: ['name'] };
   const mdl = { id: 'mdl', format: 'mso_mdoc', meta: { doctype_value: 'mdl' } };
-  const failing: readonly (readonly [what: string, query: object, place: string])[] = [
+  const invalidQueries: readonly (readonly [description: string, query: object, path: string])[] = [
     [
       'intent_to_retain of an SD-JWT VC',
       { credentials: [{ ...pid, claims: [{ ...name, intent_to_retain: false }] }] },
@@ -87,11 +87,7 @@ describe('DCQL queries', () => {
     ],
     ['a path that begins with null', { credentials: [{ ...pid, claims: [name, { path: [null, 'a'] }] }] }, 'credentials.0.claims.1.path.0'],
     ['a path that begins with a position', { credentials: [{ ...pid, claims: [{ path: [0] }] }] }, 'credentials.0.claims.0.path.0'],
-    [
-      'a position that no wallet counts to',
-      { credentials: [{ ...pid, claims: [{ path: ['a', 2 ** 31] }] }] },
-      'credentials.0.claims.0.path.1',
-    ],
+    ['an overlarge position', { credentials: [{ ...pid, claims: [{ path: ['a', 2 ** 31] }] }] }, 'credentials.0.claims.0.path.1'],
     [
       'an id twice in a set of claims',
       { credentials: [{ ...pid, claims: [name], claim_sets: [['name', 'name']] }] },
@@ -111,10 +107,10 @@ describe('DCQL queries', () => {
         ] as const,
     ),
   ];
-  for (const [what, asked, place] of failing) {
-    it(`are rejected in a configuration with ${what}, which wallets do not support`, () => {
-      const read = SupportedDcqlQuery.safeParse(asked);
-      expect(read.error?.issues.map(({ path }) => path.join('.'))).to.deep.equal([place]);
+  for (const [description, compiledQuery, path] of invalidQueries) {
+    it(`are rejected in a configuration with ${description}, which wallets do not support`, () => {
+      const read = SupportedDcqlQuery.safeParse(compiledQuery);
+      expect(read.error?.issues.map(({ path }) => path.join('.'))).to.deep.equal([path]);
     });
   }
 
@@ -131,7 +127,7 @@ describe('DCQL queries', () => {
   it('of an unsupported format have no matches', () => {
     const ldp = query({ format: 'ldp_vc', meta: { type_values: [['urn:pid']] } });
     expect(ldp.types).to.deep.equal(new Set());
-    const mismatch = matchCredential(ldp, credential({}, { format: 'ldp_vc' }), isUndisclosed);
+    const mismatch = matchCredential(ldp, presentedCredential({}, { format: 'ldp_vc' }), isUndisclosed);
     expect(mismatch).to.deep.equal({ matched: false, reason: 'type_mismatch' });
   });
 
@@ -149,9 +145,9 @@ describe('DCQL queries', () => {
   });
 
   it('report which claim is missing, and by which rule a path ended', () => {
-    const asked = query({ claims: [{ path: ['a', 'b'] }] });
+    const compiledQuery = query({ claims: [{ path: ['a', 'b'] }] });
     const missing = { matched: false, reason: 'missing_claim', detail: '["a","b"]' };
-    expect(matchCredential(asked, credential({ a: 1 }), isUndisclosed)).to.deep.equal(missing);
+    expect(matchCredential(compiledQuery, presentedCredential({ a: 1 }), isUndisclosed)).to.deep.equal(missing);
     expect(selectClaims({ a: 1 }, ['a', 'b', null], isUndisclosed)).to.equal('not_an_object');
     expect(selectElement({ '7': { a: 1 } }, [7, 'a'])).to.equal('bad_path');
   });
@@ -171,52 +167,52 @@ describe('DCQL queries', () => {
 
 describe('claims that a client receives', () => {
   it('are the requested ones in their original structure', () => {
-    const presented = credential({ given_name: 'Ada', family_name: 'L', address: { locality: 'X', country: 'DE' } });
+    const presented = presentedCredential({ given_name: 'Ada', family_name: 'L', address: { locality: 'X', country: 'DE' } });
     const claims = [{ path: ['given_name'] }, { path: ['address', 'country'] }];
-    expect(received({ claims }, presented)).to.deep.equal({ given_name: 'Ada', address: { country: 'DE' } });
+    expect(matchResult({ claims }, presented)).to.deep.equal({ given_name: 'Ada', address: { country: 'DE' } });
   });
 
   it('keep selected array elements, without placeholders', () => {
     const degrees = [{ type: 'B', year: 1 }, TOMBSTONE, { type: 'M' }, { year: 3 }];
-    const presented = credential({ degrees, nationalities: [TOMBSTONE, 'FR', 'DE'] });
+    const presented = presentedCredential({ degrees, nationalities: [TOMBSTONE, 'FR', 'DE'] });
     const claims = [{ path: ['degrees', null, 'type'] }, { path: ['nationalities', 1] }];
-    expect(received({ claims }, presented)).to.deep.equal({ degrees: [{ type: 'B' }, { type: 'M' }], nationalities: ['FR'] });
-    const all = [{ path: ['nationalities'] }, { path: ['nationalities', null] }, { path: ['degrees', 0] }];
-    expect(received({ claims: all }, presented)).to.deep.equal({ nationalities: ['FR', 'DE'], degrees: [{ type: 'B', year: 1 }] });
+    expect(matchResult({ claims }, presented)).to.deep.equal({ degrees: [{ type: 'B' }, { type: 'M' }], nationalities: ['FR'] });
+    const claimList = [{ path: ['nationalities'] }, { path: ['nationalities', null] }, { path: ['degrees', 0] }];
+    expect(matchResult({ claims: claimList }, presented)).to.deep.equal({ nationalities: ['FR', 'DE'], degrees: [{ type: 'B', year: 1 }] });
   });
 
   it('never contain positions of withheld values, nor arrays without requested elements', () => {
-    const presented = credential({ nationalities: [TOMBSTONE, 'FR'], rows: [[], ['x']], is: [true, 10n] });
+    const presented = presentedCredential({ nationalities: [TOMBSTONE, 'FR'], rows: [[], ['x']], is: [true, 10n] });
     const claims = [{ path: ['nationalities', null] }, { path: ['rows', null, null] }, { path: ['is'] }];
-    expect(received({ claims }, presented)).to.deep.equal({
+    expect(matchResult({ claims }, presented)).to.deep.equal({
       nationalities: ['FR'],
       rows: [['x']],
-      // What has no form in JSON is nothing that anybody could be told.
+      // A value without a JSON form cannot be returned.
       is: [true],
     });
   });
 
   it('merge several paths through one array element', () => {
-    const presented = credential({
+    const presented = presentedCredential({
       list: [
         { a: 1, b: 2, c: 3 },
         { a: 4, b: 5 },
       ],
     });
     const claims = [{ path: ['list', null, 'a'] }, { path: ['list', 0, 'b'] }];
-    expect(received({ claims }, presented)).to.deep.equal({ list: [{ a: 1, b: 2 }, { a: 4 }] });
+    expect(matchResult({ claims }, presented)).to.deep.equal({ list: [{ a: 1, b: 2 }, { a: 4 }] });
   });
 
   it('never include protocol claims', () => {
-    const presented = credential({ cnf: { jwk: {} }, status: {}, a: { _sd: ['x'], b: null, c: [{ '...': 'y' }] } });
+    const presented = presentedCredential({ cnf: { jwk: {} }, status: {}, a: { _sd: ['x'], b: null, c: [{ '...': 'y' }] } });
     const claims = [{ path: ['cnf'] }, { path: ['status'] }, { path: ['a'] }];
-    expect(received({ claims }, presented)).to.deep.equal({ a: { b: null, c: [] } });
+    expect(matchResult({ claims }, presented)).to.deep.equal({ a: { b: null, c: [] } });
   });
 
   it('are the always visible ones if no claims are requested', () => {
     const alwaysVisible = { vct: 'urn:pid', iss: 'x', cnf: {}, status: {}, _sd: [], _sd_alg: 'sha-256' };
-    const presented = credential({ ...alwaysVisible, disclosed: 1 }, { alwaysVisible });
-    expect(received({}, presented)).to.deep.equal({ vct: 'urn:pid', iss: 'x' });
+    const presented = presentedCredential({ ...alwaysVisible, disclosed: 1 }, { alwaysVisible });
+    expect(matchResult({}, presented)).to.deep.equal({ vct: 'urn:pid', iss: 'x' });
   });
 
   it('are those of the first complete claim set only', () => {
@@ -226,42 +222,42 @@ describe('claims that a client receives', () => {
       { id: 'c', path: ['c'] },
     ];
     const claim_sets = [['a'], ['b'], ['c']];
-    expect(received({ claims, claim_sets }, credential({ a: 2, b: 3, c: 4 }))).to.deep.equal({ b: 3 });
+    expect(matchResult({ claims, claim_sets }, presentedCredential({ a: 2, b: 3, c: 4 }))).to.deep.equal({ b: 3 });
   });
 
   it('keep the namespaces of an mdoc separate', () => {
-    const presented = credential({ n1: { status: 1, x: 2 }, n2: { x: 3 } }, { format: 'mso_mdoc', types: ['d'] });
+    const presented = presentedCredential({ n1: { status: 1, x: 2 }, n2: { x: 3 } }, { format: 'mso_mdoc', types: ['d'] });
     const claims = [{ path: ['n1', 'status'] }, { path: ['n2', 'x'] }];
     const mdoc = { format: 'mso_mdoc', meta: { doctype_value: 'd' } };
-    expect(received({ ...mdoc, claims }, presented)).to.deep.equal({ n1: { status: 1 }, n2: { x: 3 } });
-    expect(received(mdoc, presented)).to.deep.equal({});
-    const odd = { ...presented, claims: { status: { list: 4 } } };
+    expect(matchResult({ ...mdoc, claims }, presented)).to.deep.equal({ n1: { status: 1 }, n2: { x: 3 } });
+    expect(matchResult(mdoc, presented)).to.deep.equal({});
+    const unreadable = { ...presented, claims: { status: { list: 4 } } };
     const path = ['status', 'list'];
-    expect(received({ ...mdoc, claims: [{ path }] }, odd)).to.deep.equal({ status: { list: 4 } });
+    expect(matchResult({ ...mdoc, claims: [{ path }] }, unreadable)).to.deep.equal({ status: { list: 4 } });
   });
 
   it('are all disclosed ones, without protocol claims, if configured', () => {
     const claims = { a: 1, b: [TOMBSTONE, 2], cnf: {}, status: {} };
-    expect(pickDisclosed(credential(claims), isUndisclosed)).to.deep.equal({ a: 1, b: [2] });
+    expect(pickDisclosed(presentedCredential(claims), isUndisclosed)).to.deep.equal({ a: 1, b: [2] });
     const elements = (unreadable: Error) => ({
       x: 2,
       get y(): number {
         throw unreadable;
       },
     });
-    const mdoc = (error: Error) => credential({ n1: { status: 1 }, n2: elements(error) }, { format: 'mso_mdoc', types: ['d'] });
-    // What has no form in JSON is told when it is read.
-    const odd = mdoc(new Refusal('malformed', 'no JSON'));
-    expect(pickDisclosed(odd, isUndisclosed)).to.deep.equal({ n1: { status: 1 }, n2: { x: 2 } });
+    const mdoc = (error: Error) => presentedCredential({ n1: { status: 1 }, n2: elements(error) }, { format: 'mso_mdoc', types: ['d'] });
+    // A value without a JSON form is reported when it is read.
+    const unreadable = mdoc(new Refusal('malformed', 'no JSON'));
+    expect(pickDisclosed(unreadable, isUndisclosed)).to.deep.equal({ n1: { status: 1 }, n2: { x: 2 } });
     expect(() => pickDisclosed(mdoc(new Error('a bug')), isUndisclosed)).to.throw('a bug');
   });
 
   it('cannot reach a prototype', () => {
-    const presented = credential(JSON.parse('{"__proto__":{"x":1}}') as Record<string, unknown>);
-    const got = received({ claims: [{ path: ['__proto__', 'x'] }] }, presented);
-    expect(Object.getPrototypeOf(got)).to.equal(Object.prototype);
-    expect(JSON.stringify(got)).to.equal('{"__proto__":{"x":1}}');
-    expect(received({ claims: [{ path: ['constructor'] }] }, credential({}))).to.equal('missing_claim');
+    const presented = presentedCredential(JSON.parse('{"__proto__":{"x":1}}') as Record<string, unknown>);
+    const result = matchResult({ claims: [{ path: ['__proto__', 'x'] }] }, presented);
+    expect(Object.getPrototypeOf(result)).to.equal(Object.prototype);
+    expect(JSON.stringify(result)).to.equal('{"__proto__":{"x":1}}');
+    expect(matchResult({ claims: [{ path: ['constructor'] }] }, presentedCredential({}))).to.equal('missing_claim');
   });
 });
 
@@ -296,14 +292,14 @@ describe('DCQL matching of arbitrary documents', () => {
           outcomes.ungrammatical++;
           return;
         }
-        const presented = credential(root, { format });
-        const got = received({ format, meta, claims }, presented);
-        outcomes[typeof got === 'string' ? 'refused' : 'matched']++;
-        if (typeof got === 'string') return;
-        expect(JSON.stringify(got)).not.to.contain('undisclosed');
-        for (const key of Object.keys(got)) expect(Object.hasOwn(root, key)).to.equal(true);
+        const presented = presentedCredential(root, { format });
+        const result = matchResult({ format, meta, claims }, presented);
+        outcomes[typeof result === 'string' ? 'refused' : 'matched']++;
+        if (typeof result === 'string') return;
+        expect(JSON.stringify(result)).not.to.contain('undisclosed');
+        for (const key of Object.keys(result)) expect(Object.hasOwn(root, key)).to.equal(true);
       }),
-      // Always the same, since each outcome has to come about.
+      // The seed is fixed, since each outcome must occur.
       { numRuns: 300, seed: 20260601 },
     );
     expect(Math.min(...Object.values(outcomes))).to.be.greaterThan(0);
@@ -321,64 +317,64 @@ describe('DCQL matching of arbitrary documents', () => {
 });
 
 describe('size of DCQL queries', () => {
-  const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
+  const repeat = <T>(count: number, buildQuery: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => buildQuery(i));
   const path = ['a'];
   const pid = { id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } };
-  const ids = (count: number) => many(count, (i) => `c${i}`);
-  const claims = many(200, (i) => ({ id: `c${i}`, path: [`a${i}`] }));
-  const one = (more: object) => ({ credentials: [{ ...pid, ...more }] });
+  const ids = (count: number) => repeat(count, (i) => `c${i}`);
+  const claims = repeat(200, (i) => ({ id: `c${i}`, path: [`a${i}`] }));
+  const queryWith = (overrides: object) => ({ credentials: [{ ...pid, ...overrides }] });
   const sets = (options: string[][]) => ({ credentials: [pid], credential_sets: [{ options }] });
-  const kinds: Record<string, [number, (count: number) => object]> = {
-    credentials: [50, (n) => ({ credentials: many(n, (i) => ({ ...pid, id: `p${i}` })) })],
-    claims: [200, (n) => one({ claims: many(n, (i) => ({ path: [`a${i}`] })) })],
-    'claim sets': [50, (n) => one({ claims, claim_sets: many(n, (i) => [`c${i}`]) })],
-    'ids in a claim set': [200, (n) => one({ claims, claim_sets: [many(n, () => 'c0')] })],
-    'credential sets': [50, (n) => ({ credentials: [pid], credential_sets: many(n, () => ({ options: [['pid']] })) })],
-    options: [50, (n) => sets(many(n, () => ['pid']))],
-    'ids in an option': [50, (n) => sets([many(n, () => 'pid')])],
-    values: [200, (n) => one({ claims: [{ path, values: ids(n) }] })],
-    'characters of a value': [1_000, (n) => one({ claims: [{ path, values: ['v'.repeat(n)] }] })],
-    authorities: [50, (n) => one({ trusted_authorities: many(n, () => ({ type: 'aki', values: ['v'] })) })],
-    'values of an authority': [100, (n) => one({ trusted_authorities: [{ type: 'aki', values: ids(n) }] })],
-    'steps of a path': [32, (n) => one({ claims: [{ path: many(n, () => 'a') }] })],
-    types: [100, (n) => one({ meta: { vct_values: ids(n) } })],
+  const limits: Record<string, [number, (count: number) => object]> = {
+    credentials: [50, (n) => ({ credentials: repeat(n, (i) => ({ ...pid, id: `p${i}` })) })],
+    claims: [200, (n) => queryWith({ claims: repeat(n, (i) => ({ path: [`a${i}`] })) })],
+    'claim sets': [50, (n) => queryWith({ claims, claim_sets: repeat(n, (i) => [`c${i}`]) })],
+    'ids in a claim set': [200, (n) => queryWith({ claims, claim_sets: [repeat(n, () => 'c0')] })],
+    'credential sets': [50, (n) => ({ credentials: [pid], credential_sets: repeat(n, () => ({ options: [['pid']] })) })],
+    options: [50, (n) => sets(repeat(n, () => ['pid']))],
+    'ids in an option': [50, (n) => sets([repeat(n, () => 'pid')])],
+    values: [200, (n) => queryWith({ claims: [{ path, values: ids(n) }] })],
+    'characters of a value': [1_000, (n) => queryWith({ claims: [{ path, values: ['v'.repeat(n)] }] })],
+    authorities: [50, (n) => queryWith({ trusted_authorities: repeat(n, () => ({ type: 'aki', values: ['v'] })) })],
+    'values of a trusted authority': [100, (n) => queryWith({ trusted_authorities: [{ type: 'aki', values: ids(n) }] })],
+    'steps of a path': [32, (n) => queryWith({ claims: [{ path: repeat(n, () => 'a') }] })],
+    types: [100, (n) => queryWith({ meta: { vct_values: ids(n) } })],
   };
-  for (const [what, [most, make]] of Object.entries(kinds)) {
-    it(`is limited to ${most} ${what}`, () => {
-      expect(DcqlQuery.safeParse(make(most)).error?.issues).to.equal(undefined);
-      expect(DcqlQuery.safeParse(make(most + 1)).success).to.equal(false);
+  for (const [description, [limit, buildQuery]] of Object.entries(limits)) {
+    it(`is limited to ${limit} ${description}`, () => {
+      expect(DcqlQuery.safeParse(buildQuery(limit)).error?.issues).to.equal(undefined);
+      expect(DcqlQuery.safeParse(buildQuery(limit + 1)).success).to.equal(false);
     });
   }
 
   it('is limited to one occurrence of a claim set', () => {
-    const read = DcqlQuery.safeParse(one({ claims, claim_sets: [['c0', 'c1'], ['c2'], ['c1', 'c0']] }));
+    const read = DcqlQuery.safeParse(queryWith({ claims, claim_sets: [['c0', 'c1'], ['c2'], ['c1', 'c0']] }));
     expect(read.error?.issues.map((issue) => issue.path.join('.'))).to.deep.equal(['credentials.0.claim_sets.2']);
   });
 
   it('limits the time of a match: each claim is evaluated once, for any number of sets', () => {
-    const asking = many(200, (i) => ({ id: `c${i}`, path: ['list', null, `k${i}`], values: ids(200) }));
-    // All sets fail at their last claim, so each goes through all its claims.
-    const claimSets = many(50, (i) => ids(200).filter((id) => id !== `c${i}`));
-    const list = many(100, () => Object.fromEntries(many(200, (i) => [`k${i}`, i === 199 ? 'no' : 'c199'])));
-    const asked = query({ claims: asking, claim_sets: claimSets });
+    const claimQueries = repeat(200, (i) => ({ id: `c${i}`, path: ['list', null, `k${i}`], values: ids(200) }));
+    // All sets fail at their last claim, so each evaluates all its claims.
+    const claimSets = repeat(50, (i) => ids(200).filter((id) => id !== `c${i}`));
+    const list = repeat(100, () => Object.fromEntries(repeat(200, (i) => [`k${i}`, i === 199 ? 'no' : 'c199'])));
+    const compiledQuery = query({ claims: claimQueries, claim_sets: claimSets });
     let match: unknown;
-    const spent = processorTime(() => {
-      match = matchCredential(asked, credential({ list }), isUndisclosed);
+    const cpuMs = processorTime(() => {
+      match = matchCredential(compiledQuery, presentedCredential({ list }), isUndisclosed);
     });
     expect(match).to.include({ reason: 'claim_set_unsatisfied' });
-    // 70 ms; looking for the claims of each set anew takes fifty times as long.
-    expect(spent).to.be.lessThan(1_000);
-    let looked = 0;
+    // Takes 70 ms. Searching the claims again for each set would take fifty times as long.
+    expect(cpuMs).to.be.lessThan(1_000);
+    let lookups = 0;
     const claims = new Proxy(
       { list },
       {
         getOwnPropertyDescriptor(target, key) {
-          looked++;
+          lookups++;
           return Reflect.getOwnPropertyDescriptor(target, key);
         },
       },
     );
-    matchCredential(asked, credential(claims), isUndisclosed);
-    expect(looked).to.equal(200);
+    matchCredential(compiledQuery, presentedCredential(claims), isUndisclosed);
+    expect(lookups).to.equal(200);
   });
 });

@@ -89,15 +89,15 @@ export class FakeSettings extends ServiceSettings {
 }
 export class FakeRemote extends Remote {
   readonly calls: { url: string; accept: string | undefined }[] = [];
-  /** Addresses that would have been left for where they lead. */
-  readonly following: string[] = [];
-  answer: (url: string) => RemoteResponse | RemoteError = () => new RemoteError('unreachable', 'nobody there');
+  /** Addresses that were requested with redirects allowed. */
+  readonly urlsWithRedirects: string[] = [];
+  answer: (url: string) => RemoteResponse | RemoteError = () => new RemoteError('unreachable', 'unreachable');
   override refuses(): boolean {
     return false;
   }
   override async request(url: string, options: Parameters<Remote['request']>[1]): Promise<RemoteResponse> {
     this.calls.push({ url, accept: options.headers?.['accept'] });
-    if (options.followsRedirects === true) this.following.push(url);
+    if (options.followsRedirects === true) this.urlsWithRedirects.push(url);
     await new Promise((resolve) => setImmediate(resolve));
     const answer = this.answer(url);
     if (answer instanceof Error) throw answer;
@@ -125,7 +125,7 @@ export class FakeWebhooks extends Webhooks {
 }
 export class FakeOwnLists {
   readonly entries = new Map<string, number>();
-  /** Certificate chains. */
+  /** Certificate chains by tenant and list. */
   readonly signers = new Map<string, readonly string[]>();
   async statusAt(tenantId: TenantId, listId: string, index: number): Promise<number | undefined> {
     return this.entries.get(`${tenantId}/${listId}/${index}`);
@@ -146,10 +146,10 @@ export function makeHolder(): Holder {
   return { jwk, privateKey };
 }
 
-/** Certificates take longer to make than most tests to run. */
-const CHAINS = new Map<string, Promise<KeyChain>>();
+/** A cache, since creating certificates takes longer than most tests. */
+const KEY_CHAINS = new Map<string, Promise<KeyChain>>();
 
-/** Everything between the routes and the outside, with one tenant that verifies and issues. */
+/** All use cases of verification with fakes of the outside, and one tenant. */
 export class World {
   readonly clock = new SetClock();
   readonly random = new NodeRandom();
@@ -175,7 +175,7 @@ export class World {
   readonly revocationVerifier: RevocationVerifier;
   readonly registrationCertificates: RegistrationCertificates;
   readonly issuerRegistration: IssuerRegistration;
-  /** Nobody asks it in these tests. */
+  /** Not called in these tests. */
   readonly registrar = {} as Registrar;
   readonly listSigners: ListSigners;
   readonly trustLists: TrustLists;
@@ -186,7 +186,7 @@ export class World {
   readonly receiveResponse: ReceiveResponse;
   readonly receiveDcApiResponse: ReceiveDcApiResponse;
   readonly saveConfiguration: ReplacePresentationConfiguration;
-  /** An issuer whose keys are not ours. */
+  /** The key chain of an external issuer. */
   issuer: KeyChain = undefined as unknown as KeyChain;
   readonly #chains = new Map<string, number>();
 
@@ -253,14 +253,14 @@ export class World {
     });
   }
 
-  /** What `work` writes depends on its name and the time alone. */
+  /** Runs `work` or restores its stored result, which must depend only on the name and the time. */
   protected prepare<T>(step: string, work: () => Promise<T>): Promise<T> {
     return this.store.prepare(`${step} at ${this.clock.time}`, work);
   }
 
-  /** Worlds have the same keys, one world never the same key twice. */
+  /** Shares key chains between worlds. One world never gets the same key chain twice. */
   keyChain(tenantId: string, id: string, usages: readonly KeyUsage[]): Promise<KeyChain> {
-    const wanted = {
+    const parameters = {
       tenantId,
       id,
       usages,
@@ -268,25 +268,25 @@ export class World {
       publicUrl: 'https://vidimus.example',
       holder: NO_ORGANIZATION,
     };
-    const what = JSON.stringify([wanted, this.clock.time]);
-    const nth = this.#chains.get(what) ?? 0;
-    this.#chains.set(what, nth + 1);
+    const key = JSON.stringify([parameters, this.clock.time]);
+    const number = this.#chains.get(key) ?? 0;
+    this.#chains.set(key, number + 1);
     const certificateAuthority = new X509Authority({ kms: this.kms, random: this.random });
-    const made = CHAINS.get(`${what} ${nth}`) ?? createKeyChain({ ...this, certificateAuthority }, wanted);
-    CHAINS.set(`${what} ${nth}`, made);
-    return made;
+    const keyChain = KEY_CHAINS.get(`${key} ${number}`) ?? createKeyChain({ ...this, certificateAuthority }, parameters);
+    KEY_CHAINS.set(`${key} ${number}`, keyChain);
+    return keyChain;
   }
 
   async caller(tenantId = ACME, allowed: readonly string[] | null = null): Promise<TenantCaller> {
-    const head = await stepsOf(this.store, tenantId).state();
-    if (head === undefined) throw new Error('no such tenant');
+    const state = await stepsOf(this.store, tenantId).state();
+    if (state === undefined) throw new Error('no such tenant');
     return {
       tenantId,
       clientId: 'client',
       roles: ['presentation:manage', 'presentation:request'],
       allowedPresentationConfigs: allowed,
       allowedIssuanceConfigs: null,
-      tenant: this.tenantConfigurations.forState(head),
+      tenant: this.tenantConfigurations.forState(state),
     };
   }
 
@@ -302,13 +302,13 @@ export class World {
     const save = async () => {
       await this.saveConfiguration.execute(await this.caller(tenantId), body);
     };
-    // A certificate is asked for elsewhere.
+    // The registrar is called for a certificate, so the result cannot be reused.
     if (body.registrationCert) await save();
     else await this.prepare(`presentation configuration of ${tenantId} ${JSON.stringify(body)}`, save);
   }
 
-  /** Opens a session and fetches its request as a wallet does. */
-  async request(options: { tenantId?: TenantId; body?: JsonObject } = {}): Promise<Asked> {
+  /** Opens a session and fetches its request like a wallet. */
+  async request(options: { tenantId?: TenantId; body?: JsonObject } = {}): Promise<FetchedRequest> {
     const { tenantId = ACME, body = {} } = options;
     const offer = await this.createPresentationRequest.execute(rememberedCaller(await this.caller(tenantId)), {
       response_type: 'uri',
@@ -323,12 +323,12 @@ export class World {
     return { tenantId, session, publicId: session.publicId, request, claims, text };
   }
 
-  /** One that was opened and fetched by another process: for tests of what comes after. */
-  givenRequest(options: { tenantId?: TenantId; body?: JsonObject } = {}): Promise<Asked> {
+  /** Returns a stored request that was fetched before. */
+  preparedRequest(options: { tenantId?: TenantId; body?: JsonObject } = {}): Promise<FetchedRequest> {
     return this.prepare(`request ${JSON.stringify(options)}`, () => this.request(options));
   }
 
-  /** As it is stored once everything is written that may be late. */
+  /** Returns the stored session after pending writes. */
   async session(id: string, tenantId = ACME): Promise<Session> {
     await this.fetchedSessions.flush();
     const session = (await stepsOf(this.store, tenantId).session(id as Session['id']))?.session;
@@ -345,7 +345,7 @@ export class World {
   }
 }
 
-export type Asked = {
+export type FetchedRequest = {
   readonly tenantId: TenantId;
   readonly session: Session;
   readonly publicId: PublicId;
@@ -369,7 +369,7 @@ export function pemOf(chain: KeyChain): string {
   return writePemCertificates([chain.root?.certificate ?? '']);
 }
 
-export type Changes = {
+export type PresentationChanges = {
   readonly header?: JsonObject;
   readonly visible?: JsonObject;
   readonly claims?: JsonObject;
@@ -379,60 +379,60 @@ export type Changes = {
   readonly kb?: Readonly<Record<string, Json | undefined>>;
   readonly kbSignature?: (signature: Buffer) => Uint8Array;
   readonly issuerSignature?: (signature: Uint8Array) => Uint8Array;
-  /** Members of the issuer's payload as they are signed in the end. */
+  /** Replaces properties in the signed payload of the issuer. */
   readonly payload?: JsonObject;
-  /** Changes the SD-JWT before it is bound. */
+  /** Changes the SD-JWT before the key binding. */
   readonly credential?: (text: string) => string;
   /** Changes the whole presentation. */
   readonly text?: (text: string) => string;
 };
 
-/** A presentation that is right in every respect that `changes` does not touch. */
-export function present(world: World, asked: Asked, changes: Changes = {}): string {
+/** Creates a presentation that is valid except for `changes`. */
+export function present(world: World, fetchedRequest: FetchedRequest, changes: PresentationChanges = {}): string {
   const { issuer = world.issuer, holder = world.holder } = changes;
   const now = world.seconds;
   const prepared = prepareSdJwt({
-    header: defined({ alg: 'ES256', typ: 'dc+sd-jwt', x5c: signingChain(issuer), ...changes.header }),
-    alwaysVisible: defined({ vct: VCT, iat: now - 100, cnf: { jwk: world.holder.jwk }, ...changes.visible }),
+    header: withoutUndefined({ alg: 'ES256', typ: 'dc+sd-jwt', x5c: signingChain(issuer), ...changes.header }),
+    alwaysVisible: withoutUndefined({ vct: VCT, iat: now - 100, cnf: { jwk: world.holder.jwk }, ...changes.visible }),
     claims: { name: 'Erika', age: 42, over18: false, ...changes.claims },
     frame: parseDisclosureFrame({ _sd: ['name', 'age', 'over18'], _sd_decoy: 1 }),
     random: (length) => world.random.bytes(length),
   });
-  const signingInput = changes.payload ? rewrite(prepared.signingInput, changes.payload) : prepared.signingInput;
+  const signingInput = changes.payload ? rewritePayload(prepared.signingInput, changes.payload) : prepared.signingInput;
   const signature = world.sign(issuer, signingInput);
-  const sealed = sealSdJwt({ ...prepared, signingInput }, changes.issuerSignature?.(signature) ?? signature);
-  const credential = changes.credential?.(sealed) ?? sealed;
-  const payload = defined({
+  const sdJwt = sealSdJwt({ ...prepared, signingInput }, changes.issuerSignature?.(signature) ?? signature);
+  const credential = changes.credential?.(sdJwt) ?? sdJwt;
+  const payload = withoutUndefined({
     iat: now,
-    aud: asked.request.clientId,
-    nonce: asked.request.nonce,
+    aud: fetchedRequest.request.clientId,
+    nonce: fetchedRequest.request.nonce,
     sd_hash: hash('sha256', credential, 'base64url'),
     ...changes.kb,
   });
-  const input = buildSigningInput(defined({ alg: 'ES256', typ: 'kb+jwt', ...changes.kbHeader }), payload);
+  const input = buildSigningInput(withoutUndefined({ alg: 'ES256', typ: 'kb+jwt', ...changes.kbHeader }), payload);
   const raw = sign('sha256', Buffer.from(input), { key: holder.privateKey, dsaEncoding: 'ieee-p1363' });
   const text = credential + joinCompact(input, changes.kbSignature?.(raw) ?? raw);
   return changes.text?.(text) ?? text;
 }
 
-function rewrite(signingInput: string, changes: JsonObject): string {
+function rewritePayload(signingInput: string, changes: JsonObject): string {
   const { header, payload } = parseCompactJws(`${signingInput}.`) ?? { header: {}, payload: {} };
   return buildSigningInput(header, { ...payload, ...changes });
 }
 
-function defined(members: Readonly<Record<string, Json | undefined>>): JsonObject {
-  return JSON.parse(JSON.stringify(members)) as JsonObject;
+function withoutUndefined(properties: Readonly<Record<string, Json | undefined>>): JsonObject {
+  return JSON.parse(JSON.stringify(properties)) as JsonObject;
 }
 
-export type Encrypted = {
+export type EncryptionChanges = {
   readonly enc?: string;
   readonly alg?: string;
   readonly header?: Record<string, unknown>;
   readonly jwk?: JsonObject;
 };
 
-export async function encrypt(asked: Asked, plaintext: unknown, changes: Encrypted = {}): Promise<string> {
-  const jwk = changes.jwk ?? asked.request.encryption?.publicJwk ?? {};
+export async function encrypt(fetchedRequest: FetchedRequest, plaintext: unknown, changes: EncryptionChanges = {}): Promise<string> {
+  const jwk = changes.jwk ?? fetchedRequest.request.encryption?.publicJwk ?? {};
   const { enc = 'A256GCM', alg = 'ECDH-ES' } = changes;
   const text = typeof plaintext === 'string' ? plaintext : JSON.stringify(plaintext);
   return new CompactEncrypt(new TextEncoder().encode(text))
@@ -440,9 +440,9 @@ export async function encrypt(asked: Asked, plaintext: unknown, changes: Encrypt
     .encrypt(await importJWK({ ...jwk, alg }, alg));
 }
 
-/** The form of a right answer in the mode that was asked for. */
-export async function formOf(asked: Asked, vpToken: unknown): Promise<Record<string, string>> {
-  const { state, responseMode } = asked.request;
+/** Returns the form of a valid response in the requested mode. */
+export async function responseForm(fetchedRequest: FetchedRequest, vpToken: unknown): Promise<Record<string, string>> {
+  const { state, responseMode } = fetchedRequest.request;
   if (responseMode === 'direct_post') return { vp_token: JSON.stringify(vpToken), state };
-  return { response: await encrypt(asked, { vp_token: vpToken, state }) };
+  return { response: await encrypt(fetchedRequest, { vp_token: vpToken, state }) };
 }

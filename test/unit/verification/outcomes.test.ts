@@ -16,7 +16,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { failureOf, WalletWorld } from '../wallet-kit.ts';
-import { ACME, formOf, present, World } from './kit.ts';
+import { ACME, present, responseForm, World } from './kit.ts';
 
 describe('presentation whose process is killed during the webhook call', () => {
   let world: World;
@@ -28,121 +28,121 @@ describe('presentation whose process is killed during the webhook call', () => {
     await world.configure();
   });
 
-  /** By the clock of the database. */
-  const later = (seconds: number) => new Date(Date.now() + seconds * 1000);
-  const due = () => world.store.maintenance.dueDeliveries(later(3_600), 10, 10);
+  /** The time of the database in some seconds. */
+  const secondsFromNow = (seconds: number) => new Date(Date.now() + seconds * 1000);
+  const dueDeliveries = () => world.store.maintenance.dueDeliveries(secondsFromNow(3_600), 10, 10);
 
-  /** Nothing of what comes after the call is stored. @param isGood whether the presentation is. */
-  async function brokenOff(isGood = true) {
-    const asked = await world.request();
-    const form = await formOf(asked, { card: isGood ? [present(world, asked)] : ['x'] });
+  /** Stops the process before the result is stored. @param isGood true for a valid presentation */
+  async function interruptBeforeStore(isGood = true) {
+    const fetchedRequest = await world.request();
+    const buildForm = await responseForm(fetchedRequest, { card: isGood ? [present(world, fetchedRequest)] : ['x'] });
     const { commit } = world.store;
-    let isDead = false;
+    let hasCrashed = false;
     world.webhooks.beforeAnswer = async () => {
-      isDead = true;
+      hasCrashed = true;
     };
     world.store.commit = async (tenantId, change: Change, now): Promise<CommitResult> => {
-      if (isDead) throw new Error('the process is dead');
+      if (hasCrashed) throw new Error('the process is dead');
       return commit.call(world.store, tenantId, change, now);
     };
-    const failed = await world.receiveResponse.execute(ACME, asked.publicId, form).catch(() => 'failed');
+    const result = await world.receiveResponse.execute(ACME, fetchedRequest.publicId, buildForm).catch(() => 'failed');
     world.store.commit = commit;
     world.webhooks.beforeAnswer = async () => {};
-    expect([failed, isDead]).to.deep.equal(['failed', true]);
-    return asked.session.id;
+    expect([result, hasCrashed]).to.deep.equal(['failed', true]);
+    return fetchedRequest.session.id;
   }
 
   it('is finished by the next process: the webhook is called once more with the same id', async () => {
-    const id = await brokenOff();
-    const left = await world.session(id);
-    expect([left.status, left.outcome?.deliveries?.[0]?.result]).to.deep.equal(['fetched', 'pending']);
+    const id = await interruptBeforeStore();
+    const interrupted = await world.session(id);
+    expect([interrupted.status, interrupted.outcome?.deliveries?.[0]?.result]).to.deep.equal(['fetched', 'pending']);
 
-    expect(await finishDeliveries.execute(later(0), 10), 'while it may still be under way').to.equal(0);
-    expect(await finishDeliveries.execute(later(70), 10)).to.equal(1);
+    expect(await finishDeliveries.execute(secondsFromNow(0), 10), 'while it may still be running').to.equal(0);
+    expect(await finishDeliveries.execute(secondsFromNow(70), 10)).to.equal(1);
 
-    const [first, second, ...more] = world.webhooks.calls;
-    expect(more).to.deep.equal([]);
+    const [first, second, ...rest] = world.webhooks.calls;
+    expect(rest).to.deep.equal([]);
     expect(second).to.deep.equal(first);
     const session = await world.session(id);
     expect(session.status).to.equal('completed');
     expect(session.outcome?.deliveries).to.have.length(1);
     expect(session.outcome?.deliveries?.[0]?.result).to.equal('delivered');
     expect(session.outcome?.credentials).to.have.length(1);
-    expect(await due()).to.deep.equal([]);
+    expect(await dueDeliveries()).to.deep.equal([]);
   });
 
   it('fails when the webhook then answers with an error', async () => {
-    const id = await brokenOff();
+    const id = await interruptBeforeStore();
     world.webhooks.answer = new WebhookError('bad_status', 'HTTP 500', { status: 500 });
-    await finishDeliveries.execute(later(70), 10);
+    await finishDeliveries.execute(secondsFromNow(70), 10);
     const session = await world.session(id);
     expect([session.status, session.outcome?.failure?.code]).to.deep.equal(['failed', 'webhook_failed']);
-    expect(await due(), 'one attempt, as ever').to.deep.equal([]);
+    expect(await dueDeliveries(), 'one attempt').to.deep.equal([]);
   });
 
   it('is not retried forever if an internal error interrupts it each time', async () => {
-    const id = await brokenOff();
+    const id = await interruptBeforeStore();
     world.webhooks.answer = new Error('a bug') as WebhookError;
-    await finishDeliveries.execute(later(70), 10);
+    await finishDeliveries.execute(secondsFromNow(70), 10);
     const { status, outcome } = await world.session(id);
     expect([status, outcome?.deliveries?.[0]?.result]).to.deep.equal(['failed', 'failed']);
     expect(world.log.errors.map(({ cause }) => String(cause))).to.deep.equal(['Error: a bug']);
-    expect(await due()).to.deep.equal([]);
+    expect(await dueDeliveries()).to.deep.equal([]);
   });
 
   it('reports a rejection to its webhook, too', async () => {
-    const id = await brokenOff(false);
+    const id = await interruptBeforeStore(false);
     expect((await world.session(id)).status, 'recorded before the call').to.equal('failed');
-    await finishDeliveries.execute(later(70), 10);
+    await finishDeliveries.execute(secondsFromNow(70), 10);
     const [first, second] = world.webhooks.calls;
     expect(second).to.deep.equal(first);
     const session = await world.session(id);
     expect(session.outcome?.deliveries?.[0]?.result).to.equal('delivered');
-    expect(session.outcome?.failure?.code, 'why it failed').to.equal('presentation_refused');
+    expect(session.outcome?.failure?.code, 'the reason of the failure').to.equal('presentation_refused');
   });
 
   it('is finished once, for any number of simultaneous attempts', async () => {
-    await brokenOff();
-    const looked = Array.from({ length: 20 }, () => finishDeliveries.execute(later(70), 10));
-    await Promise.all(looked);
+    await interruptBeforeStore();
+    const runs = Array.from({ length: 20 }, () => finishDeliveries.execute(secondsFromNow(70), 10));
+    await Promise.all(runs);
     expect(world.webhooks.calls).to.have.length(2);
   });
 
   it('does not expire in the meantime, at any time of the completion', async () => {
-    const id = await brokenOff();
-    const afterwards = later(10 * 86_400);
+    const id = await interruptBeforeStore();
+    const afterwards = secondsFromNow(10 * 86_400);
     const { expired, overdue } = await world.store.maintenance.expireSessions(afterwards, 10);
     expect([...expired, ...overdue]).to.deep.equal([]);
     await finishDeliveries.execute(afterwards, 10);
     expect((await world.session(id)).status).to.equal('completed');
   });
 
-  for (const [what, answer, expected] of [
+  for (const [description, answer, expected] of [
     ['taken', undefined, ['completed', undefined]],
     ['refused', new WebhookError('bad_status', 'HTTP 500', { status: 500 }), ['failed', 'webhook_failed']],
   ] as const) {
-    it(`ends by a client that repeats it before the job does, when it is ${what}`, async () => {
-      const id = await brokenOff();
+    it(`ends by a client that repeats it before the job does, when it is ${description}`, async () => {
+      const id = await interruptBeforeStore();
       world.webhooks.answer = answer;
       world.clock.time += 61_000;
-      const [pending] = (await world.session(id)).outcome?.deliveries ?? [];
-      await new RetryDelivery(world).execute(await world.caller(), id, pending?.id ?? '');
+      const [delivery] = (await world.session(id)).outcome?.deliveries ?? [];
+      await new RetryDelivery(world).execute(await world.caller(), id, delivery?.id ?? '');
       const { status, outcome } = await world.session(id);
       expect([status, outcome?.failure?.code]).to.deep.equal(expected);
-      expect([world.webhooks.calls.length, await due()]).to.deep.equal([2, []]);
+      expect([world.webhooks.calls.length, await dueDeliveries()]).to.deep.equal([2, []]);
     });
   }
 
   it('leaves nothing behind when its session is removed', async () => {
-    const id = await brokenOff();
+    const id = await interruptBeforeStore();
     await world.store.commit(ACME, { removes: id }, world.clock.now());
-    await finishDeliveries.execute(later(70), 10);
-    expect([world.webhooks.calls.length, await due()]).to.deep.equal([1, []]);
+    await finishDeliveries.execute(secondsFromNow(70), 10);
+    expect([world.webhooks.calls.length, await dueDeliveries()]).to.deep.equal([1, []]);
   });
 
   it('is not repeated while its tenant is suspended, but afterwards', async () => {
-    const id = await brokenOff();
-    const become = (status: 'active' | 'suspended') =>
+    const id = await interruptBeforeStore();
+    const setTenantStatus = (status: 'active' | 'suspended') =>
       world.store.forTenant(
         ACME,
         async ({ tenant }) => {
@@ -150,29 +150,29 @@ describe('presentation whose process is killed during the webhook call', () => {
         },
         { by: 'system' },
       );
-    await become('suspended');
-    await finishDeliveries.execute(later(70), 10);
+    await setTenantStatus('suspended');
+    await finishDeliveries.execute(secondsFromNow(70), 10);
     expect([world.webhooks.calls.length, (await world.session(id)).status]).to.deep.equal([1, 'fetched']);
-    expect(await world.store.maintenance.dueDeliveries(later(80), 10, 10), 'not at once').to.deep.equal([]);
-    await become('active');
-    await finishDeliveries.execute(later(3_600), 10);
+    expect(await world.store.maintenance.dueDeliveries(secondsFromNow(80), 10, 10), 'not at once').to.deep.equal([]);
+    await setTenantStatus('active');
+    await finishDeliveries.execute(secondsFromNow(3_600), 10);
     expect([world.webhooks.calls.length, (await world.session(id)).status]).to.deep.equal([2, 'completed']);
   });
 
   it('is retried later when it cannot be read', async () => {
-    await brokenOff();
+    await interruptBeforeStore();
     const { read } = world.store;
     world.store.read = () => {
-      throw new Error('it does not open');
+      throw new Error('it cannot be decrypted');
     };
-    await finishDeliveries.execute(later(70), 10);
+    await finishDeliveries.execute(secondsFromNow(70), 10);
     world.store.read = read;
-    expect(await world.store.maintenance.dueDeliveries(later(71), 10, 10)).to.deep.equal([]);
-    expect(await due()).to.have.length(1);
+    expect(await world.store.maintenance.dueDeliveries(secondsFromNow(71), 10, 10)).to.deep.equal([]);
+    expect(await dueDeliveries()).to.have.length(1);
   });
 });
 
-/** What the job does with sessions whose time is over by the clock of this world. */
+/** Runs the job for overdue sessions by the clock of this world. */
 async function endOverdue(world: World): Promise<number> {
   const { overdue } = await world.store.maintenance.expireSessions(world.clock.now(), 100);
   return new EndOverdueResponses(world).execute(overdue);
@@ -199,134 +199,134 @@ describe('response code redemption', () => {
     useCase = new RedeemResponseCode({ ...world, resultDelivery, sessionOutcomes: new SessionOutcomes(world) });
   });
 
-  async function answered(changes: object) {
+  async function answerWithCode(changes: object) {
     await world.configure({ redirectUri, ...changes });
-    const asked = await world.request();
-    const form = await formOf(asked, { card: [present(world, asked)] });
-    const { redirect_uri = '' } = await world.receiveResponse.execute(ACME, asked.publicId, form);
-    return { id: asked.session.id, code: new URL(redirect_uri).searchParams.get('response_code') ?? '' };
+    const fetchedRequest = await world.request();
+    const buildForm = await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] });
+    const { redirect_uri = '' } = await world.receiveResponse.execute(ACME, fetchedRequest.publicId, buildForm);
+    return { id: fetchedRequest.session.id, code: new URL(redirect_uri).searchParams.get('response_code') ?? '' };
   }
-  const spend = async ({ id, code }: Awaited<ReturnType<typeof answered>>, given = code) =>
-    useCase.execute(rememberedCaller(await world.caller()), id, given);
+  const redeemCode = async ({ id, code }: Awaited<ReturnType<typeof answerWithCode>>, responseCode = code) =>
+    useCase.execute(rememberedCaller(await world.caller()), id, responseCode);
   const webhook = { url: 'https://shop.example/presented' };
 
   it('verifies the browser once if no delivery waits for it', async () => {
-    const waiting = await answered({ webhook: undefined });
-    expect((await failureOf(spend(waiting, 'wrong'))).code).to.equal('forbidden');
-    expect((await spend(waiting)).session.status).to.equal('completed');
-    expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
+    const session = await answerWithCode({ webhook: undefined });
+    expect((await failureOf(redeemCode(session, 'wrong'))).code).to.equal('forbidden');
+    expect((await redeemCode(session)).session.status).to.equal('completed');
+    expect((await failureOf(redeemCode(session))).code).to.equal('forbidden');
   });
 
   it('is rejected once a restored database is fenced', async () => {
-    const waiting = await answered({ webhook: undefined });
+    const session = await answerWithCode({ webhook: undefined });
     world.store.fencedAt = world.clock.now();
-    expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
+    expect((await failureOf(redeemCode(session))).code).to.equal('forbidden');
     world.store.fencedAt = new Date(world.clock.now().getTime() - 1);
-    expect((await spend(waiting)).session.status).to.equal('completed');
+    expect((await redeemCode(session)).session.status).to.equal('completed');
   });
 
   it('completes the waiting delivery, and removes its marker', async () => {
-    const waiting = await answered({ webhook: undefined, requireResponseCode: true });
-    const before = await world.session(waiting.id);
+    const answeredSession = await answerWithCode({ webhook: undefined, requireResponseCode: true });
+    const before = await world.session(answeredSession.id);
     expect([before.status, before.outcome?.credentials]).to.deep.equal(['fetched', undefined]);
-    const { session } = await spend(waiting);
-    const stored = await world.session(waiting.id);
-    expect([session.status, stored.status]).to.deep.equal(['completed', 'completed']);
-    expect(stored.outcome?.credentials).to.have.length(1);
-    expect(stored.outcome).to.not.have.property('awaiting');
+    const { session } = await redeemCode(answeredSession);
+    const storedSession = await world.session(answeredSession.id);
+    expect([session.status, storedSession.status]).to.deep.equal(['completed', 'completed']);
+    expect(storedSession.outcome?.credentials).to.have.length(1);
+    expect(storedSession.outcome).to.not.have.property('awaiting');
   });
 
-  for (const [what, more] of [
-    ['nothing waits for it', {}],
-    ['the result waits for it', { requireResponseCode: true }],
+  for (const [description, rest] of [
+    ['no pending result', {}],
+    ['a pending result', { requireResponseCode: true }],
     ['a webhook is called', { requireResponseCode: true, webhook }],
   ] as const) {
-    it(`succeeds although the session changed concurrently, with ${what}`, async () => {
-      const waiting = await answered({ webhook: undefined, ...more });
+    it(`succeeds although the session changed concurrently, with ${description}`, async () => {
+      const answeredSession = await answerWithCode({ webhook: undefined, ...rest });
       const commit = world.store.commit.bind(world.store);
       const slow = sinon.stub(world.store, 'commit').callThrough();
       slow.onFirstCall().callsFake(async (tenantId, change, now) => {
-        const session = await world.session(waiting.id);
-        const other = updateOutcome(session, session.outcome ?? {});
-        expect((await commit(tenantId, { session: other }, now)).done).to.equal(true);
+        const session = await world.session(answeredSession.id);
+        const otherChange = updateOutcome(session, session.outcome ?? {});
+        expect((await commit(tenantId, { session: otherChange }, now)).done).to.equal(true);
         return commit(tenantId, change, now);
       });
-      expect((await spend(waiting)).session.status).to.equal('completed');
-      expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
+      expect((await redeemCode(answeredSession)).session.status).to.equal('completed');
+      expect((await failureOf(redeemCode(answeredSession))).code).to.equal('forbidden');
     });
   }
 
   it('is finally rejected if the session keeps changing', async () => {
-    const waiting = await answered({ webhook: undefined, requireResponseCode: true });
+    const session = await answerWithCode({ webhook: undefined, requireResponseCode: true });
     const commit = sinon.stub(world.store, 'commit').resolves({ done: false, part: 'session' });
-    expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
+    expect((await failureOf(redeemCode(session))).code).to.equal('forbidden');
     expect(commit.callCount).to.be.within(2, 10);
   });
 
   it('records the consumption before the call, and its result after it', async () => {
-    const waiting = await answered({ webhook, requireResponseCode: true });
+    const session = await answerWithCode({ webhook, requireResponseCode: true });
     world.webhooks.beforeAnswer = async () => {
-      const { status, outcome } = await world.session(waiting.id);
+      const { status, outcome } = await world.session(session.id);
       expect([status, outcome?.deliveries?.[0]?.result]).to.deep.equal(['fetched', 'pending']);
-      expect((await failureOf(spend(waiting))).code, 'again, meanwhile').to.equal('forbidden');
+      expect((await failureOf(redeemCode(session))).code, 'again, meanwhile').to.equal('forbidden');
     };
-    expect((await spend(waiting)).session.status).to.equal('completed');
+    expect((await redeemCode(session)).session.status).to.equal('completed');
     expect(world.webhooks.calls).to.have.length(1);
-    expect((await world.session(waiting.id)).outcome?.deliveries?.[0]?.result).to.equal('delivered');
+    expect((await world.session(session.id)).outcome?.deliveries?.[0]?.result).to.equal('delivered');
   });
 
   it('fails the session when the webhook fails', async () => {
-    const waiting = await answered({ webhook, requireResponseCode: true });
+    const answeredSession = await answerWithCode({ webhook, requireResponseCode: true });
     world.webhooks.answer = new WebhookError('timeout', 'no answer');
-    const { session } = await spend(waiting);
+    const { session } = await redeemCode(answeredSession);
     expect([session.status, session.outcome?.failure?.code]).to.deep.equal(['failed', 'webhook_failed']);
   });
 
   it('is possible for five minutes, also with a webhook', async () => {
-    const waiting = await answered({ webhook, requireResponseCode: true });
+    const session = await answerWithCode({ webhook, requireResponseCode: true });
     world.clock.time += 299_000;
     world.webhooks.beforeAnswer = async () => {
       world.clock.time += 10_000;
     };
-    expect((await spend(waiting)).session.status).to.equal('completed');
+    expect((await redeemCode(session)).session.status).to.equal('completed');
   });
 
   it('fails by the job after its expiry, and erases the verified values', async () => {
-    const waiting = await answered({ webhook, requireResponseCode: true, lifeTime: 3600 });
+    const session = await answerWithCode({ webhook, requireResponseCode: true, lifeTime: 3600 });
     world.clock.time += 299_000;
     expect(await endOverdue(world)).to.equal(0);
     world.clock.time += 2_000;
-    expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
+    expect((await failureOf(redeemCode(session))).code).to.equal('forbidden');
     expect(await endOverdue(world)).to.equal(1);
-    const { status, outcome } = await world.session(waiting.id);
+    const { status, outcome } = await world.session(session.id);
     expect([status, outcome?.failure?.code]).to.deep.equal(['failed', 'response_code_missing']);
     expect(outcome).to.not.have.any.keys('awaiting', 'credentials', 'report');
     expect(await endOverdue(world)).to.equal(0);
   });
 
   it('is not ended by the job during the call to the webhook, for any duration', async () => {
-    const waiting = await answered({ webhook, requireResponseCode: true });
+    const session = await answerWithCode({ webhook, requireResponseCode: true });
     world.webhooks.beforeAnswer = async () => {
       world.clock.time += 700_000;
       expect(await endOverdue(world)).to.equal(0);
     };
-    expect((await spend(waiting)).session.status).to.equal('completed');
+    expect((await redeemCode(session)).session.status).to.equal('completed');
   });
 
   it('is completed by another process when the redeeming process was killed', async () => {
-    const waiting = await answered({ webhook, requireResponseCode: true });
+    const session = await answerWithCode({ webhook, requireResponseCode: true });
     const { commit } = world.store;
     world.webhooks.beforeAnswer = async () => {
       world.store.commit = () => Promise.reject(new Error('the process is dead'));
     };
-    await spend(waiting).catch(() => {});
+    await redeemCode(session).catch(() => {});
     world.store.commit = commit;
     world.webhooks.beforeAnswer = async () => {};
-    const { status, outcome } = await world.session(waiting.id);
+    const { status, outcome } = await world.session(session.id);
     expect([status, outcome?.deliveries?.[0]?.result]).to.deep.equal(['fetched', 'pending']);
     const finishing = new FinishDeliveries({ ...world, sessionNotes: new SessionNotes(world) });
     expect(await finishing.execute(new Date(Date.now() + 70_000), 10)).to.equal(1);
-    expect((await world.session(waiting.id)).status).to.equal('completed');
+    expect((await world.session(session.id)).status).to.equal('completed');
     expect(world.webhooks.calls).to.have.length(2);
     expect(world.webhooks.calls[1]).to.deep.equal(world.webhooks.calls[0]);
   });
@@ -338,9 +338,9 @@ describe('session outcome', () => {
     await world.configure();
     const { session } = await world.request();
     const now = world.clock.now();
-    const known = await world.session(session.id);
-    // It moved since the caller saw it, and moves once more between the second look and the second try.
-    await world.store.commit(ACME, { session: updateOutcome(known, {}) }, now);
+    const staleSession = await world.session(session.id);
+    // The session changed after the caller read it, and changes again between the second read and the second attempt.
+    await world.store.commit(ACME, { session: updateOutcome(staleSession, {}) }, now);
     const commit = world.store.commit.bind(world.store);
     let tries = 0;
     world.store.commit = async (...parameters) => {
@@ -348,7 +348,7 @@ describe('session outcome', () => {
       return commit(...parameters);
     };
     const failure = { code: 'internal_error', message: 'it broke' } as const;
-    const recorded = await new SessionOutcomes(world).record(known, 'fail', { failure });
+    const recorded = await new SessionOutcomes(world).record(staleSession, 'fail', { failure });
     expect([recorded?.outcome, tries]).to.deep.equal([{ failure }, 3]);
     expect((await world.session(session.id)).status).to.equal('failed');
   });
@@ -359,7 +359,7 @@ describe('page after a presentation', () => {
     const world = await WalletWorld.open();
     const page = new ShowPresented(world);
     await page.execute(ACME);
-    expect(await failureOf(page.execute('nobody' as TenantId))).to.have.property('code', 'not_found');
+    expect(await failureOf(page.execute('unknown' as TenantId))).to.have.property('code', 'not_found');
   });
 
   it('is not found for a suspended tenant, as for an unknown one', async () => {
@@ -378,30 +378,30 @@ describe('two answers to one request', () => {
   it('keep the accepted one when the verification of the other one is interrupted', async () => {
     const world = await World.make();
     await world.configure();
-    const asked = await world.request();
-    const form = () => formOf(asked, { card: [present(world, asked)] });
-    const [first, second] = [await form(), await form()];
+    const fetchedRequest = await world.request();
+    const buildForm = () => responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] });
+    const [first, second] = [await buildForm(), await buildForm()];
 
-    const taken = Promise.withResolvers<void>();
-    const judging = Promise.withResolvers<void>();
+    const received = Promise.withResolvers<void>();
+    const verifying = Promise.withResolvers<void>();
     const verify = sinon.stub(PresentationVerifier.prototype, 'verify');
     verify.callThrough();
-    // What the process remembers is judged first, then what is stored.
+    // The cached session is verified first, then the stored one.
     verify.onCall(0).rejects(new TypeError('a bug'));
     verify.onCall(1).callsFake(async () => {
-      judging.resolve();
-      await taken.promise;
+      verifying.resolve();
+      await received.promise;
       throw new TypeError('a bug');
     });
-    const broken = world.receiveResponse.execute(ACME, asked.publicId, first).catch((error: Error) => error.message);
-    await judging.promise;
+    const failedResponse = world.receiveResponse.execute(ACME, fetchedRequest.publicId, first).catch((error: Error) => error.message);
+    await verifying.promise;
     world.webhooks.beforeAnswer = async () => {
-      taken.resolve();
-      expect(await broken).to.equal('a bug');
+      received.resolve();
+      expect(await failedResponse).to.equal('a bug');
     };
-    await world.receiveResponse.execute(ACME, asked.publicId, second);
+    await world.receiveResponse.execute(ACME, fetchedRequest.publicId, second);
 
-    const { status, outcome } = await world.session(asked.session.id);
+    const { status, outcome } = await world.session(fetchedRequest.session.id);
     expect([status, outcome?.failure]).to.deep.equal(['completed', undefined]);
     expect(outcome?.deliveries?.map(({ result }) => result)).to.deep.equal(['delivered']);
     expect(world.webhooks.calls).to.have.length(1);

@@ -18,11 +18,11 @@ import { parseInput } from '../../../domain/shared/parse-input.ts';
 import { PresentationConfigurationBody, PresentationConfigurationUpdate } from '../../../domain/verification/configuration.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import { type ListOptions, trustList } from '../../support/trust-list.ts';
-import { type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
+import { type AdministrationWorld, anAdministration, outcomeOf } from '../administrators.ts';
 import { query } from './kit.ts';
 
-const CHECK = { id: 'check', dcql_query: query({ id: 'card' }) };
-const DATA = { type: 'payment', credential_ids: ['card'] };
+const CHECK_CONFIGURATION = { id: 'check', dcql_query: query({ id: 'card' }) };
+const TRANSACTION_DATA = { type: 'payment', credential_ids: ['card'] };
 
 describe('presentation configurations of a tenant', () => {
   let world: AdministrationWorld;
@@ -30,13 +30,16 @@ describe('presentation configurations of a tenant', () => {
   let otherOperator: Certified;
   const caller = (allowed: string[] | null = null) => world.caller(['presentation:manage'], { allowedPresentationConfigs: allowed });
   const put = async (changes: object = {}, by = caller()) =>
-    new ReplacePresentationConfiguration(world).execute(by, parseInput(PresentationConfigurationBody, { ...CHECK, ...changes }));
+    new ReplacePresentationConfiguration(world).execute(
+      by,
+      parseInput(PresentationConfigurationBody, { ...CHECK_CONFIGURATION, ...changes }),
+    );
   const update = (id: string, changes: object, by = caller()) =>
     new UpdatePresentationConfiguration(world).execute(by, id, changes as JsonObject);
   const get = (id: string, by = caller()) => new GetPresentationConfiguration({}).execute(by, id);
   const remove = (id: string, by = caller()) => new DeletePresentationConfiguration(world).execute(by, id);
-  const all = (by = caller()) => new ListPresentationConfigurations({}).execute(by);
-  const ids = async (by = caller()) => (await all(by)).map(({ id }) => id);
+  const listAll = (by = caller()) => new ListPresentationConfigurations({}).execute(by);
+  const ids = async (by = caller()) => (await listAll(by)).map(({ id }) => id);
 
   before(async () => {
     signer = await certify({ name: 'Lists' });
@@ -69,44 +72,40 @@ describe('presentation configurations of a tenant', () => {
   });
 
   it('can be removed, unless a credential requires such a presentation', async () => {
-    await put({ id: 'asked' });
+    await put({ id: 'required' });
     const now = world.clock.now();
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
-    const iaeActions = [{ type: 'openid4vp_presentation', presentationConfigId: 'asked' }];
+    const iaeActions = [{ type: 'openid4vp_presentation', presentationConfigId: 'required' }];
     const card = CredentialConfigurationBody.parse({ id: 'card', config, iaeActions });
-    await world.write((own) => own.credentialConfigurations.put({ ...card, createdAt: now, updatedAt: now }));
-    expect(await endOf(remove('asked'))).to.equal('conflict');
-    expect(await endOf(remove('check'))).to.equal('done');
-    expect(await ids()).to.deep.equal(['asked']);
+    await world.write((repositories) => repositories.credentialConfigurations.put({ ...card, createdAt: now, updatedAt: now }));
+    expect(await outcomeOf(remove('required'))).to.equal('conflict');
+    expect(await outcomeOf(remove('check'))).to.equal('done');
+    expect(await ids()).to.deep.equal(['required']);
   });
 
-  const other = () => caller(['other']);
-  const refusals: [string, () => Promise<unknown>, string][] = [
+  const otherCaller = () => caller(['other']);
+  const rejections: [string, () => Promise<unknown>, string][] = [
     ['a read of an unknown id', () => get('nothing'), 'not_found'],
-    ['a read of what the client may not use', () => get('check', other()), 'not_found'],
-    ['a new one that the client may not use', () => put({ id: 'new' }, other()), 'forbidden'],
+    ['a read of a configuration that the client may not use', () => get('check', otherCaller()), 'not_found'],
+    ['a new configuration that the client may not use', () => put({ id: 'new' }, otherCaller()), 'forbidden'],
     ['a change of an unknown id', () => update('nothing', {}), 'not_found'],
-    ['a change of what the client may not use', () => update('check', {}, other()), 'not_found'],
+    ['a change of a configuration that the client may not use', () => update('check', {}, otherCaller()), 'not_found'],
     ['a change of the id', () => update('check', { id: 'other' }), 'invalid_input id'],
     ['a change that makes it invalid', () => update('check', { lifeTime: 0 }), 'invalid_input lifeTime'],
     ['the removal of an unknown id', () => remove('nothing'), 'not_found'],
-    ['the removal of what the client may not use', () => remove('check', other()), 'not_found'],
+    ['the removal of a configuration that the client may not use', () => remove('check', otherCaller()), 'not_found'],
+    ['a webhook at a blocked address', () => put({ webhook: { url: 'https://db.internal/' } }), 'invalid_input webhook.url'],
     [
-      'a webhook at an address that may not be called',
-      () => put({ webhook: { url: 'https://db.internal/' } }),
-      'invalid_input webhook.url',
-    ],
-    [
-      'a trust list at an address that may not be called',
+      'a trust list at a blocked address',
       () => put({ trustAnchors: [{ trustList: 'https://db.internal/list', signedBy: [pem(signer)] }] }),
       'invalid_input trustAnchors.0.trustList',
     ],
   ];
-  for (const [what, attempt, end] of refusals) {
-    it(`are not changed by ${what}: ${end}`, async () => {
-      const before = await all();
-      expect(await endOf(attempt())).to.equal(end);
-      expect(await all()).to.deep.equal(before);
+  for (const [description, attempt, outcome] of rejections) {
+    it(`are not changed by ${description}: ${outcome}`, async () => {
+      const before = await listAll();
+      expect(await outcomeOf(attempt())).to.equal(outcome);
+      expect(await listAll()).to.deep.equal(before);
     });
   }
 
@@ -115,11 +114,11 @@ describe('presentation configurations of a tenant', () => {
     let answer: string | RemoteError | undefined;
     let calls: string[];
     const seconds = () => Math.floor(world.clock.now().getTime() / 1000);
-    const listOf = (type: string, options: Partial<ListOptions> = {}) => {
+    const signedListOf = (type: string, options: Partial<ListOptions> = {}) => {
       const entities = [{ name: 'Listed', services: [{ type, certificates: [signer.certificate] }] }];
       return trustList({ entities, signer, ...options }, seconds());
     };
-    const online = () => {
+    const onlinePorts = () => {
       const remote = {
         refuses: () => false,
         request: async (url: string) => {
@@ -135,21 +134,21 @@ describe('presentation configurations of a tenant', () => {
     });
     const warningsOf = async (write: (report: ReportFindings) => Promise<unknown>) => {
       const findings: Finding[] = [];
-      await write((some) => findings.push(...some));
+      await write((reported) => findings.push(...reported));
       return findings.map(({ member, message }) => `${member}: ${message}`);
     };
     const replaceOnline = (changes: object) =>
       warningsOf((report) => {
-        const body = parseInput(PresentationConfigurationBody, { ...CHECK, ...changes });
-        return new ReplacePresentationConfiguration(online()).execute(caller(), body, report);
+        const body = parseInput(PresentationConfigurationBody, { ...CHECK_CONFIGURATION, ...changes });
+        return new ReplacePresentationConfiguration(onlinePorts()).execute(caller(), body, report);
       });
     const updateOnline = (changes: object) =>
-      warningsOf((report) => new UpdatePresentationConfiguration(online()).execute(caller(), 'check', changes as JsonObject, report));
+      warningsOf((report) => new UpdatePresentationConfiguration(onlinePorts()).execute(caller(), 'check', changes as JsonObject, report));
     const OUTDATED = { NextUpdate: '2024-01-01T00:00:00Z', ListIssueDateTime: '2023-01-01T00:00:00Z' };
 
     beforeEach(() => {
       calls = [];
-      answer = listOf('PID/Issuance');
+      answer = signedListOf('PID/Issuance');
     });
 
     it('has no warning about a list that can be used', async () => {
@@ -159,14 +158,14 @@ describe('presentation configurations of a tenant', () => {
 
     const unusable: [string, () => typeof answer, string][] = [
       ['is not found', () => undefined, 'unavailable: HTTP status 404'],
-      ['is unreachable', () => new RemoteError('unreachable', 'nobody there'), 'unavailable'],
-      ['has expired', () => listOf('PID/Issuance', { scheme: OUTDATED }), 'outdated: NextUpdate has passed'],
-      ['is closed', () => listOf('PID/Issuance', { scheme: { NextUpdate: null } }), 'closed'],
-      ['is signed by another operator', () => listOf('PID/Issuance', { signer: otherOperator }), 'untrusted_signer'],
-      ['names wallet providers', () => listOf('WalletSolution/Issuance'), 'not a list of issuers'],
+      ['is unreachable', () => new RemoteError('unreachable', 'unreachable'), 'unavailable'],
+      ['has expired', () => signedListOf('PID/Issuance', { scheme: OUTDATED }), 'outdated: NextUpdate has passed'],
+      ['is closed', () => signedListOf('PID/Issuance', { scheme: { NextUpdate: null } }), 'closed'],
+      ['is signed by another operator', () => signedListOf('PID/Issuance', { signer: otherOperator }), 'untrusted_signer'],
+      ['names wallet providers', () => signedListOf('WalletSolution/Issuance'), 'not a list of issuers'],
     ];
-    for (const [what, served, reason] of unusable) {
-      it(`warns on PUT and PATCH with the reason when the list ${what}`, async () => {
+    for (const [description, served, reason] of unusable) {
+      it(`warns on PUT and PATCH with the reason when the list ${description}`, async () => {
         await put();
         answer = served();
         for (const write of [replaceOnline, updateOnline]) {
@@ -179,18 +178,18 @@ describe('presentation configurations of a tenant', () => {
       });
     }
 
-    for (const [what, text] of [
+    for (const [description, text] of [
       ['text', 'hello'],
       ['a page', '<!doctype html><html><body>Not here</body></html>'],
       ['another kind of token', 'status list'],
     ] as const) {
-      it(`rejects the address of ${what}, and stores nothing`, async () => {
-        const stored = await put();
+      it(`rejects the address of ${description}, and stores nothing`, async () => {
+        const storedConfiguration = await put();
         const typ = 'statuslist+jwt';
-        answer = text === 'status list' ? listOf('PID/Issuance', { header: { typ } }) : text;
+        answer = text === 'status list' ? signedListOf('PID/Issuance', { header: { typ } }) : text;
         for (const write of [replaceOnline, updateOnline])
-          expect(await endOf(write(trusting()))).to.equal('invalid_input trustAnchors.1.trustList');
-        expect(await get('check')).to.deep.equal(stored);
+          expect(await outcomeOf(write(trusting()))).to.equal('invalid_input trustAnchors.1.trustList');
+        expect(await get('check')).to.deep.equal(storedConfiguration);
       });
     }
 
@@ -204,8 +203,8 @@ describe('presentation configurations of a tenant', () => {
       await replaceOnline(trusting());
       calls = [];
       expect(await updateOnline({ lifeTime: 60 })).to.deep.equal([]);
-      const offline = { ...online(), listSigners: new OfflineListSigners(online()) };
-      const body = parseInput(PresentationConfigurationBody, { ...CHECK, ...trusting() });
+      const offline = { ...onlinePorts(), listSigners: new OfflineListSigners(onlinePorts()) };
+      const body = parseInput(PresentationConfigurationBody, { ...CHECK_CONFIGURATION, ...trusting() });
       await new ReplacePresentationConfiguration(offline).execute(caller(), body);
       expect(calls).to.deep.equal([]);
     });
@@ -227,24 +226,28 @@ describe('presentation configurations of a tenant', () => {
       },
       'transaction_data.0.credential_ids.0',
     ],
-    ['that last no second', { lifeTime: 0 }, 'lifeTime'],
-    ['that last more than a year', { lifeTime: 31_536_001 }, 'lifeTime'],
+    ['with a lifetime of zero', { lifeTime: 0 }, 'lifeTime'],
+    ['with a lifetime of more than a year', { lifeTime: 31_536_001 }, 'lifeTime'],
     ['with an invalid redirect address', { redirectUri: '/done' }, 'redirectUri'],
     ['with a script as redirect address', { redirectUri: 'javascript:alert(1)' }, 'redirectUri'],
     ['with a redirect address with a password', { redirectUri: 'https://u:p@a.example/{sessionId}' }, 'redirectUri'],
     ['with a redirect address with a line feed', { redirectUri: 'https://a.example/\n{sessionId}' }, 'redirectUri'],
-    ['with data for an unknown query', { transaction_data: [{ ...DATA, credential_ids: ['other'] }] }, 'transaction_data.0.credential_ids'],
+    [
+      'with data for an unknown query',
+      { transaction_data: [{ ...TRANSACTION_DATA, credential_ids: ['other'] }] },
+      'transaction_data.0.credential_ids',
+    ],
     ['with anchors that are invalid', { trustAnchors: [{ certificate: 'PEM' }] }, 'trustAnchors.0.certificate'],
     ['with a mode of another flow', { responseMode: 'fragment' }, 'responseMode'],
     ['with a webhook of another kind', { webhook: { url: 'ftp://x.example' } }, 'webhook.url'],
     ['with an access key that signs credentials', { accessKeyChainId: 'signing' }, 'accessKeyChainId'],
   ];
-  for (const [what, changes, path] of documents) {
-    it(`are not written ${what}`, async () => {
-      const before = await all();
-      const end = await endOf(put({ id: 'bad', ...changes }));
-      expect(`${end}.`.startsWith(`invalid_input ${path}.`), end).to.equal(true);
-      expect(await all()).to.deep.equal(before);
+  for (const [description, changes, path] of documents) {
+    it(`are not written ${description}`, async () => {
+      const before = await listAll();
+      const outcome = await outcomeOf(put({ id: 'bad', ...changes }));
+      expect(`${outcome}.`.startsWith(`invalid_input ${path}.`), outcome).to.equal(true);
+      expect(await listAll()).to.deep.equal(before);
     });
   }
 });
@@ -257,7 +260,7 @@ describe('client that manages presentations', () => {
   const caller = (roles: Role[] = ['presentation:manage'], allowed: string[] | null = null) =>
     world.caller(roles, { allowedIssuanceConfigs: null, allowedPresentationConfigs: allowed });
   const registrar = () => caller(['presentation:manage', 'registrar:manage']);
-  /** Nothing is ordered here: what counts is who may. */
+  /** No certificate is ordered. The tests check permissions only. */
   const ports = () => ({ ...world, registrationCertificates: { assertUsable: async () => undefined } }) as never;
   const put = (changes: object, by = caller()) =>
     new ReplacePresentationConfiguration(ports()).execute(by, PresentationConfigurationBody.parse({ ...AGE, ...changes }));
@@ -268,31 +271,31 @@ describe('client that manages presentations', () => {
   });
 
   it('orders registration certificates only with registrar:manage', async () => {
-    expect(await endOf(put({ registrationCert: ORDER }))).to.equal('forbidden');
+    expect(await outcomeOf(put({ registrationCert: ORDER }))).to.equal('forbidden');
     await put({});
-    expect(await endOf(update({ registrationCert: ORDER }))).to.equal('forbidden');
+    expect(await outcomeOf(update({ registrationCert: ORDER }))).to.equal('forbidden');
     await put({ registrationCert: ORDER }, registrar());
     expect(await update({ lifeTime: 300 })).to.deep.include({ registrationCert: ORDER, lifeTime: 300 });
-    const other = { dcql_query: query({ id: 'other' }) };
-    expect(await endOf(update(other)), 'an order for another query').to.equal('forbidden');
-    expect(await endOf(put({ registrationCert: ORDER, ...other }))).to.equal('forbidden');
-    expect(await update(other, registrar())).to.deep.include(other);
+    const otherCaller = { dcql_query: query({ id: 'other' }) };
+    expect(await outcomeOf(update(otherCaller)), 'an order for another query').to.equal('forbidden');
+    expect(await outcomeOf(put({ registrationCert: ORDER, ...otherCaller }))).to.equal('forbidden');
+    expect(await update(otherCaller, registrar())).to.deep.include(otherCaller);
     expect(await update({ registrationCert: { id: 'known' } })).to.deep.include({ registrationCert: { id: 'known' } });
-    expect(await endOf(update({ registrationCert: ORDER }))).to.equal('forbidden');
+    expect(await outcomeOf(update({ registrationCert: ORDER }))).to.equal('forbidden');
   });
 
   it('registers other purposes only with registrar:manage', async () => {
     const purpose = [{ lang: 'en', content: 'Another reason' }];
     await put({ registrationCert: { body: {} } }, registrar());
-    expect(await endOf(update({ purpose }))).to.equal('forbidden');
-    expect(await endOf(put({ registrationCert: { body: {} }, purpose }))).to.equal('forbidden');
+    expect(await outcomeOf(update({ purpose }))).to.equal('forbidden');
+    expect(await outcomeOf(put({ registrationCert: { body: {} }, purpose }))).to.equal('forbidden');
     expect(await update({ purpose }, registrar())).to.deep.include({ purpose });
     expect(await update({ purpose })).to.deep.include({ purpose });
-    expect(await endOf(update({ purpose: null }))).to.equal('forbidden');
+    expect(await outcomeOf(update({ purpose: null }))).to.equal('forbidden');
     await put({ registrationCert: ORDER }, registrar());
-    expect(await update({ purpose }), 'the order says another one').to.deep.include({ purpose });
+    expect(await update({ purpose }), 'the order has another query').to.deep.include({ purpose });
     await put({ registrationCert: { id: 'known' } }, registrar());
-    expect(await update({ purpose: null }), 'nothing is ordered').to.not.have.property('purpose');
+    expect(await update({ purpose: null }), 'no order is sent').to.not.have.property('purpose');
   });
 
   it('does not use the key of a configuration that the client may not use', async () => {
@@ -301,11 +304,11 @@ describe('client that manages presentations', () => {
     }
     await put({ id: 'other', accessKeyChainId: 'theirs' });
     await put({});
-    const narrow = () => caller(['presentation:manage'], ['age']);
-    expect(await endOf(update({ accessKeyChainId: 'theirs' }, narrow()))).to.equal('forbidden');
-    expect(await endOf(put({ accessKeyChainId: 'theirs' }, narrow()))).to.equal('forbidden');
-    expect(await update({ accessKeyChainId: 'spare' }, narrow())).to.include({ accessKeyChainId: 'spare' });
+    const restricted = () => caller(['presentation:manage'], ['age']);
+    expect(await outcomeOf(update({ accessKeyChainId: 'theirs' }, restricted()))).to.equal('forbidden');
+    expect(await outcomeOf(put({ accessKeyChainId: 'theirs' }, restricted()))).to.equal('forbidden');
+    expect(await update({ accessKeyChainId: 'spare' }, restricted())).to.include({ accessKeyChainId: 'spare' });
     await update({ accessKeyChainId: 'theirs' });
-    expect(await update({ lifeTime: 300 }, narrow())).to.include({ accessKeyChainId: 'theirs' });
+    expect(await update({ lifeTime: 300 }, restricted())).to.include({ accessKeyChainId: 'theirs' });
   });
 });

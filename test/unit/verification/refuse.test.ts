@@ -5,15 +5,26 @@ import type { JsonObject } from '../../../domain/shared/json.ts';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
 import { withoutIssuers } from '../../support/failures.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
-import { ACME, type Asked, type Changes, type Encrypted, encrypt, formOf, makeHolder, present, query, World } from './kit.ts';
+import {
+  ACME,
+  type EncryptionChanges,
+  encrypt,
+  type FetchedRequest,
+  makeHolder,
+  type PresentationChanges,
+  present,
+  query,
+  responseForm,
+  World,
+} from './kit.ts';
 
 type Form = Record<string, string>;
 
 let world: World;
 
-async function answer(asked: Asked, form: Form): Promise<string> {
+async function submit(fetchedRequest: FetchedRequest, form: Form): Promise<string> {
   try {
-    await world.receiveResponse.execute(asked.tenantId, asked.publicId, form);
+    await world.receiveResponse.execute(fetchedRequest.tenantId, fetchedRequest.publicId, form);
     return 'accepted';
   } catch (error) {
     if (error instanceof Failure) return error.code;
@@ -21,10 +32,10 @@ async function answer(asked: Asked, form: Form): Promise<string> {
   }
 }
 
-/** R400: refused, the session failed, nothing verified is left and the backend saw no value. */
-async function expectRefused(asked: Asked, form: Form, reason: string): Promise<void> {
-  expect(await answer(asked, form)).to.equal('invalid_request');
-  const { status, outcome } = await world.session(asked.session.id, asked.tenantId);
+/** Expects status 400, a failed session without verified values, and a webhook call without values. */
+async function expectRejected(fetchedRequest: FetchedRequest, form: Form, reason: string): Promise<void> {
+  expect(await submit(fetchedRequest, form)).to.equal('invalid_request');
+  const { status, outcome } = await world.session(fetchedRequest.session.id, fetchedRequest.tenantId);
   expect(status).to.equal('failed');
   expect(JSON.stringify([outcome?.failure, outcome?.report])).to.include(reason);
   expect(outcome).to.not.have.property('credentials');
@@ -33,23 +44,23 @@ async function expectRefused(asked: Asked, form: Form, reason: string): Promise<
 
 const reportOf = (outcome: { readonly report?: unknown } | null | undefined) => (outcome?.report ?? []) as JsonObject[];
 
-/** K: refused, and the session is as it was: the right answer still counts. */
-async function expectUntouched(asked: Asked, form: Form): Promise<void> {
-  expect(await answer(asked, form)).to.equal('invalid_request');
-  expect((await world.session(asked.session.id)).status).to.equal('fetched');
-  expect(await answer(asked, await formOf(asked, { card: [present(world, asked)] }))).to.equal('accepted');
+/** Expects a rejection without a change of the session: the valid response is still accepted. */
+async function expectUntouched(fetchedRequest: FetchedRequest, form: Form): Promise<void> {
+  expect(await submit(fetchedRequest, form)).to.equal('invalid_request');
+  expect((await world.session(fetchedRequest.session.id)).status).to.equal('fetched');
+  expect(await submit(fetchedRequest, await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] }))).to.equal('accepted');
 }
 
-async function ask(config: JsonObject = {}): Promise<Asked> {
+async function requestWith(config: JsonObject = {}): Promise<FetchedRequest> {
   await world.configure(config);
-  return world.givenRequest();
+  return world.preparedRequest();
 }
 
-const flip = (bytes: Uint8Array): Uint8Array => Uint8Array.from(bytes, (byte, at) => (at === 40 ? byte ^ 1 : byte));
-const replacePart = (text: string, at: number, change: (part: string) => string) =>
+const flip = (bytes: Uint8Array): Uint8Array => Uint8Array.from(bytes, (byte, position) => (position === 40 ? byte ^ 1 : byte));
+const replacePart = (text: string, position: number, change: (part: string) => string) =>
   text
     .split('~')
-    .map((part, position) => (position === at ? change(part) : part))
+    .map((part, index) => (index === position ? change(part) : part))
     .join('~');
 
 describe('rejected response', () => {
@@ -58,46 +69,49 @@ describe('rejected response', () => {
   });
 
   describe('leaves the session unchanged', () => {
-    const forms: Readonly<Record<string, (asked: Asked, form: Form) => Form | Promise<Form>>> = {
+    const forms: Readonly<Record<string, (fetchedRequest: FetchedRequest, form: Form) => Form | Promise<Form>>> = {
       // N33
       'without vp_token, response or error': ({ request }) => ({ state: request.state }),
       // N38
       'without state': (_, { vp_token = '' }) => ({ vp_token }),
       // N39
-      'with a foreign state': (_, form) => ({ ...form, state: 'foreign' }),
+      'with another state': (_, form) => ({ ...form, state: 'foreign' }),
       // N46
-      'with an error and a foreign state': () => ({ error: 'access_denied', state: 'foreign' }),
+      'with an error and another state': () => ({ error: 'access_denied', state: 'foreign' }),
     };
-    for (const [what, change] of Object.entries(forms)) {
-      it(`with ${what}`, async () => {
-        const asked = await ask({ responseMode: 'direct_post' });
-        await expectUntouched(asked, await change(asked, await formOf(asked, { card: [present(world, asked)] })));
+    for (const [description, change] of Object.entries(forms)) {
+      it(`with ${description}`, async () => {
+        const fetchedRequest = await requestWith({ responseMode: 'direct_post' });
+        await expectUntouched(
+          fetchedRequest,
+          await change(fetchedRequest, await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] })),
+        );
       });
     }
     for (const state of ['foreign', undefined]) {
       // N59
       it(`with the state ${state} inside the JWE`, async () => {
-        const asked = await ask();
-        const response = await encrypt(asked, { vp_token: { card: [present(world, asked)] }, state });
-        await expectUntouched(asked, { response });
+        const fetchedRequest = await requestWith();
+        const response = await encrypt(fetchedRequest, { vp_token: { card: [present(world, fetchedRequest)] }, state });
+        await expectUntouched(fetchedRequest, { response });
       });
     }
     // N40
     it('with the correct state under the address of another session', async () => {
-      const asked = await ask({ responseMode: 'direct_post' });
-      const other = await world.request();
-      await expectUntouched(other, await formOf(asked, { card: [present(world, asked)] }));
-      expect((await world.session(asked.session.id)).status).to.equal('fetched');
+      const fetchedRequest = await requestWith({ responseMode: 'direct_post' });
+      const otherRequest = await world.request();
+      await expectUntouched(otherRequest, await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] }));
+      expect((await world.session(fetchedRequest.session.id)).status).to.equal('fetched');
     });
   });
 
   // N41
   it('leaves the first result of an answered request unchanged', async () => {
-    const asked = await ask();
-    const form = await formOf(asked, { card: [present(world, asked)] });
-    expect(await answer(asked, form)).to.equal('accepted');
-    expect(await answer(asked, form)).to.equal('invalid_request');
-    expect((await world.session(asked.session.id)).outcome?.credentials).to.have.length(1);
+    const fetchedRequest = await requestWith();
+    const form = await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] });
+    expect(await submit(fetchedRequest, form)).to.equal('accepted');
+    expect(await submit(fetchedRequest, form)).to.equal('invalid_request');
+    expect((await world.session(fetchedRequest.session.id)).outcome?.credentials).to.have.length(1);
   });
 
   // N44
@@ -106,44 +120,46 @@ describe('rejected response', () => {
     const body = { response_type: 'uri', requestId: 'card' } as const;
     const offer = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body);
     const session = await world.session(offer.session);
-    const request = session.request as Asked['request'];
-    const asked = { tenantId: ACME, session, publicId: session.publicId, request, claims: {}, text: '' };
-    expect(await answer(asked, await formOf(asked, { card: [present(world, asked)] }))).to.equal('accepted');
+    const request = session.request as FetchedRequest['request'];
+    const fetchedRequest = { tenantId: ACME, session, publicId: session.publicId, request, claims: {}, text: '' };
+    expect(await submit(fetchedRequest, await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] }))).to.equal(
+      'accepted',
+    );
   });
 
   describe('ends the session for its envelope:', () => {
-    const cases: Readonly<Record<string, [string, (form: Form, asked: Asked) => Form]>> = {
+    const cases: Readonly<Record<string, [string, (form: Form, fetchedRequest: FetchedRequest) => Form]>> = {
       // N34
-      'plain although encryption was asked for': ['direct_post.jwt', (_, { request }) => ({ vp_token: '{}', state: request.state })],
+      'plain although encryption is required': ['direct_post.jwt', (_, { request }) => ({ vp_token: '{}', state: request.state })],
       // N35
-      'encrypted although not asked for': ['direct_post', () => ({ response: 'a.b.c.d.e' })],
+      'encrypted although encryption is not requested': ['direct_post', () => ({ response: 'a.b.c.d.e' })],
       // N36
       'vp_token and error': ['direct_post', (form) => ({ ...form, error: 'access_denied' })],
       // N37
       'response and vp_token': ['direct_post.jwt', (form) => ({ ...form, vp_token: '{}' })],
     };
-    for (const [what, [responseMode, change]] of Object.entries(cases)) {
-      it(what, async () => {
-        const asked = await ask({ responseMode });
-        const form = await formOf(asked, { card: [present(world, asked)] });
-        await expectRefused(asked, change(form, asked), 'response_mode');
+    for (const [description, [responseMode, change]] of Object.entries(cases)) {
+      it(description, async () => {
+        const fetchedRequest = await requestWith({ responseMode });
+        const form = await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] });
+        await expectRejected(fetchedRequest, change(form, fetchedRequest), 'response_mode');
       });
     }
     // N49, N73
     it('but not for unknown fields, nor for an old presentation_submission', async () => {
-      const asked = await ask({ responseMode: 'direct_post' });
-      const form = await formOf(asked, { card: [present(world, asked)] });
-      expect(await answer(asked, { ...form, presentation_submission: '{}', x: 'y' })).to.equal('accepted');
+      const fetchedRequest = await requestWith({ responseMode: 'direct_post' });
+      const form = await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] });
+      expect(await submit(fetchedRequest, { ...form, presentation_submission: '{}', x: 'y' })).to.equal('accepted');
     });
   });
 
   for (const responseMode of ['direct_post', 'direct_post.jwt']) {
     // N45, N48
     it(`ends the session as a wallet error, unencrypted in ${responseMode}`, async () => {
-      const asked = await ask({ responseMode, redirectUri: 'https://shop.example/' });
-      const form = { error: 'access_denied', state: asked.request.state };
-      expect(await answer(asked, form)).to.equal('accepted');
-      const { status, outcome } = await world.session(asked.session.id);
+      const fetchedRequest = await requestWith({ responseMode, redirectUri: 'https://shop.example/' });
+      const form = { error: 'access_denied', state: fetchedRequest.request.state };
+      expect(await submit(fetchedRequest, form)).to.equal('accepted');
+      const { status, outcome } = await world.session(fetchedRequest.session.id);
       expect([status, outcome?.failure?.code]).to.deep.equal(['failed', 'access_denied']);
       expect(outcome).to.have.property('responseCodeHash');
       expect(world.webhooks.calls).to.have.length(0);
@@ -151,10 +167,10 @@ describe('rejected response', () => {
   }
   // N47
   it('ends the session as a wallet error whose text is truncated and escaped', async () => {
-    const asked = await ask();
+    const fetchedRequest = await requestWith();
     const error_description = `<script>\u0000\u202e${'x'.repeat(100_000)}`;
-    await answer(asked, { error: 'nonsense ', error_description, state: asked.request.state });
-    const failure = (await world.session(asked.session.id)).outcome?.failure;
+    await submit(fetchedRequest, { error: 'nonsense ', error_description, state: fetchedRequest.request.state });
+    const failure = (await world.session(fetchedRequest.session.id)).outcome?.failure;
     expect(failure?.code).to.equal('wallet_error');
     expect(failure?.message)
       .to.match(/^&lt;script&gt; {2}x+$/)
@@ -162,29 +178,29 @@ describe('rejected response', () => {
   });
 
   describe('for its encryption', () => {
-    type Make = (asked: Asked, payload: JsonObject) => Promise<string>;
+    type BuildResponse = (fetchedRequest: FetchedRequest, payload: JsonObject) => Promise<string>;
     const withKey =
-      (changes: Encrypted): Make =>
-      (asked, payload) =>
-        encrypt(asked, payload, changes);
+      (changes: EncryptionChanges): BuildResponse =>
+      (fetchedRequest, payload) =>
+        encrypt(fetchedRequest, payload, changes);
     const edited =
-      (part: number, change: (text: string) => string): Make =>
-      async (asked, payload) => {
-        const parts = (await encrypt(asked, payload)).split('.');
-        return parts.map((text, at) => (at === part ? change(text) : text)).join('.');
+      (part: number, change: (text: string) => string): BuildResponse =>
+      async (fetchedRequest, payload) => {
+        const parts = (await encrypt(fetchedRequest, payload)).split('.');
+        return parts.map((text, position) => (position === part ? change(text) : text)).join('.');
       };
     const header = (change: JsonObject) =>
       edited(0, (text) => {
-        const known = JSON.parse(Buffer.from(text, 'base64url').toString()) as JsonObject;
-        return Buffer.from(JSON.stringify({ ...known, ...change })).toString('base64url');
+        const originalHeader = JSON.parse(Buffer.from(text, 'base64url').toString()) as JsonObject;
+        return Buffer.from(JSON.stringify({ ...originalHeader, ...change })).toString('base64url');
       });
-    const cases: Readonly<Record<string, Make>> = {
+    const cases: Readonly<Record<string, BuildResponse>> = {
       // N50
       'an unknown kid': withKey({ header: { kid: 'unknown' } }),
       // N51
-      'the key of another session': async (asked, payload) => {
+      'the key of another session': async (fetchedRequest, payload) => {
         const { publicJwk } = (await world.request()).request.encryption ?? { publicJwk: {} };
-        return encrypt(asked, payload, { jwk: publicJwk, header: { kid: asked.request.encryption?.publicJwk['kid'] } });
+        return encrypt(fetchedRequest, payload, { jwk: publicJwk, header: { kid: fetchedRequest.request.encryption?.publicJwk['kid'] } });
       },
       // N52
       'an enc that was not offered': withKey({ enc: 'A128CBC-HS256' }),
@@ -201,34 +217,34 @@ describe('rejected response', () => {
       // N56
       compression: header({ zip: 'DEF' }),
       // N57
-      'a signed JWT': async (asked) => asked.text,
+      'a signed JWT': async (fetchedRequest) => fetchedRequest.text,
       // N57
-      'a nested JWS': async (asked) => encrypt(asked, asked.text),
+      'a nested JWS': async (fetchedRequest) => encrypt(fetchedRequest, fetchedRequest.text),
       // N60
       'an unknown crit': header({ crit: ['x'], x: 1 }),
     };
-    for (const [what, make] of Object.entries(cases)) {
-      it(what, async () => {
-        const asked = await ask();
-        const payload = { vp_token: { card: [present(world, asked)] }, state: asked.request.state };
-        const form = { response: await make(asked, payload) };
+    for (const [description, buildResponse] of Object.entries(cases)) {
+      it(description, async () => {
+        const fetchedRequest = await requestWith();
+        const payload = { vp_token: { card: [present(world, fetchedRequest)] }, state: fetchedRequest.request.state };
+        const form = { response: await buildResponse(fetchedRequest, payload) };
         for (let i = 1; i < MAX_UNDECRYPTED_ATTEMPTS; i++) {
-          expect(await answer(asked, form)).to.equal('invalid_request');
-          expect((await world.session(asked.session.id)).status, `try ${i}`).to.equal('fetched');
+          expect(await submit(fetchedRequest, form)).to.equal('invalid_request');
+          expect((await world.session(fetchedRequest.session.id)).status, `try ${i}`).to.equal('fetched');
         }
-        await expectRefused(asked, form, 'decryption_failed');
+        await expectRejected(fetchedRequest, form, 'decryption_failed');
       });
     }
     it('leaves the request open for the wallet when other callers send invalid responses', async () => {
-      const asked = await ask();
-      for (let i = 2; i < MAX_UNDECRYPTED_ATTEMPTS; i++) await answer(asked, { response: asked.text });
-      await expectUntouched(asked, { response: asked.text });
+      const fetchedRequest = await requestWith();
+      for (let i = 2; i < MAX_UNDECRYPTED_ATTEMPTS; i++) await submit(fetchedRequest, { response: fetchedRequest.text });
+      await expectUntouched(fetchedRequest, { response: fetchedRequest.text });
     });
     for (const plaintext of ['nonsense', '[]', '"text"', '{"a":1,"a":2}']) {
       // N58
       it(`ends the session with the plaintext ${plaintext}`, async () => {
-        const asked = await ask();
-        await expectRefused(asked, { response: await encrypt(asked, plaintext) }, 'malformed');
+        const fetchedRequest = await requestWith();
+        await expectRejected(fetchedRequest, { response: await encrypt(fetchedRequest, plaintext) }, 'malformed');
       });
     }
   });
@@ -255,34 +271,34 @@ describe('rejected response', () => {
       'a number as presentation': () => ({ card: [1] }),
     };
     for (const responseMode of ['direct_post', 'direct_post.jwt']) {
-      for (const [what, shape] of Object.entries(shapes)) {
-        it(`${what}, ${responseMode}`, async () => {
-          const asked = await ask({ responseMode });
-          await expectRefused(asked, await formOf(asked, shape(present(world, asked))), 'malformed');
+      for (const [description, shape] of Object.entries(shapes)) {
+        it(`${description}, ${responseMode}`, async () => {
+          const fetchedRequest = await requestWith({ responseMode });
+          await expectRejected(fetchedRequest, await responseForm(fetchedRequest, shape(present(world, fetchedRequest))), 'malformed');
         });
       }
     }
     // N66
     it('a duplicate property', async () => {
-      const asked = await ask({ responseMode: 'direct_post' });
-      const list = JSON.stringify([present(world, asked)]);
-      const form = { vp_token: `{"card":${list},"card":${list}}`, state: asked.request.state };
-      await expectRefused(asked, form, 'malformed');
+      const fetchedRequest = await requestWith({ responseMode: 'direct_post' });
+      const list = JSON.stringify([present(world, fetchedRequest)]);
+      const form = { vp_token: `{"card":${list},"card":${list}}`, state: fetchedRequest.request.state };
+      await expectRejected(fetchedRequest, form, 'malformed');
     });
     it('more presentations than any wallet sends', async () => {
-      const asked = await ask({ dcql_query: query({ id: 'card', multiple: true }) });
-      const form = await formOf(asked, { card: Array.from({ length: 101 }, () => 'x~') });
-      await expectRefused(asked, form, 'malformed');
+      const fetchedRequest = await requestWith({ dcql_query: query({ id: 'card', multiple: true }) });
+      const form = await responseForm(fetchedRequest, { card: Array.from({ length: 101 }, () => 'x~') });
+      await expectRejected(fetchedRequest, form, 'malformed');
     });
   });
 
   describe('that is incomplete', () => {
-    const two = query({ id: 'card' }, { id: 'other', meta: { vct_values: ['urn:other'] } });
-    const sets = (...credential_sets: JsonObject[]) => ({ dcql_query: { ...two, credential_sets } });
+    const twoQueries = query({ id: 'card' }, { id: 'other', meta: { vct_values: ['urn:other'] } });
+    const sets = (...credential_sets: JsonObject[]) => ({ dcql_query: { ...twoQueries, credential_sets } });
     // N68
     it('ends the session when a required query is missing', async () => {
-      const asked = await ask({ dcql_query: two });
-      await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'missing other');
+      const fetchedRequest = await requestWith({ dcql_query: twoQueries });
+      await expectRejected(fetchedRequest, await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] }), 'missing other');
       expect(withoutIssuers(world.webhooks.calls[0]?.body.credentials)).to.deep.equal([
         { id: 'card', error: 'response_refused' },
         { id: 'other', error: 'missing' },
@@ -290,60 +306,68 @@ describe('rejected response', () => {
     });
     // N69
     it('ends the session with half of an option', async () => {
-      const asked = await ask(sets({ options: [['card', 'other']] }));
-      await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'credential_sets[0]');
+      const fetchedRequest = await requestWith(sets({ options: [['card', 'other']] }));
+      await expectRejected(
+        fetchedRequest,
+        await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] }),
+        'credential_sets[0]',
+      );
     });
     // N70
     it('ends the session with only the optional set', async () => {
-      const asked = await ask(sets({ options: [['other']] }, { options: [['card']], required: false }));
-      await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'credential_sets[0]');
+      const fetchedRequest = await requestWith(sets({ options: [['other']] }, { options: [['card']], required: false }));
+      await expectRejected(
+        fetchedRequest,
+        await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] }),
+        'credential_sets[0]',
+      );
     });
     // N72
     it('ends the session when the credentials are swapped', async () => {
-      const asked = await ask({ dcql_query: two });
-      const [card, other] = [present(world, asked), present(world, asked, { visible: { vct: 'urn:other' } })];
-      await expectRefused(asked, await formOf(asked, { card: [other], other: [card] }), 'type_mismatch');
+      const fetchedRequest = await requestWith({ dcql_query: twoQueries });
+      const [card, otherRequest] = [present(world, fetchedRequest), present(world, fetchedRequest, { visible: { vct: 'urn:other' } })];
+      await expectRejected(fetchedRequest, await responseForm(fetchedRequest, { card: [otherRequest], other: [card] }), 'type_mismatch');
     });
     it('does not exist when only an optional credential is invalid', async () => {
-      const asked = await ask(sets({ options: [['card']] }, { options: [['other']], required: false }));
-      const vpToken = { card: [present(world, asked)], other: [present(world, asked)] };
-      expect(await answer(asked, await formOf(asked, vpToken))).to.equal('accepted');
+      const fetchedRequest = await requestWith(sets({ options: [['card']] }, { options: [['other']], required: false }));
+      const vpToken = { card: [present(world, fetchedRequest)], other: [present(world, fetchedRequest)] };
+      expect(await submit(fetchedRequest, await responseForm(fetchedRequest, vpToken))).to.equal('accepted');
       expect(withoutIssuers(world.webhooks.calls[0]?.body.credentials)).to.deep.equal([
         { id: 'card', values: { name: 'Erika' } },
         { id: 'other', error: 'type_mismatch' },
       ]);
     });
     it('does not exist for an array if several presentations may be sent', async () => {
-      const asked = await ask({ dcql_query: query({ id: 'card', multiple: true }) });
-      const bad = present(world, asked, { kb: { aud: 'other' } });
-      const vpToken = { card: [present(world, asked), bad, present(world, asked, { claims: { name: 'Max' } })] };
-      expect(await answer(asked, await formOf(asked, vpToken))).to.equal('accepted');
+      const fetchedRequest = await requestWith({ dcql_query: query({ id: 'card', multiple: true }) });
+      const invalid = present(world, fetchedRequest, { kb: { aud: 'other' } });
+      const vpToken = { card: [present(world, fetchedRequest), invalid, present(world, fetchedRequest, { claims: { name: 'Max' } })] };
+      expect(await submit(fetchedRequest, await responseForm(fetchedRequest, vpToken))).to.equal('accepted');
       expect(withoutIssuers(world.webhooks.calls[0]?.body.credentials)).to.deep.equal([
         { id: 'card', values: [{ name: 'Erika' }, { name: 'Max' }] },
       ]);
     });
     it('counts a credential once, for any number of presentations and key bindings', async () => {
-      const asked = await ask({ dcql_query: query({ id: 'card', multiple: true }) });
-      const first = present(world, asked);
+      const fetchedRequest = await requestWith({ dcql_query: query({ id: 'card', multiple: true }) });
+      const first = present(world, fetchedRequest);
       const credential = first.slice(0, first.lastIndexOf('~') + 1);
-      const again = present(world, asked, { credential: () => credential, kb: { iat: world.seconds - 1 } });
-      expect(again).to.not.equal(first);
-      const vpToken = { card: [first, again, first, present(world, asked)] };
-      expect(await answer(asked, await formOf(asked, vpToken))).to.equal('accepted');
+      const second = present(world, fetchedRequest, { credential: () => credential, kb: { iat: world.seconds - 1 } });
+      expect(second).to.not.equal(first);
+      const vpToken = { card: [first, second, first, present(world, fetchedRequest)] };
+      expect(await submit(fetchedRequest, await responseForm(fetchedRequest, vpToken))).to.equal('accepted');
       expect(withoutIssuers(world.webhooks.calls[0]?.body.credentials)).to.deep.equal([
         { id: 'card', values: [{ name: 'Erika' }, { name: 'Erika' }] },
       ]);
-      const { outcome } = await world.session(asked.session.id);
+      const { outcome } = await world.session(fetchedRequest.session.id);
       const repeated = reportOf(outcome).filter(({ reason }) => reason === 'repeated_credential');
       expect(repeated.map(({ index }) => index)).to.deep.equal([1, 2]);
     });
     it('names the queries if one credential answers several', async () => {
-      const asked = await ask({ dcql_query: query({ id: 'card' }, { id: 'name' }) });
-      const card = present(world, asked);
-      expect(await answer(asked, await formOf(asked, { card: [card], name: [card] }))).to.equal('accepted');
-      const { outcome } = await world.session(asked.session.id);
-      const said = reportOf(outcome).filter(({ check }) => check === 'one credential for several queries');
-      expect(said.map(({ id, input }) => [id, input])).to.deep.equal([
+      const fetchedRequest = await requestWith({ dcql_query: query({ id: 'card' }, { id: 'name' }) });
+      const card = present(world, fetchedRequest);
+      expect(await submit(fetchedRequest, await responseForm(fetchedRequest, { card: [card], name: [card] }))).to.equal('accepted');
+      const { outcome } = await world.session(fetchedRequest.session.id);
+      const duplicateReport = reportOf(outcome).filter(({ check }) => check === 'one credential for several queries');
+      expect(duplicateReport.map(({ id, input }) => [id, input])).to.deep.equal([
         ['card', 'name'],
         ['name', 'card'],
       ]);
@@ -351,22 +375,27 @@ describe('rejected response', () => {
     it('neither returns an uncertified iss nor matches it with a query', async () => {
       const visible = { iss: 'https://ministry.example' };
       const [{ claims: _, ...whole }] = query({ id: 'card' })['credentials'] as [JsonObject];
-      const open = await ask({ dcql_query: { credentials: [whole] } });
-      const form = await formOf(open, { card: [present(world, open, { visible })] });
-      expect(await answer(open, form)).to.equal('accepted');
+      const open = await requestWith({ dcql_query: { credentials: [whole] } });
+      const form = await responseForm(open, { card: [present(world, open, { visible })] });
+      expect(await submit(open, form)).to.equal('accepted');
       expect(JSON.stringify(world.webhooks.calls)).to.not.include('ministry');
       const claims = [{ path: ['iss'], values: ['https://ministry.example'] }];
-      const asked = await ask({ dcql_query: query({ id: 'card', claims }) });
+      const restrictedRequest = await requestWith({ dcql_query: query({ id: 'card', claims }) });
       world.webhooks.calls.length = 0;
-      const demanded = await formOf(asked, { card: [present(world, asked, { visible })] });
-      await expectRefused(asked, demanded, 'missing_claim');
+      const demanded = await responseForm(restrictedRequest, { card: [present(world, restrictedRequest, { visible })] });
+      await expectRejected(restrictedRequest, demanded, 'missing_claim');
     });
   });
 
   describe('ends the session for its presentation:', () => {
     const kbOf = (text: string) => text.slice(text.lastIndexOf('~') + 1);
     const jwk = makeHolder();
-    const cases: Readonly<Record<string, [RefusalReason, Changes | ((asked: Asked) => Changes | Promise<Changes>)]>> = {
+    const cases: Readonly<
+      Record<
+        string,
+        [RefusalReason, PresentationChanges | ((fetchedRequest: FetchedRequest) => PresentationChanges | Promise<PresentationChanges>)]
+      >
+    > = {
       // N71
       'an mdoc': ['malformed', { text: () => 'o2d2ZXJzaW9uYzEuMA' }],
       // N74
@@ -447,8 +476,8 @@ describe('rejected response', () => {
       'signed by another key': [
         'issuer_signature',
         async () => {
-          const other = await world.keyChain('foe', 'f', ['signing']);
-          return { issuer: other, header: { x5c: [...world.issuer.active.certificates] } };
+          const otherRequest = await world.keyChain('foe', 'f', ['signing']);
+          return { issuer: otherRequest, header: { x5c: [...world.issuer.active.certificates] } };
         },
       ],
       // N95
@@ -490,71 +519,91 @@ describe('rejected response', () => {
         {
           credential: (text) => {
             const [jwt = '', ...rest] = text.split('~');
-            const kept = rest.filter((part) => !Buffer.from(part, 'base64url').toString().includes('"name"'));
-            return [jwt, ...kept].join('~');
+            const disclosures = rest.filter((part) => !Buffer.from(part, 'base64url').toString().includes('"name"'));
+            return [jwt, ...disclosures].join('~');
           },
         },
       ],
     };
-    for (const [what, [reason, changes]] of Object.entries(cases)) {
-      it(`${what}: ${reason}`, async () => {
-        const asked = await ask();
-        const made = typeof changes === 'function' ? await changes(asked) : changes;
-        await expectRefused(asked, await formOf(asked, { card: [present(world, asked, made)] }), reason);
+    for (const [description, [reason, changes]] of Object.entries(cases)) {
+      it(`${description}: ${reason}`, async () => {
+        const fetchedRequest = await requestWith();
+        const presentation = typeof changes === 'function' ? await changes(fetchedRequest) : changes;
+        await expectRejected(
+          fetchedRequest,
+          await responseForm(fetchedRequest, { card: [present(world, fetchedRequest, presentation)] }),
+          reason,
+        );
         expect(world.webhooks.calls.map(({ body }) => body.credentials)).to.deep.equal([[{ id: 'card', error: reason }]]);
       });
     }
     // N105
     it('a boolean that is false when true was requested', async () => {
-      const asked = await ask({ dcql_query: query({ id: 'card', claims: [{ path: ['over18'], values: [true] }] }) });
-      await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'value_mismatch');
+      const fetchedRequest = await requestWith({ dcql_query: query({ id: 'card', claims: [{ path: ['over18'], values: [true] }] }) });
+      await expectRejected(
+        fetchedRequest,
+        await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] }),
+        'value_mismatch',
+      );
     });
     // N92
     it('a leaf of an issuer that was no longer trusted at the time of the request', async () => {
       await world.configure({ trustAnchors: [{ keyChainId: 'signing' }] });
-      const asked = await world.request();
-      await expectRefused(asked, await formOf(asked, { card: [present(world, asked)] }), 'untrusted_chain');
+      const fetchedRequest = await world.request();
+      await expectRejected(
+        fetchedRequest,
+        await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)] }),
+        'untrusted_chain',
+      );
     });
     // N106
     it('a presentation for another tenant', async () => {
-      const other = 'other' as typeof ACME;
-      await world.addTenant(other);
-      await world.configure({}, other);
-      const elsewhere = await world.request({ tenantId: other });
-      const asked = await ask();
-      await expectRefused(asked, await formOf(asked, { card: [present(world, elsewhere)] }), 'nonce_mismatch');
+      const otherRequest = 'other' as typeof ACME;
+      await world.addTenant(otherRequest);
+      await world.configure({}, otherRequest);
+      const otherTenantRequest = await world.request({ tenantId: otherRequest });
+      const fetchedRequest = await requestWith();
+      await expectRejected(
+        fetchedRequest,
+        await responseForm(fetchedRequest, { card: [present(world, otherTenantRequest)] }),
+        'nonce_mismatch',
+      );
     });
     // N107
     it('a presentation for an earlier request', async () => {
-      const [earlier, asked] = [await ask(), await world.request()];
-      await expectRefused(asked, await formOf(asked, { card: [present(world, earlier)] }), 'nonce_mismatch');
+      const [earlierRequest, fetchedRequest] = [await requestWith(), await world.request()];
+      await expectRejected(
+        fetchedRequest,
+        await responseForm(fetchedRequest, { card: [present(world, earlierRequest)] }),
+        'nonce_mismatch',
+      );
     });
     // N108
     it('an invalid key binding that was optional', async () => {
-      const asked = await ask({ dcql_query: query({ id: 'card', require_cryptographic_holder_binding: false }) });
-      const form = await formOf(asked, { card: [present(world, asked, { kb: { aud: 'x' } })] });
-      await expectRefused(asked, form, 'aud_mismatch');
+      const fetchedRequest = await requestWith({ dcql_query: query({ id: 'card', require_cryptographic_holder_binding: false }) });
+      const form = await responseForm(fetchedRequest, { card: [present(world, fetchedRequest, { kb: { aud: 'x' } })] });
+      await expectRejected(fetchedRequest, form, 'aud_mismatch');
     });
     for (const aka_vcts of ['urn:other', [], [1], [''], ['urn:card:1', 'urn:other']]) {
       it(`other types that are ${JSON.stringify(aka_vcts)}`, async () => {
-        const asked = await ask();
-        const form = await formOf(asked, { card: [present(world, asked, { visible: { aka_vcts } })] });
-        await expectRefused(asked, form, 'aka_vcts');
+        const fetchedRequest = await requestWith();
+        const form = await responseForm(fetchedRequest, { card: [present(world, fetchedRequest, { visible: { aka_vcts } })] });
+        await expectRejected(fetchedRequest, form, 'aka_vcts');
       });
     }
     it('a wrong nonce in an optional credential that is invalid anyway', async () => {
-      const other = { id: 'other', meta: { vct_values: ['urn:other'] } };
+      const otherRequest = { id: 'other', meta: { vct_values: ['urn:other'] } };
       const credential_sets = [{ options: [['card']] }, { options: [['other']], required: false }];
-      const asked = await ask({ dcql_query: { ...query({ id: 'card' }, other), credential_sets } });
+      const fetchedRequest = await requestWith({ dcql_query: { ...query({ id: 'card' }, otherRequest), credential_sets } });
       const untrusted = await world.keyChain('foe', 'foe', ['signing']);
-      const bad = present(world, asked, { issuer: untrusted, visible: { vct: 'urn:other' }, kb: { nonce: 'other' } });
-      const form = await formOf(asked, { card: [present(world, asked)], other: [bad] });
-      await expectRefused(asked, form, 'nonce_mismatch');
+      const invalid = present(world, fetchedRequest, { issuer: untrusted, visible: { vct: 'urn:other' }, kb: { nonce: 'other' } });
+      const form = await responseForm(fetchedRequest, { card: [present(world, fetchedRequest)], other: [invalid] });
+      await expectRejected(fetchedRequest, form, 'nonce_mismatch');
     });
     it('a wrong nonce even beside a valid presentation', async () => {
-      const asked = await ask({ dcql_query: query({ id: 'card', multiple: true }) });
-      const card = [present(world, asked), present(world, asked, { kb: { nonce: 'other' } })];
-      await expectRefused(asked, await formOf(asked, { card }), 'nonce_mismatch');
+      const fetchedRequest = await requestWith({ dcql_query: query({ id: 'card', multiple: true }) });
+      const card = [present(world, fetchedRequest), present(world, fetchedRequest, { kb: { nonce: 'other' } })];
+      await expectRejected(fetchedRequest, await responseForm(fetchedRequest, { card }), 'nonce_mismatch');
     });
   });
 });

@@ -15,7 +15,7 @@ import type { DcApiVerification, PostedVerification } from '../../../domain/veri
 import { parseWalletMetadata, parseWalletParameters, type RequestRequirements } from '../../../domain/verification/wallet-parameters.ts';
 import { decode } from '../../support/present.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
-import { endOf } from '../wallet-kit.ts';
+import { outcomeOf } from '../wallet-kit.ts';
 import { ACME, World } from './kit.ts';
 
 const PARAMETERS = { responseMode: 'direct_post', nonce: 'n', dcqlQuery: { credentials: [] } };
@@ -28,11 +28,11 @@ describe('parameters of a presentation request', () => {
   });
 
   it('contain the display name and logo of the operator, if there are any', () => {
-    const asker = { clientName: 'Acme', logoUri: 'https://acme.example/logo.png' };
-    const metadataOf = (given: object) => requestParameters({ ...PARAMETERS, display: given })['client_metadata'];
-    expect(metadataOf(asker)).to.include({ client_name: 'Acme', logo_uri: asker.logoUri });
-    for (const nothing of [{}, { clientName: null, logoUri: null }]) {
-      expect(metadataOf(nothing)).not.to.have.any.keys('client_name', 'logo_uri');
+    const requester = { clientName: 'Acme', logoUri: 'https://acme.example/logo.png' };
+    const metadataOf = (display: object) => requestParameters({ ...PARAMETERS, display: display })['client_metadata'];
+    expect(metadataOf(requester)).to.include({ client_name: 'Acme', logo_uri: requester.logoUri });
+    for (const empty of [{}, { clientName: null, logoUri: null }]) {
+      expect(metadataOf(empty)).not.to.have.any.keys('client_name', 'logo_uri');
     }
   });
 
@@ -53,11 +53,14 @@ describe('parameters of a presentation request', () => {
 });
 
 describe('audience of a presentation', () => {
-  const asked = { kind: 'verification', offerRequest: {}, dcqlQuery: {}, nonce: 'n', requestUrl: '' } as const;
+  const verification = { kind: 'verification', offerRequest: {}, dcqlQuery: {}, nonce: 'n', requestUrl: '' } as const;
 
   it('is the client id for the response address', () => {
     const responseUri = 'https://vidimus.example/acme/response/1';
-    const posted: PostedVerification = { ...asked, ...{ responseMode: 'direct_post', clientId: 'x509_hash:h', responseUri, state: 's' } };
+    const posted: PostedVerification = {
+      ...verification,
+      ...{ responseMode: 'direct_post', clientId: 'x509_hash:h', responseUri, state: 's' },
+    };
     const { audience, recipients, transcripts } = bindingOf(posted);
     expect([audience, recipients]).to.deep.equal(['x509_hash:h', ['x509_hash:h', 'https://vidimus.example']]);
     expect(transcripts()).to.have.length(1);
@@ -66,13 +69,13 @@ describe('audience of a presentation', () => {
   it('is each page that may use the Digital Credentials API', () => {
     const origins = ['https://shop.example', 'https://www.shop.example'];
     const pages = ['origin:https://shop.example', 'origin:https://www.shop.example'];
-    const unsigned: DcApiVerification = { ...asked, responseMode: 'dc_api', origins };
+    const unsigned: DcApiVerification = { ...verification, responseMode: 'dc_api', origins };
     const binding = bindingOf(unsigned);
     expect([binding.audience, binding.recipients]).to.deep.equal([pages, [...origins, ...pages]]);
     expect(new Set(binding.transcripts().map(String)).size, 'one for each').to.equal(2);
-    // OpenID4VP 1.0 appendix A.4: the audience of a signed request is the page all the same
-    const signed = bindingOf({ ...unsigned, clientId: 'x509_hash:h' });
-    expect([signed.audience, signed.recipients]).to.deep.equal([pages, [...origins, ...pages, 'x509_hash:h']]);
+    // OpenID4VP 1.0 appendix A.4: the audience of a signed request is the origin of the page, too
+    const signedRequest = bindingOf({ ...unsigned, clientId: 'x509_hash:h' });
+    expect([signedRequest.audience, signedRequest.recipients]).to.deep.equal([pages, [...origins, ...pages, 'x509_hash:h']]);
   });
 });
 
@@ -106,29 +109,31 @@ describe('transactions that a credential confirms', () => {
   });
 
   it('name only the element of their type', () => {
-    const nowhere = { namespace: '', element: '', algorithms: [] };
+    const incomplete = { namespace: '', element: '', algorithms: [] };
     expect(deviceTransactionData(request, 'card')).to.deep.equal([
       { namespace: 'n', element: 'e', text: 'first', required: true, algorithms: ['sha-384'] },
-      { ...nowhere, text: 'second', required: false },
+      { ...incomplete, text: 'second', required: false },
     ]);
     expect(deviceTransactionData(request, 'pid')).to.deep.equal([
-      { ...nowhere, text: 'second', required: false },
-      { ...nowhere, text: 'third', required: true },
+      { ...incomplete, text: 'second', required: false },
+      { ...incomplete, text: 'third', required: true },
     ]);
-    const odd = { ...request, transactionDataObjects: [{ credential_ids: ['card'], type: ['pay'] }] };
-    expect(deviceTransactionData(odd, 'card'), 'a type that is no text').to.deep.equal([{ ...nowhere, text: 'first', required: true }]);
+    const withArrayType = { ...request, transactionDataObjects: [{ credential_ids: ['card'], type: ['pay'] }] };
+    expect(deviceTransactionData(withArrayType, 'card'), 'a type that is not a string').to.deep.equal([
+      { ...incomplete, text: 'first', required: true },
+    ]);
   });
 });
 
 const REQUEST = { state: 's', responseMode: 'direct_post.jwt' } as const;
 const PLAIN = { state: 's', responseMode: 'direct_post' } as const;
 
-/** What it comes to in a word: a failure leaves the session as it is. */
-function outcome(open: () => ReturnType<typeof parseForm>): string {
+/** Returns the kind of the response, or the message of a failure. */
+function outcome(parse: () => ReturnType<typeof parseForm>): string {
   try {
-    const opened = open();
-    if (opened.kind === 'refused') return `${opened.code}: ${opened.detail}`;
-    return opened.kind === 'wallet_error' ? `${opened.error.code}: ${opened.error.message}` : opened.kind;
+    const parsed = parse();
+    if (parsed.kind === 'refused') return `${parsed.code}: ${parsed.detail}`;
+    return parsed.kind === 'wallet_error' ? `${parsed.error.code}: ${parsed.error.message}` : parsed.kind;
   } catch (error) {
     if (error instanceof Failure) return `untouched: ${error.message}`;
     throw error;
@@ -138,30 +143,34 @@ function outcome(open: () => ReturnType<typeof parseForm>): string {
 describe('posted response', () => {
   const forms: readonly [string, Parameters<typeof parseForm>, RegExp][] = [
     ['an encrypted answer', [{ response: 'a' }, REQUEST], /^encrypted$/],
-    ['one with the state outside as well', [{ response: 'a', state: 's' }, REQUEST], /^encrypted$/],
-    ['one with a foreign state outside', [{ response: 'a', state: 'x' }, REQUEST], /^untouched: state/],
-    ['one and an error', [{ response: 'a', error: 'e' }, REQUEST], /^response_mode: response together with other parameters/],
+    ['an encrypted answer with its state outside as well', [{ response: 'a', state: 's' }, REQUEST], /^encrypted$/],
+    ['an encrypted answer with another state outside', [{ response: 'a', state: 'x' }, REQUEST], /^untouched: state/],
+    [
+      'an encrypted answer and an error',
+      [{ response: 'a', error: 'e' }, REQUEST],
+      /^response_mode: response together with other parameters/,
+    ],
     ['a plain answer', [{ vp_token: '{}', state: 's' }, PLAIN], /^presentations$/],
-    ['one that is not JSON', [{ vp_token: '{', state: 's' }, PLAIN], /^malformed: vp_token/],
-    ['an error without words', [{ error: 'e', state: 's' }, PLAIN], /the wallet returned an error$/],
-    ['an error with words', [{ error: 'e', error_description: 'no', state: 's' }, PLAIN], /: no$/],
+    ['an answer that is not JSON', [{ vp_token: '{', state: 's' }, PLAIN], /^malformed: vp_token/],
+    ['an error without a description', [{ error: 'e', state: 's' }, PLAIN], /the wallet returned an error$/],
+    ['an error with a description', [{ error: 'e', error_description: 'no', state: 's' }, PLAIN], /: no$/],
   ];
-  for (const [what, given, expected] of forms) {
-    it(`is classified: ${what}`, () => expect(outcome(() => parseForm(...given))).to.match(expected));
+  for (const [description, display, expected] of forms) {
+    it(`is classified: ${description}`, () => expect(outcome(() => parseForm(...display))).to.match(expected));
   }
 });
 
 describe('encrypted response', () => {
   const texts: readonly [string, string, RegExp][] = [
     ['an answer', '{"state":"s","vp_token":{}}', /^presentations$/],
-    ['an answer with a foreign state', '{"state":"x","vp_token":{}}', /^untouched: state/],
+    ['an answer with another state', '{"state":"x","vp_token":{}}', /^untouched: state/],
     ['nothing', '{"state":"s"}', /^untouched: send/],
     ['an answer and an error', '{"state":"s","vp_token":{},"error":"e"}', /^response_mode: vp_token and/],
     ['an error', '{"state":"s","error":"access_denied"}', /^access_denied: /],
     ['an error that is not a string', '{"state":"s","error":["access_denied"]}', /^wallet_error: the wallet/],
   ];
-  for (const [what, text, expected] of texts) {
-    it(`is classified: ${what}`, () => expect(outcome(() => parsePlaintext(text, REQUEST))).to.match(expected));
+  for (const [description, text, expected] of texts) {
+    it(`is classified: ${description}`, () => expect(outcome(() => parsePlaintext(text, REQUEST))).to.match(expected));
   }
 
   describe('of a request with one state per link', () => {
@@ -176,10 +185,10 @@ describe('encrypted response', () => {
         for (const inner of states) {
           const isSame = outer === inner;
           it(`${isSame ? 'accepts' : 'rejects'} an encrypted ${kind} with state ${inner} inside and ${outer} outside`, () => {
-            const opened = parseForm({ response: 'a', state: outer }, twoLinks);
-            if (opened.kind !== 'encrypted') throw new Error(opened.kind);
-            const open = () => parsePlaintext(`{"state":"${inner}",${parameter}}`, twoLinks, opened.outerState);
-            expect(outcome(open)).to.match(isSame ? /^presentations$|^access_denied/ : /^untouched: state/);
+            const parsed = parseForm({ response: 'a', state: outer }, twoLinks);
+            if (parsed.kind !== 'encrypted') throw new Error(parsed.kind);
+            const parse = () => parsePlaintext(`{"state":"${inner}",${parameter}}`, twoLinks, parsed.outerState);
+            expect(outcome(parse)).to.match(isSame ? /^presentations$|^access_denied/ : /^untouched: state/);
           });
         }
       }
@@ -199,34 +208,34 @@ describe('encrypted response', () => {
 describe('response through the Digital Credentials API', () => {
   const data: readonly [string, Parameters<typeof parseDcApiData>[0], RegExp, RegExp][] = [
     ['an encrypted answer', { response: 'a' }, /^encrypted$/, /^response_mode: encrypted without/],
-    ['one beside an error that is null', { response: 'a', error: null }, /^encrypted$/, /^response_mode/],
-    ['one beside a plain answer', { response: 'a', vp_token: {} }, /: response together/, /: response together/],
-    ['one beside an error', { response: 'a', error: 'e' }, /: response together/, /: response together/],
-    ['one that is not a string', { response: {} }, /^malformed: response is/, /^response_mode/],
+    ['an answer beside an error that is null', { response: 'a', error: null }, /^encrypted$/, /^response_mode/],
+    ['an encrypted answer beside a plain one', { response: 'a', vp_token: {} }, /: response together/, /: response together/],
+    ['an encrypted answer beside an error', { response: 'a', error: 'e' }, /: response together/, /: response together/],
+    ['an answer that is not a string', { response: {} }, /^malformed: response is/, /^response_mode/],
     ['a plain answer', { vp_token: {}, error: null }, /^response_mode: not encrypted/, /^presentations$/],
     ['an error', { error: 'access_denied' }, /^access_denied: the wallet/, /^access_denied: the wallet/],
     ['an answer and an error', { vp_token: {}, error: 'e' }, /: vp_token and error/, /: vp_token and error/],
     ['nothing', {}, /^untouched: send/, /^untouched: send/],
     ['an error that is null', { error: null }, /^untouched: send/, /^untouched: send/],
   ];
-  for (const [what, given, encrypted, plain] of data) {
-    it(`is classified: ${what}`, () => {
-      expect(outcome(() => parseDcApiData(given, { responseMode: 'dc_api.jwt' }))).to.match(encrypted);
-      expect(outcome(() => parseDcApiData(given, { responseMode: 'dc_api' }))).to.match(plain);
+  for (const [description, display, encrypted, plain] of data) {
+    it(`is classified: ${description}`, () => {
+      expect(outcome(() => parseDcApiData(display, { responseMode: 'dc_api.jwt' }))).to.match(encrypted);
+      expect(outcome(() => parseDcApiData(display, { responseMode: 'dc_api' }))).to.match(plain);
     });
   }
 });
 
-const jwkOf = (namedCurve: string, more: JsonObject = {}): JsonObject => ({
+const jwkFor = (namedCurve: string, properties: JsonObject = {}): JsonObject => ({
   ...(generateKeyPairSync('ec', { namedCurve }).publicKey.export({ format: 'jwk' }) as JsonObject),
-  ...more,
+  ...properties,
 });
-const MEMBERS = jwkOf('P-256');
-const KEY = { ...MEMBERS, use: 'enc', alg: 'ECDH-ES', kid: 'k' };
+const KEY_PROPERTIES = jwkFor('P-256');
+const KEY = { ...KEY_PROPERTIES, use: 'enc', alg: 'ECDH-ES', kid: 'k' };
 const OFF_CURVE = { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) };
-const OTHER_ENC = { request_object_encryption_enc_values_supported: ['A128CBC-HS256'] };
+const UNSUPPORTED_ENC = { request_object_encryption_enc_values_supported: ['A128CBC-HS256'] };
 
-const DEMANDS: RequestRequirements = {
+const REQUIREMENTS: RequestRequirements = {
   formats: acceptedAlgorithms(['dc+sd-jwt', 'mso_mdoc']),
   responseMode: 'direct_post.jwt',
   clientIdPrefix: 'x509_hash',
@@ -234,7 +243,7 @@ const DEMANDS: RequestRequirements = {
   encrypts: true,
 };
 
-const wishes = (metadata: JsonObject, demands: RequestRequirements | undefined = DEMANDS) =>
+const walletMetadata = (metadata: JsonObject, demands: RequestRequirements | undefined = REQUIREMENTS) =>
   parseWalletParameters(metadata, demands, undefined);
 const keys = (...jwks: (JsonObject | string)[]) => ({ jwks: { keys: jwks } });
 const formats = (vp_formats_supported: JsonObject | string | null) => ({ vp_formats_supported });
@@ -250,13 +259,13 @@ function messageOf(work: () => unknown): string {
 }
 
 describe('wallet metadata', () => {
-  for (const [what, parameters] of Object.entries({
+  for (const [description, parameters] of Object.entries({
     'no nonce at all': { wallet_nonce: '' },
     'a nonce of two lines': { wallet_nonce: 'a\nb' },
     'metadata that are not JSON': { wallet_metadata: '{' },
     'metadata that are not an object': { wallet_metadata: '[]' },
   })) {
-    it(`are rejected with ${what}`, () => {
+    it(`are rejected with ${description}`, () => {
       expect(messageOf(() => parseWalletMetadata(parameters))).to.match(/^wallet_(nonce|metadata) (is|must)/);
     });
   }
@@ -264,22 +273,22 @@ describe('wallet metadata', () => {
   it('may be absent, and are returned unchanged', () => {
     expect(parseWalletMetadata({})).to.deep.equal({});
     expect(parseWalletMetadata({ wallet_nonce: 'n', wallet_metadata: '{"a":1}' })).to.deep.equal({ a: 1 });
-    expect(parseWalletParameters({ issuer: 'https://wallet.example' }, DEMANDS, 'n')).to.deep.equal({
+    expect(parseWalletParameters({ issuer: 'https://wallet.example' }, REQUIREMENTS, 'n')).to.deep.equal({
       nonce: 'n',
       issuer: 'https://wallet.example',
     });
-    expect(wishes({})).to.deep.equal({});
-    expect(wishes({ issuer: `https://${'a'.repeat(2040)}` })).to.have.property('issuer');
+    expect(walletMetadata({})).to.deep.equal({});
+    expect(walletMetadata({ issuer: `https://${'a'.repeat(2040)}` })).to.have.property('issuer');
   });
 
-  const able: Readonly<Record<string, JsonObject>> = {
+  const acceptedMetadata: Readonly<Record<string, JsonObject>> = {
     'one of the formats, without algorithms': formats({ 'dc+sd-jwt': {}, other: {} }),
-    'one of the formats, with one of our algorithms': formats({
+    'one of the formats, with one supported algorithm': formats({
       'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256', 'ES256'], 'kb-jwt_alg_values': ['EdDSA'] },
     }),
     'the other format, by numbers': formats({ mso_mdoc: { issuerauth_alg_values: [-7] } }),
-    'one format that fits beside one that does not': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256'] }, mso_mdoc: {} }),
-    'all that is asked for': {
+    'one supported format beside an unsupported one': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256'] }, mso_mdoc: {} }),
+    'all requested formats': {
       response_types_supported: ['code', 'vp_token'],
       response_modes_supported: ['direct_post.jwt'],
       client_id_prefixes_supported: ['x509_hash'],
@@ -288,11 +297,11 @@ describe('wallet metadata', () => {
       authorization_encryption_enc_values_supported: ['A256GCM'],
     },
   };
-  for (const [what, metadata] of Object.entries(able)) {
-    it(`are accepted with ${what}`, () => expect(wishes(metadata)).to.deep.equal({}));
+  for (const [description, metadata] of Object.entries(acceptedMetadata)) {
+    it(`are accepted with ${description}`, () => expect(walletMetadata(metadata)).to.deep.equal({}));
   }
 
-  const unable: Readonly<Record<string, JsonObject>> = {
+  const rejectedMetadata: Readonly<Record<string, JsonObject>> = {
     'formats that are not an object': formats('dc+sd-jwt'),
     'formats that are null': formats(null),
     'other formats': formats({ jwt_vc_json: {} }),
@@ -311,52 +320,52 @@ describe('wallet metadata', () => {
     'an issuer that is too long': { issuer: `https://${'a'.repeat(2041)}` },
     'no key set': { jwks: 'keys' },
     'a key set without keys': { jwks: {} },
-    'another content encryption of requests': { ...keys(KEY), ...OTHER_ENC },
+    'another content encryption of requests': { ...keys(KEY), ...UNSUPPORTED_ENC },
     'another key agreement of requests': { request_object_encryption_alg_values_supported: ['RSA-OAEP'] },
     'a wish for encryption without a key': { request_object_encryption_alg_values_supported: ['ECDH-ES'] },
   };
-  for (const [what, metadata] of Object.entries(unable)) {
-    it(`are rejected with ${what}`, () => expect(messageOf(() => wishes(metadata))).to.not.equal('taken'));
+  for (const [description, metadata] of Object.entries(rejectedMetadata)) {
+    it(`are rejected with ${description}`, () => expect(messageOf(() => walletMetadata(metadata))).to.not.equal('taken'));
   }
 
   it('are checked for encryption only when the answer is encrypted, and not without a requirement', () => {
     const metadata = { authorization_encryption_alg_values_supported: ['RSA-OAEP'] };
-    expect(wishes(metadata, { ...DEMANDS, encrypts: false })).to.deep.equal({});
+    expect(walletMetadata(metadata, { ...REQUIREMENTS, encrypts: false })).to.deep.equal({});
     expect(parseWalletParameters({ response_types_supported: ['code'] }, undefined, undefined)).to.deep.equal({});
   });
 });
 
 describe('encryption key of a wallet', () => {
   it('is the first usable key, with its identifier', () => {
-    expect(wishes(keys('none', OFF_CURVE, jwkOf('P-384'), KEY, jwkOf('P-256')))).to.deep.equal({
-      recipient: { ...MEMBERS, kid: 'k' },
+    expect(walletMetadata(keys('none', OFF_CURVE, jwkFor('P-384'), KEY, jwkFor('P-256')))).to.deep.equal({
+      recipient: { ...KEY_PROPERTIES, kid: 'k' },
       enc: 'A128GCM',
     });
-    const unnamed = { recipient: MEMBERS, enc: 'A128GCM' };
-    expect(wishes(keys({ ...MEMBERS }))).to.deep.equal(unnamed);
-    expect(wishes(keys({ ...KEY, kid: 1 })), 'an identifier that is no text').to.deep.equal(unnamed);
-    expect(wishes(keys({ ...KEY, kid: 'k'.repeat(1025) })), 'or too long').to.deep.equal(unnamed);
+    const withoutKid = { recipient: KEY_PROPERTIES, enc: 'A128GCM' };
+    expect(walletMetadata(keys({ ...KEY_PROPERTIES }))).to.deep.equal(withoutKid);
+    expect(walletMetadata(keys({ ...KEY, kid: 1 })), 'a kid that is not a string').to.deep.equal(withoutKid);
+    expect(walletMetadata(keys({ ...KEY, kid: 'k'.repeat(1025) })), 'or too long').to.deep.equal(withoutKid);
   });
 
   it('is used with an algorithm that the wallet can decrypt', () => {
     const metadata = { ...keys(KEY), request_object_encryption_enc_values_supported: ['A256GCM'] };
-    expect(wishes(metadata)).to.have.property('enc', 'A256GCM');
+    expect(walletMetadata(metadata)).to.have.property('enc', 'A256GCM');
   });
 
   it('is ignored if it is for signatures, on another curve or without a purpose', () => {
-    for (const other of [{ ...KEY, use: 'sig' }, jwkOf('P-384'), OFF_CURVE, { ...MEMBERS, alg: 'ES256' }]) {
-      expect(wishes(keys(other))).to.deep.equal({});
+    for (const unusableKey of [{ ...KEY, use: 'sig' }, jwkFor('P-384'), OFF_CURVE, { ...KEY_PROPERTIES, alg: 'ES256' }]) {
+      expect(walletMetadata(keys(unusableKey))).to.deep.equal({});
     }
   });
 
-  for (const [what, key] of Object.entries({
-    'says that it is for it': jwkOf('P-384', { use: 'enc' }),
+  for (const [description, key] of Object.entries({
+    'is declared for encryption': jwkFor('P-384', { use: 'enc' }),
     'is of X25519': { kty: 'OKP', crv: 'X25519', x: 'A'.repeat(43) },
     'is of X448': { kty: 'OKP', crv: 'X448', x: 'A'.repeat(75) },
-    'is for key agreement with key wrapping': { ...MEMBERS, alg: 'ECDH-ES+A128KW' },
+    'is for key agreement with key wrapping': { ...KEY_PROPERTIES, alg: 'ECDH-ES+A128KW' },
   })) {
-    it(`is missing if the only one ${what}`, () => {
-      expect(messageOf(() => wishes(keys(key)))).to.match(/no encryption key/);
+    it(`is missing if the only one ${description}`, () => {
+      expect(messageOf(() => walletMetadata(keys(key)))).to.match(/no encryption key/);
     });
   }
 });
@@ -365,28 +374,28 @@ const ORIGIN = 'https://shop.example';
 
 describe('ServeDcApiRequest', () => {
   let world: World;
-  let serve: ServeDcApiRequest;
+  let serveRequest: ServeDcApiRequest;
 
   before(async () => {
     world = await World.make();
-    serve = new ServeDcApiRequest({ openRequests: new OpenRequests(world) });
+    serveRequest = new ServeDcApiRequest({ openRequests: new OpenRequests(world) });
     await world.configure({ expectedOrigins: [ORIGIN] });
     await world.configure({ id: 'unsigned', expectedOrigins: [ORIGIN], dcApiRequest: 'unsigned' });
   });
 
-  const ask = async (changes: object = {}): Promise<Session> => {
+  const createRequest = async (changes: object = {}): Promise<Session> => {
     const body = { response_type: 'dc-api', requestId: 'card', ...changes } as const;
     const caller = rememberedCaller(await world.caller());
     const { session } = await world.createPresentationRequest.execute(caller, body);
     return world.session(session);
   };
-  const execute = (publicId: PublicId, tenantId = ACME) => serve.execute(tenantId, publicId);
-  const only = ({ requests }: JsonObject) => (requests as { protocol: string; data: JsonObject }[])[0];
+  const execute = (publicId: PublicId, tenantId = ACME) => serveRequest.execute(tenantId, publicId);
+  const onlyRequest = ({ requests }: JsonObject) => (requests as { protocol: string; data: JsonObject }[])[0];
 
   it('returns the same signed request to the page each time, and records the first time', async () => {
-    const { publicId, id } = await ask();
+    const { publicId, id } = await createRequest();
     const served = await execute(publicId);
-    const request = only(served);
+    const request = onlyRequest(served);
     expect(request?.protocol).to.equal('openid4vp-v1-signed');
     const { payload } = decode(String(request?.data['request']));
     expect(payload).to.deep.include({ expected_origins: [ORIGIN], response_mode: 'dc_api.jwt' });
@@ -396,15 +405,15 @@ describe('ServeDcApiRequest', () => {
   });
 
   it('returns an unsigned request as its parameters', async () => {
-    const request = only(await execute((await ask({ requestId: 'unsigned' })).publicId));
+    const request = onlyRequest(await execute((await createRequest({ requestId: 'unsigned' })).publicId));
     expect(request?.protocol).to.equal('openid4vp-v1-unsigned');
     expect(request?.data).to.have.property('dcql_query');
   });
 
-  type Refused = readonly [what: string, code: FailureCode, meet: (session: Session) => Promise<unknown>];
-  const refusals: readonly Refused[] = [
+  type RejectionCase = readonly [description: string, code: FailureCode, prepare: (session: Session) => Promise<unknown>];
+  const rejections: readonly RejectionCase[] = [
     ['an unknown request', 'not_found', () => execute('unknown' as PublicId)],
-    ['a request of another tenant', 'not_found', ({ publicId }) => execute(publicId, 'nobody' as TenantId)],
+    ['a request of another tenant', 'not_found', ({ publicId }) => execute(publicId, 'unknown' as TenantId)],
     ['a request for a wallet', 'not_found', async () => execute((await world.request()).publicId)],
     [
       'a request that has expired',
@@ -429,24 +438,26 @@ describe('ServeDcApiRequest', () => {
       'a request that another process ended, while this one remembers it',
       'gone',
       async ({ publicId, id }) => {
-        const failed = { id, anytime: ['active'], to: 'failed' } as const;
-        await world.store.commit(ACME, { session: failed }, world.clock.now());
+        const change = { id, anytime: ['active'], to: 'failed' } as const;
+        await world.store.commit(ACME, { session: change }, world.clock.now());
         return execute(publicId);
       },
     ],
     [
-      'a request whose key was taken away',
+      'a request without its signing key',
       'gone',
       async ({ publicId }) => {
-        const chain = await world.store.forTenant(ACME, (own) => own.keyChains.get('access'));
-        await world.store.forTenant(ACME, (own) => own.keyChains.remove('access'), { by: 'system' });
-        return execute(publicId).finally(() => world.store.forTenant(ACME, (own) => own.keyChains.add(chain), { by: 'system' }));
+        const chain = await world.store.forTenant(ACME, (repositories) => repositories.keyChains.get('access'));
+        await world.store.forTenant(ACME, (repositories) => repositories.keyChains.remove('access'), { by: 'system' });
+        return execute(publicId).finally(() =>
+          world.store.forTenant(ACME, (repositories) => repositories.keyChains.add(chain), { by: 'system' }),
+        );
       },
     ],
   ];
-  for (const [what, code, meet] of refusals) {
-    it(`rejects ${what}`, async () => {
-      expect(await endOf(meet(await ask()))).to.equal(code);
+  for (const [description, code, prepareFailure] of rejections) {
+    it(`rejects ${description}`, async () => {
+      expect(await outcomeOf(prepareFailure(await createRequest()))).to.equal(code);
     });
   }
 });

@@ -7,16 +7,16 @@ import { prepareMdoc, sealMdoc } from '../../../domain/formats/mdoc/issue.ts';
 import { type KeyChain, signingChain } from '../../../domain/keys/key-chain.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import type { Trial } from '../../../domain/verification/trial/trial.ts';
-import { ACME, type Asked, type Changes, present, query, World } from './kit.ts';
+import { ACME, type FetchedRequest, type PresentationChanges, present, query, World } from './kit.ts';
 
 export const DAY_MS = 86_400_000;
 const TYPE = 'org.example.card.1';
 export const NAMESPACE = 'org.example.card';
-/** A request of nobody: what is tried is not bound to any. */
-const NOWHERE = { request: { clientId: 'x509_hash:nobody', nonce: 'another' } } as unknown as Asked;
+/** A placeholder: presentations in trials are not bound to a request. */
+const UNBOUND_REQUEST = { request: { clientId: 'x509_hash:unknown', nonce: 'another' } } as unknown as FetchedRequest;
 export const LICENCE = { id: 'licence', format: 'mso_mdoc', meta: { doctype_value: TYPE }, claims: [{ path: [NAMESPACE, 'name'] }] };
 
-/** A world with somebody who tries questions. */
+/** A world for trials of presentations. */
 export class TrialWorld {
   readonly world: World;
 
@@ -28,21 +28,21 @@ export class TrialWorld {
     return new TrialWorld(await World.make());
   }
 
-  async tried(presentation: string, allowed: string[] | null = null, id = 'card'): Promise<Trial> {
+  async tryPresentation(presentation: string, allowed: string[] | null = null, id = 'card'): Promise<Trial> {
     const { world } = this;
     const presentationVerifier = new PresentationVerifier({ ...world, issuerTrusts: world.issuerTrusts });
-    const use = new TryPresentation({ clock: world.clock, presentationVerifier });
-    return use.execute(await world.caller(ACME, allowed), id, presentation);
+    const useCase = new TryPresentation({ clock: world.clock, presentationVerifier });
+    return useCase.execute(await world.caller(ACME, allowed), id, presentation);
   }
 
-  card(changes: Changes = {}): string {
-    return present(this.world, NOWHERE, changes);
+  card(changes: PresentationChanges = {}): string {
+    return present(this.world, UNBOUND_REQUEST, changes);
   }
 
-  /** An mdoc as it is issued. */
-  licence(wanted: { issuer?: KeyChain; docType?: string; signed?: Date } = {}): string {
+  /** Creates an mdoc as issued. */
+  licence(options: { issuer?: KeyChain; docType?: string; signed?: Date } = {}): string {
     const { world } = this;
-    const { issuer = world.issuer, docType = TYPE, signed = world.clock.now() } = wanted;
+    const { issuer = world.issuer, docType = TYPE, signed = world.clock.now() } = options;
     const prepared = prepareMdoc({
       docType,
       claimsByNamespace: { [NAMESPACE]: { name: 'Erika', born: '1971-09-01' } },
@@ -55,15 +55,15 @@ export class TrialWorld {
   }
 }
 
-/** Without what binds it to a request and its holder. */
-export const unbound = (text: string) => text.slice(0, text.lastIndexOf('~') + 1);
+/** Returns the presentation without its key binding. */
+export const withoutKeyBinding = (text: string) => text.slice(0, text.lastIndexOf('~') + 1);
 
-/** Of each presentation, what came of each query. */
-export const brief = ({ presentations }: Trial) =>
+/** Returns the results of each query per presentation. */
+export const summarize = ({ presentations }: Trial) =>
   presentations.map(({ queries }) => queries.map(({ id, result, reason }) => [id, reason ?? result]));
 
-/** A DeviceResponse of what was issued, which no device signed. */
-export function responseOf(...issuerSigned: string[]): Buffer {
+/** Returns a DeviceResponse without a device signature. */
+export function deviceResponse(...issuerSigned: string[]): Buffer {
   const documents = issuerSigned.map((text) => ({ docType: TYPE, issuerSigned: decodeCbor(Buffer.from(text, 'base64url')) as CborMap }));
   return encodeCbor({ version: '1.0', documents, status: 0 });
 }

@@ -9,7 +9,7 @@ import { compressList } from '../../support/compress-list.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import { type ListedEntity, type ListOptions, trustList } from '../../support/trust-list.ts';
 import { LIST_OF_LISTS, signXml, type XmlList, xmlList } from '../../support/xml-list.ts';
-import { ACME, type Changes, formOf, PUBLIC_URL, pemOf, present, query, World } from './kit.ts';
+import { ACME, type PresentationChanges, PUBLIC_URL, pemOf, present, query, responseForm, World } from './kit.ts';
 
 const LIST = 'https://operator.example/lote.jwt';
 const STATUS = 'https://issuer.example/lists/1';
@@ -26,25 +26,25 @@ const entity = (name: string, ...services: [string, string][]): ListedEntity => 
 });
 const issuerEntity = (type = 'PID/Issuance') => entity('Registry', [type, rootOf(world.issuer)]);
 
-function publish(options: ListOptions = {}, uri = LIST): void {
+function publishList(options: ListOptions = {}, uri = LIST): void {
   lists.set(uri, trustList({ entities: [issuerEntity()], signer: operator, ...options }, world.seconds));
 }
 
 const anchor = (changes: JsonObject = {}): JsonObject => ({ trustList: LIST, signedBy: [pem(operator)], ...changes });
 
-/** @returns what the report says of the presentation: the reason with its detail, or `accepted`. */
-async function verify(changes: Changes = {}): Promise<string> {
-  const asked = await world.givenRequest();
-  const form = await formOf(asked, { card: [present(world, asked, changes)] });
+/** @returns the result in the report: the reason with its detail, or `accepted`. */
+async function verifyPresentation(changes: PresentationChanges = {}): Promise<string> {
+  const fetchedRequest = await world.preparedRequest();
+  const form = await responseForm(fetchedRequest, { card: [present(world, fetchedRequest, changes)] });
   try {
-    await world.receiveResponse.execute(ACME, asked.publicId, form);
+    await world.receiveResponse.execute(ACME, fetchedRequest.publicId, form);
     return 'accepted';
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const { outcome } = await world.session(asked.session.id);
+    const { outcome } = await world.session(fetchedRequest.session.id);
     expect(outcome?.credentials).to.equal(undefined);
-    const failed = ((outcome?.report ?? []) as readonly JsonObject[]).find(({ reason }) => reason !== undefined);
-    return String(failed?.['detail'] ?? failed?.['reason']);
+    const failedCheck = ((outcome?.report ?? []) as readonly JsonObject[]).find(({ reason }) => reason !== undefined);
+    return String(failedCheck?.['detail'] ?? failedCheck?.['reason']);
   }
 }
 
@@ -63,19 +63,19 @@ describe('credential issuer on a trust list', () => {
   beforeEach(async () => {
     world = await World.make();
     lists = new Map();
-    publish();
+    publishList();
     world.remote.answer = (url) => {
-      const found = lists.get(url) ?? new RemoteError('unreachable', 'nobody there');
-      if (found instanceof Error) return found;
-      if (typeof found !== 'string') return { status: 200, contentType: '', body: Buffer.alloc(0), ...found };
-      return { status: 200, contentType: 'application/jwt', body: Buffer.from(found) };
+      const result = lists.get(url) ?? new RemoteError('unreachable', 'unreachable');
+      if (result instanceof Error) return result;
+      if (typeof result !== 'string') return { status: 200, contentType: '', body: Buffer.alloc(0), ...result };
+      return { status: 200, contentType: 'application/jwt', body: Buffer.from(result) };
     };
     await world.configure({ trustAnchors: [anchor()] });
   });
 
   describe('in XML', () => {
     const QEAA = 'http://uri.etsi.org/TrstSvc/Svctype/EAA/Q';
-    const serve = (list: XmlList = {}, by = operator) => {
+    const serveList = (list: XmlList = {}, by = operator) => {
       const services = [{ type: QEAA, certificates: [rootOf(world.issuer)], since: at(-60) }];
       const times = { issuedAt: at(-60), nextUpdate: at(86_400) };
       const xml = signXml(xmlList({ ...times, services, ...list }), by);
@@ -84,8 +84,8 @@ describe('credential issuer on a trust list', () => {
     const at = (seconds: number) => new Date((world.seconds + seconds) * 1000).toISOString().replace(/\.\d{3}Z$/, 'Z');
 
     it('is accepted for a granted service', async () => {
-      serve();
-      expect(await verify()).to.equal('accepted');
+      serveList();
+      expect(await verifyPresentation()).to.equal('accepted');
     });
 
     it('is not trusted for a service that was withdrawn, of another type, or on a list with another signer', async () => {
@@ -94,138 +94,143 @@ describe('credential issuer on a trust list', () => {
       const refusals: [XmlList, Certified?][] = [
         [{ services: [{ type, certificates, status, since: at(-60) }] }],
         [{ services: [{ type: 'http://uri.etsi.org/TrstSvc/Svctype/CA/QC', certificates, since: at(-60) }] }],
-        [{}, await certify({ name: 'Somebody' })],
+        [{}, await certify({ name: 'Other CA' })],
       ];
       for (const [list, by] of refusals) {
         world.trustLists.clear(ACME);
-        serve({ sequenceNumber: 2, ...list }, by);
-        expect(await verify()).to.match(/untrusted_chain/);
+        serveList({ sequenceNumber: 2, ...list }, by);
+        expect(await verifyPresentation()).to.match(/untrusted_chain/);
       }
     });
 
     describe('evaluated by the history of its service', () => {
-      const STATES = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus';
-      const [granted, withdrawn] = [`${STATES}/granted`, `${STATES}/withdrawn`];
-      type State = { readonly type?: string; readonly status: string; readonly since: string };
-      /** Granted for forty seconds, and withdrawn since. */
-      const history = (changes: object = {}): State[] => [{ status: granted, since: at(-90), ...changes }];
-      const listed = (changes: object = {}) => ({
+      const SERVICE_STATUSES = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus';
+      const [granted, withdrawn] = [`${SERVICE_STATUSES}/granted`, `${SERVICE_STATUSES}/withdrawn`];
+      type StatusPeriod = { readonly type?: string; readonly status: string; readonly since: string };
+      /** The service was granted for forty seconds and is withdrawn since then. */
+      const history = (changes: object = {}): StatusPeriod[] => [{ status: granted, since: at(-90), ...changes }];
+      const serviceEntry = (changes: object = {}) => ({
         ...{ type: QEAA, certificates: [rootOf(world.issuer)] },
         ...{ status: withdrawn, since: at(-50), history: history(), ...changes },
       });
       const issuedAt = (seconds: number) => ({ visible: { iat: world.seconds + seconds } });
-      const judged = async (service: object, changes: Changes, serviceStatusAt = 'issuance') => {
+      const verifyService = async (service: object, changes: PresentationChanges, serviceStatusAt = 'issuance') => {
         await world.configure({ trustAnchors: [anchor({ serviceStatusAt })] });
         await world.store.lists(ACME).dropCopies();
         world.trustLists.clear(ACME);
-        serve({ services: [service as never], sequenceNumber: ++number });
-        return verify(changes);
+        serveList({ services: [service as never], sequenceNumber: ++number });
+        return verifyPresentation(changes);
       };
       let number = 10;
 
       it('is accepted for credentials from the time when it was granted, if the configuration allows it', async () => {
-        expect(await judged(listed(), issuedAt(-60))).to.equal('accepted');
-        expect(await judged(listed(), issuedAt(-90)), 'from the beginning').to.equal('accepted');
-        expect(await judged(listed(), issuedAt(-60), 'check')).to.match(/^untrusted_chain/);
+        expect(await verifyService(serviceEntry(), issuedAt(-60))).to.equal('accepted');
+        expect(await verifyService(serviceEntry(), issuedAt(-90)), 'from the beginning').to.equal('accepted');
+        expect(await verifyService(serviceEntry(), issuedAt(-60), 'check')).to.match(/^untrusted_chain/);
       });
 
       it('is rejected for credentials that it issued before or after that, to the second', async () => {
         const notApproved = /the service of its issuer was not approved when it was issued/;
-        expect(await judged(listed(), issuedAt(-50))).to.match(notApproved);
-        expect(await judged(listed(), issuedAt(-10))).to.match(notApproved);
-        expect(await judged(listed(), issuedAt(-91))).to.match(notApproved);
+        expect(await verifyService(serviceEntry(), issuedAt(-50))).to.match(notApproved);
+        expect(await verifyService(serviceEntry(), issuedAt(-10))).to.match(notApproved);
+        expect(await verifyService(serviceEntry(), issuedAt(-91))).to.match(notApproved);
       });
 
       it('is not trusted if the time is missing, or outside of the validity of its certificate', async () => {
-        expect(await judged(listed(), { visible: { iat: undefined as never } })).to.match(/it has no time of issuance/);
-        const early = listed({ history: history({ since: '2001-01-01T00:00:00Z' }) });
-        expect(await judged(early, { visible: { iat: 1_000_000_000 } })).to.match(
+        expect(await verifyService(serviceEntry(), { visible: { iat: undefined as never } })).to.match(/it has no time of issuance/);
+        const earlyEntry = serviceEntry({ history: history({ since: '2001-01-01T00:00:00Z' }) });
+        expect(await verifyService(earlyEntry, { visible: { iat: 1_000_000_000 } })).to.match(
           /its time of issuance is outside the validity of its signer/,
         );
       });
 
       it('is rejected with a history of another service, or without a time', async () => {
-        const none = /^untrusted_chain/;
-        expect(await judged(listed({ history: history({ status: withdrawn }) }), issuedAt(-60))).to.match(none);
+        const noStatus = /^untrusted_chain/;
+        expect(await verifyService(serviceEntry({ history: history({ status: withdrawn }) }), issuedAt(-60))).to.match(noStatus);
         const CA = 'http://uri.etsi.org/TrstSvc/Svctype/CA/QC';
-        expect(await judged(listed({ history: history({ type: CA }) }), issuedAt(-60))).to.match(none);
-        expect(await judged(listed({ history: [] }), issuedAt(-60))).to.match(none);
-        const same = [...history(), { status: withdrawn, since: at(-90) }];
-        expect(await judged(listed({ history: same }), issuedAt(-60)), 'two begin at once').to.match(none);
+        expect(await verifyService(serviceEntry({ history: history({ type: CA }) }), issuedAt(-60))).to.match(noStatus);
+        expect(await verifyService(serviceEntry({ history: [] }), issuedAt(-60))).to.match(noStatus);
+        const simultaneous = [...history(), { status: withdrawn, since: at(-90) }];
+        expect(await verifyService(serviceEntry({ history: simultaneous }), issuedAt(-60)), 'two periods begin at the same time').to.match(
+          noStatus,
+        );
       });
 
       it('is rejected for credentials that it issued before it was granted, although it is granted now', async () => {
         const now = { status: granted, since: at(-50), history: history({ status: withdrawn }) };
-        expect(await judged(listed(now), issuedAt(-60))).to.match(/was not approved when it was issued/);
-        expect(await judged(listed(now), issuedAt(-50))).to.equal('accepted');
-        expect(await judged(listed(now), issuedAt(-60), 'check')).to.equal('accepted');
+        expect(await verifyService(serviceEntry(now), issuedAt(-60))).to.match(/was not approved when it was issued/);
+        expect(await verifyService(serviceEntry(now), issuedAt(-50))).to.equal('accepted');
+        expect(await verifyService(serviceEntry(now), issuedAt(-60), 'check')).to.equal('accepted');
       });
     });
 
     it('is read from no list without the certificate of its signer', async () => {
-      serve();
+      serveList();
       const { signedBy: _signedBy, ...plain } = anchor();
-      const refused = await world.configure({ trustAnchors: [plain] }).then(
+      const rejectionOfAnchor = await world.configure({ trustAnchors: [plain] }).then(
         () => 'taken',
         (error: Failure) => error.message,
       );
-      expect(refused).to.match(/signedBy: Set the certificate/i);
+      expect(rejectionOfAnchor).to.match(/signedBy: Set the certificate/i);
     });
   });
 
   describe('is accepted', () => {
     for (const type of ['PID/Issuance', 'PubEAA/Issuance', 'EAA/Issuance']) {
       it(`as a provider of ${type}`, async () => {
-        publish({ entities: [issuerEntity(type)] });
-        expect(await verify()).to.equal('accepted');
+        publishList({ entities: [issuerEntity(type)] });
+        expect(await verifyPresentation()).to.equal('accepted');
       });
     }
     it('by its signing certificate when the list names that one', async () => {
-      publish({ entities: [entity('Registry', ['PID/Issuance', leafOf(world.issuer)])] });
-      expect(await verify()).to.equal('accepted');
+      publishList({ entities: [entity('Registry', ['PID/Issuance', leafOf(world.issuer)])] });
+      expect(await verifyPresentation()).to.equal('accepted');
     });
     it('as a notified public body', async () => {
       const ServiceStatus = 'http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus/notified';
       const [service] = issuerEntity('PubEAA/Issuance').services;
       if (service === undefined) throw new Error('no service');
-      publish({ entities: [{ name: 'Registry', services: [{ ...service, more: { ServiceStatus } }] }] });
-      expect(await verify()).to.equal('accepted');
+      publishList({ entities: [{ name: 'Registry', services: [{ ...service, more: { ServiceStatus } }] }] });
+      expect(await verifyPresentation()).to.equal('accepted');
     });
     it('beside a certificate that is named directly, and once for both', async () => {
       await world.configure({ trustAnchors: [{ certificate: pemOf(world.issuer) }, anchor()] });
-      expect(await verify()).to.equal('accepted');
+      expect(await verifyPresentation()).to.equal('accepted');
     });
     it('by another list when one is unavailable, and the list is fetched once', async () => {
       lists.set('https://down.example/lote', new RemoteError('timeout', 'slow'));
       await world.configure({ trustAnchors: [anchor({ trustList: 'https://down.example/lote' }), anchor()] });
-      // The write has fetched both lists to warn about them.
+      // The write fetched both lists for warnings.
       world.remote.calls.length = 0;
-      expect(await verify()).to.equal('accepted');
-      expect(await verify()).to.equal('accepted');
+      expect(await verifyPresentation()).to.equal('accepted');
+      expect(await verifyPresentation()).to.equal('accepted');
       expect(world.remote.calls.filter(({ url }) => url === LIST)).to.have.length(1);
     });
   });
 
   describe('is rejected', () => {
-    const bad: Readonly<Record<string, [() => void | Promise<void>, string | RegExp]>> = {
+    const invalidLists: Readonly<Record<string, [() => void | Promise<void>, string | RegExp]>> = {
       // N94
-      'when it is listed for another service': [() => publish({ entities: [issuerEntity('WalletSolution/Issuance')] }), /^untrusted_chain/],
+      'when it is listed for another service': [
+        () => publishList({ entities: [issuerEntity('WalletSolution/Issuance')] }),
+        /^untrusted_chain/,
+      ],
       // N94
       'when its certificate is listed for revocation only': [
-        () => publish({ entities: [issuerEntity('PID/Revocation')] }),
+        () => publishList({ entities: [issuerEntity('PID/Revocation')] }),
         /^untrusted_chain/,
       ],
       'when its service is withdrawn': [
         () => {
           const ServiceStatus = 'http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus/withdrawn';
           const service = { type: 'PubEAA/Issuance', certificates: [rootOf(world.issuer)] };
-          publish({ entities: [{ name: 'R', services: [{ ...service, more: { ServiceStatus } }] }] });
+          publishList({ entities: [{ name: 'R', services: [{ ...service, more: { ServiceStatus } }] }] });
         },
         /^untrusted_chain/,
       ],
       // N134
       'when the list is signed by another key': [
-        async () => publish({ signer: await certify({ name: 'Foe' }) }),
+        async () => publishList({ signer: await certify({ name: 'Foe' }) }),
         /untrusted_chain.*operator\.example\/lote\.jwt: untrusted_signer/,
       ],
       // N134
@@ -237,15 +242,15 @@ describe('credential issuer on a trust list', () => {
         /lote\.jwt: signature/,
       ],
       // N135
-      'when the list has ended': [
-        () => publish({ scheme: { NextUpdate: new Date(world.clock.time - 1000).toISOString() } }),
+      'when the list has expired': [
+        () => publishList({ scheme: { NextUpdate: new Date(world.clock.time - 1000).toISOString() } }),
         /lote\.jwt: outdated/,
       ],
       // N135
-      'when the list is closed': [() => publish({ scheme: { NextUpdate: null } }), /^untrusted_chain.*lote\.jwt: closed/],
+      'when the list is closed': [() => publishList({ scheme: { NextUpdate: null } }), /^untrusted_chain.*lote\.jwt: closed/],
       // N137
       'when the list cannot be reached': [
-        () => void lists.set(LIST, new RemoteError('unreachable', 'nobody there')),
+        () => void lists.set(LIST, new RemoteError('unreachable', 'unreachable')),
         /lote\.jwt: unavailable: unreachable/,
       ],
       'when the list is too slow': [() => void lists.set(LIST, new RemoteError('timeout', 'slow')), /lote\.jwt: unavailable: timeout/],
@@ -263,34 +268,34 @@ describe('credential issuer on a trust list', () => {
         /^untrusted_chain/,
       ],
     };
-    for (const [name, [prepare, expected]] of Object.entries(bad)) {
+    for (const [name, [prepare, expected]] of Object.entries(invalidLists)) {
       it(name, async () => {
         await prepare();
-        expect(await verify()).to.match(expected as RegExp);
+        expect(await verifyPresentation()).to.match(expected as RegExp);
       });
     }
 
     // N136
     it('when a newer list omits it, and again with an older list that names it', async () => {
-      const older = String(lists.get(LIST));
-      expect(await verify()).to.equal('accepted');
-      publish({ entities: [], sequenceNumber: 2 });
+      const olderRoot = String(lists.get(LIST));
+      expect(await verifyPresentation()).to.equal('accepted');
+      publishList({ entities: [], sequenceNumber: 2 });
       world.trustLists.clear(ACME);
-      expect(await verify()).to.match(/^untrusted_chain/);
-      lists.set(LIST, older);
+      expect(await verifyPresentation()).to.match(/^untrusted_chain/);
+      lists.set(LIST, olderRoot);
       world.trustLists.clear(ACME);
-      expect(await verify()).to.match(/lote\.jwt: sequence_went_back/);
+      expect(await verifyPresentation()).to.match(/lote\.jwt: sequence_went_back/);
     });
     it('once the list has expired, for a copy of any age', async () => {
-      publish({ scheme: { NextUpdate: new Date(world.clock.time + 600_000).toISOString() } });
-      expect(await verify()).to.equal('accepted');
+      publishList({ scheme: { NextUpdate: new Date(world.clock.time + 600_000).toISOString() } });
+      expect(await verifyPresentation()).to.equal('accepted');
       world.clock.time += 601_000;
-      expect(await verify()).to.match(/lote\.jwt: outdated/);
+      expect(await verifyPresentation()).to.match(/lote\.jwt: outdated/);
     });
     it('when the list is removed from the configuration', async () => {
-      expect(await verify()).to.equal('accepted');
+      expect(await verifyPresentation()).to.equal('accepted');
       await world.configure({ trustAnchors: [{ keyChainId: 'signing' }] });
-      expect(await verify()).to.match(/^untrusted_chain/);
+      expect(await verifyPresentation()).to.match(/^untrusted_chain/);
     });
   });
 
@@ -302,129 +307,129 @@ describe('credential issuer on a trust list', () => {
     });
 
     it('accepts only status lists of that service', async () => {
-      publish({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])] });
+      publishList({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])] });
       await serveStatus(revoker);
-      expect(await verify({ visible })).to.equal('accepted');
+      expect(await verifyPresentation({ visible })).to.equal('accepted');
       world.remoteStatusLists.clear(ACME);
       await serveStatus(world.issuer);
-      expect(await verify({ visible })).to.match(/^status_invalid/);
+      expect(await verifyPresentation({ visible })).to.match(/^status_invalid/);
     });
     // N143
     it('rejects status lists by the service of another entity', async () => {
-      publish({ entities: [issuerEntity(), entity('Other', ['PID/Revocation', rootOf(revoker)])] });
+      publishList({ entities: [issuerEntity(), entity('Other', ['PID/Revocation', rootOf(revoker)])] });
       await serveStatus(revoker);
-      expect(await verify({ visible })).to.match(/^status_invalid/);
+      expect(await verifyPresentation({ visible })).to.match(/^status_invalid/);
     });
     it('accepts status lists by its service, whatever other lists contain about the issuer, in either order', async () => {
-      const second = 'https://second.example/lote.jwt';
-      publish({}, second);
-      publish({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])] });
-      for (const uris of [
-        [LIST, second],
-        [second, LIST],
+      const secondList = 'https://second.example/lote.jwt';
+      publishList({}, secondList);
+      publishList({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])] });
+      for (const listUris of [
+        [LIST, secondList],
+        [secondList, LIST],
       ]) {
-        await world.configure({ trustAnchors: uris.map((trustList) => anchor({ trustList })) });
+        await world.configure({ trustAnchors: listUris.map((trustList) => anchor({ trustList })) });
         world.remoteStatusLists.clear(ACME);
         await serveStatus(world.issuer);
-        expect(await verify({ visible })).to.match(/^status_invalid/);
+        expect(await verifyPresentation({ visible })).to.match(/^status_invalid/);
         world.remoteStatusLists.clear(ACME);
         await serveStatus(revoker);
-        expect(await verify({ visible })).to.equal('accepted');
+        expect(await verifyPresentation({ visible })).to.equal('accepted');
       }
     });
     it('accepts status lists by the service on the trust list that the query requires', async () => {
-      const second = 'https://second.example/lote.jwt';
-      publish({}, second);
-      publish({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])] });
-      const both = [LIST, second].map((trustList) => anchor({ trustList }));
-      for (const [demanded, signer, other] of [
+      const secondList = 'https://second.example/lote.jwt';
+      publishList({}, secondList);
+      publishList({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])] });
+      const bothAnchors = [LIST, secondList].map((trustList) => anchor({ trustList }));
+      for (const [authorities, signer, otherSigner] of [
         [LIST, revoker, world.issuer],
-        [second, world.issuer, revoker],
+        [secondList, world.issuer, revoker],
       ] as const) {
         await world.configure({
-          dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values: [demanded] }] }),
-          trustAnchors: both,
+          dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values: [authorities] }] }),
+          trustAnchors: bothAnchors,
         });
         world.remoteStatusLists.clear(ACME);
-        await serveStatus(other);
-        expect(await verify({ visible })).to.match(/^status_invalid/);
+        await serveStatus(otherSigner);
+        expect(await verifyPresentation({ visible })).to.match(/^status_invalid/);
         world.remoteStatusLists.clear(ACME);
         await serveStatus(signer);
-        expect(await verify({ visible })).to.equal('accepted');
+        expect(await verifyPresentation({ visible })).to.equal('accepted');
       }
     });
     it('accepts status lists of this service when that list is signed by the revocation service', async () => {
-      const own = { status: { status_list: { idx: 0, uri: `${PUBLIC_URL}/acme/status-list/main` } } };
+      const ownChain = { status: { status_list: { idx: 0, uri: `${PUBLIC_URL}/acme/status-list/main` } } };
       const issuer = (await (await world.caller()).tenant.keyChains()).find(({ id }) => id === 'signing');
       if (issuer === undefined) throw new Error('no chain');
-      publish({ entities: [entity('Registry', ['PID/Issuance', rootOf(issuer)], ['PID/Revocation', leafOf(revoker)])] });
+      publishList({ entities: [entity('Registry', ['PID/Issuance', rootOf(issuer)], ['PID/Revocation', leafOf(revoker)])] });
       world.localStatusLists.entries.set('acme/main/0', 0);
       world.localStatusLists.signers.set('acme/main', signingChain(issuer));
-      expect(await verify({ visible: own, issuer })).to.match(/^status_invalid/);
+      expect(await verifyPresentation({ visible: ownChain, issuer })).to.match(/^status_invalid/);
       world.localStatusLists.signers.set('acme/main', signingChain(revoker));
-      expect(await verify({ visible: own, issuer })).to.equal('accepted');
+      expect(await verifyPresentation({ visible: ownChain, issuer })).to.equal('accepted');
     });
     it('rejects status lists by its service of another type', async () => {
-      publish({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['EAA/Revocation', rootOf(revoker)])] });
+      publishList({ entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['EAA/Revocation', rootOf(revoker)])] });
       await serveStatus(revoker);
-      expect(await verify({ visible })).to.match(/^status_invalid/);
+      expect(await verifyPresentation({ visible })).to.match(/^status_invalid/);
       world.remoteStatusLists.clear(ACME);
       await serveStatus(world.issuer);
-      expect(await verify({ visible })).to.equal('accepted');
+      expect(await verifyPresentation({ visible })).to.equal('accepted');
     });
   });
 
   describe('that a query requires', () => {
     const OTHER = 'https://other.example/lote.jwt';
-    const demand = (values: string[], trustAnchors: JsonObject[]) =>
+    const demandAuthorities = (values: string[], trustAnchors: JsonObject[]) =>
       world.configure({ dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values }] }), trustAnchors });
 
     it('is found on the list that the query names', async () => {
-      await demand([LIST], [anchor()]);
-      expect(await verify()).to.equal('accepted');
+      await demandAuthorities([LIST], [anchor()]);
+      expect(await verifyPresentation()).to.equal('accepted');
     });
     it('is found there even if it is trusted by its certificate as well', async () => {
-      await demand([LIST], [{ certificate: pemOf(world.issuer) }, anchor()]);
-      expect(await verify()).to.equal('accepted');
+      await demandAuthorities([LIST], [{ certificate: pemOf(world.issuer) }, anchor()]);
+      expect(await verifyPresentation()).to.equal('accepted');
     });
     it('is not searched on a list that the query does not name', async () => {
-      publish({ entities: [] }, OTHER);
-      await demand([OTHER], [anchor(), anchor({ trustList: OTHER })]);
-      expect(await verify()).to.match(/^untrusted_authority/);
+      publishList({ entities: [] }, OTHER);
+      await demandAuthorities([OTHER], [anchor(), anchor({ trustList: OTHER })]);
+      expect(await verifyPresentation()).to.match(/^untrusted_authority/);
     });
-    const stored = async () => (await (await world.caller()).tenant.presentationConfiguration('card'))?.trustAnchors ?? [];
-    const refusal = async (values: string[], trustAnchors: JsonObject[] = [anchor()]) => {
-      const error = await demand(values, trustAnchors).catch((thrown: unknown) => thrown);
+    const storedAnchors = async () => (await (await world.caller()).tenant.presentationConfiguration('card'))?.trustAnchors ?? [];
+    const rejectionOfDemand = async (values: string[], trustAnchors: JsonObject[] = [anchor()]) => {
+      const error = await demandAuthorities(values, trustAnchors).catch((thrown: unknown) => thrown);
       return error instanceof Failure ? error.details.errors?.[0] : undefined;
     };
     const path = 'dcql_query.credentials.0.trusted_authorities.0.values.0';
 
     it('is found on a list that only the query names, whose signer was pinned when it was written', async () => {
-      publish({}, OTHER);
-      await demand([OTHER], [{ ownAuthorities: true }]);
-      expect(await stored()).to.deep.equal([{ ownAuthorities: true }, { trustList: OTHER, signedBy: [pem(operator)] }]);
-      expect(await verify()).to.equal('accepted');
+      publishList({}, OTHER);
+      await demandAuthorities([OTHER], [{ ownAuthorities: true }]);
+      expect(await storedAnchors()).to.deep.equal([{ ownAuthorities: true }, { trustList: OTHER, signedBy: [pem(operator)] }]);
+      expect(await verifyPresentation()).to.equal('accepted');
       const impostor = await certify({ name: 'Impostor' });
       world.trustLists.clear(ACME);
-      // Nor does an impostor count where no copy of what was good is left.
+      // An impostor is not trusted either if no valid copy is cached.
       await world.store.lists(ACME).dropCopies();
-      publish({ signer: impostor, sequenceNumber: 2 }, OTHER);
-      expect(await verify()).to.match(/untrusted/);
+      publishList({ signer: impostor, sequenceNumber: 2 }, OTHER);
+      expect(await verifyPresentation()).to.match(/untrusted/);
     });
     it('keeps the pinned signer when the configuration is written again without it', async () => {
-      publish({}, OTHER);
-      await demand([OTHER], [{ ownAuthorities: true }]);
-      const before = await stored();
+      publishList({}, OTHER);
+      await demandAuthorities([OTHER], [{ ownAuthorities: true }]);
+      const before = await storedAnchors();
       lists.delete(OTHER);
-      await demand([OTHER], [{ ownAuthorities: true }]);
-      expect(await stored()).to.deep.equal(before);
+      await demandAuthorities([OTHER], [{ ownAuthorities: true }]);
+      expect(await storedAnchors()).to.deep.equal(before);
     });
     it('is not searched on an unavailable list, which is rejected when it is written', async () => {
-      expect(await refusal([OTHER])).to.deep.include({ path });
-      publish({ signer: operator, entities: [] }, OTHER);
+      expect(await rejectionOfDemand([OTHER])).to.deep.include({ path });
+      publishList({ signer: operator, entities: [] }, OTHER);
       lists.set(OTHER, '<TrustServiceStatusList/>');
-      expect((await refusal([OTHER]))?.message).to.match(/XML/);
-      expect((await refusal([`${PUBLIC_URL}/acme/trust-list/none`]))?.message).to.match(/publishes no such list/);
+      expect((await rejectionOfDemand([OTHER]))?.message).to.match(/XML/);
+      expect((await rejectionOfDemand([`${PUBLIC_URL}/acme/trust-list/none`]))?.message).to.match(/publishes no such list/);
     });
     it('is found on a list that a list of lists points to, and on no other', async () => {
       const europe = await certify({ name: 'Europe' });
@@ -439,28 +444,28 @@ describe('credential issuer on a trust list', () => {
       xml('https://de.example/list', { territory: 'DE', services }, operator);
       const pointers = [{ uri: 'https://de.example/list', territory: 'DE', signers: [operator.certificate] }];
       xml(LOTL, { type: LIST_OF_LISTS, territory: 'EU', pointers }, europe);
-      const following = { trustList: LOTL, signedBy: [pem(europe)], follow: {} };
-      await demand([LOTL], [following]);
-      expect(await verify()).to.equal('accepted');
-      publish({ entities: [] }, OTHER);
-      await demand([OTHER], [following, anchor({ trustList: OTHER })]);
-      expect(await verify()).to.match(/^untrusted_authority/);
+      const followedAnchor = { trustList: LOTL, signedBy: [pem(europe)], follow: {} };
+      await demandAuthorities([LOTL], [followedAnchor]);
+      expect(await verifyPresentation()).to.equal('accepted');
+      publishList({ entities: [] }, OTHER);
+      await demandAuthorities([OTHER], [followedAnchor, anchor({ trustList: OTHER })]);
+      expect(await verifyPresentation()).to.match(/^untrusted_authority/);
     });
     it('is not searched on a list that only points to others', async () => {
       const scheme = { PointersToOtherLoTE: [{ LoTELocation: 'https://elsewhere.example' }] };
-      publish({ entities: [], scheme }, OTHER);
-      expect((await refusal([OTHER]))?.message).to.match(/points to other lists/);
+      publishList({ entities: [], scheme }, OTHER);
+      expect((await rejectionOfDemand([OTHER]))?.message).to.match(/points to other lists/);
     });
   });
 
   describe('is configured', () => {
-    const refused = async (trustAnchor: JsonObject) => {
+    const rejectionOfAnchor = async (trustAnchor: JsonObject) => {
       const error = await world.configure({ trustAnchors: [trustAnchor] }).catch((thrown: unknown) => thrown);
       expect(error, 'refused').to.be.instanceOf(Error);
       return String(error);
     };
     it('only with the signers of the list', async () => {
-      expect(await refused({ trustList: LIST })).to.match(/trustAnchors\.0\.signedBy: Set the certificates/);
+      expect(await rejectionOfAnchor({ trustList: LIST })).to.match(/trustAnchors\.0\.signedBy: Set the certificates/);
     });
     it('20 times at most, also under one address', async () => {
       const entries = Array.from({ length: 21 }, () => anchor());
@@ -468,11 +473,11 @@ describe('credential issuer on a trust list', () => {
       expect(String(error)).to.match(/at most 20 trust lists/);
     });
     it('only with parsable certificates', async () => {
-      expect(await refused(anchor({ signedBy: ['nonsense'] }))).to.match(/trustAnchors\.0\.signedBy\.0/);
+      expect(await rejectionOfAnchor(anchor({ signedBy: ['nonsense'] }))).to.match(/trustAnchors\.0\.signedBy\.0/);
     });
     it('only with an http(s) address, and service types of issuers', async () => {
-      expect(await refused(anchor({ trustList: 'file:///etc/passwd' }))).to.match(/http or https/);
-      expect(await refused(anchor({ serviceTypes: ['http://x.example/Revocation'] }))).to.match(/Issuance/);
+      expect(await rejectionOfAnchor(anchor({ trustList: 'file:///etc/passwd' }))).to.match(/http or https/);
+      expect(await rejectionOfAnchor(anchor({ serviceTypes: ['http://x.example/Revocation'] }))).to.match(/Issuance/);
     });
   });
 });

@@ -4,7 +4,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { findTypeProblem, matchesIntegrity, parseType } from '../../../domain/verification/type-conformance.ts';
 import { WalletWorld } from '../wallet-kit.ts';
-import { ACME, type Changes, formOf, present, query, World } from './kit.ts';
+import { ACME, type PresentationChanges, present, query, responseForm, World } from './kit.ts';
 
 const VCT = 'https://types.example/card';
 const sri = (text: string, name = 'sha256') => `${name}-${createHash(name).update(text).digest('base64')}`;
@@ -27,25 +27,25 @@ describe('type of a presented credential', () => {
     };
   });
 
-  /** @returns why it was refused. */
-  const verify = async (changes: Changes = {}, integrity?: string | null): Promise<string> => {
+  /** @returns the reason of the rejection. */
+  const verify = async (changes: PresentationChanges = {}, integrity?: string | null): Promise<string> => {
     served[VCT] ??= JSON.stringify(document);
-    const asked = await world.request();
-    const given = integrity === undefined ? sri(served[VCT]) : integrity;
-    const hashed = given === null ? {} : { 'vct#integrity': given };
+    const fetchedRequest = await world.request();
+    const sriValue = integrity === undefined ? sri(served[VCT]) : integrity;
+    const hashed = sriValue === null ? {} : { 'vct#integrity': sriValue };
     const visible = { vct: VCT, ...hashed, ...changes.visible };
-    const form = await formOf(asked, { card: [present(world, asked, { ...changes, visible })] });
+    const form = await responseForm(fetchedRequest, { card: [present(world, fetchedRequest, { ...changes, visible })] });
     try {
-      await world.receiveResponse.execute(ACME, asked.publicId, form);
+      await world.receiveResponse.execute(ACME, fetchedRequest.publicId, form);
       return 'accepted';
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      const { outcome } = await world.session(asked.session.id);
-      const reasons = (outcome?.report ?? []).map((entry) => (entry as JsonObject)['reason']);
+      const { outcome: expected } = await world.session(fetchedRequest.session.id);
+      const reasons = (expected?.report ?? []).map((entry) => (entry as JsonObject)['reason']);
       return String(reasons.find((reason) => reason !== undefined));
     }
   };
-  const says = (claim: object) => {
+  const verifyClaim = (claim: object) => {
     document = { vct: VCT, claims: [claim] } as JsonObject;
   };
 
@@ -56,13 +56,13 @@ describe('type of a presented credential', () => {
   });
 
   it('is not read unless the configuration requires it', async () => {
-    says({ path: ['name'], sd: 'never' });
+    verifyClaim({ path: ['name'], sd: 'never' });
     await world.configure({ dcql_query: query({ id: 'card', ...CARD }) });
     expect(await verify()).to.equal('accepted');
     expect(world.remote.calls).to.deep.equal([]);
   });
 
-  const rules: readonly [object, Changes, string][] = [
+  const rules: readonly [object, PresentationChanges, string][] = [
     [{ path: ['name'], sd: 'always' }, {}, 'accepted'],
     [{ path: ['name'], sd: 'never' }, {}, 'type_metadata_broken'],
     [{ path: ['name'], sd: 'allowed', mandatory: true }, {}, 'accepted'],
@@ -76,17 +76,17 @@ describe('type of a presented credential', () => {
     [{ path: ['a'], sd: 'sometimes' }, {}, 'type_metadata_invalid'],
     [{ path: ['a'], mandatory: 'yes' }, {}, 'type_metadata_invalid'],
   ];
-  for (const [claim, changes, outcome] of rules) {
-    it(`with ${JSON.stringify(claim)} and ${JSON.stringify(changes)} is ${outcome}`, async () => {
-      says(claim);
-      expect(await verify(changes)).to.equal(outcome);
+  for (const [claim, changes, expected] of rules) {
+    it(`with ${JSON.stringify(claim)} and ${JSON.stringify(changes)} is ${expected}`, async () => {
+      verifyClaim(claim);
+      expect(await verify(changes)).to.equal(expected);
     });
   }
 
   it('is rejected when it is unavailable, or another type', async () => {
     expect(await verify({}, null), 'without a hash').to.equal('type_metadata_unavailable');
     expect(await verify({}, sri('other')), 'with another hash').to.equal('type_metadata_invalid');
-    expect(await verify({}, 'md5-AAAA'), 'with a hash of nothing known').to.equal('type_metadata_invalid');
+    expect(await verify({}, 'md5-AAAA'), 'with a hash of an unknown algorithm').to.equal('type_metadata_invalid');
     served[VCT] = JSON.stringify({ vct: 'https://types.example/other' });
     expect(await verify(), 'of another type').to.equal('type_metadata_invalid');
     served[VCT] = '[]';
@@ -105,12 +105,12 @@ describe('type of a presented credential', () => {
   });
 
   it('has the rules of the types that it extends', async () => {
-    const above = 'https://types.example/above';
-    served[above] = JSON.stringify({ vct: above, claims: [{ path: ['name'], sd: 'never' }] });
-    document = { vct: VCT, extends: above, 'extends#integrity': sri(served[above]) };
+    const parentType = 'https://types.example/above';
+    served[parentType] = JSON.stringify({ vct: parentType, claims: [{ path: ['name'], sd: 'never' }] });
+    document = { vct: VCT, extends: parentType, 'extends#integrity': sri(served[parentType]) };
     expect(await verify()).to.equal('type_metadata_broken');
-    served[VCT] = JSON.stringify({ vct: VCT, extends: above });
-    expect(await verify(), 'which has to have a hash, too').to.equal('type_metadata_unavailable');
+    served[VCT] = JSON.stringify({ vct: VCT, extends: parentType });
+    expect(await verify(), 'the extended type must have a hash, too').to.equal('type_metadata_unavailable');
   });
 
   it('is not fetched for an invalid credential, nor for a response to another request', async () => {
@@ -124,12 +124,12 @@ describe('type that a tenant hosts itself', () => {
   it('is read locally, as it is served, without a request', async () => {
     const world = await WalletWorld.open();
     const claims = [{ path: ['name'], sd: 'always' }];
-    await world.offers({ id: 'card', vct: { claims }, disclosureFrame: { _sd: ['name'] } });
-    const { tenant: configured } = await world.caller();
-    const vct = `${configured.issuer}/vct/card`;
+    await world.putCredential({ id: 'card', vct: { claims }, disclosureFrame: { _sd: ['name'] } });
+    const { tenant } = await world.caller();
+    const vct = `${tenant.issuer}/vct/card`;
     const check = (visible: object) =>
       world.typeMetadata
-        .verify(configured, { vct, name: 'Ada' }, { vct, ...visible })
+        .verify(tenant, { vct, name: 'Ada' }, { vct, ...visible })
         .then(() => 'accepted')
         .catch((error: Error) => error.message);
     expect(await check({ _sd: ['digest'] })).to.equal('accepted');
@@ -143,10 +143,10 @@ describe('metadata of a credential type', () => {
   it('match the strongest hash that is named', () => {
     const document = Buffer.from('x');
     const [weak, strong] = [sri('x'), sri('x', 'sha512')];
-    for (const good of [weak, strong, `${weak} ${strong}`, `${sri('y')} ${strong}`, `${weak}?opt`])
-      expect(matchesIntegrity(document, good), good).to.equal(true);
-    for (const bad of ['', 'x', `${weak} ${sri('y', 'sha512')}`, sri('y'), 'sha256-', 'sha1-AAAA'])
-      expect(matchesIntegrity(document, bad), bad).to.equal(false);
+    for (const integrity of [weak, strong, `${weak} ${strong}`, `${sri('y')} ${strong}`, `${weak}?opt`])
+      expect(matchesIntegrity(document, integrity), integrity).to.equal(true);
+    for (const invalidIntegrity of ['', 'x', `${weak} ${sri('y', 'sha512')}`, sri('y'), 'sha256-', 'sha1-AAAA'])
+      expect(matchesIntegrity(document, invalidIntegrity), invalidIntegrity).to.equal(false);
   });
 
   it('apply a rule to the claim itself, and not to its parent', () => {

@@ -24,17 +24,17 @@ import { type CheckedPresentation, decideVerdict } from '../../../domain/verific
 import { presentMdoc } from '../../support/mdoc-maker.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
-import { ACME, type Changes, formOf, present, World } from './kit.ts';
+import { ACME, type PresentationChanges, present, responseForm, World } from './kit.ts';
 
 const meta = { vct_values: ['urn:pid'] };
 const format = 'dc+sd-jwt';
 const ISSUER = { subject: 'CN=Issuer', fingerprint: 'f', anchor: 'a' };
 
-const good = (queryId: string, signedHash: string): CheckedPresentation => ({
+const acceptedPresentation = (queryId: string, signedHash: string): CheckedPresentation => ({
   ...{ queryId, index: 0, format, inputs: {}, accepted: true, values: { name: 'Erika' } },
   ...{ issuer: ISSUER, signedHash, confirmed: [] },
 });
-const bad = (queryId: string, index: number, reason: RefusalReason): CheckedPresentation => ({
+const rejectedPresentation = (queryId: string, index: number, reason: RefusalReason): CheckedPresentation => ({
   ...{ queryId, index, format, inputs: {}, accepted: false, reason, detail: 'why', invalidatesResponse: false },
 });
 
@@ -50,29 +50,29 @@ describe('verdict on a response', () => {
   );
 
   it('omits an optional credential that was not sent', () => {
-    const { good: isGood, credentials } = decideVerdict(query, [good('card', 'h')], []);
+    const { good: isGood, credentials } = decideVerdict(query, [acceptedPresentation('card', 'h')], []);
     expect(isGood).to.equal(true);
     expect(credentials).to.deep.equal([{ id: 'card', values: [{ name: 'Erika' }], issuer: [ISSUER] }]);
   });
 
   it('lists the reason of each rejected presentation, and no other credential', () => {
-    const refused = [bad('card', 0, 'kb_signature'), bad('card', 1, 'credential_expired')];
-    const { report, reasons } = decideVerdict(query, [...refused, bad('other', 0, 'nonce_mismatch')], []);
+    const rejections = [rejectedPresentation('card', 0, 'kb_signature'), rejectedPresentation('card', 1, 'credential_expired')];
+    const { report, reasons } = decideVerdict(query, [...rejections, rejectedPresentation('other', 0, 'nonce_mismatch')], []);
     expect(reasons).to.deep.equal([
       'card: kb_signature',
       'card: credential_expired',
       'other: nonce_mismatch',
       'missing credential_sets[0]',
     ]);
-    const said = report.filter(({ result }) => result === 'failed').map(({ reason }) => reason);
-    expect(said).to.deep.equal(['kb_signature', 'credential_expired', 'nonce_mismatch', 'missing credential_sets[0]']);
+    const failureReasons = report.filter(({ result }) => result === 'failed').map(({ reason }) => reason);
+    expect(failureReasons).to.deep.equal(['kb_signature', 'credential_expired', 'nonce_mismatch', 'missing credential_sets[0]']);
   });
 });
 
 describe('report on a presentation', () => {
   const rowsOf = (inputs: object, reason?: RefusalReason) =>
     reportOf({ queryId: 'card', index: 0, format, inputs }, reason === undefined ? undefined : { reason, detail: 'why' });
-  const namesOf = (...given: Parameters<typeof rowsOf>) => rowsOf(...given).map(({ check }) => check);
+  const namesOf = (...parameters: Parameters<typeof rowsOf>) => rowsOf(...parameters).map(({ check }) => check);
 
   it('lists the revocation of certificates only if it was checked, or caused the rejection', () => {
     expect(namesOf({})).to.include('status').and.not.include('certificate revocation');
@@ -81,8 +81,8 @@ describe('report on a presentation', () => {
   });
 
   it('lists the checked input if it is known', () => {
-    const [form, binding] = rowsOf({ form: 'a credential' });
-    expect(form).to.deep.equal({
+    const [formRow, binding] = rowsOf({ form: 'a credential' });
+    expect(formRow).to.deep.equal({
       ...{ id: 'card', index: 0, check: 'form', input: 'a credential', result: 'passed' },
       section: 'RFC 9901 section 4',
     });
@@ -102,21 +102,21 @@ describe('presentation signatures', () => {
 
   afterEach(() => sinon.restore());
 
-  const under = (profile: Profile) => sinon.stub(TenantConfiguration.prototype, 'profile').get(() => profile);
-  const reasonOf = async (changes: Changes): Promise<unknown> => {
-    const asked = await world.request();
-    const form = await formOf(asked, { card: [present(world, asked, changes)] });
-    await world.receiveResponse.execute(ACME, asked.publicId, form).catch(() => {});
-    const { outcome } = await world.session(asked.session.id);
+  const stubProfile = (profile: Profile) => sinon.stub(TenantConfiguration.prototype, 'profile').get(() => profile);
+  const reasonOf = async (changes: PresentationChanges): Promise<unknown> => {
+    const fetchedRequest = await world.request();
+    const formRow = await responseForm(fetchedRequest, { card: [present(world, fetchedRequest, changes)] });
+    await world.receiveResponse.execute(ACME, fetchedRequest.publicId, formRow).catch(() => {});
+    const { outcome } = await world.session(fetchedRequest.session.id);
     const reasons = (outcome?.report ?? []).map((entry) => (entry as JsonObject)['reason']);
     return reasons.find((reason) => reason !== undefined);
   };
 
   it('by Ed25519 are verified, but not under `eu`', async () => {
-    const byEdwards = { visible: { cnf: { jwk: ED25519 } }, kbHeader: { alg: 'EdDSA' } };
-    expect(await reasonOf(byEdwards), 'nobody made it with that key').to.equal('kb_signature');
-    under('eu');
-    expect(await reasonOf(byEdwards)).to.equal('kb_alg');
+    const ed25519Changes = { visible: { cnf: { jwk: ED25519 } }, kbHeader: { alg: 'EdDSA' } };
+    expect(await reasonOf(ed25519Changes), 'no signature of that key exists').to.equal('kb_signature');
+    stubProfile('eu');
+    expect(await reasonOf(ed25519Changes)).to.equal('kb_alg');
     expect(await reasonOf({ header: { alg: 'EdDSA' } })).to.equal('issuer_alg');
   });
 
@@ -126,7 +126,7 @@ describe('presentation signatures', () => {
       return (claims['client_metadata'] as JsonObject)['vp_formats_supported'];
     };
     expect(JSON.stringify(await published())).to.include('Ed25519');
-    under('eu');
+    stubProfile('eu');
     const names = ['ES256', 'ES384', 'ES512'];
     const numbers = [-7, -9, -35, -51, -36, -52];
     expect(await published()).to.deep.equal({
@@ -143,17 +143,17 @@ describe('presentation signatures', () => {
 
 const P256 = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
-/** ARF 3.0 OIA_03: under the profile `eu` certificates are held to agreed algorithms, too. */
+/** ARF 3.0 OIA_03: under the profile `eu` certificates must use agreed algorithms, too. */
 describe('certificates of presentations, by agreed algorithms', () => {
   const NOW = new Date('2026-06-01T00:00:00Z');
   const ED25519 = { name: 'Ed25519' } as const;
   type Algorithm = typeof P256 | typeof ED25519;
 
-  /** A leaf below its authority, DER in standard base64. */
+  /** Creates a leaf and its CA, as DER in standard base64. */
   async function pathOf(ofLeaf: Algorithm, ofAuthority: Algorithm) {
-    const make = async (algorithm: Algorithm) =>
+    const makeKeys = async (algorithm: Algorithm) =>
       (await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])) as webcrypto.CryptoKeyPair;
-    const [leaf, authority] = [await make(ofLeaf), await make(ofAuthority)];
+    const [leaf, authority] = [await makeKeys(ofLeaf), await makeKeys(ofAuthority)];
     const common = {
       issuer: 'CN=Authority',
       notBefore: new Date('2026-01-01'),
@@ -165,28 +165,28 @@ describe('certificates of presentations, by agreed algorithms', () => {
       ...{ ...common, serialNumber: '01', subject: 'CN=Authority', publicKey: authority.publicKey },
       extensions: [new BasicConstraintsExtension(true, 0, true), new KeyUsagesExtension(KeyUsageFlags.keyCertSign, true)],
     });
-    const below = await X509CertificateGenerator.create({
+    const leafCertificate = await X509CertificateGenerator.create({
       ...{ ...common, serialNumber: '02', subject: 'CN=Issuer', publicKey: leaf.publicKey },
       extensions: [new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true)],
     });
     const base64 = (raw: ArrayBuffer) => Buffer.from(raw).toString('base64');
-    return { chain: [base64(below.rawData)], anchors: [{ certificate: base64(root.rawData) }] };
+    return { chain: [base64(leafCertificate.rawData)], anchors: [{ certificate: base64(root.rawData) }] };
   }
 
   const certificates = new NodeCertificates();
-  for (const [what, leaf, authority, isAgreed] of [
+  for (const [description, leaf, authority, isAgreed] of [
     ['of ECDSA', P256, P256, true],
     ['whose key is of Ed25519', ED25519, P256, false],
     ['whose authority signs by Ed25519', P256, ED25519, false],
   ] as const) {
-    it(`are accepted ${isAgreed ? 'always' : 'only without a profile'}: ${what}`, async () => {
+    it(`are accepted ${isAgreed ? 'always' : 'only without a profile'}: ${description}`, async () => {
       const { chain, anchors } = await pathOf(leaf, authority);
-      const under = (agreedOnly: boolean) => certificates.verifyChain(chain, anchors, NOW, { purpose: 'SD-JWT VC', agreedOnly });
-      expect(under(false).trusted).to.equal(true);
-      const verdict = under(true);
+      const verifyWith = (agreedOnly: boolean) => certificates.verifyChain(chain, anchors, NOW, { purpose: 'SD-JWT VC', agreedOnly });
+      expect(verifyWith(false).trusted).to.equal(true);
+      const verdict = verifyWith(true);
       expect(verdict.trusted).to.equal(isAgreed);
       if (!verdict.trusted) expect(verdict).to.deep.include({ reason: 'certificate_profile' });
-      expect(under(false).trusted, 'each question by itself').to.equal(true);
+      expect(verifyWith(false).trusted, 'each question by itself').to.equal(true);
     });
   }
 });
@@ -206,23 +206,26 @@ describe('time of issuance', () => {
     signer = await certify({ name: 'Signer', by: root });
   });
 
-  /** Of an mdoc that was signed a day ago, where its service stood as it has to in these periods, hours ago. */
-  const opened = (periods: readonly (readonly [from: number, until: number])[] | undefined, algorithms = presentationAlgorithms(true)) => {
+  /** Verifies an mdoc that was signed a day ago, with a service that was approved in these periods (in hours before now). */
+  const verifyMdoc = (
+    periods: readonly (readonly [from: number, until: number])[] | undefined,
+    algorithms = presentationAlgorithms(true),
+  ) => {
     const transcript = redirectTranscript({
       ...{ clientId: 'x509_hash:abc', nonce: 'n', encryptionKey: undefined },
       responseUri: 'https://verifier.example/response',
     });
-    const ago = (hours: number) => new Date(NOW.getTime() - hours * HOUR);
-    const dated = new Map<string, readonly Period[]>(
+    const hoursAgo = (hours: number) => new Date(NOW.getTime() - hours * HOUR);
+    const periodsByCertificate = new Map<string, readonly Period[]>(
       periods === undefined
         ? []
-        : [[thumbprintOf(root.certificate), periods.map(([from, until]) => ({ from: ago(from), until: ago(until) }))]],
+        : [[thumbprintOf(root.certificate), periods.map(([from, until]) => ({ from: hoursAgo(from), until: hoursAgo(until) }))]],
     );
     const withFormer = [{ certificate: root.certificate }];
     const opening = {
       algorithms,
       ...{ request: { nonce: 'n' }, haip: false, now: NOW, requestedAt: NOW, mdlProfile: undefined },
-      trust: { ...{ anchors: [], withFormer, dated, listedAnchors: new Map(), lists: [], missing: [] } },
+      trust: { ...{ anchors: [], withFormer, dated: periodsByCertificate, listedAnchors: new Map(), lists: [], missing: [] } },
       binding: { transcripts: () => [transcript] },
     } as unknown as OfflineContext;
     const query = { id: 'q', format: 'mso_mdoc', types: new Set([TYPE]), holderBindingRequired: true };
@@ -241,18 +244,18 @@ describe('time of issuance', () => {
   };
 
   it('of an mdoc is the time of its signature', () => {
-    expect(opened([[48, 12]])).to.equal('accepted');
-    expect(opened([[24, 23]]), 'from the beginning of a period').to.equal('accepted');
-    expect(opened(undefined), 'where no time counts').to.equal('accepted');
+    expect(verifyMdoc([[48, 12]])).to.equal('accepted');
+    expect(verifyMdoc([[24, 23]]), 'from the beginning of a period').to.equal('accepted');
+    expect(verifyMdoc(undefined), 'without a time limit').to.equal('accepted');
   });
   it('is unavailable for an mdoc that is signed by an unsupported algorithm', () => {
-    const others = { ...presentationAlgorithms(true), cose: ['ES384' as const] };
-    expect(opened(undefined, others)).to.include('issuer_alg');
+    const otherAlgorithms = { ...presentationAlgorithms(true), cose: ['ES384' as const] };
+    expect(verifyMdoc(undefined, otherAlgorithms)).to.include('issuer_alg');
   });
   it('of an mdoc outside of all periods makes its issuer untrusted', () => {
-    const refused = /^untrusted_chain: the service of its issuer was not approved when it was issued/;
+    const rejections = /^untrusted_chain: the service of its issuer was not approved when it was issued/;
     for (const periods of [[[48, 24]], [[23, 0]], []] as [number, number][][]) {
-      expect(opened(periods), JSON.stringify(periods)).to.match(refused);
+      expect(verifyMdoc(periods), JSON.stringify(periods)).to.match(rejections);
     }
   });
   it('of an SD-JWT VC is its iat, if it is valid', () => {
@@ -296,27 +299,27 @@ describe('iss of a presented credential', () => {
   }
 
   it('is kept if it is certified, and removed otherwise', () => {
-    const told = (iss: string) => ({ ...withoutUncertifiedIss({ iss, name: 'Erika' }, NAMES) });
-    expect(told('urn:issuer:1')).to.deep.equal({ iss: 'urn:issuer:1', name: 'Erika' });
-    expect(told('urn:issuer:2')).to.deep.equal({ name: 'Erika' });
+    const withoutIss = (iss: string) => ({ ...withoutUncertifiedIss({ iss, name: 'Erika' }, NAMES) });
+    expect(withoutIss('urn:issuer:1')).to.deep.equal({ iss: 'urn:issuer:1', name: 'Erika' });
+    expect(withoutIss('urn:issuer:2')).to.deep.equal({ name: 'Erika' });
   });
 });
 
 const CLAIMED = '00112233445566778899aabbccddeeff00112233';
 
 const read = ({ certificate }: Certified) => parseCertificate(Buffer.from(certificate, 'base64'));
-const keyIdOf = (one: Certified) => read(one)?.subjectKeyId ?? '';
+const keyIdOf = (certificate: Certified) => read(certificate)?.subjectKeyId ?? '';
 const encoded = (keyId: string) => Buffer.from(keyId, 'hex').toString('base64url');
 
 describe('required key identifier', () => {
   const NOW = new Date('2027-01-15T08:00:00Z');
 
-  /** Which of the key identifiers that are asked for belong to who vouches for the chain. */
-  const met = (anchors: readonly Certified[], chain: readonly Certified[], ...asked: readonly string[]) => {
+  /** Returns the requested key identifiers that match a CA of the chain. */
+  const metAuthorities = (anchors: readonly Certified[], chain: readonly Certified[], ...fetchedRequest: readonly string[]) => {
     const trust = { anchors, ...{ withFormer: [], dated: new Map() }, listedAnchors: new Map(), lists: [], missing: [] };
     const trusted = { chain: chain.map(({ certificate }) => certificate), purpose: 'SD-JWT VC' } as const;
-    const demanded = [{ type: 'aki', values: new Set(asked) }];
-    return authorityOf(new NodeCertificates(), trust, demanded, trusted, NOW).authorityKeyIds;
+    const demandedIds = [{ type: 'aki', values: new Set(fetchedRequest) }];
+    return authorityOf(new NodeCertificates(), trust, demandedIds, trusted, NOW).authorityKeyIds;
   };
 
   let root: Certified;
@@ -329,58 +332,58 @@ describe('required key identifier', () => {
   });
 
   it('is that of the anchor of the chain', () => {
-    expect(met([root], [leaf, middle], keyIdOf(root))).to.deep.equal([keyIdOf(root)]);
-    expect(met([root, middle], [leaf, middle], keyIdOf(middle), 'x')).to.deep.equal([keyIdOf(middle)]);
-    expect(met([root, middle], [leaf, middle], keyIdOf(root))).to.deep.equal([keyIdOf(root)]);
+    expect(metAuthorities([root], [leaf, middle], keyIdOf(root))).to.deep.equal([keyIdOf(root)]);
+    expect(metAuthorities([root, middle], [leaf, middle], keyIdOf(middle), 'x')).to.deep.equal([keyIdOf(middle)]);
+    expect(metAuthorities([root, middle], [leaf, middle], keyIdOf(root))).to.deep.equal([keyIdOf(root)]);
   });
 
   it('is that of an authority between the signer and the anchor', () => {
-    expect(met([root], [leaf, middle], keyIdOf(middle))).to.deep.equal([keyIdOf(middle)]);
-    expect(met([root], [leaf, middle], keyIdOf(leaf))).to.deep.equal([]);
-    expect(met([middle], [leaf, middle, root], keyIdOf(root))).to.deep.equal([]);
+    expect(metAuthorities([root], [leaf, middle], keyIdOf(middle))).to.deep.equal([keyIdOf(middle)]);
+    expect(metAuthorities([root], [leaf, middle], keyIdOf(leaf))).to.deep.equal([]);
+    expect(metAuthorities([middle], [leaf, middle, root], keyIdOf(root))).to.deep.equal([]);
   });
 
   it('is not that of an authority outside of the validated chain, nor of an anchor of other chains', async () => {
-    const apart = await certify({ name: 'Apart', ca: true });
-    expect(met([root], [leaf, middle, apart], keyIdOf(apart))).to.deep.equal([]);
-    const other = await certify({ name: 'Other', ca: true });
-    expect(met([root, other], [leaf, middle], keyIdOf(other))).to.deep.equal([]);
+    const noChain = await certify({ name: 'Apart', ca: true });
+    expect(metAuthorities([root], [leaf, middle, noChain], keyIdOf(noChain))).to.deep.equal([]);
+    const otherAuthority = await certify({ name: 'Other', ca: true });
+    expect(metAuthorities([root, otherAuthority], [leaf, middle], keyIdOf(otherAuthority))).to.deep.equal([]);
   });
 
   it('is not the one that an intermediate certificate claims', async () => {
-    const other = await certify({ name: 'Other', ca: true });
-    const keyId = Buffer.from(keyIdOf(other), 'base64url').toString('hex');
-    const pretender = await certify({ name: 'Pretender', by: root, ca: true, keyId });
-    const below = await certify({ name: 'Below', by: pretender, authorityKeyId: keyId });
-    expect(met([root, other], [below, pretender], keyIdOf(other))).to.deep.equal([]);
+    const otherAuthority = await certify({ name: 'Other', ca: true });
+    const keyId = Buffer.from(keyIdOf(otherAuthority), 'base64url').toString('hex');
+    const impostor = await certify({ name: 'Pretender', by: root, ca: true, keyId });
+    const leafCertificate = await certify({ name: 'Below', by: impostor, authorityKeyId: keyId });
+    expect(metAuthorities([root, otherAuthority], [leafCertificate, impostor], keyIdOf(otherAuthority))).to.deep.equal([]);
   });
 
   it('is the hash of the key of an anchor without a key identifier', async () => {
-    const bare = await certify({ name: 'Bare', ca: true, keyId: null });
-    const below = await certify({ name: 'Below', by: bare });
-    const made = read(bare)?.keyHash ?? '';
-    expect(met([bare], [below], made)).to.deep.equal([made]);
-    // What others would write as the identifier of its key.
-    expect(read(below)?.authorityKeyId).to.equal(made);
+    const withoutKeyId = await certify({ name: 'Bare', ca: true, keyId: null });
+    const leafCertificate = await certify({ name: 'Below', by: withoutKeyId });
+    const keyHash = read(withoutKeyId)?.keyHash ?? '';
+    expect(metAuthorities([withoutKeyId], [leafCertificate], keyHash)).to.deep.equal([keyHash]);
+    // The key identifier that other software would compute.
+    expect(read(leafCertificate)?.authorityKeyId).to.equal(keyHash);
   });
 
   it('is that of a certificate that is trusted directly, and not of the issuer that it names', async () => {
-    const own = await certify({ name: 'Own', authorityKeyId: CLAIMED });
-    expect(met([own], [own], keyIdOf(own))).to.deep.equal([keyIdOf(own)]);
-    expect(met([own], [own], encoded(CLAIMED))).to.deep.equal([]);
+    const ownLeaf = await certify({ name: 'Own', authorityKeyId: CLAIMED });
+    expect(metAuthorities([ownLeaf], [ownLeaf], keyIdOf(ownLeaf))).to.deep.equal([keyIdOf(ownLeaf)]);
+    expect(metAuthorities([ownLeaf], [ownLeaf], encoded(CLAIMED))).to.deep.equal([]);
   });
 
   it('belongs only to the key from which it was computed when several keys claim it', async () => {
     const keyId = Buffer.from(keyIdOf(root), 'base64url').toString('hex');
-    const thief = await certify({ name: 'Thief', ca: true, keyId });
-    const stolen = await certify({ name: 'Stolen', by: thief, authorityKeyId: keyId });
-    expect(met([thief, root], [stolen], keyIdOf(root))).to.deep.equal([]);
-    expect(met([thief, root], [leaf, middle], keyIdOf(root))).to.deep.equal([keyIdOf(root)]);
+    const impostorLeaf = await certify({ name: 'Thief', ca: true, keyId });
+    const impostorChain = await certify({ name: 'Stolen', by: impostorLeaf, authorityKeyId: keyId });
+    expect(metAuthorities([impostorLeaf, root], [impostorChain], keyIdOf(root))).to.deep.equal([]);
+    expect(metAuthorities([impostorLeaf, root], [leaf, middle], keyIdOf(root))).to.deep.equal([keyIdOf(root)]);
     const claimants = [await certify({ name: 'One', ca: true, keyId: CLAIMED }), await certify({ name: 'Two', ca: true, keyId: CLAIMED })];
-    for (const by of claimants) {
-      const below = await certify({ name: 'Below', by, authorityKeyId: CLAIMED });
-      expect(met(claimants, [below], encoded(CLAIMED))).to.deep.equal([]);
-      expect(met([by], [below], encoded(CLAIMED))).to.deep.equal([encoded(CLAIMED)]);
+    for (const claimant of claimants) {
+      const leafCertificate = await certify({ name: 'Below', by: claimant, authorityKeyId: CLAIMED });
+      expect(metAuthorities(claimants, [leafCertificate], encoded(CLAIMED))).to.deep.equal([]);
+      expect(metAuthorities([claimant], [leafCertificate], encoded(CLAIMED))).to.deep.equal([encoded(CLAIMED)]);
     }
   });
 });

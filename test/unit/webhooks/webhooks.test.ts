@@ -19,10 +19,10 @@ import {
 import { type AdministrationWorld, anAdministration } from '../administrators.ts';
 
 describe('webhook of a backend', () => {
-  const takes = (config: object, url = 'https://backend.example/hook') =>
+  const isAccepted = (config: object, url = 'https://backend.example/hook') =>
     WebhookConfig.safeParse({ url, auth: { type: 'apiKey', config } }).success;
-  const header = (headerName: string) => takes({ headerName, value: 'secret' });
-  const value = (text: string) => takes({ headerName: 'x-key', value: text });
+  const header = (headerName: string) => isAccepted({ headerName, value: 'secret' });
+  const value = (text: string) => isAccepted({ headerName: 'x-key', value: text });
 
   it('has an API key in a header that is not reserved', () => {
     for (const name of ['Authorization', 'x-api-key', 'Contents', 'hook']) expect(header(name), name).to.equal(true);
@@ -39,27 +39,28 @@ describe('webhook of a backend', () => {
 
   it('has a web address', () => {
     const config = { headerName: 'x-key', value: 'secret' };
-    expect(takes(config, 'http://backend.example:8080/')).to.equal(true);
+    expect(isAccepted(config, 'http://backend.example:8080/')).to.equal(true);
     for (const url of ['ftp://backend.example/', 'https://u:p@backend.example/', 'backend']) {
-      expect(takes(config, url)).to.equal(false);
+      expect(isAccepted(config, url)).to.equal(false);
     }
   });
 });
 
 const NOW = new Date('2026-03-01T12:00:00Z');
-const past = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
+const secondsLater = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
 const bytes = (fill: number) => Buffer.alloc(32, fill);
-const UNKNOWN = randomBytes(32);
-const rotate = (before: WebhookSecret | undefined, fill: number, at: Date, overlapSeconds?: number) =>
-  rotateWebhookSecret(before, writeSecret(bytes(fill)), { overlapSeconds }, at);
-/** By what they are filled with. */
-const signing = (secret: WebhookSecret, at: Date) => signingKeys(secret, at, () => UNKNOWN).map((key) => Buffer.from(key).at(0));
+const RANDOM_KEY = randomBytes(32);
+const rotate = (before: WebhookSecret | undefined, fill: number, optionsAt: Date, overlapSeconds?: number) =>
+  rotateWebhookSecret(before, writeSecret(bytes(fill)), { overlapSeconds }, optionsAt);
+/** Returns the fill bytes of the active keys. */
+const activeKeys = (secret: WebhookSecret, optionsAt: Date) =>
+  signingKeys(secret, optionsAt, () => RANDOM_KEY).map((key) => Buffer.from(key).at(0));
 
 describe('webhook secret', () => {
   it('is undefined until it is created', () => {
-    expect(signingKeys(INITIAL_WEBHOOK_SECRET, NOW, () => UNKNOWN)).to.deep.equal([UNKNOWN]);
+    expect(signingKeys(INITIAL_WEBHOOK_SECRET, NOW, () => RANDOM_KEY)).to.deep.equal([RANDOM_KEY]);
     const first = rotate(undefined, 1, NOW);
-    expect(signing(first, NOW), 'what nobody knew need not go on').to.deep.equal([1]);
+    expect(activeKeys(first, NOW), 'an unused secret needs no overlap').to.deep.equal([1]);
     expect(first).to.deep.include({ id: 'default', signing: 'v1', former: [], createdAt: NOW, updatedAt: NOW });
   });
 
@@ -69,45 +70,45 @@ describe('webhook secret', () => {
 
   it('signs together with the next one until the overlap ends: a day by default', () => {
     const second = rotate(rotate(undefined, 1, NOW), 2, NOW);
-    expect(signing(second, past(86_399))).to.deep.equal([2, 1]);
-    expect(signing(second, past(86_400))).to.deep.equal([2]);
-    const short = rotate(rotate(undefined, 1, NOW), 2, NOW, 60);
-    expect([signing(short, past(59)), signing(short, past(60))]).to.deep.equal([[2, 1], [2]]);
-    expect(activePreviousSecrets(short, past(59)).map(({ signsUntil }) => signsUntil)).to.deep.equal([past(60)]);
-    expect(activePreviousSecrets(short, past(60))).to.deep.equal([]);
+    expect(activeKeys(second, secondsLater(86_399))).to.deep.equal([2, 1]);
+    expect(activeKeys(second, secondsLater(86_400))).to.deep.equal([2]);
+    const shortOverlap = rotate(rotate(undefined, 1, NOW), 2, NOW, 60);
+    expect([activeKeys(shortOverlap, secondsLater(59)), activeKeys(shortOverlap, secondsLater(60))]).to.deep.equal([[2, 1], [2]]);
+    expect(activePreviousSecrets(shortOverlap, secondsLater(59)).map(({ signsUntil }) => signsUntil)).to.deep.equal([secondsLater(60)]);
+    expect(activePreviousSecrets(shortOverlap, secondsLater(60))).to.deep.equal([]);
   });
 
   it('stops signing at once without an overlap, like all former ones', () => {
-    const third = rotate(rotate(rotate(undefined, 1, NOW), 2, NOW), 3, past(1), 0);
-    expect(signing(third, past(1))).to.deep.equal([3]);
+    const third = rotate(rotate(rotate(undefined, 1, NOW), 2, NOW), 3, secondsLater(1), 0);
+    expect(activeKeys(third, secondsLater(1))).to.deep.equal([3]);
   });
 
   it('keeps the end of its own overlap through further rotations', () => {
-    const third = rotate(rotate(rotate(undefined, 1, NOW), 2, NOW, 100), 3, past(10), 20);
-    expect(signing(third, past(10))).to.deep.equal([3, 2, 1]);
-    expect(signing(third, past(30))).to.deep.equal([3, 1]);
-    expect(signing(third, past(100))).to.deep.equal([3]);
+    const third = rotate(rotate(rotate(undefined, 1, NOW), 2, NOW, 100), 3, secondsLater(10), 20);
+    expect(activeKeys(third, secondsLater(10))).to.deep.equal([3, 2, 1]);
+    expect(activeKeys(third, secondsLater(30))).to.deep.equal([3, 1]);
+    expect(activeKeys(third, secondsLater(100))).to.deep.equal([3]);
   });
 
   it('is deleted at the end of its overlap, and when there are three newer former ones', () => {
     let secret = rotate(undefined, 0, NOW);
-    for (let fill = 1; fill <= 6; fill++) secret = rotate(secret, fill, past(fill));
-    expect(signing(secret, past(6))).to.deep.equal([6, 5, 4, 3]);
+    for (let fill = 1; fill <= 6; fill++) secret = rotate(secret, fill, secondsLater(fill));
+    expect(activeKeys(secret, secondsLater(6))).to.deep.equal([6, 5, 4, 3]);
     expect(JSON.stringify(secret)).to.not.include(bytes(2).toString('base64'));
-    const later = rotate(secret, 7, past(90_000));
-    expect(signing(later, past(90_000)), 'those before ended').to.deep.equal([7, 6]);
+    const rotatedLater = rotate(secret, 7, secondsLater(90_000));
+    expect(activeKeys(rotatedLater, secondsLater(90_000)), 'earlier secrets have expired').to.deep.equal([7, 6]);
   });
 
   it('signs nothing while signing is disabled, and with the same secret afterwards', () => {
     const second = rotate(rotate(undefined, 1, NOW), 2, NOW);
-    const off = switchWebhookSigning(second, { signing: 'off' }, past(1));
-    expect(signing(off, past(1))).to.deep.equal([]);
-    expect(signing(rotate(off, 3, past(2)), past(2)), 'a rotation does not switch it on').to.deep.equal([]);
-    expect(signing(switchWebhookSigning(off, { signing: 'v1' }, past(3)), past(3))).to.deep.equal([2, 1]);
-    const untold = switchWebhookSigning(undefined, { signing: 'off' }, NOW);
-    expect(signing(untold, NOW)).to.deep.equal([]);
-    const on = switchWebhookSigning(untold, { signing: 'v1' }, NOW);
-    expect(signingKeys(on, NOW, () => UNKNOWN)).to.deep.equal([UNKNOWN]);
+    const switchedOff = switchWebhookSigning(second, { signing: 'off' }, secondsLater(1));
+    expect(activeKeys(switchedOff, secondsLater(1))).to.deep.equal([]);
+    expect(activeKeys(rotate(switchedOff, 3, secondsLater(2)), secondsLater(2)), 'a rotation does not enable signing').to.deep.equal([]);
+    expect(activeKeys(switchWebhookSigning(switchedOff, { signing: 'v1' }, secondsLater(3)), secondsLater(3))).to.deep.equal([2, 1]);
+    const withoutNotice = switchWebhookSigning(undefined, { signing: 'off' }, NOW);
+    expect(activeKeys(withoutNotice, NOW)).to.deep.equal([]);
+    const switchedOn = switchWebhookSigning(withoutNotice, { signing: 'v1' }, NOW);
+    expect(signingKeys(switchedOn, NOW, () => RANDOM_KEY)).to.deep.equal([RANDOM_KEY]);
   });
 
   it('overlaps for at most a week, in whole seconds', () => {
@@ -124,8 +125,8 @@ describe('webhook secret through its use cases', () => {
   let world: AdministrationWorld;
   let caller: TenantCaller;
   const get = () => new GetWebhookSecret(world).execute(caller);
-  const rotate = (wanted: { overlapSeconds?: number } = {}) => new RotateWebhookSecret(world).execute(caller, wanted);
-  const update = (signing: 'v1' | 'off') => new UpdateWebhookSecret(world).execute(caller, { signing });
+  const rotate = (options: { overlapSeconds?: number } = {}) => new RotateWebhookSecret(world).execute(caller, options);
+  const update = (activeKeys: 'v1' | 'off') => new UpdateWebhookSecret(world).execute(caller, { signing: activeKeys });
 
   beforeEach(async () => {
     world = await anAdministration();
@@ -136,22 +137,22 @@ describe('webhook secret through its use cases', () => {
     for (const role of ['issuance:manage', 'presentation:manage'] as const) {
       caller = world.caller([role]);
       for (const attempt of [rotate, () => update('off')]) {
-        const refused = await attempt().catch((error: unknown) => error);
-        expect(refused, role).to.include({ code: 'forbidden' });
+        const error = await attempt().catch((error: unknown) => error);
+        expect(error, role).to.include({ code: 'forbidden' });
       }
       expect((await get()).stored.signing).to.equal('v1');
     }
   });
 
   it('signs before it was returned for the first time', async () => {
-    const { stored, signing } = await get();
-    expect([stored.signing, stored.current, signing]).to.deep.equal(['v1', undefined, []]);
+    const { stored, signing: activeKeys } = await get();
+    expect([stored.signing, stored.current, activeKeys]).to.deep.equal(['v1', undefined, []]);
   });
 
   it('is returned by its rotation, and signs together with the next one until the overlap ends', async () => {
     const first = await rotate();
     expect(first.secret).to.match(/^whsec_[A-Za-z0-9+/]{43}=$/);
-    expect(first.signing, 'nobody knew another').to.deep.equal([]);
+    expect(first.signing, 'no other secret existed').to.deep.equal([]);
     const second = await rotate({ overlapSeconds: 60 });
     expect(second.secret).to.not.equal(first.secret);
     expect((await get()).signing.map(({ secret }) => secret)).to.deep.equal([first.secret]);
@@ -163,8 +164,8 @@ describe('webhook secret through its use cases', () => {
     await rotate();
     await rotate();
     const { secret } = await rotate({ overlapSeconds: 0 });
-    const { stored, signing } = await get();
-    expect([stored.current?.secret, signing]).to.deep.equal([secret, []]);
+    const { stored, signing: activeKeys } = await get();
+    expect([stored.current?.secret, activeKeys]).to.deep.equal([secret, []]);
   });
 
   it('is kept when signing is switched off and on', async () => {
@@ -175,8 +176,8 @@ describe('webhook secret through its use cases', () => {
   });
 });
 
-/** Of the tests of the reference libraries. */
-const PUBLISHED = {
+/** A test vector of the reference libraries. */
+const TEST_VECTOR = {
   secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
   id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
   at: new Date(1_614_265_330_000),
@@ -189,14 +190,14 @@ const newSecret = (bytes = 32) => `whsec_${randomBytes(bytes).toString('base64')
 
 describe('webhook signature', () => {
   it('is that of the published example', () => {
-    const { secret, id, at, body, signature } = PUBLISHED;
-    expect(signatureHeaders(id, body, [keyOf(secret)], at)).to.deep.equal({
+    const { secret, id, at: optionsAt, body, signature } = TEST_VECTOR;
+    expect(signatureHeaders(id, body, [keyOf(secret)], optionsAt)).to.deep.equal({
       'webhook-id': id,
       'webhook-timestamp': '1614265330',
       'webhook-signature': signature,
     });
-    expect(new Webhook(secret).sign(id, at, body)).to.equal(signature);
-    expect(verifyWebhook({ ...signatureHeaders(id, body, [keyOf(secret)], at) }, body, secret, { now: at })).to.equal(id);
+    expect(new Webhook(secret).sign(id, optionsAt, body)).to.equal(signature);
+    expect(verifyWebhook({ ...signatureHeaders(id, body, [keyOf(secret)], optionsAt) }, body, secret, { now: optionsAt })).to.equal(id);
   });
 
   it('equals that of the reference library, for secrets of each length and bodies of each kind', () => {
@@ -217,62 +218,64 @@ describe('webhook signature', () => {
 });
 
 describe('verifyWebhook of the examples', () => {
-  const [present, former, other] = [newSecret(), newSecret(), newSecret()];
+  const [present, former, otherSecret] = [newSecret(), newSecret(), newSecret()];
   const now = new Date('2026-03-01T12:00:00.700Z');
   const body = '{"session":"s1"}';
   const headers = signatureHeaders('delivery', body, [keyOf(present), keyOf(former)], now);
 
   it('accepts either secret, either kind of headers, and a list of secrets', () => {
     expect(verifyWebhook(headers, body, present, { now })).to.equal('delivery');
-    expect(verifyWebhook(headers, body, [other, former], { now })).to.equal('delivery');
+    expect(verifyWebhook(headers, body, [otherSecret, former], { now })).to.equal('delivery');
     expect(verifyWebhook(new Headers(headers), Buffer.from(body), [present], { now })).to.equal('delivery');
-    const more = { ...headers, 'webhook-signature': `v1a,xyz v2,abc ${headers['webhook-signature']}` };
-    expect(verifyWebhook(more, body, former, { now }), 'signatures of other kinds').to.equal('delivery');
+    const severalSignatures = { ...headers, 'webhook-signature': `v1a,xyz v2,abc ${headers['webhook-signature']}` };
+    expect(verifyWebhook(severalSignatures, body, former, { now }), 'signatures of other kinds').to.equal('delivery');
   });
 
   const signature = headers['webhook-signature'] ?? '';
   const [first = ''] = signature.split(' ');
-  const changed: Record<string, readonly [object, string]> = {
+  const changedRequests: Record<string, readonly [object, string]> = {
     'another body': [headers, '{"session":"s2"}'],
-    'a body that was formatted anew': [headers, '{ "session": "s1" }'],
+    'a reformatted body': [headers, '{ "session": "s1" }'],
     'another id': [{ ...headers, 'webhook-id': 'delivery2' }, body],
     'another time': [{ ...headers, 'webhook-timestamp': String(Math.floor(now.getTime() / 1000) + 1) }, body],
-    'a time written in another way': [{ ...headers, 'webhook-timestamp': `0${headers['webhook-timestamp']}` }, body],
-    'a dot that moved from the id to the body': [{ ...headers, 'webhook-id': 'deli.very' }, body],
+    'a time in another notation': [{ ...headers, 'webhook-timestamp': `0${headers['webhook-timestamp']}` }, body],
+    'a dot moved from the id to the body': [{ ...headers, 'webhook-id': 'deli.very' }, body],
     'a signature without its version': [{ ...headers, 'webhook-signature': first.slice(3) }, body],
     'a signature of another version': [{ ...headers, 'webhook-signature': first.replace('v1,', 'v2,') }, body],
     'a part of a signature': [{ ...headers, 'webhook-signature': first.slice(0, -8) }, body],
     'no signature': [{ ...headers, 'webhook-signature': '' }, body],
     'no headers': [{}, body],
-    'a header that came twice': [{ ...headers, 'webhook-id': ['delivery', 'delivery'] }, body],
+    'a duplicate header': [{ ...headers, 'webhook-id': ['delivery', 'delivery'] }, body],
     'a time that is invalid': [{ ...headers, 'webhook-timestamp': '1e9' }, body],
   };
-  for (const [name, [of, text]] of Object.entries(changed)) {
+  for (const [name, [signedHeaders, text]] of Object.entries(changedRequests)) {
     it(`rejects ${name}`, () => {
-      expect(() => verifyWebhook(of as Record<string, string>, text, [present, former], { now })).to.throw(WebhookVerificationError);
+      expect(() => verifyWebhook(signedHeaders as Record<string, string>, text, [present, former], { now })).to.throw(
+        WebhookVerificationError,
+      );
     });
   }
 
   it('rejects a signature by another secret', () => {
-    expect(() => verifyWebhook(headers, body, other, { now })).to.throw(WebhookVerificationError, 'no signature');
+    expect(() => verifyWebhook(headers, body, otherSecret, { now })).to.throw(WebhookVerificationError, 'no signature');
     expect(() => verifyWebhook(headers, body, [], { now })).to.throw(WebhookVerificationError, 'no signature');
   });
 
   it('rejects a call that is older than the tolerance, or from the future', () => {
-    const at = (seconds: number) => ({ now: new Date(now.getTime() + seconds * 1000) });
-    for (const seconds of [-299, 299]) expect(verifyWebhook(headers, body, present, at(seconds))).to.equal('delivery');
+    const optionsAt = (seconds: number) => ({ now: new Date(now.getTime() + seconds * 1000) });
+    for (const seconds of [-299, 299]) expect(verifyWebhook(headers, body, present, optionsAt(seconds))).to.equal('delivery');
     for (const seconds of [-302, 302]) {
-      expect(() => verifyWebhook(headers, body, present, at(seconds))).to.throw(WebhookVerificationError, 'too old');
+      expect(() => verifyWebhook(headers, body, present, optionsAt(seconds))).to.throw(WebhookVerificationError, 'too old');
     }
-    const strict = { ...at(10), toleranceSeconds: 5 };
+    const strict = { ...optionsAt(10), toleranceSeconds: 5 };
     expect(() => verifyWebhook(headers, body, present, strict)).to.throw(WebhookVerificationError, 'too old');
-    const broken = { now, toleranceSeconds: Number.NaN };
-    expect(() => verifyWebhook(headers, body, present, broken)).to.throw(WebhookVerificationError, 'too old');
+    const invalidTolerance = { now, toleranceSeconds: Number.NaN };
+    expect(() => verifyWebhook(headers, body, present, invalidTolerance)).to.throw(WebhookVerificationError, 'too old');
   });
 
   it('rejects an invalid secret', () => {
-    for (const bad of ['', 'whsec_', 'whsec_short', newSecret(23), newSecret(65), 'not base64 at all, but long enough']) {
-      expect(() => verifyWebhook(headers, body, [present, bad], { now }), bad).to.throw(TypeError);
+    for (const invalidSecret of ['', 'whsec_', 'whsec_short', newSecret(23), newSecret(65), 'not base64 at all, but long enough']) {
+      expect(() => verifyWebhook(headers, body, [present, invalidSecret], { now }), invalidSecret).to.throw(TypeError);
     }
     expect(() => verifyWebhook(headers, body, undefined as unknown as string, { now })).to.throw(TypeError);
   });

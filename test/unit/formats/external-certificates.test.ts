@@ -29,30 +29,30 @@ describe('untrusted certificates', () => {
       'that is even': [Buffer.of(1, 0, 0), false],
       'of 1': [Buffer.of(1), false],
     };
-    for (const [what, [exponent, isRead]] of Object.entries(exponents)) {
-      it(`are ${isRead ? 'parsed' : 'rejected'} with an exponent ${what}`, async () => {
-        expect((await read({ exponent })) !== undefined).to.equal(isRead);
+    for (const [description, [exponent, isParsed]] of Object.entries(exponents)) {
+      it(`are ${isParsed ? 'parsed' : 'rejected'} with an exponent ${description}`, async () => {
+        expect((await read({ exponent })) !== undefined).to.equal(isParsed);
       });
     }
 
-    for (const [bits, isRead] of [
+    for (const [bits, isParsed] of [
       [1024, false],
       [2040, false],
       [2048, true],
       [4096, true],
       [4104, false],
     ] as const) {
-      it(`are ${isRead ? 'parsed' : 'rejected'} with ${bits} bits`, async () => {
-        expect((await read({ bits })) !== undefined).to.equal(isRead);
+      it(`are ${isParsed ? 'parsed' : 'rejected'} with ${bits} bits`, async () => {
+        expect((await read({ bits })) !== undefined).to.equal(isParsed);
       });
     }
 
     it('are checked before any other code parses them', async () => {
       const exponent = Buffer.alloc(256, 0x7f);
       const text = await pretend({ subject: 'CN=RSA', issuer: 'CN=RSA' }, rsaKey({ exponent }));
-      const asked = sinon.spy(X509Certificate.prototype, 'publicKey', ['get']);
+      const publicKeyReads = sinon.spy(X509Certificate.prototype, 'publicKey', ['get']);
       parseCertificate(Buffer.from(text, 'base64'));
-      expect(asked.get.callCount).to.equal(0);
+      expect(publicKeyReads.get.callCount).to.equal(0);
     });
   });
 
@@ -69,64 +69,64 @@ describe('untrusted certificates', () => {
     });
 
     it('are not verified while the chain leads to no known certificate', () => {
-      const verified = sinon.spy(X509Certificate.prototype, 'verify');
+      const verifyCalls = sinon.spy(X509Certificate.prototype, 'verify');
       const certificates = new NodeCertificates();
       const anchors = [root];
       for (let i = 0; i < 60; i++) {
         const verdict = certificates.verifyChain(chain, anchors, new Date(NOW.getTime() + i * 60_000), PURPOSE);
         expect(verdict.trusted || verdict.reason).to.equal('untrusted_chain');
       }
-      expect(verified.callCount).to.equal(0);
+      expect(verifyCalls.callCount).to.equal(0);
     });
 
     it('are verified from the anchor down, so that their keys are never used', async () => {
       const pretending = [...chain.slice(0, 3), await pretend({ subject: 'CN=C', issuer: 'CN=Root' }, rsaKey())];
-      const verified = sinon.spy(X509Certificate.prototype, 'verify');
+      const verifyCalls = sinon.spy(X509Certificate.prototype, 'verify');
       const verdict = new NodeCertificates().verifyChain(pretending, [root], NOW, PURPOSE);
       expect(verdict.trusted || verdict.reason).to.equal('untrusted_chain');
-      expect(verified.args.map(([key]) => key.asymmetricKeyType)).to.deep.equal(['ec']);
+      expect(verifyCalls.args.map(([key]) => key.asymmetricKeyType)).to.deep.equal(['ec']);
     });
 
     it('are verified with a limited number of anchors of the same name', async () => {
-      const alike = await Promise.all(Array.from({ length: 50 }, () => certify({ name: 'Alike', ca: true })));
+      const sameNamed = await Promise.all(Array.from({ length: 50 }, () => certify({ name: 'Alike', ca: true })));
       const leaf = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Alike' }, Buffer.from(spkiOf(root)), false);
-      const verified = sinon.spy(X509Certificate.prototype, 'verify');
-      expect(new NodeCertificates().verifyChain([leaf], alike, NOW, PURPOSE).trusted).to.equal(false);
-      expect(verified.callCount).to.be.greaterThan(1).and.at.most(32);
+      const verifyCalls = sinon.spy(X509Certificate.prototype, 'verify');
+      expect(new NodeCertificates().verifyChain([leaf], sameNamed, NOW, PURPOSE).trusted).to.equal(false);
+      expect(verifyCalls.callCount).to.be.greaterThan(1).and.at.most(32);
     });
 
     it('are rejected from the cache for ten seconds, and verified again after that', async () => {
-      const near = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Root' }, Buffer.from(spkiOf(root)), false);
-      const verified = sinon.spy(X509Certificate.prototype, 'verify');
+      const impostor = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Root' }, Buffer.from(spkiOf(root)), false);
+      const verifyCalls = sinon.spy(X509Certificate.prototype, 'verify');
       const certificates = new NodeCertificates();
       const anchors = [root];
-      for (const [ms, looks] of [
+      for (const [ms, expectedReads] of [
         [0, 1],
         [9_999, 1],
         [10_001, 2],
       ] as const) {
-        const verdict = certificates.verifyChain([near], anchors, new Date(NOW.getTime() + ms), PURPOSE);
+        const verdict = certificates.verifyChain([impostor], anchors, new Date(NOW.getTime() + ms), PURPOSE);
         expect(verdict.trusted).to.equal(false);
-        expect(verified.callCount, `${ms} ms`).to.equal(looks);
+        expect(verifyCalls.callCount, `${ms} ms`).to.equal(expectedReads);
       }
-      expect(certificates.verifyChain([near], [root], NOW, { purpose: 'mdoc' }).trusted).to.equal(false);
-      expect(verified.callCount, 'for another purpose').to.equal(3);
+      expect(certificates.verifyChain([impostor], [root], NOW, { purpose: 'mdoc' }).trusted).to.equal(false);
+      expect(verifyCalls.callCount, 'for another purpose').to.equal(3);
     });
 
     it('are evicted when there are too many, unlike trusted ones', async () => {
-      const near = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Root' }, Buffer.from(spkiOf(root)), false);
-      const { certificate: known } = await certify({ name: 'Known', by: root });
-      const verified = sinon.spy(X509Certificate.prototype, 'verify');
+      const impostor = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Root' }, Buffer.from(spkiOf(root)), false);
+      const { certificate: cached } = await certify({ name: 'Known', by: root });
+      const verifyCalls = sinon.spy(X509Certificate.prototype, 'verify');
       const certificates = new NodeCertificates();
       const anchors = [root];
-      const judge = (certificate: string) => certificates.verifyChain([certificate], anchors, NOW, PURPOSE).trusted;
-      expect([judge(near), judge(known)]).to.deep.equal([false, true]);
-      expect(verified.callCount).to.equal(2);
-      for (let i = 0; i < 10_000; i++) judge(i.toString().padStart(8, 'A'));
-      expect(judge(known)).to.equal(true);
-      expect(verified.callCount).to.equal(2);
-      expect(judge(near)).to.equal(false);
-      expect(verified.callCount).to.equal(3);
+      const verify = (certificate: string) => certificates.verifyChain([certificate], anchors, NOW, PURPOSE).trusted;
+      expect([verify(impostor), verify(cached)]).to.deep.equal([false, true]);
+      expect(verifyCalls.callCount).to.equal(2);
+      for (let i = 0; i < 10_000; i++) verify(i.toString().padStart(8, 'A'));
+      expect(verify(cached)).to.equal(true);
+      expect(verifyCalls.callCount).to.equal(2);
+      expect(verify(impostor)).to.equal(false);
+      expect(verifyCalls.callCount).to.equal(3);
     });
   });
 });

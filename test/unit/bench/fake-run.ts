@@ -19,8 +19,8 @@ export const RESULT: Result = {
   slowness: 1,
 };
 
-/** A run on a machine that takes so many times the reference. */
-export function madeUpRun(slowness: number, change: Partial<Result> = {}): DatabaseRun {
+/** A run on a machine that is `slowness` times as slow as the reference. */
+export function fakeRun(slowness: number, change: Partial<Result> = {}): DatabaseRun {
   const reference = { signMs: REFERENCE.signMs * slowness, verifyMs: REFERENCE.verifyMs * slowness };
   const costs = { reference, signMs: 0.02, verifyMs: 0.06, importMs: 0, generateMs: 0, agreeMs: 0, hashMs: 0 };
   return {

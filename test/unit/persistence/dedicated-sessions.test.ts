@@ -2,27 +2,27 @@ import { expect } from 'chai';
 import { assertDedicatedSessions, SharedSessionError } from '../../../adapters/persistence/postgres/dedicated-sessions.ts';
 
 type Session = { readonly pid: number; mark: string };
-/** Which of the idle sessions a pooler takes: the one that was used last, or the one that was idle for longest. */
+/** The order in which a pooler uses idle sessions: the last used one first, or the longest idle one first. */
 type Choice = 'last used' | 'in turn';
 
 /** A pooler in transaction mode: a connection has a session for one statement, or from `begin` to `rollback`. */
 function pooler(sessions: number, choice: Choice) {
   const idle = Array.from({ length: sessions }, (_, index): Session => ({ pid: 100 + index, mark: '' }));
   const waiting: ((session: Session) => void)[] = [];
-  const take = (): Promise<Session> => {
+  const acquire = (): Promise<Session> => {
     const session = choice === 'in turn' ? idle.shift() : idle.pop();
     return session === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(session);
   };
-  const giveBack = (session: Session) => {
-    const next = waiting.shift();
-    if (next === undefined) idle.push(session);
-    else next(session);
+  const release = (session: Session) => {
+    const waiter = waiting.shift();
+    if (waiter === undefined) idle.push(session);
+    else waiter(session);
   };
   const destroyed: boolean[] = [];
-  return { destroyed, connect: async () => client(take, giveBack, destroyed) };
+  return { destroyed, connect: async () => client(acquire, release, destroyed) };
 }
 
-/** Sessions of PostgreSQL itself: each connection has its own. */
+/** A server without a pooler: each connection has its own session. */
 function server() {
   let pid = 100;
   const destroyed: boolean[] = [];
@@ -37,16 +37,16 @@ function server() {
   return { destroyed, connect };
 }
 
-function client(take: () => Promise<Session>, giveBack: (session: Session) => void, destroyed: boolean[]) {
-  let held: Session | undefined;
+function client(acquire: () => Promise<Session>, release: (session: Session) => void, destroyed: boolean[]) {
+  let pinned: Session | undefined;
   return {
     async query({ text, values }: { readonly text: string; readonly values: readonly string[] }) {
-      const session = held ?? (await take());
-      if (text === 'begin') held = session;
+      const session = pinned ?? (await acquire());
+      if (text === 'begin') pinned = session;
       if (text.includes('set_config')) session.mark = String(values[0]);
       const rows = [{ pid: session.pid, mark: session.mark }];
-      if (text === 'rollback') held = undefined;
-      if (held === undefined) giveBack(session);
+      if (text === 'rollback') pinned = undefined;
+      if (pinned === undefined) release(session);
       return { rows };
     },
     release: (isDestroyed = false) => {
@@ -55,7 +55,7 @@ function client(take: () => Promise<Session>, giveBack: (session: Session) => vo
   };
 }
 
-describe('assertOwnSessions', () => {
+describe('assertDedicatedSessions', () => {
   it('accepts connections with a session each, and keeps them', async () => {
     const pool = server();
     await assertDedicatedSessions(pool);
@@ -66,8 +66,8 @@ describe('assertOwnSessions', () => {
     for (const sessions of [2, 3, 4, 8])
       it(`rejects and closes connections that share ${sessions} sessions, ${choice}`, async () => {
         const pool = pooler(sessions, choice);
-        const rejected = await assertDedicatedSessions(pool).catch((error: unknown) => error);
-        expect(rejected).to.be.instanceOf(SharedSessionError);
+        const error = await assertDedicatedSessions(pool).catch((error: unknown) => error);
+        expect(error).to.be.instanceOf(SharedSessionError);
         expect(pool.destroyed).to.deep.equal([true, true]);
       });
 });
