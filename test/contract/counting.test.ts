@@ -33,9 +33,9 @@ describe('counter of database and cryptography calls', () => {
       const traffic = await rawSql(proxy.url, async (run) => {
         await run('create table notes (id int)');
         const counts = async (...texts: string[]) => {
-          proxy.takeAll();
+          proxy.takeTraffic();
           for (const text of texts) await run(text);
-          const { statements, commits, roundTrips } = proxy.takeAll();
+          const { statements, commits, roundTrips } = proxy.takeTraffic();
           return [statements, commits, roundTrips];
         };
         return {

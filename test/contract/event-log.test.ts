@@ -307,7 +307,7 @@ async function waitForOtherDatabases(kind: string, run: Run): Promise<void> {
 
 describeUpgrade('event log of a release without forwarding', (upgrade, kind) => {
   it('is kept, begins with later changes, and accepts events of the previous release', async () => {
-    const { url, start, goBack } = upgrade();
+    const { url, start, downgrade: goBack } = upgrade();
     const { Store } = await import('../../application/ports/store.ts');
     const olderStore = await start();
     const first = olderStore.service.container.get(Store);

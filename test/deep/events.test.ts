@@ -7,11 +7,11 @@ import { type ChannelModel, type ConsumeMessage, connect } from 'amqplib';
 import { expect } from 'chai';
 import { CloudEvent } from 'cloudevents';
 import { freePort } from '../demo/process.ts';
-import { bareEnvironment } from '../support/compile-cache.ts';
+import { minimalEnvironment } from '../support/compile-cache.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { issue, QUERY, Shop } from '../support/present.ts';
 import { type CuttingProxy, cuttingProxy } from '../support/proxies.ts';
-import { type RabbitMq, startRabbitMq, until } from '../support/rabbitmq.ts';
+import { type RabbitMq, startRabbitMq, waitUntil } from '../support/rabbitmq.ts';
 import { openStream } from '../support/sse.ts';
 import { startedProgram } from '../support/start-options.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
@@ -70,10 +70,10 @@ describe('events for other systems', () => {
 
     it('contain a whole issuance and a whole presentation, in order, and no personal data', async () => {
       const held = await issue(shop.service, shop.acme, 'card', {}, true);
-      const asked = await shop.ask();
+      const asked = await shop.requestPresentation();
       expect((await shop.call('GET', `/session/${asked.session}`)).body.status).to.equal('fetched');
       expect((await shop.present(asked, held)).status).to.equal(200);
-      await until('all six', () => messages.length >= 6);
+      await waitUntil('all six', () => messages.length >= 6);
       const told = (session: string) =>
         messages.filter((message) => eventOf(message).subject === session).map(({ fields }) => fields.routingKey);
       expect(told(held.session)).to.deep.equal(['active', 'fetched', 'completed'].map((status) => `acme.issuance.${status}`));
@@ -90,8 +90,8 @@ describe('events for other systems', () => {
     });
 
     it('have the properties that the documentation lists', async () => {
-      await shop.ask();
-      await until('the first', () => messages.length > 0);
+      await shop.requestPresentation();
+      await waitUntil('the first', () => messages.length > 0);
       const event = eventOf(messages[0] as ConsumeMessage);
       const [shown = ''] = blocks('json');
       const documented = JSON.parse(shown);
@@ -119,9 +119,9 @@ describe('events for other systems', () => {
       const lines: string[] = [];
       subscriber.stdout.on('data', (chunk: Buffer) => lines.push(...chunk.toString().trim().split('\n')));
       try {
-        await until('it waits', () => lines.includes('waiting for acme.#'));
+        await waitUntil('it waits', () => lines.includes('waiting for acme.#'));
         const { session } = await issue(shop.service, shop.acme, 'card', {}, true);
-        await until('it was told', () => lines.filter((line) => line.includes(session)).length === 3);
+        await waitUntil('it was told', () => lines.filter((line) => line.includes(session)).length === 3);
         const own = lines.filter((line) => line.includes(session)).map((line) => line.split(' ').slice(1));
         expect(own).to.deep.equal(['active', 'fetched', 'completed'].map((status) => ['acme', 'issuance', session, status]));
       } finally {
@@ -165,7 +165,7 @@ describe('events for other systems', () => {
         const { token } = await createTenant(other, 'own');
         await other.call('POST', '/verifier/config', { token, json: { id: 'check', dcql_query: QUERY } });
         await other.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId: 'check' } });
-        await until('its event', () => messages.some(({ fields }) => fields.routingKey === 'own.presentation.active'));
+        await waitUntil('its event', () => messages.some(({ fields }) => fields.routingKey === 'own.presentation.active'));
       } finally {
         await other.close();
       }
@@ -235,7 +235,7 @@ describe('events for other systems', () => {
       };
 
       it('by the broker, well before the process polls', async () => {
-        await until('both are connected', async () => Math.max(...(await delays(1))) < 300);
+        await waitUntil('both are connected', async () => Math.max(...(await delays(1))) < 300);
         const times = await delays(100);
         expect(times[50], 'half of them').to.be.lessThan(800);
         expect(times[99], 'all of them').to.be.lessThan(1_500);
@@ -247,7 +247,7 @@ describe('events for other systems', () => {
           const times = await delays(100);
           expect(times[99]).to.be.lessThan(4_000);
         } finally {
-          proxy.mend();
+          proxy.restore();
         }
       });
     });
@@ -309,7 +309,7 @@ describe('events for other systems', () => {
       /** Events arrive that were not there before. */
       const flows = async () => {
         const before = await waiting();
-        await until('events arrive', async () => (await waiting()) > before + 20, { withinMs: 30_000 });
+        await waitUntil('events arrive', async () => (await waiting()) > before + 20, { withinMs: 30_000 });
       };
       const slowestWithin = async (milliseconds: number) => {
         load.longest();
@@ -341,7 +341,7 @@ describe('events for other systems', () => {
         proxy.cut();
         await flows();
         await second.kill();
-        proxy.mend();
+        proxy.restore();
         await flows();
       });
 
@@ -355,7 +355,7 @@ describe('events for other systems', () => {
         expect(expected.length).to.be.greaterThan(100);
         const messages = await read();
         const seen = new Map<string, { subject: string; version: number }>();
-        await until(
+        await waitUntil(
           'all of them',
           () => {
             for (const message of messages.splice(0)) {
@@ -381,7 +381,7 @@ async function startChild(environment: Readonly<Record<string, string>>) {
   const address = `http://localhost:${port}`;
   const child = spawn(process.execPath, [startedProgram()], {
     env: {
-      ...bareEnvironment(),
+      ...minimalEnvironment(),
       HOST: '127.0.0.1',
       PORT: String(port),
       AUTH_CLIENT_ID: ROOT.clientId,
@@ -399,7 +399,7 @@ async function startChild(environment: Readonly<Record<string, string>>) {
       ({ ok }) => ok,
       () => false,
     );
-  await until('the process starts', async () => child.exitCode !== null || (await isUp()));
+  await waitUntil('the process starts', async () => child.exitCode !== null || (await isUp()));
   return {
     address,
     async kill() {

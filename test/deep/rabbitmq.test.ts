@@ -11,7 +11,7 @@ import { Log, type LogFields } from '../../application/ports/log.ts';
 import type { BackgroundTask } from '../../application/ports/work-queue.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { type CuttingProxy, cuttingProxy } from '../support/proxies.ts';
-import { type RabbitMq, startRabbitMq, until } from '../support/rabbitmq.ts';
+import { type RabbitMq, startRabbitMq, waitUntil } from '../support/rabbitmq.ts';
 
 const acme = 'acme' as TenantId;
 const PUBLIC_URL = 'https://id.example';
@@ -73,7 +73,7 @@ class Member {
   }
 
   isConnected(): Promise<void> {
-    return until('connected', () => this.connection.isWritable, { about: () => this.log.lines.join('\n') });
+    return waitUntil('connected', () => this.connection.isWritable, { about: () => this.log.lines.join('\n') });
   }
 }
 
@@ -139,7 +139,7 @@ describe('RabbitMQ', () => {
     const notice = { ...{ tenantId: acme, sessionId: 's1' as never, batchId: 'b1', credentialConfigurationId: 'pid', at } };
     expect(await member.publisher.publishRevocation(notice)).to.equal(true);
     for (const { read } of [all, one, sessions]) await read();
-    await until('both', () => all.messages.length + one.messages.length === 2);
+    await waitUntil('both', () => all.messages.length + one.messages.length === 2);
     const [message] = one.messages;
     const event = JSON.parse(message?.content.toString() ?? '');
     expect(event).to.deep.equal({
@@ -169,8 +169,8 @@ describe('RabbitMQ', () => {
       expect(one.heard, 'here').to.deep.equal([...all, ...others]);
       two.bus.publish(ofSession('last'));
       for (const other of [two, three])
-        await until('all of it', () => other.heard.filter((wakeUp) => wakeUp.type !== 'session').length === 3);
-      await until('the other way', () => one.heard.length === 1_204);
+        await waitUntil('all of it', () => other.heard.filter((wakeUp) => wakeUp.type !== 'session').length === 3);
+      await waitUntil('the other way', () => one.heard.length === 1_204);
       const told = (member: Member) => member.heard.filter((wakeUp) => wakeUp.type !== 'session' || wakeUp.sessionId !== 'slast');
       for (const member of [one, two, three]) expect(told(member)).to.deep.equal([...all, ...others]);
     });
@@ -203,28 +203,28 @@ describe('RabbitMQ', () => {
       send([ofSession(1)], { headers: { 'x-anything': 1 }, contentType: 'text/html', appId: '' });
       send([ofSession('end')]);
       for (const member of [one, two]) {
-        await until('the end', () => member.heard.length > 1);
+        await waitUntil('the end', () => member.heard.length > 1);
         expect(member.heard).to.deep.equal([ofSession(1), ofSession('end')]);
       }
       one.bus.publish(ofSession('after'));
-      await until('what follows', () => two.heard.length === 3);
+      await waitUntil('what follows', () => two.heard.length === 3);
     });
 
     it('drops what the broker cannot accept, without waiting or throwing, and signals that there was an event', async () => {
       const proxy = await cuttable();
       const [cut, other] = [await joined(proxy.url), await joined()];
       proxy.cut();
-      await until('it is noticed', () => !cut.connection.isWritable);
+      await waitUntil('it is noticed', () => !cut.connection.isWritable);
       const start = performance.now();
       for (let i = 0; i < 100_000; i++) cut.bus.publish(ofSession(i));
       cut.bus.publish(clearing);
       expect(performance.now() - start).to.be.lessThan(1_000);
       expect(cut.heard).to.have.length(100_001);
       other.bus.publish(clearing);
-      proxy.mend();
+      proxy.restore();
       await cut.isConnected();
       expect(cut.heard.at(-1), 'what others sent meanwhile').to.deep.equal(missed);
-      await until('it is told', () => other.heard.length > 1);
+      await waitUntil('it is told', () => other.heard.length > 1);
       expect(other.heard, 'once, instead of all of it').to.deep.equal([clearing, missed]);
     });
 
@@ -244,12 +244,12 @@ describe('RabbitMQ', () => {
         const after = process.memoryUsage();
         const grown = after.heapUsed + after.external - heapUsed - external;
         expect(grown / 1024 ** 2, 'MiB, with what nobody collected yet').to.be.lessThan(80);
-        await until('it is known', () => !one.connection.isWritable);
+        await waitUntil('it is known', () => !one.connection.isWritable);
         one.bus.publish(clearing);
       } finally {
         await rabbit.unblock();
       }
-      await until('what was dropped is made up for', () => two.heard.some(({ type }) => type === 'missed'));
+      await waitUntil('what was dropped is made up for', () => two.heard.some(({ type }) => type === 'missed'));
       expect(two.heard.length).to.be.lessThan(40_000);
     });
 
@@ -258,12 +258,12 @@ describe('RabbitMQ', () => {
       const outsider = await channel();
       await outsider.deleteExchange(WAKE_EXCHANGE);
       one.bus.publish(ofSession(1));
-      await until('it was noticed', () => !one.connection.isWritable);
+      await waitUntil('it was noticed', () => !one.connection.isWritable);
       await one.isConnected();
       await rabbit.control('close_all_connections', 'the queue of the other has to be bound again');
-      await until('it was noticed', () => !one.connection.isWritable && !two.connection.isWritable);
+      await waitUntil('it was noticed', () => !one.connection.isWritable && !two.connection.isWritable);
       await Promise.all([one.isConnected(), two.isConnected()]);
-      await until('it works', () => {
+      await waitUntil('it works', () => {
         one.bus.publish(ofSession('again'));
         return two.heard.some((wakeUp) => wakeUp.type === 'session' && wakeUp.sessionId === 'sagain');
       });
@@ -280,7 +280,7 @@ describe('RabbitMQ', () => {
       };
       await lists.read();
       expect(await publisher.publishHeldList(held)).to.equal(true);
-      await until('it arrives', () => lists.messages.length === 1);
+      await waitUntil('it arrives', () => lists.messages.length === 1);
       const [message] = lists.messages as [ConsumeMessage];
       const event = JSON.parse(message.content.toString());
       expect(new CloudEvent(event).validate()).to.equal(true);
@@ -303,7 +303,7 @@ describe('RabbitMQ', () => {
         notice({ kind: 'verification', status: 'completed', sessionId: 's2' as SessionId }),
       ];
       expect(await publisher.publish(notices)).to.equal(3);
-      await until('they are there', () => everything.messages.length === 3 && some.messages.length === 1);
+      await waitUntil('they are there', () => everything.messages.length === 3 && some.messages.length === 1);
       expect(everything.messages.map(({ fields }) => fields.routingKey)).to.deep.equal([
         'acme.issuance.active',
         'acme.issuance.fetched',
@@ -331,7 +331,7 @@ describe('RabbitMQ', () => {
       const notices = [1, 2, 3, 4].map((version) => notice({ version }));
       expect(await publisher.publish(notices)).to.be.within(2, 3);
       await full.read();
-      await until('there is room', () => full.messages.length >= 2);
+      await waitUntil('there is room', () => full.messages.length >= 2);
       expect(await publisher.publish([notice({ version: 5 })])).to.equal(1);
     });
 
@@ -345,8 +345,8 @@ describe('RabbitMQ', () => {
       expect(publisher.isReady).to.equal(false);
       const refused = await publisher.publish([notice()]).catch((error: unknown) => error);
       expect(refused).to.be.instanceOf(Error);
-      proxy.mend();
-      await until('it is back', () => connection.isWritable && publisher.isReady);
+      proxy.restore();
+      await waitUntil('it is back', () => connection.isWritable && publisher.isReady);
       expect(await publisher.publish([notice()])).to.equal(1);
     });
   });
@@ -374,7 +374,7 @@ describe('RabbitMQ', () => {
       }, 2);
       const tenants = Array.from({ length: 20 }, (_, index) => `t${index}`);
       for (const tenant of tenants) expect(await all[0]?.work.offer(ofKeys(tenant))).to.equal(true);
-      await until('all are done', () => done.length >= 20);
+      await waitUntil('all are done', () => done.length >= 20);
       expect(done.toSorted()).to.deep.equal(tenants.toSorted());
       expect(most).to.equal(1);
       expect([...byName.keys()].toSorted()).to.deep.equal([0, 1]);
@@ -391,7 +391,7 @@ describe('RabbitMQ', () => {
       await outsider.waitForConfirms();
       const task: BackgroundTask = { type: 'trust-list', tenantId: acme, id: 'one', nextUpdate: AT };
       expect(await one?.work.offer(task)).to.equal(true);
-      await until('it is there', () => seen.length > 0);
+      await waitUntil('it is there', () => seen.length > 0);
       expect(seen).to.deep.equal([task]);
       expect(one?.log.lines.filter((line) => line.includes('is not a task'))).to.have.length(5);
     });
@@ -404,10 +404,10 @@ describe('RabbitMQ', () => {
         throw new Error('never');
       }, 1);
       await one?.work.offer(ofKeys('bad'));
-      await until('it is dropped', () => one?.log.has(/^error: a task was started too often.*"bad"/) === true);
+      await waitUntil('it is dropped', () => one?.log.has(/^error: a task was started too often.*"bad"/) === true);
       expect(attempts).to.equal(3);
       expect(await one?.work.offer(ofKeys('good'))).to.equal(true);
-      await until('the queue is empty', async () => /\s0$/m.test(await depth()));
+      await waitUntil('the queue is empty', async () => /\s0$/m.test(await depth()));
     });
 
     it('passes a task to another process when its process has ended', async () => {
@@ -419,21 +419,21 @@ describe('RabbitMQ', () => {
         return new Promise(() => {});
       });
       await first.work.offer(ofKeys('acme'));
-      await until('it began', () => begun);
+      await waitUntil('it began', () => begun);
       let done = false;
       const second = await joined();
       second.work.serve(async () => {
         done = true;
       });
       proxy.cut();
-      await until('another did it', () => done);
+      await waitUntil('another did it', () => done);
     });
 
     it('leaves a task to its offering process while the broker is unavailable or accepts nothing', async () => {
       const proxy = await cuttable();
       const one = await joined(proxy.url);
       proxy.cut();
-      await until('it is noticed', () => !one.connection.isWritable);
+      await waitUntil('it is noticed', () => !one.connection.isWritable);
       expect(await one.work.offer(ofKeys('acme'))).to.equal(false);
       const other = await joined();
       await rabbit.block();
@@ -441,7 +441,7 @@ describe('RabbitMQ', () => {
         const start = performance.now();
         expect(await other.work.offer(ofKeys('acme'))).to.equal(false);
         expect(performance.now() - start).to.be.lessThan(3_000);
-        await until('it is known', () => !other.connection.isWritable);
+        await waitUntil('it is known', () => !other.connection.isWritable);
         expect(await other.connection.assertReachable().catch((error: Error) => error.message)).to.match(/alarm/);
         expect(await other.work.offer(ofKeys('acme'))).to.equal(false);
       } finally {
@@ -449,7 +449,7 @@ describe('RabbitMQ', () => {
       }
       await other.isConnected();
       other.work.serve(async () => {});
-      await until('the queue is empty', async () => /\s0$/m.test(await depth()));
+      await waitUntil('the queue is empty', async () => /\s0$/m.test(await depth()));
     });
 
     it('does not affect wake-ups and events when its queue cannot be used', async () => {
@@ -463,7 +463,7 @@ describe('RabbitMQ', () => {
         expect(await one.work.offer(ofKeys('acme')), 'it is done here').to.equal(false);
         expect(await one.publisher.publish([notice()])).to.equal(1);
         one.bus.publish(ofSession(1));
-        await until('a wake-up', () => two.heard.length > 0);
+        await waitUntil('a wake-up', () => two.heard.length > 0);
       } finally {
         await outsider.deleteQueue(WORK_QUEUE);
       }
@@ -474,7 +474,7 @@ describe('RabbitMQ', () => {
 
   describe('as a connection', () => {
     const wait = async (member: Member, pattern: RegExp) => {
-      await until(`${pattern}`, () => member.log.has(pattern), { about: () => member.log.lines.join('\n') });
+      await waitUntil(`${pattern}`, () => member.log.has(pattern), { about: () => member.log.lines.join('\n') });
       expect(member.log.lines.join('\n')).to.not.include('s3cret');
     };
 

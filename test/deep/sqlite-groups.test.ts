@@ -13,7 +13,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { addTenant } from '../contract/store/builders.ts';
 import { databases, openRaw, rawSql, type TestDatabase } from '../support/databases.ts';
 import type { GroupAssignment } from '../support/group-child.ts';
-import { transactionsIn } from '../support/write-ahead-log.ts';
+import { countTransactions } from '../support/write-ahead-log.ts';
 
 const PUT = namedStatement('put_note', 'insert into notes (id, text) values ($1, $2)');
 const COUNT = namedStatement('count_notes', 'select count(*) as all_of_them from notes');
@@ -43,7 +43,7 @@ describe('changes that share a transaction on sqlite', () => {
   const many = <T>(count: number, work: (index: number) => Promise<T>) =>
     Promise.allSettled(Array.from({ length: count }, (_, index) => work(index)));
   const stored = () => rawSql(database.url, async (run) => (await run('select id from notes order by id')).map(({ id }) => String(id)));
-  const transactions = () => transactionsIn(readFileSync(`${database.url.slice('sqlite:'.length)}-wal`));
+  const transactions = () => countTransactions(readFileSync(`${database.url.slice('sqlite:'.length)}-wal`));
   const outcomesOf = (settled: readonly PromiseSettledResult<unknown>[]) => settled.map(({ status }) => status);
 
   it('are one transaction, whose number shows in the write-ahead log', async () => {

@@ -6,7 +6,7 @@ import { LocalAccessTokens } from '../../adapters/identity/local-access-tokens.t
 import { NodeRandom } from '../../adapters/system/random.ts';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
 import { ROLES, type Role } from '../../domain/clients/role.ts';
-import { type Artefacts, addClient, created, type Ids, type Populated, populate } from '../support/populated.ts';
+import { addClient, createResource, type PopulatedTenant, populate, type TenantIds, type WalletArtefacts } from '../support/populated.ts';
 import { sharedRegistrar } from '../support/registrar.ts';
 import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
 import { type Answer, ROOT, startTestService, type TestService } from '../support/test-service.ts';
@@ -55,7 +55,7 @@ const BOTH = [/^(PATCH|POST) \/webhook-secret/];
 
 describe('Every route that needs a role', () => {
   let service: TestService;
-  let world: Populated;
+  let world: PopulatedTenant;
   let routes: readonly Route[];
   const tokens = new Map<Role, string>();
   const invalidTokens = new Map<string, string | undefined>();
@@ -164,7 +164,7 @@ describe('Every route that needs a role', () => {
   });
 });
 
-const UNKNOWN_IDS: Ids = {
+const UNKNOWN_IDS: TenantIds = {
   tenant: 'no-such-id',
   client: 'no-such-id',
   keyChain: 'no-such-id',
@@ -182,7 +182,7 @@ const UNKNOWN_IDS: Ids = {
 const random = (length: number) => randomBytes(length).toString('base64url');
 
 /** The comparable content of a response: the requested identifiers are replaced by the same text. */
-function comparableResponse(answer: Answer, requestedIds: Ids | Artefacts): object {
+function comparableResponse(answer: Answer, requestedIds: TenantIds | WalletArtefacts): object {
   let text = answer.text;
   const ids = Object.values<string>(requestedIds).toSorted((one, two) => two.length - one.length);
   for (const id of ids) text = text.replaceAll(id, 'ID');
@@ -196,8 +196,8 @@ const withoutTimes = (text: string) => text.replace(/^\{"since":"[^"]*","until":
 
 describe('Resources of one tenant', () => {
   let service: TestService;
-  let acme: Populated;
-  let otherTenant: Populated;
+  let acme: PopulatedTenant;
+  let otherTenant: PopulatedTenant;
   let routes: readonly Route[];
   let walletRoutes: readonly Route[];
 
@@ -210,18 +210,18 @@ describe('Resources of one tenant', () => {
   });
   after(() => service.close());
 
-  const call = (route: Route, token: string, ids: Ids, newId: string, role?: string): Promise<Answer> => {
+  const call = (route: Route, token: string, ids: TenantIds, newId: string, role?: string): Promise<Answer> => {
     const { params, json } = recipeOf(route).request(ids, newId, role);
     return service.call(route.method.toUpperCase(), addressOf(route, params), { token, ...(json === undefined ? {} : { json }) });
   };
-  const callWallet = (route: Route, { wallet }: Populated, artefacts: Artefacts): Promise<Answer> => {
+  const callWallet = (route: Route, { wallet }: PopulatedTenant, artefacts: WalletArtefacts): Promise<Answer> => {
     const { path, ...options } = walletRecipeOf(route)(wallet, artefacts);
     return service.call(route.method.toUpperCase(), path, options);
   };
   const reads = () => routes.filter(({ method, path }) => method === 'get' && !path.endsWith('/secret'));
 
   /** Everything that the tenant's administrator and the root client can read of a tenant. */
-  const snapshot = async ({ token, ids }: Populated): Promise<Map<string, string>> => {
+  const snapshot = async ({ token, ids }: PopulatedTenant): Promise<Map<string, string>> => {
     const texts = new Map<string, string>();
     for (const route of reads()) {
       const readerToken = rolesOf(route)?.includes('tenants:manage') ? await service.rootToken() : token;
@@ -259,7 +259,7 @@ describe('Resources of one tenant', () => {
     expect(comparedRoutes).to.be.greaterThan(30);
     expect(await snapshot(acme)).to.deep.equal(before);
     // Routes without an identifier changed the tenant's own resources; the last one removed the login at the registrar.
-    await created(service, otherTenant.token, '/registrar/config', (await sharedRegistrar()).login());
+    await createResource(service, otherTenant.token, '/registrar/config', (await sharedRegistrar()).login());
   });
 
   it('cannot be overwritten by another tenant with the same ids', async () => {
@@ -297,7 +297,7 @@ describe('Resources of one tenant', () => {
 
   it('are unusable for wallets of another tenant: codes, nonces, tokens, offers, requests and lists', async () => {
     const { accessToken } = acme.artefacts;
-    const unknownArtefacts: Artefacts = {
+    const unknownArtefacts: WalletArtefacts = {
       code: random(32),
       nonce: random(32),
       offerId: random(16),
@@ -345,7 +345,7 @@ describe('Resources of one tenant', () => {
   });
 
   /** The parts of a request that contain artefacts other than proofs. */
-  function recipeText(route: Route, artefacts: Artefacts): object {
+  function recipeText(route: Route, artefacts: WalletArtefacts): object {
     const { path, form, headers } = walletRecipeOf(route)(otherTenant.wallet, artefacts);
     return { path, form, authorization: headers?.['Authorization'] };
   }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Held, QUERY, Shop } from '../support/present.ts';
+import { type HeldCredential, QUERY, Shop } from '../support/present.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -155,7 +155,7 @@ describe('blocked addresses in configurations', () => {
 
 describe('address that cannot be called', () => {
   let shop: Shop;
-  let session: Held;
+  let session: HeldCredential;
 
   before(async () => {
     shop = await Shop.open({}, () => startTestService({ OUTBOUND_ALLOW: 'localhost,127.0.0.1,*.invalid' }));
@@ -173,7 +173,7 @@ describe('address that cannot be called', () => {
   for (const [description, url, reason] of webhooks) {
     it(`is named in session and delivery of a presentation webhook: ${description}`, async () => {
       await shop.configure({ id: 'hook', webhook: { url: url() } });
-      const request = await shop.ask('hook');
+      const request = await shop.requestPresentation('hook');
       expect((await shop.present(request, session)).status).to.equal(400);
       const { failure, deliveries } = await shop.session(request.session);
       expect(failure.message).to.match(reason).and.not.include('secret');
@@ -185,7 +185,7 @@ describe('address that cannot be called', () => {
     const lists = ['https://localhost:1/list', 'https://nosuch.invalid/list'];
     const trustAnchors = lists.map((trustList) => ({ trustList, signedBy: [shop.anchor] }));
     await shop.configure({ id: 'listed', trustAnchors });
-    const request = await shop.ask('listed');
+    const request = await shop.requestPresentation('listed');
     await shop.present(request, session);
     const { report } = await shop.session(request.session);
     expect(JSON.stringify(report)).to.include('unreachable (the connection was refused)').and.include('unreachable (DNS: ');

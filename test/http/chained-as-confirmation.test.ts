@@ -1,20 +1,20 @@
 import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { BentProvider } from '../support/bent-provider.ts';
+import { MisbehavingProvider } from '../support/bent-provider.ts';
 import {
-  answered,
   Browser,
+  type BrowserResponse,
   type ChainedWallet,
   ChainedWorld,
-  expectPage,
-  later,
+  errorRedirectParameters,
+  expectErrorPage,
   payloadOf,
-  told,
+  redirectParameters,
   UNKNOWN_LOGIN,
-  type Visit,
+  withClockAdvanced,
 } from '../support/chained-world.ts';
-import { times } from '../support/raced-services.ts';
+import { callInParallel } from '../support/raced-services.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, dpopProof, newKey } from '../support/raw-wallet.ts';
 import { certify } from '../support/test-certificates.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
@@ -31,14 +31,14 @@ describe('login for a wallet without client authentication', () => {
 
   before(async () => {
     world = await ChainedWorld.start(['acme', 'other']);
-    ({ token, wallet } = await world.openTenant('acme', { upstream: world.upstream(), ...DEFAULT_CONFIRMATION }));
+    ({ token, wallet } = await world.createIssuingTenant('acme', { upstream: world.upstream(), ...DEFAULT_CONFIRMATION }));
   });
   after(() => world.close());
 
   /** The user opens the link of the pushed request, and logs in. */
   const page = async (form: Record<string, string> = {}) => {
     const browser = new Browser();
-    const callbackUrl = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card', ...form }));
+    const callbackUrl = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card', ...form }));
     return { browser, back: callbackUrl, page: await browser.visit(callbackUrl) };
   };
   const sessions = async () => (await world.service.call('GET', '/session', { token })).text;
@@ -81,7 +81,7 @@ describe('login for a wallet without client authentication', () => {
     const { browser, page: shownPage } = await page({ scope: 'badge' });
     const answer = await browser.press(shownPage, 'approve');
     expect(answer.status, answer.text).to.equal(303);
-    expect(told(answer.location)).to.include({ state: 'state of the wallet', iss: wallet.server });
+    expect(redirectParameters(answer.location)).to.include({ state: 'state of the wallet', iss: wallet.server });
     expect(browser.cookies.size).to.equal(0);
     const tokens = await wallet.redeemCode(answer.location?.searchParams.get('code') ?? '');
     expect(tokens.status, tokens.text).to.equal(200);
@@ -96,9 +96,9 @@ describe('login for a wallet without client authentication', () => {
     const cookiesBefore = new Map(browser.cookies);
     const denial = await browser.press(shownPage, 'deny');
     expect(denial.status).to.equal(303);
-    expect(told(denial.location)).to.deep.equal(answered(wallet, 'access_denied'));
+    expect(redirectParameters(denial.location)).to.deep.equal(errorRedirectParameters(wallet, 'access_denied'));
     for (const [name, value] of cookiesBefore) browser.cookies.set(name, value);
-    expectPage(await browser.press(shownPage, 'approve'), UNKNOWN_PAGE);
+    expectErrorPage(await browser.press(shownPage, 'approve'), UNKNOWN_PAGE);
   });
 
   it('shows that the session of the offer finished while the page was open', async () => {
@@ -106,31 +106,31 @@ describe('login for a wallet without client authentication', () => {
     const { browser, page: shownPage } = await page({ issuer_state });
     expect((await world.service.call('DELETE', `/session/${session}`, { token })).status).to.equal(200);
     const { location } = await browser.press(shownPage, 'approve');
-    expect(told(location)).to.deep.equal(answered(wallet, 'access_denied'));
+    expect(redirectParameters(location)).to.deep.equal(errorRedirectParameters(wallet, 'access_denied'));
   });
 
   describe('rejects a decision, and changes nothing,', () => {
     let browser: Browser;
-    let shownPage: Visit;
+    let shownPage: BrowserResponse;
 
     beforeEach(async () => {
       ({ browser, page: shownPage } = await page());
     });
     afterEach(async () => {
-      expect(told((await browser.press(shownPage, 'approve')).location)).to.have.property('code');
+      expect(redirectParameters((await browser.press(shownPage, 'approve')).location)).to.have.property('code');
     });
 
     it('of another browser', async () => {
-      expectPage(await new Browser().press(shownPage, 'approve'), UNKNOWN_PAGE);
+      expectErrorPage(await new Browser().press(shownPage, 'approve'), UNKNOWN_PAGE);
       const { browser: otherBrowser } = await page();
-      expectPage(await otherBrowser.press(shownPage, 'approve'), UNKNOWN_PAGE);
-      expectPage(await otherBrowser.press(shownPage, 'deny'), UNKNOWN_PAGE);
+      expectErrorPage(await otherBrowser.press(shownPage, 'approve'), UNKNOWN_PAGE);
+      expectErrorPage(await otherBrowser.press(shownPage, 'deny'), UNKNOWN_PAGE);
     });
 
     it('with a cookie of another value', async () => {
       const otherBrowser = new Browser();
       for (const name of browser.cookies.keys()) otherBrowser.cookies.set(name, 'x'.repeat(43));
-      expectPage(await otherBrowser.press(shownPage, 'approve'), UNKNOWN_PAGE);
+      expectErrorPage(await otherBrowser.press(shownPage, 'approve'), UNKNOWN_PAGE);
     });
 
     it('without the value of a page, or with the value of another page', async () => {
@@ -139,47 +139,47 @@ describe('login for a wallet without client authentication', () => {
       const [, ownValue = ''] = /name="confirmation" value="([^"]+)"/.exec(shownPage.text) ?? [];
       const mixedValue = `${ownValue.split('.')[0]}.${foreignValue.split('.')[1]}`;
       for (const confirmation of ['', 'guessed', foreignValue, mixedValue]) {
-        expectPage(await browser.press(shownPage, 'approve', { confirmation }), UNKNOWN_PAGE);
+        expectErrorPage(await browser.press(shownPage, 'approve', { confirmation }), UNKNOWN_PAGE);
       }
     });
 
     it('with an unknown value', async () => {
       for (const decision of ['perhaps', '']) {
-        expectPage(await browser.press(shownPage, decision), 'the decision is missing');
+        expectErrorPage(await browser.press(shownPage, decision), 'the decision is missing');
       }
     });
 
     it('at another tenant', async () => {
-      const { wallet: otherWallet } = await world.openTenant('other', { upstream: world.upstream(), ...DEFAULT_CONFIRMATION });
+      const { wallet: otherWallet } = await world.createIssuingTenant('other', { upstream: world.upstream(), ...DEFAULT_CONFIRMATION });
       const text = shownPage.text.replace(wallet.server, otherWallet.server);
-      expectPage(await browser.press({ ...shownPage, text }, 'approve'), UNKNOWN_PAGE);
+      expectErrorPage(await browser.press({ ...shownPage, text }, 'approve'), UNKNOWN_PAGE);
     });
 
     it('after the expiry of the request', async () => {
-      expectPage(await later(1801, () => browser.press(shownPage, 'approve')), UNKNOWN_PAGE);
+      expectErrorPage(await withClockAdvanced(1801, () => browser.press(shownPage, 'approve')), UNKNOWN_PAGE);
     });
   });
 
   it('cannot bypass the page by the callback or the first address', async () => {
     const browser = new Browser();
-    const address = await wallet.begin({ scope: 'card' });
+    const address = await wallet.startAuthorization({ scope: 'card' });
     const callbackUrl = await wallet.logIn(world.provider, browser, address);
     expect((await browser.visit(callbackUrl)).status).to.equal(200);
-    expectPage(await browser.visit(callbackUrl), UNKNOWN_LOGIN);
-    expectPage(await browser.visit(address), 'the request_uri');
+    expectErrorPage(await browser.visit(callbackUrl), UNKNOWN_LOGIN);
+    expectErrorPage(await browser.visit(address), 'the request_uri');
   });
 
   it('creates one code and one session for any number of approvals', async () => {
     const { browser, page: shownPage } = await page();
     const before = JSON.parse(await sessions());
-    const responses = await times(30, () => browser.press(shownPage, 'approve'));
+    const responses = await callInParallel(30, () => browser.press(shownPage, 'approve'));
     expect(responses.filter(({ status }) => status === 303)).to.have.length(1);
     expect(responses.filter(({ status }) => status === 400)).to.have.length(29);
     expect(JSON.parse(await sessions())).to.have.length(before.length + 1);
   });
 
   it('is deleted with the decision: no record of the login remains', async () => {
-    const readStored = async (shownPage: Visit) => {
+    const readStored = async (shownPage: BrowserResponse) => {
       const [, id = ''] = /name="confirmation" value="([^".]+)\./.exec(shownPage.text) ?? [];
       const { container } = world.service.service;
       return (
@@ -205,12 +205,12 @@ describe('login for a request that any client may push', () => {
 
   before(async () => {
     world = await ChainedWorld.start(['acme']);
-    ({ token, wallet } = await world.openTenant('acme', { upstream: world.upstream(), ...DEFAULT_CONFIRMATION }));
+    ({ token, wallet } = await world.createIssuingTenant('acme', { upstream: world.upstream(), ...DEFAULT_CONFIRMATION }));
   });
   after(() => world.close());
 
   describe('that fails shows the user the cause, and a button to the wallet instead of a redirect:', () => {
-    const expectReason = (visit: Visit, status: number, reason: string, error: string) => {
+    const expectReason = (visit: BrowserResponse, status: number, reason: string, error: string) => {
       expect([visit.status, visit.location]).to.deep.equal([status, undefined]);
       expect(visit.text).to.include('<html').and.include(reason);
       expect(visit.text).to.match(/<a [^>]*id="approve"[^>]*>Back to <bdi>evil\.example<\/bdi><\/a>/);
@@ -233,25 +233,25 @@ describe('login for a request that any client may push', () => {
     for (const [error, status, reason, passed] of errors) {
       it(`${error} of the provider`, async () => {
         const browser = new Browser();
-        const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
+        const address = await wallet.startAuthorization({ scope: 'card', redirect_uri: EVIL });
         const callbackUrl = await wallet.logIn(world.provider, browser, address, { deny: error });
         expectReason(await browser.visit(callbackUrl), status, reason, passed);
-        expectPage(await browser.visit(callbackUrl), UNKNOWN_LOGIN);
+        expectErrorPage(await browser.visit(callbackUrl), UNKNOWN_LOGIN);
       });
     }
 
     it('an unavailable provider, until it is back', async () => {
-      const badProvider = await BentProvider.start();
+      const badProvider = await MisbehavingProvider.start();
       const unavailableLogin = { upstream: { issuer: badProvider.issuer, clientId: 'client' }, ...DEFAULT_CONFIRMATION };
       await badProvider.close();
       try {
         await world.configure(token, unavailableLogin);
         const browser = new Browser();
-        const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
+        const address = await wallet.startAuthorization({ scope: 'card', redirect_uri: EVIL });
         expectReason(await browser.visit(address), 503, 'the login is unavailable at present', 'temporarily_unavailable');
         expect(browser.lines).to.deep.equal([]);
         await world.configure(token, { upstream: world.upstream(), ...DEFAULT_CONFIRMATION });
-        const { status, location } = await later(90, () => browser.visit(address));
+        const { status, location } = await withClockAdvanced(90, () => browser.visit(address));
         expect([status, location?.origin]).to.deep.equal([302, new URL(world.provider.issuer).origin]);
       } finally {
         await world.configure(token, { upstream: world.upstream(), ...DEFAULT_CONFIRMATION });
@@ -259,19 +259,19 @@ describe('login for a request that any client may push', () => {
     });
 
     it('metadata of another server, and a code that the provider rejects', async () => {
-      const badProvider = await BentProvider.start();
+      const badProvider = await MisbehavingProvider.start();
       try {
-        badProvider.on('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
+        badProvider.respondAt('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
         const upstream = { issuer: badProvider.issuer, clientId: 'client' };
         await world.configure(token, { upstream, ...DEFAULT_CONFIRMATION });
-        const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
+        const address = await wallet.startAuthorization({ scope: 'card', redirect_uri: EVIL });
         expectReason(await new Browser().visit(address), 400, 'the login failed', 'server_error');
       } finally {
         await world.configure(token, { upstream: world.upstream(), ...DEFAULT_CONFIRMATION });
         await badProvider.close();
       }
       const browser = new Browser();
-      const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
+      const address = await wallet.startAuthorization({ scope: 'card', redirect_uri: EVIL });
       const callbackUrl = new URL(await wallet.logIn(world.provider, browser, address));
       callbackUrl.searchParams.set('code', 'made-up');
       expectReason(await browser.visit(callbackUrl.href), 400, 'the login failed', 'server_error');
@@ -282,10 +282,10 @@ describe('login for a request that any client may push', () => {
     await world.configure(token, { upstream: world.upstream(), confirmUnverifiedWallets: false });
     try {
       const browser = new Browser();
-      const address = await wallet.begin({ scope: 'card' });
+      const address = await wallet.startAuthorization({ scope: 'card' });
       const answer = await browser.visit(await wallet.logIn(world.provider, browser, address));
       expect(answer.status).to.equal(302);
-      expect(told(answer.location)).to.have.property('code');
+      expect(redirectParameters(answer.location)).to.have.property('code');
     } finally {
       await world.configure(token, { upstream: world.upstream(), ...DEFAULT_CONFIRMATION });
     }
@@ -325,7 +325,7 @@ describe('login for a request that any client may push', () => {
       const browser = new Browser();
       const answer = await browser.visit(await wallet.logIn(world.provider, browser, await beginLogin()));
       expect(answer.status, answer.text).to.equal(302);
-      expect(told(answer.location)).to.have.property('code');
+      expect(redirectParameters(answer.location)).to.have.property('code');
     });
 
     it('shows the target if the redirect URI of the wallet is not registered', async () => {
@@ -359,10 +359,12 @@ describe('login for a request that any client may push', () => {
     it('returns errors by redirect', async () => {
       const browser = new Browser();
       const callbackUrl = await wallet.logIn(world.provider, browser, await beginLogin(), { deny: 'access_denied' });
-      expect(told((await browser.visit(callbackUrl)).location)).to.deep.equal(answered(wallet, 'access_denied'));
+      expect(redirectParameters((await browser.visit(callbackUrl)).location)).to.deep.equal(
+        errorRedirectParameters(wallet, 'access_denied'),
+      );
       await configure({ issuer: 'http://127.0.0.1:9', clientId: 'client' });
       const { location } = await new Browser().visit(await beginLogin());
-      expect(told(location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
+      expect(redirectParameters(location)).to.deep.equal(errorRedirectParameters(wallet, 'temporarily_unavailable'));
     });
   });
 });

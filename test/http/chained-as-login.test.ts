@@ -1,8 +1,17 @@
 import { expect } from 'chai';
-import { BentProvider } from '../support/bent-provider.ts';
-import { answered, Browser, type ChainedWallet, ChainedWorld, expectPage, later, told, UNKNOWN_LOGIN } from '../support/chained-world.ts';
+import { MisbehavingProvider } from '../support/bent-provider.ts';
+import {
+  Browser,
+  type ChainedWallet,
+  ChainedWorld,
+  errorRedirectParameters,
+  expectErrorPage,
+  redirectParameters,
+  UNKNOWN_LOGIN,
+  withClockAdvanced,
+} from '../support/chained-world.ts';
 import { AUTHORIZATION_REQUEST, CODE_VERIFIER, dpopProof, RawWallet } from '../support/raw-wallet.ts';
-import { CONFIDENTIAL } from '../support/upstream-provider.ts';
+import { CONFIDENTIAL_CLIENT } from '../support/upstream-provider.ts';
 
 describe('a login at the upstream provider', () => {
   let world: ChainedWorld;
@@ -11,7 +20,7 @@ describe('a login at the upstream provider', () => {
 
   before(async () => {
     world = await ChainedWorld.start(['acme', 'other']);
-    ({ token, wallet } = await world.openTenant('acme'));
+    ({ token, wallet } = await world.createIssuingTenant('acme'));
   });
   after(() => world.close());
 
@@ -26,30 +35,34 @@ describe('a login at the upstream provider', () => {
       // issuance N33
       it(`reports ${expected} to the wallet for ${error}, once`, async () => {
         const browser = new Browser();
-        const address = await wallet.begin({ scope: 'card' });
+        const address = await wallet.startAuthorization({ scope: 'card' });
         const callbackUrl = await wallet.logIn(world.provider, browser, address, { deny: error });
         const { status, location } = await browser.visit(callbackUrl);
         expect(status).to.equal(302);
-        expect(told(location)).to.deep.equal(answered(wallet, expected));
+        expect(redirectParameters(location)).to.deep.equal(errorRedirectParameters(wallet, expected));
         expect(location?.href).to.not.include('did%20not').and.not.include('did+not');
-        expectPage(await browser.visit(callbackUrl), UNKNOWN_LOGIN);
-        expectPage(await browser.visit(address), 'the request_uri');
+        expectErrorPage(await browser.visit(callbackUrl), UNKNOWN_LOGIN);
+        expectErrorPage(await browser.visit(address), 'the request_uri');
       });
     }
 
     it('issues no code for a code that the provider rejects', async () => {
       const browser = new Browser();
-      const callbackUrl = new URL(await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' })));
+      const callbackUrl = new URL(await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' })));
       callbackUrl.searchParams.set('code', 'made-up');
-      expect(told((await browser.visit(callbackUrl.href)).location)).to.deep.equal(answered(wallet, 'server_error'));
+      expect(redirectParameters((await browser.visit(callbackUrl.href)).location)).to.deep.equal(
+        errorRedirectParameters(wallet, 'server_error'),
+      );
     });
 
     it('reports that the session of the offer finished during the login', async () => {
       const { session, issuer_state } = await world.offer(token, wallet, 'card');
       const browser = new Browser();
-      const callbackUrl = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card', issuer_state }));
+      const callbackUrl = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card', issuer_state }));
       expect((await world.service.call('DELETE', `/session/${session}`, { token })).status).to.equal(200);
-      expect(told((await browser.visit(callbackUrl)).location)).to.deep.equal(answered(wallet, 'access_denied'));
+      expect(redirectParameters((await browser.visit(callbackUrl)).location)).to.deep.equal(
+        errorRedirectParameters(wallet, 'access_denied'),
+      );
     });
   });
 
@@ -60,10 +73,10 @@ describe('a login at the upstream provider', () => {
 
     beforeEach(async () => {
       browser = new Browser();
-      callbackUrl = new URL(await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' })));
+      callbackUrl = new URL(await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' })));
     });
     afterEach(async () => {
-      expect(told((await browser.visit(callbackUrl.href)).location)).to.have.property('code');
+      expect(redirectParameters((await browser.visit(callbackUrl.href)).location)).to.have.property('code');
     });
     const withChanges = (change: (url: URL) => void) => {
       const url = new URL(callbackUrl);
@@ -72,16 +85,16 @@ describe('a login at the upstream provider', () => {
     };
 
     it('another browser', async () => {
-      expectPage(await new Browser().visit(callbackUrl.href), UNKNOWN_LOGIN);
+      expectErrorPage(await new Browser().visit(callbackUrl.href), UNKNOWN_LOGIN);
       const otherBrowser = new Browser();
-      await wallet.logIn(world.provider, otherBrowser, await wallet.begin({ scope: 'card' }));
-      expectPage(await otherBrowser.visit(callbackUrl.href), UNKNOWN_LOGIN);
+      await wallet.logIn(world.provider, otherBrowser, await wallet.startAuthorization({ scope: 'card' }));
+      expectErrorPage(await otherBrowser.visit(callbackUrl.href), UNKNOWN_LOGIN);
     });
 
     it('a cookie with another value', async () => {
       const otherBrowser = new Browser();
       for (const name of browser.cookies.keys()) otherBrowser.cookies.set(name, 'x'.repeat(43));
-      expectPage(await otherBrowser.visit(callbackUrl.href), UNKNOWN_LOGIN);
+      expectErrorPage(await otherBrowser.visit(callbackUrl.href), UNKNOWN_LOGIN);
     });
 
     const states: readonly [string, (state: string) => string | undefined][] = [
@@ -100,7 +113,7 @@ describe('a login at the upstream provider', () => {
             if (state !== undefined) searchParams.set('state', state);
             searchParams.set(parameter, 'access_denied');
           });
-          expectPage(await browser.visit(url), UNKNOWN_LOGIN);
+          expectErrorPage(await browser.visit(url), UNKNOWN_LOGIN);
         });
       }
     }
@@ -112,92 +125,94 @@ describe('a login at the upstream provider', () => {
           searchParams.set(parameter, 'access_denied');
           searchParams.set('iss', 'https://evil.example');
         });
-        expectPage(await browser.visit(urlOfOtherServer), UNKNOWN_LOGIN);
+        expectErrorPage(await browser.visit(urlOfOtherServer), UNKNOWN_LOGIN);
         const urlWithoutIssuer = withChanges(({ searchParams }) => searchParams.delete('iss'));
-        expectPage(await browser.visit(urlWithoutIssuer), UNKNOWN_LOGIN);
+        expectErrorPage(await browser.visit(urlWithoutIssuer), UNKNOWN_LOGIN);
       }
     });
 
     it('an empty response, or a repeated parameter', async () => {
-      expectPage(await browser.visit(withChanges(({ searchParams }) => searchParams.delete('code'))), UNKNOWN_LOGIN);
+      expectErrorPage(await browser.visit(withChanges(({ searchParams }) => searchParams.delete('code'))), UNKNOWN_LOGIN);
       const repeated = await browser.visit(withChanges(({ searchParams }) => searchParams.append('state', 'x')));
       expect([repeated.status, repeated.location]).to.deep.equal([400, undefined]);
     });
 
     it('a tenant without this login', async () => {
-      const { wallet: otherWallet } = await world.openTenant('other', { upstream: world.upstream() });
+      const { wallet: otherWallet } = await world.createIssuingTenant('other', { upstream: world.upstream() });
       const url = callbackUrl.href.replace(wallet.server, otherWallet.server);
-      expectPage(await browser.visit(url), UNKNOWN_LOGIN);
+      expectErrorPage(await browser.visit(url), UNKNOWN_LOGIN);
       // A complete login at that tenant does not help either.
-      const otherCallback = new URL(await otherWallet.logIn(world.provider, browser, await otherWallet.begin({ scope: 'card' })));
+      const otherCallback = new URL(
+        await otherWallet.logIn(world.provider, browser, await otherWallet.startAuthorization({ scope: 'card' })),
+      );
       otherCallback.searchParams.set('state', callbackUrl.searchParams.get('state') ?? '');
-      expectPage(await browser.visit(otherCallback.href), UNKNOWN_LOGIN);
+      expectErrorPage(await browser.visit(otherCallback.href), UNKNOWN_LOGIN);
     });
   });
 
   it('accepts a response once', async () => {
     const browser = new Browser();
-    const callbackUrl = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+    const callbackUrl = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' }));
     const cookiesBefore = new Map(browser.cookies);
     expect((await browser.visit(callbackUrl)).status).to.equal(302);
     for (const [name, value] of cookiesBefore) browser.cookies.set(name, value);
-    expectPage(await browser.visit(callbackUrl), UNKNOWN_LOGIN);
+    expectErrorPage(await browser.visit(callbackUrl), UNKNOWN_LOGIN);
   });
 
   it('issues one code for concurrent responses', async () => {
     const browser = new Browser();
-    const callbackUrl = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+    const callbackUrl = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' }));
     const before = world.provider.hits('/token');
     const responses = await Promise.all(Array.from({ length: 5 }, () => browser.visit(callbackUrl)));
     expect(responses.map(({ status }) => status).toSorted()).to.deep.equal([302, 400, 400, 400, 400]);
     const [redirect] = responses.filter(({ location }) => location !== undefined);
-    expect(told(redirect?.location)).to.have.property('code');
+    expect(redirectParameters(redirect?.location)).to.have.property('code');
     expect(world.provider.hits('/token') - before, 'the code is redeemed once').to.equal(1);
   });
 
   // issuance N29
   it('deletes a login after half an hour, and a request after a minute', async () => {
     const browser = new Browser();
-    const address = await wallet.begin({ scope: 'card' });
+    const address = await wallet.startAuthorization({ scope: 'card' });
     const callbackUrl = await wallet.logIn(world.provider, browser, address);
-    const unopenedLogin = await wallet.begin({ scope: 'card' });
-    expectPage(await later(61, () => browser.visit(unopenedLogin)), 'the request_uri');
-    expectPage(await later(1801, () => browser.visit(address)), 'the request_uri');
-    expectPage(await later(1801, () => browser.visit(callbackUrl)), UNKNOWN_LOGIN);
+    const unopenedLogin = await wallet.startAuthorization({ scope: 'card' });
+    expectErrorPage(await withClockAdvanced(61, () => browser.visit(unopenedLogin)), 'the request_uri');
+    expectErrorPage(await withClockAdvanced(1801, () => browser.visit(address)), 'the request_uri');
+    expectErrorPage(await withClockAdvanced(1801, () => browser.visit(callbackUrl)), UNKNOWN_LOGIN);
     expect((await browser.visit(callbackUrl)).status).to.equal(302);
   });
 
   it('lets a user who logged in before the expiry restart the login until the request expires', async () => {
     const browser = new Browser();
-    const address = await wallet.begin({ scope: 'card' });
+    const address = await wallet.startAuthorization({ scope: 'card' });
     expect((await browser.visit(address)).status).to.equal(302);
-    const { status, location } = await later(1700, () => browser.visit(address));
+    const { status, location } = await withClockAdvanced(1700, () => browser.visit(address));
     expect([status, location?.origin]).to.deep.equal([302, new URL(world.provider.issuer).origin]);
     const callbackUrl = await world.provider.login(location?.href ?? '');
-    expect(told((await browser.visit(callbackUrl.href)).location)).to.have.property('code');
+    expect(redirectParameters((await browser.visit(callbackUrl.href)).location)).to.have.property('code');
   });
 
   // issuance N28, N29
   it('opens pushed requests only, for the client that pushed them', async () => {
     const browser = new Browser();
-    const address = new URL(await wallet.begin({ scope: 'card' }));
-    expectPage(await browser.visit(`${wallet.server}/authorize?response_type=code`), 'push');
+    const address = new URL(await wallet.startAuthorization({ scope: 'card' }));
+    expectErrorPage(await browser.visit(`${wallet.server}/authorize?response_type=code`), 'push');
     const otherUrl = new URL(address);
     otherUrl.searchParams.set('client_id', 'https://other.example');
-    expectPage(await browser.visit(otherUrl.href), 'the request_uri');
+    expectErrorPage(await browser.visit(otherUrl.href), 'the request_uri');
     // The built-in server does not know the request, and vice versa.
-    expectPage(await browser.visit(address.href.replace('/chained-as', '')), 'the request_uri');
+    expectErrorPage(await browser.visit(address.href.replace('/chained-as', '')), 'the request_uri');
     const { issuer_state } = await world.offer(token, wallet, 'card');
     const builtIn = (await new RawWallet(world.service, 'acme').par({ issuer_state, scope: 'card' })).body;
     address.searchParams.set('request_uri', builtIn.request_uri);
-    expectPage(await browser.visit(address.href), 'the request_uri');
+    expectErrorPage(await browser.visit(address.href), 'the request_uri');
     expect(browser.lines).to.deep.equal([]);
   });
 
   describe('with a provider that fails', () => {
-    let badProvider: BentProvider;
+    let badProvider: MisbehavingProvider;
     beforeEach(async () => {
-      badProvider = await BentProvider.start();
+      badProvider = await MisbehavingProvider.start();
     });
     afterEach(async () => {
       await badProvider.close();
@@ -206,7 +221,7 @@ describe('a login at the upstream provider', () => {
     const start = async () => {
       await world.configure(token, { upstream: { issuer: badProvider.issuer, clientId: 'client' } });
       const browser = new Browser();
-      return { browser, answer: await browser.visit(await wallet.begin({ scope: 'card' })) };
+      return { browser, answer: await browser.visit(await wallet.startAuthorization({ scope: 'card' })) };
     };
     /** The callback of the provider for a login request. */
     const callbackFrom = (loginUrl: URL | undefined) => `${wallet.server}/callback?code=c&state=${loginUrl?.searchParams.get('state')}`;
@@ -215,13 +230,13 @@ describe('a login at the upstream provider', () => {
       await badProvider.close();
       const { browser, answer } = await start();
       expect(answer.status).to.equal(302);
-      expect(told(answer.location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
+      expect(redirectParameters(answer.location)).to.deep.equal(errorRedirectParameters(wallet, 'temporarily_unavailable'));
       expect(browser.lines).to.deep.equal([]);
     });
 
     it('reports an error to the wallet if the metadata belong to another server', async () => {
-      badProvider.on('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
-      expect(told((await start()).answer.location)).to.deep.equal(answered(wallet, 'server_error'));
+      badProvider.respondAt('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
+      expect(redirectParameters((await start()).answer.location)).to.deep.equal(errorRedirectParameters(wallet, 'server_error'));
     });
 
     const tokens: readonly [string, object][] = [
@@ -237,34 +252,34 @@ describe('a login at the upstream provider', () => {
       it(`issues no code for an ID token with ${name}`, async () => {
         const { browser, answer } = await start();
         const nonce = answer.location?.searchParams.get('nonce') ?? '';
-        badProvider.on('/token', { json: { id_token: badProvider.token({ claims: { nonce, ...claims } }) } });
+        badProvider.respondAt('/token', { json: { id_token: badProvider.token({ claims: { nonce, ...claims } }) } });
         const { location } = await browser.visit(callbackFrom(answer.location));
-        expect(told(location)).to.deep.equal(answered(wallet, 'server_error'));
+        expect(redirectParameters(location)).to.deep.equal(errorRedirectParameters(wallet, 'server_error'));
       });
     }
 
     it('accepts the same token without the fault', async () => {
       const { browser, answer } = await start();
       const nonce = answer.location?.searchParams.get('nonce') ?? '';
-      badProvider.on('/token', { json: { id_token: badProvider.token({ claims: { nonce } }) } });
+      badProvider.respondAt('/token', { json: { id_token: badProvider.token({ claims: { nonce } }) } });
       const { location } = await browser.visit(callbackFrom(answer.location));
-      expect(told(location)).to.have.property('code');
+      expect(redirectParameters(location)).to.have.property('code');
     });
 
     it('asks the wallet to retry if the provider becomes unavailable', async () => {
       const { browser, answer } = await start();
       await badProvider.close();
       const { location } = await browser.visit(callbackFrom(answer.location));
-      expect(told(location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
+      expect(redirectParameters(location)).to.deep.equal(errorRedirectParameters(wallet, 'temporarily_unavailable'));
     });
 
     it('sends a code only to the provider of the request', async () => {
       const { browser, answer } = await start();
       await world.configure(token, { upstream: world.upstream() });
-      const before = [badProvider.hits('/token'), world.provider.hits('/token')];
+      const before = [badProvider.countRequests('/token'), world.provider.hits('/token')];
       const { location } = await browser.visit(callbackFrom(answer.location));
-      expect(told(location)).to.deep.equal(answered(wallet, 'server_error'));
-      expect([badProvider.hits('/token'), world.provider.hits('/token')]).to.deep.equal(before);
+      expect(redirectParameters(location)).to.deep.equal(errorRedirectParameters(wallet, 'server_error'));
+      expect([badProvider.countRequests('/token'), world.provider.hits('/token')]).to.deep.equal(before);
     });
   });
 });
@@ -276,8 +291,8 @@ for (const form of ['json', 'jwt'] as const) {
     let token: string;
     before(async () => {
       world = await ChainedWorld.start(['acme'], form);
-      const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL };
-      ({ token, wallet } = await world.openTenant('acme', { upstream }));
+      const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL_CLIENT };
+      ({ token, wallet } = await world.createIssuingTenant('acme', { upstream }));
     });
     after(() => world.close());
 
@@ -285,19 +300,19 @@ for (const form of ['json', 'jwt'] as const) {
       const tokens = await wallet.redeemCode(await wallet.chainedCode(world.provider, { scope: 'badge' }));
       expect(tokens.status, tokens.text).to.equal(200);
       await wallet.request(tokens.body.access_token, 'badge');
-      return world.backend.at('/claims').at(-1)?.body.identity;
+      return world.backend.callsTo('/claims').at(-1)?.body.identity;
     };
 
     it('passes the name of the user to the backend', async () => {
       const { iss, sub, token_claims } = await identity();
       expect([iss, sub]).to.deep.equal([world.provider.issuer, 'alice']);
-      expect(token_claims).to.include({ given_name: 'Alice', family_name: 'Adams', aud: CONFIDENTIAL.clientId });
+      expect(token_claims).to.include({ given_name: 'Alice', family_name: 'Adams', aud: CONFIDENTIAL_CLIENT.clientId });
       expect(token_claims).to.have.property('nonce');
       expect(world.provider.hits('/me')).to.equal(1);
     });
 
     it('gets no userinfo request if that is disabled', async () => {
-      const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL, userinfo: false };
+      const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL_CLIENT, userinfo: false };
       await world.configure(token, { upstream });
       expect((await identity()).token_claims).not.to.have.any.keys('given_name', 'family_name');
       expect(world.provider.hits('/me')).to.equal(1);
@@ -309,8 +324,8 @@ describe('OpenID provider whose access tokens are not valid at its userinfo endp
   it('logs in no user until userinfo is disabled', async () => {
     const world = await ChainedWorld.start(['acme']);
     try {
-      const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL };
-      const { token, wallet } = await world.openTenant('acme', { upstream });
+      const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL_CLIENT };
+      const { token, wallet } = await world.createIssuingTenant('acme', { upstream });
       const error = await wallet.chainedCode(world.provider, { scope: 'badge' }).catch((error: Error) => error);
       expect(String(error)).to.include('server_error');
       await world.configure(token, { upstream: { ...upstream, userinfo: false } });
@@ -330,7 +345,7 @@ describe('The chained authorization server of the published contract', () => {
 
   before(async () => {
     world = await ChainedWorld.start(['acme']);
-    ({ wallet } = await world.openTenant('acme'));
+    ({ wallet } = await world.createIssuingTenant('acme'));
   });
   after(() => world.close());
 
@@ -377,7 +392,7 @@ describe('The chained authorization server of the published contract', () => {
   }
 
   it('redirects a GET with 302', async () => {
-    const answer = await fetch(await wallet.begin({ scope: 'card' }), { redirect: 'manual' });
+    const answer = await fetch(await wallet.startAuthorization({ scope: 'card' }), { redirect: 'manual' });
     expect(answer.status).to.equal(302);
   });
 });

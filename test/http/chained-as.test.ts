@@ -1,10 +1,18 @@
 import { expect } from 'chai';
-import { BentProvider } from '../support/bent-provider.ts';
-import { Browser, ChainedWallet, ChainedWorld, expectPage, payloadOf, told, UNKNOWN_LOGIN } from '../support/chained-world.ts';
-import { created, offerBody } from '../support/populated.ts';
+import { MisbehavingProvider } from '../support/bent-provider.ts';
+import {
+  Browser,
+  ChainedWallet,
+  ChainedWorld,
+  expectErrorPage,
+  payloadOf,
+  redirectParameters,
+  UNKNOWN_LOGIN,
+} from '../support/chained-world.ts';
+import { createResource, offerBody } from '../support/populated.ts';
 import { CLIENT_ID, dpopProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService } from '../support/test-service.ts';
-import { CONFIDENTIAL } from '../support/upstream-provider.ts';
+import { CONFIDENTIAL_CLIENT } from '../support/upstream-provider.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 
 const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
@@ -16,10 +24,10 @@ describe('the chained authorization server', () => {
 
   before(async () => {
     world = await ChainedWorld.start(['acme']);
-    ({ token, wallet } = await world.openTenant('acme'));
+    ({ token, wallet } = await world.createIssuingTenant('acme'));
   });
   after(() => world.close());
-  beforeEach(() => world.backend.forget());
+  beforeEach(() => world.backend.clearCalls());
 
   const accessToken = async (form: Record<string, string>): Promise<string> => {
     const answer = await wallet.redeemCode(await wallet.chainedCode(world.provider, form));
@@ -43,7 +51,7 @@ describe('the chained authorization server', () => {
       const credential = await wallet.request(tokens.body.access_token, 'badge');
       expect(credential.status, credential.text).to.equal(200);
       expect(payloadOf(credential.body.credentials[0].credential)).to.include({ given_name: 'Alice' });
-      const [call] = world.backend.at('/claims');
+      const [call] = world.backend.callsTo('/claims');
       expect(call?.body.session).to.equal(session);
       const { identity } = call?.body ?? {};
       expect(identity).to.include({ iss: world.provider.issuer, sub: 'alice' });
@@ -60,7 +68,7 @@ describe('the chained authorization server', () => {
       expect(issuer_state).to.match(/^[\w-]{22,}$/);
       const credential = await wallet.request(text, 'badge');
       expect(credential.status, credential.text).to.equal(200);
-      const session = world.backend.at('/claims')[0]?.body.session;
+      const session = world.backend.callsTo('/claims')[0]?.body.session;
       const sessionResponse = await world.service.call('GET', `/session/${session}`, { token });
       expect(sessionResponse.body).to.include({ status: 'completed', kind: 'issuance' });
       expect(sessionResponse.body.configurationIds).to.deep.equal(['badge']);
@@ -88,11 +96,11 @@ describe('the chained authorization server', () => {
 
     it('passes no data of the wallet to the provider, and only required data to the wallet', async () => {
       const browser = new Browser();
-      const { location } = await browser.visit(await wallet.begin({ scope: 'card' }));
+      const { location } = await browser.visit(await wallet.startAuthorization({ scope: 'card' }));
       const loginParameters = Object.fromEntries(location?.searchParams ?? []);
       expect(loginParameters).to.include({
         response_type: 'code',
-        client_id: CONFIDENTIAL.clientId,
+        client_id: CONFIDENTIAL_CLIENT.clientId,
         redirect_uri: `${wallet.server}/callback`,
         scope: 'openid profile',
         code_challenge_method: 'S256',
@@ -101,13 +109,13 @@ describe('the chained authorization server', () => {
       const callbackUrl = await world.provider.login(location?.href ?? '');
       const answer = await browser.visit(callbackUrl.href);
       expect(answer.status).to.equal(302);
-      expect(Object.keys(told(answer.location)).toSorted()).to.deep.equal(['code', 'iss', 'state']);
-      expect(told(answer.location)).to.include({ state: 'state of the wallet', iss: wallet.server });
+      expect(Object.keys(redirectParameters(answer.location)).toSorted()).to.deep.equal(['code', 'iss', 'state']);
+      expect(redirectParameters(answer.location)).to.include({ state: 'state of the wallet', iss: wallet.server });
     });
 
     it('binds the login to the browser by a cookie with a narrow path, and deletes it', async () => {
       const browser = new Browser();
-      const callbackUrl = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+      const callbackUrl = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' }));
       const [line = ''] = browser.lines;
       expect(line).to.match(/^vidimus-login-[\w-]{22}=[\w-]{43}; /);
       expect(line.split('; ').slice(1)).to.deep.equal(['Path=/acme/chained-as', 'Max-Age=1800', 'HttpOnly', 'SameSite=Lax']);
@@ -117,20 +125,21 @@ describe('the chained authorization server', () => {
 
     it('keeps several logins of one browser apart', async () => {
       const browser = new Browser();
-      const first = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
-      const second = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
-      for (const callbackUrl of [first, second]) expect(told((await browser.visit(callbackUrl)).location)).to.have.property('code');
+      const first = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' }));
+      const second = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' }));
+      for (const callbackUrl of [first, second])
+        expect(redirectParameters((await browser.visit(callbackUrl)).location)).to.have.property('code');
     });
 
     // issuance N30
     it('may be opened again before the login is finished; then the newest visit counts', async () => {
       const browser = new Browser();
-      const address = await wallet.begin({ scope: 'card' });
+      const address = await wallet.startAuthorization({ scope: 'card' });
       const olderCallback = await wallet.logIn(world.provider, browser, address);
       const newerCallback = await wallet.logIn(world.provider, browser, address);
-      expectPage(await browser.visit(olderCallback), UNKNOWN_LOGIN);
-      expect(told((await browser.visit(newerCallback)).location)).to.have.property('code');
-      expectPage(await browser.visit(address), 'the request_uri is unknown, expired or used');
+      expectErrorPage(await browser.visit(olderCallback), UNKNOWN_LOGIN);
+      expect(redirectParameters((await browser.visit(newerCallback)).location)).to.have.property('code');
+      expectErrorPage(await browser.visit(address), 'the request_uri is unknown, expired or used');
     });
   });
 
@@ -161,10 +170,10 @@ describe('the chained authorization server', () => {
   });
 
   it('rejects a request for more credentials than a session can count', async () => {
-    const { token: tokenOfMany, wallet: otherWallet } = await world.openTenant('many', { upstream: world.upstream() });
+    const { token: tokenOfMany, wallet: otherWallet } = await world.createIssuingTenant('many', { upstream: world.upstream() });
     for (let i = 0; i <= 30; i++) {
       const card = { id: `card-${i}`, config: { ...config, scope: 'all' }, vct: 'urn:card:1', claims: {} };
-      await created(world.service, tokenOfMany, '/issuer/credentials', card);
+      await createResource(world.service, tokenOfMany, '/issuer/credentials', card);
     }
     const rejection = await otherWallet.par({ scope: 'all' });
     expect([rejection.status, rejection.body.error]).to.deep.equal([400, 'invalid_scope']);
@@ -195,7 +204,7 @@ describe('the chained authorization server', () => {
     });
 
     it('the configured signing key', async () => {
-      const chain = await created(world.service, token, '/key-chain', { id: 'chained', usages: ['signing'] });
+      const chain = await createResource(world.service, token, '/key-chain', { id: 'chained', usages: ['signing'] });
       await world.configure(token, { upstream: world.upstream(), token: { signingKeyId: chain.id } });
       const text = await accessToken({ scope: 'card' });
       const [header = ''] = text.split('.');
@@ -239,7 +248,7 @@ describe('the chained authorization server', () => {
 
     it('no secret of the upstream client', async () => {
       const { text } = await world.service.call('GET', '/issuer/config', { token });
-      expect(text).to.not.include(CONFIDENTIAL.clientSecret);
+      expect(text).to.not.include(CONFIDENTIAL_CLIENT.clientSecret);
     });
 
     // issuance N10
@@ -254,7 +263,7 @@ describe('the chained authorization server', () => {
 
 describe('the chained authorization server behind https and a path', () => {
   it('limits its cookies to its path and to https', async () => {
-    const provider = await BentProvider.start();
+    const provider = await MisbehavingProvider.start();
     const service = await startTestService({ PUBLIC_URL: 'https://issuer.example/base' });
     try {
       const call = service.call;
@@ -262,7 +271,7 @@ describe('the chained authorization server behind https and a path', () => {
       const json = { display: [{ name: 'Acme', locale: 'en' }], chainedAs: { upstream: { issuer: provider.issuer, clientId: 'client' } } };
       expect((await call('POST', '/issuer/config', { token, json })).status).to.equal(201);
       const card = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
-      await created(service, token, '/issuer/credentials', card);
+      await createResource(service, token, '/issuer/credentials', card);
       const wallet = new ChainedWallet(service, 'acme');
       const server = 'https://issuer.example/base/acme/chained-as';
       const DPoP = dpopProof(wallet.dpopKey, `${server}/par`);
@@ -296,7 +305,7 @@ describe('wallets at the chained authorization server', () => {
 
   before(async () => {
     world = await ChainedWorld.start(['acme', 'short']);
-    ({ token, wallet } = await world.openTenant('acme'));
+    ({ token, wallet } = await world.createIssuingTenant('acme'));
   });
   after(() => world.close());
 
@@ -308,7 +317,7 @@ describe('wallets at the chained authorization server', () => {
 
     // issuance N37
     it('rejects pre-authorized codes', async () => {
-      const { uri } = await created(world.service, token, '/issuer/offer', offerBody('card'));
+      const { uri } = await createResource(world.service, token, '/issuer/offer', offerBody('card'));
       const code = await wallet.code(uri);
       const grant_type = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
       await expectError(
@@ -338,7 +347,7 @@ describe('wallets at the chained authorization server', () => {
     });
 
     it('issues a short-lived bearer token if the tenant configures it', async () => {
-      const { wallet: plainWallet } = await world.openTenant(
+      const { wallet: plainWallet } = await world.createIssuingTenant(
         'short',
         { upstream: world.upstream(), requireDPoP: false, token: { lifetimeSeconds: 60 } },
         { dPopRequired: true },

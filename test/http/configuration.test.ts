@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Cipher } from '../../application/ports/cipher.ts';
-import { created, credentialBody } from '../support/populated.ts';
+import { createResource, credentialBody } from '../support/populated.ts';
 import { issue, QUERY } from '../support/present.ts';
 import { newKey } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -358,7 +358,7 @@ describe(`A tenant with ${COUNT} credential configurations`, () => {
   before(async () => {
     service = await startTestService();
     ({ token } = await createTenant(service, 'acme'));
-    for (let index = 0; index < COUNT; index++) await created(service, token, '/issuer/credentials', body(index));
+    for (let index = 0; index < COUNT; index++) await createResource(service, token, '/issuer/credentials', body(index));
     const cipher = service.service.container.get(Cipher);
     const decrypt = cipher.open.bind(cipher);
     sinon.stub(cipher, 'open').callsFake((...parameters) => {
@@ -393,7 +393,7 @@ describe(`A tenant with ${COUNT} credential configurations`, () => {
     await metadata();
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['c5'] };
     for (let index = 0; index < 3; index++) {
-      const count = await countDecryptions(() => created(service, token, '/issuer/offer', offer));
+      const count = await countDecryptions(() => createResource(service, token, '/issuer/offer', offer));
       expect(count, 'offer').to.be.below(MAX_DECRYPTED);
       expect(await countDecryptions(metadata), 'metadata').to.be.below(MAX_DECRYPTED);
     }

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { JWK } from 'jose';
 import { Backend } from '../support/backend.ts';
 import { decryptMessage, encryptMessage, responseKey } from '../support/message-encryption.ts';
-import { times } from '../support/raced-services.ts';
+import { callInParallel } from '../support/raced-services.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -320,7 +320,7 @@ describe('encrypted credential messages', () => {
     const { wallet } = walletOf('strict');
     const nonce = await wallet.nonce();
     const extension = { credential_response_encryption: responseEncryption };
-    const responses = await times(30, async () => sendEncrypted('strict', await body('strict', extension, nonce)));
+    const responses = await callInParallel(30, async () => sendEncrypted('strict', await body('strict', extension, nonce)));
     const failures = responses.filter(({ status }) => status !== 200);
     expect(failures).to.have.length(29);
     for (const answer of failures) expectError(answer, 'invalid_nonce');

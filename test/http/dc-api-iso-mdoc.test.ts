@@ -7,8 +7,8 @@ import { dcApiTranscript } from '../../domain/formats/mdoc/session-transcript.ts
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { deviceResponse } from '../support/device.ts';
 import { withoutIssuers } from '../support/failures.ts';
-import { documentsOf, type IsoMdocData, sealed, transcriptOf } from '../support/iso-mdoc-wallet.ts';
-import { bind, decode, encrypt, type Held, Shop } from '../support/present.ts';
+import { type IsoMdocData, parseRequestedDocuments, sealResponse, sessionTranscript } from '../support/iso-mdoc-wallet.ts';
+import { bindToRequest, decode, encryptResponse, type HeldCredential, Shop } from '../support/present.ts';
 
 const SHOP = 'https://shop.example';
 const KIOSK = 'https://kiosk.example:8443';
@@ -32,9 +32,9 @@ type OfPage = { readonly session: string; readonly uri: string; readonly request
 
 describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
   let shop: Shop;
-  let licence: Held & { docType: string };
-  let age: Held & { docType: string };
-  let card: Held;
+  let licence: HeldCredential & { docType: string };
+  let age: HeldCredential & { docType: string };
+  let card: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -68,7 +68,7 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
   }
   const isoRequestOf = ({ requests }: OfPage): IsoMdocData => requests.find(({ protocol }) => protocol === 'org-iso-mdoc')?.['data'];
   const send = (request: OfPage, json: object) => shop.service.call('POST', request.uri, { json });
-  const presentDocument = (document: Held & { docType: string }, transcript: Buffer, names?: readonly string[]) =>
+  const presentDocument = (document: HeldCredential & { docType: string }, transcript: Buffer, names?: readonly string[]) =>
     decodeCbor(Buffer.from(deviceResponse(document, transcript, names), 'base64url')) as CborMap;
   /** One response with all documents, in the format of a wallet. */
   const responseOf = (...responses: readonly CborMap[]) =>
@@ -84,21 +84,21 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
   it('is offered together with OpenID4VP, signed by the access key for this page', async () => {
     const request = await createRequest('both');
     expect(request.requests.map(({ protocol }) => protocol)).to.deep.equal(['openid4vp-v1-signed', 'org-iso-mdoc']);
-    const [document, ...otherDocuments] = documentsOf(isoRequestOf(request), SHOP);
+    const [document, ...otherDocuments] = parseRequestedDocuments(isoRequestOf(request), SHOP);
     expect(otherDocuments).to.deep.equal([]);
     const elements = { [NAMESPACE]: { family_name: true, given_name: false } };
     expect(document).to.deep.include({ docType: MDL, elements, isSigned: true });
     const [leaf] = decode(request.requests[0]?.['data'].request).header['x5c'];
     expect(document?.signer?.raw.toString('base64')).to.equal(leaf);
-    const [forOtherPage] = documentsOf(isoRequestOf(request), KIOSK);
+    const [forOtherPage] = parseRequestedDocuments(isoRequestOf(request), KIOSK);
     expect(forOtherPage?.isSigned, 'for another page').to.equal(false);
   });
 
   it('is answered by either protocol, with the same result', async () => {
     const byIso = await createRequest('both');
-    const transcript = transcriptOf(isoRequestOf(byIso), SHOP);
+    const transcript = sessionTranscript(isoRequestOf(byIso), SHOP);
     const plaintext = responseOf(presentDocument(licence, transcript, ['family_name', 'given_name']));
-    const answer = await send(byIso, { response: sealed(isoRequestOf(byIso), SHOP, plaintext) });
+    const answer = await send(byIso, { response: sealResponse(isoRequestOf(byIso), SHOP, plaintext) });
     expect([answer.status, answer.body], answer.text).to.deep.equal([200, {}]);
     const { status, credentials } = await shop.session(byIso.session);
     expect(status).to.equal('completed');
@@ -107,8 +107,8 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
 
     const byOpenId = await createRequest('both');
     const { payload } = decode(byOpenId.requests[0]?.['data'].request);
-    const vp_token = { card: [bind({ payload }, card, ['name'], { aud: `origin:${SHOP}` })] };
-    const second = await send(byOpenId, { response: await encrypt({ payload }, { vp_token }) });
+    const vp_token = { card: [bindToRequest({ payload }, card, ['name'], { aud: `origin:${SHOP}` })] };
+    const second = await send(byOpenId, { response: await encryptResponse({ payload }, { vp_token }) });
     expect(second.status, second.text).to.equal(200);
     expect((await shop.session(byOpenId.session))['status']).to.equal('completed');
   });
@@ -116,24 +116,24 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
   it('returns several documents in one response', async () => {
     const request = await createRequest('alone');
     expect(request.requests.map(({ protocol }) => protocol)).to.deep.equal(['org-iso-mdoc']);
-    const transcript = transcriptOf(isoRequestOf(request), SHOP);
+    const transcript = sessionTranscript(isoRequestOf(request), SHOP);
     const plaintext = responseOf(presentDocument(age, transcript), presentDocument(licence, transcript));
-    const answer = await send(request, { response: sealed(isoRequestOf(request), SHOP, plaintext) });
+    const answer = await send(request, { response: sealResponse(isoRequestOf(request), SHOP, plaintext) });
     expect(answer.status, answer.text).to.equal(200);
     const { credentials } = await shop.session(request.session);
     expect((credentials as JsonObject[]).map(({ id }) => id).toSorted()).to.deep.equal(['age', 'licence']);
   });
 
   it('is unsigned if configured, for the calling page only', async () => {
-    const [document] = documentsOf(isoRequestOf(await createRequest('unsigned')), SHOP);
+    const [document] = parseRequestedDocuments(isoRequestOf(await createRequest('unsigned')), SHOP);
     expect([document?.signer, document?.isSigned]).to.deep.equal([undefined, false]);
     const json = { response_type: 'dc-api', requestId: 'pages' };
     const rejection = await shop.call('POST', '/verifier/offer', json);
     expect(rejection.status).to.equal(400);
     expect(rejection.text).to.match(/origin.*set the expectedOrigin/);
     const request = await createRequest('pages', { origin: KIOSK });
-    const plaintext = responseOf(presentDocument(licence, transcriptOf(isoRequestOf(request), KIOSK)));
-    const answer = await send(request, { response: sealed(isoRequestOf(request), KIOSK, plaintext) });
+    const plaintext = responseOf(presentDocument(licence, sessionTranscript(isoRequestOf(request), KIOSK)));
+    const answer = await send(request, { response: sealResponse(isoRequestOf(request), KIOSK, plaintext) });
     expect(answer.status, answer.text).to.equal(200);
   });
 
@@ -156,11 +156,11 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
     it('a response sealed for another page, another request or another key; a first error leaves it open', async () => {
       const request = await createRequest('alone');
       const otherRequest = await createRequest('alone');
-      const plaintext = responseOf(presentDocument(licence, transcriptOf(isoRequestOf(request), SHOP)));
+      const plaintext = responseOf(presentDocument(licence, sessionTranscript(isoRequestOf(request), SHOP)));
       const undecryptable = [
-        sealed(isoRequestOf(request), KIOSK, plaintext),
-        sealed(isoRequestOf(otherRequest), SHOP, plaintext),
-        sealed(isoRequestOf(request), SHOP, plaintext, Buffer.alloc(0)),
+        sealResponse(isoRequestOf(request), KIOSK, plaintext),
+        sealResponse(isoRequestOf(otherRequest), SHOP, plaintext),
+        sealResponse(isoRequestOf(request), SHOP, plaintext, Buffer.alloc(0)),
       ];
       for (const response of undecryptable) {
         expect((await send(request, { response })).status).to.equal(400);
@@ -173,7 +173,7 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
 
     it('a sender key that is not a point of the curve', async () => {
       const request = await createRequest('alone');
-      const validResponse = sealed(isoRequestOf(request), SHOP, responseOf(presentDocument(licence, Buffer.alloc(1))));
+      const validResponse = sealResponse(isoRequestOf(request), SHOP, responseOf(presentDocument(licence, Buffer.alloc(1))));
       const [, data] = decodeCbor(Buffer.from(validResponse, 'base64url')) as readonly [string, CborMap];
       const enc = Buffer.alloc(65, 1);
       enc[0] = 4;
@@ -187,43 +187,47 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
       const { encryptionInfo } = isoRequestOf(request);
       const nonce = encryptionInfo;
       const bytes = dcApiTranscript({ origin: SHOP, nonce, encryptionKey: undefined as PublicJwk | undefined });
-      for (const wrongTranscript of [bytes, transcriptOf(isoRequestOf(request), KIOSK)]) {
+      for (const wrongTranscript of [bytes, sessionTranscript(isoRequestOf(request), KIOSK)]) {
         const newRequest = await createRequest('alone');
         const plaintext = responseOf(presentDocument(licence, wrongTranscript), presentDocument(age, wrongTranscript));
-        await expectRejected(newRequest, { response: sealed(isoRequestOf(newRequest), SHOP, plaintext) }, /device_signature/);
+        await expectRejected(newRequest, { response: sealResponse(isoRequestOf(newRequest), SHOP, plaintext) }, /device_signature/);
       }
     });
 
     it('unrequested documents, no documents, and one of two', async () => {
       const requestWithoutAge = await createRequest('unsigned');
-      const responseWithAge = responseOf(presentDocument(age, transcriptOf(isoRequestOf(requestWithoutAge), SHOP)));
+      const responseWithAge = responseOf(presentDocument(age, sessionTranscript(isoRequestOf(requestWithoutAge), SHOP)));
       await expectRejected(
         requestWithoutAge,
-        { response: sealed(isoRequestOf(requestWithoutAge), SHOP, responseWithAge) },
+        { response: sealResponse(isoRequestOf(requestWithoutAge), SHOP, responseWithAge) },
         /not requested/,
       );
       const emptyRequest = await createRequest('unsigned');
       const empty = encodeCbor({ version: '1.0', status: 0 });
-      await expectRejected(emptyRequest, { response: sealed(isoRequestOf(emptyRequest), SHOP, empty) }, /no documents/);
+      await expectRejected(emptyRequest, { response: sealResponse(isoRequestOf(emptyRequest), SHOP, empty) }, /no documents/);
       const partialRequest = await createRequest('alone');
-      const one = responseOf(presentDocument(age, transcriptOf(isoRequestOf(partialRequest), SHOP)));
-      await expectRejected(partialRequest, { response: sealed(isoRequestOf(partialRequest), SHOP, one) }, /presentation_refused/);
+      const one = responseOf(presentDocument(age, sessionTranscript(isoRequestOf(partialRequest), SHOP)));
+      await expectRejected(partialRequest, { response: sealResponse(isoRequestOf(partialRequest), SHOP, one) }, /presentation_refused/);
     });
 
     it('an error status, a repeated document, and missing elements', async () => {
       const requestWithStatus = await createRequest('unsigned');
       const errorResponse = encodeCbor({ version: '1.0', status: 10 });
-      await expectRejected(requestWithStatus, { response: sealed(isoRequestOf(requestWithStatus), SHOP, errorResponse) }, /malformed/);
+      await expectRejected(
+        requestWithStatus,
+        { response: sealResponse(isoRequestOf(requestWithStatus), SHOP, errorResponse) },
+        /malformed/,
+      );
       const requestWithRepetition = await createRequest('unsigned');
-      const one = presentDocument(licence, transcriptOf(isoRequestOf(requestWithRepetition), SHOP));
+      const one = presentDocument(licence, sessionTranscript(isoRequestOf(requestWithRepetition), SHOP));
       await expectRejected(
         requestWithRepetition,
-        { response: sealed(isoRequestOf(requestWithRepetition), SHOP, responseOf(one, one)) },
+        { response: sealResponse(isoRequestOf(requestWithRepetition), SHOP, responseOf(one, one)) },
         /multiple/,
       );
       const requestWithMissing = await createRequest('unsigned');
-      const part = responseOf(presentDocument(licence, transcriptOf(isoRequestOf(requestWithMissing), SHOP), ['given_name']));
-      await expectRejected(requestWithMissing, { response: sealed(isoRequestOf(requestWithMissing), SHOP, part) }, /claim/);
+      const part = responseOf(presentDocument(licence, sessionTranscript(isoRequestOf(requestWithMissing), SHOP), ['given_name']));
+      await expectRejected(requestWithMissing, { response: sealResponse(isoRequestOf(requestWithMissing), SHOP, part) }, /claim/);
     });
 
     for (const [description, response] of [
@@ -248,16 +252,16 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
       await shop.configure({ id: 'only', expectedOrigins: [SHOP], dcql_query: { credentials: [LICENCE] } });
       const request = await createRequest('only');
       const otherRequest = await createRequest('unsigned');
-      const plaintext = responseOf(presentDocument(licence, transcriptOf(isoRequestOf(otherRequest), SHOP)));
-      const response = sealed(isoRequestOf(otherRequest), SHOP, plaintext);
+      const plaintext = responseOf(presentDocument(licence, sessionTranscript(isoRequestOf(otherRequest), SHOP)));
+      const response = sealResponse(isoRequestOf(otherRequest), SHOP, plaintext);
       expect((await send(request, { response })).status).to.equal(400);
     });
   });
 
   it('is answered once, also by concurrent responses', async () => {
     const request = await createRequest('unsigned');
-    const plaintext = responseOf(presentDocument(licence, transcriptOf(isoRequestOf(request), SHOP)));
-    const response = sealed(isoRequestOf(request), SHOP, plaintext);
+    const plaintext = responseOf(presentDocument(licence, sessionTranscript(isoRequestOf(request), SHOP)));
+    const response = sealResponse(isoRequestOf(request), SHOP, plaintext);
     const responses = await Promise.all(Array.from({ length: 40 }, () => send(request, { response })));
     expect(responses.filter(({ status }) => status === 200)).to.have.length(1);
   });

@@ -6,7 +6,7 @@ import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { deviceResponse } from '../support/device.ts';
 import { withoutIssuers } from '../support/failures.ts';
 import { addClient } from '../support/populated.ts';
-import { bind, decode, encrypt, type Held, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
+import { bindToRequest, decode, encryptResponse, type HeldCredential, QUERY, Shop, verifyWithLeaf } from '../support/present.ts';
 import type { Answer } from '../support/test-service.ts';
 
 const SHOP = 'https://shop.example';
@@ -23,8 +23,8 @@ type OfPage = { readonly session: string; readonly uri: string; readonly payload
 
 describe('presentation request through the Digital Credentials API', () => {
   let shop: Shop;
-  let heldCredential: Held;
-  let licence: Held;
+  let heldCredential: HeldCredential;
+  let licence: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -60,8 +60,9 @@ describe('presentation request through the Digital Credentials API', () => {
     return { session: creation.body.session, uri: creation.body.uri, payload, data };
   }
   const sendJson = (request: OfPage, json: object): Promise<Answer> => shop.service.call('POST', request.uri, { json });
-  const bindTo = (request: OfPage, origin = SHOP) => bind(request, heldCredential, ['name'], { aud: `origin:${origin}` });
-  const sendEncrypted = async (request: OfPage, plaintext: object) => sendJson(request, { response: await encrypt(request, plaintext) });
+  const bindTo = (request: OfPage, origin = SHOP) => bindToRequest(request, heldCredential, ['name'], { aud: `origin:${origin}` });
+  const sendEncrypted = async (request: OfPage, plaintext: object) =>
+    sendJson(request, { response: await encryptResponse(request, plaintext) });
   const present = async (request: OfPage, text: string, id = 'card') => sendEncrypted(request, { vp_token: { [id]: [text] } });
   const encryptionKeyOf = (request: OfPage) => request.payload['client_metadata'].jwks?.keys[0] as unknown as PublicJwk | undefined;
   const transcript = (request: OfPage, origin = SHOP, encryptionKey = encryptionKeyOf(request)) =>
@@ -77,7 +78,7 @@ describe('presentation request through the Digital Credentials API', () => {
   describe('that is signed', () => {
     it('uses the access key, names the allowed origins and no address', async () => {
       const { data, payload, session } = await createRequest('signed');
-      verifiedByLeaf(data['request']);
+      verifyWithLeaf(data['request']);
       expect(decode(data['request']).header['typ']).to.equal('oauth-authz-req+jwt');
       expect(payload).to.have.all.keys(
         ...['response_type', 'response_mode', 'nonce', 'dcql_query', 'client_metadata'],
@@ -117,7 +118,7 @@ describe('presentation request through the Digital Credentials API', () => {
       const vp_token = { card: [bindTo(plainRequest)] };
       expect((await sendJson(plainRequest, { vp_token, error: null })).status).to.equal(200);
       const request = await createRequest('signed');
-      const response = await encrypt(request, { vp_token: { card: [bindTo(request)] } });
+      const response = await encryptResponse(request, { vp_token: { card: [bindTo(request)] } });
       expect((await sendJson(request, { response, error: null })).status).to.equal(200);
       const openRequest = await createRequest('plain');
       expect((await sendJson(openRequest, { error: null })).body.error).to.equal('invalid_request');
@@ -164,7 +165,7 @@ describe('presentation request through the Digital Credentials API', () => {
     });
     it('once, also by concurrent responses', async () => {
       const request = await createRequest('signed');
-      const data = { response: await encrypt(request, { vp_token: { card: [bindTo(request)] } }) };
+      const data = { response: await encryptResponse(request, { vp_token: { card: [bindTo(request)] } }) };
       const responses = await Promise.all(Array.from({ length: 50 }, () => sendJson(request, data)));
       expect(responses.filter(({ status }) => status === 200)).to.have.length(1);
       expect((await shop.session(request.session))['status']).to.equal('completed');
@@ -179,7 +180,7 @@ describe('presentation request through the Digital Credentials API', () => {
     });
     it('a response with further properties, an unrequested encrypted one, and an undecryptable one', async () => {
       const one = await createRequest('signed');
-      const response = await encrypt(one, { vp_token: { card: [bindTo(one)] } });
+      const response = await encryptResponse(one, { vp_token: { card: [bindTo(one)] } });
       await expectRejected(one, await sendJson(one, { response, error: 'access_denied' }), /response together with other parameters/);
       const plainRequest = await createRequest('plain');
       await expectRejected(plainRequest, await sendJson(plainRequest, { response }), /without being requested/);
@@ -208,16 +209,16 @@ describe('presentation request through the Digital Credentials API', () => {
     // N83
     it('a presentation for the client id, and one with several audiences', async () => {
       const request = await createRequest('signed');
-      const text = bind(request, heldCredential, ['name'], { aud: request.payload['client_id'] });
+      const text = bindToRequest(request, heldCredential, ['name'], { aud: request.payload['client_id'] });
       await expectRejected(request, await present(request, text), /aud_mismatch/);
       const severalAudiences = await createRequest('signed');
-      const presentation = bind(severalAudiences, heldCredential, ['name'], { aud: [`origin:${SHOP}`] });
+      const presentation = bindToRequest(severalAudiences, heldCredential, ['name'], { aud: [`origin:${SHOP}`] });
       await expectRejected(severalAudiences, await present(severalAudiences, presentation), /aud_not_string/);
     });
     for (const aud of [SHOP, `web-origin:${SHOP}`, `origin:${SHOP}/`, `origin:${SHOP.toUpperCase()}`]) {
       it(`a presentation for ${aud}`, async () => {
         const request = await createRequest('signed');
-        await expectRejected(request, await present(request, bind(request, heldCredential, ['name'], { aud })), /aud_mismatch/);
+        await expectRejected(request, await present(request, bindToRequest(request, heldCredential, ['name'], { aud })), /aud_mismatch/);
       });
     }
     // N122
@@ -246,7 +247,7 @@ describe('presentation request through the Digital Credentials API', () => {
     });
     it('another nonce', async () => {
       const request = await createRequest('signed');
-      const text = bind(request, heldCredential, ['name'], { aud: `origin:${SHOP}`, nonce: 'another' });
+      const text = bindToRequest(request, heldCredential, ['name'], { aud: `origin:${SHOP}`, nonce: 'another' });
       await expectRejected(request, await present(request, text), /nonce_mismatch/);
     });
     it('a missing or non-JSON response, and leaves the session unchanged', async () => {
@@ -285,7 +286,7 @@ describe('presentation request through the Digital Credentials API', () => {
     expect((await shop.service.call('POST', uriOf('response'), { form })).status).to.equal(404);
     expect((await shop.session(request.session))['status']).to.equal('fetched');
 
-    const wallets = await shop.ask();
+    const wallets = await shop.requestPresentation();
     const otherUri = wallets.url.replace('/request/', '/dc-api/');
     expect((await shop.service.call('GET', otherUri)).status).to.equal(404);
     expect((await shop.service.call('POST', otherUri, { json: { error: 'access_denied' } })).status).to.equal(404);
@@ -347,7 +348,7 @@ const FURTHER_KEYS = ['bank', 'state'];
 
 describe('presentation request through the Digital Credentials API with several signing keys', () => {
   let shop: Shop;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -385,7 +386,7 @@ describe('presentation request through the Digital Credentials API with several 
     const tokens = compact(data.request);
     expect(tokens).to.have.length(3);
     const clientIds = tokens.map((token) => {
-      const leaf = verifiedByLeaf(token);
+      const leaf = verifyWithLeaf(token);
       const { header, payload } = decode(token);
       expect(payload).to.have.all.keys(
         ...['response_type', 'response_mode', 'nonce', 'dcql_query', 'client_metadata'],
@@ -405,8 +406,8 @@ describe('presentation request through the Digital Credentials API with several 
     const { dcApi, uri, session } = await createRequest();
     const [token = ''] = compact(dcApi.requests[0]?.['data'].request);
     const { payload } = decode(token);
-    const vp_token = { card: [bind({ payload }, heldCredential, ['name'], { aud: `origin:${SHOP}` })] };
-    const json = { response: await encrypt({ payload }, { vp_token }) };
+    const vp_token = { card: [bindToRequest({ payload }, heldCredential, ['name'], { aud: `origin:${SHOP}` })] };
+    const json = { response: await encryptResponse({ payload }, { vp_token }) };
     const answer = await shop.service.call('POST', uri, { json });
     expect(answer.status, answer.text).to.equal(200);
     const { status, credentials } = await shop.session(session);

@@ -3,9 +3,9 @@ import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Backend } from '../support/backend.ts';
-import { type Held, QUERY, Shop } from '../support/present.ts';
+import { type HeldCredential, QUERY, Shop } from '../support/present.ts';
 import { shortenTimeouts } from '../support/short-timeouts.ts';
-import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../support/test-certificates.ts';
 import { trustList } from '../support/trust-list.ts';
 import { LIST_OF_LISTS, signXml, type XmlPointer, xmlList } from '../support/xml-list.ts';
 
@@ -15,9 +15,9 @@ const MEBIBYTE = 1024 * 1024;
 describe('Followed trust lists of other publishers', () => {
   let shop: Shop;
   let backend: Backend;
-  let operator: Certified;
-  let europe: Certified;
-  let successor: Certified;
+  let operator: CertifiedKey;
+  let europe: CertifiedKey;
+  let successor: CertifiedKey;
   let issuer: string;
   let names = 0;
 
@@ -44,7 +44,7 @@ describe('Followed trust lists of other publishers', () => {
       if (typeof text === 'function') text(response);
       else response.writeHead(200, { 'Content-Type': 'application/octet-stream' }).end(text);
     });
-  const lote = (signer: Certified, sequenceNumber: number, certificates = [issuer]) =>
+  const lote = (signer: CertifiedKey, sequenceNumber: number, certificates = [issuer]) =>
     trustList(
       { entities: [{ name: 'Acme', services: [{ type: 'EAA/Issuance', certificates }] }], signer, sequenceNumber },
       Math.floor(Date.now() / 1000),
@@ -58,7 +58,7 @@ describe('Followed trust lists of other publishers', () => {
 
   /** Status and text of a session whose presentation is verified against this list only. */
   const verifyPresentation = async (id: string) => {
-    const request = await shop.ask(id);
+    const request = await shop.requestPresentation(id);
     await shop.present(request, await shop.issue('card'));
     const { body } = await shop.call('GET', `/session/${request.session}`);
     return { status: body.status as string, text: JSON.stringify(body) };
@@ -191,11 +191,13 @@ describe('Followed trust lists of other publishers', () => {
     );
     serve('/circle2', lotl(pointer('/circle', 'EU', { signers: [europe.certificate] })));
     const id = await configureList('/circle', { follow: {} }, europe);
-    const requestsAtWrite = backend.at('/circle').length;
-    expect([requestsAtWrite, backend.at('/circle2').length], 'the list is fetched when the configuration is written').to.deep.equal([1, 0]);
+    const requestsAtWrite = backend.callsTo('/circle').length;
+    expect([requestsAtWrite, backend.callsTo('/circle2').length], 'the list is fetched when the configuration is written').to.deep.equal([
+      1, 0,
+    ]);
     const { status } = await verifyPresentation(id);
     expect(status).to.equal('failed');
-    expect([backend.at('/circle').length - requestsAtWrite, backend.at('/circle2').length]).to.deep.equal([1, 1]);
+    expect([backend.callsTo('/circle').length - requestsAtWrite, backend.callsTo('/circle2').length]).to.deep.equal([1, 1]);
   });
 
   it('make no issuer trusted when the address serves the list of another territory', async () => {
@@ -268,7 +270,7 @@ describe('A published trust list that a verifier reads', () => {
   const verifyPresentation = async (list: string, signedBy = operator) => {
     const trustList = `${shop.service.address}/acme/trust-list/${list}`;
     await shop.configure({ id: list, trustAnchors: [{ trustList, signedBy: [signedBy] }] });
-    const request = await shop.ask(list);
+    const request = await shop.requestPresentation(list);
     await shop.present(request, await shop.issue('card-status'));
     return (await shop.call('GET', `/session/${request.session}`)).body.status;
   };
@@ -302,7 +304,7 @@ describe('A published trust list that a verifier reads', () => {
       });
       const trustAnchors = [{ trustList: `${backend.url}/list`, signedBy: [pem(signer)] }];
       await shop.configure({ id: 'renumbered', trustAnchors });
-      const request = await shop.ask('renumbered');
+      const request = await shop.requestPresentation('renumbered');
       await shop.present(request, await shop.issue('card'));
       return (await shop.call('GET', `/session/${request.session}`)).body.status;
     };
@@ -344,7 +346,7 @@ describe('A published trust list that a verifier reads', () => {
 
 describe('Trust lists of this service as anchors', () => {
   let shop: Shop;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
   let list: string;
 
   before(async () => {
@@ -366,7 +368,7 @@ describe('Trust lists of this service as anchors', () => {
     expect(answer.status, answer.text).to.equal(method === 'POST' ? 201 : 200);
   }
   const attempt = async (requestId = 'listed', credential = heldCredential) => {
-    const request = await shop.ask(requestId);
+    const request = await shop.requestPresentation(requestId);
     const { status } = await shop.present(request, credential);
     const { report } = await shop.session(request.session);
     return { status, report: JSON.stringify(report) };

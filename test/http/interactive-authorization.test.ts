@@ -5,8 +5,14 @@ import { advance } from '../../domain/oauth/authorization.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { stepsOf } from '../contract/store/steps.ts';
 import { withoutIssuers } from '../support/failures.ts';
-import { CURRENT, type InteractiveWallet, Issuer, type Required, WIRES } from '../support/interactive-authorization.ts';
-import type { Held } from '../support/present.ts';
+import {
+  CURRENT_DRAFT,
+  DRAFT_VARIANTS,
+  type InteractiveWallet,
+  Issuer,
+  type RequiredInteraction,
+} from '../support/interactive-authorization.ts';
+import type { HeldCredential } from '../support/present.ts';
 import { CLIENT_ID, makeJwt, newKey, now } from '../support/raw-wallet.ts';
 import { type Answer, createTenant } from '../support/test-service.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
@@ -14,14 +20,14 @@ import { readableClaims } from '../wallets/openid4vc/credentials.ts';
 
 describe('Interactive authorization', () => {
   let issuer: Issuer;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
 
   before(async () => {
     issuer = await Issuer.open();
-    heldCredential = await issuer.hold();
+    heldCredential = await issuer.issueCredential();
   });
   after(() => issuer.close());
-  beforeEach(() => issuer.backend.forget());
+  beforeEach(() => issuer.backend.clearCalls());
 
   /** Redeems a code as a wallet does that sent no redirect URI, and collects the credential. */
   const collect = async (wallet: InteractiveWallet, code: string, configurationId: string) => {
@@ -32,12 +38,12 @@ describe('Interactive authorization', () => {
     return readableClaims(credentialResponse.body.credentials[0].credential);
   };
 
-  for (const wire of WIRES) {
+  for (const wire of DRAFT_VARIANTS) {
     describe(`with the parameter names of ${wire.name}`, () => {
       it('requests a presentation and issues according to its result', async () => {
         const wallet = issuer.wallet(wire);
         const { uri, session } = await issuer.offer('badge');
-        const interaction = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' }));
+        const interaction = wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'badge' }));
         const { nonce, ...request } = interaction.request;
         expect(nonce).to.match(/^[\w-]{22,}$/);
         expect(request).to.deep.equal({
@@ -46,9 +52,9 @@ describe('Interactive authorization', () => {
           dcql_query: request.dcql_query,
           client_metadata: { vp_formats_supported: request.client_metadata.vp_formats_supported },
         });
-        const code = wallet.issuedCode(await wallet.present(interaction, heldCredential));
+        const code = wallet.expectCode(await wallet.present(interaction, heldCredential));
         expect(await collect(wallet, code, 'badge')).to.deep.equal({ role: 'friend of Ada' });
-        const [call] = issuer.backend.at('/claims');
+        const [call] = issuer.backend.callsTo('/claims');
         const { identity, credentials, ...told } = call?.body ?? {};
         expect(told).to.deep.equal({ session, credential_configuration_id: 'badge' });
         expect(withoutIssuers(credentials)).to.deep.equal([{ id: 'card', values: { name: 'Ada' } }]);
@@ -58,7 +64,7 @@ describe('Interactive authorization', () => {
       it('sends the user to a page and continues with the wallet that began', async () => {
         const wallet = issuer.wallet(wire);
         const { uri } = await issuer.offer('visitor');
-        const interaction = wallet.asksWeb(await wallet.begin(uri, { scope: 'visitor' }));
+        const interaction = wallet.expectWebStep(await wallet.begin(uri, { scope: 'visitor' }));
         const { page, back } = await wallet.visit(interaction);
         expect(page.href.startsWith(`${issuer.backend.url}/page?visit=`)).to.equal(true);
         const visit = page.searchParams.get('visit') ?? '';
@@ -72,8 +78,8 @@ describe('Interactive authorization', () => {
       it('takes one step after the other, each with a new auth_session', async () => {
         const wallet = issuer.wallet(wire);
         const { uri } = await issuer.offer('both');
-        const first = wallet.asksPresentation(await wallet.begin(uri, { scope: 'both' }));
-        const second = wallet.asksWeb(await wallet.present(first, heldCredential));
+        const first = wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'both' }));
+        const second = wallet.expectWebStep(await wallet.present(first, heldCredential));
         expect(second.authSession).to.not.equal(first.authSession);
         const lateResponse = await wallet.present(first, heldCredential);
         expect([lateResponse.status, lateResponse.body.error]).to.deep.equal([400, wire.sessionError]);
@@ -87,7 +93,7 @@ describe('Interactive authorization', () => {
   }
 
   describe('begins with a request that', () => {
-    const TYPES = `${CURRENT.presentation},${CURRENT.web}`;
+    const TYPES = `${CURRENT_DRAFT.presentation},${CURRENT_DRAFT.web}`;
     type Case = [string, string, Record<string, string>, string];
     const cases: Case[] = [
       // issuance N135
@@ -95,12 +101,17 @@ describe('Interactive authorization', () => {
       // issuance N135
       ['lists nothing but commas', 'badge', { interaction_types_supported: ' , ,' }, 'invalid_request'],
       // issuance N136
-      ['lacks a required type', 'badge', { interaction_types_supported: CURRENT.web }, 'missing_interaction_type'],
-      ['lacks a type that is needed later', 'both', { interaction_types_supported: CURRENT.presentation }, 'missing_interaction_type'],
+      ['lacks a required type', 'badge', { interaction_types_supported: CURRENT_DRAFT.web }, 'missing_interaction_type'],
+      [
+        'lacks a type that is needed later',
+        'both',
+        { interaction_types_supported: CURRENT_DRAFT.presentation },
+        'missing_interaction_type',
+      ],
       [
         'names the types with the names of two drafts',
         'both',
-        { interaction_types_supported: `${CURRENT.presentation},redirect_to_web` },
+        { interaction_types_supported: `${CURRENT_DRAFT.presentation},redirect_to_web` },
         'missing_interaction_type',
       ],
       // issuance N136
@@ -135,21 +146,21 @@ describe('Interactive authorization', () => {
     it('lists more interaction types than necessary, in any order', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('badge');
-      const types = `telepathy ,redirect_to_web,${CURRENT.presentation},openid4vp_presentation`;
-      wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge', interaction_types_supported: types }));
+      const types = `telepathy ,redirect_to_web,${CURRENT_DRAFT.presentation},openid4vp_presentation`;
+      wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'badge', interaction_types_supported: types }));
     });
 
     it('omits redirect_uri and PKCE for a wallet that supports no web step', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('badge');
-      const interaction = wallet.asksPresentation(
+      const interaction = wallet.expectPresentationStep(
         await wallet.begin(uri, {
           scope: 'badge',
-          interaction_types_supported: CURRENT.presentation,
+          interaction_types_supported: CURRENT_DRAFT.presentation,
           ...{ redirect_uri: '', code_challenge: '', code_challenge_method: '' },
         }),
       );
-      const code = wallet.issuedCode(await wallet.present(interaction, heldCredential));
+      const code = wallet.expectCode(await wallet.present(interaction, heldCredential));
       const withAddress = await wallet.redeemCode(code, { code_verifier: '' });
       expect([withAddress.status, withAddress.body.error]).to.deep.equal([400, 'invalid_grant']);
       const token = await wallet.redeemCode(code, { redirect_uri: '', code_verifier: '' });
@@ -161,8 +172,8 @@ describe('Interactive authorization', () => {
       const ids = ['badge', 'plain', 'both'];
       const { uri } = await issuer.offer(...ids);
       const scope = ids.join(' ');
-      const first = wallet.asksPresentation(await wallet.begin(uri, { scope, interaction_types_supported: TYPES }));
-      const second = wallet.asksWeb(await wallet.present(first, heldCredential));
+      const first = wallet.expectPresentationStep(await wallet.begin(uri, { scope, interaction_types_supported: TYPES }));
+      const second = wallet.expectWebStep(await wallet.present(first, heldCredential));
       const { back } = await wallet.visit(second);
       const code = wallet.codeFrom(back);
       const token = await wallet.redeemCode(code, { redirect_uri: '' });
@@ -175,7 +186,7 @@ describe('Interactive authorization', () => {
     it('requires no interaction returns the code immediately for an offer', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('plain');
-      const code = wallet.issuedCode(await wallet.begin(uri, { scope: 'plain' }));
+      const code = wallet.expectCode(await wallet.begin(uri, { scope: 'plain' }));
       expect(await collect(wallet, code, 'plain')).to.deep.equal({ role: 'visitor' });
       const response = await wallet.begin(undefined, { scope: 'plain' });
       expect([response.status, response.body.error]).to.deep.equal([400, 'invalid_request']);
@@ -194,8 +205,8 @@ describe('Interactive authorization', () => {
   it('returns a code that only the wallet with the code verifier redeems, once', async () => {
     const wallet = issuer.wallet();
     const { uri } = await issuer.offer('badge');
-    const interaction = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' }));
-    const code = wallet.issuedCode(await wallet.present(interaction, heldCredential));
+    const interaction = wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'badge' }));
+    const code = wallet.expectCode(await wallet.present(interaction, heldCredential));
     for (const wrongForm of [{ code_verifier: '' }, { code_verifier: 'x'.repeat(43) }, { redirect_uri: 'https://x.example' }]) {
       const answer = await wallet.redeemCode(code, { redirect_uri: '', ...wrongForm });
       expect([answer.status, answer.body.error], JSON.stringify(wrongForm)).to.deep.equal([400, 'invalid_grant']);
@@ -209,12 +220,12 @@ const ACTION = { type: 'openid4vp_presentation', presentationConfigId: 'check' }
 
 describe('interactions that a configuration requires since a change', () => {
   let issuer: Issuer;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
   let count = 0;
 
   before(async () => {
     issuer = await Issuer.open();
-    heldCredential = await issuer.hold();
+    heldCredential = await issuer.issueCredential();
   });
   after(() => issuer.close());
 
@@ -225,13 +236,13 @@ describe('interactions that a configuration requires since a change', () => {
   };
   const createConfiguration = async (iaeActions: readonly object[] = []) => {
     const id = `changing-${++count}`;
-    await issuer.badge(id, iaeActions);
+    await issuer.addBadge(id, iaeActions);
     return id;
   };
   const expectDenied = ({ status, body }: Answer) => expect([status, body.error]).to.deep.equal([400, 'credential_request_denied']);
   const redeemOffer = async (id: string): Promise<{ wallet: InteractiveWallet; tokens: Answer }> => {
     const wallet = issuer.wallet();
-    const code = wallet.issuedCode(await wallet.begin((await issuer.offer(id)).uri, { scope: id }));
+    const code = wallet.expectCode(await wallet.begin((await issuer.offer(id)).uri, { scope: id }));
     const tokens = await wallet.redeemCode(code);
     expect(tokens.status, tokens.text).to.equal(200);
     return { wallet, tokens };
@@ -268,13 +279,13 @@ describe('interactions that a configuration requires since a change', () => {
   it('are satisfied when they were done, even if they were requested differently', async () => {
     const id = await createConfiguration([ACTION]);
     const wallet = issuer.wallet();
-    const interaction = wallet.asksPresentation(await wallet.begin((await issuer.offer(id)).uri, { scope: id }));
-    const { body } = await wallet.redeemCode(wallet.issuedCode(await wallet.present(interaction, heldCredential)));
+    const interaction = wallet.expectPresentationStep(await wallet.begin((await issuer.offer(id)).uri, { scope: id }));
+    const { body } = await wallet.redeemCode(wallet.expectCode(await wallet.present(interaction, heldCredential)));
     await setActions(id, [{ ...ACTION, label: 'Show your card, please' }]);
     expect((await wallet.request(body.access_token, id)).status).to.equal(200);
     const refreshResponse = await wallet.refresh(body.refresh_token, { client_id: CLIENT_ID });
     expect((await wallet.request(refreshResponse.body.access_token, id)).status).to.equal(200);
-    await issuer.check('other-check');
+    await issuer.addPresentationConfig('other-check');
     await setActions(id, [ACTION, { ...ACTION, presentationConfigId: 'other-check' }]);
     expectDenied(await wallet.request(refreshResponse.body.access_token, id));
   });
@@ -282,29 +293,31 @@ describe('interactions that a configuration requires since a change', () => {
 
 describe('The session of an interactive authorization', () => {
   let issuer: Issuer;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
 
   before(async () => {
     issuer = await Issuer.open();
-    heldCredential = await issuer.hold();
+    heldCredential = await issuer.issueCredential();
   });
   after(() => issuer.close());
 
   const beginAuthorization = async (configuration = 'badge', wallet = issuer.wallet(), headers = {}) => {
     const { uri, session } = await issuer.offer(configuration);
     const answer = await wallet.begin(uri, { scope: configuration }, headers);
-    return { wallet, session, interaction: wallet.asksPresentation(answer) };
+    return { wallet, session, interaction: wallet.expectPresentationStep(answer) };
   };
   const expectError = (answer: Answer, error: string, status = 400) => {
     expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, error]);
     expect(answer.headers.get('cache-control')).to.equal('no-store');
   };
-  const vp = (wallet: InteractiveWallet, interaction: Required) => ({ vp_token: { card: [wallet.bind(interaction, heldCredential)] } });
+  const vp = (wallet: InteractiveWallet, interaction: RequiredInteraction) => ({
+    vp_token: { card: [wallet.bind(interaction, heldCredential)] },
+  });
 
   // issuance N137
   describe('is rejected with the session', () => {
-    type Case = [string, (wallet: InteractiveWallet, interaction: Required) => Promise<Answer>];
-    const post = (wallet: InteractiveWallet, interaction: Required, form: Record<string, string>, headers = {}) => {
+    type Case = [string, (wallet: InteractiveWallet, interaction: RequiredInteraction) => Promise<Answer>];
+    const post = (wallet: InteractiveWallet, interaction: RequiredInteraction, form: Record<string, string>, headers = {}) => {
       const openid4vp_response = JSON.stringify({ vp_token: { card: [wallet.bind(interaction, heldCredential)] } });
       return wallet.post({ auth_session: interaction.authSession, openid4vp_response, ...form }, headers);
     };
@@ -320,7 +333,7 @@ describe('The session of an interactive authorization', () => {
         const wallet = issuer.wallet();
         const { interaction } = await beginAuthorization('badge', wallet, wallet.proof());
         expectError(await attempt(wallet, interaction), 'invalid_session');
-        wallet.issuedCode(await post(wallet, interaction, {}, wallet.proof()));
+        wallet.expectCode(await post(wallet, interaction, {}, wallet.proof()));
       });
     }
 
@@ -330,10 +343,10 @@ describe('The session of an interactive authorization', () => {
       const path = '/elsewhere/interactive-authorization';
       const form = { auth_session: interaction.authSession, openid4vp_response: '{}' };
       expectError(await issuer.service.call('POST', path, { form }), 'invalid_session');
-      wallet.issuedCode(await wallet.present(interaction, heldCredential));
+      wallet.expectCode(await wallet.present(interaction, heldCredential));
     });
 
-    for (const wire of WIRES) {
+    for (const wire of DRAFT_VARIANTS) {
       it(`after its expiry, with the parameter names of ${wire.name}`, async () => {
         const { interaction, wallet } = await beginAuthorization('badge', issuer.wallet(wire));
         const steps = stepsOf(issuer.service.service.container.get(Store), issuer.id as TenantId);
@@ -353,9 +366,9 @@ describe('The session of an interactive authorization', () => {
     const proof = wallet.proof();
     const rejection = await wallet.begin(uri, { scope: 'badge', dpop_jkt: 'x'.repeat(43) }, proof);
     expectError(rejection, 'invalid_dpop_proof');
-    const interaction = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge', dpop_jkt: 'x'.repeat(43) }));
+    const interaction = wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'badge', dpop_jkt: 'x'.repeat(43) }));
     expectError(await wallet.respond(interaction, {}, wallet.proof()), 'invalid_session');
-    const code = wallet.issuedCode(await wallet.present(interaction, heldCredential));
+    const code = wallet.expectCode(await wallet.present(interaction, heldCredential));
     expectError(await wallet.redeemCode(code, { redirect_uri: '' }), 'invalid_grant');
   });
 
@@ -367,7 +380,7 @@ describe('The session of an interactive authorization', () => {
 
     const register = () => {
       const redirect_uris = ['https://registered.example/cb'];
-      return issuer.write('/issuer/config', {
+      return issuer.create('/issuer/config', {
         display,
         ...provider.configuration(),
         walletAttestationRequired: false,
@@ -379,7 +392,7 @@ describe('The session of an interactive authorization', () => {
       await register();
     });
     after(async () => {
-      await issuer.write('/issuer/config', { display });
+      await issuer.create('/issuer/config', { display });
       await provider.close();
     });
 
@@ -409,7 +422,7 @@ describe('The session of an interactive authorization', () => {
         openid4vp_response: '{}',
       });
       expectError(await responseWithoutAttestation, 'invalid_session');
-      wallet.issuedCode(await wallet.respond(interaction, answer, await attestationHeaders(wallet, instance)));
+      wallet.expectCode(await wallet.respond(interaction, answer, await attestationHeaders(wallet, instance)));
     });
 
     it('continues only with the same registration, and only with its redirect URIs', async () => {
@@ -418,16 +431,16 @@ describe('The session of an interactive authorization', () => {
       const beginWith = (redirect_uri: string) =>
         wallet.begin(uri, { scope: 'badge', client_id: REGISTERED_CLIENT, redirect_uri, ...assertion(wallet) });
       expectError(await beginWith('https://registered.example/other'), 'invalid_request');
-      const interaction = wallet.asksPresentation(await beginWith('https://registered.example/cb'));
+      const interaction = wallet.expectPresentationStep(await beginWith('https://registered.example/cb'));
       const form = { auth_session: interaction.authSession, openid4vp_response: JSON.stringify(vp(wallet, interaction)) };
       expectError(await wallet.post(form), 'invalid_session');
       expectError(await wallet.post({ ...form, client_id: REGISTERED_CLIENT }), 'invalid_client', 401);
       expectError(await wallet.post(form, await attestationHeaders(wallet)), 'invalid_session');
       // No wallet is this client by its name alone, not even after the registration was removed.
-      await issuer.write('/issuer/config', { display });
+      await issuer.create('/issuer/config', { display });
       expectError(await wallet.post({ ...form, client_id: REGISTERED_CLIENT }), 'invalid_session');
       await register();
-      wallet.issuedCode(await wallet.post({ ...form, ...assertion(wallet) }));
+      wallet.expectCode(await wallet.post({ ...form, ...assertion(wallet) }));
     });
   });
 });

@@ -3,27 +3,34 @@ import type { Role } from '../../domain/clients/role.ts';
 import { interactiveTranscript, redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import { Backend } from '../support/backend.ts';
 import { deviceResponse } from '../support/device.ts';
-import { CURRENT, encryptFor, type InteractiveWallet, Issuer, type Required, WIRES } from '../support/interactive-authorization.ts';
-import { decode, type Held, issue, QUERY, verifiedByLeaf } from '../support/present.ts';
+import {
+  CURRENT_DRAFT,
+  DRAFT_VARIANTS,
+  encryptFor,
+  type InteractiveWallet,
+  Issuer,
+  type RequiredInteraction,
+} from '../support/interactive-authorization.ts';
+import { decode, type HeldCredential, issue, QUERY, verifyWithLeaf } from '../support/present.ts';
 import { newKey } from '../support/raw-wallet.ts';
 import type { Answer } from '../support/test-service.ts';
 
 describe('A presentation before an issuance', () => {
   let issuer: Issuer;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
 
   before(async () => {
     issuer = await Issuer.open();
-    await issuer.write('/key-chain', { id: 'others', usageType: 'signing' });
-    heldCredential = await issuer.hold();
+    await issuer.create('/key-chain', { id: 'others', usageType: 'signing' });
+    heldCredential = await issuer.issueCredential();
   });
   after(() => issuer.close());
-  beforeEach(() => issuer.backend.forget());
+  beforeEach(() => issuer.backend.clearCalls());
 
   const beginAuthorization = async (configuration = 'badge', wallet = issuer.wallet(), headers = {}) => {
     const { uri, session } = await issuer.offer(configuration);
     const answer = await wallet.begin(uri, { scope: configuration }, headers);
-    return { wallet, session, interaction: wallet.asksPresentation(answer) };
+    return { wallet, session, interaction: wallet.expectPresentationStep(answer) };
   };
   const expectError = (answer: Answer, error: string) => {
     expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, error]);
@@ -31,8 +38,10 @@ describe('A presentation before an issuance', () => {
   };
 
   describe('leaves the authorization unchanged', () => {
-    type Case = [string, string, (wallet: InteractiveWallet, interaction: Required) => Promise<Answer>];
-    const vp = (wallet: InteractiveWallet, interaction: Required) => ({ vp_token: { card: [wallet.bind(interaction, heldCredential)] } });
+    type Case = [string, string, (wallet: InteractiveWallet, interaction: RequiredInteraction) => Promise<Answer>];
+    const vp = (wallet: InteractiveWallet, interaction: RequiredInteraction) => ({
+      vp_token: { card: [wallet.bind(interaction, heldCredential)] },
+    });
     const cases: Case[] = [
       ['when the presentation is missing', 'badge', (wallet, { authSession }) => wallet.post({ auth_session: authSession })],
       [
@@ -70,13 +79,13 @@ describe('A presentation before an issuance', () => {
         expectError(await attempt(wallet, interaction), 'invalid_request');
         const right = vp(wallet, interaction);
         const response = configuration === 'sealed' ? { response: await encryptFor(interaction, right) } : right;
-        wallet.issuedCode(await wallet.respond(interaction, response));
+        wallet.expectCode(await wallet.respond(interaction, response));
       });
     }
   });
 
   describe('fails the authorization', () => {
-    type Attempt = (wallet: InteractiveWallet, interaction: Required) => Promise<Answer> | Answer;
+    type Attempt = (wallet: InteractiveWallet, interaction: RequiredInteraction) => Promise<Answer> | Answer;
     const cases: [string, RegExp, Attempt, string?][] = [
       [
         // issuance N138
@@ -158,8 +167,8 @@ describe('A presentation before an issuance', () => {
     ];
 
     before(async () => {
-      await issuer.check('untrusting', { trustAnchors: [{ keyChainId: 'others' }] });
-      await issuer.badge('wary', [{ type: 'openid4vp_presentation', presentationConfigId: 'untrusting' }]);
+      await issuer.addPresentationConfig('untrusting', { trustAnchors: [{ keyChainId: 'others' }] });
+      await issuer.addBadge('wary', [{ type: 'openid4vp_presentation', presentationConfigId: 'untrusting' }]);
     });
 
     for (const [description, reason, attempt, configuration] of cases) {
@@ -177,7 +186,7 @@ describe('A presentation before an issuance', () => {
     }
 
     it('with a revoked credential', async () => {
-      const revoked = await issuer.hold('card-status');
+      const revoked = await issuer.issueCredential('card-status');
       const json = { sessionId: revoked.session, status: 1 };
       const { token } = issuer;
       expect((await issuer.service.call('POST', '/session/revoke', { token, json })).status).to.equal(201);
@@ -185,7 +194,7 @@ describe('A presentation before an issuance', () => {
       expectError(await wallet.present(interaction, revoked), 'access_denied');
       expect(JSON.stringify((await issuer.session(session)).report)).to.include('status_revoked');
       const secondRequest = await beginAuthorization();
-      wallet.issuedCode(await wallet.present(secondRequest.interaction, await issuer.hold('card-status')));
+      wallet.expectCode(await wallet.present(secondRequest.interaction, await issuer.issueCredential('card-status')));
     });
 
     it('when the offer was withdrawn in the meantime', async () => {
@@ -198,8 +207,8 @@ describe('A presentation before an issuance', () => {
 
   it('may use the endpoint as its audience, as in the example of the current specification text', async () => {
     const { wallet, interaction } = await beginAuthorization();
-    wallet.issuedCode(await wallet.present(interaction, heldCredential, { aud: `ia:${wallet.endpoint}` }));
-    for (const wire of WIRES.filter((one) => one !== CURRENT)) {
+    wallet.expectCode(await wallet.present(interaction, heldCredential, { aud: `ia:${wallet.endpoint}` }));
+    for (const wire of DRAFT_VARIANTS.filter((one) => one !== CURRENT_DRAFT)) {
       const earlierRequest = await beginAuthorization('badge', issuer.wallet(wire));
       expectError(
         await earlierRequest.wallet.present(earlierRequest.interaction, heldCredential, { aud: `iae:${wallet.endpoint}` }),
@@ -208,7 +217,7 @@ describe('A presentation before an issuance', () => {
     }
   });
 
-  for (const wire of WIRES) {
+  for (const wire of DRAFT_VARIANTS) {
     it(`is encrypted to a key of this request, with the parameter names of ${wire.name}`, async () => {
       const [ownRequest, otherRequest] = [
         await beginAuthorization('sealed', issuer.wallet(wire)),
@@ -222,16 +231,16 @@ describe('A presentation before an issuance', () => {
         await wallet.respond(interaction, { response: await encryptFor(otherRequest.interaction, plaintext) }),
         'invalid_request',
       );
-      wallet.issuedCode(await wallet.respond(interaction, { response: await encryptFor(interaction, plaintext) }));
+      wallet.expectCode(await wallet.respond(interaction, { response: await encryptFor(interaction, plaintext) }));
     });
   }
 
   it('is requested in a signed request where the configuration names a key', async () => {
-    await issuer.check('signed', { accessKeyChainId: 'access' });
-    await issuer.badge('formal', [{ type: 'openid4vp_presentation', presentationConfigId: 'signed' }]);
+    await issuer.addPresentationConfig('signed', { accessKeyChainId: 'access' });
+    await issuer.addBadge('formal', [{ type: 'openid4vp_presentation', presentationConfigId: 'signed' }]);
     const { wallet, interaction } = await beginAuthorization('formal');
     expect(Object.keys(interaction.request)).to.deep.equal(['request']);
-    verifiedByLeaf(interaction.request.request);
+    verifyWithLeaf(interaction.request.request);
     const { header, payload } = decode(interaction.request.request);
     expect(header['typ']).to.equal('oauth-authz-req+jwt');
     expect(payload).to.include({ response_type: 'vp_token', response_mode: 'ia_post' });
@@ -239,22 +248,22 @@ describe('A presentation before an issuance', () => {
     expect(payload['expected_origins']).to.deep.equal([new URL(wallet.issuer).origin]);
     expect(payload).to.not.have.any.keys('response_uri', 'redirect_uri', 'state');
     expect(payload['dcql_query']).to.deep.include({ credentials: QUERY.credentials });
-    wallet.issuedCode(await wallet.present({ ...interaction, request: payload }, heldCredential));
+    wallet.expectCode(await wallet.present({ ...interaction, request: payload }, heldCredential));
   });
 
   it('is verified against the trust anchors of the configuration at the time of the request', async () => {
-    await issuer.check('fickle');
-    await issuer.badge('changing', [{ type: 'openid4vp_presentation', presentationConfigId: 'fickle' }]);
+    await issuer.addPresentationConfig('fickle');
+    await issuer.addBadge('changing', [{ type: 'openid4vp_presentation', presentationConfigId: 'fickle' }]);
     const { wallet, interaction } = await beginAuthorization('changing');
-    await issuer.check('fickle', { trustAnchors: [{ keyChainId: 'others' }] });
-    wallet.issuedCode(await wallet.present(interaction, heldCredential));
+    await issuer.addPresentationConfig('fickle', { trustAnchors: [{ keyChainId: 'others' }] });
+    wallet.expectCode(await wallet.present(interaction, heldCredential));
     const laterRequest = await beginAuthorization('changing');
     expectError(await laterRequest.wallet.present(laterRequest.interaction, heldCredential), 'access_denied');
   });
 
   it('is verified even if its configuration was deleted after the request', async () => {
-    await issuer.check('fleeting');
-    await issuer.badge('orphan', [{ type: 'openid4vp_presentation', presentationConfigId: 'fleeting' }]);
+    await issuer.addPresentationConfig('fleeting');
+    await issuer.addBadge('orphan', [{ type: 'openid4vp_presentation', presentationConfigId: 'fleeting' }]);
     const { wallet, interaction } = await beginAuthorization('orphan');
     const { token } = issuer;
     const change = { token, json: { iaeActions: null } };
@@ -262,7 +271,7 @@ describe('A presentation before an issuance', () => {
     expect(response.status, response.text).to.equal(200);
     const deletion = await issuer.service.call('DELETE', '/verifier/config/fleeting', { token });
     expect(deletion.status, deletion.text).to.be.within(200, 204);
-    wallet.issuedCode(await wallet.present(interaction, heldCredential));
+    wallet.expectCode(await wallet.present(interaction, heldCredential));
   });
 });
 
@@ -281,20 +290,20 @@ describe('An mdoc that is presented before an issuance', () => {
     const display = [{ name: 'Licence', locale: 'en' }];
     const claimsByNamespace = { [NAMESPACE]: { family_name: 'Nygård' } };
     const config = { format: 'mso_mdoc', docType: DOC_TYPE, display, claimsByNamespace };
-    await issuer.write('/issuer/credentials', { id: 'mdl', config });
+    await issuer.create('/issuer/credentials', { id: 'mdl', config });
   });
   after(() => issuer.close());
 
   for (const responseMode of ['direct_post', 'direct_post.jwt']) {
     it(`is valid only for this endpoint and this request, like ${responseMode}`, async () => {
       const id = `licence-${responseMode.length}`;
-      await issuer.check(id, { dcql_query: QUERY, responseMode });
-      await issuer.badge(`of-${id}`, [{ type: 'openid4vp_presentation', presentationConfigId: id }]);
+      await issuer.addPresentationConfig(id, { dcql_query: QUERY, responseMode });
+      await issuer.addBadge(`of-${id}`, [{ type: 'openid4vp_presentation', presentationConfigId: id }]);
       const { text, holder } = await issue(issuer.service, issuer, 'mdl');
       const present = async (transcript: (nonce: string, encryptionKey: never) => Buffer) => {
         const wallet = issuer.wallet();
         const { uri } = await issuer.offer(`of-${id}`);
-        const interaction = wallet.asksPresentation(await wallet.begin(uri, { scope: `of-${id}` }));
+        const interaction = wallet.expectPresentationStep(await wallet.begin(uri, { scope: `of-${id}` }));
         const [key] = interaction.request.client_metadata.jwks?.keys ?? [];
         const bytes = transcript(interaction.request.nonce, key as never);
         const vp_token = { card: [deviceResponse({ text, holder, docType: DOC_TYPE }, bytes)] };
@@ -303,7 +312,7 @@ describe('An mdoc that is presented before an issuance', () => {
       };
       const { endpoint } = issuer.wallet();
       const { wallet, answer } = await present((nonce, encryptionKey) => interactiveTranscript({ endpoint, nonce, encryptionKey }));
-      wallet.issuedCode(answer);
+      wallet.expectCode(answer);
 
       const wrongTranscripts: readonly ((nonce: string, encryptionKey: never) => Buffer)[] = [
         (_, encryptionKey) => interactiveTranscript({ endpoint, nonce: 'other', encryptionKey }),
@@ -320,13 +329,13 @@ describe('An mdoc that is presented before an issuance', () => {
 
 describe('The data presented before an issuance', () => {
   let issuer: Issuer;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
   let otherBackend: Backend;
   const PATCH = { claimsWebhook: { url: '' } };
 
   before(async () => {
     issuer = await Issuer.open();
-    heldCredential = await issuer.hold();
+    heldCredential = await issuer.issueCredential();
     otherBackend = await Backend.start();
     PATCH.claimsWebhook.url = `${otherBackend.url}/claims`;
     otherBackend.on('/claims', { json: { badge: { role: 'visitor' } } });
@@ -335,7 +344,7 @@ describe('The data presented before an issuance', () => {
     await issuer.close();
     await otherBackend.close();
   });
-  beforeEach(() => otherBackend.forget());
+  beforeEach(() => otherBackend.clearCalls());
 
   const tokenWith = async (...roles: Role[]): Promise<string> => {
     const clientId = `acme-${roles.join('-').replaceAll(':', '-')}`;
@@ -361,11 +370,11 @@ describe('The data presented before an issuance', () => {
     if (offerResponse.status === 201) {
       const wallet = issuer.wallet();
       const answer = await wallet.begin(offerResponse.body.uri, { scope: 'badge' });
-      const code = wallet.issuedCode(await wallet.present(wallet.asksPresentation(answer), heldCredential));
+      const code = wallet.expectCode(await wallet.present(wallet.expectPresentationStep(answer), heldCredential));
       const { body } = await wallet.redeemCode(code, { redirect_uri: '' });
       await wallet.request(body.access_token, 'badge');
     }
-    const passedCredentials = otherBackend.at('/claims').map(({ body }) => body.credentials);
+    const passedCredentials = otherBackend.callsTo('/claims').map(({ body }) => body.credentials);
     expect(JSON.stringify(passedCredentials)).not.to.include('Ada');
     expect([offerResponse.status, offerResponse.body.code], offerResponse.text).to.deep.equal([403, 'forbidden']);
   });

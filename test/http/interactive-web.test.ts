@@ -6,14 +6,22 @@ import { Store } from '../../application/ports/store.ts';
 import { createChallenge } from '../../domain/oauth/challenge.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { stepsOf } from '../contract/store/steps.ts';
-import { Browser, later } from '../support/chained-world.ts';
-import { askPage, expectError, expectErrorPage, goBack, Issuer, pageOf, type Required } from '../support/interactive-authorization.ts';
+import { Browser, withClockAdvanced } from '../support/chained-world.ts';
+import {
+  expectError,
+  expectErrorPage,
+  Issuer,
+  openCustomerPage,
+  type RequiredInteraction,
+  returnFromPage,
+  startWebStep,
+} from '../support/interactive-authorization.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, newKey } from '../support/raw-wallet.ts';
 import { createTenant } from '../support/test-service.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 
 /** The approval token of the page that asks about the wallet of this authorization. */
-function approvalOf({ service, id }: Issuer, { authSession }: Required): string {
+function approvalOf({ service, id }: Issuer, { authSession }: RequiredInteraction): string {
   const [key] = service.service.container.get(ServiceSettings).nonceKeys;
   if (key === undefined) throw new Error('no key');
   const purpose = decisionPurpose(authSession.split('.')[0] ?? '');
@@ -27,10 +35,10 @@ describe('interactive web page before an issuance', () => {
     issuer = await Issuer.open();
   });
   after(() => issuer.close());
-  beforeEach(() => issuer.backend.forget());
+  beforeEach(() => issuer.backend.clearCalls());
 
   const beginOnPage = async (configuration?: string) => {
-    const { asked, ...others } = await askPage(issuer, configuration);
+    const { interaction: asked, ...others } = await startWebStep(issuer, configuration);
     return { ...others, interaction: asked };
   };
 
@@ -42,7 +50,7 @@ describe('interactive web page before an issuance', () => {
     for (const verifier of ['', 'x'.repeat(43)]) {
       expectError(await wallet.resume(back, verifier), 'invalid_grant');
     }
-    const second = wallet.asksWeb(await wallet.resume(back));
+    const second = wallet.expectWebStep(await wallet.resume(back));
     expectError(await wallet.resume(back), 'invalid_session');
     wallet.codeFrom((await wallet.visit(second)).back);
   });
@@ -77,25 +85,25 @@ describe('interactive web page before an issuance', () => {
     const { back } = await tourRequest.wallet.visit(tourRequest.interaction);
     const authSession = back.searchParams.get('auth_session') ?? '';
     expectError(await tourRequest.wallet.respond({ ...tourRequest.interaction, authSession }, {}), 'invalid_request');
-    tourRequest.wallet.asksWeb(await tourRequest.wallet.resume(back));
+    tourRequest.wallet.expectWebStep(await tourRequest.wallet.resume(back));
   });
 
   it('can be reloaded until the user has returned', async () => {
     const { wallet, interaction } = await beginOnPage();
-    const [onePage, otherPage] = [await pageOf(wallet, interaction), await pageOf(wallet, interaction)];
+    const [onePage, otherPage] = [await openCustomerPage(wallet, interaction), await openCustomerPage(wallet, interaction)];
     expect(onePage.href).to.equal(otherPage.href);
     const { back } = await wallet.visit(interaction);
     expectErrorPage(await wallet.browse(interaction));
-    expectErrorPage(await goBack(wallet.browser, onePage));
+    expectErrorPage(await returnFromPage(wallet.browser, onePage));
     wallet.codeFrom(back);
   });
 
   it('accepts a user who opened it before its expiry and returned to it later', async () => {
     const { wallet, interaction } = await beginOnPage();
     const unopenedRequest = await beginOnPage();
-    const page = await pageOf(wallet, interaction);
-    await later(120, async () => {
-      expect((await pageOf(wallet, interaction)).href).to.equal(page.href);
+    const page = await openCustomerPage(wallet, interaction);
+    await withClockAdvanced(120, async () => {
+      expect((await openCustomerPage(wallet, interaction)).href).to.equal(page.href);
       expectErrorPage(await unopenedRequest.wallet.browse(unopenedRequest.interaction));
     });
   });
@@ -119,7 +127,7 @@ describe('interactive web page before an issuance', () => {
 
   it('has an id that is valid for no other purpose', async () => {
     const { wallet, interaction } = await beginOnPage();
-    const page = await pageOf(wallet, interaction);
+    const page = await openCustomerPage(wallet, interaction);
     const visit = page.searchParams.get('visit') ?? '';
     expectError(await wallet.resume(new URL(`https://x.example/?auth_session=${visit}`)), 'invalid_session');
     for (const identifier of [interaction.authSession, `${visit.slice(0, -3)}abc`, 'guessed', '']) {
@@ -144,26 +152,26 @@ describe('interactive web page before an issuance', () => {
 
   it('fails the authorization when the user cancels on it', async () => {
     const { wallet, interaction } = await beginOnPage();
-    const page = await pageOf(wallet, interaction);
-    const returnResponse = await goBack(wallet.browser, page, '&error=cancelled');
+    const page = await openCustomerPage(wallet, interaction);
+    const returnResponse = await returnFromPage(wallet.browser, page, '&error=cancelled');
     expect(returnResponse.status).to.equal(302);
     const { error_description: _, ...sent } = Object.fromEntries(new URL(returnResponse.headers.get('location') ?? '').searchParams);
     expect(sent).to.deep.equal({ keep: 'this', error: 'access_denied', state: 'state of the wallet', iss: wallet.issuer });
-    expectErrorPage(await goBack(wallet.browser, page));
+    expectErrorPage(await returnFromPage(wallet.browser, page));
     expectError(await wallet.resume(new URL(`https://x.example/?auth_session=${interaction.authSession}`)), 'invalid_session');
   });
 
   describe('that the backend has to confirm', () => {
     before(() => {
       const { url } = issuer.backend;
-      return issuer.badge('member', [{ type: 'redirect_to_web', url: `${url}/join/{auth_session}`, callbackUrl: `${url}/joined` }]);
+      return issuer.addBadge('member', [{ type: 'redirect_to_web', url: `${url}/join/{auth_session}`, callbackUrl: `${url}/joined` }]);
     });
 
     it('succeeds when the backend confirms it, and asks the backend once', async () => {
       issuer.backend.on('/joined', (response) => response.writeHead(204).end());
       const { wallet, interaction, session } = await beginOnPage('member');
-      const page = await pageOf(wallet, interaction);
-      expectErrorPage(await goBack(new Browser(), page));
+      const page = await openCustomerPage(wallet, interaction);
+      expectErrorPage(await returnFromPage(new Browser(), page));
       expect(issuer.backend.calls, 'the backend is not called for unknown visits').to.have.length(0);
       const headers = { Cookie: wallet.browser.cookie };
       const address = page.searchParams.get('return_to') ?? '';
@@ -171,7 +179,7 @@ describe('interactive web page before an issuance', () => {
       const [redirect, ...otherRedirects] = responses.filter(({ status }) => status === 302);
       expect(otherRedirects).to.deep.equal([]);
       wallet.codeFrom(new URL(redirect?.headers.get('location') ?? ''));
-      const [call, ...otherCalls] = issuer.backend.at('/joined');
+      const [call, ...otherCalls] = issuer.backend.callsTo('/joined');
       expect(otherCalls).to.have.length(0);
       const visit = page.pathname.replace('/join/', '');
       expect(call?.body).to.deep.equal({ session, auth_session: visit });
@@ -188,10 +196,10 @@ describe('interactive web page before an issuance', () => {
         expect(back.searchParams.get('code')).to.equal(null);
         expect(back.searchParams.get('error_description')).to.not.include(String(status));
         issuer.backend.on('/joined', { json: {} });
-        expectErrorPage(await goBack(wallet.browser, page));
+        expectErrorPage(await returnFromPage(wallet.browser, page));
         expect(JSON.stringify((await issuer.session(session)).report)).to.match(/web step/);
       }
-      expect(issuer.backend.at('/joined')).to.have.length(statuses.length);
+      expect(issuer.backend.callsTo('/joined')).to.have.length(statuses.length);
     });
   });
 });
@@ -205,40 +213,40 @@ describe('browser at an interactive web page before an issuance', () => {
   after(() => issuer.close());
 
   const beginOnPage = async (configuration?: string) => {
-    const { asked, ...others } = await askPage(issuer, configuration);
+    const { interaction: asked, ...others } = await startWebStep(issuer, configuration);
     return { ...others, interaction: asked };
   };
 
   describe('that the wallet opened', () => {
     it('is redirected to the wallet, also after other browsers opened the page without being redirected', async () => {
       const { wallet, interaction } = await beginOnPage();
-      const page = await pageOf(wallet, interaction);
+      const page = await openCustomerPage(wallet, interaction);
       const guessingBrowser = new Browser();
       for (const name of wallet.browser.cookies.keys()) guessingBrowser.cookies.set(name, 'x'.repeat(43));
       const otherBrowser = new Browser();
       await wallet.browse((await beginOnPage()).interaction, CLIENT_ID, otherBrowser);
       for (const browser of [new Browser(), guessingBrowser, otherBrowser]) {
-        for (const parameters of ['', '&error=cancelled']) expectErrorPage(await goBack(browser, page, parameters));
+        for (const parameters of ['', '&error=cancelled']) expectErrorPage(await returnFromPage(browser, page, parameters));
       }
       const returnUrl = new URL(`https://x.example/?auth_session=${interaction.authSession}`);
       expectError(await wallet.resume(returnUrl), 'invalid_request');
-      const { location } = await goBack(wallet.browser, page);
+      const { location } = await returnFromPage(wallet.browser, page);
       wallet.codeFrom(location ?? returnUrl);
     });
 
     it('is the last of several browsers', async () => {
       const { wallet, interaction } = await beginOnPage();
-      const page = await pageOf(wallet, interaction);
+      const page = await openCustomerPage(wallet, interaction);
       const first = [...wallet.browser.cookies];
-      await pageOf(wallet, interaction);
+      await openCustomerPage(wallet, interaction);
       const before = new Browser();
       for (const [name, value] of first) before.cookies.set(name, value);
       expect([...wallet.browser.cookies]).to.not.deep.equal(first);
-      expectErrorPage(await goBack(before, page));
+      expectErrorPage(await returnFromPage(before, page));
       const last = new Browser();
       await wallet.browse(interaction, CLIENT_ID, last);
-      expectErrorPage(await goBack(wallet.browser, page));
-      const { location } = await goBack(last, page);
+      expectErrorPage(await returnFromPage(wallet.browser, page));
+      const { location } = await returnFromPage(last, page);
       wallet.codeFrom(location ?? page);
     });
 
@@ -278,7 +286,7 @@ describe('browser at an interactive web page before an issuance', () => {
       const redirect = await wallet.browser.press(page, 'approve');
       expect(redirect.status).to.equal(303);
       expect(redirect.location?.href.startsWith(`${issuer.backend.url}/page?visit=`)).to.equal(true);
-      const { location } = await goBack(wallet.browser, redirect.location ?? new URL(wallet.issuer));
+      const { location } = await returnFromPage(wallet.browser, redirect.location ?? new URL(wallet.issuer));
       wallet.codeFrom(location ?? new URL(wallet.issuer));
     });
 
@@ -312,11 +320,11 @@ describe('browser at an interactive web page before an issuance', () => {
 
     it('cannot return while its consent is pending', async () => {
       const { wallet, interaction } = await beginOnPage();
-      const page = await pageOf(wallet, interaction);
+      const page = await openCustomerPage(wallet, interaction);
       const user = new Browser();
       await wallet.open(interaction, CLIENT_ID, user);
-      expectErrorPage(await goBack(user, page));
-      expectErrorPage(await goBack(wallet.browser, page));
+      expectErrorPage(await returnFromPage(user, page));
+      expectErrorPage(await returnFromPage(wallet.browser, page));
       wallet.codeFrom((await wallet.visit(interaction)).back);
     });
   });
@@ -329,10 +337,10 @@ describe('browser at an interactive web page before an issuance', () => {
       provider = await WalletProvider.start();
       const registered = provider.registered([AUTHORIZATION_REQUEST.redirect_uri]);
       const attestation = { ...registered, walletAttestationRequired: false };
-      await issuer.write('/issuer/config', { display, ...attestation });
+      await issuer.create('/issuer/config', { display, ...attestation });
     });
     after(async () => {
-      await issuer.write('/issuer/config', { display });
+      await issuer.create('/issuer/config', { display });
       await provider.close();
     });
 
@@ -343,7 +351,7 @@ describe('browser at an interactive web page before an issuance', () => {
       const { uri } = await issuer.offer('visitor');
       const redirect_uri = 'https://evil.example/take';
       const response = await wallet.begin(uri, { scope: 'visitor', redirect_uri }, headers);
-      const { status, location, text } = await wallet.open(wallet.asksWeb(response));
+      const { status, location, text } = await wallet.open(wallet.expectWebStep(response));
       expect([status, location]).to.deep.equal([200, undefined]);
       expect(text).to.include('<strong id="destination">evil.example</strong>');
     });
@@ -355,11 +363,11 @@ describe('browser at an interactive web page before an issuance', () => {
         return provider.headers(instance, wallet.issuer, body.attestation_challenge);
       };
       const { uri } = await issuer.offer('visitor');
-      const interaction = wallet.asksWeb(await wallet.begin(uri, { scope: 'visitor' }, await attestationHeaders()));
+      const interaction = wallet.expectWebStep(await wallet.begin(uri, { scope: 'visitor' }, await attestationHeaders()));
       const { status, location: page = new URL(wallet.issuer) } = await wallet.open(interaction);
       expect([status, page.origin]).to.deep.equal([302, issuer.backend.url]);
-      expectErrorPage(await goBack(new Browser(), page));
-      const { location } = await goBack(wallet.browser, page);
+      expectErrorPage(await returnFromPage(new Browser(), page));
+      const { location } = await returnFromPage(wallet.browser, page);
       const code = wallet.codeFrom(location);
       const rejection = await wallet.redeemCode(code);
       expect([rejection.status, rejection.body.error], 'a wallet without attestation').to.deep.equal([400, 'invalid_grant']);
@@ -372,9 +380,9 @@ describe('browser at an interactive web page before an issuance, behind https an
     const issuer = await Issuer.open({ PUBLIC_URL: 'https://issuer.example/base' });
     try {
       const display = [{ name: 'Acme', locale: 'en' }];
-      await issuer.write('/issuer/config', { display, builtInAs: { walletInitiated: true } });
+      await issuer.create('/issuer/config', { display, builtInAs: { walletInitiated: true } });
       const wallet = issuer.wallet();
-      const interaction = wallet.asksWeb(await wallet.begin(undefined, { scope: 'visitor' }));
+      const interaction = wallet.expectWebStep(await wallet.begin(undefined, { scope: 'visitor' }));
       const page = await wallet.open(interaction);
       const pageText = page.text.replaceAll('https://issuer.example/base', issuer.service.address);
       const { location } = await wallet.browser.press({ ...page, text: pageText }, 'approve');

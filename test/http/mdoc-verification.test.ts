@@ -5,12 +5,12 @@ import { embed, encodeCbor } from '../../domain/formats/cbor/encode.ts';
 import type { Cbor } from '../../domain/formats/cbor/values.ts';
 import { redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
-import { deviceResponse, type HeldMdoc } from '../support/device.ts';
+import { type DeviceMdoc, deviceResponse } from '../support/device.ts';
 import { withoutIssuers } from '../support/failures.ts';
-import { type MdocBend, presentMdoc } from '../support/mdoc-maker.ts';
-import { type Asked, fetchRequest, formOf, issue, type PresentationRequest, Shop } from '../support/present.ts';
+import { type MdocOverrides, presentMdoc } from '../support/mdoc-maker.ts';
+import { type FetchedRequest, fetchRequest, issue, type PresentationRequest, responseForm, Shop } from '../support/present.ts';
 import { newKey, now } from '../support/raw-wallet.ts';
-import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../support/test-certificates.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const ELEMENTS = { family_name: 'Nygård', birth_date: '1984-01-26', age_over_18: true, portrait: '_9j_4A' };
@@ -31,7 +31,7 @@ describe('Verifying mdocs through HTTP', () => {
 
   let service: TestService;
   let tenant: { id: string; token: string };
-  let heldMdoc: HeldMdoc;
+  let heldMdoc: DeviceMdoc;
   let issuingCountry: string;
 
   before(async () => {
@@ -175,8 +175,8 @@ describe('Transaction data that an mdoc confirms', () => {
   const account = (id: string) => ({ id, format: 'mso_mdoc', meta: { doctype_value: DOC_TYPE }, claims: [{ path: [NAMESPACE, 'iban'] }] });
 
   let shop: Shop;
-  let signer: Certified;
-  let root: Certified;
+  let signer: CertifiedKey;
+  let root: CertifiedKey;
   const holder = newKey();
   let base: object;
 
@@ -196,7 +196,7 @@ describe('Transaction data that an mdoc confirms', () => {
   after(() => shop.close());
 
   /** The issuer allows the device to sign the element, and the device signs `value` in it. */
-  function presentWith(request: Asked, value: Cbor | undefined, changes: MdocBend = {}): string {
+  function presentWith(request: FetchedRequest, value: Cbor | undefined, changes: MdocOverrides = {}): string {
     const { client_id: clientId, response_uri: responseUri, nonce } = request.payload;
     const transcript = redirectTranscript({ clientId, responseUri, nonce, encryptionKey: undefined });
     const authorizations = { dataElements: new Map([[NAMESPACE, [ELEMENT]]]) };
@@ -219,30 +219,30 @@ describe('Transaction data that an mdoc confirms', () => {
       },
     );
   }
-  const answer = async (request: Asked, presentations: Record<string, string>) => {
+  const answer = async (request: FetchedRequest, presentations: Record<string, string>) => {
     const vpToken = Object.fromEntries(Object.entries(presentations).map(([id, text]) => [id, [text]]));
-    const { status } = await shop.post(request, await formOf(request, vpToken));
+    const { status } = await shop.postResponse(request, await responseForm(request, vpToken));
     const { failure, credentials } = await shop.session(request.session);
     return { status, failure: failure?.message as string | undefined, credentials };
   };
-  const entryOf = (request: Asked, index = 0): string => request.payload['transaction_data'][index];
+  const entryOf = (request: FetchedRequest, index = 0): string => request.payload['transaction_data'][index];
 
   it('is accepted by its hash, which is not returned as a claim', async () => {
-    const request = await shop.ask('payment');
+    const request = await shop.requestPresentation('payment');
     const { status, credentials } = await answer(request, { account: presentWith(request, hashOf(entryOf(request))) });
     expect(status).to.equal(200);
     expect(withoutIssuers(credentials)).to.deep.equal([{ id: 'account', values: { [NAMESPACE]: { iban: 'DE02120300000000202051' } } }]);
   });
   it('is accepted as one of several hashes, in any order', async () => {
     const entries = [PAYMENT, { ...PAYMENT, amount: '7.00' }];
-    const request = await shop.ask('payment', { transaction_data: entries });
+    const request = await shop.requestPresentation('payment', { transaction_data: entries });
     const hashes = [hashOf(entryOf(request, 1)), hashOf(entryOf(request, 0))];
     expect((await answer(request, { account: presentWith(request, hashes) })).status).to.equal(200);
   });
   it('is accepted by another hash algorithm when the entry requests it', async () => {
     const entry = { ...PAYMENT, transaction_data_hashes_alg: ['sha-512'] };
-    const request = await shop.ask('payment', { transaction_data: [entry] });
-    const requestWithSha512 = await shop.ask('payment', { transaction_data: [entry] });
+    const request = await shop.requestPresentation('payment', { transaction_data: [entry] });
+    const requestWithSha512 = await shop.requestPresentation('payment', { transaction_data: [entry] });
     const value = hashOf(entryOf(request), 'sha512');
     expect((await answer(request, { account: presentWith(request, value) })).status).to.equal(200);
     expect(
@@ -253,16 +253,16 @@ describe('Transaction data that an mdoc confirms', () => {
     const query = { credentials: [account('account'), account('savings')] };
     const transaction_data = [{ ...PAYMENT, credential_ids: ['account', 'savings'] }];
     await shop.configure({ ...base, id: 'either', dcql_query: query, transaction_data });
-    const request = await shop.ask('either');
+    const request = await shop.requestPresentation('either');
     const withHash = presentWith(request, hashOf(entryOf(request)));
     const withoutHash = presentWith(request, undefined);
     expect((await answer(request, { account: withoutHash, savings: withHash })).status).to.equal(200);
-    const unconfirmedRequest = await shop.ask('either');
+    const unconfirmedRequest = await shop.requestPresentation('either');
     const both = { account: presentWith(unconfirmedRequest, undefined), savings: presentWith(unconfirmedRequest, undefined) };
     expect((await answer(unconfirmedRequest, both)).failure).to.match(/transaction_data_missing/);
   });
 
-  const rejectedConfirmations: readonly [string, (request: Asked) => string | Promise<string>, RegExp][] = [
+  const rejectedConfirmations: readonly [string, (request: FetchedRequest) => string | Promise<string>, RegExp][] = [
     // N127
     ['without a hash', (request) => presentWith(request, undefined), /transaction_data_missing/],
     [
@@ -275,7 +275,10 @@ describe('Transaction data that an mdoc confirms', () => {
       // N129
       'with the hash of an entry of another request',
       async (request) =>
-        presentWith(request, hashOf(entryOf(await shop.ask('payment', { transaction_data: [{ ...PAYMENT, amount: '1200.00' }] })))),
+        presentWith(
+          request,
+          hashOf(entryOf(await shop.requestPresentation('payment', { transaction_data: [{ ...PAYMENT, amount: '1200.00' }] }))),
+        ),
       /transaction_data_mismatch/,
     ],
     // N131
@@ -336,7 +339,7 @@ describe('Transaction data that an mdoc confirms', () => {
   ];
   for (const [name, make, reason] of rejectedConfirmations) {
     it(`is rejected ${name}`, async () => {
-      const request = await shop.ask('payment');
+      const request = await shop.requestPresentation('payment');
       const { status, failure, credentials } = await answer(request, { account: await make(request) });
       expect([status, credentials]).to.deep.equal([400, undefined]);
       expect(failure).to.match(reason);
@@ -359,7 +362,7 @@ describe('Transaction data that an mdoc confirms', () => {
   });
 
   it('is checked in the report, between the device and the query', async () => {
-    const request = await shop.ask('payment');
+    const request = await shop.requestPresentation('payment');
     await answer(request, { account: presentWith(request, hashOf(entryOf(request))) });
     const { report } = await shop.session(request.session);
     expect(report.map(({ check }: { check: string }) => check)).to.deep.equal([

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Route } from '../../adapters/http/route.ts';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
-import { faultOf } from '../support/api-surface.ts';
-import { servedDatabases, type TestDatabase } from '../support/databases.ts';
-import { requests, type Valid } from '../support/hostile-requests.ts';
-import { type Populated, populate, UPSTREAM_SECRET, WEBHOOK_KEY } from '../support/populated.ts';
+import { findResponseProblem } from '../support/api-surface.ts';
+import { httpDatabases, type TestDatabase } from '../support/databases.ts';
+import { requests, type ValidRequest } from '../support/hostile-requests.ts';
+import { type PopulatedTenant, populate, UPSTREAM_SECRET, WEBHOOK_KEY } from '../support/populated.ts';
 import { type RawAnswer, type RawRequest, send } from '../support/raw-request.ts';
 import { REGISTRAR_PASSWORD } from '../support/registrar.ts';
 import { freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
@@ -19,7 +19,7 @@ const RUNS = Number(process.env['FUZZ_RUNS'] ?? 6);
 /** Statuses of the responses on all databases together. */
 const statusesOnAll = new Set<number>();
 
-for (const [position, kind] of servedDatabases().entries()) {
+for (const [position, kind] of httpDatabases().entries()) {
   // Each database gets other requests: a request that is rejected before it reaches the store has the same result on each database.
   const seed = SEED + position * 1_000;
   describe(`arbitrary client requests on ${kind.name} (seed ${seed})`, () => {
@@ -27,8 +27,8 @@ for (const [position, kind] of servedDatabases().entries()) {
     let service: TestService;
     let routes: readonly Route[];
     /** Resources of the victim may change; resources of the witness must not change. */
-    let victim: Populated;
-    let witness: Populated;
+    let victim: PopulatedTenant;
+    let witness: PopulatedTenant;
     let rootToken: string;
     /** Access token of a third tenant, whose resources may change as well. */
     let otherToken: string;
@@ -49,7 +49,7 @@ for (const [position, kind] of servedDatabases().entries()) {
     });
 
     /** A valid request, to be mutated. Tenants that the root client may change do not exist. */
-    const validFor = (route: Route): Valid => {
+    const validFor = (route: Route): ValidRequest => {
       if (rolesOf(route) !== undefined) {
         const ids = { ...victim.ids, tenant: 'made-up' };
         const { params = {}, json } = recipeOf(route).request(ids, freshId());
@@ -82,7 +82,7 @@ for (const [position, kind] of servedDatabases().entries()) {
     };
 
     const undocumented = ({ method, path }: RawRequest, { status, headers, text }: RawAnswer) =>
-      service.documentation.faultOf(method, path, {
+      service.documentation.findProblem(method, path, {
         status,
         contentType: String(headers['content-type'] ?? ''),
         body: text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : undefined,
@@ -101,8 +101,11 @@ for (const [position, kind] of servedDatabases().entries()) {
           const answer = await send(service.address, raw);
           statusCounts.set(answer.status, (statusCounts.get(answer.status) ?? 0) + 1);
           const fault =
-            faultOf(answer, route, { plain, secrets: secrets(), isForPerson: raw.headers['accept'] === 'text/html' }) ??
-            undocumented(raw, answer);
+            findResponseProblem(answer, route, {
+              isRouteKnown: plain,
+              secrets: secrets(),
+              isForBrowser: raw.headers['accept'] === 'text/html',
+            }) ?? undocumented(raw, answer);
           const { headers, ...shown } = raw;
           const requestText = `${JSON.stringify(shown).slice(0, 600)} ${JSON.stringify(headers).slice(0, 200)}`;
           if (fault !== undefined) faults.set(`${nameOf(route)}: ${fault}`, requestText);
@@ -118,7 +121,7 @@ for (const [position, kind] of servedDatabases().entries()) {
     });
 
     /** All resources that the administrator of a tenant can read. */
-    const readAll = async ({ ids, token }: Populated, statuses = [200]): Promise<Map<string, string>> => {
+    const readAll = async ({ ids, token }: PopulatedTenant, statuses = [200]): Promise<Map<string, string>> => {
       const texts = new Map<string, string>();
       for (const route of routes) {
         if (route.method !== 'get' || route.path.endsWith('/secret')) continue;

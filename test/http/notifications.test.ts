@@ -25,7 +25,7 @@ describe('Notifications of wallets', () => {
     await service.close();
     await backend.close();
   });
-  beforeEach(() => backend.forget());
+  beforeEach(() => backend.clearCalls());
 
   const call = (method: string, path: string, json?: unknown) =>
     service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
@@ -78,11 +78,11 @@ describe('Notifications of wallets', () => {
     const credentialOfNamed = await issue('told', { notifyWebhook: { url: `${backend.url}/offered`, auth } });
     await notify(credentialOfNamed);
     await notify(credentialOfNamed);
-    expect(backend.at('/configured')).to.have.length(0);
-    expect(backend.at('/offered')).to.have.length(1);
+    expect(backend.callsTo('/configured')).to.have.length(0);
+    expect(backend.callsTo('/offered')).to.have.length(1);
     const credentialOfConfigured = await issue('told');
     await notify(credentialOfConfigured, { event: 'credential_failure', event_description: 'no room' });
-    const [webhookCall] = backend.at('/configured');
+    const [webhookCall] = backend.callsTo('/configured');
     expect(webhookCall?.body).to.deep.equal({
       session: credentialOfConfigured.session,
       notification: {
@@ -95,7 +95,7 @@ describe('Notifications of wallets', () => {
     expect(webhookCall?.headers['x-backend-key']).to.equal(KEY);
     const { deliveries, notifyWebhook } = await readSession(credentialOfNamed);
     expect(deliveries.at(-1)).to.include({ webhook: 'notification', result: 'delivered' });
-    expect(deliveries.at(-1).id).to.equal(backend.at('/offered')[0]?.headers['idempotency-key']);
+    expect(deliveries.at(-1).id).to.equal(backend.callsTo('/offered')[0]?.headers['idempotency-key']);
     expect(notifyWebhook.url).to.equal(`${backend.url}/offered`);
     expect(JSON.stringify(notifyWebhook), 'the key is not shown').not.to.include(KEY);
   });
@@ -104,7 +104,7 @@ describe('Notifications of wallets', () => {
     const credential = await issue('told');
     const responses = await Promise.all(Array.from({ length: 20 }, () => notify(credential)));
     expect(responses.map(({ status }) => status)).to.deep.equal(Array(20).fill(204));
-    expect(backend.at('/configured')).to.have.length(1);
+    expect(backend.callsTo('/configured')).to.have.length(1);
     expect((await readSession(credential)).notifications).to.have.length(1);
   });
 

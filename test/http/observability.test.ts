@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
-import { KeptLog, type LogLine } from '../support/kept-log.ts';
-import { samplesOf, sumOf } from '../support/metrics.ts';
-import { type Held, Shop } from '../support/present.ts';
+import { CapturedLog, type LogLine } from '../support/kept-log.ts';
+import { parseSamples, sumSamples } from '../support/metrics.ts';
+import { type HeldCredential, Shop } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -44,7 +44,7 @@ describe('Metrics', () => {
       await shop.call('GET', '/session/6f9619ff-8b86-4011-b42d-00c04fc964fe');
       const metricsAfter = await readMetrics();
       const increase = (name: string, overrides: object = {}) =>
-        sumOf(metricsAfter, name, { ...labels, ...overrides }) - sumOf(before, name, { ...labels, ...overrides });
+        sumSamples(metricsAfter, name, { ...labels, ...overrides }) - sumSamples(before, name, { ...labels, ...overrides });
       expect(increase('vidimus_http_requests_total', { status: '404' })).to.equal(2);
       expect(increase('vidimus_http_request_duration_seconds_count')).to.equal(2);
       expect(metricsAfter).to.not.include('6f9619ff');
@@ -55,12 +55,12 @@ describe('Metrics', () => {
       shop.backend.on('/told', (response) => response.end());
       const before = await readMetrics();
       const credential = await shop.issue();
-      expect((await shop.present(await shop.ask('told'), credential)).status).to.equal(200);
+      expect((await shop.present(await shop.requestPresentation('told'), credential)).status).to.equal(200);
       shop.backend.on('/told', (response) => response.writeHead(503).end());
-      expect((await shop.present(await shop.ask('told'), credential)).status).to.equal(400);
+      expect((await shop.present(await shop.requestPresentation('told'), credential)).status).to.equal(400);
       const metricsAfter = await readMetrics();
       const increase = (name: string, labels: Record<string, string> = {}) =>
-        sumOf(metricsAfter, `vidimus_${name}`, labels) - sumOf(before, `vidimus_${name}`, labels);
+        sumSamples(metricsAfter, `vidimus_${name}`, labels) - sumSamples(before, `vidimus_${name}`, labels);
       const session = (kind: string, outcome: string, code = '') => increase('sessions_total', { kind, outcome, code });
       expect(session('issuance', 'opened')).to.equal(1);
       expect(session('issuance', 'completed')).to.equal(1);
@@ -78,17 +78,17 @@ describe('Metrics', () => {
 
     it('report health, expiry dates, lists, caches, jobs, connections and the process', async () => {
       const text = await readMetrics();
-      expect(sumOf(text, 'vidimus_health_part_up', { part: 'database' })).to.equal(1);
-      expect(sumOf(text, 'vidimus_job_last_success_timestamp_seconds', { task: 'measure' })).to.be.above(1e9);
-      expect(sumOf(text, 'vidimus_cache_bytes', { cache: 'configurations' })).to.be.above(0);
-      expect(sumOf(text, 'vidimus_http_connections')).to.be.above(0);
-      expect(sumOf(text, 'nodejs_eventloop_lag_p99_seconds')).to.be.above(0);
-      expect(sumOf(text, 'process_resident_memory_bytes')).to.be.above(0);
-      expect(sumOf(text, 'vidimus_draining')).to.equal(0);
+      expect(sumSamples(text, 'vidimus_health_part_up', { part: 'database' })).to.equal(1);
+      expect(sumSamples(text, 'vidimus_job_last_success_timestamp_seconds', { task: 'measure' })).to.be.above(1e9);
+      expect(sumSamples(text, 'vidimus_cache_bytes', { cache: 'configurations' })).to.be.above(0);
+      expect(sumSamples(text, 'vidimus_http_connections')).to.be.above(0);
+      expect(sumSamples(text, 'nodejs_eventloop_lag_p99_seconds')).to.be.above(0);
+      expect(sumSamples(text, 'process_resident_memory_bytes')).to.be.above(0);
+      expect(sumSamples(text, 'vidimus_draining')).to.equal(0);
     });
 
     it('keep a bounded number of series, regardless of invented addresses, methods and names', async () => {
-      const before = samplesOf(await readMetrics()).length;
+      const before = parseSamples(await readMetrics()).length;
       for (let batch = 0; batch < 10; batch++) {
         const calls = Array.from({ length: 100 }, (_, index) => {
           const name = `n${batch}x${index}`;
@@ -100,7 +100,7 @@ describe('Metrics', () => {
       }
       const text = await readMetrics();
       expect(text).to.not.match(/n\d+x\d+|PROPFIND/);
-      expect(samplesOf(text).length - before).to.be.lessThan(300);
+      expect(parseSamples(text).length - before).to.be.lessThan(300);
     });
   });
 
@@ -120,7 +120,7 @@ describe('Metrics', () => {
       }
       const text = await scrape(service.address);
       const counts = ['acme', 'bank', 'city', 'others'].map((tenant) =>
-        sumOf(text, 'vidimus_sessions_total', { tenant, outcome: 'opened' }),
+        sumSamples(text, 'vidimus_sessions_total', { tenant, outcome: 'opened' }),
       );
       expect(counts).to.deep.equal([1, 1, 0, 2]);
     } finally {
@@ -150,12 +150,12 @@ describe('Metrics', () => {
 });
 
 describe('The log', () => {
-  let log: KeptLog;
+  let log: CapturedLog;
   let shop: Shop;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
 
   before(async () => {
-    log = new KeptLog();
+    log = new CapturedLog();
     shop = await Shop.open({}, () => startTestService({ LOG_LEVEL: 'info' }));
     heldCredential = await shop.issue();
     await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told?secret=query` } });
@@ -176,7 +176,7 @@ describe('The log', () => {
   const warnings = (lines: readonly LogLine[]) => lines.filter(({ level }) => level === 'warn');
 
   it('contains tenant, client and session in the line of a request that has them', async () => {
-    const request = await shop.ask();
+    const request = await shop.requestPresentation();
     const [line] = await linesDuring(() => shop.call('GET', `/session/${request.session}`));
     expect(line).to.include({
       msg: 'request',
@@ -185,7 +185,7 @@ describe('The log', () => {
       clientId: 'shop-admin',
       sessionId: request.session,
     });
-    const [offerLine] = await linesDuring(() => shop.ask());
+    const [offerLine] = await linesDuring(() => shop.requestPresentation());
     expect(offerLine?.['sessionId'], 'the identifier of the created session').to.be.a('string');
     const [fetchLine] = await linesDuring(() => shop.service.call('GET', request.url));
     expect(fetchLine).to.include({ tenantId: 'shop', sessionId: request.session });
@@ -195,7 +195,7 @@ describe('The log', () => {
   });
 
   it('contains the route and tenant in every line of a request, even if it is rejected before routing', async () => {
-    const request = await shop.ask();
+    const request = await shop.requestPresentation();
     const credentialOfOtherHolder = { ...heldCredential, holder: (await shop.issue()).holder };
     const lines = await linesDuring(() => shop.present(request, credentialOfOtherHolder));
     expect(lines.length).to.be.greaterThan(1);
@@ -217,7 +217,7 @@ describe('The log', () => {
   });
 
   it('warns of a rejected presentation, with the reason and the session and without personal data', async () => {
-    const request = await shop.ask();
+    const request = await shop.requestPresentation();
     const credentialOfOtherHolder = { ...heldCredential, holder: (await shop.issue()).holder };
     const lines = await linesDuring(() => shop.present(request, credentialOfOtherHolder));
     const [warning] = warnings(lines);
@@ -317,7 +317,7 @@ describe('The log', () => {
 
   it('warns of a failing webhook, without its query', async () => {
     shop.backend.on('/told?secret=query', (response) => response.writeHead(503).end());
-    const request = await shop.ask('told');
+    const request = await shop.requestPresentation('told');
     const lines = warnings(await linesDuring(() => shop.present(request, heldCredential)));
     const failureLine = lines.find(({ msg }) => msg === 'presentation webhook failed');
     expect(failureLine).to.include({ tenantId: 'shop', sessionId: request.session, reason: 'bad_status' });

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Store } from '../../application/ports/store.ts';
-import { later } from '../support/chained-world.ts';
-import { addClient, created, offerBody, type Populated, populate } from '../support/populated.ts';
+import { withClockAdvanced } from '../support/chained-world.ts';
+import { addClient, createResource, offerBody, type PopulatedTenant, populate } from '../support/populated.ts';
 import { newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 describe('offer that is requested again with its Idempotency-Key', () => {
   let service: TestService;
-  let world: Populated;
+  let world: PopulatedTenant;
 
   before(async () => {
     service = await startTestService({ JWT_EXPIRES_IN: '72h' });
@@ -260,15 +260,15 @@ describe('offer page', () => {
     ({ token } = await createTenant(service, 'acme'));
     await createTenant(service, 'other');
     wallet = new RawWallet(service, 'acme');
-    await created(service, token, '/key-chain', { id: 'keys', usages: ['signing', 'access'] });
-    await created(service, token, '/issuer/config', {
+    await createResource(service, token, '/key-chain', { id: 'keys', usages: ['signing', 'access'] });
+    await createResource(service, token, '/issuer/config', {
       display: [{ name: 'Ministry', locale: 'en' }],
       pages: { backgroundColor: '#440000' },
     });
-    await created(service, token, '/issuer/credentials', CARD);
-    await created(service, token, '/verifier/config', presentationConfiguration('asks'));
-    await created(service, token, '/verifier/config', presentationConfiguration('unsigned', { clientIdPrefix: 'redirect_uri' }));
-    await created(
+    await createResource(service, token, '/issuer/credentials', CARD);
+    await createResource(service, token, '/verifier/config', presentationConfiguration('asks'));
+    await createResource(service, token, '/verifier/config', presentationConfiguration('unsigned', { clientIdPrefix: 'redirect_uri' }));
+    await createResource(
       service,
       token,
       '/verifier/config',
@@ -277,9 +277,9 @@ describe('offer page', () => {
   });
   after(() => service.close());
 
-  const offer = (overrides: object = {}) => created(service, token, '/issuer/offer', { ...offerBody('card'), ...overrides });
+  const offer = (overrides: object = {}) => createResource(service, token, '/issuer/offer', { ...offerBody('card'), ...overrides });
   const request = (requestId: string, overrides: object = {}) =>
-    created(service, token, '/verifier/offer', { response_type: 'uri', requestId, ...overrides });
+    createResource(service, token, '/verifier/offer', { response_type: 'uri', requestId, ...overrides });
   const openPage = (pageUrl: string, headers: Record<string, string> = {}) => {
     const { pathname, search } = new URL(pageUrl);
     return service.call('GET', pathname + search, { headers });
@@ -366,7 +366,7 @@ describe('offer page', () => {
     await service.call('POST', `/session/${withdrawnOffer.session}/cancel`, { token });
     const removedPage = await openPage(withdrawnOffer.pageUrl, { 'Accept-Language': 'nl' });
     expect([removedPage.status, removedPage.text.includes('Deze link is ingetrokken')]).to.deep.equal([410, true]);
-    const expired = await later(61, () => openPage(expiredOffer.pageUrl));
+    const expired = await withClockAdvanced(61, () => openPage(expiredOffer.pageUrl));
     expect([expired.status, expired.text.includes('This link has expired')]).to.deep.equal([410, true]);
     await service.call('DELETE', `/session/${withdrawnOffer.session}`, { token });
     expect((await openPage(withdrawnOffer.pageUrl)).status).to.equal(404);

@@ -6,7 +6,7 @@ import type { Route } from '../../adapters/http/route.ts';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
 import { allOperations } from '../../tools/api-document.ts';
 import { Browser, type ChainedWallet, ChainedWorld } from '../support/chained-world.ts';
-import { type Ids, NEXT_FINGERPRINT, type Populated, populate } from '../support/populated.ts';
+import { NEXT_FINGERPRINT, type PopulatedTenant, populate, type TenantIds } from '../support/populated.ts';
 import { sharedRegistrar } from '../support/registrar.ts';
 import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
 import { ROOT, startTestService, type TestService } from '../support/test-service.ts';
@@ -139,9 +139,9 @@ describe('OpenAPI document', () => {
   });
 
   describe('with examples', () => {
-    let world: Populated;
+    let world: PopulatedTenant;
     /** Replaces the identifiers in an example by those of this tenant. */
-    const withOwnIds = (example: object, ids: Ids): object => {
+    const withOwnIds = (example: object, ids: TenantIds): object => {
       const text = JSON.stringify(example);
       const names: Readonly<Record<string, string>> = {
         '"sessionId":"<session>"': `"sessionId":"${ids.issuance}"`,
@@ -193,7 +193,7 @@ type ResponseSummary = { readonly status: number; readonly text: string; readonl
 
 describe('published operations', () => {
   let service: TestService;
-  let world: Populated;
+  let world: PopulatedTenant;
   let chained: ChainedWorld;
   let routes: ReadonlyMap<string, Route>;
   const responses = new Map<string, ResponseSummary>();
@@ -222,7 +222,7 @@ describe('published operations', () => {
   };
 
   async function logInAtChainedServer(): Promise<void> {
-    const { token, wallet } = await chained.openTenant('acme');
+    const { token, wallet } = await chained.createIssuingTenant('acme');
     const pathOf = (name: string) => `/:tenant/chained-as/${name}`;
     const pushResponse = await wallet.par({ scope: 'badge' });
     responses.set(`POST ${pathOf('par')}`, pushResponse);

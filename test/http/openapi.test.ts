@@ -174,7 +174,7 @@ describe('webhook description', () => {
     await service.close();
     await backend.close();
   });
-  beforeEach(() => backend.forget());
+  beforeEach(() => backend.clearCalls());
 
   const call = async (path: string, json: object) => {
     const answer = await service.call('POST', path, { token: tenant.token, json });
@@ -213,7 +213,7 @@ describe('webhook description', () => {
   it('matches the request of the claims webhook exactly', async () => {
     backend.on('/claims', { json: { card: { name: 'Ada' } } });
     await issue(service, tenant, 'card');
-    const [webhookCall] = backend.at('/claims');
+    const [webhookCall] = backend.callsTo('/claims');
     expect(fault(webhookCall?.body, requestOf('claims'))).to.equal(undefined);
     const name = requestOf('claims').$ref.split('/').at(-1);
     const { properties } = document.components.schemas[name];
@@ -249,7 +249,7 @@ describe('webhook description', () => {
       json: { notification_id: credentialResponse.body.notification_id, event: 'credential_accepted', event_description: 'kept' },
     });
     expect(notification.status, notification.text).to.equal(204);
-    const [webhookCall] = backend.at('/notified');
+    const [webhookCall] = backend.callsTo('/notified');
     expect(webhookCall?.body.notification).to.include({ event: 'credential_accepted', eventDescription: 'kept' });
     expect(fault(webhookCall?.body, requestOf('notification'))).to.equal(undefined);
   });
@@ -257,27 +257,27 @@ describe('webhook description', () => {
   it('matches the calls of the presentation webhook and of a page before an issuance', async () => {
     const issuer = await Issuer.open();
     const url = (path: string) => `${issuer.backend.url}/${path}`;
-    await issuer.check('told', { webhook: { url: url('presented') } });
-    await issuer.badge('friend', [{ type: 'openid4vp_presentation', presentationConfigId: 'told' }]);
-    await issuer.badge('guest', [{ type: 'redirect_to_web', url: url('page?visit={auth_session}'), callbackUrl: url('confirm') }]);
-    const credential = await issuer.hold();
+    await issuer.addPresentationConfig('told', { webhook: { url: url('presented') } });
+    await issuer.addBadge('friend', [{ type: 'openid4vp_presentation', presentationConfigId: 'told' }]);
+    await issuer.addBadge('guest', [{ type: 'redirect_to_web', url: url('page?visit={auth_session}'), callbackUrl: url('confirm') }]);
+    const credential = await issuer.issueCredential();
     const beginAuthorization = async (id: string) => {
       const wallet = issuer.wallet();
       return { wallet, answer: await wallet.begin((await issuer.offer(id)).uri, { scope: id }) };
     };
 
     const firstAuthorization = await beginAuthorization('friend');
-    const interaction = firstAuthorization.wallet.asksPresentation(firstAuthorization.answer);
+    const interaction = firstAuthorization.wallet.expectPresentationStep(firstAuthorization.answer);
     const response = { vp_token: { card: [firstAuthorization.wallet.bind(interaction, credential)] } };
-    firstAuthorization.wallet.issuedCode(await firstAuthorization.wallet.respond(interaction, response));
+    firstAuthorization.wallet.expectCode(await firstAuthorization.wallet.respond(interaction, response));
     const secondAuthorization = await beginAuthorization('guest');
-    const { back } = await secondAuthorization.wallet.visit(secondAuthorization.wallet.asksWeb(secondAuthorization.answer));
+    const { back } = await secondAuthorization.wallet.visit(secondAuthorization.wallet.expectWebStep(secondAuthorization.answer));
     secondAuthorization.wallet.codeFrom(back);
 
-    const webhookBody = issuer.backend.at('/presented')[0]?.body;
+    const webhookBody = issuer.backend.callsTo('/presented')[0]?.body;
     expect(webhookBody.credentials[0]).to.have.keys(['id', 'values', 'issuer']);
     expect(fault(webhookBody, requestOf('presentation'))).to.equal(undefined);
-    expect(fault(issuer.backend.at('/confirm')[0]?.body, requestOf('webStep'))).to.equal(undefined);
+    expect(fault(issuer.backend.callsTo('/confirm')[0]?.body, requestOf('webStep'))).to.equal(undefined);
     await issuer.close();
   });
 });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ConfigFolder } from '../support/config-folder.ts';
-import type { Members } from '../support/sd-jwt-maker.ts';
-import { type Certified, certify, pem, READER } from '../support/test-certificates.ts';
+import type { JsonProperties } from '../support/sd-jwt-maker.ts';
+import { type CertifiedKey, certify, pem, READER } from '../support/test-certificates.ts';
 import { startTestService } from '../support/test-service.ts';
 import { CARD_QUERY, LICENCE_QUERY, openWorld, type World } from './negative-verification/world.ts';
 
@@ -14,9 +14,9 @@ const FORMATS = [
 describe('pinned issuer certificate', () => {
   let world: World;
   /** A CA certificate that does not allow to sign documents and has another purpose. */
-  let pinnedCertificate: Certified;
+  let pinnedCertificate: CertifiedKey;
   /** A certificate that the pinned certificate issued. */
-  let issuedByPinned: Certified;
+  let issuedByPinned: CertifiedKey;
   before(async () => {
     world = await openWorld();
     pinnedCertificate = await certify({ name: 'Suite wallet', ca: true, purposes: [READER] });
@@ -25,16 +25,16 @@ describe('pinned issuer certificate', () => {
   after(() => world.close());
 
   async function present(
-    query: Members,
+    query: JsonProperties,
     kind: 'card' | 'licence',
     trustAnchors: readonly unknown[],
-    key: Certified,
+    key: CertifiedKey,
     chain = [key.certificate],
   ) {
     const request = await world.ask({ trustAnchors, dcql_query: { credentials: [query] } });
     const answer = await world.answer(request, { [kind]: [world[kind](request, { issuer: { key, chain } })] });
     const { report } = await world.session(request);
-    const reason = (report ?? []).find((entry: Members) => entry['reason'] !== undefined)?.reason;
+    const reason = (report ?? []).find((entry: JsonProperties) => entry['reason'] !== undefined)?.reason;
     return `${answer.status} ${reason ?? 'accepted'}`;
   }
 
@@ -82,7 +82,7 @@ describe('pinned issuer certificate', () => {
     const trustAnchors = [{ certificate: pem(pinnedCertificate), pin: true }];
     const creation = await world.admin('POST', '/verifier/config', { ...body, trustAnchors });
     expect(creation.status, creation.text).to.equal(201);
-    const properties = creation.body.warnings.map(({ member: property }: Members) => property);
+    const properties = creation.body.warnings.map(({ member: property }: JsonProperties) => property);
     expect(properties).to.include('trustAnchors.0.certificate');
     expect((await world.admin('GET', '/verifier/config/pin')).body.trustAnchors).to.deep.equal(trustAnchors);
 

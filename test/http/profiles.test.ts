@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { created, credentialBody, offerBody } from '../support/populated.ts';
-import { bind, decode, formOf, type Held, QUERY, Shop } from '../support/present.ts';
+import { createResource, credentialBody, offerBody } from '../support/populated.ts';
+import { bindToRequest, decode, type HeldCredential, QUERY, responseForm, Shop } from '../support/present.ts';
 import { dpopProof, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { TestRegistrar } from '../support/registrar.ts';
 import { certify, pem } from '../support/test-certificates.ts';
@@ -61,15 +61,15 @@ describe('The profile of a tenant', () => {
     };
     const properties = ['walletAttestationRequired', 'attestationChallenge', 'dPopRequired', 'dPopNonce'];
     expect(await rejectedProperties(strictToken, '/issuer/config', issuer)).to.deep.equal(properties);
-    const allowed = await created(service, plainToken, '/issuer/config', issuer);
+    const allowed = await createResource(service, plainToken, '/issuer/config', issuer);
     expect(propertiesWithWarning(allowed)).to.deep.equal(['attestationChallenge', 'dPopRequired']);
 
     const request = { id: 'age', dcql_query: QUERY, responseMode: 'direct_post', clientIdPrefix: 'x509_san_dns' };
     expect(await rejectedProperties(strictToken, '/verifier/config', request)).to.deep.equal(['responseMode', 'clientIdPrefix']);
     expect(
-      propertiesWithWarning(await created(service, plainToken, '/verifier/config', { ...request, clientIdPrefix: 'x509_hash' })),
+      propertiesWithWarning(await createResource(service, plainToken, '/verifier/config', { ...request, clientIdPrefix: 'x509_hash' })),
     ).to.deep.equal(['redirectUri']);
-    await created(service, strictToken, '/verifier/config', { id: 'age', dcql_query: QUERY });
+    await createResource(service, strictToken, '/verifier/config', { id: 'age', dcql_query: QUERY });
     expect(await rejectedProperties(strictToken, '/verifier/config/age', { responseMode: 'direct_post' }, 'PATCH')).to.deep.equal([
       'responseMode',
     ]);
@@ -85,7 +85,7 @@ describe('The profile of a tenant', () => {
   });
 
   it('sets omitted values, in responses and for wallets', async () => {
-    const { walletAttestationRequired, dPopNonce, warnings } = await created(service, strictToken, '/issuer/config', { display });
+    const { walletAttestationRequired, dPopNonce, warnings } = await createResource(service, strictToken, '/issuer/config', { display });
     expect([walletAttestationRequired, dPopNonce]).to.deep.equal([true, 'required']);
     // No provider of attestations is trusted yet; that is not a matter of the profile.
     expect(propertiesWithWarning({ warnings } as never)).to.deep.equal(['walletProviderTrustLists']);
@@ -99,8 +99,8 @@ describe('The profile of a tenant', () => {
   });
 
   it('requires wallet attestations', async () => {
-    await created(service, strictToken, '/issuer/credentials', credentialBody('pid', 'signing'));
-    const { uri } = await created(service, strictToken, '/issuer/offer', offerBody('pid'));
+    await createResource(service, strictToken, '/issuer/credentials', credentialBody('pid', 'signing'));
+    const { uri } = await createResource(service, strictToken, '/issuer/offer', offerBody('pid'));
     const wallet = new RawWallet(service, 'strict');
     const { grants } = (await wallet.offer(uri)) as { grants: Record<string, Record<string, string>> };
     const [[grant_type = '', { 'pre-authorized_code': code = '' } = {}] = []] = Object.entries(grants);
@@ -112,8 +112,8 @@ describe('The profile of a tenant', () => {
 
   it('is rejected while a configuration violates it, with all violations', async () => {
     const { token } = await createTenant(service, 'loose');
-    await created(service, token, '/issuer/config', { display, dPopRequired: false });
-    await created(service, token, '/verifier/config', { id: 'age', dcql_query: QUERY, responseMode: 'direct_post' });
+    await createResource(service, token, '/issuer/config', { display, dPopRequired: false });
+    await createResource(service, token, '/verifier/config', { id: 'age', dcql_query: QUERY, responseMode: 'direct_post' });
     const answer = await call('PATCH', '/tenant/loose', root, { profile: 'haip', description: 'never stored' });
     expect(answer.status, answer.text).to.equal(409);
     expect(answer.body.errors.map(({ path }: { path: string }) => path)).to.deep.equal([
@@ -122,8 +122,8 @@ describe('The profile of a tenant', () => {
     ]);
     const tenant = (await call('GET', '/tenant/loose', root)).body;
     expect([tenant.profile, tenant.description]).to.deep.equal([null, null]);
-    await created(service, token, '/issuer/config', { display });
-    await created(service, token, '/verifier/config', { id: 'age', dcql_query: QUERY });
+    await createResource(service, token, '/issuer/config', { display });
+    await createResource(service, token, '/verifier/config', { id: 'age', dcql_query: QUERY });
     expect((await call('PATCH', '/tenant/loose', root, { profile: 'haip' })).status).to.equal(200);
     expect((await call('GET', '/issuer/config', token)).body.dPopNonce).to.equal('required');
   });
@@ -140,12 +140,15 @@ describe('The profile of a tenant', () => {
       expect([profileChange.status, configurationChange.status].filter((status) => status < 300)).to.have.length(1);
       expect(profile).to.equal(profileChange.status === 200 ? 'haip' : null);
       await call('PATCH', '/tenant/racing', root, { profile: null });
-      await created(service, token, '/issuer/config', { display });
+      await createResource(service, token, '/issuer/config', { display });
     }
   });
 
   it('adds warnings to every answer of a write, and they may be sent back', async () => {
-    const creation = await created(service, plainToken, '/issuer/credentials', { ...credentialBody('card', 'signing'), keyBinding: false });
+    const creation = await createResource(service, plainToken, '/issuer/credentials', {
+      ...credentialBody('card', 'signing'),
+      keyBinding: false,
+    });
     expect(propertiesWithWarning(creation as never)).to.include('keyBinding');
     const [{ rule, concerns, message, change }] = creation.warnings;
     for (const text of [rule, concerns, message, change]) expect(text).to.be.a('string').and.not.equal('');
@@ -164,7 +167,7 @@ const REDIRECT = 'https://shop.example/done/{sessionId}';
 
 describe('A verifier with the profile haip', () => {
   let shop: Shop;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -177,7 +180,7 @@ describe('A verifier with the profile haip', () => {
   after(() => shop.close());
 
   it('sends requests in the modes of HAIP', async () => {
-    const { payload, link } = await shop.ask('back').then((request) => ({ ...request, link: new URL(request.uri) }));
+    const { payload, link } = await shop.requestPresentation('back').then((request) => ({ ...request, link: new URL(request.uri) }));
     expect([...link.searchParams.keys()].toSorted()).to.deep.equal(['client_id', 'request_uri']);
     expect(payload['client_id']).to.match(/^x509_hash:/);
     expect(payload).to.include({ response_type: 'vp_token', response_mode: 'direct_post.jwt' });
@@ -189,7 +192,7 @@ describe('A verifier with the profile haip', () => {
   it('completes a session after the return of the browser, although its configuration does not require it', async () => {
     const storedConfiguration = (await shop.call('GET', '/verifier/config/back')).body;
     expect(storedConfiguration.requireResponseCode, 'the written value is shown').to.equal(null);
-    const request = await shop.ask('back');
+    const request = await shop.requestPresentation('back');
     const answer = await shop.present(request, heldCredential);
     expect(answer.status, answer.text).to.equal(200);
     expect((await shop.session(request.session)).status).to.equal('fetched');
@@ -232,10 +235,10 @@ describe('A verifier with the profile haip', () => {
   });
 
   it('accepts no credential without a proof of its key, and cannot be configured otherwise', async () => {
-    const request = await shop.ask('back');
+    const request = await shop.requestPresentation('back');
     const withoutKeyBinding = heldCredential.text.endsWith('~') ? heldCredential.text : `${heldCredential.text}~`;
     expect(decode(withoutKeyBinding.split('~')[0] ?? '').payload).to.have.property('cnf');
-    const rejection = await shop.post(request, await formOf(request, { card: [withoutKeyBinding] }));
+    const rejection = await shop.postResponse(request, await responseForm(request, { card: [withoutKeyBinding] }));
     expect(rejection.status).to.equal(400);
     const [query] = QUERY.credentials;
     const dcql_query = { credentials: [{ ...query, require_cryptographic_holder_binding: false }] };
@@ -244,10 +247,11 @@ describe('A verifier with the profile haip', () => {
       400,
       'dcql_query.credentials.0.require_cryptographic_holder_binding',
     ]);
-    const validRequest = await shop.ask('back');
-    expect((await shop.post(validRequest, await formOf(validRequest, { card: [bind(validRequest, heldCredential)] }))).status).to.equal(
-      200,
-    );
+    const validRequest = await shop.requestPresentation('back');
+    expect(
+      (await shop.postResponse(validRequest, await responseForm(validRequest, { card: [bindToRequest(validRequest, heldCredential)] })))
+        .status,
+    ).to.equal(200);
   });
 });
 
@@ -289,8 +293,8 @@ describe('The profile of the European wallet', () => {
 
   it('is rejected while a configuration violates it, with all violations', async () => {
     const { token: looseToken } = await createTenant(service, 'loose');
-    await created(service, looseToken, '/issuer/config', { display, algorithms: ['EdDSA'] });
-    await created(service, looseToken, '/verifier/config', { id: 'age', dcql_query: QUERY });
+    await createResource(service, looseToken, '/issuer/config', { display, algorithms: ['EdDSA'] });
+    await createResource(service, looseToken, '/verifier/config', { id: 'age', dcql_query: QUERY });
     const answer = await call('PATCH', '/tenant/loose', { profile: 'eu' }, root);
     expect(answer.status, answer.text).to.equal(409);
     const paths = answer.body.errors.map(({ path }: { path: string }) => path);
@@ -302,7 +306,7 @@ describe('The profile of the European wallet', () => {
     const { token: lateToken } = await createTenant(service, 'late');
     const options = [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 0 }];
     const credentialReusePolicy = { id: 'arf_annex_ii', options };
-    await created(service, lateToken, '/issuer/credentials', { ...credentialBody('pid', 'signing'), credentialReusePolicy });
+    await createResource(service, lateToken, '/issuer/credentials', { ...credentialBody('pid', 'signing'), credentialReusePolicy });
     const answer = await call('PATCH', '/tenant/late', { profile: 'eu' }, root);
     expect(answer.status, answer.text).to.equal(409);
     const paths = answer.body.errors.map(({ path }: { path: string }) => path);
@@ -320,12 +324,12 @@ describe('The profile of the European wallet', () => {
       registrar = await TestRegistrar.start();
       ({ token: euro } = await createTenant(service, 'euro', { profile: 'eu' }));
       registrar.payload = { credentials: undefined, provides_attestations: [{ format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid:1'] } }] };
-      await created(service, euro, '/issuer/config', {
+      await createResource(service, euro, '/issuer/config', {
         ...{ display, ...provider.configuration() },
         registrationCert: { jwt: registrar.certificate(undefined) },
       });
       const options = [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 1 }];
-      await created(service, euro, '/issuer/credentials', {
+      await createResource(service, euro, '/issuer/credentials', {
         ...{ id: 'pid', vct: 'urn:pid:1', claims: { name: 'Ada' }, lifeTime: 864_000, statusManagement: true },
         config: { format: 'dc+sd-jwt', display },
         credentialReusePolicy: { id: 'arf_annex_ii', options },
@@ -351,7 +355,7 @@ describe('The profile of the European wallet', () => {
       });
     };
     const accessToken = async (by: RawWallet) => {
-      const { uri } = await created(service, euro, '/issuer/offer', offerBody('pid'));
+      const { uri } = await createResource(service, euro, '/issuer/offer', offerBody('pid'));
       const code = await by.code(uri);
       const rejection = await redeemWith(by, code);
       expect(rejection.body.error).to.equal('use_dpop_nonce');

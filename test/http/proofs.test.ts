@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { times } from '../support/raced-services.ts';
-import { type Bend, type HolderKey, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
+import { callInParallel } from '../support/raced-services.ts';
+import { type HolderKey, keyProof, newKey, type Overrides, RawWallet } from '../support/raw-wallet.ts';
 import { certify } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
@@ -83,7 +83,7 @@ describe('proofs of holder keys', () => {
   type Options = NonNullable<Parameters<WalletProvider['keyAttestation']>[1]>;
   const attest = async (options: Options = {}, attestedKeys: readonly HolderKey[] = keys) =>
     provider.keyAttestation(attestedKeys, { nonce: await wallet.nonce(), ...options });
-  const proof = async (changes: Bend = {}, key = first) => keyProof(key, wallet.issuer, await wallet.nonce(), changes);
+  const proof = async (changes: Overrides = {}, key = first) => keyProof(key, wallet.issuer, await wallet.nonce(), changes);
   const withAttestation = async (text: string, key = first) => proof({ header: { key_attestation: text, jwk: key.jwk } }, key);
 
   describe('the metadata', () => {
@@ -253,7 +253,7 @@ describe('proofs of holder keys', () => {
       [
         'with more proofs than the batch size',
         'plain',
-        async () => ({ jwt: await times(BATCH + 1, () => proof({}, newKey())) }),
+        async () => ({ jwt: await callInParallel(BATCH + 1, () => proof({}, newKey())) }),
         'invalid_credential_request',
       ],
     ];
@@ -342,7 +342,7 @@ describe('proofs of holder keys', () => {
     for (const [description, id, proofs] of races) {
       it(`is accepted in one of ${CALLERS} concurrent requests: ${description}`, async () => {
         const nonce = await wallet.nonce();
-        const responses = await times(CALLERS, () => request(id, proofs(nonce, newKey())));
+        const responses = await callInParallel(CALLERS, () => request(id, proofs(nonce, newKey())));
         const failures = responses.filter(({ status }) => status !== 200);
         expect(failures).to.have.length(CALLERS - 1);
         for (const answer of failures) expectError(answer, 'invalid_nonce');

@@ -1,7 +1,16 @@
 import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { compactDecrypt, exportJWK, generateKeyPair } from 'jose';
-import { bind, decode, encrypt, formOf, type Held, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
+import {
+  bindToRequest,
+  decode,
+  encryptResponse,
+  type HeldCredential,
+  QUERY,
+  responseForm,
+  Shop,
+  verifyWithLeaf,
+} from '../support/present.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 import { createTenant } from '../support/test-service.ts';
 
@@ -10,7 +19,7 @@ type JsonObject = Record<string, any>;
 
 describe('presentation request', () => {
   let shop: Shop;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -33,11 +42,11 @@ describe('presentation request', () => {
   it('contains the name and logo of the verifier only if its configuration has them', async () => {
     const display = { clientName: 'Acme', logoUri: 'https://acme.example/logo.png' };
     await shop.configure({ id: 'named', ...display });
-    const { client_metadata: metadata } = (await shop.ask('named')).payload;
+    const { client_metadata: metadata } = (await shop.requestPresentation('named')).payload;
     expect(metadata).to.include({ client_name: 'Acme', logo_uri: display.logoUri });
     expect((await shop.call('GET', '/verifier/config/named')).body).to.include(display);
     await shop.configure({ id: 'named', ...display, clientName: null, logoUri: null });
-    const metadataWithout = (await shop.ask('named')).payload['client_metadata'];
+    const metadataWithout = (await shop.requestPresentation('named')).payload['client_metadata'];
     expect(metadataWithout).not.to.have.any.keys('client_name', 'logo_uri');
     await expectRejected({ clientName: 'two\nlines' }, 'clientName');
     await expectRejected({ logoUri: 'javascript:alert(1)' }, 'logoUri');
@@ -46,10 +55,10 @@ describe('presentation request', () => {
   describe('with x509_san_dns', () => {
     it('contains the host of the access certificate and of the response address', async () => {
       await shop.configure({ id: 'dns', clientIdPrefix: 'x509_san_dns' });
-      const request = await shop.ask('dns');
+      const request = await shop.requestPresentation('dns');
       const host = new URL(shop.service.address).hostname;
       expect(request.payload['client_id']).to.equal(`x509_san_dns:${host}`);
-      const leaf = verifiedByLeaf(request.text);
+      const leaf = verifyWithLeaf(request.text);
       expect(leaf.subjectAltName).to.include(`DNS:${host}`);
       expect(new URL(request.payload['response_uri']).hostname).to.equal(host);
       expect(new URL(request.uri).searchParams.get('client_id')).to.equal(request.payload['client_id']);
@@ -84,7 +93,7 @@ describe('presentation request', () => {
       const creation = await shop.call('POST', '/key-chain', { id: 'brief', usageType: 'access', usage: 'sign' });
       expect(creation.status, creation.text).to.equal(201);
       await shop.configure({ id: 'brief', clientIdPrefix: 'x509_san_dns', accessKeyChainId: 'brief' });
-      const request = await shop.ask('brief');
+      const request = await shop.requestPresentation('brief');
       expect((await shop.service.call('GET', request.url)).status).to.equal(200);
       await shop.configure({ id: 'brief', accessKeyChainId: null });
       expect((await shop.call('DELETE', '/key-chain/brief')).status).to.equal(200);
@@ -111,8 +120,8 @@ describe('presentation request', () => {
         client_metadata: JSON.parse(parameters['client_metadata'] ?? ''),
       };
       expect(payload['dcql_query']).to.deep.equal(QUERY);
-      const vp_token = { card: [bind({ payload }, heldCredential)] };
-      const response = await encrypt({ payload }, { vp_token, state: parameters['state'] });
+      const vp_token = { card: [bindToRequest({ payload }, heldCredential)] };
+      const response = await encryptResponse({ payload }, { vp_token, state: parameters['state'] });
       const answer = await shop.service.call('POST', parameters['response_uri'] ?? '', { form: { response } });
       expect(answer.status, answer.text).to.equal(200);
       expect((await shop.session(session))['status']).to.equal('completed');
@@ -187,7 +196,7 @@ describe('presentation request', () => {
 
   describe('that is fetched by POST', () => {
     const fetchWith = async (wallet_metadata: object, overrides: object = {}) => {
-      const request = await shop.ask();
+      const request = await shop.requestPresentation();
       const form = { wallet_metadata: JSON.stringify(wallet_metadata), ...overrides };
       return { asked: request, answer: await shop.service.call('POST', request.url, { form }) };
     };
@@ -205,7 +214,7 @@ describe('presentation request', () => {
         { wallet_nonce: 'n-1' },
       );
       expect(answer.status, answer.text).to.equal(200);
-      verifiedByLeaf(answer.text);
+      verifyWithLeaf(answer.text);
       const { payload } = decode(answer.text);
       expect(payload).to.deep.equal({ ...asked.payload, aud: 'https://wallet.example', wallet_nonce: 'n-1' });
     });
@@ -291,11 +300,11 @@ describe('presentation request', () => {
       { format: 'registration_cert', data: 'eyJhbGciOiJFUzI1NiJ9.e30.AAAA', credential_ids: ['card'] },
     ];
     await shop.configure({ id: 'attached', attached: attachedInfo });
-    expect((await shop.ask('attached')).payload['verifier_info']).to.deep.equal(attachedInfo);
+    expect((await shop.requestPresentation('attached')).payload['verifier_info']).to.deep.equal(attachedInfo);
   });
 
   it('omits the anchor from its certificates', async () => {
-    const { header } = await shop.ask();
+    const { header } = await shop.requestPresentation();
     for (const certificate of header['x5c']) {
       const { subject, issuer } = new X509Certificate(Buffer.from(certificate, 'base64'));
       expect(subject).to.not.equal(issuer);
@@ -305,7 +314,7 @@ describe('presentation request', () => {
 
 describe('presentation configuration that changes while a request is open', () => {
   let shop: Shop;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -323,7 +332,7 @@ describe('presentation configuration that changes while a request is open', () =
   for (const [description, change] of changes) {
     it(`is verified by its previous rules when it ${description}`, async () => {
       await shop.configure({ id: 'q' });
-      const request = await shop.ask('q');
+      const request = await shop.requestPresentation('q');
       await change();
       const answer = await shop.present(request, heldCredential);
       expect(answer.status, answer.text).to.equal(200);
@@ -336,7 +345,7 @@ describe('presentation configuration that changes while a request is open', () =
   it('applies its new rules to the next request', async () => {
     await shop.configure({ id: 'q' });
     await shop.call('PATCH', '/verifier/config/q', { trustAnchors: [{ ownAuthorities: true }] });
-    const request = await shop.ask('q');
+    const request = await shop.requestPresentation('q');
     expect((await shop.present(request, heldCredential)).status).to.equal(400);
     expect((await shop.session(request.session))['failure'].message).to.include('untrusted_chain');
   });
@@ -348,7 +357,10 @@ describe('presentation configuration that changes while a request is open', () =
     await shop.call('DELETE', '/verifier/config/page');
     const payload = { ...data, client_id: 'origin:https://shop.example' };
     const request = { session: creation.body.session, uri: '', url: '', text: '', header: {}, payload };
-    const form = await formOf({ ...request, payload: { ...payload, state: undefined } }, { card: [bind(request, heldCredential)] });
+    const form = await responseForm(
+      { ...request, payload: { ...payload, state: undefined } },
+      { card: [bindToRequest(request, heldCredential)] },
+    );
     const answer = await shop.service.call('POST', creation.body.uri, { json: form });
     expect(answer.status, answer.text).to.equal(200);
     expect((await shop.session(creation.body.session))['status']).to.equal('completed');
@@ -356,7 +368,7 @@ describe('presentation configuration that changes while a request is open', () =
 
   it('shows no secret of the former rules in the session', async () => {
     await shop.configure({ id: 'q' });
-    const request = await shop.ask('q');
+    const request = await shop.requestPresentation('q');
     expect(await shop.session(request.session)).to.not.have.property('policy');
   });
 });

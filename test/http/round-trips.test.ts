@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { ask, bind, formOf, issue, post, QUERY, Shop } from '../support/present.ts';
+import { bindToRequest, issue, postResponse, QUERY, requestPresentation, responseForm, Shop } from '../support/present.ts';
 import { type CountingProxy, countingProxy } from '../support/proxies.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { startTestService } from '../support/test-service.ts';
@@ -22,8 +22,10 @@ describe('round trips to PostgreSQL', () => {
     // Before the measurement, configurations are read, connections are opened, and entries of the status list are leased.
     for (const id of ['card', 'card-status']) await issue(shop.service, shop.acme, id);
     const credential = await issue(shop.service, shop.acme, 'card');
-    const request = await ask(shop.service, shop.token, 'check');
-    expect((await post(shop.service, request, await formOf(request, { card: [bind(request, credential)] }))).status).to.equal(200);
+    const request = await requestPresentation(shop.service, shop.token, 'check');
+    expect(
+      (await postResponse(shop.service, request, await responseForm(request, { card: [bindToRequest(request, credential)] }))).status,
+    ).to.equal(200);
     await shop.call('GET', `/session/${request.session}`);
   });
   after(async () => {
@@ -41,9 +43,9 @@ describe('round trips to PostgreSQL', () => {
     const isAsExpected = () => Object.entries(expected).every(([name, count]) => least[name] === count);
     for (let round = 0; round < TRIES && !isAsExpected(); round++) {
       for (const [name, step] of Object.entries(await steps())) {
-        proxy.take();
+        proxy.takeRoundTrips();
         await step();
-        least[name] = Math.min(least[name] ?? Number.POSITIVE_INFINITY, proxy.take());
+        least[name] = Math.min(least[name] ?? Number.POSITIVE_INFINITY, proxy.takeRoundTrips());
       }
     }
     expect(least).to.deep.equal(expected);
@@ -93,7 +95,7 @@ describe('round trips to PostgreSQL', () => {
     await expectTrips(expected, async () => {
       let url = '';
       let session = '';
-      let request: Awaited<ReturnType<typeof ask>>;
+      let request: Awaited<ReturnType<typeof requestPresentation>>;
       return {
         request: async () => {
           const json = { response_type: 'uri', requestId: 'check' };
@@ -108,8 +110,8 @@ describe('round trips to PostgreSQL', () => {
           request = { session, uri: '', url, text, header: decodePart(header), payload: decodePart(payload) };
         },
         response: async () => {
-          const form = await formOf(request, { [QUERY.credentials[0]?.id ?? '']: [bind(request, credential)] });
-          const answer = await post(service, request, form);
+          const form = await responseForm(request, { [QUERY.credentials[0]?.id ?? '']: [bindToRequest(request, credential)] });
+          const answer = await postResponse(service, request, form);
           expect(answer.status, answer.text).to.equal(200);
         },
         session: () => shop.call('GET', `/session/${session}`),

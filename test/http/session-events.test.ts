@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { deriveKey } from '../../adapters/crypto/cipher.ts';
-import { type Asked, type Held, Shop } from '../support/present.ts';
+import { type FetchedRequest, type HeldCredential, Shop } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { type EventStream, openStream } from '../support/sse.ts';
 import { startTestService } from '../support/test-service.ts';
@@ -87,10 +87,10 @@ describe('session event stream', () => {
   });
 
   it('sends failures, and sends a finished session once and closes', async () => {
-    const request = await shop.ask();
+    const request = await shop.requestPresentation();
     const stream = await openSessionStream(request.session, shop.token);
     expect((await stream.next())?.data.status).to.equal('fetched');
-    await shop.post(request, { error: 'access_denied', state: request.payload['state'] });
+    await shop.postResponse(request, { error: 'access_denied', state: request.payload['state'] });
     expect((await readToEnd(stream)).map(({ data }) => data.status)).to.deep.equal(['failed']);
     const lateStatuses = await readToEnd(await openSessionStream(request.session, shop.token));
     expect(lateStatuses.map(({ data }) => data.status)).to.deep.equal(['failed']);
@@ -160,7 +160,7 @@ describe('session event stream', () => {
 
   it('replays missed events', async () => {
     const credential = await shop.issue();
-    const request = await shop.ask();
+    const request = await shop.requestPresentation();
     // A wallet that responds before its fetch is recorded completes the session directly.
     expect((await shop.call('GET', `/session/${request.session}`)).body.status).to.equal('fetched');
     await shop.present(request, credential);
@@ -211,7 +211,7 @@ describe('session event stream', () => {
 
   it('closes at once when the service stops, which does not wait for it', async () => {
     const otherShop = await Shop.open();
-    const request = await otherShop.ask();
+    const request = await otherShop.requestPresentation();
     const url = `${otherShop.service.address}/session/${request.session}/events?token=${otherShop.token}`;
     const streams = await Promise.all([1, 2, 3].map(() => openStream(url)));
     for (const stream of streams) expect((await stream.next())?.data.status).to.equal('fetched');
@@ -226,7 +226,7 @@ describe('session event stream', () => {
 
 describe('client session', () => {
   let shop: Shop;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -235,7 +235,7 @@ describe('client session', () => {
   });
   after(() => shop.close());
   beforeEach(() => {
-    shop.backend.forget();
+    shop.backend.clearCalls();
     shop.backend.on('/told', { json: {} });
   });
 
@@ -285,7 +285,7 @@ describe('client session', () => {
     });
 
     it('is found by the nonce, the link and the addresses of a request, and by its reference', async () => {
-      const request = await shop.ask('check', { reference: 'counter 4' });
+      const request = await shop.requestPresentation('check', { reference: 'counter 4' });
       const { nonce, response_uri: responseUri } = request.payload;
       for (const q of [nonce, request.uri, request.url, responseUri, 'counter 4', request.session]) {
         expect(await searchSessions(q, shop.token), q).to.deep.equal([request.session]);
@@ -312,7 +312,7 @@ describe('client session', () => {
       const { uri } = await offer({ reference: 'for us alone' });
       const offerResponse = await shop.service.call('GET', new URL(uri).searchParams.get('credential_offer_uri') ?? '');
       expect(offerResponse.text).to.not.include('for us alone');
-      expect((await shop.ask('check', { reference: 'for us alone' })).text).to.not.include('for us alone');
+      expect((await shop.requestPresentation('check', { reference: 'for us alone' })).text).to.not.include('for us alone');
     });
   });
 
@@ -347,7 +347,7 @@ describe('client session', () => {
     });
 
     it('is cancelled before it is answered, and the wallet is rejected', async () => {
-      const request = await shop.ask();
+      const request = await shop.requestPresentation();
       expect((await cancel(request.session, shop.token)).body.failure.code).to.equal('cancelled');
       const answer = await shop.present(request, heldCredential);
       expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_request']);
@@ -356,7 +356,7 @@ describe('client session', () => {
     });
 
     it('is not cancelled after it has finished, or if it is unknown or belongs to another tenant', async () => {
-      const request = await shop.ask();
+      const request = await shop.requestPresentation();
       expect((await shop.present(request, heldCredential)).status).to.equal(200);
       expect((await cancel(request.session, shop.token)).status).to.equal(409);
       expect((await shop.session(request.session)).status).to.equal('completed');
@@ -372,7 +372,7 @@ describe('client session', () => {
           respondToWebhook = () => response.end('{}');
         });
       });
-      const request = await shop.ask('told');
+      const request = await shop.requestPresentation('told');
       const presentation = shop.present(request, heldCredential);
       await webhookCalled;
       expect((await cancel(request.session, shop.token)).status).to.equal(409);
@@ -385,9 +385,9 @@ describe('client session', () => {
   describe('with a repeated delivery', () => {
     const retryDelivery = (session: string, delivery: string, token = shop.token) =>
       shop.call('POST', `/session/${session}/deliveries/${delivery}/retry`, undefined, token);
-    const createFailed = async (): Promise<{ asked: Asked; id: string }> => {
+    const createFailed = async (): Promise<{ asked: FetchedRequest; id: string }> => {
       shop.backend.on('/told', (response) => response.writeHead(503).end());
-      const request = await shop.ask('told');
+      const request = await shop.requestPresentation('told');
       expect((await shop.present(request, heldCredential)).status).to.equal(400);
       const { deliveries } = await shop.session(request.session);
       return { asked: request, id: deliveries[0].id };
@@ -415,7 +415,7 @@ describe('client session', () => {
     it('repeats it once for concurrent requests', async () => {
       const { asked, id } = await createFailed();
       shop.backend.on('/told', { json: {} });
-      shop.backend.forget();
+      shop.backend.clearCalls();
       const responses = await Promise.all(Array.from({ length: 30 }, () => retryDelivery(asked.session, id)));
       expect(responses.map(({ status }) => status).sort()).to.deep.equal([200, ...Array(29).fill(409)]);
       expect(shop.backend.calls).to.have.length(1);
@@ -426,13 +426,13 @@ describe('client session', () => {
       const failedRetry = await retryDelivery(asked.session, id);
       expect([failedRetry.status, failedRetry.body.result], failedRetry.text).to.deep.equal([200, 'failed']);
       expect(failedRetry.body.detail).to.include('503');
-      const otherRequest = await shop.ask('told');
+      const otherRequest = await shop.requestPresentation('told');
       const credentialOfOtherHolder = { ...heldCredential, holder: (await shop.issue()).holder };
       expect((await shop.present(otherRequest, credentialOfOtherHolder)).status).to.equal(400);
       const [delivery] = (await shop.session(otherRequest.session)).deliveries;
       expect(delivery).to.not.have.property('told');
       shop.backend.on('/told', { json: {} });
-      shop.backend.forget();
+      shop.backend.clearCalls();
       expect((await retryDelivery(otherRequest.session, delivery.id)).body.result).to.equal('delivered');
       expect(shop.backend.calls[0]?.body.credentials[0]).to.have.keys('id', 'error');
     });
@@ -452,7 +452,7 @@ describe('client session', () => {
       shop.backend.on('/noted', { json: {} });
       const answer = await retryDelivery(session, deliveries[0].id, shop.acme.token);
       expect([answer.status, answer.body.result], answer.text).to.deep.equal([200, 'delivered']);
-      const [first, second] = shop.backend.at('/noted');
+      const [first, second] = shop.backend.callsTo('/noted');
       expect(second?.body).to.deep.equal(first?.body);
     });
 

@@ -5,10 +5,10 @@ import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { parsePublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 import { Backend } from '../support/backend.ts';
-import { rawSql, servedDatabases, type TestDatabase } from '../support/databases.ts';
-import { Issuer, WIRES } from '../support/interactive-authorization.ts';
-import { created, credentialBody, presentationBody } from '../support/populated.ts';
-import { ask, formOf, issue, post, present } from '../support/present.ts';
+import { httpDatabases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { DRAFT_VARIANTS, Issuer } from '../support/interactive-authorization.ts';
+import { createResource, credentialBody, presentationBody } from '../support/populated.ts';
+import { issue, postResponse, present, requestPresentation, responseForm } from '../support/present.ts';
 import { AUTHORIZATION_REQUEST, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -40,7 +40,7 @@ const expectUnavailable = ({ status, headers, body, text }: Answer) => {
   expect(text).to.not.include('QUOTA');
 };
 
-for (const kind of servedDatabases()) {
+for (const kind of httpDatabases()) {
   describe(`quota of open session bytes on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;
@@ -56,11 +56,11 @@ for (const kind of servedDatabases()) {
     const setUp = async (tenant: string) => {
       const tenantToken = (await createTenant(service, tenant)).token;
       const keys = `${tenant}-keys`;
-      await created(service, tenantToken, '/key-chain', { id: keys, usages: ['signing', 'access'] });
-      await created(service, tenantToken, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
-      await created(service, tenantToken, '/issuer/credentials', credentialBody('card', keys));
+      await createResource(service, tenantToken, '/key-chain', { id: keys, usages: ['signing', 'access'] });
+      await createResource(service, tenantToken, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+      await createResource(service, tenantToken, '/issuer/credentials', credentialBody('card', keys));
       const { webhook: _webhook, ...verifier } = presentationBody('check', keys);
-      await created(service, tenantToken, '/verifier/config', verifier);
+      await createResource(service, tenantToken, '/verifier/config', verifier);
       return tenantToken;
     };
     /** The initial state of the tenant in each test. */
@@ -207,11 +207,11 @@ for (const kind of servedDatabases()) {
     });
 
     it('erases the large requests of sessions that fail: by an error or an invalid response of a wallet', async () => {
-      const rejection = await ask(service, token, 'check', largeRequest);
+      const rejection = await requestPresentation(service, token, 'check', largeRequest);
       const { state } = rejection.payload;
-      expect((await post(service, rejection, { state, error: 'access_denied' })).status).to.equal(200);
-      const invalid = await ask(service, token, 'check', largeRequest);
-      expect((await post(service, invalid, await formOf(invalid, INVALID))).status).to.equal(400);
+      expect((await postResponse(service, rejection, { state, error: 'access_denied' })).status).to.equal(200);
+      const invalid = await requestPresentation(service, token, 'check', largeRequest);
+      expect((await postResponse(service, invalid, await responseForm(invalid, INVALID))).status).to.equal(400);
       for (const { session } of [rejection, invalid]) expect((await call('GET', `/session/${session}`)).body.status).to.equal('failed');
       expect(await storedRequests()).to.equal(0);
     });
@@ -230,7 +230,7 @@ for (const kind of servedDatabases()) {
       try {
         backend.on('/result', (response) => response.writeHead(500).end());
         const credential = await issue(service, { id: TENANT, token }, 'card');
-        const request = await ask(service, token, 'check', { ...largeRequest, webhook: { url: `${backend.url}/result` } });
+        const request = await requestPresentation(service, token, 'check', { ...largeRequest, webhook: { url: `${backend.url}/result` } });
         expect((await present(service, request, credential)).status).to.equal(400);
         const { session } = request;
         const { body } = await call('GET', `/session/${session}`);
@@ -355,14 +355,14 @@ for (const kind of servedDatabases()) {
         backend.on('/claims', { json: { deferred: true } });
         const { claims: _claims, ...deferringConfiguration } = { ...credentialBody('late', `${TENANT}-keys`) };
         const claimsWebhook = { url: `${backend.url}/claims` };
-        await created(service, token, '/issuer/credentials', { ...deferringConfiguration, claimsWebhook });
+        await createResource(service, token, '/issuer/credentials', { ...deferringConfiguration, claimsWebhook });
       });
       afterEach(() => backend?.close());
 
       const openTransaction = async () => {
         const { credentialClaims: _inline, ...body } = offerBody();
         const deferringConfiguration = { ...body, credentialConfigurationIds: ['late'] };
-        const { uri, session } = await created(service, token, '/issuer/offer', deferringConfiguration);
+        const { uri, session } = await createResource(service, token, '/issuer/offer', deferringConfiguration);
         const wallet = new RawWallet(service, TENANT);
         const access = await wallet.accessToken(uri);
         const { transaction_id: id } = (await wallet.request(access, 'late')).body;
@@ -479,7 +479,7 @@ for (const kind of servedDatabases()) {
       const upstream = { issuer: 'http://127.0.0.1:9', clientId: 'x', clientSecret: 'y' };
       const display = [{ name: 'Acme', locale: 'en' }];
       const builtInAs = { walletInitiated: true };
-      await created(service, token, '/issuer/config', { display, builtInAs, chainedAs: { upstream } });
+      await createResource(service, token, '/issuer/config', { display, builtInAs, chainedAs: { upstream } });
       await reserveAll(service, TENANT);
       const form = { ...AUTHORIZATION_REQUEST, scope: 'card' };
       for (const path of ['/acme/par', '/acme/chained-as/par']) expect((await service.call('POST', path, { form })).status).to.equal(201);
@@ -487,7 +487,7 @@ for (const kind of servedDatabases()) {
 
     it('rejects the session of a wallet that began by itself on its page, and creates it later', async () => {
       const display = [{ name: 'Acme', locale: 'en' }];
-      await created(service, token, '/issuer/config', { display, builtInAs: { walletInitiated: true } });
+      await createResource(service, token, '/issuer/config', { display, builtInAs: { walletInitiated: true } });
       const wallet = new RawWallet(service, TENANT);
       const { body } = await wallet.par({ scope: 'card' });
       const releaseBytes = await reserveAll(service, TENANT);
@@ -512,7 +512,7 @@ for (const kind of servedDatabases()) {
       const provider = await startUpstreamProvider({ accounts: { alice: {} }, resourceScopes: ['card'], algorithm: 'ES256' });
       try {
         const display = [{ name: 'Acme', locale: 'en' }];
-        await created(service, token, '/issuer/config', { display, authServers: [provider.issuer] });
+        await createResource(service, token, '/issuer/config', { display, authServers: [provider.issuer] });
         const wallet = new RawWallet(service, TENANT);
         const key = parsePublicJwk(wallet.dpopKey.jwk);
         if (key === undefined) throw new Error('no key');
@@ -534,9 +534,9 @@ for (const kind of servedDatabases()) {
         backend.on('/claims', { json: { deferred: true } });
         const { claims: _claims, ...rest } = { ...credentialBody('late', `${TENANT}-keys`) };
         const deferringConfiguration = { ...rest, claimsWebhook: { url: `${backend.url}/claims` } };
-        await created(service, token, '/issuer/credentials', deferringConfiguration);
+        await createResource(service, token, '/issuer/credentials', deferringConfiguration);
         const { credentialClaims: _inline, ...body } = offerBody();
-        const { uri } = await created(service, token, '/issuer/offer', { ...body, credentialConfigurationIds: ['late'] });
+        const { uri } = await createResource(service, token, '/issuer/offer', { ...body, credentialConfigurationIds: ['late'] });
         const wallet = new RawWallet(service, TENANT);
         const access = await wallet.accessToken(uri);
         const releaseBytes = await reserveAll(service, TENANT);
@@ -559,11 +559,11 @@ for (const kind of servedDatabases()) {
         backend.on('/claims', { json: { deferred: true } });
         const { claims: _claims, ...rest } = { ...credentialBody('late', `${TENANT}-keys`) };
         const claimsWebhook = { url: `${backend.url}/claims` };
-        await created(service, token, '/issuer/credentials', { ...rest, claimsWebhook });
+        await createResource(service, token, '/issuer/credentials', { ...rest, claimsWebhook });
         const { credentialClaims: _inline, ...body } = offerBody();
         const createTransaction = async () => {
           const offerOfDeferring = { ...body, credentialConfigurationIds: ['late'] };
-          const { uri } = await created(service, token, '/issuer/offer', offerOfDeferring);
+          const { uri } = await createResource(service, token, '/issuer/offer', offerOfDeferring);
           const wallet = new RawWallet(service, TENANT);
           const { body: deferredResponse } = await wallet.request(await wallet.accessToken(uri), 'late');
           return `/issuer/deferred/${deferredResponse.transaction_id}`;
@@ -616,13 +616,13 @@ describe('quota of open session bytes', () => {
     const issuer = await Issuer.open({ QUOTA_SESSION_BYTES: String(QUOTA) });
     try {
       const display = [{ name: 'Card', locale: 'en' }];
-      await issuer.write('/issuer/config', { display, builtInAs: { walletInitiated: true } });
-      for (const wire of WIRES) {
+      await issuer.create('/issuer/config', { display, builtInAs: { walletInitiated: true } });
+      for (const wire of DRAFT_VARIANTS) {
         const wallet = issuer.wallet(wire);
         const { uri } = await issuer.offer('visitor');
         const releaseBytes = await reserveAll(issuer.service, issuer.id);
-        wallet.asksWeb(await wallet.begin(uri, { scope: 'visitor' }));
-        wallet.asksWeb(await wallet.begin(undefined, { scope: 'visitor' }));
+        wallet.expectWebStep(await wallet.begin(uri, { scope: 'visitor' }));
+        wallet.expectWebStep(await wallet.begin(undefined, { scope: 'visitor' }));
         releaseBytes();
       }
     } finally {

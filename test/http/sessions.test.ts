@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { maskSession } from '../../adapters/http/sessions/masked-session.ts';
-import { type Held, present, Shop } from '../support/present.ts';
+import { type HeldCredential, present, Shop } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 
 describe('Sessions through HTTP', () => {
@@ -121,7 +121,7 @@ describe('Sessions through HTTP', () => {
       expect(Object.keys(body.tenant)).to.deep.equal(['id', 'name', 'description', 'status', 'createdAt']);
       expect(body.tenant).to.include({ id: 'acme', name: 'Tenant acme', description: null, status: 'active' });
       for (const name of ['createdAt', 'updatedAt', 'expiresAt']) expect(new Date(body[name]).toISOString()).to.equal(body[name]);
-      const request = await shop.ask();
+      const request = await shop.requestPresentation();
       const verification = await shop.session(request.session);
       expect(verification).to.deep.include({
         status: 'fetched',
@@ -139,7 +139,7 @@ describe('Sessions through HTTP', () => {
 
     it('can be deleted, for the wallet as well', async () => {
       const { session, uri } = await offer();
-      const request = await shop.ask();
+      const request = await shop.requestPresentation();
       expect((await asAcme('DELETE', `/session/${request.session}`)).status, 'not by another tenant').to.equal(404);
       expect((await asAcme('DELETE', `/session/${session}`)).body).to.deep.equal({ id: session });
       for (const method of ['GET', 'DELETE']) expect((await asAcme(method, `/session/${session}`)).status).to.equal(404);
@@ -154,7 +154,7 @@ describe('Sessions through HTTP', () => {
       const [firstOffer, secondOffer] = [await offer(), await offer()];
       const code = await wallet.code(firstOffer.uri);
       const accessToken = await wallet.accessToken(secondOffer.uri);
-      const verificationRequest = await shop.ask();
+      const verificationRequest = await shop.requestPresentation();
       for (const { session } of [firstOffer, secondOffer]) await asAcme('DELETE', `/session/${session}`);
       await shop.call('DELETE', `/session/${verificationRequest.session}`);
       const rejection = await wallet.redeem(code);
@@ -162,7 +162,7 @@ describe('Sessions through HTTP', () => {
       const request = await wallet.request(accessToken, 'card');
       expect(request.status, request.text).to.be.oneOf([400, 401]);
       const answer = { error: 'access_denied', state: verificationRequest.payload['state'] };
-      expect((await shop.post(verificationRequest, answer)).status).to.equal(404);
+      expect((await shop.postResponse(verificationRequest, answer)).status).to.equal(404);
       const { paths } = (await shop.service.call('GET', '/openapi.json')).body;
       const { description } = paths['/session/{id}'].delete;
       const page = readFileSync(new URL('../../docs/reference/sessions.md', import.meta.url), 'utf8');
@@ -175,17 +175,17 @@ describe('Sessions through HTTP', () => {
 
     it('never change after they have finished', async () => {
       const credential = await shop.issue();
-      const completedRequest = await shop.ask();
+      const completedRequest = await shop.requestPresentation();
       expect((await shop.present(completedRequest, credential)).status).to.equal(200);
-      const failedRequest = await shop.ask();
-      await shop.post(failedRequest, { error: 'access_denied', state: failedRequest.payload['state'] });
+      const failedRequest = await shop.requestPresentation();
+      await shop.postResponse(failedRequest, { error: 'access_denied', state: failedRequest.payload['state'] });
       for (const [request, status] of [
         [completedRequest, 'completed'],
         [failedRequest, 'failed'],
       ] as const) {
         const before = await shop.session(request.session);
         await shop.service.call('GET', request.url);
-        await shop.post(request, { error: 'access_denied', state: request.payload['state'] });
+        await shop.postResponse(request, { error: 'access_denied', state: request.payload['state'] });
         await shop.present(request, credential);
         const clock = sinon.useFakeTimers({ now: Date.now() + 3_600_000, toFake: ['Date'] });
         try {
@@ -256,7 +256,7 @@ function decodeNested(text: string, depth = 3): string {
 
 describe('session without personal data', () => {
   let shop: Shop;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -310,7 +310,7 @@ describe('session without personal data', () => {
   });
 
   it('contains none of the verified claims', async () => {
-    const request = await shop.ask('check');
+    const request = await shop.requestPresentation('check');
     const answer = await present(shop.service, request, heldCredential);
     expect(answer.status, answer.text).to.equal(200);
     const session = (await shop.call('GET', `/session/${request.session}`)).body;

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { type Asked, bind, formOf, type Held, QUERY, Shop } from '../support/present.ts';
+import { bindToRequest, type FetchedRequest, type HeldCredential, QUERY, responseForm, Shop } from '../support/present.ts';
 
 const PAYMENT = 'urn:eudi:sca:payment:1';
 const BANK = 'https://bank.example/pay';
@@ -21,7 +21,7 @@ const AMR = [{ knowledge: 'pin_6_or_more_digits' }, { possession: 'key_in_remote
 
 describe('strong customer authentication (TS12)', () => {
   let shop: Shop;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -36,17 +36,20 @@ describe('strong customer authentication (TS12)', () => {
   });
   after(() => shop.close());
 
-  const hashesOf = ({ payload: { transaction_data: entries } }: Asked) =>
+  const hashesOf = ({ payload: { transaction_data: entries } }: FetchedRequest) =>
     (entries as string[]).map((text) => createHash('sha256').update(text).digest('base64url'));
-  async function confirm(request: Asked, claims: object) {
+  async function confirm(request: FetchedRequest, claims: object) {
     const bindingClaims = { transaction_data_hashes: hashesOf(request), transaction_data_hashes_alg: 'sha-256', ...claims };
-    return shop.post(request, await formOf(request, { card: [bind(request, heldCredential, ['name'], bindingClaims)] }));
+    return shop.postResponse(
+      request,
+      await responseForm(request, { card: [bindToRequest(request, heldCredential, ['name'], bindingClaims)] }),
+    );
   }
   const strong = (changes: object = {}) => ({ jti: randomUUID(), amr: AMR, response_mode: 'direct_post.jwt', ...changes });
 
   for (const id of ['pay', 'bank']) {
     it(`is returned with the verified data, for a type of ${id === 'pay' ? 'TS12' : 'a rulebook'}`, async () => {
-      const request = await shop.ask(id);
+      const request = await shop.requestPresentation(id);
       const claims = strong();
       const answer = await confirm(request, claims);
       expect(answer.status, answer.text).to.equal(200);
@@ -59,7 +62,7 @@ describe('strong customer authentication (TS12)', () => {
   }
 
   it('is reported to backends', async () => {
-    const request = await shop.ask('told');
+    const request = await shop.requestPresentation('told');
     const claims = strong();
     expect((await confirm(request, claims)).status).to.equal(200);
     const call = shop.backend.calls.at(-1)?.body as { credentials: { authentication: object }[] };
@@ -67,7 +70,7 @@ describe('strong customer authentication (TS12)', () => {
   });
 
   it('is not requested if no transaction is confirmed', async () => {
-    const request = await shop.ask('other');
+    const request = await shop.requestPresentation('other');
     expect((await confirm(request, { transaction_data_hashes_alg: undefined })).status).to.equal(200);
     const [credential] = (await shop.session(request.session))['credentials'];
     expect(credential).to.not.have.property('authentication');
@@ -91,7 +94,7 @@ describe('strong customer authentication (TS12)', () => {
   };
   for (const [description, changes] of Object.entries(wrongClaims)) {
     it(`is rejected with ${description}`, async () => {
-      const request = await shop.ask('pay');
+      const request = await shop.requestPresentation('pay');
       expect((await confirm(request, strong(changes))).status).to.equal(400);
       const { status, failure, credentials } = await shop.session(request.session);
       expect([status, credentials]).to.deep.equal(['failed', undefined]);
@@ -100,12 +103,12 @@ describe('strong customer authentication (TS12)', () => {
   }
 
   it('is rejected with the hash of another payment', async () => {
-    const request = await shop.ask('pay');
-    const otherRequest = await shop.ask('told');
+    const request = await shop.requestPresentation('pay');
+    const otherRequest = await shop.requestPresentation('told');
     const transaction_data_hashes = hashesOf(otherRequest);
-    const higherAmount = await shop.ask('plain', { transaction_data: [entry({ payload: { ...payload, amount: 42 } })] });
+    const higherAmount = await shop.requestPresentation('plain', { transaction_data: [entry({ payload: { ...payload, amount: 42 } })] });
     for (const hashes of [hashesOf(higherAmount), [...transaction_data_hashes, ...hashesOf(higherAmount)]]) {
-      const newRequest = await shop.ask('pay');
+      const newRequest = await shop.requestPresentation('pay');
       const answer = await confirm(newRequest, strong({ transaction_data_hashes: hashes }));
       expect(answer.status).to.equal(400);
     }
@@ -156,7 +159,7 @@ describe('strong customer authentication (TS12)', () => {
       }),
       entry({ payload: { ...payload, pisp: party, recurrence: { frequency: 'MNTH', number: 12 } } }),
     ];
-    const request = await shop.ask('plain', { transaction_data: otherEntries });
+    const request = await shop.requestPresentation('plain', { transaction_data: otherEntries });
     expect((await confirm(request, strong())).status).to.equal(200);
   });
 });

@@ -4,8 +4,8 @@ import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
 import { RenewTrustLists } from '../../application/trust-lists/renew-trust-lists.ts';
 import { pinSigners, verifyTrustList } from '../../application/trust-lists/verify-trust-list.ts';
-import { loteFaults } from '../support/lote-schema.ts';
-import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { findLoteProblems } from '../support/lote-schema.ts';
+import { type CertifiedKey, certify, pem } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const MINUTE = 60 * 1000;
@@ -29,8 +29,8 @@ const numberOf = (jwt: string) => payloadOf(jwt).LoTE.ListAndSchemeInformation.L
 describe('Trust lists through HTTP', () => {
   let service: TestService;
   let tenant: { id: string; token: string };
-  let university: Certified;
-  let registry: Certified;
+  let university: CertifiedKey;
+  let registry: CertifiedKey;
 
   before(async () => {
     service = await startTestService();
@@ -276,7 +276,7 @@ describe('Trust lists through HTTP', () => {
       const json = { id: 'pids', keyChainId: 'ministry', entities: [internal()], data };
       const chain = await ok('POST', '/trust-list', json);
       expectTerritoryWarning(chain.warnings);
-      expect(loteFaults(chain.data)).to.deep.equal([]);
+      expect(findLoteProblems(chain.data)).to.deep.equal([]);
       expect(chain.data.LoTE.ListAndSchemeInformation).to.deep.include({ ...scheme, SchemeTerritory: 'EU' });
       const [{ services = [] } = {}] = (await verify(chain.jwt, 'ministry')).entities;
       expect(services.map(({ type }) => type?.split('/SvcType/')[1])).to.deep.equal(['PID/Issuance', 'PID/Revocation']);
@@ -319,7 +319,7 @@ describe('Trust lists through HTTP', () => {
       const creation = await callAs(token, 'POST', '/trust-list', { entities, data });
       expect(creation.status, creation.text).to.equal(201);
       expectTerritoryWarning(creation.body.warnings);
-      expect(loteFaults(creation.body.data)).to.deep.equal([]);
+      expect(findLoteProblems(creation.body.data)).to.deep.equal([]);
       const { ListAndSchemeInformation: scheme, TrustedEntitiesList: listedEntities } = creation.body.data.LoTE;
       expect(scheme).to.deep.include({
         SchemeOperatorName: [{ lang: 'en', value: 'Office of Lists' }],
@@ -347,7 +347,7 @@ describe('Trust lists through HTTP', () => {
       const entities = [internal(), external({ statusStartingTime: since })];
       const json = { id: 'bodies', keyChainId: 'ministry', entities, data };
       const createdList = await ok('POST', '/trust-list', json);
-      expect(loteFaults(createdList.data)).to.deep.equal([]);
+      expect(findLoteProblems(createdList.data)).to.deep.equal([]);
       expect(createdList.data.LoTE.ListAndSchemeInformation.HistoricalInformationPeriod).to.equal(65_535);
       const [[ownStatus, start = ''] = [], otherStatus] = statusesOf(createdList);
       expect([ownStatus, otherStatus]).to.deep.equal(['notified', ['notified', since]]);

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { Issuer } from '../support/interactive-authorization.ts';
-import type { Held } from '../support/present.ts';
+import type { HeldCredential } from '../support/present.ts';
 import { digestOf } from '../support/sd-jwt-maker.ts';
 import type { Answer } from '../support/test-service.ts';
 import {
@@ -93,18 +93,18 @@ describe('presentations that a verifier must reject', () => {
 
   describe('before an issuance', () => {
     let issuer: Issuer;
-    let heldCredential: Held;
+    let heldCredential: HeldCredential;
     before(async () => {
       issuer = await Issuer.open();
-      heldCredential = await issuer.hold();
+      heldCredential = await issuer.issueCredential();
     });
     after(() => issuer.close());
-    beforeEach(() => issuer.backend.forget());
+    beforeEach(() => issuer.backend.clearCalls());
 
     const beginAuthorization = async () => {
       const wallet = issuer.wallet();
       const { uri, session } = await issuer.offer('badge');
-      return { wallet, session, request: wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' })) };
+      return { wallet, session, request: wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'badge' })) };
     };
     const expectRejected = async (session: string, answer: Answer) => {
       expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'access_denied']);
@@ -117,7 +117,7 @@ describe('presentations that a verifier must reject', () => {
       const [{ wallet, request, session }, otherAuthorization] = [await beginAuthorization(), await beginAuthorization()];
       const answer = await wallet.present(request, heldCredential, { nonce: otherAuthorization.request.request.nonce });
       await expectRejected(session, answer);
-      wallet.issuedCode(await otherAuthorization.wallet.present(otherAuthorization.request, heldCredential));
+      wallet.expectCode(await otherAuthorization.wallet.present(otherAuthorization.request, heldCredential));
     });
 
     for (const audience of ['', 'origin:', 'iae:']) {

@@ -2,14 +2,23 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import { deviceResponse } from '../support/device.ts';
-import { type Asked, bind, decode, encrypt, formOf, type Held, QUERY, Shop } from '../support/present.ts';
+import {
+  bindToRequest,
+  decode,
+  encryptResponse,
+  type FetchedRequest,
+  type HeldCredential,
+  QUERY,
+  responseForm,
+  Shop,
+} from '../support/present.ts';
 
 const KEY = 'the-key-of-the-shop';
 const auth = (value: string) => ({ type: 'apiKey', config: { headerName: 'X-Shop-Key', value } });
 
 describe('The return to the verifier after a presentation', () => {
   let shop: Shop;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -26,10 +35,10 @@ describe('The return to the verifier after a presentation', () => {
   });
 
   after(() => shop.close());
-  beforeEach(() => shop.backend.forget());
+  beforeEach(() => shop.backend.clearCalls());
 
   it('contains a code that authenticates the browser', async () => {
-    const request = await shop.ask('back');
+    const request = await shop.requestPresentation('back');
     const answer = await shop.present(request, heldCredential);
     expect(answer.headers.get('cache-control')).to.equal('no-store');
     expect(Object.keys(answer.body)).to.deep.equal(['redirect_uri']);
@@ -45,7 +54,7 @@ describe('The return to the verifier after a presentation', () => {
     const session = await shop.session(request.session);
     expect(session.redirectUri).to.equal(`https://shop.example/done/${request.session}?lang=en#there`);
     expect(JSON.stringify(session)).to.not.include(code);
-    const otherRequest = await shop.ask('back');
+    const otherRequest = await shop.requestPresentation('back');
     await shop.present(otherRequest, heldCredential);
     const foreignRejection = await shop.call('GET', `/session/${otherRequest.session}?response_code=${code}`);
     // N148
@@ -59,7 +68,7 @@ describe('The return to the verifier after a presentation', () => {
   const readStatus = async (session: string, code: string) => (await shop.call('GET', `/session/${session}?response_code=${code}`)).status;
 
   it('can be confirmed once, also with concurrent requests', async () => {
-    const request = await shop.ask('back');
+    const request = await shop.requestPresentation('back');
     const code = codeOf((await shop.present(request, heldCredential)).body.redirect_uri);
     expect(await readStatus(request.session, `${code}x`), 'a wrong code consumes nothing').to.equal(403);
     const statuses = await Promise.all(Array.from({ length: 8 }, () => readStatus(request.session, code)));
@@ -71,7 +80,7 @@ describe('The return to the verifier after a presentation', () => {
   });
 
   it('is possible for five minutes', async () => {
-    const request = await shop.ask('back');
+    const request = await shop.requestPresentation('back');
     const code = codeOf((await shop.present(request, heldCredential)).body.redirect_uri);
     const now = Date.now();
     const clock = sinon.useFakeTimers({ now: now + 301_000, toFake: ['Date'] });
@@ -85,7 +94,7 @@ describe('The return to the verifier after a presentation', () => {
   });
 
   it('cannot be confirmed for a session without a code', async () => {
-    const request = await shop.ask();
+    const request = await shop.requestPresentation();
     expect(await readStatus(request.session, 'invented'), 'before the response').to.equal(403);
     await shop.present(request, heldCredential);
     expect(await readStatus(request.session, 'invented'), 'after the response').to.equal(403);
@@ -95,7 +104,7 @@ describe('The return to the verifier after a presentation', () => {
     const body = { response_type: 'uri', requestId: 'check' };
     const creation = (await shop.call('POST', '/verifier/offer', body)).body;
     expect(creation.crossDeviceUri).to.equal(creation.uri);
-    const request = await shop.ask();
+    const request = await shop.requestPresentation();
     const { redirect_uri: page } = (await shop.present(request, heldCredential)).body;
     expect(page).to.match(/^http.+\/shop\/presented\?response_code=[\w-]{20,}$/);
     const { status, text, headers } = await shop.service.call('GET', page);
@@ -112,16 +121,16 @@ describe('The return to the verifier after a presentation', () => {
   });
 
   it('uses the address that the webhook returns', async () => {
-    const request = await shop.ask('elsewhere');
+    const request = await shop.requestPresentation('elsewhere');
     const { redirect_uri: chosenUri } = (await shop.present(request, heldCredential)).body;
     expect(chosenUri).to.match(new RegExp(`^https://other\\.example/${request.session}\\?response_code=`));
-    const second = await shop.ask('nonsense');
+    const second = await shop.requestPresentation('nonsense');
     const { redirect_uri: configuredUri } = (await shop.present(second, heldCredential)).body;
     expect(configuredUri).to.match(/^https:\/\/shop\.example\/done\//);
   });
 
   it('uses the configured address when the webhook responds with a success without JSON', async () => {
-    const request = await shop.ask('plain');
+    const request = await shop.requestPresentation('plain');
     const answer = await shop.present(request, heldCredential);
     expect(answer.status, answer.text).to.equal(200);
     expect(answer.body.redirect_uri).to.match(/^https:\/\/shop\.example\/done\//);
@@ -130,7 +139,7 @@ describe('The return to the verifier after a presentation', () => {
   });
 
   it('does not exist when the webhook is unavailable: one attempt, failed, and the wallet gets no details', async () => {
-    const request = await shop.ask('down');
+    const request = await shop.requestPresentation('down');
     const answer = await shop.present(request, heldCredential);
     expect([answer.status, answer.body.error]).to.deep.equal([400, 'invalid_request']);
     expect(answer.body).to.not.have.property('redirect_uri');
@@ -148,7 +157,7 @@ describe('The return to the verifier after a presentation', () => {
 
   it('never contains the API key of the webhook', async () => {
     const override = { url: `${shop.backend.url}/override`, auth: auth('another-secret-key') };
-    const request = await shop.ask('down', { webhook: override });
+    const request = await shop.requestPresentation('down', { webhook: override });
     expect((await shop.present(request, heldCredential)).status).to.equal(200);
     expect(shop.backend.calls.map(({ path }) => path)).to.deep.equal(['/override']);
     expect(shop.backend.calls[0]?.headers['x-shop-key']).to.equal('another-secret-key');
@@ -163,8 +172,8 @@ describe('The return to the verifier after a presentation', () => {
     const { webhook } = responses[1]?.body ?? {};
     expect(webhook.auth.config.value).to.equal('***');
     expect((await shop.call('PATCH', '/verifier/config/down', { webhook })).status).to.equal(200);
-    shop.backend.forget();
-    await shop.present(await shop.ask('down'), heldCredential);
+    shop.backend.clearCalls();
+    await shop.present(await shop.requestPresentation('down'), heldCredential);
     expect(shop.backend.calls[0]?.headers['x-shop-key'], 'the stored key').to.equal(KEY);
     const movedWebhook = { webhook: { ...webhook, url: `${shop.backend.url}/thief` } };
     expect((await shop.call('PATCH', '/verifier/config/down', movedWebhook)).status).to.equal(400);
@@ -179,8 +188,8 @@ type Link = 'uri' | 'crossDeviceUri';
 
 describe('presentation request with a redirect, on two devices', () => {
   let shop: Shop;
-  let heldCredential: Held;
-  let licence: Held;
+  let heldCredential: HeldCredential;
+  let licence: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -215,7 +224,7 @@ describe('presentation request with a redirect, on two devices', () => {
   }
 
   /** Reads the request as a wallet does that was started with this link. */
-  async function readRequest(links: Awaited<ReturnType<typeof offer>>, link: Link): Promise<Asked> {
+  async function readRequest(links: Awaited<ReturnType<typeof offer>>, link: Link): Promise<FetchedRequest> {
     const { searchParams } = new URL(links[link]);
     const url = searchParams.get('request_uri');
     const commonProperties = { session: links.session, uri: links[link], url: url ?? '' };
@@ -234,15 +243,15 @@ describe('presentation request with a redirect, on two devices', () => {
     return request;
   }
 
-  function presentationFor(request: Asked, requestId: string): string {
-    if (requestId !== 'mdoc') return bind(request, heldCredential);
+  function presentationFor(request: FetchedRequest, requestId: string): string {
+    if (requestId !== 'mdoc') return bindToRequest(request, heldCredential);
     const { client_id: clientId, nonce, response_uri: responseUri, client_metadata } = request.payload;
     const encryptionKey = client_metadata.jwks.keys[0];
     const transcript = redirectTranscript({ clientId, nonce, responseUri, encryptionKey });
     return deviceResponse({ ...licence, docType: DOC_TYPE }, transcript);
   }
-  const answer = async (request: Asked, requestId: string) =>
-    shop.post(request, await formOf(request, { card: [presentationFor(request, requestId)] }));
+  const answer = async (request: FetchedRequest, requestId: string) =>
+    shop.postResponse(request, await responseForm(request, { card: [presentationFor(request, requestId)] }));
 
   for (const requestId of ['encrypted', 'plain', 'unsigned', 'posted', 'mdoc', 'chosen']) {
     it(`redirects only the wallet of \`uri\` (${requestId})`, async () => {
@@ -268,7 +277,7 @@ describe('presentation request with a redirect, on two devices', () => {
 
   describe('answered by an encrypted response with the state of the other link outside', () => {
     const responses = {
-      presentation: (request: Asked) => ({ vp_token: { card: [bind(request, heldCredential)] } }),
+      presentation: (request: FetchedRequest) => ({ vp_token: { card: [bindToRequest(request, heldCredential)] } }),
       error: () => ({ error: 'access_denied' }),
     };
     const links: readonly [Link, Link][] = [
@@ -281,12 +290,12 @@ describe('presentation request with a redirect, on two devices', () => {
           const requestLinks = await offer('encrypted');
           const [request, otherRequest] = [await readRequest(requestLinks, inner), await readRequest(requestLinks, outer)];
           const { state } = request.payload;
-          const response = await encrypt(request, { ...parameters(request), state });
-          const rejection = await shop.post(request, { response, state: otherRequest.payload['state'] });
+          const response = await encryptResponse(request, { ...parameters(request), state });
+          const rejection = await shop.postResponse(request, { response, state: otherRequest.payload['state'] });
           expect(rejection.status, rejection.text).to.equal(400);
           expect(rejection.body.error_description).to.equal('state does not belong to this request');
           expect((await shop.session(requestLinks.session))['status']).to.equal('fetched');
-          const acceptance = await shop.post(request, { response, state });
+          const acceptance = await shop.postResponse(request, { response, state });
           expect(acceptance.status, acceptance.text).to.equal(200);
           const status = kind === 'error' ? 'failed' : 'completed';
           expect((await shop.session(requestLinks.session))['status']).to.equal(status);
@@ -305,7 +314,7 @@ describe('presentation request with a redirect, on two devices', () => {
 
   it('redirects a wallet on another device to no application when its user declines', async () => {
     const request = await readRequest(await offer('plain'), 'crossDeviceUri');
-    const rejection = await shop.post(request, { error: 'access_denied', state: request.payload['state'] });
+    const rejection = await shop.postResponse(request, { error: 'access_denied', state: request.payload['state'] });
     expect(rejection.body).to.deep.equal({ redirect_uri: `${shop.service.address}/shop/presented` });
   });
 

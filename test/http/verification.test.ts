@@ -2,14 +2,26 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import sinon from 'sinon';
-import { type Asked, ask, bind, decode, formOf, type Held, issue, present, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
+import {
+  bindToRequest,
+  decode,
+  type FetchedRequest,
+  type HeldCredential,
+  issue,
+  present,
+  QUERY,
+  requestPresentation,
+  responseForm,
+  Shop,
+  verifyWithLeaf,
+} from '../support/present.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const MEDIA_TYPE = 'application/oauth-authz-req+jwt';
 
 describe('Verifying through HTTP', () => {
   let shop: Shop;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -19,14 +31,14 @@ describe('Verifying through HTTP', () => {
 
   describe('a request object', () => {
     it('is signed by the access key, contains its hash and omits the anchor', async () => {
-      const request = await shop.ask();
+      const request = await shop.requestPresentation();
       const answer = await shop.service.call('GET', request.url);
       expect(answer.headers.get('content-type')).to.equal(MEDIA_TYPE);
       expect(answer.headers.get('cache-control')).to.equal('no-store');
       const { header, payload } = request;
       expect(header).to.include({ typ: 'oauth-authz-req+jwt', alg: 'ES256' });
       expect(header['x5c'], 'the leaf without its trust anchor').to.have.length(1);
-      const leaf = verifiedByLeaf(request.text);
+      const leaf = verifyWithLeaf(request.text);
       expect(leaf.issuer).to.not.equal(leaf.subject);
       const hash = createHash('sha256').update(Buffer.from(header['x5c'][0], 'base64')).digest('base64url');
       expect(payload['client_id']).to.equal(`x509_hash:${hash}`);
@@ -36,7 +48,7 @@ describe('Verifying through HTTP', () => {
     });
 
     it('contains only properties of the protocol', async () => {
-      const { payload, session: id, url } = await shop.ask();
+      const { payload, session: id, url } = await shop.requestPresentation();
       expect(payload).to.include({ response_type: 'vp_token', response_mode: 'direct_post.jwt', aud: 'https://self-issued.me/v2' });
       expect(payload).to.have.all.keys(
         ...['response_type', 'response_mode', 'client_id', 'response_uri', 'aud', 'nonce', 'state'],
@@ -59,7 +71,7 @@ describe('Verifying through HTTP', () => {
     });
 
     it('references its signing key by the thumbprint in kid, with x5c, also for a wallet with a nonce', async () => {
-      const request = await shop.ask();
+      const request = await shop.requestPresentation();
       const wallet = { form: { wallet_nonce: 'a-nonce' } };
       const secondFetch = decode((await shop.service.call('POST', request.url, wallet)).text);
       for (const { header } of [request, secondFetch]) {
@@ -71,8 +83,9 @@ describe('Verifying through HTTP', () => {
     });
 
     it('has a new key, nonce and state each time', async () => {
-      const all = await Promise.all([1, 2, 3].map(() => shop.ask()));
-      const distinctValues = (select: (payload: Asked['payload']) => unknown) => new Set(all.map(({ payload }) => select(payload))).size;
+      const all = await Promise.all([1, 2, 3].map(() => shop.requestPresentation()));
+      const distinctValues = (select: (payload: FetchedRequest['payload']) => unknown) =>
+        new Set(all.map(({ payload }) => select(payload))).size;
       expect(distinctValues((payload) => payload['client_metadata'].jwks.keys[0].x)).to.equal(3);
       expect(distinctValues((payload) => payload['client_metadata'].jwks.keys[0].kid)).to.equal(3);
       expect([distinctValues((payload) => payload['nonce']), distinctValues((payload) => payload['state'])]).to.deep.equal([3, 3]);
@@ -80,7 +93,7 @@ describe('Verifying through HTTP', () => {
 
     // N29, N23
     it('is served again byte for byte, and not after the answer', async () => {
-      const request = await shop.ask();
+      const request = await shop.requestPresentation();
       const secondFetch = await shop.service.call('GET', request.url);
       expect([secondFetch.status, secondFetch.text]).to.deep.equal([200, request.text]);
       expect((await shop.session(request.session)).status).to.equal('fetched');
@@ -91,7 +104,7 @@ describe('Verifying through HTTP', () => {
     });
 
     it('repeats the nonce of a wallet that posts one, and is otherwise unchanged', async () => {
-      const request = await shop.ask();
+      const request = await shop.requestPresentation();
       const metadata = JSON.stringify({
         vp_formats_supported: { 'dc+sd-jwt': {}, mso_mdoc: {} },
         client_id_prefixes_supported: ['x509_hash', 'redirect_uri'],
@@ -100,7 +113,7 @@ describe('Verifying through HTTP', () => {
       const postResponse = await shop.service.call('POST', request.url, { form });
       expect(postResponse.status, postResponse.text).to.equal(200);
       expect(postResponse.headers.get('content-type')).to.equal(MEDIA_TYPE);
-      verifiedByLeaf(postResponse.text);
+      verifyWithLeaf(postResponse.text);
       const { header, payload } = decode(postResponse.text);
       expect(header).to.deep.equal(request.header);
       expect(payload).to.deep.equal({ ...request.payload, wallet_nonce: 'from-the-wallet' });
@@ -139,7 +152,7 @@ describe('Verifying through HTTP', () => {
 
     // N21, N30
     it('returns 404 without detail for an unknown id, another tenant and a reserved name', async () => {
-      const { url } = await shop.ask();
+      const { url } = await shop.requestPresentation();
       const id = url.split('/').at(-1);
       const paths = [`/shop/request/unknown`, `/acme/request/${id}`, `/no-such-tenant/request/${id}`];
       const responses = await Promise.all(paths.map((path) => shop.service.call('GET', path)));
@@ -153,7 +166,7 @@ describe('Verifying through HTTP', () => {
     // N22, N43
     it('returns 404 after its expiry', async () => {
       await shop.configure({ id: 'short', lifeTime: 30 });
-      const request = await shop.ask('short');
+      const request = await shop.requestPresentation('short');
       const clock = sinon.useFakeTimers({ now: Date.now() + 30_500, toFake: ['Date'] });
       try {
         const rejection = await shop.service.call('GET', request.url);
@@ -173,7 +186,7 @@ describe('Verifying through HTTP', () => {
     it('is missing by default, exists while an anchor is configured by PEM, and is missing again after its removal', async () => {
       await shop.configure({ id: 'trusting', trustAnchors: undefined });
       const attempt = async () => {
-        const request = await shop.ask('trusting');
+        const request = await shop.requestPresentation('trusting');
         const { status } = await shop.present(request, heldCredential);
         const { status: finalStatus, failure } = await shop.session(request.session);
         return [status, finalStatus, failure?.message.includes('untrusted_chain')];
@@ -190,17 +203,17 @@ describe('Verifying through HTTP', () => {
 
     it('that is removed is invalid for later requests, but still valid for open ones', async () => {
       await shop.configure({ id: 'withdrawn' });
-      const request = await shop.ask('withdrawn');
+      const request = await shop.requestPresentation('withdrawn');
       await shop.call('PATCH', '/verifier/config/withdrawn', { trustAnchors: null });
       expect((await shop.present(request, heldCredential)).status).to.equal(200);
-      expect((await shop.present(await shop.ask('withdrawn'), heldCredential)).status).to.equal(400);
+      expect((await shop.present(await shop.requestPresentation('withdrawn'), heldCredential)).status).to.equal(400);
     });
   });
 });
 
 describe('the disclosed data of a wallet', () => {
   let shop: Shop;
-  let heldCredential: Held;
+  let heldCredential: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -210,11 +223,11 @@ describe('the disclosed data of a wallet', () => {
     await shop.configure({ id: 'asked', values: 'requested', webhook });
   });
   after(() => shop.close());
-  beforeEach(() => shop.backend.forget());
+  beforeEach(() => shop.backend.clearCalls());
 
   const presentWith = async (configuration: string, names?: readonly string[]) => {
-    const request = await shop.ask(configuration);
-    const answer = await shop.post(request, await formOf(request, { card: [bind(request, heldCredential, names)] }));
+    const request = await shop.requestPresentation(configuration);
+    const answer = await shop.postResponse(request, await responseForm(request, { card: [bindToRequest(request, heldCredential, names)] }));
     expect(answer.status, answer.text).to.equal(200);
     const [{ values }] = (await shop.session(request.session)).credentials;
     expect(shop.backend.calls[0]?.body.credentials[0].values).to.deep.equal(values);
@@ -238,7 +251,7 @@ describe('the disclosed data of a wallet', () => {
   it('can be read for longer than the retention of sessions', async () => {
     expect((await shop.call('PUT', '/session-config', { ttlSeconds: 60 })).status).to.equal(200);
     await shop.configure({ id: 'patient', lifeTime: 100_000 });
-    const request = await shop.ask('patient');
+    const request = await shop.requestPresentation('patient');
     const { createdAt, expiresAt } = await shop.session(request.session);
     expect(Date.parse(expiresAt) - Date.parse(createdAt)).to.equal(100_000_000);
     expect(request.payload['exp'] - request.payload['iat']).to.equal(100_000);
@@ -255,14 +268,14 @@ describe('status of a presented credential', () => {
     });
     after(() => shop.close());
 
-    const change = async (credential: Held, status: number) => {
+    const change = async (credential: HeldCredential, status: number) => {
       const json = { sessionId: credential.session, status };
       const answer = await shop.call('POST', '/session/revoke', json, shop.acme.token);
       expect(answer.status, answer.text).to.equal(201);
       expect(answer.body).to.deep.equal({ ...json, changed: 1 });
     };
-    const attempt = async (credential: Held) => {
-      const request = await shop.ask();
+    const attempt = async (credential: HeldCredential) => {
+      const request = await shop.requestPresentation();
       const { status, text } = await shop.present(request, credential);
       expect(text, 'the response contains no reason').to.not.match(/revoked|suspended/);
       const session = await shop.session(request.session);
@@ -283,7 +296,7 @@ describe('status of a presented credential', () => {
 
     it('is independent of other credentials in the same list', async () => {
       const [firstCredential, secondCredential] = [await shop.issue('card-status'), await shop.issue('card-status')];
-      const uri = (credential: Held) => decode(credential.text).payload['status'].status_list.uri;
+      const uri = (credential: HeldCredential) => decode(credential.text).payload['status'].status_list.uri;
       expect(uri(firstCredential)).to.equal(uri(secondCredential));
       await change(firstCredential, 1);
       expect(await attempt(firstCredential)).to.satisfy(isRejectedFor('status_revoked'));
@@ -305,7 +318,7 @@ describe('status of a presented credential', () => {
     let verifier: TestService;
     let guardedService: TestService;
     let acme: { id: string; token: string };
-    let heldCredential: Held;
+    let heldCredential: HeldCredential;
     const tokens = new Map<TestService, string>();
 
     before(async () => {
@@ -342,7 +355,7 @@ describe('status of a presented credential', () => {
 
     const attempt = async (service: TestService) => {
       const token = tokens.get(service) ?? '';
-      const request = await ask(service, token, 'check');
+      const request = await requestPresentation(service, token, 'check');
       const { status } = await present(service, request, heldCredential);
       const session = (await service.call('GET', `/session/${request.session}`, { token })).body;
       return [status, session.status, session.failure?.message ?? ''];

@@ -6,11 +6,11 @@ import { expect } from 'chai';
 import type { TenantRepositories } from '../../application/ports/repositories.ts';
 import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { servedDatabases, type TestDatabase } from '../support/databases.ts';
+import { httpDatabases, type TestDatabase } from '../support/databases.ts';
 import { runCommand } from '../support/programs.ts';
-import { bentCalls, isSignedWith, SignedWorld, signaturesOf, switchSigning } from '../support/signed-calls.ts';
+import { isSignedWith, SignedWorld, signaturesOf, switchSigning, tamperedCalls } from '../support/signed-calls.ts';
 
-for (const kind of servedDatabases()) {
+for (const kind of httpDatabases()) {
   describe(`Webhook calls on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let world: SignedWorld;
@@ -20,13 +20,13 @@ for (const kind of servedDatabases()) {
       database = await kind.open();
       if (database === undefined) return this.skip();
       world = await SignedWorld.open({ DATABASE_URL: database.url });
-      foreignSecret = await world.foreignSecret();
+      foreignSecret = await world.otherTenantSecret();
     });
     after(async () => {
       await world?.issuer.close();
       await database?.drop();
     });
-    beforeEach(() => world.forget());
+    beforeEach(() => world.reset());
 
     const call = (method: string, path: string, json?: object) =>
       world.issuer.service.call(method, path, { token: world.issuer.token, ...(json && { json }) });
@@ -49,7 +49,7 @@ for (const kind of servedDatabases()) {
         const webhookCall = await make(world);
         expect(isSignedWith(secret, webhookCall)).to.equal(true);
         expect(isSignedWith(foreignSecret, webhookCall), 'the secret of another tenant').to.equal(false);
-        for (const changedCall of bentCalls(webhookCall)) {
+        for (const changedCall of tamperedCalls(webhookCall)) {
           expect(isSignedWith(secret, changedCall), JSON.stringify(changedCall)).to.equal(false);
         }
         expect(webhookCall.headers['webhook-id']).to.equal(webhookCall.headers['idempotency-key']);
@@ -73,7 +73,7 @@ for (const kind of servedDatabases()) {
       const secret = await world.rotate();
       expect((await switchSigning(world.issuer, 'off')).body.signing).to.equal('off');
       for (const [name, make] of Object.entries(SignedWorld.CALLS)) {
-        world.forget();
+        world.reset();
         const { headers } = await make(world);
         expect(
           Object.keys(headers).filter((header) => header.startsWith('webhook-')),
@@ -95,11 +95,11 @@ for (const kind of servedDatabases()) {
     });
 
     it('continue for a configuration of an earlier release with such a header until the webhook is saved', async () => {
-      const { issuer, held } = world;
+      const { issuer, credential: held } = world;
       const store = issuer.service.service.container.get(Store);
       const config = { headerName: 'Webhook-Token', value: 'key-of-an-earlier-release' };
       const webhook = { url: `${issuer.backend.url}/presented`, auth: { type: 'apiKey', config } } as const;
-      await issuer.check('earlier', { webhook: { url: webhook.url } });
+      await issuer.addPresentationConfig('earlier', { webhook: { url: webhook.url } });
       const write = async (repositories: TenantRepositories) => {
         const configuration = await repositories.presentationConfigurations.get('earlier');
         await repositories.presentationConfigurations.put({ ...configuration, webhook });
@@ -125,7 +125,7 @@ for (const kind of servedDatabases()) {
 
 const MASTER_SECRET = 'a master secret for signed calls 0123456789';
 
-for (const kind of servedDatabases()) {
+for (const kind of httpDatabases()) {
   describe(`The webhook secret on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let world: SignedWorld;
@@ -139,7 +139,7 @@ for (const kind of servedDatabases()) {
       await world?.issuer.close();
       await database?.drop();
     });
-    beforeEach(() => world.forget());
+    beforeEach(() => world.reset());
 
     const call = (method: string, path: string, json?: object, headers: Record<string, string> = {}) =>
       world.issuer.service.call(method, path, { ...{ token: world.issuer.token, headers }, ...(json && { json }) });
@@ -155,7 +155,7 @@ for (const kind of servedDatabases()) {
       const readHeaders = { 'If-Match': headers.get('etag') ?? '' };
       const first = await call('POST', '/webhook-secret/rotate', {}, readHeaders);
       expect(first.status, first.text).to.equal(201);
-      world.told.push(first.body.secret);
+      world.secrets.push(first.body.secret);
       for (const [method, path, json] of [
         ['POST', '/webhook-secret/rotate', {}],
         ['PATCH', '/webhook-secret', { signing: 'off' }],
@@ -189,15 +189,15 @@ for (const kind of servedDatabases()) {
       await world.rotate();
       const paths = ['/webhook-secret', '/audit-log?limit=500', '/session?limit=100', '/issuer/credentials'];
       const responses = await Promise.all(paths.map((path) => call('GET', path)));
-      const invalidBody = { overlapSeconds: 'a while', secret: world.told[0] };
+      const invalidBody = { overlapSeconds: 'a while', secret: world.secrets[0] };
       responses.push(await call('POST', '/webhook-secret/rotate', invalidBody));
       expect(responses.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200, 400]);
-      expect(world.logged.length, 'the log is not empty').to.be.greaterThan(0);
+      expect(world.logs.length, 'the log is not empty').to.be.greaterThan(0);
       const exported = await exportedFiles();
       expect(exported).to.include('urn:friend:1').and.not.include('whsec_');
-      const texts = [exported, ...responses.map(({ text }) => text), JSON.stringify(world.logged)];
-      expect(world.told.length).to.be.greaterThan(4);
-      for (const secret of world.told) {
+      const texts = [exported, ...responses.map(({ text }) => text), JSON.stringify(world.logs)];
+      expect(world.secrets.length).to.be.greaterThan(4);
+      for (const secret of world.secrets) {
         for (const text of texts) expect(text).to.not.include(secret.slice('whsec_'.length));
       }
     });

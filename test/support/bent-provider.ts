@@ -2,7 +2,9 @@ import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject, sign 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export type Answer = { readonly json: unknown; readonly status?: number } | ((response: ServerResponse, request: ReceivedRequest) => void);
+export type ProviderAnswer =
+  | { readonly json: unknown; readonly status?: number }
+  | ((response: ServerResponse, request: ReceivedRequest) => void);
 
 export type ReceivedRequest = {
   readonly path: string;
@@ -19,10 +21,10 @@ export type SigningPair = {
 };
 
 /** A provider that a test can bend: right in everything unless told otherwise. */
-export class BentProvider {
+export class MisbehavingProvider {
   readonly issuer: string;
   readonly requests: ReceivedRequest[] = [];
-  readonly answers = new Map<string, Answer>();
+  readonly answers = new Map<string, ProviderAnswer>();
   readonly close: () => Promise<void>;
   keys: readonly SigningPair[] = [makeKey('key-1', 'ES256')];
 
@@ -32,7 +34,7 @@ export class BentProvider {
   }
 
   /** @param path of the issuer, for example `/realms/acme`. */
-  static async start(path = ''): Promise<BentProvider> {
+  static async start(path = ''): Promise<MisbehavingProvider> {
     const server = createServer((request, response) => {
       const parts: Buffer[] = [];
       request.on('data', (part: Buffer) => parts.push(part));
@@ -48,37 +50,37 @@ export class BentProvider {
         server.closeAllConnections();
       });
     const { port } = server.address() as AddressInfo;
-    const provider = new BentProvider(`http://127.0.0.1:${port}${path}`, close);
+    const provider = new MisbehavingProvider(`http://127.0.0.1:${port}${path}`, close);
     return provider;
   }
 
-  metadata(more: object = {}): object {
+  metadata(extra: object = {}): object {
     return {
       issuer: this.issuer,
       authorization_endpoint: `${this.issuer}/authorize`,
       token_endpoint: `${this.issuer}/token`,
       jwks_uri: `${this.issuer}/jwks`,
-      ...more,
+      ...extra,
     };
   }
 
   /** @param path below the issuer's. */
-  on(path: string, answer: Answer): void {
+  respondAt(path: string, answer: ProviderAnswer): void {
     this.answers.set(new URL(this.issuer).pathname.replace(/\/$/, '') + path, answer);
   }
 
   /** How often an address that ends like this was asked. */
-  hits(end: string): number {
-    return this.requests.filter(({ path }) => path.endsWith(end)).length;
+  countRequests(suffix: string): number {
+    return this.requests.filter(({ path }) => path.endsWith(suffix)).length;
   }
 
   /** A token that is right in everything but what `bend` changes; undefined takes a member away. */
-  token(bend: { readonly header?: object; readonly claims?: object; readonly key?: SigningPair } = {}): string {
-    const key = bend.key ?? this.keys[0];
+  token(overrides: { readonly header?: object; readonly claims?: object; readonly key?: SigningPair } = {}): string {
+    const key = overrides.key ?? this.keys[0];
     if (key === undefined) throw new Error('no key');
     const now = Math.floor(Date.now() / 1000);
-    const header = { alg: key.alg, ...(key.kid === undefined ? {} : { kid: key.kid }), ...bend.header };
-    const claims = { iss: this.issuer, sub: 'u-1', aud: 'client', exp: now + 300, iat: now, nonce: 'n-1', ...bend.claims };
+    const header = { alg: key.alg, ...(key.kid === undefined ? {} : { kid: key.kid }), ...overrides.header };
+    const claims = { iss: this.issuer, sub: 'u-1', aud: 'client', exp: now + 300, iat: now, nonce: 'n-1', ...overrides.claims };
     return signCompact(key, header, claims);
   }
 
@@ -93,7 +95,7 @@ export class BentProvider {
     }
   }
 
-  #standard(path: string): Answer {
+  #standard(path: string): ProviderAnswer {
     if (path.endsWith('/.well-known/openid-configuration')) return { json: this.metadata() };
     if (path.endsWith('/jwks')) return { json: { keys: this.keys.map(({ jwk }) => jwk) } };
     if (path.endsWith('/token')) return { json: { id_token: this.token(), access_token: 'opaque' } };
@@ -129,7 +131,7 @@ function signatureOf({ alg, privateKey }: SigningPair, input: string): string {
 }
 
 /** Signed with a MAC whose secret is the public key, in a form that confused libraries took for one. */
-export function signWithPublicKey(provider: BentProvider, form: 'pem' | 'jwk'): string {
+export function signWithPublicKeyAsSecret(provider: MisbehavingProvider, form: 'pem' | 'jwk'): string {
   const key = provider.keys[0];
   if (key === undefined) throw new Error('no key');
   const secret = form === 'jwk' ? JSON.stringify(key.jwk) : createPublicKey(key.privateKey).export({ type: 'spki', format: 'pem' });
@@ -139,7 +141,7 @@ export function signWithPublicKey(provider: BentProvider, form: 'pem' | 'jwk'): 
 }
 
 /** The `none` algorithm (RFC 7518 section 3.6). */
-export function unsigned(provider: BentProvider): string {
+export function makeUnsignedToken(provider: MisbehavingProvider): string {
   const [, claims] = provider.token().split('.');
   return `${encode({ alg: 'none' })}.${claims}.`;
 }

@@ -1,13 +1,18 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Backend } from './backend.ts';
-import { created, offerBody } from './populated.ts';
+import { createResource, offerBody } from './populated.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, CODE_VERIFIER, dpopProof, RawWallet } from './raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from './test-service.ts';
-import { CONFIDENTIAL, startUpstreamProvider, type UpstreamProvider } from './upstream-provider.ts';
+import { CONFIDENTIAL_CLIENT, startUpstreamProvider, type UpstreamProvider } from './upstream-provider.ts';
 
 /** What a browser got. */
-export type Visit = { readonly status: number; readonly headers: Headers; readonly location: URL | undefined; readonly text: string };
+export type BrowserResponse = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly location: URL | undefined;
+  readonly text: string;
+};
 
 /** A browser on a user's device, with the cookies of our service. */
 export class Browser {
@@ -20,12 +25,12 @@ export class Browser {
     return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   }
 
-  visit(address: string): Promise<Visit> {
+  visit(address: string): Promise<BrowserResponse> {
     return this.#send(address, {});
   }
 
   /** Presses a button of the form on a page; what the form sends can be replaced or, by '', left out. */
-  press(page: Visit, decision: string, fields: Record<string, string> = {}): Promise<Visit> {
+  press(page: BrowserResponse, decision: string, fields: Record<string, string> = {}): Promise<BrowserResponse> {
     const [, action] = /<form method="post" action="([^"]+)"/.exec(page.text) ?? [];
     if (action === undefined) throw new Error(`no form: ${page.status} ${page.location} ${page.text}`);
     const hidden = page.text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g);
@@ -36,7 +41,7 @@ export class Browser {
     return this.#send(action, { method: 'POST', body: form });
   }
 
-  async #send(address: string, init: RequestInit): Promise<Visit> {
+  async #send(address: string, init: RequestInit): Promise<BrowserResponse> {
     const { cookie } = this;
     // `fetch` of Node does not send `Sec-Fetch-Mode: navigate`, so this browser does not accept everything.
     const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9';
@@ -65,8 +70,8 @@ export class ChainedWallet extends RawWallet {
   }
 
   override par(form: Record<string, string> = {}, headers?: Record<string, string>): Promise<Answer> {
-    const all = { ...AUTHORIZATION_REQUEST, ...form };
-    const sent = Object.entries(all).filter(([, value]) => value !== '');
+    const parameters = { ...AUTHORIZATION_REQUEST, ...form };
+    const sent = Object.entries(parameters).filter(([, value]) => value !== '');
     return this.service.call('POST', `/${this.tenant}/chained-as/par`, {
       form: Object.fromEntries(sent),
       headers: headers ?? { DPoP: dpopProof(this.dpopKey, `${this.server}/par`) },
@@ -74,7 +79,7 @@ export class ChainedWallet extends RawWallet {
   }
 
   /** @returns the address that the wallet opens in a browser. */
-  async begin(form: Record<string, string> = {}): Promise<string> {
+  async startAuthorization(form: Record<string, string> = {}): Promise<string> {
     const answer = await this.par(form);
     if (answer.status !== 201) throw new Error(`par: ${answer.status} ${answer.text}`);
     const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri: answer.body.request_uri });
@@ -86,25 +91,25 @@ export class ChainedWallet extends RawWallet {
     provider: UpstreamProvider,
     browser: Browser,
     address: string,
-    person: { readonly accountId?: string; readonly deny?: string } = {},
+    account: { readonly accountId?: string; readonly deny?: string } = {},
   ): Promise<string> {
     const { location, status, text } = await browser.visit(address);
     if (location === undefined) throw new Error(`authorize: ${status} ${text}`);
-    return (await provider.login(location.href, person)).href;
+    return (await provider.login(location.href, account)).href;
   }
 
   /** From a pushed request to a code. */
   async chainedCode(provider: UpstreamProvider, form: Record<string, string> = {}): Promise<string> {
     const browser = new Browser();
-    const back = await this.logIn(provider, browser, await this.begin(form));
-    const { location, text } = await browser.visit(back);
+    const redirect = await this.logIn(provider, browser, await this.startAuthorization(form));
+    const { location, text } = await browser.visit(redirect);
     const code = location?.searchParams.get('code');
     if (code === null || code === undefined) throw new Error(`callback: ${location} ${text}`);
     return code;
   }
 
   override redeemCode(code: string, form: Record<string, string> = {}, headers?: Record<string, string>): Promise<Answer> {
-    const all: Record<string, string> = {
+    const parameters: Record<string, string> = {
       grant_type: 'authorization_code',
       code,
       client_id: CLIENT_ID,
@@ -112,7 +117,7 @@ export class ChainedWallet extends RawWallet {
       code_verifier: CODE_VERIFIER,
       ...form,
     };
-    const sent = Object.entries(all).filter(([, value]) => value !== '');
+    const sent = Object.entries(parameters).filter(([, value]) => value !== '');
     return this.service.call('POST', `/${this.tenant}/chained-as/token`, {
       form: Object.fromEntries(sent),
       headers: headers ?? { DPoP: dpopProof(this.dpopKey, `${this.server}/token`) },
@@ -168,39 +173,39 @@ export class ChainedWorld {
 
   /** Access tokens for an API of its own are no good at the userinfo endpoint of this provider. */
   upstream(): object {
-    return { issuer: this.provider.issuer, ...CONFIDENTIAL, userinfo: false };
+    return { issuer: this.provider.issuer, ...CONFIDENTIAL_CLIENT, userinfo: false };
   }
 
   /**
    * Wallets of these tests prove nothing, and most tests are about what is between login and wallet; so users are asked
    * nothing about them unless `chainedAs` says `confirmUnverifiedWallets`, or, with `undefined`, leaves it as it comes.
    */
-  async configure(token: string, chainedAs: object, more: object = {}): Promise<void> {
+  async configure(token: string, chainedAs: object, extra: object = {}): Promise<void> {
     const server = { confirmUnverifiedWallets: false, ...chainedAs };
-    const json = { display: [{ name: 'Acme', locale: 'en' }], chainedAs: server, ...more };
+    const json = { display: [{ name: 'Acme', locale: 'en' }], chainedAs: server, ...extra };
     const answer = await this.service.call('POST', '/issuer/config', { token, json });
     expect(answer.status, answer.text).to.equal(201);
   }
 
   /** A tenant with a badge whose claims the backend makes of the user, and a card that is the same for all. */
-  async openTenant(
+  async createIssuingTenant(
     id: string,
     chainedAs: object = { upstream: this.upstream() },
-    more: object = {},
+    extra: object = {},
   ): Promise<{ token: string; wallet: ChainedWallet }> {
     const { token } = await createTenant(this.service, id);
     const claimsWebhook = { url: `${this.backend.url}/claims` };
-    const badge = { id: 'badge', config: format, vct: 'urn:badge:1', claimsWebhook };
-    await created(this.service, token, '/issuer/credentials', badge);
-    const card = { id: 'card', config: format, vct: 'urn:card:1', claims: { name: 'Ada' } };
-    await created(this.service, token, '/issuer/credentials', card);
-    await this.configure(token, chainedAs, more);
+    const badgeCredential = { id: 'badge', config: format, vct: 'urn:badge:1', claimsWebhook };
+    await createResource(this.service, token, '/issuer/credentials', badgeCredential);
+    const credential = { id: 'card', config: format, vct: 'urn:card:1', claims: { name: 'Ada' } };
+    await createResource(this.service, token, '/issuer/credentials', credential);
+    await this.configure(token, chainedAs, extra);
     return { token, wallet: new ChainedWallet(this.service, id) };
   }
 
-  async offer(token: string, wallet: ChainedWallet, credential: string, more: object = {}) {
-    const body = { ...offerBody(credential), flow: 'authorization_code', ...more };
-    const { uri, session } = await created(this.service, token, '/issuer/offer', body);
+  async offer(token: string, wallet: ChainedWallet, credential: string, extra: object = {}) {
+    const body = { ...offerBody(credential), flow: 'authorization_code', ...extra };
+    const { uri, session } = await createResource(this.service, token, '/issuer/offer', body);
     const { grants } = (await wallet.offer(uri)) as {
       grants: { authorization_code: { issuer_state: string; authorization_server?: string } };
     };
@@ -209,7 +214,7 @@ export class ChainedWorld {
 }
 
 /** The parameters of an answer to the wallet, without the words for humans. */
-export function told(location: URL | undefined): Record<string, string> {
+export function redirectParameters(location: URL | undefined): Record<string, string> {
   expect(location?.origin).to.equal('https://wallet.example');
   expect(location?.searchParams.get('keep')).to.equal('this');
   const { keep: _, error_description: __, ...rest } = Object.fromEntries(location?.searchParams ?? []);
@@ -217,17 +222,17 @@ export function told(location: URL | undefined): Record<string, string> {
 }
 
 /** What a wallet is told that gets no code. */
-export function answered({ server }: ChainedWallet, error: string): Record<string, string> {
+export function errorRedirectParameters({ server }: ChainedWallet, error: string): Record<string, string> {
   return { error, state: 'state of the wallet', iss: server };
 }
 
 /** A page, and no way on. */
-export function expectPage(page: Page, text: string): void {
+export function expectErrorPage(page: Page, text: string): void {
   expect([page.status, page.location]).to.deep.equal([400, undefined]);
   expect(page.text).to.include(text).and.include('<html');
 }
 
-export async function later<T>(seconds: number, work: () => Promise<T>): Promise<T> {
+export async function withClockAdvanced<T>(seconds: number, work: () => Promise<T>): Promise<T> {
   const clock = sinon.useFakeTimers({ now: Date.now() + seconds * 1000, toFake: ['Date'] });
   try {
     return await work();

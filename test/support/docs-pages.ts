@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { bareEnvironment } from './compile-cache.ts';
-import { PATIENCE_MS } from './patience.ts';
-import type { Ended } from './programs.ts';
+import { minimalEnvironment } from './compile-cache.ts';
+import { WAIT_TIMEOUT_MS } from './patience.ts';
+import type { ProcessResult } from './programs.ts';
 
 /** A request that a page shows: the line above the JSON, and the JSON. */
 export type PageRequest = { readonly method: string; readonly path: string; readonly text: string };
@@ -16,20 +16,22 @@ export type DocsPage = { readonly text: string; readonly requests: readonly Page
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\\n/g;
 
-/** A page of `docs/`, on which every JSON is the body of a request. @param least requests that it has. */
-export function readPage(name: string, least = 3): DocsPage {
+/** A page of `docs/`, on which every JSON is the body of a request. @param minRequests requests that it has. */
+export function readPage(name: string, minRequests = 3): DocsPage {
   const text = readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
   const all = [...text.matchAll(/^`(POST|PATCH|PUT) (\/\S+)`\n```json\n([\s\S]*?)\n```$/gm)];
   const requests = all.map(([, method = '', path = '', body = '']) => ({ method, path, text: body }));
   expect(requests, `${name}: requests among all JSON`)
     .to.have.length([...text.matchAll(/^```json$/gm)].length)
-    .and.length.at.least(least);
+    .and.length.at.least(minRequests);
   return { text, requests };
 }
 
 /** What stands in the blocks of a language, in their order. */
-export function blocksOf({ text }: DocsPage, language: string): readonly string[] {
-  return [...text.matchAll(/^```(\S+)\n([\s\S]*?)\n```$/gm)].flatMap(([, of, block = '']) => (of === language ? [block] : []));
+export function codeBlocks({ text }: DocsPage, language: string): readonly string[] {
+  return [...text.matchAll(/^```(\S+)\n([\s\S]*?)\n```$/gm)].flatMap(([, blockLanguage, block = '']) =>
+    blockLanguage === language ? [block] : [],
+  );
 }
 
 /** @param pem takes the place of the certificates that the page only hints at. */
@@ -37,8 +39,8 @@ export function withCertificate(text: string, pem: string): string {
   return text.replace(CERTIFICATE, JSON.stringify(pem).slice(1, -1));
 }
 
-export function expectNamed({ text }: DocsPage, members: readonly string[]): void {
-  for (const member of members) expect(text, member).to.match(new RegExp(`["\`]${member}["\`]`));
+export function expectPropertiesNamed({ text }: DocsPage, propertyNames: readonly string[]): void {
+  for (const property of propertyNames) expect(text, property).to.match(new RegExp(`["\`]${property}["\`]`));
 }
 
 /** Runs a backend of a page as a process of its own; it listens at the port when this resolves. */
@@ -68,17 +70,17 @@ function isListening(port: number): Promise<boolean> {
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const STOP_MS = 10_000;
 /** What the service would write to, or what is not of the project. */
-const OWN = /^(data|dist|coverage|\.git|.*\.log)$/;
+const EXCLUDED = /^(data|dist|coverage|\.git|.*\.log)$/;
 
 /** What stands on a page in a frame, with the name on the line above. */
-export type Block = { readonly section: string; readonly name: string; readonly language: string; readonly text: string };
+export type NamedCodeBlock = { readonly section: string; readonly name: string; readonly language: string; readonly text: string };
 
 /** All frames of a page of `docs/`, in their order. */
-export function framesOf(page: string): readonly Block[] {
-  const blocks: Block[] = [];
+export function namedCodeBlocks(page: string): readonly NamedCodeBlock[] {
+  const blocks: NamedCodeBlock[] = [];
   let section = '';
-  const found = page.matchAll(/^#+ (.+)$|^(?:`([^`\n]+)`\n)?```(\w+)\n([\s\S]*?)\n```$/gm);
-  for (const [, heading, name = '', language = '', text = ''] of found) {
+  const matches = page.matchAll(/^#+ (.+)$|^(?:`([^`\n]+)`\n)?```(\w+)\n([\s\S]*?)\n```$/gm);
+  for (const [, heading, name = '', language = '', text = ''] of matches) {
     // A line of a shell script may look like a heading; those are within frames, which are taken as a whole.
     if (heading !== undefined) section = heading;
     else blocks.push({ section, name, language, text });
@@ -86,7 +88,7 @@ export function framesOf(page: string): readonly Block[] {
   return blocks;
 }
 
-type Settings = {
+type TerminalSettings = {
   /** What is elsewhere in a test. */
   readonly instead: Readonly<Record<string, string>>;
   /** Of the one who types, beside what every program needs. */
@@ -101,35 +103,35 @@ export class Terminal {
   readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-docs-'));
   /** What the service wrote since it was started. */
   log = '';
-  readonly #instead: Settings['instead'];
+  readonly #instead: TerminalSettings['instead'];
   readonly #kill = () => this.#endAll();
   #environment: Readonly<Record<string, string | undefined>>;
   #service: ChildProcess | undefined;
 
-  constructor({ instead, environment }: Settings) {
+  constructor({ instead, environment }: TerminalSettings) {
     this.#instead = instead;
-    for (const name of readdirSync(ROOT).filter((each) => !OWN.test(each))) {
+    for (const name of readdirSync(ROOT).filter((entry) => !EXCLUDED.test(entry))) {
       symlinkSync(join(ROOT, name), join(this.folder, name));
     }
     const home = { HOME: this.folder, npm_config_update_notifier: 'false', DRAIN_SECONDS: '0' };
-    this.#environment = { ...bareEnvironment(), ...home, ...environment };
+    this.#environment = { ...minimalEnvironment(), ...home, ...environment };
     process.once('exit', this.#kill);
   }
 
   /** A text of the page as it is here. */
-  here(text: string): string {
-    return Object.entries(this.#instead).reduce((all, [from, to]) => all.replaceAll(from, to), text);
+  adaptToTest(text: string): string {
+    return Object.entries(this.#instead).reduce((all, [placeholder, replacement]) => all.replaceAll(placeholder, replacement), text);
   }
 
   write(name: string, text: string): void {
     const file = join(this.folder, name);
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, this.here(text));
+    writeFileSync(file, this.adaptToTest(text));
   }
 
   /** @param address of the service, which answers when this resolves if it was started. */
-  async type(text: string, address: string): Promise<Ended> {
-    const lines = this.here(text).split('\n');
+  async type(text: string, address: string): Promise<ProcessResult> {
+    const lines = this.adaptToTest(text).split('\n');
     const starts = lines.at(-1) === 'npm start';
     const ended = await this.#run((starts ? lines.slice(0, -1) : lines).join('\n'));
     if (starts && ended.code === 0) {
@@ -160,14 +162,14 @@ export class Terminal {
   }
 
   /** Variables that the commands export are there for the next ones. */
-  #run(script: string): Promise<Ended> {
-    const kept = join(this.folder, '.environment');
-    const whole = `set -e\n${script}\nenv -0 > '${kept}'`;
+  #run(script: string): Promise<ProcessResult> {
+    const environmentFile = join(this.folder, '.environment');
+    const commands = `set -e\n${script}\nenv -0 > '${environmentFile}'`;
     return new Promise((resolve) => {
       const options = { cwd: this.folder, env: this.#environment };
-      execFile('sh', ['-c', whole], options, (error, stdout, stderr) => {
+      execFile('sh', ['-c', commands], options, (error, stdout, stderr) => {
         const code = error === null ? 0 : Number(error.code);
-        if (code === 0) this.#environment = readEnvironment(kept);
+        if (code === 0) this.#environment = readEnvironment(environmentFile);
         resolve({ code, stdout, stderr });
       });
     });
@@ -188,7 +190,7 @@ export class Terminal {
         this.log += chunk.toString();
       });
     }
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + WAIT_TIMEOUT_MS;
     while (!(await answers(address))) {
       if (service.exitCode !== null || performance.now() > deadline) {
         this.#endAll();

@@ -7,10 +7,10 @@ type Operation = {
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly example?: object }>> };
 };
-type Described = { readonly method: string; readonly path: string; readonly operation: Operation };
+type DescribedOperation = { readonly method: string; readonly path: string; readonly operation: Operation };
 
 /** How a call differs from what the document has: who calls, and what a wallet proves. */
-export type Calling = Pick<CallOptions, 'token' | 'headers'> & { readonly service?: TestService };
+export type ExampleCallOptions = Pick<CallOptions, 'token' | 'headers'> & { readonly service?: TestService };
 
 /** Executes operations by their examples in the API document, each of which is filled with what calls before answered. */
 export class ExampleCalls {
@@ -19,9 +19,9 @@ export class ExampleCalls {
   readonly executed = new Set<string>();
   readonly #instead = new Map<string, string>();
   readonly #service: TestService;
-  readonly #operations: ReadonlyMap<string, Described>;
+  readonly #operations: ReadonlyMap<string, DescribedOperation>;
 
-  private constructor(service: TestService, operations: ReadonlyMap<string, Described>) {
+  private constructor(service: TestService, operations: ReadonlyMap<string, DescribedOperation>) {
     this.#service = service;
     this.#operations = operations;
   }
@@ -35,8 +35,8 @@ export class ExampleCalls {
   }
 
   /** A text of the examples that stands for another one: a handle, or the address of a party that there is not. */
-  replace(address: string, present: string): void {
-    this.#instead.set(JSON.stringify(address), JSON.stringify(present));
+  replace(address: string, replacement: string): void {
+    this.#instead.set(JSON.stringify(address), JSON.stringify(replacement));
   }
 
   get names(): readonly string[] {
@@ -44,15 +44,15 @@ export class ExampleCalls {
   }
 
   /** @throws AssertionError for any answer but success or a redirect. */
-  async run(name: string, calling: Calling = {}): Promise<Answer> {
+  async run(name: string, calling: ExampleCallOptions = {}): Promise<Answer> {
     const { method, path, operation } = this.#operations.get(name) ?? {};
     if (method === undefined || path === undefined || operation === undefined) throw new Error(`no ${name}`);
     const { service = this.#service, token, headers = {} } = calling;
     const fill = (value: unknown) => this.#filled(value, name);
     const parameters = (operation.parameters ?? []).filter(({ example }) => example !== undefined);
     const of = (place: string) => parameters.filter((parameter) => parameter.in === place);
-    for (const { name: parameter, in: place, example } of operation.parameters ?? [])
-      if (place === 'path') expect(example, `${name} has an example of ${parameter}`).to.be.a('string');
+    for (const { name: parameter, in: kind, example } of operation.parameters ?? [])
+      if (kind === 'path') expect(example, `${name} has an example of ${parameter}`).to.be.a('string');
     const address = path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) =>
       encodeURIComponent(String(fill(of('path').find((each) => each.name === parameter)?.example))),
     );
@@ -81,11 +81,11 @@ export class ExampleCalls {
   #filled(value: unknown, name: string): unknown {
     if (value === undefined) return undefined;
     const text = JSON.stringify(value).replaceAll(/<([^<>]+)>/g, (_, place: string) => {
-      const found = this.answered[place];
-      if (found === undefined) throw new Error(`${name}: nothing answered <${place}>`);
-      return JSON.stringify(found).slice(1, -1);
+      const knownValue = this.answered[place];
+      if (knownValue === undefined) throw new Error(`${name}: nothing answered <${place}>`);
+      return JSON.stringify(knownValue).slice(1, -1);
     });
-    return JSON.parse([...this.#instead].reduce((all, [from, to]) => all.replaceAll(from, to), text));
+    return JSON.parse([...this.#instead].reduce((result, [placeholder, replacement]) => result.replaceAll(placeholder, replacement), text));
   }
 
   /** Of the thing that is edited, which is read first. */
@@ -93,7 +93,7 @@ export class ExampleCalls {
     const { id } = (body ?? {}) as { id?: string };
     const isOneOfMany = [...this.#operations.values()].some((each) => each.path === `${path}/{id}`);
     const place = isOneOfMany ? `${address}/${id}` : address.replace(/\/rotate$/, '');
-    const shown = await service.call('GET', place, token === undefined ? {} : { token });
-    return shown.headers.get('etag');
+    const current = await service.call('GET', place, token === undefined ? {} : { token });
+    return current.headers.get('etag');
   }
 }

@@ -8,7 +8,7 @@ const REACHES_PACKAGES = /^(npm_config_.*|node_extra_ca_certs|ssl_cert_(file|dir
 /** A Dockerfile as it is written: instructions with all of their text, without comments. */
 export type Instruction = { readonly name: string; readonly text: string };
 
-export function instructionsOf(file: string): readonly Instruction[] {
+export function parseDockerfile(file: string): readonly Instruction[] {
   const text = readFileSync(file, 'utf8')
     .replaceAll(/^#.*\n/gm, '')
     .replaceAll(/\\\n\s*/g, '');
@@ -37,19 +37,19 @@ export type Image = {
 export function buildImage(context: string, folder: string): Image {
   const stages = new Map<string, Stage>();
   let stage = new Stage(join(folder, 'none'));
-  for (const { name, text } of instructionsOf(join(context, 'Dockerfile'))) {
+  for (const { name, text } of parseDockerfile(join(context, 'Dockerfile'))) {
     if (name === 'FROM') {
       const alias = /\bAS (\S+)$/.exec(text)?.[1] ?? 'image';
       stage = new Stage(join(folder, alias));
       stages.set(alias, stage);
     } else if (name === 'COPY') stage.copy(text, context, stages);
-    else stage.do(name, text);
+    else stage.run(name, text);
   }
   return stage;
 }
 
 /** The first folders of the image that are its own; others are those of the machine. */
-const OWN = /(?<![\w.])\/(app|data)(?=[\s/'"]|$)/g;
+const IMAGE_FOLDERS = /(?<![\w.])\/(app|data)(?=[\s/'"]|$)/g;
 
 class Stage implements Image {
   readonly root: string;
@@ -64,19 +64,19 @@ class Stage implements Image {
     mkdirSync(root, { recursive: true });
   }
 
-  do(name: string, text: string): void {
-    const here = text.replaceAll(OWN, `${this.root}/$1`);
+  run(name: string, text: string): void {
+    const hostPath = text.replaceAll(IMAGE_FOLDERS, `${this.root}/$1`);
     switch (name) {
       case 'WORKDIR':
-        this.workingFolder = here;
-        mkdirSync(here, { recursive: true });
+        this.workingFolder = hostPath;
+        mkdirSync(hostPath, { recursive: true });
         break;
       case 'ENV':
         for (const [, key = '', value = ''] of text.matchAll(/(\S+?)=(\S+)/g))
-          this.environment[key] = value.replaceAll(OWN, `${this.root}/$1`);
+          this.environment[key] = value.replaceAll(IMAGE_FOLDERS, `${this.root}/$1`);
         break;
       case 'RUN':
-        this.#run(here);
+        this.#run(hostPath);
         break;
       case 'CMD':
         this.command = JSON.parse(text) as string[];
@@ -90,21 +90,21 @@ class Stage implements Image {
   }
 
   copy(text: string, context: string, stages: ReadonlyMap<string, Stage>): void {
-    const words = text.split(/\s+/);
-    const from = words[0]?.startsWith('--from=') ? words.shift()?.slice('--from='.length) : undefined;
-    const source = from === undefined ? context : (stages.get(from)?.root ?? '');
-    const target = words.pop() ?? '';
-    const ignored = from === undefined ? readFileSync(join(context, '.dockerignore'), 'utf8').split('\n') : [];
-    for (const word of words) {
-      const path = join(source, word);
-      const name = word === '.' ? '' : word;
+    const commandParts = text.split(/\s+/);
+    const stageName = commandParts[0]?.startsWith('--from=') ? commandParts.shift()?.slice('--from='.length) : undefined;
+    const source = stageName === undefined ? context : (stages.get(stageName)?.root ?? '');
+    const target = commandParts.pop() ?? '';
+    const ignored = stageName === undefined ? readFileSync(join(context, '.dockerignore'), 'utf8').split('\n') : [];
+    for (const sourceName of commandParts) {
+      const path = join(source, sourceName);
+      const name = sourceName === '.' ? '' : sourceName;
       const isFolder = target.endsWith('/');
-      const to = resolve(this.workingFolder, isFolder ? join(target, name.split('/').at(-1) ?? '') : target);
-      mkdirSync(dirname(to), { recursive: true });
+      const targetPath = resolve(this.workingFolder, isFolder ? join(target, name.split('/').at(-1) ?? '') : target);
+      mkdirSync(dirname(targetPath), { recursive: true });
       const filter = (file: string) => !ignored.includes(file.slice(context.length).replace(/^\/+/, '') || '.');
-      for (const each of word === '.' ? globSync('*', { cwd: path }).concat(globSync('.[a-z]*', { cwd: path })) : [''])
+      for (const each of sourceName === '.' ? globSync('*', { cwd: path }).concat(globSync('.[a-z]*', { cwd: path })) : [''])
         if (filter(join(path, each)))
-          cpSync(join(path, each), each === '' ? to : join(to, each), { recursive: true, filter, verbatimSymlinks: true });
+          cpSync(join(path, each), each === '' ? targetPath : join(targetPath, each), { recursive: true, filter, verbatimSymlinks: true });
     }
   }
 
@@ -113,9 +113,9 @@ class Stage implements Image {
     const tools = join(this.root, '.tools');
     mkdirSync(tools, { recursive: true });
     if (process.getuid?.() !== 0) writeFileSync(join(tools, 'chown'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
-    const ofMachine = Object.entries(process.env).filter(([name]) => REACHES_PACKAGES.test(name));
+    const machineEnvironment = Object.entries(process.env).filter(([name]) => REACHES_PACKAGES.test(name));
     const env = {
-      ...Object.fromEntries(ofMachine),
+      ...Object.fromEntries(machineEnvironment),
       ...this.environment,
       HOME: process.env['HOME'],
       PATH: `${tools}:${process.env['PATH']}`,

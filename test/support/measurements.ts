@@ -25,7 +25,7 @@ function millisecondsOf({ user, system }: NodeJS.CpuUsage): number {
 }
 
 /** What a service in this process did beside its database. */
-export type Work = {
+export type WorkCounts = {
   readonly signed: number;
   readonly verified: number;
   /** Keys and certificates that were read. */
@@ -34,9 +34,9 @@ export type Work = {
   readonly called: number;
 };
 
-export type CountedWork = {
+export type WorkCounter = {
   /** Since the last call of this. */
-  take(): Work;
+  take(): WorkCounts;
   /** What happens in there is not counted: a wallet in this process signs, too. */
   apart<T>(work: () => Promise<T>): Promise<T>;
   end(): void;
@@ -47,18 +47,18 @@ const FUNCTIONS = {
   verify: 'verified',
   createPublicKey: 'imported',
   createPrivateKey: 'imported',
-} as const satisfies Partial<Record<keyof typeof crypto, keyof Work>>;
+} as const satisfies Partial<Record<keyof typeof crypto, keyof WorkCounts>>;
 
-const NOTHING: Work = { signed: 0, verified: 0, imported: 0, called: 0 };
+const NOTHING: WorkCounts = { signed: 0, verified: 0, imported: 0, called: 0 };
 const SENDING = 'undici:request:create';
 
 /** Counts the calls of Node's cryptography and the requests that are sent, everywhere in this process, until its end. */
-export function countWork(): CountedWork {
+export function countWork(): WorkCounter {
   const apart = new AsyncLocalStorage<true>();
   const originals = new Map<string, unknown>();
   const functions = crypto as unknown as Record<string, (...values: unknown[]) => unknown>;
   let work = NOTHING;
-  const count = (what: keyof Work) => {
+  const count = (what: keyof WorkCounts) => {
     if (apart.getStore() === undefined) work = { ...work, [what]: work[what] + 1 };
   };
   for (const [name, what] of Object.entries(FUNCTIONS)) {

@@ -8,30 +8,30 @@ import { stringify } from 'yaml';
 export type Sample = { readonly name: string; readonly labels: Readonly<Record<string, string>>; readonly value: number };
 
 /** The samples of a text as Prometheus reads it (text exposition format 0.0.4). */
-export function samplesOf(text: string): readonly Sample[] {
+export function parseSamples(text: string): readonly Sample[] {
   return text
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
     .map((line) => {
       const [, name = '', labels = '', value = ''] = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
       if (name === '') throw new Error(`no sample: ${line}`);
-      const read = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, key, text]) => [key, text]);
-      return { name, labels: Object.fromEntries(read), value: Number(value) };
+      const labelPairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, key, text]) => [key, text]);
+      return { name, labels: Object.fromEntries(labelPairs), value: Number(value) };
     });
 }
 
 /** The sum of all samples of a name that have these labels. */
-export function sumOf(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number {
-  return samplesOf(text)
+export function sumSamples(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number {
+  return parseSamples(text)
     .filter((sample) => sample.name === name)
     .filter((sample) => Object.entries(labels).every(([key, value]) => sample.labels[key] === value))
     .reduce((sum, { value }) => sum + value, 0);
 }
 
-export const RULES = fileURLToPath(new URL('../../deploy/alerts.yaml', import.meta.url));
+export const ALERT_RULES = fileURLToPath(new URL('../../deploy/alerts.yaml', import.meta.url));
 /** Minutes for which a cause lasts: longer than any rule waits. */
-const LASTS = 90;
-const BEFORE = 5;
+const CAUSE_MINUTES = 90;
+const MINUTES_BEFORE = 5;
 
 /** Runs the tool of Prometheus. @returns undefined where it is missing; with `CI=true` that is a failure. */
 export function promtool(...parameters: readonly string[]): { readonly status: number; readonly output: string } | undefined {
@@ -50,9 +50,9 @@ export type Scrapes = {
   /** Seconds since 1970. */
   readonly at: number;
   /** The start of the process is that of the one and of the other in turn, minute by minute. */
-  readonly flaps?: true | undefined;
+  readonly alternatesStartTime?: true | undefined;
   /** Nothing is done in the background any more; otherwise jobs go on. */
-  readonly stands?: true | undefined;
+  readonly hasStoppedJobs?: true | undefined;
 };
 
 /**
@@ -60,23 +60,23 @@ export type Scrapes = {
  * they are. Without `after` nothing can be scraped any more.
  * @param alert a regular expression; of all that fit, one is enough.
  */
-export function fires(alert: string, scrapes: Scrapes): boolean {
+export function alertFires(alert: string, scrapes: Scrapes): boolean {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
   try {
     const file = join(folder, 'test.yaml');
     const expr = `count(count by (alertname) (ALERTS{alertname=~"${alert}",alertstate="firing"}))`;
     const test = {
       interval: '1m',
-      input_series: seriesOf(scrapes),
-      promql_expr_test: [{ expr, eval_time: `${BEFORE + LASTS - 1}m`, exp_samples: [] }],
+      input_series: toSeries(scrapes),
+      promql_expr_test: [{ expr, eval_time: `${MINUTES_BEFORE + CAUSE_MINUTES - 1}m`, exp_samples: [] }],
     };
-    writeFileSync(file, stringify({ rule_files: [RULES], evaluation_interval: '1m', tests: [test] }));
-    const ran = promtool('test', 'rules', file);
-    if (ran === undefined) throw new Error('promtool is missing');
-    if (ran.status === 0) return false;
+    writeFileSync(file, stringify({ rule_files: [ALERT_RULES], evaluation_interval: '1m', tests: [test] }));
+    const result = promtool('test', 'rules', file);
+    if (result === undefined) throw new Error('promtool is missing');
+    if (result.status === 0) return false;
     // It says what it found in place of nothing.
-    if (/exp:\s*nil[\s\S]*got:\s*\{\}/.test(ran.output)) return true;
-    throw new Error(ran.output);
+    if (/exp:\s*nil[\s\S]*got:\s*\{\}/.test(result.output)) return true;
+    throw new Error(result.output);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -84,49 +84,51 @@ export function fires(alert: string, scrapes: Scrapes): boolean {
 
 type Series = { readonly series: string; readonly values: string };
 
-function seriesOf(scrapes: Scrapes): readonly Series[] {
+function toSeries(scrapes: Scrapes): readonly Series[] {
   const { before, after } = scrapes;
-  const old = new Map(samplesOf(before).map((sample) => [keyOf(sample), sample.value]));
-  const fresh = new Map(samplesOf(after ?? before).map((sample) => [keyOf(sample), sample.value]));
+  const oldSamples = new Map(parseSamples(before).map((sample) => [seriesKey(sample), sample.value]));
+  const newSamples = new Map(parseSamples(after ?? before).map((sample) => [seriesKey(sample), sample.value]));
   const counters = new Set([...`${before}\n${after}`.matchAll(/^# TYPE (\S+) (?:counter|histogram)$/gm)].map(([, name]) => name));
   const isCounter = (series: string) => {
     const name = series.slice(0, series.indexOf('{'));
     return counters.has(name) || counters.has(name.replace(/_(bucket|count|sum)$/, ''));
   };
-  const up = { series: 'up{job="vidimus"}', values: `1x${BEFORE} ${after === undefined ? 0 : 1}x${LASTS}` };
-  const all = [...new Set([...old.keys(), ...fresh.keys()])].map((series): Series => {
-    const [from, to] = [old.get(series), fresh.get(series)];
-    if (after === undefined) return { series, values: `${numeral(from)}x${BEFORE}` };
+  const up = { series: 'up{job="vidimus"}', values: `1x${MINUTES_BEFORE} ${after === undefined ? 0 : 1}x${CAUSE_MINUTES}` };
+  const changedSeries = [...new Set([...oldSamples.keys(), ...newSamples.keys()])].map((series): Series => {
+    const [previousValue, nextValue] = [oldSamples.get(series), newSamples.get(series)];
+    if (after === undefined) return { series, values: `${formatNumber(previousValue)}x${MINUTES_BEFORE}` };
     if (isCounter(series)) {
-      const last = to ?? from ?? 0;
+      const lastValue = nextValue ?? previousValue ?? 0;
       // One that was not there appears with what it is: Prometheus does not see that it grew until then.
-      const [before, first] = from === undefined ? ['_', last] : [numeral(from), from];
-      const growth = numeral(Math.max(0, last - (from ?? 0)));
-      return { series, values: `${before}x${BEFORE} ${numeral(first)}+${growth}x${LASTS}` };
+      const [before, firstValue] = previousValue === undefined ? ['_', lastValue] : [formatNumber(previousValue), previousValue];
+      const growth = formatNumber(Math.max(0, lastValue - (previousValue ?? 0)));
+      return { series, values: `${before}x${MINUTES_BEFORE} ${formatNumber(firstValue)}+${growth}x${CAUSE_MINUTES}` };
     }
-    return { series, values: gaugeOf(series, from, to, scrapes) };
+    return { series, values: gaugeValues(series, previousValue, nextValue, scrapes) };
   });
-  return [up, ...all];
+  return [up, ...changedSeries];
 }
 
-function gaugeOf(series: string, from: number | undefined, to: number | undefined, scrapes: Scrapes): string {
+function gaugeValues(series: string, previousValue: number | undefined, nextValue: number | undefined, scrapes: Scrapes): string {
   if (series.startsWith('vidimus_job_last_success')) {
     // Time begins at 0 in a test.
-    const last = (to ?? from ?? 0) - scrapes.at;
-    return `${numeral(last)}+${scrapes.stands ? 0 : 60}x${BEFORE + LASTS}`;
+    const lastValue = (nextValue ?? previousValue ?? 0) - scrapes.at;
+    return `${formatNumber(lastValue)}+${scrapes.hasStoppedJobs ? 0 : 60}x${MINUTES_BEFORE + CAUSE_MINUTES}`;
   }
-  if (scrapes.flaps && series.startsWith('process_start_time_seconds'))
-    return Array.from({ length: BEFORE + LASTS }, (_, minute) => numeral(minute % 2 ? to : from)).join(' ');
-  return `${numeral(from)}x${BEFORE} ${numeral(to)}x${LASTS}`;
+  if (scrapes.alternatesStartTime && series.startsWith('process_start_time_seconds'))
+    return Array.from({ length: MINUTES_BEFORE + CAUSE_MINUTES }, (_, minute) => formatNumber(minute % 2 ? nextValue : previousValue)).join(
+      ' ',
+    );
+  return `${formatNumber(previousValue)}x${MINUTES_BEFORE} ${formatNumber(nextValue)}x${CAUSE_MINUTES}`;
 }
 
 /** What is not there, or no number, is left out. */
-function numeral(value: number | undefined): string {
+function formatNumber(value: number | undefined): string {
   return value === undefined || Number.isNaN(value) ? '_' : value.toFixed(6);
 }
 
 /** As a series is written, with the job that Prometheus adds. */
-function keyOf({ name, labels }: Sample): string {
-  const all = Object.entries({ ...labels, job: 'vidimus', instance: 'a' });
-  return `${name}{${all.map(([key, value]) => `${key}="${value}"`).join(',')}}`;
+function seriesKey({ name, labels }: Sample): string {
+  const seriesLabels = Object.entries({ ...labels, job: 'vidimus', instance: 'a' });
+  return `${name}{${seriesLabels.map(([key, value]) => `${key}="${value}"`).join(',')}}`;
 }

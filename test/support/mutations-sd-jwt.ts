@@ -1,22 +1,22 @@
 import { createHmac, createPublicKey } from 'node:crypto';
-import { flips, type Mutation, OTHER_VALUES, places } from './mutations.ts';
+import { flipBits, type Mutation, REPLACEMENT_VALUES, spreadPositions } from './mutations.ts';
 import { type HolderKey, newKey } from './raw-wallet.ts';
 import {
+  changePart,
   digestOf,
   disclosureOf,
+  type JsonProperties,
   jws,
-  type Members,
-  part,
   presentSdJwt,
   type SdJwtBase,
-  type SdJwtBend,
-  salted,
+  type SdJwtOverrides,
+  saltedDisclosure,
   signJws,
 } from './sd-jwt-maker.ts';
-import { type Certified, certify } from './test-certificates.ts';
+import { type CertifiedKey, certify } from './test-certificates.ts';
 
 /** A good presentation, and the key that binds it. */
-export type Subject = { readonly name: string; readonly text: string; readonly holder: HolderKey };
+export type MutationSubject = { readonly name: string; readonly text: string; readonly holder: HolderKey };
 
 type Change = (text: string) => string;
 type Raw = Omit<Mutation, 'base'>;
@@ -24,117 +24,120 @@ type Raw = Omit<Mutation, 'base'>;
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const read = (text: string) => JSON.parse(Buffer.from(text, 'base64url').toString());
-const bad = (kind: string, what: string, text: string): Raw => ({ kind, what, text, nature: 'bad' });
+const badMutation = (kind: string, what: string, text: string): Raw => ({ kind, description: what, text, nature: 'bad' });
 
 /** Each run of base64url, with how often it is bent. */
-function regionsOf(text: string): readonly (readonly [string, number, (change: Change) => string])[] {
+function textRegions(text: string): readonly (readonly [string, number, (change: Change) => string])[] {
   const last = text.split('~').length - 1;
-  const inPart = (at: number, dot: number) => (change: Change) => part('~', at, part('.', dot, change))(text);
+  const inTextPart = (at: number, dot: number) => (change: Change) => changePart('~', at, changePart('.', dot, change))(text);
   const disclosures = Array.from(
     { length: last - 1 },
-    (_, index) => [`disclosure ${index}`, 20, (change: Change) => part('~', index + 1, change)(text)] as const,
+    (_, index) => [`disclosure ${index}`, 20, (change: Change) => changePart('~', index + 1, change)(text)] as const,
   );
   return [
-    ['issuer header', 20, inPart(0, 0)],
-    ['issuer payload', 35, inPart(0, 1)],
-    ['issuer signature', 20, inPart(0, 2)],
+    ['issuer header', 20, inTextPart(0, 0)],
+    ['issuer payload', 35, inTextPart(0, 1)],
+    ['issuer signature', 20, inTextPart(0, 2)],
     ...disclosures,
-    ['binding header', 12, inPart(last, 0)],
-    ['binding payload', 30, inPart(last, 1)],
-    ['binding signature', 20, inPart(last, 2)],
+    ['binding header', 12, inTextPart(last, 0)],
+    ['binding payload', 30, inTextPart(last, 1)],
+    ['binding signature', 20, inTextPart(last, 2)],
   ];
 }
 
 /** Other bytes, characters and spellings in every part of the text. */
-export function spoiled({ text }: Subject, random: () => number): readonly Raw[] {
+export function corruptText({ text }: MutationSubject, random: () => number): readonly Raw[] {
   return [
-    ...regionsOf(text).flatMap(([region, count, place]) => {
-      let own = '';
-      place((found) => {
-        own = found;
+    ...textRegions(text).flatMap(([region, count, changeRegion]) => {
+      let partText = '';
+      changeRegion((found) => {
+        partText = found;
         return found;
       });
-      const bytes = Buffer.from(own, 'base64url');
+      const bytes = Buffer.from(partText, 'base64url');
       return [
-        ...flips(bytes, count, random).map((one) =>
-          bad(
+        ...flipBits(bytes, count, random).map((one) =>
+          badMutation(
             'a bit flipped',
-            `${region}, ${one.what}`,
-            place(() => one.bytes.toString('base64url')),
+            `${region}, ${one.description}`,
+            changeRegion(() => one.bytes.toString('base64url')),
           ),
         ),
-        ...places(own.length, Math.ceil(count / 3), random).flatMap((at) => [
-          bad(
+        ...spreadPositions(partText.length, Math.ceil(count / 3), random).flatMap((at) => [
+          badMutation(
             'a character replaced',
             `${region} at ${at}`,
-            place(() => replaced(own, at, random)),
+            changeRegion(() => replaceCharacter(partText, at, random)),
           ),
-          bad(
+          badMutation(
             'a character left out',
             `${region} at ${at}`,
-            place(() => own.slice(0, at) + own.slice(at + 1)),
+            changeRegion(() => partText.slice(0, at) + partText.slice(at + 1)),
           ),
-          bad(
+          badMutation(
             'a character put in',
             `${region} at ${at}`,
-            place(() => `${own.slice(0, at)}A${own.slice(at)}`),
+            changeRegion(() => `${partText.slice(0, at)}A${partText.slice(at)}`),
           ),
         ]),
         ...SPELLINGS.flatMap(([what, change]) => {
-          const spelt = place(change);
-          return spelt === text ? [] : [bad('another spelling of base64url', `${region}: ${what}`, spelt)];
+          const respelledText = changeRegion(change);
+          return respelledText === text ? [] : [badMutation('another spelling of base64url', `${region}: ${what}`, respelledText)];
         }),
       ];
     }),
-    ...places(text.length, 40, random).map((at) => bad('truncated', `at ${at}`, text.slice(0, at))),
-    ...['~', '~~', '.', '.A', 'A', '=', ' ', '\n', '\0', '~A'].flatMap((more) => [
-      bad('extended', `by ${JSON.stringify(more)}`, text + more),
-      bad('extended', `by ${JSON.stringify(more)} in front`, more + text),
+    ...spreadPositions(text.length, 40, random).map((at) => badMutation('truncated', `at ${at}`, text.slice(0, at))),
+    ...['~', '~~', '.', '.A', 'A', '=', ' ', '\n', '\0', '~A'].flatMap((suffix) => [
+      badMutation('extended', `by ${JSON.stringify(suffix)}`, text + suffix),
+      badMutation('extended', `by ${JSON.stringify(suffix)} in front`, suffix + text),
     ]),
     ...separatorsOf(text).flatMap((at) =>
-      ['', '~~', '..', ' ', text[at] === '~' ? '.' : '~'].map((other) =>
-        bad('a separator replaced', `at ${at} by "${other}"`, text.slice(0, at) + other + text.slice(at + 1)),
+      ['', '~~', '..', ' ', text[at] === '~' ? '.' : '~'].map((replacement) =>
+        badMutation('a separator replaced', `at ${at} by "${replacement}"`, text.slice(0, at) + replacement + text.slice(at + 1)),
       ),
     ),
   ];
 }
 
 const SPELLINGS: readonly (readonly [string, Change])[] = [
-  ['padded', (own) => `${own}${'='.repeat((4 - (own.length % 4)) % 4)}`],
-  ['one sign of padding', (own) => `${own}=`],
-  ['the other alphabet', (own) => own.replaceAll('-', '+').replaceAll('_', '/')],
-  ['a line break', (own) => `${own.slice(0, 8)}\n${own.slice(8)}`],
-  ['a space', (own) => `${own} `],
-  ['other bits at the end', (own) => (own.length % 4 === 0 ? own : own.slice(0, -1) + next(own.at(-1) ?? ''))],
+  ['padded', (partText) => `${partText}${'='.repeat((4 - (partText.length % 4)) % 4)}`],
+  ['one sign of padding', (partText) => `${partText}=`],
+  ['the other alphabet', (partText) => partText.replaceAll('-', '+').replaceAll('_', '/')],
+  ['a line break', (partText) => `${partText.slice(0, 8)}\n${partText.slice(8)}`],
+  ['a space', (partText) => `${partText} `],
+  [
+    'other bits at the end',
+    (partText) => (partText.length % 4 === 0 ? partText : partText.slice(0, -1) + nextCharacter(partText.at(-1) ?? '')),
+  ],
   ['empty', () => ''],
-  ['whitespace in the JSON', (own) => Buffer.concat([Buffer.from(own, 'base64url'), Buffer.of(32)]).toString('base64url')],
-  ['a byte order mark', (own) => Buffer.concat([Buffer.from('\ufeff'), Buffer.from(own, 'base64url')]).toString('base64url')],
+  ['whitespace in the JSON', (partText) => Buffer.concat([Buffer.from(partText, 'base64url'), Buffer.of(32)]).toString('base64url')],
+  ['a byte order mark', (partText) => Buffer.concat([Buffer.from('\ufeff'), Buffer.from(partText, 'base64url')]).toString('base64url')],
 ];
-const next = (character: string) => ALPHABET[ALPHABET.indexOf(character) ^ 1] ?? '';
+const nextCharacter = (character: string) => ALPHABET[ALPHABET.indexOf(character) ^ 1] ?? '';
 
-function replaced(own: string, at: number, random: () => number): string {
+function replaceCharacter(partText: string, at: number, random: () => number): string {
   const shift = 1 + Math.floor(random() * (ALPHABET.length - 1));
-  const other = ALPHABET[(ALPHABET.indexOf(own[at] ?? '') + shift) % ALPHABET.length];
-  return own.slice(0, at) + other + own.slice(at + 1);
+  const replacement = ALPHABET[(ALPHABET.indexOf(partText[at] ?? '') + shift) % ALPHABET.length];
+  return partText.slice(0, at) + replacement + partText.slice(at + 1);
 }
 
 const separatorsOf = (text: string) => [...text.matchAll(/[~.]/g)].map(({ index }) => index);
 
 /** Binds an SD-JWT, as its holder does or as somebody else would. */
-function bound(sdJwt: string, binding: { header: Members; payload: Members }, key: HolderKey): string {
+function bindDisclosures(sdJwt: string, binding: { header: JsonProperties; payload: JsonProperties }, key: HolderKey): string {
   const payload = { ...binding.payload, sd_hash: digestOf(sdJwt) };
   return sdJwt + jws(binding.header, payload, key);
 }
 
-function taken({ text }: Subject) {
-  const all = text.split('~');
-  const binding = all.at(-1) ?? '';
+function splitPresentation({ text }: MutationSubject) {
+  const parts = text.split('~');
+  const binding = parts.at(-1) ?? '';
   const [header = '', payload = ''] = binding.split('.');
   return {
-    jwt: all[0] ?? '',
-    disclosures: all.slice(1, -1),
-    sdJwt: `${all.slice(0, -1).join('~')}~`,
-    binding: { header: read(header) as Members, payload: read(payload) as Members },
+    jwt: parts[0] ?? '',
+    disclosures: parts.slice(1, -1),
+    sdJwt: `${parts.slice(0, -1).join('~')}~`,
+    binding: { header: read(header) as JsonProperties, payload: read(payload) as JsonProperties },
     bindingText: binding,
   };
 }
@@ -143,89 +146,124 @@ function taken({ text }: Subject) {
 const isParent = (disclosure: string) => JSON.stringify(read(disclosure).at(-1)).includes('"_sd"');
 
 /** Disclosures that are missing, repeated, foreign, moved or rewritten; left bound as they were, and bound anew. */
-export function rearranged(subject: Subject): readonly Raw[] {
-  const { jwt, disclosures, binding, bindingText } = taken(subject);
-  const both = (kind: string, what: string, own: readonly string[], nature: Mutation['nature'] = 'bad'): Raw[] => {
-    const sdJwt = [jwt, ...own, ''].join('~');
+export function rearrangeDisclosures(subject: MutationSubject): readonly Raw[] {
+  const { jwt, disclosures, binding, bindingText } = splitPresentation(subject);
+  const withAndWithoutRebinding = (kind: string, what: string, partText: readonly string[], nature: Mutation['nature'] = 'bad'): Raw[] => {
+    const sdJwt = [jwt, ...partText, ''].join('~');
     return [
-      bad(kind, what, sdJwt + bindingText),
-      { kind: `${kind}, bound anew`, what, text: bound(sdJwt, binding, subject.holder), nature },
-      bad(`${kind}, bound by another`, what, bound(sdJwt, binding, newKey())),
+      badMutation(kind, what, sdJwt + bindingText),
+      { kind: `${kind}, bound anew`, description: what, text: bindDisclosures(sdJwt, binding, subject.holder), nature },
+      badMutation(`${kind}, bound by another`, what, bindDisclosures(sdJwt, binding, newKey())),
     ];
   };
-  const foreign = [salted('admin', true), salted('family_name', 'Else'), salted('x'), disclosureOf('s', 'vct', 'urn:x')];
+  const foreign = [
+    saltedDisclosure('admin', true),
+    saltedDisclosure('family_name', 'Else'),
+    saltedDisclosure('x'),
+    disclosureOf('s', 'vct', 'urn:x'),
+  ];
   return [
-    ...disclosures.flatMap((own, at) => [
-      ...both('a disclosure left out', `${at}`, disclosures.toSpliced(at, 1), isParent(own) ? 'bad' : 'same'),
-      ...both('a disclosure twice', `${at}`, disclosures.toSpliced(at, 0, own)),
-      ...both('a disclosure rewritten', `${at} with spaces`, disclosures.with(at, rewritten(own, spaced))),
-      ...both('a disclosure rewritten', `${at} with another value`, disclosures.with(at, rewritten(own, revalued))),
-      ...both('a disclosure rewritten', `${at} with another salt`, disclosures.with(at, rewritten(own, resalted))),
-      ...both('a disclosure rewritten', `${at} with one part more`, disclosures.with(at, rewritten(own, longer))),
+    ...disclosures.flatMap((partText, at) => [
+      ...withAndWithoutRebinding('a disclosure left out', `${at}`, disclosures.toSpliced(at, 1), isParent(partText) ? 'bad' : 'same'),
+      ...withAndWithoutRebinding('a disclosure twice', `${at}`, disclosures.toSpliced(at, 0, partText)),
+      ...withAndWithoutRebinding(
+        'a disclosure rewritten',
+        `${at} with spaces`,
+        disclosures.with(at, rewriteDisclosure(partText, spacedParts)),
+      ),
+      ...withAndWithoutRebinding(
+        'a disclosure rewritten',
+        `${at} with another value`,
+        disclosures.with(at, rewriteDisclosure(partText, withOtherValue)),
+      ),
+      ...withAndWithoutRebinding(
+        'a disclosure rewritten',
+        `${at} with another salt`,
+        disclosures.with(at, rewriteDisclosure(partText, withOtherSalt)),
+      ),
+      ...withAndWithoutRebinding(
+        'a disclosure rewritten',
+        `${at} with one part more`,
+        disclosures.with(at, rewriteDisclosure(partText, withExtraPart)),
+      ),
       ...disclosures
         .slice(at + 1)
-        .flatMap((other, behind) =>
-          both(
+        .flatMap((replacement, insertIndex) =>
+          withAndWithoutRebinding(
             'disclosures in another order',
-            `${at} and ${at + 1 + behind}`,
-            disclosures.with(at, other).with(at + 1 + behind, own),
+            `${at} and ${at + 1 + insertIndex}`,
+            disclosures.with(at, replacement).with(at + 1 + insertIndex, partText),
             'same',
           ),
         ),
     ]),
     ...foreign.flatMap((one, index) =>
-      [0, disclosures.length].flatMap((at) => both('a foreign disclosure', `${index} at ${at}`, disclosures.toSpliced(at, 0, one))),
+      [0, disclosures.length].flatMap((at) =>
+        withAndWithoutRebinding('a foreign disclosure', `${index} at ${at}`, disclosures.toSpliced(at, 0, one)),
+      ),
     ),
   ];
 }
 
-const rewritten = (text: string, change: (parts: unknown[]) => string) => Buffer.from(change(read(text))).toString('base64url');
-const spaced = (parts: unknown[]) => JSON.stringify(parts, null, 1);
-const revalued = (parts: unknown[]) => JSON.stringify(parts.with(-1, 'changed'));
-const resalted = (parts: unknown[]) => JSON.stringify(parts.with(0, 'salt'));
-const longer = (parts: unknown[]) => JSON.stringify([...parts, 'more']);
+const rewriteDisclosure = (text: string, change: (parts: unknown[]) => string) => Buffer.from(change(read(text))).toString('base64url');
+const spacedParts = (parts: unknown[]) => JSON.stringify(parts, null, 1);
+const withOtherValue = (parts: unknown[]) => JSON.stringify(parts.with(-1, 'changed'));
+const withOtherSalt = (parts: unknown[]) => JSON.stringify(parts.with(0, 'salt'));
+const withExtraPart = (parts: unknown[]) => JSON.stringify([...parts, 'more']);
 
 /** Members that a key binding must have as they were; the others are nobody's business. */
-const BOUND = new Set(['iat', 'aud', 'nonce', 'sd_hash', 'typ', 'alg', 'transaction_data_hashes']);
+const BINDING_CLAIMS = new Set(['iat', 'aud', 'nonce', 'sd_hash', 'typ', 'alg', 'transaction_data_hashes']);
 
 /** Every member of the key binding changed, signed by the holder and by somebody else. */
-export function rebound(subject: Subject): readonly Raw[] {
-  const { sdJwt, binding } = taken(subject);
-  const stranger = newKey();
-  const both = (kind: string, what: string, header: Members, payload: Members, nature: Mutation['nature']): Raw[] => [
-    { kind, what, text: sdJwt + jws(header, payload, subject.holder), nature },
-    bad(`${kind}, by another`, what, sdJwt + jws(header, payload, stranger)),
-    bad(`${kind}, by another with a key`, what, sdJwt + jws({ ...header, jwk: stranger.jwk }, payload, stranger)),
+export function changeKeyBinding(subject: MutationSubject): readonly Raw[] {
+  const { sdJwt, binding } = splitPresentation(subject);
+  const attackerKey = newKey();
+  const withAndWithoutRebinding = (
+    kind: string,
+    what: string,
+    header: JsonProperties,
+    payload: JsonProperties,
+    nature: Mutation['nature'],
+  ): Raw[] => [
+    { kind, description: what, text: sdJwt + jws(header, payload, subject.holder), nature },
+    badMutation(`${kind}, by another`, what, sdJwt + jws(header, payload, attackerKey)),
+    badMutation(`${kind}, by another with a key`, what, sdJwt + jws({ ...header, jwk: attackerKey.jwk }, payload, attackerKey)),
   ];
   const { header, payload } = binding;
   return [
-    ...both('the same binding', 'signed again', header, payload, 'same'),
-    ...both('the same binding', 'and a member more', { ...header, kid: 'x' }, { ...payload, more: 1 }, 'same'),
+    ...withAndWithoutRebinding('the same binding', 'signed again', header, payload, 'same'),
+    ...withAndWithoutRebinding('the same binding', 'and a member more', { ...header, kid: 'x' }, { ...payload, more: 1 }, 'same'),
     ...Object.keys(payload).flatMap((name) =>
-      OTHER_VALUES.flatMap(([what, value]) => both(`${name} of the binding`, what, header, { ...payload, [name]: value }, natureOf(name))),
+      REPLACEMENT_VALUES.flatMap(([what, value]) =>
+        withAndWithoutRebinding(`${name} of the binding`, what, header, { ...payload, [name]: value }, natureOfClaim(name)),
+      ),
     ),
     ...Object.keys(header).flatMap((name) =>
-      OTHER_VALUES.flatMap(([what, value]) => both(`${name} of the binding`, what, { ...header, [name]: value }, payload, natureOf(name))),
+      REPLACEMENT_VALUES.flatMap(([what, value]) =>
+        withAndWithoutRebinding(`${name} of the binding`, what, { ...header, [name]: value }, payload, natureOfClaim(name)),
+      ),
     ),
-    ...audiencesOf(payload['aud']).flatMap(([what, aud]) => both('aud of the binding', what, header, { ...payload, aud }, 'bad')),
+    ...otherAudiences(payload['aud']).flatMap(([what, aud]) =>
+      withAndWithoutRebinding('aud of the binding', what, header, { ...payload, aud }, 'bad'),
+    ),
     ...[-31_536_000, -3_600, 3_600, 31_536_000].flatMap((shift) =>
-      both('iat of the binding', `moved by ${shift}`, header, { ...payload, iat: payload['iat'] + shift }, 'bad'),
+      withAndWithoutRebinding('iat of the binding', `moved by ${shift}`, header, { ...payload, iat: payload['iat'] + shift }, 'bad'),
     ),
     ...['exp', 'nbf'].flatMap((name) =>
-      OTHER_VALUES.slice(1).flatMap(([what, value]) => [
-        ...both(`${name} of the binding`, what, header, { ...payload, [name]: value }, 'issuer'),
+      REPLACEMENT_VALUES.slice(1).flatMap(([what, value]) => [
+        ...withAndWithoutRebinding(`${name} of the binding`, what, header, { ...payload, [name]: value }, 'issuer'),
       ]),
     ),
     ...Object.keys(payload).map((name) => {
-      const twice = JSON.stringify(payload).replace('{', `{"${name}":${JSON.stringify(payload[name])},`);
-      const input = `${encode(header)}.${Buffer.from(twice).toString('base64url')}`;
-      return bad('a member of the binding twice', name, sdJwt + signJws(input, subject.holder));
+      const duplicatedText = JSON.stringify(payload).replace('{', `{"${name}":${JSON.stringify(payload[name])},`);
+      const input = `${encode(header)}.${Buffer.from(duplicatedText).toString('base64url')}`;
+      return badMutation('a member of the binding twice', name, sdJwt + signJws(input, subject.holder));
     }),
   ];
 }
 
-const natureOf = (name: string) => (BOUND.has(name) ? 'bad' : 'issuer');
-const audiencesOf = (aud: string): readonly (readonly [string, unknown])[] => [
+const natureOfClaim = (name: string) => (BINDING_CLAIMS.has(name) ? 'bad' : 'issuer');
+const otherAudiences = (aud: string): readonly (readonly [string, unknown])[] => [
   ['a list of the right one', [aud]],
   ['the right one among others', [aud, 'x']],
   ['without its prefix', aud.slice(aud.indexOf(':') + 1)],
@@ -237,29 +275,29 @@ const audiencesOf = (aud: string): readonly (readonly [string, unknown])[] => [
 const ALGORITHMS = ['none', 'None', '', 'HS256', 'RS256', 'PS256', 'ES384', 'ES512', 'ES256K', 'EdDSA', 'es256'];
 
 /** Algorithms that are announced and not used, and signatures that are none. */
-export function unsigned(subject: Subject): readonly Raw[] {
-  const { jwt, sdJwt, bindingText } = taken(subject);
+export function breakSignatures(subject: MutationSubject): readonly Raw[] {
+  const { jwt, sdJwt, bindingText } = splitPresentation(subject);
   const rest = subject.text.slice(jwt.length);
   const secret = createPublicKey({ key: subject.holder.jwk, format: 'jwk' }).export({ type: 'spki', format: 'pem' });
-  const announced = (token: string, alg: string) => part('.', 0, (header) => encode({ ...read(header), alg }))(token);
+  const withAlgorithm = (token: string, alg: string) => changePart('.', 0, (header) => encode({ ...read(header), alg }))(token);
   const signatures: readonly (readonly [string, Change])[] = [
     ['the signature kept', (token) => token],
-    ['no signature', part('.', 2, () => '')],
+    ['no signature', changePart('.', 2, () => '')],
     ['a MAC by a public key', (token) => hmac(token, secret as string)],
-    ['a signature of zeros', part('.', 2, () => Buffer.alloc(64).toString('base64url'))],
-    ['a signature twice as long', part('.', 2, (one) => one + one)],
+    ['a signature of zeros', changePart('.', 2, () => Buffer.alloc(64).toString('base64url'))],
+    ['a signature twice as long', changePart('.', 2, (one) => one + one)],
   ];
   return ALGORITHMS.concat('ES256').flatMap((alg) =>
     signatures.flatMap(([what, sign]) => {
-      const issued = sign(announced(jwt, alg)) + rest;
-      const binding = sdJwt + sign(announced(bindingText, alg));
+      const issuerPart = sign(withAlgorithm(jwt, alg)) + rest;
+      const binding = sdJwt + sign(withAlgorithm(bindingText, alg));
       const texts: [string, string][] = [
-        ['of the issuer', issued],
+        ['of the issuer', issuerPart],
         ['of the binding', binding],
       ];
       return texts
         .filter(([, text]) => text !== subject.text)
-        .map(([whose, text]) => bad('an algorithm announced', `"${alg}" ${whose}, ${what}`, text));
+        .map(([signatureKind, text]) => badMutation('an algorithm announced', `"${alg}" ${signatureKind}, ${what}`, text));
     }),
   );
 }
@@ -270,27 +308,32 @@ function hmac(token: string, secret: string): string {
 }
 
 /** Everything that can be done to a presentation without the issuer's key. */
-export function mutationsOf(subject: Subject, random: () => number): readonly Mutation[] {
-  const all = [...spoiled(subject, random), ...rearranged(subject), ...rebound(subject), ...unsigned(subject)];
-  return all.map((one) => ({ base: subject.name, ...one }));
+export function holderMutations(subject: MutationSubject, random: () => number): readonly Mutation[] {
+  const parts = [
+    ...corruptText(subject, random),
+    ...rearrangeDisclosures(subject),
+    ...changeKeyBinding(subject),
+    ...breakSignatures(subject),
+  ];
+  return parts.map((one) => ({ base: subject.name, ...one }));
 }
 
 /** Who may issue, and what is asked for. */
-export type Ecosystem = {
-  readonly authority: Certified;
+export type IssuerSetup = {
+  readonly authority: CertifiedKey;
   readonly base: Omit<SdJwtBase, 'visible' | 'hidden'>;
   readonly vct: string;
   readonly statusUri: string;
 };
-type Signing = Pick<SdJwtBend, 'issuer' | 'issuerKey' | 'header'>;
+type SigningOptions = Pick<SdJwtOverrides, 'issuer' | 'issuerKey' | 'header'>;
 
 /** A credential with claims, parts of claims and members of lists that are disclosed one by one, and decoys. */
-export function issuedBy({ base, vct, statusUri }: Ecosystem) {
-  const title = salted('title', 'Countess');
-  const street = salted('street_address', 'Baker Street 1');
-  const employer = salted('employer', { company: 'Analytical Engines', _sd: [digestOf(title)] });
-  const [first, second] = [salted('GB'), salted('FR')];
-  const visible: Members = {
+export function credentialMaker({ base, vct, statusUri }: IssuerSetup) {
+  const title = saltedDisclosure('title', 'Countess');
+  const street = saltedDisclosure('street_address', 'Baker Street 1');
+  const employer = saltedDisclosure('employer', { company: 'Analytical Engines', _sd: [digestOf(title)] });
+  const [first, second] = [saltedDisclosure('GB'), saltedDisclosure('FR')];
+  const visible: JsonProperties = {
     vct,
     iss: 'https://issuer.example',
     nbf: base.now - 1000,
@@ -299,122 +342,129 @@ export function issuedBy({ base, vct, statusUri }: Ecosystem) {
     address: { country: 'GB', _sd: [digestOf(street), digestOf('decoy of the address')] },
     nationalities: [{ '...': digestOf(first) }, 'DE', { '...': digestOf(second) }, { '...': digestOf('decoy') }],
   };
-  const whole: SdJwtBase = { ...base, visible, hidden: { family_name: 'Lovelace', age: 36 } };
+  const fullBase: SdJwtBase = { ...base, visible, hidden: { family_name: 'Lovelace', age: 36 } };
   /** @param payload changes what the issuer signs; @param shown changes what the holder shows. */
   return (
-    bend: Omit<SdJwtBend, 'payload' | 'show'> = {},
-    payload: (payload: Members) => Members = (own) => own,
-    shown: (disclosures: readonly string[]) => readonly string[] = (own) => own,
+    overrides: Omit<SdJwtOverrides, 'payload' | 'show'> = {},
+    payload: (payload: JsonProperties) => JsonProperties = (partText) => partText,
+    changeShown: (disclosures: readonly string[]) => readonly string[] = (partText) => partText,
   ): string =>
-    presentSdJwt(whole, {
-      ...bend,
-      payload: (own) => payload({ ...own, _sd: [...own['_sd'], digestOf(employer)] }),
-      show: (own) => shown([...own, street, employer, title, first]),
+    presentSdJwt(fullBase, {
+      ...overrides,
+      payload: (partText) => payload({ ...partText, _sd: [...partText['_sd'], digestOf(employer)] }),
+      changeDisclosures: (partText) => changeShown([...partText, street, employer, title, first]),
     });
 }
 
 /** Values that are right where they do not come from a disclosure. */
-const HIDDEN: Members = { exp: 1_900_000_000, nbf: 1, status: { status_list: { idx: 1, uri: 'x' } } };
-const more = (text: string, into: (payload: Members, digest: string) => Members) =>
-  [(payload: Members) => into(payload, digestOf(text)), (shown: readonly string[]) => [...shown, text]] as const;
-const inTop = (payload: Members, digest: string): Members => ({ ...payload, _sd: [...payload['_sd'], digest] });
-const inList = (payload: Members, digest: string): Members => ({
+const HIDDEN_VALUES: JsonProperties = { exp: 1_900_000_000, nbf: 1, status: { status_list: { idx: 1, uri: 'x' } } };
+const suffix = (text: string, into: (payload: JsonProperties, digest: string) => JsonProperties) =>
+  [(payload: JsonProperties) => into(payload, digestOf(text)), (changeShown: readonly string[]) => [...changeShown, text]] as const;
+const inTopLevel = (payload: JsonProperties, digest: string): JsonProperties => ({ ...payload, _sd: [...payload['_sd'], digest] });
+const inArray = (payload: JsonProperties, digest: string): JsonProperties => ({
   ...payload,
   nationalities: [...payload['nationalities'], { '...': digest }],
 });
 
-type Made = ReturnType<typeof issuedBy>;
+type MadePresentation = ReturnType<typeof credentialMaker>;
 
 /** Credentials that break the rules of the format, signed by the issuer all the same. */
-function unruly(made: Made): readonly Raw[] {
+function ruleBreakingCredentials(makePresentation: MadePresentation): readonly Raw[] {
   const cases: Readonly<Record<string, () => string>> = {
-    'a digest twice': () => made({}, (own) => inTop(own, own['_sd'][0])),
-    'a decoy twice': () => made({}, (own) => inList(inTop(own, digestOf('x')), digestOf('x'))),
-    'digests that are no list': () => made({}, (own) => ({ ...own, _sd: 'x' })),
-    'digests that are no text': () => made({}, (own) => ({ ...own, _sd: [...own['_sd'], 7] })),
-    'digests in an object that are no list': () => made({}, (own) => ({ ...own, address: { _sd: {} } })),
-    'a digest with company': () => made({}, (own) => ({ ...own, list: [{ '...': 'x', y: 1 }] })),
-    'a digest in a list that is no text': () => made({}, (own) => ({ ...own, list: [{ '...': 7 }] })),
-    'a member of the name ...': () => made({}, (own) => ({ ...own, other: { '...': 'x' } })),
-    'a hash inside': () => made({}, (own) => ({ ...own, other: { _sd_alg: 'sha-256' } })),
-    'a claim as member of a list': () => made({}, ...more(salted('x', 1), inList)),
-    'a member of a list as claim': () => made({}, ...more(salted(1), inTop)),
-    'a claim that is there already': () => made({}, ...more(salted('nationalities', []), inTop)),
-    'a disclosure of one': () => made({}, ...more(disclosureOf('salt'), inTop)),
-    'a disclosure of four': () => made({}, ...more(disclosureOf('salt', 'a', 'b', 'c'), inTop)),
-    'a disclosure that is an object': () => made({}, ...more(encode({ a: 1 }), inTop)),
-    'a disclosure that is text': () => made({}, ...more(encode('text'), inTop)),
-    'a disclosure that is no JSON': () => made({}, ...more(Buffer.from('text').toString('base64url'), inTop)),
-    'a disclosure that is no UTF-8': () => made({}, ...more(Buffer.from('5b2273222c2261222c22ff225d', 'hex').toString('base64url'), inTop)),
-    'a disclosure with a member twice': () => made({}, ...more(Buffer.from('["s","a",{"b":1,"b":2}]').toString('base64url'), inTop)),
-    'a salt that is no text': () => made({}, ...more(disclosureOf(1, 'a', 'b'), inTop)),
-    'a claim name that is no text': () => made({}, ...more(disclosureOf('s', 1, 'b'), inTop)),
+    'a digest twice': () => makePresentation({}, (partText) => inTopLevel(partText, partText['_sd'][0])),
+    'a decoy twice': () => makePresentation({}, (partText) => inArray(inTopLevel(partText, digestOf('x')), digestOf('x'))),
+    'digests that are no list': () => makePresentation({}, (partText) => ({ ...partText, _sd: 'x' })),
+    'digests that are no text': () => makePresentation({}, (partText) => ({ ...partText, _sd: [...partText['_sd'], 7] })),
+    'digests in an object that are no list': () => makePresentation({}, (partText) => ({ ...partText, address: { _sd: {} } })),
+    'a digest with company': () => makePresentation({}, (partText) => ({ ...partText, list: [{ '...': 'x', y: 1 }] })),
+    'a digest in a list that is no text': () => makePresentation({}, (partText) => ({ ...partText, list: [{ '...': 7 }] })),
+    'a member of the name ...': () => makePresentation({}, (partText) => ({ ...partText, other: { '...': 'x' } })),
+    'a hash inside': () => makePresentation({}, (partText) => ({ ...partText, other: { _sd_alg: 'sha-256' } })),
+    'a claim as member of a list': () => makePresentation({}, ...suffix(saltedDisclosure('x', 1), inArray)),
+    'a member of a list as claim': () => makePresentation({}, ...suffix(saltedDisclosure(1), inTopLevel)),
+    'a claim that is there already': () => makePresentation({}, ...suffix(saltedDisclosure('nationalities', []), inTopLevel)),
+    'a disclosure of one': () => makePresentation({}, ...suffix(disclosureOf('salt'), inTopLevel)),
+    'a disclosure of four': () => makePresentation({}, ...suffix(disclosureOf('salt', 'a', 'b', 'c'), inTopLevel)),
+    'a disclosure that is an object': () => makePresentation({}, ...suffix(encode({ a: 1 }), inTopLevel)),
+    'a disclosure that is text': () => makePresentation({}, ...suffix(encode('text'), inTopLevel)),
+    'a disclosure that is no JSON': () => makePresentation({}, ...suffix(Buffer.from('text').toString('base64url'), inTopLevel)),
+    'a disclosure that is no UTF-8': () =>
+      makePresentation({}, ...suffix(Buffer.from('5b2273222c2261222c22ff225d', 'hex').toString('base64url'), inTopLevel)),
+    'a disclosure with a member twice': () =>
+      makePresentation({}, ...suffix(Buffer.from('["s","a",{"b":1,"b":2}]').toString('base64url'), inTopLevel)),
+    'a salt that is no text': () => makePresentation({}, ...suffix(disclosureOf(1, 'a', 'b'), inTopLevel)),
+    'a claim name that is no text': () => makePresentation({}, ...suffix(disclosureOf('s', 1, 'b'), inTopLevel)),
     ...Object.fromEntries(
       ['_sd', '...', '_sd_alg', '__proto__'].map((name) => [
         `a claim of the name ${name}`,
-        () => made({}, ...more(salted(name, ['x']), inTop)),
+        () => makePresentation({}, ...suffix(saltedDisclosure(name, ['x']), inTopLevel)),
       ]),
     ),
     ...Object.fromEntries(
       ['iss', 'nbf', 'exp', 'cnf', 'vct', 'status', 'vct#integrity'].map((name) => [
         `${name} from a disclosure`,
         () => {
-          const text = salted(name, HIDDEN[name] ?? 'x');
-          const [payload, shown] = more(text, inTop);
-          return made({}, ({ [name]: _, ...own }) => payload(own), shown);
+          const text = saltedDisclosure(name, HIDDEN_VALUES[name] ?? 'x');
+          const [payload, changeShown] = suffix(text, inTopLevel);
+          return makePresentation({}, ({ [name]: _, ...partText }) => payload(partText), changeShown);
         },
       ]),
     ),
     ...Object.fromEntries(
       ['SHA-256', 'sha-1', 'md5', 'sha-256-64', '', 'sha-512'].map((name) => [
         `the hash ${name}`,
-        () => made({}, (own) => ({ ...own, _sd_alg: name })),
+        () => makePresentation({}, (partText) => ({ ...partText, _sd_alg: name })),
       ]),
     ),
     '40 levels of disclosures': () => {
-      const texts = [salted('leaf', 1)];
-      while (texts.length < 40) texts.push(salted('level', { _sd: [digestOf(texts.at(-1) ?? '')] }));
-      return made(
+      const texts = [saltedDisclosure('leaf', 1)];
+      while (texts.length < 40) texts.push(saltedDisclosure('level', { _sd: [digestOf(texts.at(-1) ?? '')] }));
+      return makePresentation(
         {},
-        (own) => inTop(own, digestOf(texts.at(-1) ?? '')),
-        (own) => [...own, ...texts],
+        (partText) => inTopLevel(partText, digestOf(texts.at(-1) ?? '')),
+        (partText) => [...partText, ...texts],
       );
     },
   };
-  return Object.entries(cases).map(([what, make]) => ({ kind: 'a credential that breaks a rule', what, text: make(), nature: 'bad' }));
+  return Object.entries(cases).map(([what, makeText]) => ({
+    kind: 'a credential that breaks a rule',
+    what,
+    text: makeText(),
+    nature: 'bad',
+  }));
 }
 
 /** Every member of the credential changed, signed by its issuer and by three kinds of strangers. */
-async function reissued(made: Made, { base, authority }: Ecosystem): Promise<readonly Raw[]> {
-  const stranger = await certify({ name: 'Stranger' });
+async function reissueMutations(makePresentation: MadePresentation, { base, authority }: IssuerSetup): Promise<readonly Raw[]> {
+  const attackerKey = await certify({ name: 'Stranger' });
   const { chain } = base.issuer;
-  const signers: readonly (readonly [string, Signing, Mutation['nature']])[] = [
+  const signers: readonly (readonly [string, SigningOptions, Mutation['nature']])[] = [
     ['by the issuer', {}, 'issuer'],
-    ['by another key', { issuerKey: stranger }, 'bad'],
-    ['by a stranger', { issuer: { key: stranger, chain: [stranger.certificate] } }, 'bad'],
-    ['by another key in the header', { issuerKey: stranger, header: { jwk: stranger.jwk } }, 'bad'],
-    ['by a stranger in front', { issuer: { key: stranger, chain: [stranger.certificate, ...chain] } }, 'bad'],
-    ['by a stranger behind', { issuer: { key: stranger, chain: [...chain, stranger.certificate] } }, 'bad'],
+    ['by another key', { issuerKey: attackerKey }, 'bad'],
+    ['by a stranger', { issuer: { key: attackerKey, chain: [attackerKey.certificate] } }, 'bad'],
+    ['by another key in the header', { issuerKey: attackerKey, header: { jwk: attackerKey.jwk } }, 'bad'],
+    ['by a stranger in front', { issuer: { key: attackerKey, chain: [attackerKey.certificate, ...chain] } }, 'bad'],
+    ['by a stranger behind', { issuer: { key: attackerKey, chain: [...chain, attackerKey.certificate] } }, 'bad'],
   ];
-  const members = ['vct', 'iss', 'iat', 'nbf', 'exp', 'cnf', 'status', 'address', 'nationalities', '_sd', '_sd_alg'];
-  const payloads = members.flatMap((name) =>
-    OTHER_VALUES.flatMap(([what, value]) =>
+  const propertyNames = ['vct', 'iss', 'iat', 'nbf', 'exp', 'cnf', 'status', 'address', 'nationalities', '_sd', '_sd_alg'];
+  const payloads = propertyNames.flatMap((name) =>
+    REPLACEMENT_VALUES.flatMap(([what, value]) =>
       signers.map(
-        ([who, signing, nature]): Raw => ({
-          kind: `the credential changed ${who}`,
-          what: `${name}: ${what}`,
-          text: made(signing, (own) => ({ ...own, [name]: value })),
+        ([signerDescription, signing, nature]): Raw => ({
+          kind: `the credential changed ${signerDescription}`,
+          description: `${name}: ${what}`,
+          text: makePresentation(signing, (partText) => ({ ...partText, [name]: value })),
           nature,
         }),
       ),
     ),
   );
   const headers = ['alg', 'typ', 'x5c', 'crit', 'b64', 'kid', 'jwk'].flatMap((name) =>
-    OTHER_VALUES.map(
+    REPLACEMENT_VALUES.map(
       ([what, value]): Raw => ({
         kind: 'the header changed by the issuer',
-        what: `${name}: ${what}`,
-        text: made({ header: { [name]: value } }),
+        description: `${name}: ${what}`,
+        text: makePresentation({ header: { [name]: value } }),
         nature: name === 'kid' || name === 'jwk' ? 'issuer' : 'bad',
       }),
     ),
@@ -423,31 +473,36 @@ async function reissued(made: Made, { base, authority }: Ecosystem): Promise<rea
   const neutral = new Set(['crit: left out', 'b64: left out', 'b64: true']);
   return [
     ...payloads,
-    ...headers.map((one) => (neutral.has(one.what) ? { ...one, nature: 'same' as const } : one)),
-    ...(await certificates(made, authority, base.issuer.key, chain)),
+    ...headers.map((one) => (neutral.has(one.description) ? { ...one, nature: 'same' as const } : one)),
+    ...(await certificateMutations(makePresentation, authority, base.issuer.key, chain)),
   ];
 }
 
-async function certificates(made: Made, authority: Certified, key: HolderKey, chain: readonly string[]): Promise<readonly Raw[]> {
-  const of = (options: Omit<Parameters<typeof certify>[0], 'name'>) => certify({ name: 'Issuer', key, ...options });
+async function certificateMutations(
+  makePresentation: MadePresentation,
+  authority: CertifiedKey,
+  key: HolderKey,
+  chain: readonly string[],
+): Promise<readonly Raw[]> {
+  const certifyAs = (options: Omit<Parameters<typeof certify>[0], 'name'>) => certify({ name: 'Issuer', key, ...options });
   const middle = await certify({ name: 'Middle', by: authority, ca: true });
-  const leaf = await of({ by: authority });
+  const leaf = await certifyAs({ by: authority });
   const chains: Readonly<Record<string, readonly [readonly string[], Mutation['nature']]>> = {
     'another certificate of the same key': [[leaf.certificate], 'same'],
-    'a certificate in between': [[(await of({ by: middle })).certificate, middle.certificate], 'same'],
-    'a certificate in between that is missing': [[(await of({ by: middle })).certificate], 'bad'],
-    'a certificate in between in front': [[middle.certificate, (await of({ by: middle })).certificate], 'bad'],
-    'a certificate in between that is no CA': [[(await of({ by: leaf })).certificate, leaf.certificate], 'bad'],
+    'a certificate in between': [[(await certifyAs({ by: middle })).certificate, middle.certificate], 'same'],
+    'a certificate in between that is missing': [[(await certifyAs({ by: middle })).certificate], 'bad'],
+    'a certificate in between in front': [[middle.certificate, (await certifyAs({ by: middle })).certificate], 'bad'],
+    'a certificate in between that is no CA': [[(await certifyAs({ by: leaf })).certificate, leaf.certificate], 'bad'],
     'a certificate twice': [[...chain, ...chain], 'bad'],
     'the anchor behind': [[...chain, authority.certificate], 'same'],
     'the anchor alone': [[authority.certificate], 'bad'],
-    'a certificate that signed itself': [[(await of({})).certificate], 'bad'],
-    'a certificate that has expired': [[(await of({ by: authority, until: '2026-01-01T00:00:00Z' })).certificate], 'bad'],
-    'a certificate that is not valid yet': [[(await of({ by: authority, from: '2040-01-01T00:00:00Z' })).certificate], 'bad'],
-    'a CA as issuer': [[(await of({ by: authority, ca: true })).certificate], 'bad'],
+    'a certificate that signed itself': [[(await certifyAs({})).certificate], 'bad'],
+    'a certificate that has expired': [[(await certifyAs({ by: authority, until: '2026-01-01T00:00:00Z' })).certificate], 'bad'],
+    'a certificate that is not valid yet': [[(await certifyAs({ by: authority, from: '2040-01-01T00:00:00Z' })).certificate], 'bad'],
+    'a CA as issuer': [[(await certifyAs({ by: authority, ca: true })).certificate], 'bad'],
     'a certificate of another key': [[(await certify({ name: 'Issuer', by: authority })).certificate], 'bad'],
     'a certificate of another authority of the name': [
-      [(await of({ by: await certify({ name: authority.name, ca: true }) })).certificate],
+      [(await certifyAs({ by: await certify({ name: authority.name, ca: true }) })).certificate],
       'bad',
     ],
     'a certificate with a byte more': [[Buffer.concat([decoded(chain), Buffer.of(0)]).toString('base64')], 'bad'],
@@ -456,10 +511,10 @@ async function certificates(made: Made, authority: Certified, key: HolderKey, ch
     'a certificate in PEM': [chain.map((one) => `-----BEGIN CERTIFICATE-----\n${one}`), 'bad'],
     'seven certificates': [Array.from({ length: 7 }, () => chain[0] ?? ''), 'bad'],
   };
-  return Object.entries(chains).map(([what, [own, nature]]) => ({
+  return Object.entries(chains).map(([what, [partText, nature]]) => ({
     kind: 'certificates changed',
     what,
-    text: made({ issuer: { key, chain: own } }),
+    text: makePresentation({ issuer: { key, chain: partText } }),
     nature,
   }));
 }
@@ -467,13 +522,13 @@ async function certificates(made: Made, authority: Certified, key: HolderKey, ch
 const decoded = ([first = '']: readonly string[]) => Buffer.from(first, 'base64');
 
 /** What issuers sign, and what strangers sign in their place. */
-export async function issuerMutations(name: string, ecosystem: Ecosystem): Promise<readonly Mutation[]> {
-  const made = issuedBy(ecosystem);
-  const stolen = newKey();
-  const all: Raw[] = [
-    ...unruly(made),
-    ...(await reissued(made, ecosystem)),
-    { kind: 'another holder', what: '', text: made({ kbKey: stolen }), nature: 'bad' },
+export async function issuerMutations(name: string, ecosystem: IssuerSetup): Promise<readonly Mutation[]> {
+  const makePresentation = credentialMaker(ecosystem);
+  const otherHolderKey = newKey();
+  const parts: Raw[] = [
+    ...ruleBreakingCredentials(makePresentation),
+    ...(await reissueMutations(makePresentation, ecosystem)),
+    { kind: 'another holder', description: '', text: makePresentation({ kbKey: otherHolderKey }), nature: 'bad' },
   ];
-  return all.map((one) => ({ base: name, ...one }));
+  return parts.map((one) => ({ base: name, ...one }));
 }

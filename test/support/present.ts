@@ -6,34 +6,34 @@ import { type HolderKey, makeJwt, newKey, now, RawWallet } from './raw-wallet.ts
 import { type Answer, createTenant, startTestService, type TestService } from './test-service.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tokens of every shape
-type Members = Record<string, any>;
+type JsonProperties = Record<string, any>;
 
-export type Held = { readonly text: string; readonly holder: HolderKey; readonly session: string };
+export type HeldCredential = { readonly text: string; readonly holder: HolderKey; readonly session: string };
 
-export type Asked = {
+export type FetchedRequest = {
   readonly session: string;
   readonly uri: string;
   readonly url: string;
   readonly text: string;
-  readonly header: Members;
-  readonly payload: Members;
+  readonly header: JsonProperties;
+  readonly payload: JsonProperties;
 };
 
 /** Header and payload of a compact token, unverified. */
-export function decode(text: string): { header: Members; payload: Members } {
+export function decode(text: string): { header: JsonProperties; payload: JsonProperties } {
   const [header = '', payload = ''] = text.split('.');
-  const read = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString()) as Members;
-  return { header: read(header), payload: read(payload) };
+  const parsePart = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString()) as JsonProperties;
+  return { header: parsePart(header), payload: parsePart(payload) };
 }
 
 /** Checks an ES256 token with the leaf of its `x5c`, by other means than the product's. */
-export function verifiedByLeaf(text: string): X509Certificate {
+export function verifyWithLeaf(text: string): X509Certificate {
   const { header } = decode(text);
   const leaf = new X509Certificate(Buffer.from(header['x5c'][0], 'base64'));
-  const [head, body, signature = ''] = text.split('.');
+  const [jwsHeader, body, signature = ''] = text.split('.');
   const key = { key: leaf.publicKey, dsaEncoding: 'ieee-p1363' } as const;
-  const good = verify('sha256', Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'));
-  expect(good, 'the signature').to.equal(true);
+  const isValid = verify('sha256', Buffer.from(`${jwsHeader}.${body}`), key, Buffer.from(signature, 'base64url'));
+  expect(isValid, 'the signature').to.equal(true);
   return leaf;
 }
 
@@ -47,7 +47,7 @@ export async function issue(
   configurationId: string,
   offer: object = {},
   isPatient = false,
-): Promise<Held> {
+): Promise<HeldCredential> {
   const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [configurationId], ...offer };
   const made = await service.call('POST', '/issuer/offer', { token: tenant.token, json });
   expect(made.status, made.text).to.equal(201);
@@ -55,67 +55,77 @@ export async function issue(
   const holder = newKey();
   if (isPatient) {
     await wallet.code(made.body.uri);
-    const seen = await service.call('GET', `/session/${made.body.session}`, { token: tenant.token });
-    expect(seen.body.status).to.equal('fetched');
+    const session = await service.call('GET', `/session/${made.body.session}`, { token: tenant.token });
+    expect(session.body.status).to.equal('fetched');
   }
   const accessToken = await wallet.accessToken(made.body.uri);
-  const issued = await wallet.request(accessToken, configurationId, { key: holder });
-  expect(issued.status, issued.text).to.equal(200);
-  return { text: issued.body.credentials[0].credential, holder, session: made.body.session };
+  const credentialResponse = await wallet.request(accessToken, configurationId, { key: holder });
+  expect(credentialResponse.status, credentialResponse.text).to.equal(200);
+  return { text: credentialResponse.body.credentials[0].credential, holder, session: made.body.session };
 }
 
 /** Asks for a presentation and fetches the request as a wallet does. */
-export async function ask(service: TestService, token: string, requestId: string, more: object = {}): Promise<Asked> {
-  const made = await service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId, ...more } });
-  expect(made.status, made.text).to.equal(201);
-  const url = new URL(made.body.uri).searchParams.get('request_uri') ?? '';
-  const fetched = await service.call('GET', url);
-  expect(fetched.status, fetched.text).to.equal(200);
-  const { session, uri } = made.body;
-  return { session, uri, url, text: fetched.text, ...decode(fetched.text) };
+export async function requestPresentation(
+  service: TestService,
+  token: string,
+  requestId: string,
+  overrides: object = {},
+): Promise<FetchedRequest> {
+  const offer = await service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId, ...overrides } });
+  expect(offer.status, offer.text).to.equal(201);
+  const url = new URL(offer.body.uri).searchParams.get('request_uri') ?? '';
+  const requestResponse = await service.call('GET', url);
+  expect(requestResponse.status, requestResponse.text).to.equal(200);
+  const { session, uri } = offer.body;
+  return { session, uri, url, text: requestResponse.text, ...decode(requestResponse.text) };
 }
 
 /** The credential with the disclosures of the named claims, bound to the request (RFC 9901 section 4.3). */
-export function bind(asked: Pick<Asked, 'payload'>, held: Held, names?: readonly string[], changes: object = {}): string {
-  const [jwt = '', ...disclosures] = held.text.split('~').slice(0, -1);
-  const kept = disclosures.filter((disclosure) => {
-    const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
-    return names === undefined || parts.length === 2 || names.includes(String(parts[1]));
+export function bindToRequest(
+  request: Pick<FetchedRequest, 'payload'>,
+  credential: HeldCredential,
+  names?: readonly string[],
+  changes: object = {},
+): string {
+  const [jwt = '', ...disclosures] = credential.text.split('~').slice(0, -1);
+  const keptDisclosures = disclosures.filter((disclosure) => {
+    const disclosureParts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
+    return names === undefined || disclosureParts.length === 2 || names.includes(String(disclosureParts[1]));
   });
-  const bound = [jwt, ...kept, ''].join('~');
+  const presentation = [jwt, ...keptDisclosures, ''].join('~');
   const payload = {
     iat: now(),
-    aud: asked.payload['client_id'],
-    nonce: asked.payload['nonce'],
-    sd_hash: createHash('sha256').update(bound).digest('base64url'),
+    aud: request.payload['client_id'],
+    nonce: request.payload['nonce'],
+    sd_hash: createHash('sha256').update(presentation).digest('base64url'),
     ...changes,
   };
-  return bound + makeJwt(held.holder, { alg: 'ES256', typ: 'kb+jwt' }, payload);
+  return presentation + makeJwt(credential.holder, { alg: 'ES256', typ: 'kb+jwt' }, payload);
 }
 
 /** Encrypts a response to the key of the request. */
-export async function encrypt(asked: Pick<Asked, 'payload'>, plaintext: unknown): Promise<string> {
-  const [jwk] = asked.payload['client_metadata'].jwks.keys;
+export async function encryptResponse(request: Pick<FetchedRequest, 'payload'>, plaintext: unknown): Promise<string> {
+  const [jwk] = request.payload['client_metadata'].jwks.keys;
   return new CompactEncrypt(Buffer.from(JSON.stringify(plaintext)))
     .setProtectedHeader({ alg: 'ECDH-ES', enc: 'A256GCM', kid: jwk.kid })
     .encrypt(await importJWK(jwk, 'ECDH-ES'));
 }
 
 /** The right form for the mode that was asked for. */
-export async function formOf(asked: Asked, vpToken: unknown): Promise<Record<string, string>> {
-  const { state, response_mode: mode } = asked.payload;
-  if (mode === 'direct_post') return { vp_token: JSON.stringify(vpToken), state };
-  return { response: await encrypt(asked, { vp_token: vpToken, state }) };
+export async function responseForm(request: FetchedRequest, vpToken: unknown): Promise<Record<string, string>> {
+  const { state, response_mode: responseMode } = request.payload;
+  if (responseMode === 'direct_post') return { vp_token: JSON.stringify(vpToken), state };
+  return { response: await encryptResponse(request, { vp_token: vpToken, state }) };
 }
 
-export function post(service: TestService, asked: Asked, form: Record<string, string>): Promise<Answer> {
-  return service.call('POST', asked.payload['response_uri'], { form });
+export function postResponse(service: TestService, request: FetchedRequest, form: Record<string, string>): Promise<Answer> {
+  return service.call('POST', request.payload['response_uri'], { form });
 }
 
 /** Answers the one query of the request with one credential. */
-export async function present(service: TestService, asked: Asked, held: Held): Promise<Answer> {
-  const [query] = asked.payload['dcql_query'].credentials;
-  return post(service, asked, await formOf(asked, { [query.id]: [bind(asked, held)] }));
+export async function present(service: TestService, request: FetchedRequest, credential: HeldCredential): Promise<Answer> {
+  const [query] = request.payload['dcql_query'].credentials;
+  return postResponse(service, request, await responseForm(request, { [query.id]: [bindToRequest(request, credential)] }));
 }
 
 export const QUERY = {
@@ -138,35 +148,35 @@ export class Shop {
   /** The certification authority of the issuer, PEM. */
   readonly anchor: string;
 
-  private constructor(parts: Pick<Shop, 'service' | 'backend' | 'acme' | 'token' | 'anchor'>) {
-    this.service = parts.service;
-    this.backend = parts.backend;
-    this.acme = parts.acme;
-    this.token = parts.token;
-    this.anchor = parts.anchor;
+  private constructor(disclosureParts: Pick<Shop, 'service' | 'backend' | 'acme' | 'token' | 'anchor'>) {
+    this.service = disclosureParts.service;
+    this.backend = disclosureParts.backend;
+    this.acme = disclosureParts.acme;
+    this.token = disclosureParts.token;
+    this.anchor = disclosureParts.anchor;
   }
 
   /** With the presentation configuration `check` and two credentials; `card-status` has a revocable status. */
-  static async open(issuer: Record<string, unknown> = {}, start = () => startTestService()): Promise<Shop> {
-    const service = await start();
+  static async open(issuer: Record<string, unknown> = {}, startService = () => startTestService()): Promise<Shop> {
+    const service = await startService();
     const backend = await Backend.start();
     const acme = await createTenant(service, 'acme', issuer);
     const { token } = await createTenant(service, 'shop');
-    const asAcme = (method: string, path: string, json?: unknown) =>
+    const callAsIssuer = (method: string, path: string, json?: unknown) =>
       service.call(method, path, { token: acme.token, ...(json === undefined ? {} : { json }) });
-    await asAcme('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
-    for (const more of [{ id: 'card' }, { id: 'card-status', statusManagement: true }]) {
-      const written = await asAcme('POST', '/issuer/credentials', { ...CARD, ...more });
-      expect(written.status, written.text).to.equal(201);
+    await callAsIssuer('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+    for (const overrides of [{ id: 'card' }, { id: 'card-status', statusManagement: true }]) {
+      const response = await callAsIssuer('POST', '/issuer/credentials', { ...CARD, ...overrides });
+      expect(response.status, response.text).to.equal(201);
     }
-    const anchor = (await asAcme('GET', '/key-chain/signing')).body.rootCertificate;
+    const anchor = (await callAsIssuer('GET', '/key-chain/signing')).body.rootCertificate;
     const shop = new Shop({ service, backend, acme, token, anchor });
     await shop.configure({ id: 'check' });
     return shop;
   }
 
   /** @returns the same tenants and configurations on a service whose database is a copy of this one's. */
-  async on(service: TestService): Promise<Shop> {
+  async withService(service: TestService): Promise<Shop> {
     return new Shop({ ...this, service, backend: await Backend.start() });
   }
 
@@ -181,28 +191,28 @@ export class Shop {
 
   /** Writes a presentation configuration that trusts the issuer unless it says otherwise. */
   async configure(changes: object): Promise<void> {
-    const trusted = { dcql_query: QUERY, trustAnchors: [{ certificate: this.anchor }], values: 'requested' };
-    const written = await this.call('POST', '/verifier/config', { ...trusted, ...changes });
-    expect(written.status, written.text).to.equal(201);
+    const defaults = { dcql_query: QUERY, trustAnchors: [{ certificate: this.anchor }], values: 'requested' };
+    const response = await this.call('POST', '/verifier/config', { ...defaults, ...changes });
+    expect(response.status, response.text).to.equal(201);
   }
 
-  issue(configurationId = 'card', offer: object = {}): Promise<Held> {
+  issue(configurationId = 'card', offer: object = {}): Promise<HeldCredential> {
     return issue(this.service, this.acme, configurationId, offer);
   }
 
-  ask(requestId = 'check', more: object = {}): Promise<Asked> {
-    return ask(this.service, this.token, requestId, more);
+  requestPresentation(requestId = 'check', overrides: object = {}): Promise<FetchedRequest> {
+    return requestPresentation(this.service, this.token, requestId, overrides);
   }
 
-  present(asked: Asked, held: Held): Promise<Answer> {
-    return present(this.service, asked, held);
+  present(request: FetchedRequest, credential: HeldCredential): Promise<Answer> {
+    return present(this.service, request, credential);
   }
 
-  post(asked: Asked, form: Record<string, string>): Promise<Answer> {
-    return post(this.service, asked, form);
+  postResponse(request: FetchedRequest, form: Record<string, string>): Promise<Answer> {
+    return postResponse(this.service, request, form);
   }
 
-  async session(id: string): Promise<Members> {
+  async session(id: string): Promise<JsonProperties> {
     return (await this.call('GET', `/session/${id}`)).body;
   }
 }
@@ -225,7 +235,7 @@ export async function fetchRequest(service: TestService, uri: string): Promise<P
 }
 
 /** The form of a right answer: the credential with all its disclosures, bound to the request and encrypted. */
-export async function answerOf(request: PresentationRequest, credential: string, holder: HolderKey): Promise<Record<string, string>> {
+export async function makeResponse(request: PresentationRequest, credential: string, holder: HolderKey): Promise<Record<string, string>> {
   const binding = makeJwt(
     holder,
     { alg: 'ES256', typ: 'kb+jwt' },

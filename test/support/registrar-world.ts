@@ -6,7 +6,7 @@ export const REGISTERED_QUERY = {
   credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid:1'] }, claims: [{ path: ['given_name'] }] }],
 };
 /** The same as a registrar takes it down. */
-export const REGISTERED = REGISTERED_QUERY.credentials.map(({ id: _id, ...credential }) => credential);
+export const REGISTERED_CREDENTIALS = REGISTERED_QUERY.credentials.map(({ id: _id, ...credential }) => credential);
 
 /** A tenant of a service, and a registrar beside it. */
 export class RegistrarWorld {
@@ -28,10 +28,10 @@ export class RegistrarWorld {
 
   /** With a login at the registrar and a presentation configuration `check` that it has registered. */
   static async openRegistered(): Promise<RegistrarWorld> {
-    const world = await RegistrarWorld.open();
-    await world.configure();
-    await world.call('POST', '/verifier/config', { id: 'check', dcql_query: REGISTERED_QUERY });
-    return world;
+    const registrarWorld = await RegistrarWorld.open();
+    await registrarWorld.configure();
+    await registrarWorld.call('POST', '/verifier/config', { id: 'check', dcql_query: REGISTERED_QUERY });
+    return registrarWorld;
   }
 
   async close(): Promise<void> {
@@ -45,26 +45,26 @@ export class RegistrarWorld {
 
   /** Saves the login at the registrar. */
   async configure(changes: object = {}, token = this.token): Promise<void> {
-    const written = await this.call('POST', '/registrar/config', this.registrar.login({ ...changes }), token);
-    expect(written.status, written.text).to.equal(201);
+    const response = await this.call('POST', '/registrar/config', this.registrar.login({ ...changes }), token);
+    expect(response.status, response.text).to.equal(201);
   }
 
   /** Writes a presentation configuration that wants a registration certificate. */
-  present(id: string, registrationCert: object | null, changes: object = {}, token = this.token): Promise<Answer> {
+  configurePresentation(id: string, registrationCert: object | null, changes: object = {}, token = this.token): Promise<Answer> {
     const json = { id, dcql_query: REGISTERED_QUERY, registrationCert, ...changes };
     return this.call('POST', '/verifier/config', json, token);
   }
 
-  ask(requestId: string, token = this.token): Promise<Answer> {
+  requestPresentation(requestId: string, token = this.token): Promise<Answer> {
     return this.call('POST', '/verifier/offer', { response_type: 'uri', requestId }, token);
   }
 
   /** The request object that a wallet fetches. */
   // biome-ignore lint/suspicious/noExplicitAny: requests of every shape
   async request(requestId: string, token = this.token): Promise<{ header: any; payload: any }> {
-    const made = await this.ask(requestId, token);
-    expect(made.status, made.text).to.equal(201);
-    const { text } = await this.service.call('GET', new URL(made.body.uri).searchParams.get('request_uri') ?? '');
+    const offer = await this.requestPresentation(requestId, token);
+    expect(offer.status, offer.text).to.equal(201);
+    const { text } = await this.service.call('GET', new URL(offer.body.uri).searchParams.get('request_uri') ?? '');
     const [header, payload] = text
       .split('.')
       .slice(0, 2)
@@ -73,7 +73,7 @@ export class RegistrarWorld {
   }
 
   /** What the registrar does from now on is seen: nothing is remembered of what was. */
-  forget(): void {
+  clearCaches(): void {
     const { registrar } = this;
     registrar.answers.clear();
     registrar.calls.length = 0;

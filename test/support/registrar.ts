@@ -3,20 +3,20 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { writePemCertificates } from '../../domain/formats/der/pem.ts';
 import { type HolderKey, makeJwt, now } from './raw-wallet.ts';
-import { type Certified, certify, certifyKey } from './test-certificates.ts';
+import { type CertifiedKey, certify, certifyKey } from './test-certificates.ts';
 
 export const REGISTRAR_PASSWORD = 'password-at-the-registrar-in-the-clear';
 export const REGISTRAR_SECRET = 'client-secret-at-the-registrar-in-the-clear';
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of every shape
-type Members = Record<string, any>;
+type JsonProperties = Record<string, any>;
 
 export type RegistrarCall = {
   readonly method: string;
   readonly path: string;
   /** Of the `Authorization` header. */
   readonly token: string;
-  readonly body: Members | undefined;
+  readonly body: JsonProperties | undefined;
 };
 
 export type Login = { readonly username: string; readonly authorization: string | undefined; readonly token: string };
@@ -25,38 +25,38 @@ export type Login = { readonly username: string; readonly authorization: string 
 export type RegistrarAnswer = (response: ServerResponse, request: IncomingMessage) => unknown;
 
 /** Removes members that are bent to undefined. */
-const bent = (base: Members, change: Members = {}) =>
-  Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
+const withOverrides = (base: JsonProperties, changes: JsonProperties = {}) =>
+  Object.fromEntries(Object.entries({ ...base, ...changes }).filter(([, value]) => value !== undefined));
 
 /** Whether access is wished for by whoever has the password, and what is issued to them; right unless it is bent. */
 export class TestRegistrar {
   readonly url: string;
   readonly close: () => Promise<void>;
-  readonly ca: Certified;
-  readonly signer: Certified;
+  readonly ca: CertifiedKey;
+  readonly signer: CertifiedKey;
   readonly logins: Login[] = [];
   readonly calls: RegistrarCall[] = [];
   readonly answers = new Map<string, RegistrarAnswer>();
   /** Registration certificates by id. */
-  readonly issued = new Map<string, Members>();
+  readonly issued = new Map<string, JsonProperties>();
   password = REGISTRAR_PASSWORD;
   /** Seconds. */
   tokenLifetime = 600;
-  parties: Members[] = [{ id: 'party-1', name: 'Acme', VAT: 'DE123456789' }];
+  parties: JsonProperties[] = [{ id: 'party-1', name: 'Acme', VAT: 'DE123456789' }];
   /** Changes members of the next registration certificates. */
-  header: Members = {};
-  payload: Members = {};
+  header: JsonProperties = {};
+  payload: JsonProperties = {};
   /** Signs registration certificates. */
-  signedBy: Certified;
+  signedBy: CertifiedKey;
   /** Names the organization in access certificates. */
   organizationIdentifier: string | undefined = 'VATDE-123456789';
   /** Whose key access certificates are for, instead of the one that was sent. */
   otherKey: HolderKey['jwk'] | undefined;
   /** End of access certificates. */
-  until: string | undefined;
+  accessCertificateExpiry: string | undefined;
   readonly #tokens = new Map<string, number>();
 
-  private constructor(url: string, close: () => Promise<void>, ca: Certified, signer: Certified) {
+  private constructor(url: string, close: () => Promise<void>, ca: CertifiedKey, signer: CertifiedKey) {
     this.url = url;
     this.close = close;
     this.ca = ca;
@@ -68,9 +68,9 @@ export class TestRegistrar {
     const ca = await certify({ name: 'Registrar CA', ca: true });
     const signer = await certify({ name: 'Registrar', by: ca });
     const server = createServer((request, response) => {
-      const parts: Buffer[] = [];
-      request.on('data', (part: Buffer) => parts.push(part));
-      request.on('end', () => void registrar.#answer(request, response, Buffer.concat(parts).toString()));
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => void registrar.#answer(request, response, Buffer.concat(chunks).toString()));
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     server.unref();
@@ -85,8 +85,8 @@ export class TestRegistrar {
   }
 
   /** A login at this registrar as administrators configure it. */
-  login(changes: Members = {}): Members {
-    return bent(
+  login(changes: JsonProperties = {}): JsonProperties {
+    return withOverrides(
       {
         registrarUrl: `${this.url}/api`,
         oidcUrl: this.url,
@@ -109,12 +109,12 @@ export class TestRegistrar {
   }
 
   /** Calls of one path. */
-  at(path: string): readonly RegistrarCall[] {
+  callsTo(path: string): readonly RegistrarCall[] {
     return this.calls.filter((call) => call.path === path);
   }
 
   /** A registration certificate for these credentials, and for what may be issued, as far as it is not bent. */
-  certificate(credentials: readonly Members[] | undefined, provided?: readonly Members[]): string {
+  certificate(credentials: readonly JsonProperties[] | undefined, providedAttestations?: readonly JsonProperties[]): string {
     const iat = now();
     const header = { alg: 'ES256', typ: 'rc-wrp+jwt', x5c: [this.signedBy.certificate, this.ca.certificate], iat };
     const payload = {
@@ -125,20 +125,20 @@ export class TestRegistrar {
       registry_uri: this.url,
       entitlements: ['https://uri.etsi.org/19475/Entitlement/Service_Provider'],
       credentials: credentials?.map(({ claims, ...rest }) => ({ ...rest, claim: claims })),
-      provides_attestations: provided,
+      provides_attestations: providedAttestations,
       intended_use_id: randomUUID(),
       policy_id: ['0.4.0.19475.3.1'],
       iat,
       exp: iat + 30 * 86_400,
     };
-    return makeJwt(this.signedBy, bent(header, this.header), bent(payload, this.payload));
+    return makeJwt(this.signedBy, withOverrides(header, this.header), withOverrides(payload, this.payload));
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse, text: string): Promise<unknown> {
     const path = request.url ?? '';
-    const instead = [...this.answers].find(([prefix]) => path.startsWith(prefix));
+    const cannedAnswer = [...this.answers].find(([prefix]) => path.startsWith(prefix));
     if (path.startsWith('/api')) this.#record(request, path, text);
-    if (instead !== undefined) return instead[1](response, request);
+    if (cannedAnswer !== undefined) return cannedAnswer[1](response, request);
     if (path === '/.well-known/openid-configuration') return json(response, 200, this.#metadata());
     if (path === '/token') return this.#logIn(request, response, new URLSearchParams(text));
     const token = request.headers.authorization?.replace(/^Bearer /, '') ?? '';
@@ -148,18 +148,18 @@ export class TestRegistrar {
 
   #record(request: IncomingMessage, path: string, text: string): void {
     const token = request.headers.authorization?.replace(/^Bearer /, '') ?? '';
-    const body = text === '' ? undefined : (JSON.parse(text) as Members);
+    const body = text === '' ? undefined : (JSON.parse(text) as JsonProperties);
     this.calls.push({ method: request.method ?? '', path: path.slice('/api'.length), token, body });
   }
 
-  #metadata(): Members {
+  #metadata(): JsonProperties {
     return { issuer: this.url, token_endpoint: `${this.url}/token`, token_endpoint_auth_methods_supported: ['client_secret_basic'] };
   }
 
   #logIn(request: IncomingMessage, response: ServerResponse, form: URLSearchParams): unknown {
     const { authorization } = request.headers;
-    const expected = `Basic ${Buffer.from(`vidimus:${REGISTRAR_SECRET}`).toString('base64')}`;
-    const isClient = authorization === undefined ? form.get('client_id') === 'vidimus' : authorization === expected;
+    const expectedHeader = `Basic ${Buffer.from(`vidimus:${REGISTRAR_SECRET}`).toString('base64')}`;
+    const isClient = authorization === undefined ? form.get('client_id') === 'vidimus' : authorization === expectedHeader;
     if (!isClient) return json(response, 401, { error: 'invalid_client' });
     if (form.get('grant_type') !== 'password') return json(response, 400, { error: 'unsupported_grant_type' });
     if (form.get('password') !== this.password) {
@@ -173,7 +173,7 @@ export class TestRegistrar {
   }
 
   async #api(call: string, response: ServerResponse, text: string): Promise<unknown> {
-    const body = text === '' ? {} : (JSON.parse(text) as Members);
+    const body = text === '' ? {} : (JSON.parse(text) as JsonProperties);
     if (call === 'GET /relying-parties') return json(response, 200, this.parties);
     if (call === 'POST /access-certificates') return json(response, 201, await this.#certify(body));
     if (call === 'POST /registration-certificates') {
@@ -181,30 +181,30 @@ export class TestRegistrar {
       return json(response, 201, this.issued.get(id));
     }
     const [, id = ''] = /^GET \/registration-certificates\/(.+)$/.exec(call) ?? [];
-    const known = this.issued.get(decodeURIComponent(id));
-    return known === undefined ? json(response, 404, { message: 'unknown' }) : json(response, 200, known);
+    const issuedCertificate = this.issued.get(decodeURIComponent(id));
+    return issuedCertificate === undefined ? json(response, 404, { message: 'unknown' }) : json(response, 200, issuedCertificate);
   }
 
   /** Issues a registration certificate. */
   register(
-    credentials: readonly Members[] | undefined,
+    credentials: readonly JsonProperties[] | undefined,
     relyingPartyId = 'party-1',
-    provided?: readonly Members[],
+    providedAttestations?: readonly JsonProperties[],
   ): { id: string; jwt: string } {
     const id = randomUUID();
-    const jwt = this.certificate(credentials, provided);
+    const jwt = this.certificate(credentials, providedAttestations);
     this.issued.set(id, { id, jwt, cwt: 'aa', intendedUse: 'x', relyingPartyId, revoked: null });
     return { id, jwt };
   }
 
-  async #certify({ publicKey, dns }: Members): Promise<Members> {
+  async #certify({ publicKey, dns }: JsonProperties): Promise<JsonProperties> {
     const jwk = createPublicKey(publicKey).export({ format: 'jwk' }) as HolderKey['jwk'];
     const leaf = await certifyKey(this.otherKey ?? jwk, {
       name: 'Acme',
       by: this.ca,
       dns,
       ...(this.organizationIdentifier !== undefined && { organizationIdentifier: this.organizationIdentifier }),
-      ...(this.until !== undefined && { until: this.until }),
+      ...(this.accessCertificateExpiry !== undefined && { until: this.accessCertificateExpiry }),
     });
     return { id: randomUUID(), crt: writePemCertificates([leaf, this.ca.certificate]) };
   }
@@ -214,10 +214,10 @@ function json(response: ServerResponse, status: number, body: unknown): ServerRe
   return response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
 }
 
-let shared: Promise<TestRegistrar> | undefined;
+let sharedInstance: Promise<TestRegistrar> | undefined;
 
 /** One for all who only want that there is one. It keeps no process alive. */
 export function sharedRegistrar(): Promise<TestRegistrar> {
-  shared ??= TestRegistrar.start();
-  return shared;
+  sharedInstance ??= TestRegistrar.start();
+  return sharedInstance;
 }

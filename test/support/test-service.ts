@@ -6,9 +6,9 @@ import { Secrets } from '../../application/ports/secrets.ts';
 import { type RunningService, startService } from '../../bootstrap/start/service.ts';
 import { readSettings } from '../../config/settings.ts';
 import { freePort } from '../demo/process.ts';
-import { makeSqlite } from './databases.ts';
-import { Documentation } from './documented.ts';
-import { hashQuickly } from './quick-secrets.ts';
+import { createSqliteFile } from './databases.ts';
+import { ResponseValidator } from './documented.ts';
+import { useCheapSecretHashes } from './quick-secrets.ts';
 
 export const ROOT = { clientId: 'root', secret: 'root-secret-for-the-tests' };
 export const MASTER_SECRET = 'a master secret for the tests 0123456789';
@@ -17,7 +17,7 @@ export type TestService = {
   readonly address: string;
   readonly service: RunningService;
   /** Every answer to `call` is compared with it. */
-  readonly documentation: Documentation;
+  readonly documentation: ResponseValidator;
   /** One request; JSON bodies become text. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** Access token of a client. */
@@ -59,8 +59,8 @@ const dataFolders = new Map<string, string>();
  * keep that beside the file.
  */
 export function dataFolderOf(databaseUrl: string | undefined): string {
-  const former = databaseUrl === undefined ? undefined : dataFolders.get(databaseUrl);
-  if (former !== undefined) return former;
+  const formerFolder = databaseUrl === undefined ? undefined : dataFolders.get(databaseUrl);
+  if (formerFolder !== undefined) return formerFolder;
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
   folders.push(folder);
   if (databaseUrl !== undefined) dataFolders.set(databaseUrl, folder);
@@ -73,7 +73,7 @@ export async function startTestService(
   { runsJobs = false }: { readonly runsJobs?: boolean } = {},
 ): Promise<TestService> {
   const folder = dataFolderOf(environment['DATABASE_URL']);
-  if (environment['DATABASE_URL'] === undefined) await makeSqlite(join(folder, 'vidimus.sqlite'));
+  if (environment['DATABASE_URL'] === undefined) await createSqliteFile(join(folder, 'vidimus.sqlite'));
   const port = await freePort(createServer);
   const address = `http://localhost:${port}`;
   const settings = readSettings({
@@ -88,16 +88,16 @@ export async function startTestService(
     ...environment,
   });
   const service = await startService(settings, environment, { isFirst: true, listens: true, runsJobs });
-  hashQuickly(service.container.get(Secrets));
-  const base = settings.PUBLIC_URL.startsWith('http://localhost') ? settings.PUBLIC_URL : address;
+  useCheapSecretHashes(service.container.get(Secrets));
+  const baseUrl = settings.PUBLIC_URL.startsWith('http://localhost') ? settings.PUBLIC_URL : address;
   const tokens = new Map<string, string>();
-  const documentation = Documentation.of(service, environment);
+  const documentation = ResponseValidator.forService(service, environment);
 
   const call = async (method: string, path: string, options: CallOptions = {}): Promise<Answer> => {
     const { token, json, form, text, headers } = options;
     const type = json !== undefined ? 'application/json' : form !== undefined ? 'application/x-www-form-urlencoded' : undefined;
     const body = json !== undefined ? JSON.stringify(json) : form !== undefined ? new URLSearchParams(form).toString() : text;
-    const answer = await fetch(path.startsWith('http') ? path : base + path, {
+    const answer = await fetch(path.startsWith('http') ? path : baseUrl + path, {
       method,
       redirect: 'manual',
       headers: {
@@ -108,14 +108,17 @@ export async function startTestService(
       ...(body === undefined ? {} : { body }),
     });
     const content = await answer.text();
-    const said = { status: answer.status, headers: answer.headers, text: content, body: parse(content) };
-    const fault = documentation.faultOf(method, path.replace(base, ''), { ...said, contentType: answer.headers.get('content-type') });
-    if (fault !== undefined) throw new Error(`${fault}: ${content.slice(0, 500)}`);
-    return said;
+    const responseParts = { status: answer.status, headers: answer.headers, text: content, body: parse(content) };
+    const problem = documentation.findProblem(method, path.replace(baseUrl, ''), {
+      ...responseParts,
+      contentType: answer.headers.get('content-type'),
+    });
+    if (problem !== undefined) throw new Error(`${problem}: ${content.slice(0, 500)}`);
+    return responseParts;
   };
   const token = async (clientId: string, secret: string) => {
-    const known = tokens.get(`${clientId} ${secret}`);
-    if (known !== undefined) return known;
+    const cachedToken = tokens.get(`${clientId} ${secret}`);
+    if (cachedToken !== undefined) return cachedToken;
     const answer = await call('POST', '/oauth2/token', {
       json: { grant_type: 'client_credentials', client_id: clientId, client_secret: secret },
     });
@@ -124,7 +127,7 @@ export async function startTestService(
     return answer.body.access_token as string;
   };
   return {
-    address: base,
+    address: baseUrl,
     service,
     documentation,
     call,
@@ -159,12 +162,15 @@ export const TENANT_ROLES = [
 export async function createTenant(
   service: Callable,
   id: string,
-  more: Readonly<Record<string, unknown>> = {},
+  extra: Readonly<Record<string, unknown>> = {},
 ): Promise<{ id: string; token: string; clientId: string }> {
   const token = await service.rootToken();
-  const created = await service.call('POST', '/tenant', { token, json: { id, name: `Tenant ${id}`, roles: TENANT_ROLES, ...more } });
-  if (created.status !== 201) throw new Error(`tenant ${id}: ${created.status} ${created.text}`);
+  const tenantResponse = await service.call('POST', '/tenant', {
+    token,
+    json: { id, name: `Tenant ${id}`, roles: TENANT_ROLES, ...extra },
+  });
+  if (tenantResponse.status !== 201) throw new Error(`tenant ${id}: ${tenantResponse.status} ${tenantResponse.text}`);
   const clientId = `${id}-admin`;
-  const picked = await service.call('GET', `/client/${clientId}/secret`, { token });
-  return { id, clientId, token: await service.token(clientId, picked.body.secret) };
+  const secretResponse = await service.call('GET', `/client/${clientId}/secret`, { token });
+  return { id, clientId, token: await service.token(clientId, secretResponse.body.secret) };
 }

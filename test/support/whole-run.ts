@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { announce, migrate, type PreparedDatabases } from './databases.ts';
+import { migrate, type PreparedDatabases, setPreparedDatabases } from './databases.ts';
 import { findServer, rawSql } from './postgres-server.ts';
 
 let folder: string | undefined;
@@ -14,18 +14,18 @@ export async function mochaGlobalSetup(): Promise<void> {
   const sqlite = join(folder, 'template.sqlite');
   const [server] = await Promise.all([findServer(), migrate(`sqlite:${sqlite}`)]);
   postgres = server === undefined ? null : await makeTemplate(server);
-  announce({ sqlite, postgres });
+  setPreparedDatabases({ sqlite, postgres });
 }
 
 export async function mochaGlobalTeardown(): Promise<void> {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
-  const made = postgres;
-  if (made !== null) await rawSql(made.server, (run) => run(`drop database ${made.template}`));
+  const preparedDatabases = postgres;
+  if (preparedDatabases !== null) await rawSql(preparedDatabases.server, (runSql) => runSql(`drop database ${preparedDatabases.template}`));
 }
 
 async function makeTemplate(server: string): Promise<{ server: string; template: string }> {
   const template = `vidimus_template_${randomBytes(6).toString('hex')}`;
-  await rawSql(server, (run) => run(`create database ${template}`));
+  await rawSql(server, (runSql) => runSql(`create database ${template}`));
   const url = new URL(server);
   url.pathname = `/${template}`;
   await migrate(url.href);

@@ -3,9 +3,9 @@ import { CompactEncrypt, type CompactJWEHeaderParameters, importJWK } from 'jose
 import { MAX_UNDECRYPTED_ATTEMPTS } from '../../../application/verification/response-intake.ts';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
 import { withoutIssuers } from '../../support/failures.ts';
-import { type Asked, encrypt, formOf } from '../../support/present.ts';
+import { encryptResponse, type FetchedRequest, responseForm } from '../../support/present.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { digestOf, flipped, jws, type Members, part } from '../../support/sd-jwt-maker.ts';
+import { changePart, digestOf, flipFirstByte, type JsonProperties, jws } from '../../support/sd-jwt-maker.ts';
 import type { Answer } from '../../support/test-service.ts';
 import {
   accepted,
@@ -23,7 +23,7 @@ const MODES = [{}, { responseMode: 'direct_post' }];
 const modeOf = (mode: object) => ('responseMode' in mode ? 'in the clear' : 'encrypted');
 
 /** One response, with both response modes. */
-const responseInBothModes = (row: number, title: string, make: (text: string, request: Asked) => unknown): readonly Case[] =>
+const responseInBothModes = (row: number, title: string, make: (text: string, request: FetchedRequest) => unknown): readonly Case[] =>
   MODES.map((configuration) => ({
     row,
     title: `${title}, ${modeOf(configuration)}`,
@@ -35,7 +35,7 @@ const responseInBothModes = (row: number, title: string, make: (text: string, re
 const TWO = [CARD_QUERY, PASS_QUERY];
 const twoCredentials = (...credential_sets: object[]) => ({ dcql_query: { credentials: TWO, credential_sets } });
 
-const incomplete = (row: number, title: string, configuration: Members, missing: string): Case => ({
+const incomplete = (row: number, title: string, configuration: JsonProperties, missing: string): Case => ({
   row,
   title,
   configuration,
@@ -111,7 +111,7 @@ export const vpTokenCases: readonly Case[] = [
     run: async (world, request) => {
       const submission = { id: 'x', definition_id: 'y', descriptor_map: [] };
       const vp_token = { card: [world.card(request)] };
-      const response = await encrypt(request, { vp_token, state: request.payload['state'], presentation_submission: submission });
+      const response = await encryptResponse(request, { vp_token, state: request.payload['state'], presentation_submission: submission });
       return world.service.call('POST', request.payload['response_uri'], { form: { response } });
     },
     expected: accepted,
@@ -121,14 +121,14 @@ export const vpTokenCases: readonly Case[] = [
     title: 'a presentation_submission in the form',
     configuration: { responseMode: 'direct_post' },
     run: async (world, request) => {
-      const form = await formOf(request, { card: [world.card(request)] });
+      const form = await responseForm(request, { card: [world.card(request)] });
       return world.service.call('POST', request.payload['response_uri'], { form: { ...form, presentation_submission: '{' } });
     },
     expected: accepted,
   },
 ];
 
-const licenceOf = (world: World, request: Asked) => world.licence(request);
+const licenceOf = (world: World, request: FetchedRequest) => world.licence(request);
 
 /** Presentations under the wrong credential query. */
 export const misplacedCases: readonly PresentationCase[] = [
@@ -145,7 +145,7 @@ export const misplacedCases: readonly PresentationCase[] = [
 const ENTRY = { type: 'urn:example:payment', credential_ids: ['card'], amount: '12.50 EUR' };
 const SECOND = { ...ENTRY, amount: '1.00 EUR' };
 
-const textsOf = ({ payload }: Asked): readonly string[] => payload['transaction_data'];
+const textsOf = ({ payload }: FetchedRequest): readonly string[] => payload['transaction_data'];
 const hashes = (texts: readonly string[], algorithm?: string) => texts.map((text) => digestOf(text, algorithm));
 const decoded = (text: string) => Buffer.from(text, 'base64url').toString();
 
@@ -154,8 +154,8 @@ const confirming = (
   row: number,
   title: string,
   reason: RefusalReason,
-  claims: (texts: readonly string[], world: World) => Members | Promise<Members>,
-  entries: readonly Members[] = [ENTRY],
+  claims: (texts: readonly string[], world: World) => JsonProperties | Promise<JsonProperties>,
+  entries: readonly JsonProperties[] = [ENTRY],
 ): PresentationCase => ({
   row,
   title,
@@ -221,7 +221,7 @@ export const transactionDataCases: readonly PresentationCase[] = [
   })),
 ];
 
-const twoWithTransactionData = (entry: Members, credential_sets?: readonly Members[]) => ({
+const twoWithTransactionData = (entry: JsonProperties, credential_sets?: readonly JsonProperties[]) => ({
   transaction_data: [entry],
   dcql_query: { credentials: [CARD_QUERY, PASS_QUERY], ...(credential_sets && { credential_sets }) },
 });
@@ -270,12 +270,12 @@ export const transactionDataResponseCases: readonly Case[] = [
   },
 ];
 
-type Make = (world: World, request: Asked, payload: Members) => Promise<string> | string;
+type Make = (world: World, request: FetchedRequest, payload: JsonProperties) => Promise<string> | string;
 
-const keyOf = ({ payload }: Asked): Members => payload['client_metadata'].jwks.keys[0];
+const keyOf = ({ payload }: FetchedRequest): JsonProperties => payload['client_metadata'].jwks.keys[0];
 
 /** Encrypts with a modified header. */
-async function encryptTo(jwk: Members, plaintext: unknown, header: Members): Promise<string> {
+async function encryptTo(jwk: JsonProperties, plaintext: unknown, header: JsonProperties): Promise<string> {
   const text = typeof plaintext === 'string' ? plaintext : JSON.stringify(plaintext);
   const all = { alg: 'ECDH-ES', enc: 'A256GCM', kid: jwk['kid'], ...header };
   const definedHeader = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
@@ -285,30 +285,30 @@ async function encryptTo(jwk: Members, plaintext: unknown, header: Members): Pro
     .encrypt(await importJWK({ ...jwk, alg: all.alg }, all.alg), options);
 }
 const withHeader =
-  (header: Members): Make =>
+  (header: JsonProperties): Make =>
   (_, request, payload) =>
     encryptTo(keyOf(request), payload, header);
 const plaintext =
-  (make: (request: Asked) => string): Make =>
+  (make: (request: FetchedRequest) => string): Make =>
   (_, request) =>
     encryptTo(keyOf(request), make(request), {});
 const edited =
   (index: number, change: (text: string) => string): Make =>
   async (_, request, payload) =>
-    part('.', index, change)(await encrypt(request, payload));
-const header = (change: (header: Members) => Members) =>
+    changePart('.', index, change)(await encryptResponse(request, payload));
+const header = (change: (header: JsonProperties) => JsonProperties) =>
   edited(0, (text) => {
-    const protectedHeader = JSON.parse(Buffer.from(text, 'base64url').toString()) as Members;
+    const protectedHeader = JSON.parse(Buffer.from(text, 'base64url').toString()) as JsonProperties;
     return Buffer.from(JSON.stringify({ ...protectedHeader, ...change(protectedHeader) })).toString('base64url');
   });
 
-const respond = (make: Make) => async (world: World, request: Asked) => {
+const respond = (make: Make) => async (world: World, request: FetchedRequest) => {
   const payload = { vp_token: { card: [world.card(request)] }, state: request.payload['state'] };
   const form = { response: await make(world, request, payload) };
   return world.service.call('POST', request.payload['response_uri'], { form });
 };
 /** The first responses that cannot be decrypted leave the request open. */
-const respondUntilClosed = (make: Make) => async (world: World, request: Asked) => {
+const respondUntilClosed = (make: Make) => async (world: World, request: FetchedRequest) => {
   const respondOnce = respond(make);
   for (let i = 1; i < MAX_UNDECRYPTED_ATTEMPTS; i++) await respondOnce(world, request);
   return respondOnce(world, request);
@@ -333,7 +333,7 @@ export const encryptionCases: readonly Case[] = [
     'a kid that is no text': withHeader({ kid: 5 }),
   }),
   ...closingCases(51, {
-    'the key of another session': async (world, _, payload) => encrypt(await world.ask(), payload),
+    'the key of another session': async (world, _, payload) => encryptResponse(await world.ask(), payload),
     'the key of another session under the kid of this one': async (world, request, payload) =>
       encryptTo(keyOf(await world.ask()), payload, { kid: keyOf(request)['kid'] }),
     'a key that was not requested': (_, request, payload) => encryptTo(newKey().jwk, payload, { kid: keyOf(request)['kid'] }),
@@ -360,10 +360,10 @@ export const encryptionCases: readonly Case[] = [
     'no epk': header(() => ({ epk: undefined })),
   }),
   ...closingCases(55, {
-    'a changed tag': edited(4, flipped),
+    'a changed tag': edited(4, flipFirstByte),
     'a shortened tag': edited(4, (text) => text.slice(0, 16)),
-    'a changed ciphertext': edited(3, flipped),
-    'a changed iv': edited(2, flipped),
+    'a changed ciphertext': edited(3, flipFirstByte),
+    'a changed iv': edited(2, flipFirstByte),
     'a changed header': header(() => ({ cty: 'json' })),
     'an apu that came later': header(() => ({ apu: 'AAAA' })),
   }),
@@ -388,7 +388,7 @@ export const encryptionCases: readonly Case[] = [
     (state): Case => ({
       row: 59,
       title: `the state ${state} inside`,
-      run: respond((_, request, payload) => encrypt(request, { ...payload, state })),
+      run: respond((_, request, payload) => encryptResponse(request, { ...payload, state })),
       expected: stillOpen(),
     }),
   ),
@@ -397,7 +397,7 @@ export const encryptionCases: readonly Case[] = [
     title: 'the right state inside and another one outside',
     run: async (world, request): Promise<Answer> => {
       const { state, response_uri } = request.payload;
-      const response = await encrypt(request, { vp_token: { card: [world.card(request)] }, state });
+      const response = await encryptResponse(request, { vp_token: { card: [world.card(request)] }, state });
       return world.service.call('POST', response_uri, { form: { response, state: 'wrong' } });
     },
     expected: stillOpen(),

@@ -1,19 +1,19 @@
 import { expect } from 'chai';
 import { withoutIssuers } from '../../support/failures.ts';
-import type { Asked } from '../../support/present.ts';
-import type { Members } from '../../support/sd-jwt-maker.ts';
+import type { FetchedRequest } from '../../support/present.ts';
+import type { JsonProperties } from '../../support/sd-jwt-maker.ts';
 import { CARD_QUERY, type Case, type ConfigurationCase, LICENCE_QUERY, PASS_QUERY, type PresentationCase, type World } from './world.ts';
 
 /** Values that the presentations of these tests contain. */
 const VALUES = /Erika|Nygård/;
 
 /** The session contains no verified values, and the backend got none. */
-async function expectNoValues(world: World, request: Asked): Promise<void> {
+async function expectNoValues(world: World, request: FetchedRequest): Promise<void> {
   const webhookBodies = world.webhookBodies(request);
   const sessionBody = await world.session(request);
   expect(JSON.stringify(sessionBody), 'the session').to.not.match(VALUES);
   expect(JSON.stringify(webhookBodies), 'the backend').to.not.match(VALUES);
-  const results: Members[] = [...(sessionBody['credentials'] ?? []), ...webhookBodies.flatMap(({ credentials }) => credentials)];
+  const results: JsonProperties[] = [...(sessionBody['credentials'] ?? []), ...webhookBodies.flatMap(({ credentials }) => credentials)];
   for (const result of results) expect(result, 'no value, not even an empty one').to.not.have.property('values');
 }
 
@@ -68,15 +68,15 @@ export async function expectRejectedPresentation(world: World, one: Presentation
   await world.runChecks();
 }
 
-const configurationOf = async (world: World, { configuration }: PresentationCase): Promise<Members> =>
+const configurationOf = async (world: World, { configuration }: PresentationCase): Promise<JsonProperties> =>
   typeof configuration === 'function' ? configuration(world) : (configuration ?? {});
 
 /** The presentation without a change is accepted: the rejections above have no other cause than the change of the case. */
 export async function expectAccepted(
   world: World,
   format: 'dc+sd-jwt' | 'mso_mdoc',
-  configuration: Members,
-  present: (request: Asked) => string,
+  configuration: JsonProperties,
+  present: (request: FetchedRequest) => string,
 ): Promise<void> {
   const query = format === 'mso_mdoc' ? LICENCE_QUERY : CARD_QUERY;
   for (const mode of MODES) {
@@ -87,20 +87,20 @@ export async function expectAccepted(
   }
 }
 
-async function expectFailed(world: World, request: Asked, id: string, { reason, detail }: PresentationCase): Promise<void> {
+async function expectFailed(world: World, request: FetchedRequest, id: string, { reason, detail }: PresentationCase): Promise<void> {
   const sessionBody = await world.session(request);
   expect([sessionBody['status'], sessionBody['failure']?.code]).to.deep.equal(['failed', 'presentation_refused']);
-  const failedCheck = (sessionBody['report'] as Members[]).find((entry) => entry['id'] === id && entry['result'] === 'failed');
+  const failedCheck = (sessionBody['report'] as JsonProperties[]).find((entry) => entry['id'] === id && entry['result'] === 'failed');
   expect(failedCheck?.['reason'], JSON.stringify(sessionBody['report'])).to.equal(reason);
   if (detail !== undefined) expect(failedCheck?.['detail']).to.match(detail);
   await expectNoValues(world, request);
   for (const { credentials } of world.webhookBodies(request)) {
-    expect(credentials.map((entry: Members) => Object.keys(entry))).to.deep.include(['id', 'error']);
+    expect(credentials.map((entry: JsonProperties) => Object.keys(entry))).to.deep.include(['id', 'error']);
   }
 }
 
 /** OpenID4VP 1.0 section 8.6: other valid presentations of the response count, unless the whole response is for another request. */
-async function expectOthersCount(world: World, one: PresentationCase, query: Members): Promise<void> {
+async function expectOthersCount(world: World, one: PresentationCase, query: JsonProperties): Promise<void> {
   const id = query['id'] as string;
   const credential_sets = [{ options: [['pass']] }, { options: [[id]], required: false }];
   const dcql_query = { credentials: [PASS_QUERY, query], credential_sets };

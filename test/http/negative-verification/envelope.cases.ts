@@ -1,20 +1,20 @@
 import { expect } from 'chai';
-import { type Asked, encrypt, formOf } from '../../support/present.ts';
+import { encryptResponse, type FetchedRequest, responseForm } from '../../support/present.ts';
 import type { Answer } from '../../support/test-service.ts';
 import { accepted, type Case, failedByWallet, rejected, stillOpen, type World } from './world.ts';
 
 const UNENCRYPTED = { responseMode: 'direct_post' };
 
-const vp = (world: World, request: Asked) => ({ card: [world.card(request)] });
-const text = (world: World, request: Asked) => JSON.stringify(vp(world, request));
-const stateOf = ({ payload }: Asked): string => payload['state'];
-const encryptedResponse = (world: World, request: Asked, key = request) =>
-  encrypt(key, { vp_token: vp(world, request), state: stateOf(request) });
-const send = ({ service }: World, { payload }: Asked, form: Record<string, string>) =>
+const vp = (world: World, request: FetchedRequest) => ({ card: [world.card(request)] });
+const text = (world: World, request: FetchedRequest) => JSON.stringify(vp(world, request));
+const stateOf = ({ payload }: FetchedRequest): string => payload['state'];
+const encryptedResponse = (world: World, request: FetchedRequest, key = request) =>
+  encryptResponse(key, { vp_token: vp(world, request), state: stateOf(request) });
+const send = ({ service }: World, { payload }: FetchedRequest, form: Record<string, string>) =>
   service.call('POST', payload['response_uri'], { form });
 const form =
-  (make: (world: World, request: Asked) => Record<string, string> | Promise<Record<string, string>>) =>
-  async (world: World, request: Asked): Promise<Answer> =>
+  (make: (world: World, request: FetchedRequest) => Record<string, string> | Promise<Record<string, string>>) =>
+  async (world: World, request: FetchedRequest): Promise<Answer> =>
     send(world, request, await make(world, request));
 
 /** The POST request of a wallet, before its content is verified (OpenID4VP 1.0 sections 8.2, 8.3 and 8.5). */
@@ -68,7 +68,7 @@ export const envelopeCases: readonly Case[] = [
     row: 36,
     title: 'vp_token and error inside the ciphertext',
     run: form(async (world, request) => ({
-      response: await encrypt(request, { vp_token: vp(world, request), state: stateOf(request), error: 'access_denied' }),
+      response: await encryptResponse(request, { vp_token: vp(world, request), state: stateOf(request), error: 'access_denied' }),
     })),
     expected: rejected('response_mode'),
   },
@@ -88,7 +88,7 @@ export const envelopeCases: readonly Case[] = [
   {
     row: 38,
     title: 'no state inside the ciphertext',
-    run: form(async (world, request) => ({ response: await encrypt(request, { vp_token: vp(world, request) }) })),
+    run: form(async (world, request) => ({ response: await encryptResponse(request, { vp_token: vp(world, request) }) })),
     expected: stillOpen(),
   },
   {
@@ -109,7 +109,7 @@ export const envelopeCases: readonly Case[] = [
     configuration: UNENCRYPTED,
     run: async (world, request) => {
       const otherRequest = await world.ask(UNENCRYPTED);
-      const answer = await send(world, otherRequest, await formOf(request, vp(world, request)));
+      const answer = await send(world, otherRequest, await responseForm(request, vp(world, request)));
       expect((await world.session(otherRequest))['status'], 'the other session').to.equal('fetched');
       return answer;
     },
@@ -172,7 +172,9 @@ export const envelopeCases: readonly Case[] = [
   {
     row: 45,
     title: 'an error of the wallet inside the ciphertext',
-    run: form(async (_, request) => ({ response: await encrypt(request, { error: 'vp_formats_not_supported', state: stateOf(request) }) })),
+    run: form(async (_, request) => ({
+      response: await encryptResponse(request, { error: 'vp_formats_not_supported', state: stateOf(request) }),
+    })),
     expected: failedByWallet('vp_formats_not_supported'),
   },
   ...[{ state: 'wrong' }, {}].map(

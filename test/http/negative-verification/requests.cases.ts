@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Asked, encrypt } from '../../support/present.ts';
+import { encryptResponse, type FetchedRequest } from '../../support/present.ts';
 import type { Answer } from '../../support/test-service.ts';
 import { type Case, failedByWallet, PAGE, type PresentationCase, rejected, stillOpen, THROUGH_PAGE, type World } from './world.ts';
 
@@ -100,11 +100,11 @@ export type ResultCase = {
   readonly row: number;
   readonly title: string;
   readonly status: 403 | 404;
-  readonly read: (world: World, request: Asked, code: string) => Promise<Answer>;
+  readonly read: (world: World, request: FetchedRequest, code: string) => Promise<Answer>;
 };
 
 /** Creates a session with a result, and returns the response code for the browser. */
-export async function createAnswered(world: World): Promise<{ request: Asked; code: string }> {
+export async function createAnswered(world: World): Promise<{ request: FetchedRequest; code: string }> {
   const request = await world.ask(REDIRECTED);
   const answer = await world.answer(request, { card: [world.card(request)] });
   expect(answer.status, answer.text).to.equal(200);
@@ -164,14 +164,14 @@ export async function expectNoResult(world: World, { read, status }: ResultCase)
 
 const EVIL = 'https://evil.example';
 
-const card = (row: number, title: string, aud: (request: Asked) => unknown): PresentationCase => ({
+const card = (row: number, title: string, aud: (request: FetchedRequest) => unknown): PresentationCase => ({
   row,
   title,
   reason: 'aud_mismatch',
   configuration: THROUGH_PAGE,
   present: (world, request) => world.card(request, { kb: { aud: aud(request) } }),
 });
-const licence = (row: number, title: string, transcript: (world: World, request: Asked) => Buffer): PresentationCase => ({
+const licence = (row: number, title: string, transcript: (world: World, request: FetchedRequest) => Buffer): PresentationCase => ({
   row,
   title,
   reason: 'device_signature',
@@ -206,7 +206,7 @@ export const pagePresentationCases: readonly PresentationCase[] = [
   },
 ];
 
-const post = ({ service }: World, { uri }: Asked, json: unknown) => service.call('POST', uri, { json });
+const post = ({ service }: World, { uri }: FetchedRequest, json: unknown) => service.call('POST', uri, { json });
 const UNENCRYPTED_PAGE = { ...THROUGH_PAGE, responseMode: 'direct_post' };
 
 /** Responses that a page sends. */
@@ -224,7 +224,7 @@ export const pageResponseCases: readonly Case[] = [
     configuration: UNENCRYPTED_PAGE,
     run: async (world, request) => {
       const otherRequest = await world.ask(THROUGH_PAGE);
-      const response = await encrypt(otherRequest, { vp_token: { card: [world.card(request)] } });
+      const response = await encryptResponse(otherRequest, { vp_token: { card: [world.card(request)] } });
       return post(world, request, { response });
     },
     expected: rejected('response_mode'),
@@ -235,7 +235,7 @@ export const pageResponseCases: readonly Case[] = [
     configuration: THROUGH_PAGE,
     run: async (world, request) => {
       const vp_token = { card: [world.card(request)] };
-      return post(world, request, { response: await encrypt(request, { vp_token }), vp_token });
+      return post(world, request, { response: await encryptResponse(request, { vp_token }), vp_token });
     },
     expected: rejected('response_mode'),
   },

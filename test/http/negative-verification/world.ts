@@ -6,11 +6,11 @@ import { dcApiTranscript, redirectTranscript } from '../../../domain/formats/mdo
 import type { PublicJwk } from '../../../domain/shared/jwk.ts';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
 import { Backend } from '../../support/backend.ts';
-import { type MdocBase, type MdocBend, presentMdoc } from '../../support/mdoc-maker.ts';
-import { type Asked, ask, decode, encrypt, formOf, post } from '../../support/present.ts';
+import { type MdocBase, type MdocOverrides, presentMdoc } from '../../support/mdoc-maker.ts';
+import { decode, encryptResponse, type FetchedRequest, postResponse, requestPresentation, responseForm } from '../../support/present.ts';
 import { newKey, now } from '../../support/raw-wallet.ts';
-import { type Members, presentSdJwt, type SdJwtBase, type SdJwtBend, type Signer } from '../../support/sd-jwt-maker.ts';
-import { type Certified, certify, DOCUMENT_SIGNER, pem } from '../../support/test-certificates.ts';
+import { type JsonProperties, presentSdJwt, type SdJwtBase, type SdJwtOverrides, type Signer } from '../../support/sd-jwt-maker.ts';
+import { type CertifiedKey, certify, DOCUMENT_SIGNER, pem } from '../../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../../support/test-service.ts';
 
 export const VCT = 'urn:card:1';
@@ -38,29 +38,29 @@ type Tenant = 'shop' | 'rival';
 export type World = {
   readonly service: TestService;
   readonly backend: Backend;
-  readonly authority: Certified;
+  readonly authority: CertifiedKey;
   readonly issuer: Signer;
   admin(method: string, path: string, json?: unknown, tenant?: Tenant): Promise<Answer>;
   /** Returns the identifier of a presentation configuration, which is created once for each content. */
-  configured(changes: Members, tenant?: Tenant): Promise<string>;
+  configured(changes: JsonProperties, tenant?: Tenant): Promise<string>;
   /** Creates a request with a link, or for a page if the configuration has expected origins. */
-  ask(changes?: Members, tenant?: Tenant): Promise<Asked>;
-  card(request: Asked, changes?: SdJwtBend): string;
-  pass(request: Asked, changes?: SdJwtBend): string;
-  licence(request: Asked, changes?: MdocBend): string;
+  ask(changes?: JsonProperties, tenant?: Tenant): Promise<FetchedRequest>;
+  card(request: FetchedRequest, changes?: SdJwtOverrides): string;
+  pass(request: FetchedRequest, changes?: SdJwtOverrides): string;
+  licence(request: FetchedRequest, changes?: MdocOverrides): string;
   /** Transcript of the request, with optional changes. */
-  transcript(request: Asked, changes?: Partial<Parameters<typeof redirectTranscript>[0]>): Buffer;
+  transcript(request: FetchedRequest, changes?: Partial<Parameters<typeof redirectTranscript>[0]>): Buffer;
   /** Transcript of a request of a page, with optional changes. */
-  pageTranscript(request: Asked, changes?: Partial<Parameters<typeof dcApiTranscript>[0]>): Buffer;
+  pageTranscript(request: FetchedRequest, changes?: Partial<Parameters<typeof dcApiTranscript>[0]>): Buffer;
   /** Sends the response in the response mode of the request. */
-  answer(request: Asked, vpToken: unknown): Promise<Answer>;
-  session(request: Asked, tenant?: Tenant): Promise<Members>;
+  answer(request: FetchedRequest, vpToken: unknown): Promise<Answer>;
+  session(request: FetchedRequest, tenant?: Tenant): Promise<JsonProperties>;
   /** Bodies of the webhook calls for this session. */
-  webhookBodies(request: Asked): readonly Members[];
+  webhookBodies(request: FetchedRequest): readonly JsonProperties[];
   /** Advances the clock of the service during `work`. */
   later<T>(seconds: number, work: () => Promise<T>): Promise<T>;
   /** Creates a client of the shop. @returns a function that gets an access token at the current time of the service. */
-  client(rights?: Members): Promise<() => Promise<string>>;
+  client(rights?: JsonProperties): Promise<() => Promise<string>>;
   /** Adds a check that runs at the end of the case. */
   afterwards(check: () => Promise<void>): void;
   /** Runs the added checks. */
@@ -111,7 +111,7 @@ export async function openWorld(): Promise<World> {
     const json = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
     return async () => (await service.call('POST', '/oauth2/token', { json })).body.access_token;
   };
-  const sdJwtBase = ({ payload }: Asked, visible: Members): SdJwtBase => ({
+  const sdJwtBase = ({ payload }: FetchedRequest, visible: JsonProperties): SdJwtBase => ({
     issuer,
     holder,
     visible,
@@ -126,14 +126,14 @@ export async function openWorld(): Promise<World> {
   };
   const pageTranscript: World['pageTranscript'] = ({ payload }, changes) =>
     dcApiTranscript({ origin: PAGE, nonce: payload['nonce'], encryptionKey: keyOf(payload), ...changes });
-  const createPageRequest = async (requestId: string, tenant: Tenant): Promise<Asked> => {
+  const createPageRequest = async (requestId: string, tenant: Tenant): Promise<FetchedRequest> => {
     const creation = await admin('POST', '/verifier/offer', { response_type: 'dc-api', requestId }, tenant);
     expect(creation.status, creation.text).to.equal(201);
     const { session, uri, dcApi } = creation.body;
     const text = dcApi.requests[0].data.request as string;
     return { session, uri, url: uri, text, ...decode(text) };
   };
-  const mdocBase = (request: Asked): MdocBase => ({
+  const mdocBase = (request: FetchedRequest): MdocBase => ({
     issuer,
     holder,
     docType: DOC_TYPE,
@@ -154,22 +154,22 @@ export async function openWorld(): Promise<World> {
     async ask(changes = {}, tenant = 'shop') {
       const id = await configured(changes, tenant);
       if (changes['expectedOrigins'] !== undefined) return createPageRequest(id, tenant);
-      return ask(service, tokens.get(tenant) ?? '', id);
+      return requestPresentation(service, tokens.get(tenant) ?? '', id);
     },
     card: (request, changes) => presentSdJwt(sdJwtBase(request, { vct: VCT }), changes),
     pass: (request, changes) => presentSdJwt(sdJwtBase(request, { vct: 'urn:pass:1' }), changes),
     licence: (request, changes) => presentMdoc(mdocBase(request), changes),
     async answer(request, vpToken) {
-      if (!isOfPage(request.payload)) return post(service, request, await formOf(request, vpToken));
+      if (!isOfPage(request.payload)) return postResponse(service, request, await responseForm(request, vpToken));
       const response = { vp_token: vpToken };
       const isUnencrypted = request.payload['response_mode'] === 'dc_api';
-      const json = isUnencrypted ? response : { response: await encrypt(request, response) };
+      const json = isUnencrypted ? response : { response: await encryptResponse(request, response) };
       return service.call('POST', request.uri, { json });
     },
     session: async ({ session }, tenant) => (await admin('GET', `/session/${session}`, undefined, tenant)).body,
     webhookBodies: ({ session }) =>
       backend
-        .at('/hook')
+        .callsTo('/hook')
         .map(({ body }) => body)
         .filter((body) => body.session === session),
     async later(seconds, work) {
@@ -194,15 +194,15 @@ export async function openWorld(): Promise<World> {
   };
 }
 
-const isOfPage = (payload: Members) => String(payload['response_mode']).startsWith('dc_api');
-const keyOf = (payload: Members): PublicJwk | undefined => payload['client_metadata'].jwks?.keys[0];
+const isOfPage = (payload: JsonProperties) => String(payload['response_mode']).startsWith('dc_api');
+const keyOf = (payload: JsonProperties): PublicJwk | undefined => payload['client_metadata'].jwks?.keys[0];
 
 type Row = { readonly row: number; readonly title: string };
 
 /** A body that is rejected as a configuration or request. */
 export type ConfigurationCase = Row & {
   /** Changes of an otherwise valid presentation configuration. */
-  readonly body?: Members;
+  readonly body?: JsonProperties;
   readonly run?: (world: World) => Promise<Answer>;
   readonly status?: number;
 };
@@ -219,11 +219,11 @@ export type Expected = {
 
 /** An invalid response to a request that the wallet has fetched. */
 export type Case = Row & {
-  readonly configuration?: Members;
-  readonly run: (world: World, request: Asked) => Promise<Answer>;
+  readonly configuration?: JsonProperties;
+  readonly run: (world: World, request: FetchedRequest) => Promise<Answer>;
   readonly expected: Expected;
   /** Further assertions. */
-  readonly assertAfter?: (world: World, request: Asked) => Promise<void>;
+  readonly assertAfter?: (world: World, request: FetchedRequest) => Promise<void>;
 };
 
 /** An invalid presentation in an otherwise valid response. */
@@ -231,8 +231,8 @@ export type PresentationCase = Row & {
   readonly reason: RefusalReason;
   readonly format?: 'mso_mdoc';
   /** Changes of its credential query. */
-  readonly query?: Members;
-  readonly configuration?: Members | ((world: World) => Members | Promise<Members>);
+  readonly query?: JsonProperties;
+  readonly configuration?: JsonProperties | ((world: World) => JsonProperties | Promise<JsonProperties>);
   /** Detail of the failed check in the report. */
   readonly detail?: RegExp;
   /**
@@ -240,15 +240,15 @@ export type PresentationCase = Row & {
    * the response is invalid without it, so that no other presentation is sent.
    */
   readonly effect?: 'discarded' | 'spoilsAll' | 'needed';
-  readonly present: (world: World, request: Asked) => string | Promise<string>;
+  readonly present: (world: World, request: FetchedRequest) => string | Promise<string>;
 };
 
-type ChangesOf<B> = B | ((world: World, request: Asked) => B | Promise<B>);
+type ChangesOf<B> = B | ((world: World, request: FetchedRequest) => B | Promise<B>);
 
 /** Creates cases from presentations with one change each. */
 export const createCases =
   <B extends object>(
-    present: (world: World, request: Asked, changes: B) => string | Promise<string>,
+    present: (world: World, request: FetchedRequest, changes: B) => string | Promise<string>,
     common: Partial<PresentationCase> = {},
   ) =>
   (

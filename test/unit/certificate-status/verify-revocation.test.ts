@@ -16,14 +16,14 @@ import {
   type CrlOptions,
   crlNumber,
   deltaIndicator,
+  distributionPointName,
   extension,
-  FLAG,
+  issuingDistributionPoint,
   makeCrl,
-  namesOf,
-  scope,
-  scopeOf,
+  nameParts,
+  SCOPE_FLAGS,
 } from '../../support/revocation-maker.ts';
-import { type CertificateOptions, type Certified, certify } from '../../support/test-certificates.ts';
+import { type CertificateOptions, type CertifiedKey, certify } from '../../support/test-certificates.ts';
 import { FakeRemote, SetClock } from '../verification/kit.ts';
 
 const ROOT_CRL_URL = 'http://ca.example/root.crl';
@@ -37,10 +37,10 @@ class SilentLog extends Log {
 }
 
 describe('revocation status of issuer certificates', () => {
-  let root: Certified;
-  let middle: Certified;
-  let leaf: Certified;
-  let otherAuthority: Certified;
+  let root: CertifiedKey;
+  let middle: CertifiedKey;
+  let leaf: CertifiedKey;
+  let otherAuthority: CertifiedKey;
   let remote: FakeRemote;
   let clock: SetClock;
   let lists: RevocationLists;
@@ -57,8 +57,8 @@ describe('revocation status of issuer certificates', () => {
 
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
-    middle = await certify({ name: 'Middle', by: root, ca: true, lists: [ROOT_CRL_URL] });
-    leaf = await certify({ name: 'Leaf', by: middle, lists: [MIDDLE_CRL_URL] });
+    middle = await certify({ name: 'Middle', by: root, ca: true, crlUrls: [ROOT_CRL_URL] });
+    leaf = await certify({ name: 'Leaf', by: middle, crlUrls: [MIDDLE_CRL_URL] });
     otherAuthority = await certify({ name: 'Other CA', ca: true });
   });
 
@@ -82,7 +82,7 @@ describe('revocation status of issuer certificates', () => {
   const serve = (url: string, options: CrlOptions) =>
     responses.set(url, makeCrl({ thisUpdate: clockPlus(-HOUR), nextUpdate: clockPlus(24 * HOUR), ...options }));
 
-  type CheckOptions = { readonly chain?: readonly Certified[]; readonly anchor?: Certified; readonly tenantId?: string };
+  type CheckOptions = { readonly chain?: readonly CertifiedKey[]; readonly anchor?: CertifiedKey; readonly tenantId?: string };
   const check = async (mode: CertificateRevocation = 'required', options: CheckOptions = {}): Promise<string> => {
     const { chain = [leaf, middle], anchor = root, tenantId = 'acme' } = options;
     const certificateChain = chain.map(({ certificate }) => certificate);
@@ -141,7 +141,7 @@ describe('revocation status of issuer certificates', () => {
   }
 
   it('includes certificates on hold and unknown reason codes', async () => {
-    const { serial } = namesOf(leaf.certificate);
+    const { serial } = nameParts(leaf.certificate);
     for (const [reason, name] of [
       [6, 'certificateHold'],
       [8, 'removeFromCRL'],
@@ -158,7 +158,7 @@ describe('revocation status of issuer certificates', () => {
       'out of date': () => ({ thisUpdate: clockPlus(-2 * HOUR), nextUpdate: clockPlus(0) }),
       'in the future': () => ({ thisUpdate: clockPlus(HOUR) }),
     };
-    const serialOf = (reason: number) => ({ serial: namesOf(leaf.certificate).serial, reason });
+    const serialOf = (reason: number) => ({ serial: nameParts(leaf.certificate).serial, reason });
     for (const [fault, periodOf] of Object.entries(invalidPeriods)) {
       for (const mode of ['required', 'if-available'] as const) {
         it(`rejects a signer and an authority that a list ${fault} names, with ${mode}`, async () => {
@@ -189,8 +189,8 @@ describe('revocation status of issuer certificates', () => {
       const outdated = { revoked: [leaf], ...invalidPeriods['out of date']() };
       for (const options of [
         { by: otherAuthority, issuer: middle },
-        { by: middle, extensions: [scope(FLAG.authorities)] },
-        { by: middle, extensions: [scope(scopeOf('http://ca.example/part-2.crl'))] },
+        { by: middle, extensions: [issuingDistributionPoint(SCOPE_FLAGS.authorities)] },
+        { by: middle, extensions: [issuingDistributionPoint(distributionPointName('http://ca.example/part-2.crl'))] },
       ]) {
         lists = newLists();
         serve(MIDDLE_CRL_URL, { ...options, ...outdated });
@@ -211,7 +211,7 @@ describe('revocation status of issuer certificates', () => {
     });
 
     it('uses the next address if the list at the first one is outdated and names other certificates', async () => {
-      const signer = await certify({ name: 'Two', by: middle, lists: [MIDDLE_CRL_URL, 'http://ca.example/2.crl'] });
+      const signer = await certify({ name: 'Two', by: middle, crlUrls: [MIDDLE_CRL_URL, 'http://ca.example/2.crl'] });
       serve(MIDDLE_CRL_URL, { by: middle, ...invalidPeriods['out of date']() });
       serve('http://ca.example/2.crl', { by: middle });
       const chain = [signer, middle];
@@ -261,12 +261,12 @@ describe('revocation status of issuer certificates', () => {
     'without an expiry': [/nextUpdate/, () => ({ nextUpdate: null })],
     'with an expiry before its start': [/nextUpdate/, () => ({ nextUpdate: clockPlus(-2 * HOUR) })],
     'of changes only': [/a delta list/, () => ({ extensions: [crlNumber(2), deltaIndicator()] })],
-    'of several issuers': [/the list is indirect/, () => ({ extensions: [scope(FLAG.indirect)] })],
-    'of some reasons': [/some reasons/, () => ({ extensions: [scope(FLAG.reasons)] })],
-    'of authorities only': [/about other certificates/, () => ({ extensions: [scope(FLAG.authorities)] })],
+    'of several issuers': [/the list is indirect/, () => ({ extensions: [issuingDistributionPoint(SCOPE_FLAGS.indirect)] })],
+    'of some reasons': [/some reasons/, () => ({ extensions: [issuingDistributionPoint(SCOPE_FLAGS.reasons)] })],
+    'of authorities only': [/about other certificates/, () => ({ extensions: [issuingDistributionPoint(SCOPE_FLAGS.authorities)] })],
     'for another distribution point': [
       /about other certificates/,
-      () => ({ extensions: [scope(scopeOf('http://ca.example/part-2.crl'))] }),
+      () => ({ extensions: [issuingDistributionPoint(distributionPointName('http://ca.example/part-2.crl'))] }),
     ],
     'with a critical extension': [/critical 1\.2\.3/, () => ({ extensions: [extension('2a03', Buffer.from([5, 0]), true)] })],
     'with an entry of another issuer': [
@@ -300,8 +300,8 @@ describe('revocation status of issuer certificates', () => {
   }
 
   it('is accepted from lists for the distribution point, or the kind of certificate', async () => {
-    serve(MIDDLE_CRL_URL, { by: middle, extensions: [scope(scopeOf(MIDDLE_CRL_URL), FLAG.users)] });
-    serve(ROOT_CRL_URL, { by: root, extensions: [scope(FLAG.authorities)] });
+    serve(MIDDLE_CRL_URL, { by: middle, extensions: [issuingDistributionPoint(distributionPointName(MIDDLE_CRL_URL), SCOPE_FLAGS.users)] });
+    serve(ROOT_CRL_URL, { by: root, extensions: [issuingDistributionPoint(SCOPE_FLAGS.authorities)] });
     expect(await check()).to.include('required: signer: not on');
   });
 
@@ -310,7 +310,7 @@ describe('revocation status of issuer certificates', () => {
     const keyId = '00112233445566778899aabbccddeeff00112233';
     for (const [subjectKeyId, authorityKeyId] of [[keyId, keyId], [null]] as const) {
       const by = await certify({ name: 'Named', ca: true, keyId: subjectKeyId });
-      const signer = await certify({ name: 'Signer', by, lists: [MIDDLE_CRL_URL], ...(authorityKeyId && { authorityKeyId }) });
+      const signer = await certify({ name: 'Signer', by, crlUrls: [MIDDLE_CRL_URL], ...(authorityKeyId && { authorityKeyId }) });
       lists = newLists();
       serve(MIDDLE_CRL_URL, { by, extensions: [signedBy(keyId)] });
       expect(await check('required', { chain: [signer], anchor: by })).to.include('required: signer: not on');
@@ -326,8 +326,8 @@ describe('revocation status of issuer certificates', () => {
   });
 
   it('is rejected from an issuer that may not sign lists', async () => {
-    const nonSigner = await certify({ name: 'Mute', ca: true, signsLists: false });
-    const signer = await certify({ name: 'Signer', by: nonSigner, lists: [MIDDLE_CRL_URL] });
+    const nonSigner = await certify({ name: 'Mute', ca: true, signsCrls: false });
+    const signer = await certify({ name: 'Signer', by: nonSigner, crlUrls: [MIDDLE_CRL_URL] });
     serve(MIDDLE_CRL_URL, { by: nonSigner });
     expect(await check('required', { chain: [signer], anchor: nonSigner })).to.include('may not sign lists');
   });
@@ -345,12 +345,12 @@ describe('revocation status of issuer certificates', () => {
       const ocsp = 'http://ocsp.example';
       expect(await checkCertificate({ ocsp })).to.match(/revocation_unavailable: signer: http:\/\/ocsp.example\/ \(HTTP status 404\)/);
       expect(remote.calls).to.have.length(1);
-      expect(await checkCertificate({ ocsp, lists: [ROOT_CRL_URL] }), 'lists come first').to.include('required: signer: not on');
+      expect(await checkCertificate({ ocsp, crlUrls: [ROOT_CRL_URL] }), 'lists come first').to.include('required: signer: not on');
       expect(remote.calls.map(({ url }) => url).slice(1)).to.deep.equal([ROOT_CRL_URL]);
     });
 
     it('no http address, is unavailable', async () => {
-      expect(await checkCertificate({ lists: ['ldap://ca.example/cn=x'] })).to.include('no list with a usable address');
+      expect(await checkCertificate({ crlUrls: ['ldap://ca.example/cn=x'] })).to.include('no list with a usable address');
       expect(remote.calls).to.deep.equal([]);
     });
 
@@ -360,7 +360,7 @@ describe('revocation status of issuer certificates', () => {
       expect(await checkCertificate({ neverRevoked: true })).to.equal('required: signer: short-lived or never revoked');
       expect(await checkCertificate({ ...weekLong, until: '2026-06-06T00:00:01Z' })).to.include('revocation_unavailable');
       expect(await checkCertificate({ ...weekLong, ocsp: 'http://ocsp.example' })).to.include('revocation_unavailable');
-      const listed = await certify({ name: 'Named', by: root, ...weekLong, lists: [ROOT_CRL_URL] });
+      const listed = await certify({ name: 'Named', by: root, ...weekLong, crlUrls: [ROOT_CRL_URL] });
       serve(ROOT_CRL_URL, { by: root, revoked: [listed] });
       expect(await check('required', { chain: [listed] })).to.include('certificate_revoked');
     });
@@ -373,9 +373,9 @@ describe('revocation status of issuer certificates', () => {
 
     it('several lists, is determined by the first available one of at most three', async () => {
       const unavailable = ['http://a.example/', 'http://b.example/'];
-      expect(await checkCertificate({ lists: [...unavailable, ROOT_CRL_URL] })).to.include(`signer: not on ${ROOT_CRL_URL}`);
+      expect(await checkCertificate({ crlUrls: [...unavailable, ROOT_CRL_URL] })).to.include(`signer: not on ${ROOT_CRL_URL}`);
       remote.calls.length = 0;
-      expect(await checkCertificate({ lists: [...unavailable, 'http://c.example/?secret=1', ROOT_CRL_URL] })).to.match(
+      expect(await checkCertificate({ crlUrls: [...unavailable, 'http://c.example/?secret=1', ROOT_CRL_URL] })).to.match(
         /^revocation_unavailable: [^?]+$/,
       );
       expect(remote.calls.map(({ url }) => url)).to.deep.equal(['http://c.example/?secret=1']);
@@ -439,7 +439,7 @@ describe('revocation status of issuer certificates', () => {
     eventBus.publish({ type: 'cache', tenantId: 'acme' as never, lists: 'revocation-lists' });
     expect([lists.stats('acme').size, lists.stats('beta').size]).to.deep.equal([0, 2]);
     const otherIssuer = await certify({ name: 'Middle', ca: true });
-    const signer = await certify({ name: 'Leaf', by: otherIssuer, lists: [MIDDLE_CRL_URL] });
+    const signer = await certify({ name: 'Leaf', by: otherIssuer, crlUrls: [MIDDLE_CRL_URL] });
     expect(await check('required', { chain: [signer], anchor: otherIssuer })).to.include('signature');
   });
 });

@@ -13,6 +13,7 @@ import { subjectLocation } from '../../../domain/formats/der/subject-location.ts
 import {
   certifyRsa,
   der,
+  derTime,
   extension,
   makeCrl,
   pkcs1,
@@ -21,12 +22,11 @@ import {
   type RsaCertified,
   rsaPair,
   type Signing,
-  time,
 } from '../../support/revocation-maker.ts';
-import { type Certified, certify, pem, pretend } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify, forgeCertificate, pem } from '../../support/test-certificates.ts';
 
 const hex = (text: string) => Buffer.from(text, 'hex');
-const bytesOf = ({ certificate }: Pick<Certified, 'certificate'>) => Buffer.from(certificate, 'base64');
+const bytesOf = ({ certificate }: Pick<CertifiedKey, 'certificate'>) => Buffer.from(certificate, 'base64');
 
 /** Parses a certificate with these extensions. */
 async function parseWith(...extensions: Extension[]) {
@@ -89,12 +89,12 @@ describe('certificate extensions', () => {
   it('include the extended key usage for signing credentials', async () => {
     const spki = ({ publicKey }: { readonly publicKey: KeyObject }) => publicKey.export({ format: 'der', type: 'spki' });
     const names = { subject: 'CN=A', issuer: 'CN=B' };
-    const jwkOf = async (bytes: Buffer) => parseCertificate(bytesOf({ certificate: await pretend(names, bytes) }))?.publicJwk;
+    const jwkOf = async (bytes: Buffer) => parseCertificate(bytesOf({ certificate: await forgeCertificate(names, bytes) }))?.publicJwk;
     expect(await jwkOf(spki(generateKeyPairSync('ed25519')))).to.include({ kty: 'OKP', crv: 'Ed25519' });
     expect(await jwkOf(spki(generateKeyPairSync('ec', { namedCurve: 'P-384' })))).to.include({ crv: 'P-384' });
     for (const type of ['rsa', 'rsa-pss'] as const) {
       const key = spki(generateKeyPairSync(type as 'rsa', { modulusLength: 2048 }));
-      const read = parseCertificate(bytesOf({ certificate: await pretend(names, key) }));
+      const read = parseCertificate(bytesOf({ certificate: await forgeCertificate(names, key) }));
       expect(read, type).to.not.equal(undefined);
       expect(read, type).to.not.have.property('publicJwk');
     }
@@ -279,7 +279,7 @@ describe('revocation sources of a certificate', () => {
 
   it('are undefined for an invalid certificate', () => {
     const tbsWithoutSerial = der(0x30, der(0xa0, hex('020102')), der(0x30));
-    const validityOf = (count: number) => der(0x30, ...Array<Buffer>(count).fill(time(new Date('2026-01-01'))));
+    const validityOf = (count: number) => der(0x30, ...Array<Buffer>(count).fill(derTime(new Date('2026-01-01'))));
     const tbsWithValidity = (validity: Buffer) => der(0x30, der(0x30, hex('020101'), der(0x30), der(0x30), validity));
     for (const bytes of [der(0x30), der(0x30, tbsWithoutSerial), ...[0, 1, 3].map((count) => tbsWithValidity(validityOf(count)))]) {
       expect(() => revocationSourcesOf(bytes.toString('base64'))).to.throw(DerError);
@@ -349,7 +349,7 @@ describe('authorities that sign with RSASSA-PSS', () => {
   const pair = rsaPair();
   let root: RsaCertified;
 
-  const verify = (chain: readonly Certified[], anchor: Certified): string => {
+  const verify = (chain: readonly CertifiedKey[], anchor: CertifiedKey): string => {
     const verdict = certificates.verifyChain(
       chain.map(({ certificate }) => certificate),
       [{ certificate: anchor.certificate }],

@@ -6,8 +6,19 @@ import { type CertificateList, parseCrl } from '../../../domain/formats/der/crl.
 import { RevokedEntries } from '../../../domain/formats/der/crl-entries.ts';
 import { DerError } from '../../../domain/formats/der/reader.ts';
 import { processorTime } from '../../support/measurements.ts';
-import { crlNumber, deltaIndicator, der, extension, FLAG, makeCrl, namesOf, scope, scopeOf, time } from '../../support/revocation-maker.ts';
-import { type Certified, certify } from '../../support/test-certificates.ts';
+import {
+  crlNumber,
+  deltaIndicator,
+  der,
+  derTime,
+  distributionPointName,
+  extension,
+  issuingDistributionPoint,
+  makeCrl,
+  nameParts,
+  SCOPE_FLAGS,
+} from '../../support/revocation-maker.ts';
+import { type CertifiedKey, certify } from '../../support/test-certificates.ts';
 
 const revokedBy = ({ entries }: CertificateList) => new RevokedEntries(entries);
 const SERIAL = Buffer.from('0102030405060708090a0b0c0d0e0f10', 'hex');
@@ -19,9 +30,9 @@ const serialOf = (index: number) => {
 
 describe('certificate revocation list', () => {
   const entryOf = (serial: Buffer, ...entryExtension: Buffer[]) =>
-    der(0x30, der(0x02, serial), time(new Date('2026-01-01T00:00:00Z')), ...entryExtension);
+    der(0x30, der(0x02, serial), derTime(new Date('2026-01-01T00:00:00Z')), ...entryExtension);
 
-  let authority: Certified;
+  let authority: CertifiedKey;
   before(async () => {
     authority = await certify({ name: 'Authority', ca: true });
   });
@@ -49,7 +60,7 @@ describe('certificate revocation list', () => {
   it('has a number, and may be empty', () => {
     const list = parseCrl(makeCrl({ by: authority, extensions: [crlNumber(7)] }));
     expect([list.number, revokedBy(list).count, list.scope]).to.deep.equal(['07', 0, undefined]);
-    expect(revokedBy(list).find(namesOf(authority.certificate).serial)).to.equal(undefined);
+    expect(revokedBy(list).find(nameParts(authority.certificate).serial)).to.equal(undefined);
   });
 
   it('truncated or changed at any byte is rejected or parsed, without other errors', () => {
@@ -125,7 +136,7 @@ describe('certificate revocation list', () => {
 });
 
 const hex = (text: string) => Buffer.from(text, 'hex');
-const timeOf = (text: string) => time(new Date(text));
+const timeOf = (text: string) => derTime(new Date(text));
 const ALGORITHM = der(0x30, hex('06082a8648ce3d040302'));
 const SIGNATURE = der(0x03, Buffer.from([0]), Buffer.from('signature'));
 const VERSION_2 = hex('020101');
@@ -182,22 +193,37 @@ describe('structure of a certificate revocation list', () => {
     ['has a field after its extensions', 'unknown field', () => list(...FIELDS, der(0xa0, der(0x30, crlNumber(1))), der(0xa0, der(0x30)))],
     ['is about changes alone', 'a delta list', () => extended(deltaIndicator())],
     ['has a critical extension that is unknown', 'critical 1.2.3', () => extended(extension('2a03', hex('0500'), true))],
-    ['is about some reasons', 'some reasons', () => extended(scope(FLAG.reasons))],
-    ['is of several issuers', 'the list is indirect', () => extended(scope(FLAG.indirect))],
-    ['is for users only and authorities only', 'scope', () => extended(scope(FLAG.users, FLAG.authorities))],
-    ['is for authorities only and users only', 'scope', () => extended(scope(FLAG.authorities, FLAG.users))],
-    ['is about attributes alone', 'scope', () => extended(scope(hex('8501ff')))],
-    ['is for a distribution point relative to its issuer', 'relative name', () => extended(scope(der(0xa0, der(0xa1, hex('0603550403')))))],
+    ['is about some reasons', 'some reasons', () => extended(issuingDistributionPoint(SCOPE_FLAGS.reasons))],
+    ['is of several issuers', 'the list is indirect', () => extended(issuingDistributionPoint(SCOPE_FLAGS.indirect))],
+    [
+      'is for users only and authorities only',
+      'scope',
+      () => extended(issuingDistributionPoint(SCOPE_FLAGS.users, SCOPE_FLAGS.authorities)),
+    ],
+    [
+      'is for authorities only and users only',
+      'scope',
+      () => extended(issuingDistributionPoint(SCOPE_FLAGS.authorities, SCOPE_FLAGS.users)),
+    ],
+    ['is about attributes alone', 'scope', () => extended(issuingDistributionPoint(hex('8501ff')))],
+    [
+      'is for a distribution point relative to its issuer',
+      'relative name',
+      () => extended(issuingDistributionPoint(der(0xa0, der(0xa1, hex('0603550403'))))),
+    ],
   ];
   for (const [description, message, read] of invalidLists) {
     it(`is rejected when it ${description}`, () => expect(read).to.throw(DerError, message));
   }
 
   it('has the scope of its certificates', () => {
-    const scopes = (...fields: Buffer[]) => extended(scope(...fields)).scope;
-    expect(scopes(FLAG.users)).to.deep.equal({ only: 'users' });
-    expect(scopes(FLAG.authorities)).to.deep.equal({ only: 'authorities' });
-    expect(scopes(scopeOf('http://a.example/crl'), FLAG.users)).to.deep.equal({ points: ['http://a.example/crl'], only: 'users' });
+    const scopes = (...fields: Buffer[]) => extended(issuingDistributionPoint(...fields)).scope;
+    expect(scopes(SCOPE_FLAGS.users)).to.deep.equal({ only: 'users' });
+    expect(scopes(SCOPE_FLAGS.authorities)).to.deep.equal({ only: 'authorities' });
+    expect(scopes(distributionPointName('http://a.example/crl'), SCOPE_FLAGS.users)).to.deep.equal({
+      points: ['http://a.example/crl'],
+      only: 'users',
+    });
     expect(scopes(...['810100', '820100', '840100', '850100'].map(hex)), 'without flags').to.deep.equal({});
     const directory = der(0xa4, NAME);
     const bothNames = der(0xa0, der(0xa0, directory, der(0x86, Buffer.from('http://a.example'))));

@@ -7,7 +7,7 @@ import type { FailureCode } from '../../../domain/shared/failure.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { decode } from '../../support/present.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { ACME, PUBLIC_URL } from '../verification/kit.ts';
 import { anOffer, type CredentialResponse, failureOf, outcomeOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
@@ -203,7 +203,7 @@ describe('RetrieveDeferred', () => {
 
   it('returns no credential that was revoked before the request', async () => {
     const deferred = await startCompleted();
-    const caller = rememberedCaller(await world.caller());
+    const caller = cachedCaller(await world.caller());
     await world.revokeSession.execute(caller, { sessionId: deferred.session, status: 1 });
     expect(await outcomeOf(fetchCredential(deferred))).to.equal('credential_request_denied');
     expect(await transaction(deferred.id)).to.deep.include({ status: 'failed', credentials: null });

@@ -17,7 +17,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import { parseInput } from '../../../domain/shared/parse-input.ts';
 import { TrustListReplacement } from '../../../domain/trust-lists/list-configuration.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../../support/test-certificates.ts';
 import { trustList } from '../../support/trust-list.ts';
 import { signXml, xmlList } from '../../support/xml-list.ts';
 import { ACME, type AdministrationWorld, anAdministration, outcomeOf } from '../administrators.ts';
@@ -122,15 +122,15 @@ describe('registered wallet client', () => {
 });
 
 describe('registered wallet provider', () => {
-  let root: Certified;
-  let leaf: Certified;
-  let otherLeaf: Certified;
+  let root: CertifiedKey;
+  let leaf: CertifiedKey;
+  let otherLeaf: CertifiedKey;
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
     leaf = await certify({ name: 'Leaf', by: root });
     otherLeaf = await certify({ name: 'Other', ca: true });
   });
-  const findClient = (registered: Certified, clientId = 'wallet') => {
+  const findClient = (registered: CertifiedKey, clientId = 'wallet') => {
     const redirect_uris = ['https://wallet.example/cb'];
     const provider = { certificates: [pem(registered)], client_ids: ['wallet'], redirect_uris };
     const anchor = hash('sha256', Buffer.from(root.certificate, 'base64'), 'base64url');
@@ -218,7 +218,7 @@ describe('issuance configuration of a tenant', () => {
 
   describe('with lists of wallet providers', () => {
     const [FIRST, SECOND] = ['https://lists.example/1.jwt', 'https://lists.example/2.jwt'];
-    let operator: Certified;
+    let operator: CertifiedKey;
     let served: Map<string, string>;
     let calls: string[];
     const issuing = (changes: object) => {

@@ -164,7 +164,7 @@ describe('mdoc creation', () => {
       instance,
     ]);
     expect(text).to.match(/^[A-Za-z0-9_-]+$/);
-    const { mso, opened: parsed } = read(text);
+    const { mso, parsed } = read(text);
     expect(mso.docType).to.equal(BADGE.docType);
     expect(parseCoseKey(mso.deviceKey)).to.deep.equal(holder.jwk);
     expect(mso.status).to.deep.equal(new Map([['status_list', new Map<string, unknown>(Object.entries(status))]]));
@@ -183,7 +183,7 @@ describe('mdoc creation', () => {
   for (const algorithm of SIGNING_ALGORITHMS) {
     it(`is signed with ${algorithm} by a document signer under the chain's own authority`, async () => {
       const { make, chain, clock } = await aFactory(algorithm);
-      const { opened: parsed, mso, chain: certificates } = read(await make(anMdoc(), { family_name: 'Nygård' }), MDL);
+      const { parsed, mso, chain: certificates } = read(await make(anMdoc(), { family_name: 'Nygård' }), MDL);
       const { issuerAuth } = parsed;
       expect([...issuerAuth.protectedHeader]).to.deep.equal([[1, coseAlgorithm(algorithm)]]);
       expect([...issuerAuth.unprotectedHeader.keys()]).to.deep.equal([33]);
@@ -215,7 +215,7 @@ describe('mdoc creation', () => {
     const claims = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`name_${index}`, index]));
     const copies = await Promise.all([1, 2, 3].map(() => world.make(anMdoc(BADGE), claims)));
     const parsed = copies.map((text) => read(text));
-    const items = parsed.flatMap(({ opened: { items } }) =>
+    const items = parsed.flatMap(({ parsed: { items } }) =>
       [...(items.get(NAMESPACE) ?? [])].map(({ encoded }) => encoded.toString('hex')),
     );
     expect(new Set(items).size).to.equal(36);
@@ -277,7 +277,7 @@ describe('mdoc creation', () => {
       age_over_18: true,
       driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2024-01-02' }],
     };
-    const { elements, opened: parsed } = read(await world.make(anMdoc(), claims), MDL);
+    const { elements, parsed } = read(await world.make(anMdoc(), claims), MDL);
     expect(elements).to.deep.equal({ [MDL_NAMESPACE]: claims });
     const items = (parsed.items.get(MDL_NAMESPACE) ?? []).map(({ content }) => content.toString('hex')).join();
     // The encodings of tag 1004 and tag 0 before texts, of a byte string, and of a two-byte integer.

@@ -14,7 +14,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { UPSTREAM } from '../../support/fakes.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { ACME, PUBLIC_URL } from '../verification/kit.ts';
 import { anOffer, failureOf, outcomeOf, WalletWorld } from '../wallet-kit.ts';
 import { aConfiguration, ISSUER } from './kit.ts';
@@ -215,7 +215,7 @@ describe('CreateOffer', () => {
   const body = (changes: object = {}) =>
     OfferRequest.parse({ response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'], ...changes });
   const offer = async (changes: object = {}, allowed: readonly string[] | null = null) =>
-    world.createOffer.execute(rememberedCaller({ ...(await world.caller()), allowedIssuanceConfigs: allowed }), body(changes));
+    world.createOffer.execute(cachedCaller({ ...(await world.caller()), allowedIssuanceConfigs: allowed }), body(changes));
 
   const rejections: readonly [description: string, changes: object, path: string][] = [
     ['an unknown configuration', { credentialConfigurationIds: ['none'] }, 'credentialConfigurationIds.0'],
@@ -311,17 +311,17 @@ describe('CreateOffer', () => {
   });
 
   it('uses the configuration that another process changed just before', async () => {
-    const caller = rememberedCaller(await world.caller());
+    const caller = cachedCaller(await world.caller());
     await world.putCredential({ id: 'newest' });
     const request = body({ credentialConfigurationIds: ['newest'] });
     expect(await outcomeOf(world.createOffer.execute(caller, request))).to.equal('done');
     await world.store.forTenant(ACME, (repositories) => repositories.credentialConfigurations.remove('newest'), { by: 'system' });
-    const stale = rememberedCaller({ ...(await world.caller()), tenant: caller.cachedTenant });
+    const stale = cachedCaller({ ...(await world.caller()), tenant: caller.cachedTenant });
     expect(await outcomeOf(world.createOffer.execute(stale, request))).to.equal('invalid_input');
   });
 
   it('is checked with the current rights of the client', async () => {
-    const caller = rememberedCaller(await world.caller());
+    const caller = cachedCaller(await world.caller());
     await world.putIssuance({ batchSize: 2, chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
     const reject = async () => {
       throw new Failure('forbidden', 'the client lost its role');

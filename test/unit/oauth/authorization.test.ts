@@ -16,7 +16,7 @@ import { parseAuthorizationRequest } from '../../../domain/oauth/authorization-r
 import { authorizationResponse, redirectDestination } from '../../../domain/oauth/authorization-response.ts';
 import { createHandle, hashSecret, isSecret, parseHandle } from '../../../domain/oauth/handle.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { codeOf } from '../../support/failures.ts';
+import { failureCode } from '../../support/failures.ts';
 import { AUTHORIZATION_REQUEST } from '../../support/raw-wallet.ts';
 import { ACME } from '../verification/kit.ts';
 import { outcomeOf } from '../wallet-kit.ts';
@@ -100,7 +100,7 @@ const valid = {
   scope: 'card',
 };
 const parse = (change: Record<string, string>) => parseAuthorizationRequest({ ...valid, ...change }, context);
-const errorCode = (change: Record<string, string>) => codeOf(() => parse(change));
+const errorCode = (change: Record<string, string>) => failureCode(() => parse(change));
 
 describe('authorization request', () => {
   describe('with an accepted redirect URI', () => {

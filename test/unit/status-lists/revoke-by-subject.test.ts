@@ -13,7 +13,7 @@ import { type PublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
 import type { IssuedBatch } from '../../../domain/status-lists/status-list.ts';
 import { UPSTREAM } from '../../support/fakes.ts';
 import { AUTHORIZATION_REQUEST, makeJwt, newKey } from '../../support/raw-wallet.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { ACME } from '../verification/kit.ts';
 import { anOffer, outcomeOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
@@ -114,7 +114,7 @@ describe('RevokeBySubject', () => {
     const adaSession = await issueTo(ADA);
     expect((await revoke({ claims: ADA })).revoked).to.equal(1);
     const restore = (status: 0 | 2) =>
-      world.caller().then((caller) => world.revokeSession.execute(rememberedCaller(caller), { sessionId: adaSession.session, status }));
+      world.caller().then((caller) => world.revokeSession.execute(cachedCaller(caller), { sessionId: adaSession.session, status }));
     for (const status of [0, 2] as const) expect(await outcomeOf(restore(status))).to.be.oneOf(['conflict', 'invalid_input']);
     expect(await statusOf(adaSession.session)).to.deep.equal([1]);
   });

@@ -11,8 +11,8 @@ import type { Session, SessionOutcome } from '../../../domain/sessions/session.t
 import { acceptAndEnd, updateOutcome } from '../../../domain/sessions/session-change.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { fetched } from '../../support/fetched.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { fetchedChange } from '../../support/fetched.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { ACME } from '../verification/kit.ts';
 import { anOffer, failureOf, outcomeOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
@@ -100,11 +100,11 @@ describe('attempt', () => {
   it('commits if no data that was read has changed, and consumes nothing otherwise', async () => {
     const [first, second] = [await anOffer(world), await anOffer(world)];
     await write();
-    await run((transaction) => transaction.commit({ session: fetched(first.session) }));
+    await run((transaction) => transaction.commit({ session: fetchedChange(first.session) }));
     expect(runs).to.deep.equal(['memory']);
     runs.length = 0;
     await write();
-    await run((transaction) => transaction.claim({ session: fetched(second.session) }));
+    await run((transaction) => transaction.claim({ session: fetchedChange(second.session) }));
     expect(runs).to.deep.equal(['memory', 'stored']);
   });
 
@@ -114,7 +114,7 @@ describe('attempt', () => {
     const consumed = aConsumedValue();
     await run(async (transaction) => {
       await transaction.tenant.issuance();
-      return transaction.commit({ uses: [consumed], session: fetched(session) });
+      return transaction.commit({ uses: [consumed], session: fetchedChange(session) });
     });
     expect(runs).to.deep.equal(['memory', 'stored']);
     expect((await world.session(session.id)).version, 'commits').to.equal(2);
@@ -131,7 +131,7 @@ describe('attempt', () => {
   it('fails for a tenant that another process suspended', async () => {
     const { session } = await anOffer(world);
     await world.changeTenant({ status: 'suspended' });
-    expect(await outcomeOf(run((transaction) => transaction.commit({ session: fetched(session) })))).to.equal('not_found');
+    expect(await outcomeOf(run((transaction) => transaction.commit({ session: fetchedChange(session) })))).to.equal('not_found');
     expect(runs).to.deep.equal(['memory']);
     await world.changeTenant({ status: 'active' });
     expect((await world.session(session.id)).status).to.equal('active');
@@ -143,7 +143,7 @@ describe('attempt', () => {
     const work = async (transaction: TenantTransaction) => {
       if (!transaction.isStored) return rejectTransaction();
       await world.changeTenant({ status: 'suspended' });
-      return transaction.commit({ session: fetched(session) });
+      return transaction.commit({ session: fetchedChange(session) });
     };
     expect(await outcomeOf(run(work))).to.equal('not_found');
     await world.changeTenant({ status: 'active' });
@@ -162,7 +162,7 @@ describe('attempt', () => {
     const { session } = await anOffer(world);
     await world.caller();
     const commitCached = async (transaction: TenantTransaction) => {
-      await transaction.commit({ session: fetched(session) });
+      await transaction.commit({ session: fetchedChange(session) });
       await write();
       return rejectTransaction();
     };
@@ -189,7 +189,7 @@ describe('attempt', () => {
   it('records the work in progress also for a tenant that was suspended after the first commit', async () => {
     const { session } = await anOffer(world);
     await run(async (transaction) => {
-      await transaction.commit({ session: fetched(session) });
+      await transaction.commit({ session: fetchedChange(session) });
       await world.changeTenant({ status: 'suspended' });
       await transaction.commit(issue({ ...session, status: 'fetched' }, batch(session), undefined, {}));
     });
@@ -201,7 +201,7 @@ describe('attempt', () => {
     const { session } = await anOffer(world);
     const consumed = aConsumedValue();
     await run((transaction) => transaction.commit({ uses: [consumed] }));
-    const missingSession = { ...fetched(session), id: 'gone' as Session['id'] };
+    const missingSession = { ...fetchedChange(session), id: 'gone' as Session['id'] };
     const failures = { uses: (kind: ConsumedValue['kind']) => new Failure('invalid_nonce', kind), session: () => new Failure('gone') };
     const outcomes = [{ uses: [consumed] }, { session: missingSession }].map((part) =>
       outcomeOf(run((transaction) => transaction.commit(part, failures))),
@@ -211,7 +211,7 @@ describe('attempt', () => {
 
   it('hides a rejection by cached data, and runs once more', async () => {
     const { session } = await anOffer(world);
-    await world.store.commit(ACME, { session: fetched(session) }, world.clock.now());
+    await world.store.commit(ACME, { session: fetchedChange(session) }, world.clock.now());
     const isStoredByRun: boolean[] = [];
     const work = async (transaction: TenantTransaction) => {
       const foundSession = await transaction.session(session.publicId);
@@ -219,7 +219,7 @@ describe('attempt', () => {
         isStoredByRun.push(transaction.isStored);
         return new Failure('gone');
       };
-      if (foundSession !== undefined) await transaction.commit({ session: fetched(foundSession) }, { session: missingSession });
+      if (foundSession !== undefined) await transaction.commit({ session: fetchedChange(foundSession) }, { session: missingSession });
     };
     expect(await outcomeOf(run(work))).to.equal('gone');
     expect([runs, isStoredByRun]).to.deep.equal([['memory', 'stored'], [true]]);
@@ -228,7 +228,7 @@ describe('attempt', () => {
   it('distinguishes an ended session from other rejections', async () => {
     const { session } = await anOffer(world);
     const consumed = aConsumedValue();
-    const tryCommit = (part: object) => run((transaction) => transaction.tryCommit({ session: fetched(session), ...part }, {}));
+    const tryCommit = (part: object) => run((transaction) => transaction.tryCommit({ session: fetchedChange(session), ...part }, {}));
     expect(await tryCommit({ uses: [consumed] })).to.equal('done');
     expect(await tryCommit({})).to.equal('session');
     expect(await outcomeOf(tryCommit({ session: { id: session.id, anytime: ['fetched'] }, uses: [consumed] }))).to.equal('conflict');
@@ -260,7 +260,7 @@ describe('cache after an attempt', () => {
 
   it('contains the status of the commit', async () => {
     const { session } = await anOffer(world);
-    await run((transaction) => transaction.commit({ session: fetched(session) }));
+    await run((transaction) => transaction.commit({ session: fetchedChange(session) }));
     expect(cachedSession(session)).to.deep.include({ status: 'fetched', version: 2 });
   });
 
@@ -269,7 +269,7 @@ describe('cache after an attempt', () => {
     // Another process has recorded a delivery.
     const outcome = { deliveries: [] } as unknown as SessionOutcome;
     await world.store.commit(ACME, { session: updateOutcome(session, outcome, undefined) }, world.clock.now());
-    await run((transaction) => transaction.commit({ session: fetched(session) }));
+    await run((transaction) => transaction.commit({ session: fetchedChange(session) }));
     expect(cachedSession(session)).to.equal(undefined);
     const { outcome: storedOutcome, status } = await world.session(session.id);
     expect([storedOutcome, status]).to.deep.equal([outcome, 'fetched']);
@@ -299,7 +299,7 @@ describe('cache after an attempt', () => {
         return { uses };
       },
     ],
-    ['the session itself', 'gone', async (session) => world.store.commit(ACME, { session: fetched(session) }, world.clock.now())],
+    ['the session itself', 'gone', async (session) => world.store.commit(ACME, { session: fetchedChange(session) }, world.clock.now())],
     [
       'a configuration of the past',
       'unavailable',
@@ -318,7 +318,7 @@ describe('cache after an attempt', () => {
         if (transaction.isStored) return;
         expect(cachedSession(session)).to.deep.equal(session);
         await transaction.tenant.issuance();
-        expect(await outcomeOf(transaction.commit({ uses, session: fetched(session) }, failures))).to.equal(outcome);
+        expect(await outcomeOf(transaction.commit({ uses, session: fetchedChange(session) }, failures))).to.equal(outcome);
       });
       expect(cachedSession(session)).to.equal(undefined);
     });
@@ -337,20 +337,20 @@ describe('cache after an attempt', () => {
     world.eventBus.subscribe((wakeUp) => wakeUps.push(wakeUp));
     await record(world, ACME, { session: { id: session.id, anytime: ['active'] } });
     expect(wakeUps).to.deep.equal([]);
-    await record(world, ACME, { session: fetched(session) });
+    await record(world, ACME, { session: fetchedChange(session) });
     expect(wakeUps).to.deep.equal([{ type: 'session', tenantId: ACME, sessionId: session.id }]);
   });
 
   describe('attemptFor', () => {
     it('uses the cached rights of a client as long as the tenant is unchanged', async () => {
-      const caller = rememberedCaller(await world.caller());
+      const caller = cachedCaller(await world.caller());
       const reauthorize = sinon.spy(caller, 'reauthorize');
       const transaction = await attemptFor(world, caller, async (_, currentCaller) => currentCaller.roles);
       expect([transaction, reauthorize.callCount]).to.deep.equal([caller.roles, 0]);
     });
 
     it('evaluates them again with stored data, once', async () => {
-      const caller = rememberedCaller(await world.caller());
+      const caller = cachedCaller(await world.caller());
       const reauthorize = sinon.spy(caller, 'reauthorize');
       await world.putIssuance();
       const isNew = await attemptFor(world, caller, async (transaction, { tenant }) => {
@@ -363,9 +363,9 @@ describe('cache after an attempt', () => {
 
   describe('for a client whose tenant', () => {
     const collectOutcomes = async (freshWorld: WalletWorld) => {
-      const caller = rememberedCaller(await freshWorld.caller());
+      const caller = cachedCaller(await freshWorld.caller());
       const { session } = await anOffer(freshWorld);
-      const commit = (transaction: TenantTransaction) => transaction.commit({ session: fetched(session) });
+      const commit = (transaction: TenantTransaction) => transaction.commit({ session: fetchedChange(session) });
       const read = (transaction: TenantTransaction) => transaction.confirm(transaction.reads.session(session.id));
       return async () => [await outcomeOf(attemptFor(freshWorld, caller, commit)), await outcomeOf(attemptFor(freshWorld, caller, read))];
     };

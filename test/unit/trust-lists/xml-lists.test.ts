@@ -3,7 +3,7 @@ import { MAX_XML_BYTES, XmlTrustedLists } from '../../../adapters/xml/xml-truste
 import { credentialIssuers, selectCertificates } from '../../../domain/trust-lists/select-certificates.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
 import { processorTimeUntil } from '../../support/measurements.ts';
-import { type Certified, certify } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify } from '../../support/test-certificates.ts';
 import { signXml, type XmlList, type XmlSigning, xmlList } from '../../support/xml-list.ts';
 
 const NOW = new Date('2026-06-01T12:00:00Z');
@@ -12,10 +12,10 @@ const STATUS = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus';
 
 describe('trusted lists in XML (ETSI TS 119 612)', () => {
   const documents = new XmlTrustedLists();
-  let operator: Certified;
-  let otherOperator: Certified;
-  let issuer: Certified;
-  let otherIssuer: Certified;
+  let operator: CertifiedKey;
+  let otherOperator: CertifiedKey;
+  let issuer: CertifiedKey;
+  let otherIssuer: CertifiedKey;
 
   before(async () => {
     operator = await certify({ name: 'Operator' });
@@ -168,7 +168,7 @@ describe('trusted lists in XML (ETSI TS 119 612)', () => {
     expect(await problemOf(signedList(), [otherOperator.certificate])).to.match(/^untrusted_signer/);
     expect(await problemOf(signedList(), [])).to.match(/^untrusted_signer/);
     expect(await problemOf(signedList({}, {}, otherOperator))).to.match(/^untrusted_signer/);
-    const borrowed = signedList({}, { shown: operator.certificate }, otherOperator);
+    const borrowed = signedList({}, { shownCertificateOf: operator.certificate }, otherOperator);
     expect(await problemOf(borrowed), 'with the certificate of another operator').to.match(/^signature/);
     expect(await problemOf(xmlList()), 'not signed').to.match(/^malformed: exactly one signature/);
     expect(await problemOf(signedList(), [operator.certificate], new Date('2050-01-01T00:00:00Z'))).to.match(/not valid now/);
@@ -284,7 +284,7 @@ const INSERTION_POINT = '<tsl:TrustServiceProviderList>';
 
 describe('cost of a trusted list in XML', () => {
   const lists = new XmlTrustedLists();
-  let operator: Certified;
+  let operator: CertifiedKey;
 
   before(async () => {
     operator = await certify({ name: 'Operator' });
@@ -345,7 +345,7 @@ describe('cost of a trusted list in XML', () => {
     const otherOperator = await certify({ name: 'Other CA' });
     // Its canonical form would exceed the limit, so it must not be computed.
     const uri = `urn:${'x'.repeat(50_000)}`;
-    const small = signXml(xmlList(), otherOperator, { shown: operator.certificate });
+    const small = signXml(xmlList(), otherOperator, { shownCertificateOf: operator.certificate });
     const large = small
       .replace(' Id="list"', ` Id="list" xmlns:p="${uri}"`)
       .replace(INSERTION_POINT, '<a><p:b/></a>'.repeat(2_000) + INSERTION_POINT);

@@ -4,7 +4,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
 import { withoutIssuers } from '../../support/failures.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import {
   ACME,
   type EncryptionChanges,
@@ -118,7 +118,7 @@ describe('rejected response', () => {
   it('never ends a request that was not fetched', async () => {
     await world.configure();
     const body = { response_type: 'uri', requestId: 'card' } as const;
-    const offer = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body);
+    const offer = await world.createPresentationRequest.execute(cachedCaller(await world.caller()), body);
     const session = await world.session(offer.session);
     const request = session.request as FetchedRequest['request'];
     const fetchedRequest = { tenantId: ACME, session, publicId: session.publicId, request, claims: {}, text: '' };

@@ -23,7 +23,7 @@ import { presentationAlgorithms } from '../../../domain/verification/request-obj
 import { type CheckedPresentation, decideVerdict } from '../../../domain/verification/verdict.ts';
 import { presentMdoc } from '../../support/mdoc-maker.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { type Certified, certify } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify } from '../../support/test-certificates.ts';
 import { ACME, type PresentationChanges, present, responseForm, World } from './kit.ts';
 
 const meta = { vct_values: ['urn:pid'] };
@@ -198,8 +198,8 @@ describe('time of issuance', () => {
   const NOW = new Date('2026-06-01T12:00:00Z');
 
   const ports = { signatures: new NodeSignatures(), certificates: new NodeCertificates() };
-  let root: Certified;
-  let signer: Certified;
+  let root: CertifiedKey;
+  let signer: CertifiedKey;
 
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
@@ -307,24 +307,24 @@ describe('iss of a presented credential', () => {
 
 const CLAIMED = '00112233445566778899aabbccddeeff00112233';
 
-const read = ({ certificate }: Certified) => parseCertificate(Buffer.from(certificate, 'base64'));
-const keyIdOf = (certificate: Certified) => read(certificate)?.subjectKeyId ?? '';
+const read = ({ certificate }: CertifiedKey) => parseCertificate(Buffer.from(certificate, 'base64'));
+const keyIdOf = (certificate: CertifiedKey) => read(certificate)?.subjectKeyId ?? '';
 const encoded = (keyId: string) => Buffer.from(keyId, 'hex').toString('base64url');
 
 describe('required key identifier', () => {
   const NOW = new Date('2027-01-15T08:00:00Z');
 
   /** Returns the requested key identifiers that match a CA of the chain. */
-  const metAuthorities = (anchors: readonly Certified[], chain: readonly Certified[], ...fetchedRequest: readonly string[]) => {
+  const metAuthorities = (anchors: readonly CertifiedKey[], chain: readonly CertifiedKey[], ...fetchedRequest: readonly string[]) => {
     const trust = { anchors, ...{ withFormer: [], dated: new Map() }, listedAnchors: new Map(), lists: [], missing: [] };
     const trusted = { chain: chain.map(({ certificate }) => certificate), purpose: 'SD-JWT VC' } as const;
     const demandedIds = [{ type: 'aki', values: new Set(fetchedRequest) }];
     return authorityOf(new NodeCertificates(), trust, demandedIds, trusted, NOW).authorityKeyIds;
   };
 
-  let root: Certified;
-  let middle: Certified;
-  let leaf: Certified;
+  let root: CertifiedKey;
+  let middle: CertifiedKey;
+  let leaf: CertifiedKey;
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
     middle = await certify({ name: 'Middle', by: root, ca: true });
