@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { type AttackRun, attack, linesOf, startAttackedService } from '../support/attacked-service.ts';
+import { type AttackRun, attack, formatCases, startAttackedService } from '../support/attacked-service.ts';
 import { FAULTS, type PlantedFault } from './faults.ts';
 
 /**
@@ -45,7 +45,7 @@ describe('attack tool on services with planted faults', () => {
       const run = runs.get(planted);
       const state = run?.families.find((one) => one.family === family)?.state;
       expect(state, `${run?.stdout}${run?.stderr}`).to.equal('run');
-      const open = linesOf(run?.cases ?? [], 'open').filter((line) => line.startsWith(`${family}: `));
+      const open = formatCases(run?.cases ?? [], 'open').filter((line) => line.startsWith(`${family}: `));
       if (foundBy === null) expect(open, 'else it can be said to be found').to.deep.equal([]);
       else expect(open).to.include(`${family}: ${foundBy}`);
       expect(run?.code).to.equal(1);

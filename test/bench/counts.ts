@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import { Store } from '../../application/ports/store.ts';
 import { databases } from '../support/databases.ts';
-import { type CountedWork, countWork, type Work } from '../support/measurements.ts';
+import { countWork, type WorkCounter, type WorkCounts } from '../support/measurements.ts';
 import { type CountingProxy, countingProxy, type Traffic } from '../support/proxies.ts';
 import { startTestService } from '../support/test-service.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
@@ -15,7 +15,7 @@ import { setUpTenant } from './tenant-setup.ts';
 import { KeyRing } from './wallet-crypto.ts';
 import { FORMATS } from './world.ts';
 
-type Counts = Traffic & Work;
+type Counts = Traffic & WorkCounts;
 
 /** What each request of a flow makes the service do, and what is done `afterwards`; without what is nothing. */
 export type FlowCounts = Readonly<Record<string, Partial<Counts>>>;
@@ -120,12 +120,12 @@ function least(all: readonly (Counts | undefined)[]): Counts {
 /** Ascribes what is counted to the request that was under way. */
 class Counter {
   readonly #proxy: CountingProxy;
-  readonly #work: CountedWork;
+  readonly #work: WorkCounter;
   readonly #flush: () => Promise<void>;
   #steps: [string, Counts][] = [];
 
   /** @param flush writes what the service gathers for a second and writes for all requests at once. */
-  constructor(proxy: CountingProxy, work: CountedWork, flush: () => Promise<void>) {
+  constructor(proxy: CountingProxy, work: WorkCounter, flush: () => Promise<void>) {
     this.#proxy = proxy;
     this.#work = work;
     this.#flush = flush;
@@ -140,18 +140,18 @@ class Counter {
   };
 
   ignore(flow: () => Promise<void>): Promise<void> {
-    return this.#work.apart(flow);
+    return this.#work.uncounted(flow);
   }
 
   async count(flow: () => Promise<void>): Promise<Readonly<Record<string, Counts>>> {
     this.#steps = [];
-    await this.#work.apart(flow);
+    await this.#work.uncounted(flow);
     this.#steps.push([AFTERWARDS, await this.#settled(LATE_MS)]);
     return Object.fromEntries(this.#steps);
   }
 
   #take(): Counts {
-    return { ...this.#proxy.takeAll(), ...this.#work.take() };
+    return { ...this.#proxy.takeTraffic(), ...this.#work.takeCounts() };
   }
 
   async #settled(quietMs: number): Promise<Counts> {

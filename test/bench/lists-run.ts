@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeJwt } from '../support/raw-wallet.ts';
-import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../support/test-certificates.ts';
 import { trustList } from '../support/trust-list.ts';
 import { signXml, xmlList } from '../support/xml-list.ts';
 import { HttpClient, json, text } from './http-client.ts';
@@ -92,7 +92,7 @@ async function serveLists() {
   return { operator, uris, close: () => server.close() };
 }
 
-function xmlOf(certificates: readonly string[], operator: Certified): Buffer {
+function xmlOf(certificates: readonly string[], operator: CertifiedKey): Buffer {
   const serviceOf = (certificate: string) => ({ type: XML_SERVICE, certificates: [certificate] });
   const [first = ''] = certificates;
   const size = xmlList({ services: [serviceOf(first)] }).length - xmlList().length;
@@ -100,14 +100,14 @@ function xmlOf(certificates: readonly string[], operator: Certified): Buffer {
   return Buffer.from(signXml(xmlList({ issuedAt: '2020-01-01T00:00:00Z', services }), operator));
 }
 
-function jsonOf(certificates: readonly string[], operator: Certified): Buffer {
+function jsonOf(certificates: readonly string[], operator: CertifiedKey): Buffer {
   const now = Math.floor(Date.now() / 1000);
   const sizeOf = (count: number) => Buffer.from(jsonWith(certificates, count, operator, now));
   const each = sizeOf(101).length - sizeOf(100).length;
   return sizeOf(Math.floor(JSON_BYTES / each));
 }
 
-function jsonWith(certificates: readonly string[], count: number, signer: Certified, now: number): string {
+function jsonWith(certificates: readonly string[], count: number, signer: CertifiedKey, now: number): string {
   const services = Array.from({ length: count }, (_, index) => ({
     type: 'EAA/Issuance',
     certificates: [certificates[index % certificates.length] ?? ''],

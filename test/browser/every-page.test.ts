@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { created, offerBody } from '../support/populated.ts';
+import { createResource, offerBody } from '../support/populated.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { openBrowser, type Watched } from './support/browser.ts';
 import { ConsoleService } from './support/console-service.ts';
@@ -166,7 +166,7 @@ describe('console of a client with one role', function () {
     const started = await Visitors.start();
     if (started === undefined) return this.skip();
     visitors = started;
-    const post = (path: string, json: object) => created(visitors.served.service, visitors.token, path, json);
+    const post = (path: string, json: object) => createResource(visitors.served.service, visitors.token, path, json);
     await post('/issuer/credentials', CARD);
     await post('/verifier/config', QUESTION);
     const offered = await post('/issuer/offer', offerBody('card'));

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { expect } from 'chai';
 import type { Browser } from 'playwright-core';
 import { TEXTS } from '../../adapters/http/pages/languages.ts';
-import { created, offerBody } from '../support/populated.ts';
+import { createResource, offerBody } from '../support/populated.ts';
 import { CLIENT_ID, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { expectAccessible } from './support/accessible.ts';
@@ -84,7 +84,7 @@ describe('end-user pages in a browser', function () {
     if (browser === undefined) return this.skip();
     service = await startTestService();
     const { token } = await createTenant(service, 'acme');
-    const post = (path: string, json: object) => created(service, token, path, json);
+    const post = (path: string, json: object) => createResource(service, token, path, json);
     await post('/key-chain', { id: 'keys', usages: ['signing', 'access'] });
     await post('/issuer/config', {
       display: [{ name: 'Ministry of Examples', locale: 'en', logo: { uri: LOGO } }],

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
 import { buildConsole } from '../support/console.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
-import { CONFIDENTIAL, startUpstreamProvider, type UpstreamProvider } from '../support/upstream-provider.ts';
+import { CONFIDENTIAL_CLIENT, startUpstreamProvider, type UpstreamProvider } from '../support/upstream-provider.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { openBrowser } from './support/browser.ts';
 
@@ -24,8 +24,8 @@ describe('console login at the OpenID provider of the operator', function () {
     provider = await startUpstreamProvider({ clients: [registered] });
     service = await startTestService({
       OIDC: provider.issuer,
-      OIDC_CLIENT_ID: CONFIDENTIAL.clientId,
-      OIDC_CLIENT_SECRET: CONFIDENTIAL.clientSecret,
+      OIDC_CLIENT_ID: CONFIDENTIAL_CLIENT.clientId,
+      OIDC_CLIENT_SECRET: CONFIDENTIAL_CLIENT.clientSecret,
       OIDC_CONSOLE_CLIENT_ID: CONSOLE_CLIENT,
       AUTH_CLIENT_ID: '',
       AUTH_CLIENT_SECRET: '',

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { newKey } from '../support/raw-wallet.ts';
-import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../support/test-certificates.ts';
 import { createTenant } from '../support/test-service.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { button, MANAGER, makeQuestion, Visitors } from './support/visitors.ts';
@@ -12,8 +12,8 @@ const file = (name: string, content: string | Buffer) => ({ name, mimeType: 'app
 describe('trusted issuers of a presentation configuration in the console', function () {
   this.timeout(60_000);
   let visitors: Visitors;
-  let ca: Certified;
-  let signer: Certified;
+  let ca: CertifiedKey;
+  let signer: CertifiedKey;
 
   before(async function () {
     const started = await Visitors.start();

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { presentMdoc } from '../support/mdoc-maker.ts';
 import { newKey } from '../support/raw-wallet.ts';
 import { makeSdJwt, type SdJwtBase } from '../support/sd-jwt-maker.ts';
-import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../support/test-certificates.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { openBrowser, type Watched } from './support/browser.ts';
 import { ConsoleService } from './support/console-service.ts';
@@ -167,7 +167,7 @@ describe('presentation configurations page', function () {
 describe('trial of a presentation configuration in the console', function () {
   this.timeout(60_000);
   let visitors: Visitors;
-  let signer: Certified;
+  let signer: CertifiedKey;
 
   before(async function () {
     const started = await Visitors.start();
@@ -204,7 +204,7 @@ describe('trial of a presentation configuration in the console', function () {
     await dry.getByRole('list', { name: 'Checks for card' }).getByText('issuer trust').click();
     await dry.getByText(/Signer of others/).waitFor();
     await expectAccessible(page, 'tried');
-    await attempt(makeSdJwt(base(), { show: ([one = '']) => [`${one.slice(0, -3)}AAA`] }));
+    await attempt(makeSdJwt(base(), { changeDisclosures: ([one = '']) => [`${one.slice(0, -3)}AAA`] }));
     await dry.getByText('It would not answer “card”:').waitFor();
     const stranger = await certify({ name: 'Stranger' });
     await attempt(makeSdJwt(base({ issuer: { key: stranger, chain: [stranger.certificate] } })));

@@ -83,9 +83,9 @@ describe('rates page', function () {
   it('counts the outcomes of sessions, their failures and the webhooks', async () => {
     shop.backend.on('/told', { json: {} });
     await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told` } });
-    await shop.present(await shop.ask('told'), await shop.issue());
+    await shop.present(await shop.requestPresentation('told'), await shop.issue());
     for (let turn = 0; turn < 2; turn++) {
-      const { session } = await shop.ask('told');
+      const { session } = await shop.requestPresentation('told');
       await shop.call('POST', `/session/${session}/cancel`, {}, shop.token);
     }
     const page = await come('asker', 'rates', { width: 390, dark: true });

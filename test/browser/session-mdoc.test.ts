@@ -8,7 +8,7 @@ import { cborInWords, presentedMdocs } from '../../packages/console/src/pages/se
 import { SimulatedWallet } from '../../packages/wallet/src/core/index.ts';
 import { buildConsole } from '../support/console.ts';
 import { deviceResponse } from '../support/device.ts';
-import { type IsoMdocData, sealed, transcriptOf } from '../support/iso-mdoc-wallet.ts';
+import { type IsoMdocData, sealResponse, sessionTranscript } from '../support/iso-mdoc-wallet.ts';
 import { Shop } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
@@ -93,9 +93,9 @@ describe('session page of an mdoc', function () {
     ({ session } = made);
     const { body } = await shop.service.call('GET', made.uri);
     const asked = body.requests[0].data as IsoMdocData;
-    const transcript = transcriptOf(asked, PAGE);
+    const transcript = sessionTranscript(asked, PAGE);
     const shown = decodeCbor(Buffer.from(deviceResponse(held, transcript, Object.keys(CLAIMS)), 'base64url')) as CborMap;
-    const response = sealed(asked, PAGE, encodeCbor(shown));
+    const response = sealResponse(asked, PAGE, encodeCbor(shown));
     const answer = await shop.service.call('POST', made.uri, { json: { response } });
     expect(answer.status, answer.text).to.equal(200);
     const client = { clientId: 'asker', roles: ['presentation:request'], secret: SECRET };
@@ -251,7 +251,7 @@ describe('session stream in the console', function () {
   it('shows a session whose failed webhook can be repeated', async () => {
     shop.backend.on('/told', (response) => response.writeHead(503).end());
     await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told` } });
-    const asked = await shop.ask('told');
+    const asked = await shop.requestPresentation('told');
     await shop.present(asked, await shop.issue());
     const page = await look(asked.session, 'asker');
     await page.getByText(/^Webhook of the presentation: failed \(503, \d+ ms\)/).waitFor();

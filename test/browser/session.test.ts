@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
 import { buildConsole } from '../support/console.ts';
-import { decode, type Held, Shop } from '../support/present.ts';
+import { decode, type HeldCredential, Shop } from '../support/present.ts';
 import { newKey, RawWallet } from '../support/raw-wallet.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { openBrowser, openWindow, type Watched } from './support/browser.ts';
@@ -25,7 +25,7 @@ describe('session page', function () {
   this.timeout(60_000);
   let browser: Browser | undefined;
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
   const open: Watched[] = [];
 
   before(async function () {
@@ -117,7 +117,7 @@ describe('session page', function () {
     await issuer.getByRole('button', { name: 'Change status' }).click();
     await issuer.locator('dialog[open]').getByRole('button', { name: 'Change status' }).click();
     await issuer.getByText('1 credential is revoked now.').waitFor();
-    const asked = await shop.ask('check');
+    const asked = await shop.requestPresentation('check');
     const page = await look(asked.session, 'asker');
     expect(await page.getByRole('button', { name: 'Change status' }).count()).to.equal(0);
     await shop.present(asked, held);

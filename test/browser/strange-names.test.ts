@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { created, offerBody } from '../support/populated.ts';
+import { createResource, offerBody } from '../support/populated.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { openWindow, type Watched } from './support/browser.ts';
 import { hindrances, LOOKS, lookAs } from './support/for-everybody.ts';
@@ -40,7 +40,7 @@ describe('malicious names', function () {
     if (started === undefined) return this.skip();
     visitors = started;
     const { served, token } = visitors;
-    const post = (path: string, json: object) => created(served.service, token, path, json);
+    const post = (path: string, json: object) => createResource(served.service, token, path, json);
     await post('/issuer/config', { display: [{ name: NAME, locale: 'en' }] });
     await post('/issuer/credentials', CARD);
     await post('/verifier/config', QUESTION);
@@ -52,9 +52,9 @@ describe('malicious names', function () {
   afterEach(async () => expect(await visitors.leave()).to.deep.equal([]));
 
   const make = () =>
-    created(visitors.served.service, visitors.token, '/issuer/offer', { ...offerBody('card'), reference: NAME.slice(0, 100) });
+    createResource(visitors.served.service, visitors.token, '/issuer/offer', { ...offerBody('card'), reference: NAME.slice(0, 100) });
   const ask = () =>
-    created(visitors.served.service, visitors.token, '/verifier/offer', {
+    createResource(visitors.served.service, visitors.token, '/verifier/offer', {
       response_type: 'uri',
       requestId: 'asks',
       reference: NAME.slice(0, 100),

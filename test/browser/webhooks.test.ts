@@ -73,7 +73,7 @@ describe('webhooks page', function () {
   it('shows failed calls, and repeats them', async () => {
     shop.backend.on('/told', (response) => response.writeHead(503).end());
     await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told` } });
-    const asked = await shop.ask('told');
+    const asked = await shop.requestPresentation('told');
     await shop.present(asked, await shop.issue());
     const page = await come('asker', { width: 390, dark: true });
     const reading = page.waitForRequest((request) => new URL(request.url()).pathname === '/session');

@@ -3,7 +3,7 @@ import type { RemoteAuthorizationServers } from '../../adapters/remote/authoriza
 import { AuthorizationServerError, type AuthorizationServerFault } from '../../application/ports/authorization-servers.ts';
 import type { ForeignTokenReason } from '../../domain/oauth/foreign-token.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { type Answer, BentProvider, makeKey, signWithPublicKey, unsigned } from '../support/bent-provider.ts';
+import { type Answer, MisbehavingProvider, makeKey, makeUnsignedToken, signWithPublicKeyAsSecret } from '../support/bent-provider.ts';
 import { ForeignWorld, outcome } from '../support/foreign-world.ts';
 
 const EXCHANGE = {
@@ -16,7 +16,7 @@ const EXCHANGE = {
 
 describe('AuthorizationServers: code exchange', () => {
   let world: ForeignWorld;
-  let provider: BentProvider;
+  let provider: MisbehavingProvider;
   let servers: RemoteAuthorizationServers;
 
   beforeEach(async () => {
@@ -29,13 +29,15 @@ describe('AuthorizationServers: code exchange', () => {
     const exchange = (more: object = {}) => servers.exchangeCode(provider.issuer, { ...EXCHANGE, ...more });
     const sent = () => provider.requests.find(({ path }) => path === '/token');
     const offer = (...methods: string[]) =>
-      provider.on('/.well-known/openid-configuration', { json: provider.metadata({ token_endpoint_auth_methods_supported: methods }) });
+      provider.respondAt('/.well-known/openid-configuration', {
+        json: provider.metadata({ token_endpoint_auth_methods_supported: methods }),
+      });
 
     it('sends code, address and verifier once, and returns both tokens', async () => {
       const answer = await exchange();
       expect(answer.accessToken).to.equal('opaque');
       expect(answer.idToken).to.match(/^eyJ/);
-      expect(provider.hits('/token')).to.equal(1);
+      expect(provider.countRequests('/token')).to.equal(1);
       expect(Object.fromEntries(new URLSearchParams(sent()?.body))).to.deep.equal({
         grant_type: 'authorization_code',
         code: EXCHANGE.code,
@@ -64,7 +66,7 @@ describe('AuthorizationServers: code exchange', () => {
     it('sends no secret to a server with token_endpoint_auth_method none', async () => {
       offer('private_key_jwt');
       expect(await outcome(exchange({ clientSecret: 's' }))).to.equal('client_authentication');
-      expect(provider.hits('/token')).to.equal(0);
+      expect(provider.countRequests('/token')).to.equal(0);
     });
 
     const bad: readonly [string, Answer, AuthorizationServerFault][] = [
@@ -81,27 +83,27 @@ describe('AuthorizationServers: code exchange', () => {
     ];
     for (const [what, answer, fault] of bad) {
       it(`fails with ${fault} and is not retried when the response is ${what}`, async () => {
-        provider.on('/token', answer);
+        provider.respondAt('/token', answer);
         expect(await outcome(exchange())).to.equal(fault);
-        expect(provider.hits('/token')).to.equal(1);
+        expect(provider.countRequests('/token')).to.equal(1);
       });
     }
 
     it('reports the error code of the server and no other text of the response', async () => {
       const json = { error: 'invalid_grant', error_description: 'Alice already used c-1' };
-      provider.on('/token', { json, status: 400 });
+      provider.respondAt('/token', { json, status: 400 });
       const error = (await exchange({ clientSecret: 'hush' }).catch((thrown) => thrown)) as AuthorizationServerError;
       expect(error.error).to.equal('invalid_grant');
       expect(error.message).not.to.match(/Alice|c-1|hush/);
     });
 
     it('rejects an error response with an invalid error code', async () => {
-      provider.on('/token', { json: { error: 'x'.repeat(200) }, status: 400 });
+      provider.respondAt('/token', { json: { error: 'x'.repeat(200) }, status: 400 });
       expect(await outcome(exchange())).to.equal('bad_status');
     });
 
     it('fails for a server without a token endpoint', async () => {
-      provider.on('/.well-known/openid-configuration', { json: provider.metadata({ token_endpoint: undefined }) });
+      provider.respondAt('/.well-known/openid-configuration', { json: provider.metadata({ token_endpoint: undefined }) });
       expect(await outcome(exchange())).to.equal('bad_metadata');
     });
   });
@@ -114,7 +116,7 @@ const ACME = 'acme' as TenantId;
 
 describe('AuthorizationServers: token verification', () => {
   let world: ForeignWorld;
-  let provider: BentProvider;
+  let provider: MisbehavingProvider;
   let servers: RemoteAuthorizationServers;
   let clock: ForeignWorld['clock'];
   beforeEach(async () => {
@@ -164,14 +166,14 @@ describe('AuthorizationServers: token verification', () => {
     }
 
     it('without signature is rejected without a fetch', async () => {
-      expect(await accessToken(unsigned(provider))).to.equal('algorithm');
+      expect(await accessToken(makeUnsignedToken(provider))).to.equal('algorithm');
       expect(provider.requests).to.have.length(0);
     });
 
     for (const form of ['pem', 'jwk'] as const) {
       it(`with a MAC made from the public key (${form}) is rejected`, async () => {
         provider.keys = [makeKey('key-1', 'RS256')];
-        expect(await accessToken(signWithPublicKey(provider, form))).to.equal('algorithm');
+        expect(await accessToken(signWithPublicKeyAsSecret(provider, form))).to.equal('algorithm');
       });
     }
 
@@ -182,7 +184,7 @@ describe('AuthorizationServers: token verification', () => {
     });
 
     it('of another issuer with the same kid is rejected', async () => {
-      const other = await BentProvider.start();
+      const other = await MisbehavingProvider.start();
       expect(await accessToken(other.token({ claims: { iss: provider.issuer } }))).to.equal('signature');
       await other.close();
     });
@@ -238,7 +240,7 @@ describe('AuthorizationServers: token verification', () => {
     it('returns no claims when it is opaque, forged, expired or from another issuer', async () => {
       const tokens = [
         'opaque',
-        unsigned(provider),
+        makeUnsignedToken(provider),
         provider.token({ key: makeKey('key-1', 'ES256') }),
         provider.token({ claims: { exp: 1 } }),
         provider.token({ claims: { iss: 'https://evil.example' } }),
@@ -253,7 +255,7 @@ const JWT = { 'content-type': 'application/jwt' };
 
 describe('AuthorizationServers: userinfo', () => {
   let world: ForeignWorld;
-  let provider: BentProvider;
+  let provider: MisbehavingProvider;
   beforeEach(async () => {
     world = await ForeignWorld.start();
     ({ provider } = world);
@@ -261,7 +263,7 @@ describe('AuthorizationServers: userinfo', () => {
   });
   afterEach(() => world.close());
 
-  const announce = (more: object) => provider.on('/.well-known/openid-configuration', { json: provider.metadata(more) });
+  const announce = (more: object) => provider.respondAt('/.well-known/openid-configuration', { json: provider.metadata(more) });
   const ask = (accessToken = 'opaque') =>
     world.servers.readUserinfo(provider.issuer, {
       tenantId: TENANT,
@@ -289,7 +291,7 @@ describe('AuthorizationServers: userinfo', () => {
       response.writeHead(200, headers).end(body);
 
   it('returns every claim of a JSON response, and sends only the access token', async () => {
-    provider.on('/me', { json: { sub: 'u-1', name: 'Ada', address: { country: 'GB' } } });
+    provider.respondAt('/me', { json: { sub: 'u-1', name: 'Ada', address: { country: 'GB' } } });
     expect(await ask()).to.deep.equal({ sub: 'u-1', name: 'Ada', address: { country: 'GB' } });
     const [request] = provider.requests.filter(({ path }) => path === '/me');
     expect(request).to.include({ method: 'GET', body: '' });
@@ -297,16 +299,16 @@ describe('AuthorizationServers: userinfo', () => {
   });
 
   it('returns every claim of a JWT that the issuer signed, with or without `exp`', async () => {
-    provider.on('/me', signed({ name: 'Ada' }));
+    provider.respondAt('/me', signed({ name: 'Ada' }));
     expect(await ask()).to.deep.include({ sub: 'u-1', name: 'Ada' });
-    provider.on('/me', signed({ aud: ['others', 'client'], exp: Math.floor(Date.now() / 1000) + 60 }));
+    provider.respondAt('/me', signed({ aud: ['others', 'client'], exp: Math.floor(Date.now() / 1000) + 60 }));
     expect(await ask()).to.deep.include({ sub: 'u-1' });
   });
 
   it('returns undefined for an issuer without a userinfo endpoint', async () => {
     announce({});
     expect(await ask()).to.equal(undefined);
-    expect(provider.hits('/me')).to.equal(0);
+    expect(provider.countRequests('/me')).to.equal(0);
   });
 
   const bad: readonly [what: string, answer: () => Answer, told: string][] = [
@@ -323,7 +325,7 @@ describe('AuthorizationServers: userinfo', () => {
     ['a signed answer for another client', () => signed({ aud: 'others' }), 'bad_answer userinfo_audience'],
     ['a signed answer that has ended', () => signed({ exp: 1 }), 'bad_answer userinfo_expired'],
     ['an answer that somebody else signed', () => signed({}, { key: makeKey('key-1', 'ES256') }), 'bad_answer userinfo_signature'],
-    ['an answer that nobody signed', () => text(unsigned(provider), JWT), 'bad_answer userinfo_algorithm'],
+    ['an answer that nobody signed', () => text(makeUnsignedToken(provider), JWT), 'bad_answer userinfo_algorithm'],
     ['JSON in place of a JWT', () => text('{"sub":"u-1"}', JWT), 'bad_answer userinfo_malformed'],
     ['a refusal', () => ({ json: { error: 'invalid_token' }, status: 401 }), 'refused userinfo'],
     ['a failure', () => ({ json: {}, status: 503 }), 'bad_status userinfo'],
@@ -331,7 +333,7 @@ describe('AuthorizationServers: userinfo', () => {
   ];
   for (const [what, answer, end] of bad) {
     it(`rejects a response with ${what}`, async () => {
-      provider.on('/me', answer());
+      provider.respondAt('/me', answer());
       expect(await told()).to.equal(end);
     });
   }
@@ -345,7 +347,7 @@ describe('AuthorizationServers: userinfo', () => {
   it('makes the metadata invalid when its address is blocked', async () => {
     for (const userinfo_endpoint of ['ftp://127.0.0.1/me', 'http://a:b@127.0.0.1/me', 7]) {
       const other = await ForeignWorld.start();
-      other.provider.on('/.well-known/openid-configuration', { json: other.provider.metadata({ userinfo_endpoint }) });
+      other.provider.respondAt('/.well-known/openid-configuration', { json: other.provider.metadata({ userinfo_endpoint }) });
       expect(await other.discovery()).to.equal('bad_metadata');
       await other.close();
     }

@@ -3,14 +3,14 @@ import { RemoteAuthorizationServers } from '../../adapters/remote/authorization-
 import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import type { AuthorizationServerFault } from '../../application/ports/authorization-servers.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { type Answer, BentProvider, makeKey } from '../support/bent-provider.ts';
+import { type Answer, MisbehavingProvider, makeKey } from '../support/bent-provider.ts';
 import { ForeignWorld, outcome } from '../support/foreign-world.ts';
 
 const ACME = 'acme' as TenantId;
 
 describe('AuthorizationServers', () => {
   let world: ForeignWorld;
-  let provider: BentProvider;
+  let provider: MisbehavingProvider;
   let servers: RemoteAuthorizationServers;
   let clock: ForeignWorld['clock'];
   beforeEach(async () => {
@@ -23,7 +23,7 @@ describe('AuthorizationServers', () => {
 
   describe('metadata discovery', () => {
     it('reads the OpenID metadata, also of an issuer with a path', async () => {
-      const other = await BentProvider.start('/realms/acme');
+      const other = await MisbehavingProvider.start('/realms/acme');
       const metadata = await servers.discover(other.issuer, ACME);
       expect(metadata.tokenEndpoint).to.equal(`${other.issuer}/token`);
       expect(other.requests.map(({ path }) => path)).to.deep.equal(['/realms/acme/.well-known/openid-configuration']);
@@ -37,17 +37,17 @@ describe('AuthorizationServers', () => {
     ];
     for (const [what, answer] of absent) {
       it(`reads the OAuth metadata when the OpenID address ${what}`, async () => {
-        provider.on('/.well-known/openid-configuration', answer);
-        provider.on('/.well-known/oauth-authorization-server', { json: provider.metadata() });
+        provider.respondAt('/.well-known/openid-configuration', answer);
+        provider.respondAt('/.well-known/oauth-authorization-server', { json: provider.metadata() });
         expect(await servers.discover(provider.issuer, ACME)).to.include({ issuer: provider.issuer });
       });
     }
 
     it('rejects metadata of another issuer, and tries no further address', async () => {
-      provider.on('/.well-known/openid-configuration', { json: provider.metadata({ issuer: 'https://evil.example' }) });
-      provider.on('/.well-known/oauth-authorization-server', { json: provider.metadata() });
+      provider.respondAt('/.well-known/openid-configuration', { json: provider.metadata({ issuer: 'https://evil.example' }) });
+      provider.respondAt('/.well-known/oauth-authorization-server', { json: provider.metadata() });
       expect(await discovery()).to.equal('wrong_issuer');
-      expect(provider.hits('oauth-authorization-server')).to.equal(0);
+      expect(provider.countRequests('oauth-authorization-server')).to.equal(0);
     });
 
     const broken: readonly [string, Answer, AuthorizationServerFault][] = [
@@ -62,15 +62,15 @@ describe('AuthorizationServers', () => {
     ];
     for (const [what, answer, fault] of broken) {
       it(`fails with ${fault} when the answer is ${what}`, async () => {
-        provider.on('/.well-known/openid-configuration', answer);
+        provider.respondAt('/.well-known/openid-configuration', answer);
         expect(await discovery()).to.equal(fault);
       });
     }
 
     it('times out after five seconds', async () => {
-      provider.on('/.well-known/openid-configuration', () => {});
+      provider.respondAt('/.well-known/openid-configuration', () => {});
       expect(await discovery()).to.equal('timeout');
-      expect(provider.hits('oauth-authorization-server')).to.equal(0);
+      expect(provider.countRequests('oauth-authorization-server')).to.equal(0);
     });
 
     it('calls no address that is blocked for outgoing calls', async () => {
@@ -91,15 +91,15 @@ describe('AuthorizationServers', () => {
     it('fetches metadata once for all callers, and again after ten minutes', async () => {
       await Promise.all(Array.from({ length: 20 }, () => servers.discover(provider.issuer, ACME)));
       await servers.discover(provider.issuer, ACME);
-      expect(provider.hits('openid-configuration')).to.equal(1);
+      expect(provider.countRequests('openid-configuration')).to.equal(1);
       clock.time += 600_000;
       await servers.discover(provider.issuer, ACME);
-      expect(provider.hits('openid-configuration')).to.equal(2);
+      expect(provider.countRequests('openid-configuration')).to.equal(2);
     });
 
     it('uses no expired metadata when a fetch fails', async () => {
       await servers.discover(provider.issuer, ACME);
-      provider.on('/.well-known/openid-configuration', { json: {}, status: 503 });
+      provider.respondAt('/.well-known/openid-configuration', { json: {}, status: 503 });
       clock.time += 599_999;
       expect(await discovery()).to.equal('good');
       clock.time += 1;
@@ -107,12 +107,12 @@ describe('AuthorizationServers', () => {
     });
 
     it('caches a failure for 15 seconds', async () => {
-      provider.on('/.well-known/openid-configuration', { json: {}, status: 503 });
+      provider.respondAt('/.well-known/openid-configuration', { json: {}, status: 503 });
       expect(await discovery()).to.equal('bad_status');
-      provider.on('/.well-known/openid-configuration', { json: provider.metadata() });
+      provider.respondAt('/.well-known/openid-configuration', { json: provider.metadata() });
       clock.time += 14_999;
       expect(await discovery()).to.equal('bad_status');
-      expect(provider.hits('openid-configuration')).to.equal(1);
+      expect(provider.countRequests('openid-configuration')).to.equal(1);
       clock.time += 1;
       expect(await discovery()).to.equal('good');
     });
@@ -121,23 +121,23 @@ describe('AuthorizationServers', () => {
       await servers.discover(provider.issuer, ACME);
       clock.time -= 3_600_000;
       await servers.discover(provider.issuer, ACME);
-      expect(provider.hits('openid-configuration')).to.equal(2);
+      expect(provider.countRequests('openid-configuration')).to.equal(2);
     });
   });
 
   describe('key sets', () => {
     it('are fetched once for all waiting callers, and again after ten minutes', async () => {
       await Promise.all(Array.from({ length: 20 }, () => accessToken(provider.token())));
-      expect(provider.hits('/jwks')).to.equal(1);
+      expect(provider.countRequests('/jwks')).to.equal(1);
       clock.time += 600_000;
       const exp = Math.floor(clock.time / 1000) + 300;
       expect(await accessToken(provider.token({ claims: { exp } }))).to.equal('good');
-      expect(provider.hits('/jwks')).to.equal(2);
+      expect(provider.countRequests('/jwks')).to.equal(2);
     });
 
     it('are not used after their lifetime when a new fetch fails', async () => {
       expect(await accessToken(provider.token())).to.equal('good');
-      provider.on('/jwks', { json: {}, status: 503 });
+      provider.respondAt('/jwks', { json: {}, status: 503 });
       clock.time += 600_000;
       const exp = Math.floor(clock.time / 1000) + 300;
       expect(await accessToken(provider.token({ claims: { exp } }))).to.equal('bad_status');
@@ -147,7 +147,7 @@ describe('AuthorizationServers', () => {
       expect(await accessToken(provider.token())).to.equal('good');
       provider.keys = [makeKey('key-2', 'ES256')];
       expect(await accessToken(provider.token())).to.equal('good');
-      expect(provider.hits('/jwks')).to.equal(2);
+      expect(provider.countRequests('/jwks')).to.equal(2);
     });
 
     it('lose withdrawn keys with that fetch', async () => {
@@ -171,10 +171,10 @@ describe('AuthorizationServers', () => {
       const reasons = await Promise.all(Array.from({ length: 30 }, bad));
       for (let i = 0; i < 10; i++) reasons.push(await bad());
       expect([...new Set(reasons)]).to.deep.equal(['unknown_key']);
-      expect(provider.hits('/jwks')).to.equal(2);
+      expect(provider.countRequests('/jwks')).to.equal(2);
       clock.time += 30_000;
       await bad();
-      expect(provider.hits('/jwks')).to.equal(3);
+      expect(provider.countRequests('/jwks')).to.equal(3);
     });
 
     it('are not fetched again for an invalid token whose kid is cached', async () => {
@@ -182,12 +182,12 @@ describe('AuthorizationServers', () => {
       for (let i = 0; i < 3; i++) {
         expect(await accessToken(provider.token({ key: stranger }))).to.equal('signature');
       }
-      expect(provider.hits('/jwks')).to.equal(1);
+      expect(provider.countRequests('/jwks')).to.equal(1);
     });
 
     it('stay in use when that fetch fails', async () => {
       expect(await accessToken(provider.token())).to.equal('good');
-      provider.on('/jwks', { json: {}, status: 503 });
+      provider.respondAt('/jwks', { json: {}, status: 503 });
       expect(await accessToken(provider.token({ header: { kid: 'key-2' } }))).to.equal('unknown_key');
       expect(await accessToken(provider.token())).to.equal('good');
     });
@@ -202,18 +202,18 @@ describe('AuthorizationServers', () => {
     ];
     for (const [what, answer, fault] of bad) {
       it(`make the token unverifiable when the address answers with ${what}`, async () => {
-        provider.on('/jwks', answer);
+        provider.respondAt('/jwks', answer);
         expect(await accessToken(provider.token())).to.equal(fault);
       });
     }
 
     it('make the token unverifiable when the metadata has no jwks_uri', async () => {
-      provider.on('/.well-known/openid-configuration', { json: provider.metadata({ jwks_uri: undefined }) });
+      provider.respondAt('/.well-known/openid-configuration', { json: provider.metadata({ jwks_uri: undefined }) });
       expect(await accessToken(provider.token())).to.equal('bad_metadata');
     });
 
     it('are never fetched from a blocked address', async () => {
-      provider.on('/.well-known/openid-configuration', { json: provider.metadata({ jwks_uri: 'https://169.254.169.254/jwks' }) });
+      provider.respondAt('/.well-known/openid-configuration', { json: provider.metadata({ jwks_uri: 'https://169.254.169.254/jwks' }) });
       expect(await accessToken(provider.token())).to.equal('refused_address');
     });
   });

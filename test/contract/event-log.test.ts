@@ -302,7 +302,7 @@ async function untilOtherDatabasesEnd(kind: string, run: Run): Promise<void> {
 
 describeUpgrade('event log of a release without forwarding', (upgrade, kind) => {
   it('is kept, begins with later changes, and accepts events of the previous release', async () => {
-    const { url, start, goBack } = upgrade();
+    const { url, start, downgrade: goBack } = upgrade();
     const { Store } = await import('../../application/ports/store.ts');
     const older = await start();
     const first = older.service.container.get(Store);

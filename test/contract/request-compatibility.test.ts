@@ -30,9 +30,9 @@ function listedWith(release: string): readonly AllowedNarrowing[] {
   type Narrowed = { readonly operations: readonly string[]; readonly place: string };
   return [
     ...read<Described>('described-later.json').flatMap(({ operations, places }) =>
-      operations.flatMap((operation) => places.map((place) => ({ operation, place }))),
+      operations.flatMap((operation) => places.map((location) => ({ operation, location }))),
     ),
-    ...read<Narrowed>('narrowed.json').flatMap(({ operations, place }) => operations.map((operation) => ({ operation, place }))),
+    ...read<Narrowed>('narrowed.json').flatMap(({ operations, place }) => operations.map((operation) => ({ operation, location: place }))),
   ];
 }
 
@@ -99,7 +99,7 @@ describe('narrowing of requests', () => {
   });
   const text = { type: 'string' };
   const found = (before: unknown, after: unknown) =>
-    findRequestNarrowings(api(before), api(after)).map(({ place, problem }) => `${place}: ${problem}`);
+    findRequestNarrowings(api(before), api(after)).map(({ location, problem }) => `${location}: ${problem}`);
 
   const NARROWER: [string, object, object, RegExp][] = [
     ['a removed property', object({ a: text }), object({}), /^a: it is not accepted/],
@@ -147,7 +147,7 @@ describe('narrowing of requests', () => {
     const gone = findRequestNarrowings(before, { paths: {} });
     expect(gone.map(changelogLine)).to.deep.equal(['- `POST /x`: the operation is gone']);
     const [parameter] = findRequestNarrowings(before, api(text));
-    expect(parameter?.place).to.equal('parameter q');
+    expect(parameter?.location).to.equal('parameter q');
     const required = api(text, { parameters: [{ name: 'r', in: 'query', required: true }] });
     expect(findRequestNarrowings(api(text), required).map(({ problem }) => problem)).to.deep.equal(['it is required now']);
     const form = JSON.parse(JSON.stringify(api(text)).replace('application/json', 'text/plain')) as ApiDocument;
@@ -160,6 +160,6 @@ describe('narrowing of requests', () => {
       components: { schemas: { T: object({ leaf, next: { $ref: '#/components/schemas/T' } }) } },
     });
     const narrowings = findRequestNarrowings(tree(text) as never, tree({ type: 'string', maxLength: 1 }) as never);
-    expect(narrowings.map(({ place }) => place)).to.deep.equal(['leaf']);
+    expect(narrowings.map(({ location }) => location)).to.deep.equal(['leaf']);
   });
 });

@@ -29,7 +29,7 @@ const local = (text = '') => text.replaceAll(/localhost(:|%3A)\d+/g, 'localhost'
 
 describeUpgrade('database of the first release', (upgrade) => {
   it('is upgraded with all its data', async () => {
-    const { start, goBack } = upgrade();
+    const { start, downgrade: goBack } = upgrade();
     const release = await start();
     const { token } = await createTenant(release, 'acme');
     const made = async (path: string, json: object) => {
@@ -88,7 +88,7 @@ describeUpgrade('database with one revision for each tenant', (upgrade, kind) =>
   const BEFORE = 'Migration00000000000007_sealed_errors';
 
   it('continues with its configuration and with open sessions', async () => {
-    const { url, start, goBack } = upgrade();
+    const { url, start, downgrade: goBack } = upgrade();
     const older = await start();
     const { token } = await createTenant(older, 'acme');
     const made = async (service: TestService, method: string, path: string, json: object) => {
@@ -145,7 +145,7 @@ describeUpgrade('database of a release without client MACs', (upgrade, kind) => 
   const BEFORE = 'Migration00000000000025_pending_deliveries';
 
   it('adds a MAC to each client at the first start, and none to a row that is changed later', async () => {
-    const { url, start, goBack } = upgrade();
+    const { url, start, downgrade: goBack } = upgrade();
     const older = await start();
     const { token } = await createTenant(older, 'acme');
     for (const json of CLIENTS) {
@@ -181,7 +181,7 @@ describeUpgrade('database of a release that kept wallet keys', (upgrade) => {
   const BEFORE = 'Migration00000000000016_profiles';
 
   it('removes the keys of ended transactions, and no others', async () => {
-    const { url, start, goBack } = upgrade();
+    const { url, start, downgrade: goBack } = upgrade();
     const older = await start();
     const { token, ids } = await populate(older, 'acme');
     await older.close();
@@ -209,7 +209,7 @@ describeUpgrade('database of a release that did not record removed clients', (up
   const BEFORE = 'Migration00000000000005_sealing_keys';
 
   it('reads removed tenants from the audit log', async () => {
-    const { start, goBack } = upgrade();
+    const { start, downgrade: goBack } = upgrade();
     const older = await start();
     const { token } = await createTenant(older, 'acme');
     const call = async (method: string, path: string, json?: object) => {
@@ -238,7 +238,7 @@ describeUpgrade('database with unsealed errors of deferred transactions', (upgra
   const BEFORE = 'Migration00000000000006_removed_clients';
 
   it('removes the errors, and shows the transactions without them', async () => {
-    const { kind, url, start, goBack } = upgrade();
+    const { kind, url, start, downgrade: goBack } = upgrade();
     const older = await start();
     const { token, ids } = await populate(older, 'acme');
     const path = `/issuer/deferred/${ids.deferred}`;

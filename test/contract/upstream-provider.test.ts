@@ -11,7 +11,13 @@ import { isResponseFrom, upstreamAuthorizationUrl } from '../../domain/oauth/ups
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { parsePublicJwk, thumbprint as thumbprintOf } from '../../domain/shared/jwk.ts';
 import { makeKey, signCompact } from '../support/bent-provider.ts';
-import { CONFIDENTIAL, PUBLIC, startUpstreamProvider, type UpstreamOptions, type UpstreamProvider } from '../support/upstream-provider.ts';
+import {
+  CONFIDENTIAL_CLIENT,
+  PUBLIC_CLIENT,
+  startUpstreamProvider,
+  type UpstreamOptions,
+  type UpstreamProvider,
+} from '../support/upstream-provider.ts';
 
 const REDIRECT_URI = 'http://127.0.0.1:1/callback';
 const US = 'https://issuer.example.net/acme';
@@ -66,7 +72,7 @@ describe('certified OpenID provider', () => {
       now: new Date(),
     });
 
-  for (const [name, client] of Object.entries({ confidential: CONFIDENTIAL, public: PUBLIC })) {
+  for (const [name, client] of Object.entries({ confidential: CONFIDENTIAL_CLIENT, public: PUBLIC_CLIENT })) {
     for (const algorithm of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
       it(`returns the logged in user to a ${name} client, signed with ${algorithm}`, async () => {
         await start({ algorithm });
@@ -83,13 +89,13 @@ describe('certified OpenID provider', () => {
       resourceScopes: ['staff.read'],
       accessTokenClaims: { department: 'R&D', given_name: 'from the access token' },
     });
-    const { token_claims: claims } = await complete({ ...(await authorize(PUBLIC)), ...PUBLIC });
+    const { token_claims: claims } = await complete({ ...(await authorize(PUBLIC_CLIENT)), ...PUBLIC_CLIENT });
     expect(claims).to.include({ department: 'R&D', scope: 'staff.read', given_name: 'Alice', aud: 'public' });
   });
 
   it('reports that the user denied the login', async () => {
     await start();
-    expect(await authorize(PUBLIC, { deny: 'access_denied' })).to.include({ error: 'access_denied', code: '' });
+    expect(await authorize(PUBLIC_CLIENT, { deny: 'access_denied' })).to.include({ error: 'access_denied', code: '' });
   });
 
   const refusals: readonly [string, object][] = [
@@ -102,7 +108,7 @@ describe('certified OpenID provider', () => {
   for (const [name, bend] of refusals) {
     it(`returns no user for ${name}`, async () => {
       await start();
-      const exchange = { ...(await authorize(CONFIDENTIAL)), ...CONFIDENTIAL, ...bend };
+      const exchange = { ...(await authorize(CONFIDENTIAL_CLIENT)), ...CONFIDENTIAL_CLIENT, ...bend };
       const error = await complete(exchange).catch((thrown: unknown) => thrown);
       expect(error).to.be.instanceOf(AuthorizationServerError);
       expect(error).to.include({ fault: 'refused' });
@@ -111,7 +117,7 @@ describe('certified OpenID provider', () => {
 
   it('returns no user for a used code', async () => {
     await start();
-    const exchange = { ...(await authorize(PUBLIC)), ...PUBLIC };
+    const exchange = { ...(await authorize(PUBLIC_CLIENT)), ...PUBLIC_CLIENT };
     await complete(exchange);
     const error = await complete(exchange).catch((thrown: unknown) => thrown);
     expect(error).to.include({ fault: 'refused', error: 'invalid_grant' });
@@ -163,7 +169,7 @@ describe('certified OpenID provider', () => {
         const details = JSON.stringify([{ type: 'openid_credential', credential_configuration_id: 'pid' }]);
         const url = new URL(
           upstreamAuthorizationUrl(`${provider.issuer}/auth`, {
-            clientId: PUBLIC.clientId,
+            clientId: PUBLIC_CLIENT.clientId,
             redirectUri: REDIRECT_URI,
             codeVerifier: 'v'.repeat(43),
             scopes: ['openid', ...(by === 'scope' ? ['eu.pid'] : [])],
@@ -184,7 +190,7 @@ describe('certified OpenID provider', () => {
             code,
             redirect_uri: REDIRECT_URI,
             code_verifier: 'v'.repeat(43),
-            client_id: PUBLIC.clientId,
+            client_id: PUBLIC_CLIENT.clientId,
           }),
         });
         const { access_token: token, token_type: type } = (await answer.json()) as Record<string, string>;
@@ -211,8 +217,12 @@ describe('certified OpenID provider', () => {
 
     it('issues ID tokens, which are rejected as access tokens', async () => {
       await start();
-      const { idToken } = await servers.exchangeCode(provider.issuer, { tenantId: ACME, ...(await authorize(PUBLIC)), ...PUBLIC });
-      expect(await reasonOf(read(idToken, PUBLIC.clientId))).to.equal('id_token');
+      const { idToken } = await servers.exchangeCode(provider.issuer, {
+        tenantId: ACME,
+        ...(await authorize(PUBLIC_CLIENT)),
+        ...PUBLIC_CLIENT,
+      });
+      expect(await reasonOf(read(idToken, PUBLIC_CLIENT.clientId))).to.equal('id_token');
     });
   });
 });

@@ -2,40 +2,40 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import {
-  around,
-  aroundShop,
-  deadPort,
-  ended,
+  blockedThread,
+  closedPort,
+  exhaustedPool,
+  expiringCertificate,
   failingBackend,
   failingJob,
   failingSignatures,
   fullHeap,
   fullSessionQuota,
-  heldList,
-  heldThread,
+  lockedList,
+  longQueue,
   manyConnections,
-  manyWait,
-  misconfigured,
   oldRegistration,
   oldTrustList,
-  poolUsedUp,
+  rejectedWrites,
   restarts,
-  rewound,
-  scrapeCalm,
-  shortCertificate,
+  restoredBackup,
+  scrapeAround,
+  scrapeAroundShop,
+  scrapeCrashed,
+  scrapeIdle,
+  scrapeMisconfigured,
   slowBackend,
-  standingJobs,
-  unforeseen,
-  writesRefused,
+  stoppedJobs,
+  unexpectedErrors,
   wrongClock,
 } from '../support/alert-causes.ts';
-import { fires, promtool, RULES, type Scrapes } from '../support/metrics.ts';
+import { ALERT_RULES, alertFires, promtool, type Scrapes } from '../support/metrics.ts';
 
 type Rule = { readonly alert: string; readonly expr: string; readonly annotations: { readonly runbook: string } };
-const rules: readonly Rule[] = parse(readFileSync(RULES, 'utf8')).groups.flatMap(({ rules: all }: { rules: Rule[] }) => all);
+const rules: readonly Rule[] = parse(readFileSync(ALERT_RULES, 'utf8')).groups.flatMap(({ rules: all }: { rules: Rule[] }) => all);
 
 const secret = 'a secret that nobody has';
-const tryLogins = (status: number) => async (service: Parameters<Parameters<typeof around>[0]>[0]) => {
+const tryLogins = (status: number) => async (service: Parameters<Parameters<typeof scrapeAround>[0]>[0]) => {
   for (let index = 0; index < 20; index++) {
     const form = { grant_type: 'client_credentials', client_id: 'root', client_secret: secret };
     const headers = { 'X-Forwarded-For': '198.51.100.7' };
@@ -46,41 +46,41 @@ const tryLogins = (status: number) => async (service: Parameters<Parameters<type
 
 /** What each alert is for, made to happen to a real service. */
 const CAUSES: Readonly<Record<string, () => Promise<Scrapes>>> = {
-  VidimusDown: ended,
-  VidimusDatabaseUnusable: writesRefused,
-  VidimusDatabaseWentBack: rewound,
-  VidimusUnavailableAnswers: writesRefused,
-  VidimusUnexpectedFailures: unforeseen,
+  VidimusDown: scrapeCrashed,
+  VidimusDatabaseUnusable: rejectedWrites,
+  VidimusDatabaseWentBack: restoredBackup,
+  VidimusUnavailableAnswers: rejectedWrites,
+  VidimusUnexpectedFailures: unexpectedErrors,
   VidimusSlowAnswers: slowBackend,
-  VidimusDatabaseConnectionsUsedUp: poolUsedUp,
-  VidimusRequestsWait: manyWait,
+  VidimusDatabaseConnectionsUsedUp: exhaustedPool,
+  VidimusRequestsWait: longQueue,
   VidimusConnectionsNearLimit: manyConnections,
-  VidimusThreadHeld: heldThread,
-  VidimusDrainsForLong: () => around(async ({ service }) => service.drain()),
+  VidimusThreadHeld: blockedThread,
+  VidimusDrainsForLong: () => scrapeAround(async ({ service }) => service.drain()),
   VidimusKeyProviderUnusable: async () => {
-    const address = `http://127.0.0.1:${await deadPort()}`;
+    const address = `http://127.0.0.1:${await closedPort()}`;
     const house = { type: 'vault', address, mount: 'transit', auth: { method: 'token', token: 'nobody-knows' } };
     const providers = { local: { type: 'local' }, house };
-    return misconfigured({ KMS_CONFIG: JSON.stringify({ default: 'local', providers }) });
+    return scrapeMisconfigured({ KMS_CONFIG: JSON.stringify({ default: 'local', providers }) });
   },
   VidimusSignaturesFail: failingSignatures,
-  VidimusBrokerUnusable: async () => misconfigured({ AMQP_URL: `amqp://127.0.0.1:${await deadPort()}` }),
+  VidimusBrokerUnusable: async () => scrapeMisconfigured({ AMQP_URL: `amqp://127.0.0.1:${await closedPort()}` }),
   VidimusIdentityProviderUnusable: async () =>
-    misconfigured({ OIDC: `http://127.0.0.1:${await deadPort()}`, OIDC_CLIENT_ID: 'vidimus', OIDC_CLIENT_SECRET: secret }),
+    scrapeMisconfigured({ OIDC: `http://127.0.0.1:${await closedPort()}`, OIDC_CLIENT_ID: 'vidimus', OIDC_CLIENT_SECRET: secret }),
   VidimusClockApart: wrongClock,
-  VidimusListsOfOthersHeld: heldList,
+  VidimusListsOfOthersHeld: lockedList,
   VidimusWebhooksFail: failingBackend,
   VidimusSessionsFail: failingBackend,
   VidimusHeapNearLimit: fullHeap,
   VidimusRestarts: restarts,
-  VidimusCertificateEnds: shortCertificate,
+  VidimusCertificateEnds: expiringCertificate,
   VidimusTrustListEnds: oldTrustList,
   VidimusRegistrationEnds: oldRegistration,
   VidimusJobFails: failingJob,
-  VidimusJobsStand: standingJobs,
-  VidimusLoginsRefused: () => around(tryLogins(401)),
+  VidimusJobsStand: stoppedJobs,
+  VidimusLoginsRefused: () => scrapeAround(tryLogins(401)),
   VidimusSessionQuotaReached: fullSessionQuota,
-  VidimusRateLimited: () => around(tryLogins(429), { RATE_LIMIT_TOKEN: '5', TRUST_PROXY: '1' }),
+  VidimusRateLimited: () => scrapeAround(tryLogins(429), { RATE_LIMIT_TOKEN: '5', TRUST_PROXY: '1' }),
 };
 
 describe('Prometheus alerts', () => {
@@ -90,8 +90,8 @@ describe('Prometheus alerts', () => {
 
   it('have valid rules, which pass their own tests', () => {
     for (const [kind, file] of [
-      ['check', RULES],
-      ['test', RULES.replace('.yaml', '.test.yaml')],
+      ['check', ALERT_RULES],
+      ['test', ALERT_RULES.replace('.yaml', '.test.yaml')],
     ] as const) {
       const { status, output } = promtool(kind, 'rules', file) ?? { status: 1, output: '' };
       expect(status, output).to.equal(0);
@@ -104,19 +104,22 @@ describe('Prometheus alerts', () => {
 
   it('are silent while a service works, issues and verifies', async () => {
     let calm = '';
-    const scrapes = await aroundShop(async (shop) => {
+    const scrapes = await scrapeAroundShop(async (shop) => {
       const held = await shop.issue();
-      for (let index = 0; index < 3; index++) expect((await shop.present(await shop.ask(), held)).status).to.equal(200);
-      calm = await scrapeCalm(shop.service);
+      for (let index = 0; index < 3; index++) expect((await shop.present(await shop.requestPresentation(), held)).status).to.equal(200);
+      calm = await scrapeIdle(shop.service);
     });
-    expect(fires('Vidimus.*', { ...scrapes, after: calm })).to.equal(false);
+    expect(alertFires('Vidimus.*', { ...scrapes, after: calm })).to.equal(false);
   });
 
   for (const [alert, cause] of Object.entries(CAUSES)) {
     it(`fire for the cause of ${alert}`, async () => {
       const scrapes = await cause();
-      expect(fires(alert, scrapes)).to.equal(true);
-      expect(fires(alert, { ...scrapes, after: scrapes.before, stands: undefined, flaps: undefined }), 'not by itself').to.equal(false);
+      expect(alertFires(alert, scrapes)).to.equal(true);
+      expect(
+        alertFires(alert, { ...scrapes, after: scrapes.before, hasStoppedJobs: undefined, alternatesStartTime: undefined }),
+        'not by itself',
+      ).to.equal(false);
     });
   }
 });

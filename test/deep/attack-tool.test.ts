@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { Gate, isLoopback, RefusedAddress } from '../../packages/attack/src/core/gate.ts';
 import { issuerFamilies, verifierFamilies } from '../../packages/attack/src/families/all.ts';
 import { AdminClient } from '../demo/admin-client.ts';
-import { type AttackedService, type AttackRun, attack, linesOf, startAttackedService } from '../support/attacked-service.ts';
+import { type AttackedService, type AttackRun, attack, formatCases, startAttackedService } from '../support/attacked-service.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
 /** What is known to be open. Whoever mends one takes it out of here. */
@@ -24,7 +24,7 @@ describe('attack tool on this service', () => {
   after(() => service.close());
 
   it('finds only known vulnerabilities', () => {
-    expect(linesOf(run.cases, 'open'), run.stdout).to.deep.equal(OPEN);
+    expect(formatCases(run.cases, 'open'), run.stdout).to.deep.equal(OPEN);
     expect(run.code).to.equal(OPEN.length === 0 ? 0 : 1);
   });
 
@@ -35,13 +35,13 @@ describe('attack tool on this service', () => {
   });
 
   it('detects features, and skips missing ones', () => {
-    expect(linesOf(run.cases, 'unclear'), run.stdout).to.deep.equal([]);
-    expect(linesOf(run.cases, 'skipped')).to.have.members([
+    expect(formatCases(run.cases, 'unclear'), run.stdout).to.deep.equal([]);
+    expect(formatCases(run.cases, 'skipped')).to.have.members([
       'proofs: a key attestation that nobody signed',
       'encryption: a request in the clear where encryption is demanded',
       'status: a credential that has expired',
     ]);
-    expect(linesOf(run.cases, 'held').length).to.be.above(500);
+    expect(formatCases(run.cases, 'held').length).to.be.above(500);
   });
 
   it('prints no secret', () => {
@@ -52,7 +52,7 @@ describe('attack tool on this service', () => {
 
   it('attacks by links only, as far as possible', async () => {
     const spent = await attack([await service.offer(), '--only', 'pre-authorized']);
-    expect(linesOf(spent.cases, 'skipped'), spent.stdout).to.not.deep.equal([]);
+    expect(formatCases(spent.cases, 'skipped'), spent.stdout).to.not.deep.equal([]);
     expect(spent.stdout).to.include('give --offer-command');
   });
 
@@ -93,8 +93,8 @@ describe('attack tool on this service', () => {
         ]),
       ]);
       expect([issued.code, presented.code], issued.stdout + presented.stdout).to.deep.equal([0, 0]);
-      expect(linesOf(issued.cases, 'held')).to.have.length.above(8);
-      expect(linesOf(presented.cases, 'held')).to.have.length.above(20);
+      expect(formatCases(issued.cases, 'held')).to.have.length.above(8);
+      expect(formatCases(presented.cases, 'held')).to.have.length.above(20);
     } finally {
       links.close();
       rmSync(folder, { recursive: true, force: true });
@@ -115,10 +115,10 @@ describe('attack tool on this service', () => {
     const undemanding = await attack([...service.target, ...only], environment);
     for (const { code, cases, stdout } of [demanding, undemanding]) {
       expect(code, stdout).to.equal(0);
-      expect(linesOf(cases, 'unclear'), stdout).to.deep.equal([]);
+      expect(formatCases(cases, 'unclear'), stdout).to.deep.equal([]);
     }
-    expect(linesOf(demanding.cases, 'skipped')).to.deep.equal([]);
-    expect(linesOf(undemanding.cases, 'skipped')).to.include('dpop-resource: a nonce that was never given');
+    expect(formatCases(demanding.cases, 'skipped')).to.deep.equal([]);
+    expect(formatCases(undemanding.cases, 'skipped')).to.include('dpop-resource: a nonce that was never given');
   });
 
   it('reports responses that it cannot parse', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Browser, type ChainedWallet, ChainedWorld, type Visit } from '../support/chained-world.ts';
+import { Browser, type BrowserResponse, type ChainedWallet, ChainedWorld } from '../support/chained-world.ts';
 import { type FaultMode, Faults } from '../support/faults.ts';
 
 /** More calls than any step makes. */
@@ -21,7 +21,7 @@ describe('failed call during an upstream login', () => {
   const asking = (confirmUnverifiedWallets: boolean) => world.configure(token, { upstream: world.upstream(), confirmUnverifiedWallets });
 
   /** Steps whose answer, when nothing fails, brings the browser to the wallet with a code. */
-  const courses: Readonly<Record<string, () => Promise<() => Promise<Visit>>>> = {
+  const courses: Readonly<Record<string, () => Promise<() => Promise<BrowserResponse>>>> = {
     'taking the answer of the provider': async () => {
       await asking(false);
       const browser = new Browser();
@@ -48,7 +48,7 @@ describe('failed call during an upstream login', () => {
   }
 
   /** @returns false when the step was over before the n-th call. */
-  async function sweep(step: () => Promise<Visit>, n: number, mode: FaultMode): Promise<boolean> {
+  async function sweep(step: () => Promise<BrowserResponse>, n: number, mode: FaultMode): Promise<boolean> {
     faults.arm(n, mode);
     const broken = await step();
     if (!faults.disarm()) {
@@ -68,5 +68,5 @@ describe('failed call during an upstream login', () => {
     return true;
   }
 
-  const codeOf = ({ location }: Visit): string | undefined => location?.searchParams.get('code') ?? undefined;
+  const codeOf = ({ location }: BrowserResponse): string | undefined => location?.searchParams.get('code') ?? undefined;
 });

@@ -5,8 +5,8 @@ import { expect } from 'chai';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
 import { type Schemas, VidimusClient, VidimusError } from '../../packages/client/src/index.ts';
 import { clientTypes } from '../../tools/write-client-types.ts';
-import { isClientGeneratorHere, makeClient } from '../support/generated-client.ts';
-import { decode, type Held, present } from '../support/present.ts';
+import { generateClient, isClientGeneratorInstalled } from '../support/generated-client.ts';
+import { decode, type HeldCredential, present } from '../support/present.ts';
 import { cuttingProxy } from '../support/proxies.ts';
 import { newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
@@ -74,7 +74,7 @@ describe('client that waits for a session', () => {
       await first;
       proxy.cut();
       await collect(uri);
-      proxy.mend();
+      proxy.restore();
       expect((await waiting).status).to.equal('completed');
     } finally {
       await proxy.end();
@@ -201,17 +201,17 @@ describe('client that is generated from the API document', () => {
   let service: TestService;
 
   before(async function () {
-    if (!isClientGeneratorHere()) this.skip();
+    if (!isClientGeneratorInstalled()) this.skip();
     service = await startTestService();
   });
   after(() => service?.close());
 
   it('compiles in strict mode and runs a whole issuance and a whole verification', async () => {
-    const client = await makeClient((await service.call('GET', '/openapi.json')).body);
+    const client = await generateClient((await service.call('GET', '/openapi.json')).body);
     try {
       expect(client.faults).to.equal('');
       const { wholeRun } = await client.load();
-      let held: Held | undefined;
+      let held: HeldCredential | undefined;
       const { seen } = await wholeRun(
         { address: service.address, ...ROOT },
         {

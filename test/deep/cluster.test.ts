@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { openDatabase } from '../../adapters/persistence/opening/database.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
-import { spread } from '../support/postgres-server.ts';
+import { distributeTables } from '../support/postgres-server.ts';
 import { startTestService } from '../support/test-service.ts';
 
 const postgres = databases().find(({ name }) => name === 'postgres');
@@ -35,8 +35,8 @@ describe('database that is distributed over several machines by tenant', () => {
   });
 
   it('is distributed again after an upgrade, which changes no existing data', async () => {
-    await spread(urlOf());
-    await spread(urlOf());
+    await distributeTables(urlOf());
+    await distributeTables(urlOf());
   });
 
   it('sends every function to the machine of its tenant', async () => {

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import type { Log } from '../../application/ports/log.ts';
 import { HttpServer } from '../../bootstrap/wiring/http-server.ts';
-import { converse } from '../support/raw-request.ts';
+import { sendBytes } from '../support/raw-request.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const HOST = 'Host: localhost\r\n';
@@ -62,7 +62,7 @@ describe('connection with', () => {
 
   for (const [name, [bytes, statuses]] of Object.entries(CASES)) {
     it(`${name} is rejected and closed, and the service continues`, async () => {
-      const { text, closed } = await converse(service.address, [bytes]);
+      const { text, closed } = await sendBytes(service.address, [bytes]);
       expect(closed, text).to.equal(true);
       const answered = [...text.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status));
       if (statuses.length === 0) expect(answered).to.deep.equal([]);
@@ -75,7 +75,7 @@ describe('connection with', () => {
 
   for (const [name, text] of Object.entries(HALVES)) {
     it(`${name} is closed when the peer disconnects, and the service continues`, async () => {
-      const { closed, text: answer } = await converse(service.address, [text], { end: true });
+      const { closed, text: answer } = await sendBytes(service.address, [text], { end: true });
       expect(closed).to.equal(true);
       expect(answer).to.match(/^(HTTP\/1\.1 4\d\d |$)/);
       await expectAlive();
@@ -84,7 +84,7 @@ describe('connection with', () => {
 
   it('half a request does not delay other connections, regardless of their number', async () => {
     const half = `POST /oauth2/token HTTP/1.1\r\n${HOST}${JSON_TYPE}Content-Length: 1000\r\n\r\n{`;
-    const waiting = Array.from({ length: 200 }, () => converse(service.address, [half], { patienceMs: 1_000 }));
+    const waiting = Array.from({ length: 200 }, () => sendBytes(service.address, [half], { timeoutMs: 1_000 }));
     const began = performance.now();
     await expectAlive();
     expect(performance.now() - began).to.be.lessThan(900);
@@ -96,7 +96,7 @@ describe('connection with', () => {
     const one = (id: number) => `GET /health HTTP/1.1\r\n${HOST}X-Request-Id: r${id}\r\n\r\n`;
     const last = `GET /health HTTP/1.1\r\n${HOST}X-Request-Id: r99\r\nConnection: close\r\n\r\n`;
     const all = Array.from({ length: 99 }, (_, id) => one(id)).join('') + last;
-    const { text } = await converse(service.address, [all]);
+    const { text } = await sendBytes(service.address, [all]);
     const ids = [...text.matchAll(/^X-Caller-Request-Id: r(\d+)/gim)].map(([, id]) => Number(id));
     expect(ids).to.deep.equal(Array.from({ length: 100 }, (_, id) => id));
   });

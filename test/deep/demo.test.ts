@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { Authorities } from '../demo/authorities.ts';
 import { freePort } from '../demo/process.ts';
 import { StrictReader } from '../demo/strict-reader.ts';
-import { bareEnvironment } from '../support/compile-cache.ts';
+import { minimalEnvironment } from '../support/compile-cache.ts';
 import { certify } from '../support/test-certificates.ts';
 
 const DEMO = fileURLToPath(new URL('../demo/demo.ts', import.meta.url));
@@ -14,7 +14,7 @@ describe('The demo', () => {
   it('stays on PORT with --keep until it is stopped', async () => {
     const port = await freePort(createServer);
     const child = spawn(process.execPath, [DEMO, '--keep'], {
-      env: { ...bareEnvironment(), PORT: String(port) },
+      env: { ...minimalEnvironment(), PORT: String(port) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
@@ -62,7 +62,7 @@ describe('The demo', () => {
 
 async function run(environment: Readonly<Record<string, string>>) {
   const child = spawn(process.execPath, [DEMO, '--once'], {
-    env: { ...bareEnvironment(), ...environment },
+    env: { ...minimalEnvironment(), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -80,7 +80,7 @@ describe('The demo with the profile eu', function () {
   this.timeout(2 * SECONDS * 1000);
 
   const run = (options: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
-    const env = { ...bareEnvironment(), NO_COLOR: '1', ...environment };
+    const env = { ...minimalEnvironment(), NO_COLOR: '1', ...environment };
     const { status, stdout, stderr } = spawnSync(process.execPath, [DEMO, ...options], {
       ...{ env, encoding: 'utf8', timeout: SECONDS * 1000 },
     });

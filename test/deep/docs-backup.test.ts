@@ -9,13 +9,13 @@ import * as client from '../../packages/client/src/index.ts';
 import { freePort } from '../demo/process.ts';
 import { ConfigFolder, SECRETS } from '../support/config-folder.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
-import { expectNamed, framesOf, readPage, Terminal, withCertificate } from '../support/docs-pages.ts';
+import { expectPropertiesNamed, namedCodeBlocks, readPage, Terminal, withCertificate } from '../support/docs-pages.ts';
 import { canDump } from '../support/postgres-server.ts';
 import { hasPrograms, runProgram } from '../support/programs.ts';
 import { newKey } from '../support/raw-wallet.ts';
-import { type Certified, certify, certifyKey, pem } from '../support/test-certificates.ts';
+import { type CertifiedKey, certify, certifyKey, pem } from '../support/test-certificates.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
-import { callsTo } from '../support/worker-service.ts';
+import { callerFor } from '../support/worker-service.ts';
 
 const NAME = 'docs/guides/backup-and-restore.md';
 const START = 'npm start';
@@ -27,7 +27,7 @@ describe('the commands of the page about backups', () => {
   const PAGE = readFileSync(new URL('../../docs/guides/backup-and-restore.md', import.meta.url), 'utf8');
   /** docs-operating.test.ts types these, as root of a machine. */
   const ON_MACHINE = ['Make backups', 'Anchors of the audit log'];
-  const BLOCKS = framesOf(PAGE.replaceAll(/^ {3}/gm, '')).filter(
+  const BLOCKS = namedCodeBlocks(PAGE.replaceAll(/^ {3}/gm, '')).filter(
     ({ language, section }) => language === 'sh' && !ON_MACHINE.includes(section),
   );
   const blockWith = (part: string): string => {
@@ -72,7 +72,7 @@ describe('the commands of the page about backups', () => {
     );
   const makeTenant = async (id: string) => {
     const kept = parseEnv(readFileSync(join(terminal.folder, 'data/secrets.env'), 'utf8'));
-    const calls = callsTo(address);
+    const calls = callerFor(address);
     const root = () => calls.token(kept['AUTH_CLIENT_ID'] ?? '', kept['AUTH_CLIENT_SECRET'] ?? '');
     await createTenant({ ...calls, rootToken: root }, id);
   };
@@ -208,7 +208,7 @@ describe('the page about keys', () => {
   const PAGE = readPage('reference/keys.md');
 
   let service: TestService;
-  let root: Certified;
+  let root: CertifiedKey;
 
   before(async () => {
     service = await startTestService();
@@ -238,7 +238,7 @@ describe('the page about keys', () => {
   it('names every member for creating, importing and certifying a key chain', async () => {
     const { components } = (await service.call('GET', '/openapi.json')).body;
     for (const schema of ['KeyChainCreation', 'KeyChainImport', 'KeyChainRotation', 'CertificateSigningRequest']) {
-      expectNamed(PAGE, Object.keys(components.schemas[schema].properties));
+      expectPropertiesNamed(PAGE, Object.keys(components.schemas[schema].properties));
     }
   });
 });
@@ -256,7 +256,7 @@ describe('the page about the client', () => {
       mkdirSync(join(folder, 'node_modules'));
       symlinkSync(ROOT, join(folder, 'node_modules/vidimus'));
       symlinkSync(join(ROOT, 'node_modules/@types'), join(folder, 'node_modules/@types'));
-      const [first, ...others] = framesOf(text).filter(({ language }) => language === 'js' || language === 'ts');
+      const [first, ...others] = namedCodeBlocks(text).filter(({ language }) => language === 'js' || language === 'ts');
       const blocks = others.map((frame) => `{\n${frame.text}\n}`);
       writeFileSync(join(folder, 'page.mts'), [first?.text, GIVEN, ...blocks].join('\n'));
       const options = ['--noEmit', '--module', 'nodenext', '--target', 'es2024'];

@@ -3,8 +3,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
-import { type Block, framesOf, Terminal } from '../support/docs-pages.ts';
-import { answers, endPrograms, hasPrograms, startProgram } from '../support/programs.ts';
+import { type NamedCodeBlock, namedCodeBlocks, Terminal } from '../support/docs-pages.ts';
+import { hasPrograms, startProgram, stopPrograms, waitForAnswer } from '../support/programs.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 
 const BACKEND = 'backend.mjs';
@@ -12,7 +12,7 @@ const SHOP = 'shop.mjs';
 const RUN_SHOP = `npx node ${SHOP}`;
 
 /** The guides continue in one shell, in this order, so one service runs for all of them. */
-describe('the guides for integrators', function () {
+describe('the guides for integrators', () => {
   let terminal: Terminal;
   let address: string;
   let webhookPort: number;
@@ -35,13 +35,13 @@ describe('the guides for integrators', function () {
     });
   });
   after(async () => {
-    await endPrograms();
+    await stopPrograms();
     await terminal?.close();
   });
 
   const portOf = (name: string) => String(name === SHOP ? shopPort : webhookPort);
-  const framesOfGuide = (guide: string): readonly Block[] =>
-    framesOf(readFileSync(new URL(`../../docs/${guide}`, import.meta.url), 'utf8'));
+  const framesOfGuide = (guide: string): readonly NamedCodeBlock[] =>
+    namedCodeBlocks(readFileSync(new URL(`../../docs/${guide}`, import.meta.url), 'utf8'));
   const type = async (text: string): Promise<string> => {
     const { code, stdout, stderr } = await terminal.type(`${functions}\n${text}`, address);
     expect(code, `${text}\n${stdout}${stderr}`).to.equal(0);
@@ -72,7 +72,7 @@ describe('the guides for integrators', function () {
     const environment = { PATH: process.env['PATH'], ...secrets, VIDIMUS_URL: address };
     const program = startProgram(process.execPath, [name], { cwd: terminal.folder, environment });
     // The backend rejects a call without signature, the shop a visitor without cookie.
-    await answers(program, `http://127.0.0.1:${portOf(name)}/welcome`, { status: name === SHOP ? 403 : 401 });
+    await waitForAnswer(program, `http://127.0.0.1:${portOf(name)}/welcome`, { status: name === SHOP ? 403 : 401 });
   }
 
   it('issue-from-your-backend.md issues a credential with claims of the backend', async () => {

@@ -5,10 +5,19 @@ import { expect } from 'chai';
 import { PageSettings } from '../../domain/tenants/page-settings.ts';
 import { Authorities, pemOf } from '../demo/authorities.ts';
 import { freePort } from '../demo/process.ts';
-import { type Block, blocksOf, expectNamed, framesOf, readPage, startScript, Terminal, withCertificate } from '../support/docs-pages.ts';
-import { created } from '../support/populated.ts';
-import { ask } from '../support/present.ts';
-import { endPrograms, startProgram } from '../support/programs.ts';
+import {
+  codeBlocks,
+  expectPropertiesNamed,
+  type NamedCodeBlock,
+  namedCodeBlocks,
+  readPage,
+  startScript,
+  Terminal,
+  withCertificate,
+} from '../support/docs-pages.ts';
+import { createResource } from '../support/populated.ts';
+import { requestPresentation } from '../support/present.ts';
+import { startProgram, stopPrograms } from '../support/programs.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { RegistrarWorld } from '../support/registrar-world.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -20,7 +29,7 @@ const RUNS = /^npx node --env-file=(\w+\.env) (\w+\.mjs)$/;
 describe('the page about the first hour', () => {
   const PAGE = 'guides/first-hour.md';
   const text = readFileSync(new URL(`../../docs/${PAGE}`, import.meta.url), 'utf8');
-  const frames = framesOf(text);
+  const frames = namedCodeBlocks(text);
 
   let terminal: Terminal;
   let address: string;
@@ -34,11 +43,11 @@ describe('the page about the first hour', () => {
       environment: { VIDIMUS_URL: address, PUBLIC_URL: address },
     });
   });
-  afterEach(endPrograms);
+  afterEach(stopPrograms);
   after(() => terminal?.close());
 
   /** @returns all that a program of the page said, once a wallet has taken the link that it printed. */
-  const run = async (block: Block, use: (uri: string) => Promise<unknown>) => {
+  const run = async (block: NamedCodeBlock, use: (uri: string) => Promise<unknown>) => {
     const [, file = '', program = ''] = RUNS.exec(block.text) ?? [];
     const started = startProgram(process.execPath, [`--env-file=${file}`, program], {
       cwd: terminal.folder,
@@ -102,7 +111,7 @@ describe('the page about issuing', () => {
     service = await startTestService();
     tenant = await createTenant(service, 'acme');
     // The backend of the page, on another port.
-    backend = await startScript(blocksOf(PAGE, 'js')[0] ?? '', port);
+    backend = await startScript(codeBlocks(PAGE, 'js')[0] ?? '', port);
   });
   after(async () => {
     backend?.kill();
@@ -179,15 +188,15 @@ describe('the page about pages for users', () => {
 
   it('contains requests that the service accepts, which create an offer page', async () => {
     const page = readPage('reference/pages-for-users.md', 2);
-    expectNamed(page, Object.keys(PageSettings.shape));
+    expectPropertiesNamed(page, Object.keys(PageSettings.shape));
     const { token } = await createTenant(service, 'acme');
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Student card', locale: 'en' }] };
     const student = { id: 'student', config, vct: 'urn:acme:student:1', claims: { name: 'Ada' } };
-    await created(service, token, '/issuer/credentials', student);
+    await createResource(service, token, '/issuer/credentials', student);
     const [look, offer] = page.requests;
-    const written = await created(service, token, '/issuer/config', JSON.parse(look?.text ?? ''));
+    const written = await createResource(service, token, '/issuer/config', JSON.parse(look?.text ?? ''));
     expect(JSON.stringify(written.warnings)).to.not.include('pages.');
-    const { pageUrl } = await created(service, token, '/issuer/offer', JSON.parse(offer?.text ?? ''));
+    const { pageUrl } = await createResource(service, token, '/issuer/offer', JSON.parse(offer?.text ?? ''));
     const shown = await service.call('GET', new URL(pageUrl).pathname);
     expect(shown.status).to.equal(200);
     expect(shown.text)
@@ -266,7 +275,7 @@ describe('the page about registrars', () => {
       const answer = await world.call(method, path, JSON.parse(here));
       expect(answer.status, `${path}: ${answer.text}`).to.equal(201);
     }
-    const { payload } = await ask(world.service, world.token, 'account-opening');
+    const { payload } = await requestPresentation(world.service, world.token, 'account-opening');
     expect(payload['verifier_info']).to.have.length(1);
   });
 
@@ -275,7 +284,7 @@ describe('the page about registrars', () => {
     const { properties } = components.schemas.RegistrarConfigurationInput;
     const members = Object.keys(properties).filter((name) => properties[name].readOnly !== true);
     expect(members).to.have.length.greaterThan(6);
-    expectNamed(PAGE, members);
+    expectPropertiesNamed(PAGE, members);
   });
 });
 

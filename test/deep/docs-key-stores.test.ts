@@ -11,14 +11,14 @@ import { NodeRandom } from '../../adapters/system/random.ts';
 import { readKmsConfig } from '../../config/kms-config.ts';
 import { describeKmsConfig } from '../../tools/describe-kms-config.ts';
 import { freePort } from '../demo/process.ts';
-import { type Block, framesOf, Terminal } from '../support/docs-pages.ts';
+import { type NamedCodeBlock, namedCodeBlocks, Terminal } from '../support/docs-pages.ts';
 import { type Cluster, startCluster } from '../support/kubernetes.ts';
-import { describeWithOpenBao, makeTls, type OpenBao, startOpenBao, until } from '../support/openbao.ts';
+import { describeWithOpenBao, makeTls, type OpenBao, startOpenBao, waitUntil } from '../support/openbao.ts';
 import { hasSoftHsm, PIN, SoftHsm } from '../support/softhsm.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 
 const PAGE = readFileSync(new URL('../../docs/reference/key-stores.md', import.meta.url), 'utf8');
-const FRAMES = framesOf(PAGE);
+const FRAMES = namedCodeBlocks(PAGE);
 const TENANT_ROLES = ['clients:manage', 'issuance:manage', 'presentation:manage'];
 const LEFT_BEHIND = 'acme.left-behind-0123456789.es256';
 
@@ -94,7 +94,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
   /** Access tokens end when the master secret changes. */
   let tokens = new Map<string, string>();
   const clients = new Map<string, string>();
-  const done = new Set<Block>();
+  const done = new Set<NamedCodeBlock>();
 
   before(async function () {
     if (!hasSoftHsm() || !hasPrograms()) return this.skip();
@@ -186,7 +186,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
   };
   const health = () => send('GET', '/health');
   /** Lines are written a moment later. */
-  const logged = (line: RegExp) => until(() => line.test(terminal.log));
+  const logged = (line: RegExp) => waitUntil(() => line.test(terminal.log));
   const keysInVault = async () => ((await bao.call('LIST', 'transit/keys')).body['data'] as { keys: string[] }).keys;
 
   const framesIn = (section: string) => FRAMES.filter((frame) => frame.section === section);
@@ -318,7 +318,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
       expect(await sign('acme')).to.deep.equal({ status: 503, retryAfter: '2' });
       expect((await sign('mint')).status).to.equal(200);
       expect((await sign('bank')).status).to.equal(200);
-      await until(async () => (await health()).body.status === 'degraded');
+      await waitUntil(async () => (await health()).body.status === 'degraded');
       const { status, body } = await health();
       expect([status, body.error]).to.deep.equal([200, { 'key-providers': { status: 'down' } }]);
       const providers = (await call('acme', 'GET', '/key-chain/providers')).body as { status: string }[];
@@ -327,7 +327,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     } finally {
       await bao.unseal();
     }
-    await until(async () => (await sign('acme')).status === 200);
+    await waitUntil(async () => (await sign('acme')).status === 200);
   });
 
   it('find a key that was left behind', async () => {

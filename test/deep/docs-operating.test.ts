@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
 import { describeLimits } from '../../tools/describe-limits.ts';
-import { type Block, framesOf } from '../support/docs-pages.ts';
+import { type NamedCodeBlock, namedCodeBlocks } from '../support/docs-pages.ts';
 import { hasNginx } from '../support/nginx.ts';
 import { findOpenBao, type OpenBao, startOpenBao } from '../support/openbao.ts';
 import { OperatedMachine } from '../support/operated-machine.ts';
@@ -11,9 +11,9 @@ import { canDump, findServer, rawSql } from '../support/postgres-server.ts';
 import { hasPrograms } from '../support/programs.ts';
 import { type RabbitMq, startRabbitMq } from '../support/rabbitmq.ts';
 import { TestRegistrar } from '../support/registrar.ts';
-import { until } from '../support/standby.ts';
+import { waitUntil } from '../support/standby.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
-import { CONFIDENTIAL, startUpstreamProvider, type UpstreamProvider } from '../support/upstream-provider.ts';
+import { CONFIDENTIAL_CLIENT, startUpstreamProvider, type UpstreamProvider } from '../support/upstream-provider.ts';
 
 const PAGES = [
   'reference/operations.md',
@@ -25,7 +25,7 @@ const PAGES = [
   'guides/rotate-secrets.md',
   'guides/incidents.md',
 ];
-const FRAMES = PAGES.flatMap((page) => framesOf(readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8'))).filter(
+const FRAMES = PAGES.flatMap((page) => namedCodeBlocks(readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8'))).filter(
   ({ language }) => language === 'sh',
 );
 /** Sections that need other servers: the last suite of this file or docs-backup.test.ts runs them, or docs-commands.test.ts looks up their names. */
@@ -42,7 +42,7 @@ describe('the commands of the guides for operators', () => {
   let machine: OperatedMachine;
   let registrar: TestRegistrar;
   let server: string;
-  const done = new Set<Block>();
+  const done = new Set<NamedCodeBlock>();
 
   before(async function () {
     const found = await findServer();
@@ -293,9 +293,9 @@ describe('the commands that rotate secrets of other servers', () => {
     machine.instead.push(['amqps://', 'amqp://'], ['mq.acme.example:5671', host]);
     configure(`AMQP_URL=amqp://vidimus:the-former-password@${host}`);
     await type('systemctl start vidimus');
-    await until(async () => (await partOf('broker')) === 'up');
+    await waitUntil(async () => (await partOf('broker')) === 'up');
     await follow('RabbitMQ password');
-    await until(async () => (await partOf('broker')) === 'up');
+    await waitUntil(async () => (await partOf('broker')) === 'up');
     expect(machine.setting('AMQP_URL')).to.match(/^amqp:\/\/vidimus:[0-9a-f]{48}@/);
     const refused = await broker.control('authenticate_user', 'vidimus', 'the-former-password').catch(() => 'refused');
     expect(refused).to.equal('refused');
@@ -336,11 +336,11 @@ describe('the commands that rotate secrets of other servers', () => {
     await type('sed -i /^AUTH_CLIENT/d /etc/vidimus/secrets.env');
     // That of this test has no TLS, which production asks for.
     configure(
-      `NODE_ENV=development\nOIDC=${provider.issuer}\nOIDC_CLIENT_ID=${CONFIDENTIAL.clientId}\nOIDC_CLIENT_SECRET=the former secret`,
+      `NODE_ENV=development\nOIDC=${provider.issuer}\nOIDC_CLIENT_ID=${CONFIDENTIAL_CLIENT.clientId}\nOIDC_CLIENT_SECRET=the former secret`,
     );
     await type('systemctl restart vidimus');
     expect(await partOf('identity-provider')).to.equal('down');
-    machine.set('NEW_SECRET', CONFIDENTIAL.clientSecret);
+    machine.set('NEW_SECRET', CONFIDENTIAL_CLIENT.clientSecret);
     expect(await follow('Identity provider client')).to.equal('true');
   });
 });

@@ -10,11 +10,29 @@ import { signatureHeaders } from '../../domain/webhooks/sign-webhook.ts';
 import { freePort } from '../demo/process.ts';
 import { Backend } from '../support/backend.ts';
 import { deviceResponse } from '../support/device.ts';
-import { blocksOf, type DocsPage, expectNamed, type PageRequest, readPage, startScript, withCertificate } from '../support/docs-pages.ts';
+import {
+  codeBlocks,
+  type DocsPage,
+  expectPropertiesNamed,
+  type PageRequest,
+  readPage,
+  startScript,
+  withCertificate,
+} from '../support/docs-pages.ts';
 import { withoutIssuers } from '../support/failures.ts';
-import { loteFaults } from '../support/lote-schema.ts';
-import { created, credentialBody } from '../support/populated.ts';
-import { type Asked, ask, bind, decode, encrypt, formOf, type Held, issue, post } from '../support/present.ts';
+import { findLoteProblems } from '../support/lote-schema.ts';
+import { createResource, credentialBody } from '../support/populated.ts';
+import {
+  bindToRequest,
+  decode,
+  encryptResponse,
+  type FetchedRequest,
+  type HeldCredential,
+  issue,
+  postResponse,
+  requestPresentation,
+  responseForm,
+} from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -33,7 +51,7 @@ describe('the pages about verifying', () => {
   let tenant: { id: string; token: string };
   let backend: Backend;
   let authority: string;
-  let licence: Held;
+  let licence: HeldCredential;
 
   before(async () => {
     service = await startTestService();
@@ -81,7 +99,7 @@ describe('the pages about verifying', () => {
     }
   }
   /** Issues a credential with the claims of the page about issuing. */
-  function collect(id: string): Promise<Held> {
+  function collect(id: string): Promise<HeldCredential> {
     const offers = ISSUING.map(({ text }) => JSON.parse(text).credentialClaims ?? {});
     const claims = offers.find((offer) => id in offer);
     return issue(service, tenant, id, { credentialClaims: claims });
@@ -89,24 +107,24 @@ describe('the pages about verifying', () => {
   const sessionOf = async (id: string) => (await call('GET', `/session/${id}`)).body;
 
   /** A wallet that presents matching credentials and confirms transaction data. */
-  async function present(asked: Asked, card?: Held): Promise<Answer> {
+  async function present(asked: FetchedRequest, card?: HeldCredential): Promise<Answer> {
     const held = card ?? (await collect('student'));
     const vpToken: Record<string, string[]> = {};
     for (const { id, meta } of asked.payload['dcql_query'].credentials) {
       if (meta.doctype_value === LICENCE) vpToken[id] = [show(asked)];
       if (meta.vct_values?.includes(STUDENT)) {
-        vpToken[id] = [bind(asked, held, undefined, confirmation(asked, id))];
+        vpToken[id] = [bindToRequest(asked, held, undefined, confirmation(asked, id))];
       }
     }
-    return post(service, asked, await formOf(asked, vpToken));
+    return postResponse(service, asked, await responseForm(asked, vpToken));
   }
-  function show({ payload }: Asked): string {
+  function show({ payload }: FetchedRequest): string {
     const { client_id: clientId, response_uri: responseUri, nonce, client_metadata } = payload;
     const [encryptionKey] = client_metadata.jwks.keys;
     const transcript = redirectTranscript({ clientId, responseUri, nonce, encryptionKey });
     return deviceResponse({ ...licence, docType: LICENCE }, transcript);
   }
-  function confirmation({ payload }: Asked, id: string): object {
+  function confirmation({ payload }: FetchedRequest, id: string): object {
     const entries = ((payload['transaction_data'] ?? []) as string[]).filter((entry) =>
       JSON.parse(Buffer.from(entry, 'base64url').toString()).credential_ids.includes(id),
     );
@@ -127,7 +145,7 @@ describe('the pages about verifying', () => {
       if (body.dcApi !== undefined) continue;
       const { response_type: _, requestId, ...offer } = adapted(request.text);
       const id = requestId ?? body.id;
-      const asked = await ask(service, tenant.token, id, requestId === undefined ? {} : offer);
+      const asked = await requestPresentation(service, tenant.token, id, requestId === undefined ? {} : offer);
       const { status } = await present(asked);
       const seen = await sessionOf(asked.session);
       expect([status, seen.status], `${request.text} ${seen.failure?.message}`).to.deep.equal([200, 'completed']);
@@ -137,18 +155,18 @@ describe('the pages about verifying', () => {
   });
 
   describe('show the webhook body', () => {
-    const delivered = async (card?: Held) => {
+    const delivered = async (card?: HeldCredential) => {
       await configure('"webhook"');
-      backend.forget();
-      const asked = await ask(service, tenant.token, 'enrolment');
+      backend.clearCalls();
+      const asked = await requestPresentation(service, tenant.token, 'enrolment');
       await present(asked, card);
-      const [delivery] = backend.at('/presented');
+      const [delivery] = backend.callsTo('/presented');
       const { credentials = [], ...body } = (delivery?.body ?? {}) as { credentials?: Record<string, unknown>[] };
       const issuer = { subject: '<subject>', fingerprint: '<fingerprint>', anchor: '<anchor>' };
       const results = withoutIssuers(credentials).map((result) => ({ ...result, ...(result['values'] !== undefined && { issuer }) }));
       return JSON.parse(JSON.stringify({ ...body, credentials: results }).replace(asked.session, '<session>'));
     };
-    const shown = blocksOf(PAGE, 'jsonc').map((text) => JSON.parse(text));
+    const shown = codeBlocks(PAGE, 'jsonc').map((text) => JSON.parse(text));
 
     it('of a completed session', async () => {
       expect(await delivered()).to.deep.equal(shown[0]);
@@ -164,7 +182,7 @@ describe('the pages about verifying', () => {
   it('contain a backend that accepts the response code once, from the browser that started', async () => {
     await configure('"redirectUri"');
     const port = await freePort(createServer);
-    const [code = ''] = blocksOf(PAGE, 'js');
+    const [code = ''] = codeBlocks(PAGE, 'js');
     const environment = { SERVICE: service.address, TOKEN: tenant.token };
     const script = await startScript(code, port, environment);
     const visit = (path: string, Cookie = '') => fetch(`http://127.0.0.1:${port}${path}`, { headers: { Cookie }, redirect: 'manual' });
@@ -205,10 +223,10 @@ describe('the pages about verifying', () => {
     /** The browser with a wallet, on a page of the shop. */
     const get = async ({ digital }: { digital: { requests: { data: { request: string } }[] } }) => {
       const { payload } = decode(digital.requests[0]?.data.request ?? '');
-      const text = bind({ payload }, card, undefined, { aud: `origin:${SHOP}` });
-      return { data: { response: await encrypt({ payload }, { vp_token: { card: [text] } }) } };
+      const text = bindToRequest({ payload }, card, undefined, { aud: `origin:${SHOP}` });
+      return { data: { response: await encryptResponse({ payload }, { vp_token: { card: [text] } }) } };
     };
-    const [, code = ''] = /<script type="module">([\s\S]*)<\/script>/.exec(blocksOf(PAGE, 'html')[0] ?? '') ?? [];
+    const [, code = ''] = /<script type="module">([\s\S]*)<\/script>/.exec(codeBlocks(PAGE, 'html')[0] ?? '') ?? [];
     runInNewContext(code, {
       document: { querySelector: () => button },
       fetch: (url: string, init?: RequestInit) => (url === '/ask' ? Response.json({ uri }) : fetch(url, init)),
@@ -230,7 +248,7 @@ describe('the pages about verifying', () => {
     );
     expect(properties).to.have.length.greaterThan(20);
     const olderNames = ['accessCertId'];
-    expectNamed(
+    expectPropertiesNamed(
       PAGE,
       properties.filter((property) => property !== 'description' && !olderNames.includes(property)),
     );
@@ -254,7 +272,7 @@ describe('the page about trust lists', () => {
       const json = JSON.parse(withCertificate(text, certificate));
       const answer = await service.call(method, path, { token, json });
       expect(answer.status, `${path}: ${answer.text}`).to.equal(method === 'POST' ? 201 : 200);
-      if (path.startsWith('/trust-list')) expect(loteFaults(answer.body.data), path).to.deep.equal([]);
+      if (path.startsWith('/trust-list')) expect(findLoteProblems(answer.body.data), path).to.deep.equal([]);
     }
     const published = await service.call('GET', '/acme/trust-list/universities');
     expect(published.status).to.equal(200);
@@ -266,7 +284,7 @@ describe('the page about trust lists', () => {
     const { components } = (await service.call('GET', '/openapi.json')).body;
     const members = Object.keys(components.schemas.SchemeInformation.properties);
     expect(members).to.have.length.greaterThan(10);
-    expectNamed(PAGE, members);
+    expectPropertiesNamed(PAGE, members);
   });
 });
 
@@ -282,7 +300,7 @@ describe('the page about status lists', () => {
 
   it('contains requests that the service accepts in this order', async () => {
     const { token } = await createTenant(service, 'acme');
-    await created(service, token, '/issuer/credentials', credentialBody('student', 'signing'));
+    await createResource(service, token, '/issuer/credentials', credentialBody('student', 'signing'));
     let listId = '';
     for (const { method, path, text } of PAGE.requests) {
       const json = JSON.parse(text);
@@ -295,7 +313,7 @@ describe('the page about status lists', () => {
   });
 
   it('names every property of a list and the limit of unused lists', () => {
-    expectNamed(PAGE, Object.keys(StatusListCreation.shape));
+    expectPropertiesNamed(PAGE, Object.keys(StatusListCreation.shape));
     expect(PAGE.text).to.contain(`${MAX_UNUSED_LISTS} lists that nothing uses`);
   });
 });
@@ -332,7 +350,7 @@ describe('the page about webhooks', () => {
   const start = async (...secrets: string[]) => {
     backend?.kill();
     port = await freePort(createServer);
-    const [code = ''] = blocksOf(PAGE, 'js');
+    const [code = ''] = codeBlocks(PAGE, 'js');
     expect(code.split('\n')).to.have.length.lessThan(41);
     const here = code.replace("'./verify-webhook.mjs'", JSON.stringify(VERIFIER));
     backend = await startScript(here, port, { WEBHOOK_SECRETS: secrets.join(' ') });
@@ -341,7 +359,7 @@ describe('the page about webhooks', () => {
   const isIssued = async () => {
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['badge'] };
     const wallet = new RawWallet(service, tenant.id);
-    const { uri } = await created(service, tenant.token, '/issuer/offer', offer);
+    const { uri } = await createResource(service, tenant.token, '/issuer/offer', offer);
     const answer = await wallet.request(await wallet.accessToken(uri), 'badge');
     if (answer.status !== 200) expect(answer.body.error, answer.text).to.equal('credential_request_denied');
     else expect(JSON.stringify(decode(answer.body.credentials[0].credential).payload)).to.include('Ada');
@@ -389,6 +407,6 @@ describe('the page about webhooks', () => {
       expect(PAGE.text, name).to.match(new RegExp(`^\\| ${words} \\|`, 'm'));
     }
     const members = ['claimsWebhook', 'notificationWebhook', 'notifyWebhook', 'webhook', 'callbackUrl'];
-    expectNamed(PAGE, [...members, 'webhook-id', 'webhook-timestamp', 'webhook-signature']);
+    expectPropertiesNamed(PAGE, [...members, 'webhook-id', 'webhook-timestamp', 'webhook-signature']);
   });
 });

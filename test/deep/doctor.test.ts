@@ -5,19 +5,19 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
-import { DoctoredService, MASTER, messages } from '../support/doctored-service.ts';
-import { created, trustListBody } from '../support/populated.ts';
-import { endPrograms, runProcess } from '../support/programs.ts';
-import { aServerCertificate } from '../support/server-certificate.ts';
+import { DoctorService, MASTER_SECRET, messages } from '../support/doctored-service.ts';
+import { createResource, trustListBody } from '../support/populated.ts';
+import { runProcess, stopPrograms } from '../support/programs.ts';
+import { makeServerCertificate } from '../support/server-certificate.ts';
 
 describe('doctor', () => {
-  let subject: DoctoredService;
+  let subject: DoctorService;
 
   beforeEach(async () => {
-    subject = await DoctoredService.make();
+    subject = await DoctorService.make();
   });
   afterEach(async () => {
-    await endPrograms();
+    await stopPrograms();
     subject.remove();
   });
 
@@ -91,12 +91,12 @@ describe('doctor', () => {
     expect(wrong.code).to.equal(2);
     expect(messages(wrong.findings, 'fault')).to.include('MASTER_SECRET');
     expect(wrong.stdout).to.not.include(other);
-    const former = await subject.examine({ MASTER_SECRET: `${other},${MASTER}` }, '--offline');
+    const former = await subject.examine({ MASTER_SECRET: `${other},${MASTER_SECRET}` }, '--offline');
     expect(former.code).to.equal(0);
     expect(messages(former.findings, 'warning', 'secrets')).to.include('still required');
     service.child.kill('SIGTERM');
     await service.ended;
-    const both = { MASTER_SECRET: `${other},${MASTER}` };
+    const both = { MASTER_SECRET: `${other},${MASTER_SECRET}` };
     const resealed = await runProcess('commands/reseal', [], { ...subject.environment, ...both });
     expect(resealed.code, resealed.stderr).to.equal(0);
     const over = await subject.examine(both, '--offline');
@@ -106,7 +106,7 @@ describe('doctor', () => {
   it('reports a trust list that was not signed in time', async () => {
     const service = await subject.start();
     const token = await subject.makeTenant();
-    await created(subject.calls, token, '/trust-list', trustListBody('partners', 'signing'));
+    await createResource(subject.calls, token, '/trust-list', trustListBody('partners', 'signing'));
     const fresh = await subject.examine({}, '--offline');
     expect(messages(fresh.findings, 'ok', 'lists')).to.equal('no trust list has expired');
     service.child.kill('SIGTERM');
@@ -212,13 +212,13 @@ describe('doctor', () => {
 });
 
 describe('doctor, from outside', () => {
-  let subject: DoctoredService;
+  let subject: DoctorService;
 
   beforeEach(async () => {
-    subject = await DoctoredService.make();
+    subject = await DoctorService.make();
   });
   afterEach(async () => {
-    await endPrograms();
+    await stopPrograms();
     subject.remove();
   });
 
@@ -231,11 +231,11 @@ describe('doctor, from outside', () => {
   });
 
   for (const [what, change, check, words] of [
-    ['takes the token away', { loses: 'authorization' }, 'proxy', 'Authorization does not arrive'],
-    ['keeps well-known documents to itself', { hides: '/.well-known/' }, 'well-known', 'does not reach the service'],
-    ['answers by itself', { hides: '/' }, 'address', 'is not this service'],
+    ['takes the token away', { dropsRequestHeader: 'authorization' }, 'proxy', 'Authorization does not arrive'],
+    ['keeps well-known documents to itself', { hiddenPath: '/.well-known/' }, 'well-known', 'does not reach the service'],
+    ['answers by itself', { hiddenPath: '/' }, 'address', 'is not this service'],
     ['refuses large bodies', { maxBody: 1_048_576 }, 'proxy', 'bodies of 2 MiB'],
-    ['takes headers of answers away', { losesAnswer: 'x-content-type-options' }, 'proxy', 'answers lose'],
+    ['takes headers of answers away', { dropsResponseHeader: 'x-content-type-options' }, 'proxy', 'answers lose'],
   ] as const) {
     it(`reports a proxy that ${what}`, async () => {
       const address = await subject.startProxy(change);
@@ -248,7 +248,7 @@ describe('doctor, from outside', () => {
   }
 
   it('reports a certificate that is not trusted and expires soon', async () => {
-    const certificate = await aServerCertificate('localhost');
+    const certificate = await makeServerCertificate('localhost');
     const address = await subject.startProxy({ certificate });
     await subject.start({ PUBLIC_URL: address });
     const { code, findings } = await subject.examine({ PUBLIC_URL: address });

@@ -7,7 +7,7 @@ import { type ChannelModel, type ConsumeMessage, connect } from 'amqplib';
 import { expect } from 'chai';
 import { CloudEvent } from 'cloudevents';
 import { freePort } from '../demo/process.ts';
-import { bareEnvironment } from '../support/compile-cache.ts';
+import { minimalEnvironment } from '../support/compile-cache.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { issue, QUERY, Shop } from '../support/present.ts';
 import { type CuttingProxy, cuttingProxy } from '../support/proxies.ts';
@@ -70,7 +70,7 @@ describe('events for other systems', () => {
 
     it('contain a whole issuance and a whole presentation, in order, and no personal data', async () => {
       const held = await issue(shop.service, shop.acme, 'card', {}, true);
-      const asked = await shop.ask();
+      const asked = await shop.requestPresentation();
       expect((await shop.call('GET', `/session/${asked.session}`)).body.status).to.equal('fetched');
       expect((await shop.present(asked, held)).status).to.equal(200);
       await until('all six', () => messages.length >= 6);
@@ -90,7 +90,7 @@ describe('events for other systems', () => {
     });
 
     it('have the properties that the documentation lists', async () => {
-      await shop.ask();
+      await shop.requestPresentation();
       await until('the first', () => messages.length > 0);
       const event = eventOf(messages[0] as ConsumeMessage);
       const [shown = ''] = blocks('json');
@@ -247,7 +247,7 @@ describe('events for other systems', () => {
           const times = await delays(100);
           expect(times[99]).to.be.lessThan(4_000);
         } finally {
-          proxy.mend();
+          proxy.restore();
         }
       });
     });
@@ -341,7 +341,7 @@ describe('events for other systems', () => {
         proxy.cut();
         await flows();
         await second.kill();
-        proxy.mend();
+        proxy.restore();
         await flows();
       });
 
@@ -381,7 +381,7 @@ async function startChild(environment: Readonly<Record<string, string>>) {
   const address = `http://localhost:${port}`;
   const child = spawn(process.execPath, [startedProgram()], {
     env: {
-      ...bareEnvironment(),
+      ...minimalEnvironment(),
       HOST: '127.0.0.1',
       PORT: String(port),
       AUTH_CLIENT_ID: ROOT.clientId,

@@ -10,7 +10,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { parse } from 'yaml';
 import { ROLES } from '../../domain/clients/role.ts';
 import { freePort, type ServiceProcess, startProcess } from '../demo/process.ts';
-import { endPrograms, runProgram } from '../support/programs.ts';
+import { runProgram, stopPrograms } from '../support/programs.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/keycloak/', import.meta.url));
@@ -149,7 +149,7 @@ describe(`Keycloak example${HOME === undefined ? ' (realm file only)' : ' (with 
     });
     environment = { PATH: process.env['PATH'] ?? '', OIDC: provider.issuer, VIDIMUS_URL: address, ...SECRETS };
   });
-  afterEach(endPrograms);
+  afterEach(stopPrograms);
   after(async () => {
     await service?.stop();
     await provider?.stop();

@@ -7,7 +7,7 @@ import { parseEnv } from 'node:util';
 import { expect } from 'chai';
 import { VidimusClient } from '../../packages/client/src/index.ts';
 import { freePort, type ServiceProcess, startProcess } from '../demo/process.ts';
-import { answers, endPrograms, runProgram, startProgram } from '../support/programs.ts';
+import { runProgram, startProgram, stopPrograms, waitForAnswer } from '../support/programs.ts';
 import { readableClaims } from '../wallets/openid4vc/credentials.ts';
 import { Openid4vcWallet, unnotified } from '../wallets/openid4vc/wallet.ts';
 
@@ -25,7 +25,7 @@ describe('examples', () => {
     const environment = { PORT: String(port), DATA_FOLDER: folder, OUTBOUND_ALLOW: '127.0.0.1/32' };
     service = await startProcess({ address, environment });
   });
-  afterEach(endPrograms);
+  afterEach(stopPrograms);
   after(async () => {
     await service?.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -86,7 +86,7 @@ describe('examples', () => {
     const port = await freePort(createServer);
     const all = { ...node, ...environment, PORT: String(port) };
     const program = startProgram(process.execPath, [file], { cwd: EXAMPLES, environment: all });
-    await answers(program, `http://127.0.0.1:${port}/`, { status: file.startsWith('shop') ? 200 : 404 });
+    await waitForAnswer(program, `http://127.0.0.1:${port}/`, { status: file.startsWith('shop') ? 200 : 404 });
     return { program, url: `http://127.0.0.1:${port}` };
   };
   const clientOf = (settings: Record<string, string>) =>
@@ -171,7 +171,7 @@ describe('examples', () => {
         expect(await endOf(cookie), shop.program.output()).to.equal('approved');
         expect(await stateOf(other.cookie)).to.equal('waiting');
         expect(await stateOf('order=guessed')).to.equal('unknown');
-        await endPrograms();
+        await stopPrograms();
       }
     });
 
@@ -193,7 +193,7 @@ describe('examples', () => {
       const headers = { 'Sec-Fetch-Site': 'cross-site' };
       const foreign = await fetch(`${shop.url}/orders`, { method: 'POST', redirect: 'manual', headers });
       expect([foreign.status, foreign.headers.get('set-cookie')]).to.deep.equal([403, null]);
-      await endPrograms();
+      await stopPrograms();
       shop = await start('shop/shop.mjs', { ...settings, SHOP_URL: 'https://shop.example' });
       const ordered = await fetch(`${shop.url}/orders`, { method: 'POST', redirect: 'manual' });
       const [, id = ''] =

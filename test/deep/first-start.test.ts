@@ -25,7 +25,7 @@ import { expect } from 'chai';
 import { prepareFirstStart } from '../../bootstrap/start/first-start.ts';
 import { readSettings, SettingsError } from '../../config/settings.ts';
 import { freePort } from '../demo/process.ts';
-import { bareEnvironment } from '../support/compile-cache.ts';
+import { minimalEnvironment } from '../support/compile-cache.ts';
 import { startedProgram } from '../support/start-options.ts';
 
 describe('first start', () => {
@@ -232,7 +232,7 @@ describe('start without installed packages', () => {
   it('reports a misspelt secret together with every other fault', () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-faults-'));
     try {
-      const environment = { ...bareEnvironment(), DATA_FOLDER: folder, PORT: 'abc', MASTER_SECRTE: 'x' };
+      const environment = { ...minimalEnvironment(), DATA_FOLDER: folder, PORT: 'abc', MASTER_SECRTE: 'x' };
       const { status, stderr } = spawnSync(process.execPath, [startedProgram()], { encoding: 'utf8', env: environment });
       expect(status).to.equal(1);
       expect(stderr).to.include('MASTER_SECRTE').and.to.include('did you mean MASTER_SECRET').and.to.include('PORT');
@@ -268,7 +268,7 @@ async function endCommand(command: string, args: readonly string[], isEnded: (ad
   const address = `http://localhost:${port}`;
   const environment = { HOME: folder, DATA_FOLDER: folder, PORT: String(port), DRAIN_SECONDS: '0' };
   // A group of its own, so that the signal reaches the command and no other process.
-  const child = spawn(command, args, { cwd: ROOT, env: { ...bareEnvironment(), ...environment }, stdio: 'ignore', detached: true });
+  const child = spawn(command, args, { cwd: ROOT, env: { ...minimalEnvironment(), ...environment }, stdio: 'ignore', detached: true });
   const ended = new Promise((resolve) => child.once('exit', resolve));
   try {
     while (!(await answers(address))) {

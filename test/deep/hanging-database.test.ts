@@ -119,7 +119,7 @@ describe('database that does not respond', () => {
       tenantId,
       async ({ clients }) => {
         await clients.add(client);
-        proxy.loseAnswersTo('commit');
+        proxy.dropAnswersAfter('commit');
       },
       { by: 'system' },
     );

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { runProgram } from '../judge/run-program.ts';
-import { bareEnvironment } from '../support/compile-cache.ts';
+import { minimalEnvironment } from '../support/compile-cache.ts';
 import { ROOT, startTestService, type TestService } from '../support/test-service.ts';
 
 const JUDGE = fileURLToPath(new URL('../judge/judge.ts', import.meta.url));
@@ -21,7 +21,7 @@ describe('judge tool against a running service', () => {
   after(() => service.close());
 
   const judge = (options: readonly string[], client: Client = ROOT) =>
-    runProgram(process.execPath, [JUDGE, ...options], SECONDS, { ...bareEnvironment(), ...credentials(client) });
+    runProgram(process.execPath, [JUDGE, ...options], SECONDS, { ...minimalEnvironment(), ...credentials(client) });
   /** Tenants of the judgement that are there. */
   const left = async ({ call, rootToken }: TestService): Promise<readonly string[]> => {
     const { body } = await call('GET', '/tenant', { token: await rootToken() });
@@ -39,7 +39,7 @@ describe('judge tool against a running service', () => {
   it('removes its tenant when it is interrupted', async () => {
     const open = await startTestService();
     const child = spawn(process.execPath, [JUDGE, '--service', open.address, '--only', '@openid4vc'], {
-      env: { ...bareEnvironment(), ...credentials(ROOT) },
+      env: { ...minimalEnvironment(), ...credentials(ROOT) },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     try {

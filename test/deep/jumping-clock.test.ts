@@ -19,7 +19,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { addTenant, aUse, openOffer, REDEMPTION } from '../contract/store/builders.ts';
 import { grantRedemption, stepsOf } from '../contract/store/steps.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { nothingFollowed } from '../support/fakes.ts';
+import { stubFollowJobs } from '../support/fakes.ts';
 
 const HOURS_MS = 3_600_000;
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
@@ -67,7 +67,7 @@ for (const kind of databases()) {
       container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
       container.bind(TenantConfigurations).toConstantValue({} as unknown as TenantConfigurations);
       container.bind(RenewKeyChains).toConstantValue(nothing as unknown as RenewKeyChains);
-      nothingFollowed(container);
+      stubFollowJobs(container);
       container.bind(RenewTrustLists).toConstantValue(nothing as unknown as RenewTrustLists);
       container.bind(ServiceSettings).toConstantValue({ sessionTtlSeconds: 86_400 } as unknown as ServiceSettings);
       return container;

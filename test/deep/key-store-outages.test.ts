@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 import { Backend } from '../support/backend.ts';
 import {
+  type CannedResponse,
   describeWithOpenBao,
-  type FrontCall,
   type OpenBao,
-  type OpenBaoFront,
-  openBaoFront,
-  type Played,
+  type OpenBaoProxy,
+  type ProxiedCall,
   startOpenBao,
-  until,
+  startOpenBaoProxy,
   VaultProxy,
+  waitUntil,
 } from '../support/openbao.ts';
 import { type HolderKey, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -26,7 +26,7 @@ describeWithOpenBao('key provider that fails', (binary) => {
 
   before(async () => {
     vault = await startOpenBao(binary);
-    proxy = await VaultProxy.before(vault.address);
+    proxy = await VaultProxy.startInFrontOf(vault.address);
     const auth = await vault.appRole();
     const house = { ...(await vault.settings({ address: proxy.address, auth, timeoutSeconds: 0.5 })), type: 'vault' };
     const KMS_CONFIG = JSON.stringify({ providers: { local: { type: 'local' }, house }, tenants: { acme: 'house' } });
@@ -71,7 +71,7 @@ describeWithOpenBao('key provider that fails', (binary) => {
     return answer;
   };
   const works = () =>
-    until(async () => {
+    waitUntil(async () => {
       const wallet = new RawWallet(service, 'acme');
       return (await wallet.redeem(await wallet.code((await offer(token)).uri))).status === 200;
     });
@@ -91,21 +91,21 @@ describeWithOpenBao('key provider that fails', (binary) => {
   const outages: readonly Outage[] = [
     { what: 'is sealed', begin: () => vault.seal(), end: () => vault.unseal() },
     { what: 'is killed', begin: () => vault.kill(), end: () => vault.restart() },
-    { what: 'answers after ten seconds', begin: () => proxy.will('late'), end: () => proxy.will('pass') },
+    { what: 'answers after ten seconds', begin: () => proxy.setMode('late'), end: () => proxy.setMode('pass') },
     {
       what: 'is cut off',
       begin: () => {
         proxy.mode = 'cut';
-        proxy.cut();
+        proxy.cutConnections();
       },
-      end: () => proxy.will('pass'),
+      end: () => proxy.setMode('pass'),
     },
     {
       what: 'never answers',
-      begin: () => proxy.will('hang'),
+      begin: () => proxy.setMode('hang'),
       end: () => {
         proxy.mode = 'pass';
-        proxy.cut();
+        proxy.cutConnections();
       },
     },
   ];
@@ -133,7 +133,7 @@ describeWithOpenBao('key provider that fails', (binary) => {
         expect(asked.status, asked.text).to.equal(503);
         // Others go on, and everybody sees why.
         await issued(elsewhere, 'other');
-        await until(async () => (await health()).body.status === 'degraded');
+        await waitUntil(async () => (await health()).body.status === 'degraded');
         const seen = await health();
         expect(seen.status, seen.text).to.equal(200);
         expect(seen.body.error).to.have.property('key-providers');
@@ -141,7 +141,7 @@ describeWithOpenBao('key provider that fails', (binary) => {
         await end();
       }
 
-      await until(async () => (await ask()).status !== 503);
+      await waitUntil(async () => (await ask()).status !== 503);
       const again = await ask();
       // That one was the second use of the proof: it counted once, when it could be answered.
       expect(again.status, again.text).to.equal(400);
@@ -149,7 +149,7 @@ describeWithOpenBao('key provider that fails', (binary) => {
       expect(redeemed.status, redeemed.text).to.equal(200);
       const after = indexOf(await issued(token, 'acme'));
       expect(after).to.not.equal(before);
-      await until(async () => (await health()).body.status === 'ok');
+      await waitUntil(async () => (await health()).body.status === 'ok');
     });
   }
 
@@ -157,12 +157,12 @@ describeWithOpenBao('key provider that fails', (binary) => {
     await works();
     const wallet = new RawWallet(service, 'acme');
     const code = await wallet.code((await offer(token)).uri);
-    proxy.will('hang');
-    proxy.take();
+    proxy.setMode('hang');
+    proxy.takeCalls();
     expectLater(await wallet.redeem(code));
-    proxy.will('pass');
-    proxy.cut();
-    expect(proxy.take().filter((call) => call.includes('/sign/'))).to.have.length(1);
+    proxy.setMode('pass');
+    proxy.cutConnections();
+    expect(proxy.takeCalls().filter((call) => call.includes('/sign/'))).to.have.length(1);
   });
 
   it('calls no backend for a request that cannot be signed, and consumes nothing of it', async () => {
@@ -179,19 +179,19 @@ describeWithOpenBao('key provider that fails', (binary) => {
     const accessToken = await wallet.accessToken(uri);
     const proof = keyProof(newKey(), wallet.issuer, await wallet.nonce());
     const body = { credential_configuration_id: 'card', proofs: { jwt: [proof] } };
-    proxy.will('cut');
-    proxy.cut();
+    proxy.setMode('cut');
+    proxy.cutConnections();
     // After some failures it is known.
     const other = new RawWallet(service, 'acme');
     const code = await other.code((await offer(token)).uri);
     for (let i = 0; i < 5; i++) expectLater(await other.redeem(code));
     expectLater(await wallet.request(accessToken, 'card', { body }));
-    expect(backend.at('/claims')).to.have.length(0);
-    proxy.will('pass');
-    await until(async () => (await other.redeem(code)).status === 200);
+    expect(backend.callsTo('/claims')).to.have.length(0);
+    proxy.setMode('pass');
+    await waitUntil(async () => (await other.redeem(code)).status === 200);
     const answered = await wallet.request(accessToken, 'card', { body });
     expect(answered.status, answered.text).to.equal(200);
-    expect(backend.at('/claims')).to.have.length(1);
+    expect(backend.callsTo('/claims')).to.have.length(1);
     await backend.close();
   });
 
@@ -237,7 +237,7 @@ describeWithOpenBao('key provider that fails', (binary) => {
     isOver = true;
     await load;
     proxy.mode = 'pass';
-    proxy.cut();
+    proxy.cutConnections();
     const [p50, p99] = [10, 19].map((index) => [quiet[index], loaded[index]]);
     const told = [p50, p99].map((pair) => pair?.map((time) => time?.toFixed(1)).join(' → ')).join(', ');
     // Half of the machine makes the load; what is compared is whether anybody waits for the provider.
@@ -249,12 +249,12 @@ const SLOW_MS = 300;
 
 describeWithOpenBao('Vault with wrong or slow answers, and wallets that depend on it', (binary) => {
   let vault: OpenBao;
-  let front: OpenBaoFront;
+  let front: OpenBaoProxy;
   let service: TestService;
   let token: string;
   before(async () => {
     vault = await startOpenBao(binary);
-    front = await openBaoFront(vault.address);
+    front = await startOpenBaoProxy(vault.address);
     const house = { ...(await vault.settings({ address: front.address })), type: 'vault' };
     const providers = { local: { type: 'local' }, house };
     service = await startTestService({ KMS_CONFIG: JSON.stringify({ providers, tenants: { acme: 'house' } }) });
@@ -297,12 +297,12 @@ describeWithOpenBao('Vault with wrong or slow answers, and wallets that depend o
       const [, payload = ''] = credential.split('.');
       return JSON.parse(Buffer.from(payload, 'base64url').toString()).status.status_list.idx;
     });
-  const isSignature = ({ path }: FrontCall) => path.startsWith('transit/sign/');
+  const isSignature = ({ path }: ProxiedCall) => path.startsWith('transit/sign/');
 
   /** What the real server answers to a call, with its results changed. */
   const changed =
     (change: (results: { signature: string }[]) => object[]) =>
-    async (call: FrontCall): Promise<Played | undefined> => {
+    async (call: ProxiedCall): Promise<CannedResponse | undefined> => {
       if (!isSignature(call)) return undefined;
       const answer = await fetch(`${vault.address}/v1/${call.path}`, {
         method: 'POST',
@@ -329,7 +329,7 @@ describeWithOpenBao('Vault with wrong or slow answers, and wallets that depend o
       expect(refused.status, refused.text).to.equal(503);
       expect(refused.text).to.not.match(/vault|house|acme\./i);
       front.play(() => undefined);
-      await until(async () => (await ask()).status !== 503);
+      await waitUntil(async () => (await ask()).status !== 503);
       expect((await ask()).status).to.equal(400);
     });
   }
@@ -340,7 +340,7 @@ describeWithOpenBao('Vault with wrong or slow answers, and wallets that depend o
     front.play(changed((results) => results.map(() => ({ signature: other }))));
     expect((await wallet.redeem(code)).status).to.equal(503);
     front.play(() => undefined);
-    await until(async () => (await wallet.redeem(code)).status === 200);
+    await waitUntil(async () => (await wallet.redeem(code)).status === 200);
   });
 
   describe('while it is slow', () => {

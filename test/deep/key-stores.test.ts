@@ -19,7 +19,7 @@ describeWithOpenBao('complete flows with external key providers', (binary) => {
 
   before(async () => {
     vault = await startOpenBao(binary);
-    proxy = await VaultProxy.before(vault.address);
+    proxy = await VaultProxy.startInFrontOf(vault.address);
     const providers: Record<string, KmsConfig['providers'][string]> = {
       local: { type: 'local' },
       house: { ...(await vault.settings({ address: proxy.address })), type: 'vault' },
@@ -150,10 +150,10 @@ describeWithOpenBao('complete flows with external key providers', (binary) => {
   it('call Vault once for a credential, and once for a batch of fifty', async () => {
     await issue('house', ['card'], 1);
     for (const batch of [1, 50]) {
-      proxy.take();
+      proxy.takeCalls();
       await issue('house', ['card'], batch);
       // One for the access token, one for all of the credentials.
-      const signing = proxy.take().map((call) => call.replace(/at-house\.\S+?\//, '…/'));
+      const signing = proxy.takeCalls().map((call) => call.replace(/at-house\.\S+?\//, '…/'));
       expect(signing).to.deep.equal(['POST /v1/transit/sign/…/sha2-256', 'POST /v1/transit/sign/…/sha2-256']);
     }
   });

@@ -65,7 +65,7 @@ for (const kind of databases()) {
         while (!isOver) {
           const fresh = await shop.issue('card');
           for (const credential of [held, fresh]) {
-            const answer = await shop.present(await shop.ask('asked'), credential);
+            const answer = await shop.present(await shop.requestPresentation('asked'), credential);
             done.push(`${answer.status}`);
           }
         }
@@ -147,7 +147,7 @@ describeWithOpenBao('key migration of a tenant from the database to Vault and on
     do {
       const fresh = await shop.issue('card-status');
       for (const credential of [held, fresh]) {
-        const asked = await shop.ask('check');
+        const asked = await shop.requestPresentation('check');
         const answer = await shop.present(asked, credential);
         expect(answer.status, answer.text).to.equal(200);
         const { status, failure } = await shop.session(asked.session);

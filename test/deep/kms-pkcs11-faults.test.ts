@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { CKA, CKK, CKO } from '../../adapters/kms/pkcs11/cryptoki.ts';
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { failing } from '../contract/kms-provider.suite.ts';
-import { expectSigns, hasSoftHsm, messageOf, type OtherUser, PIN, reasonOf, SoftHsm } from '../support/softhsm.ts';
+import { errorMessage, expectValidSignature, hasSoftHsm, PIN, SoftHsm, type TokenAccess, unavailableReason } from '../support/softhsm.ts';
 
 /** CKF_USER_PIN_COUNT_LOW: a wrong PIN was given since the last right one. */
 const WRONG_PIN_GIVEN = 0x1_0000;
@@ -21,13 +21,13 @@ if (hasSoftHsm()) {
       it('may become available after the start', async () => {
         const kms = await hsm.open('hsm', 'later');
         expect(kms.algorithms).to.have.length(4);
-        expect(await messageOf(() => kms.assertReachable())).to.equal(
+        expect(await errorMessage(() => kms.assertReachable())).to.equal(
           'the key provider "hsm" does not work: no token has the label "later"; the library shows 0 initialized tokens',
         );
-        expect(await reasonOf(() => kms.generate('acme', 'ES256'))).to.contain('"later"');
+        expect(await unavailableReason(() => kms.generate('acme', 'ES256'))).to.contain('"later"');
         hsm.addToken('later');
         await kms.assertReachable();
-        await expectSigns(kms, await kms.generate('acme', 'ES256'));
+        await expectValidSignature(kms, await kms.generate('acme', 'ES256'));
       });
 
       it('is searched again when no other session uses the library', async () => {
@@ -35,8 +35,8 @@ if (hasSoftHsm()) {
         const [there, kms] = [await hsm.open('there', 'there'), await hsm.open('hsm', 'later')];
         hsm.addToken('later');
         const key = await there.generate('acme', 'ES256');
-        expect(await messageOf(() => kms.assertReachable())).to.contain('shows 1 initialized tokens');
-        await expectSigns(there, key);
+        expect(await errorMessage(() => kms.assertReachable())).to.contain('shows 1 initialized tokens');
+        await expectValidSignature(there, key);
         await there.close();
         await kms.assertReachable();
       });
@@ -45,30 +45,30 @@ if (hasSoftHsm()) {
         hsm.addToken('twin');
         hsm.addToken('twin');
         const kms = await hsm.open('hsm', 'twin');
-        expect(await messageOf(() => kms.assertReachable())).to.contain('more than one token');
+        expect(await errorMessage(() => kms.assertReachable())).to.contain('more than one token');
       });
     });
 
     it('gets a rejected PIN once, and never again from this process', async () => {
       hsm.addToken('locked', 'another-pin');
-      const flags = () => hsm.beside('locked', (other, _, slot) => other.C_GetTokenInfo(slot).flags & WRONG_PIN_GIVEN);
+      const flags = () => hsm.withSession('locked', (other, _, slot) => other.C_GetTokenInfo(slot).flags & WRONG_PIN_GIVEN);
       const kms = await hsm.open('hsm', 'locked');
       expect(flags()).to.equal(WRONG_PIN_GIVEN);
-      expect(await messageOf(() => kms.assertReachable())).to.match(/the PIN was rejected .*CKR_PIN_INCORRECT.*correct it and restart/);
-      hsm.beside('locked', (other, session) => {
+      expect(await errorMessage(() => kms.assertReachable())).to.match(/the PIN was rejected .*CKR_PIN_INCORRECT.*correct it and restart/);
+      hsm.withSession('locked', (other, session) => {
         other.C_Login(session, 1, 'another-pin');
         other.C_SetPIN(session, 'another-pin', PIN);
         other.C_Logout(session);
       });
       // From now on it would be the right one.
-      expect(await reasonOf(() => kms.generate('acme', 'ES256'))).to.contain('the PIN was rejected');
+      expect(await unavailableReason(() => kms.generate('acme', 'ES256'))).to.contain('the PIN was rejected');
       const again = await hsm.open('again', 'locked');
-      expect(await messageOf(() => again.assertReachable())).to.contain('the PIN was rejected');
+      expect(await errorMessage(() => again.assertReachable())).to.contain('the PIN was rejected');
       expect(flags()).to.equal(0);
     });
 
     describe('a session', () => {
-      const losses: Record<string, (other: OtherUser, slot: Buffer, session: Buffer) => void> = {
+      const losses: Record<string, (other: TokenAccess, slot: Buffer, session: Buffer) => void> = {
         'the sessions of all are closed': (other, slot) => other.C_CloseAllSessions(slot),
         'the user is logged out': (other, _, session) => other.C_Logout(session),
       };
@@ -77,11 +77,11 @@ if (hasSoftHsm()) {
           hsm.addToken('restarted');
           const [kms, neighbour] = [await hsm.open('hsm', 'restarted'), await hsm.open('other', 'restarted')];
           const key = await kms.generate('acme', 'ES256');
-          await Promise.all(Array.from({ length: 20 }, () => expectSigns(kms, key)));
-          hsm.beside('restarted', (other, session, slot) => lose(other, slot, session));
-          await Promise.all(Array.from({ length: 20 }, (_, index) => expectSigns(index % 2 === 0 ? kms : neighbour, key)));
-          hsm.beside('restarted', (other, session, slot) => lose(other, slot, session));
-          await expectSigns(neighbour, await kms.generate('acme', 'ES256'));
+          await Promise.all(Array.from({ length: 20 }, () => expectValidSignature(kms, key)));
+          hsm.withSession('restarted', (other, session, slot) => lose(other, slot, session));
+          await Promise.all(Array.from({ length: 20 }, (_, index) => expectValidSignature(index % 2 === 0 ? kms : neighbour, key)));
+          hsm.withSession('restarted', (other, session, slot) => lose(other, slot, session));
+          await expectValidSignature(neighbour, await kms.generate('acme', 'ES256'));
           await Promise.all([kms.assertReachable(), neighbour.assertReachable()]);
         });
       }
@@ -91,9 +91,9 @@ if (hasSoftHsm()) {
       hsm.addToken('ended');
       const kms = await hsm.open('hsm', 'ended');
       const key = await kms.generate('acme', 'ES256');
-      hsm.other().C_Finalize();
-      await expectSigns(kms, key);
-      await Promise.all(Array.from({ length: 20 }, () => expectSigns(kms, key)));
+      hsm.cryptoki().C_Finalize();
+      await expectValidSignature(kms, key);
+      await Promise.all(Array.from({ length: 20 }, () => expectValidSignature(kms, key)));
     });
 
     describe('a key', () => {
@@ -102,7 +102,7 @@ if (hasSoftHsm()) {
         ...more,
       ];
       const destroy = (key: StoredKey) =>
-        hsm.beside('one', (other, session) => {
+        hsm.withSession('one', (other, session) => {
           other.C_FindObjectsInit(session, template(key));
           const found = other.C_FindObjects(session, 10);
           other.C_FindObjectsFinal(session);
@@ -113,13 +113,13 @@ if (hasSoftHsm()) {
         hsm.addToken('one');
         const kms = await hsm.open('hsm', 'one');
         const [key, other] = [await kms.generate('acme', 'ES256'), await kms.generate('acme', 'ES256')];
-        await expectSigns(kms, key);
+        await expectValidSignature(kms, key);
         destroy(key);
         for (let call = 0; call < 10; call++)
-          expect(await reasonOf(() => kms.sign(signingKey('acme', key), 'data'))).to.contain(
+          expect(await unavailableReason(() => kms.sign(signingKey('acme', key), 'data'))).to.contain(
             `the token has no key acme.${key.handle.keyId}`,
           );
-        await expectSigns(kms, other);
+        await expectValidSignature(kms, other);
         await kms.assertReachable();
       });
 
@@ -128,7 +128,7 @@ if (hasSoftHsm()) {
         const kms = await hsm.open('hsm', 'one', { sessions: 1 });
         const seed = Buffer.alloc(32, 7);
         const put = ({ handle: { keyId } }: StoredKey) =>
-          hsm.beside('one', (other, session) =>
+          hsm.withSession('one', (other, session) =>
             other.C_CreateObject(session, [
               { type: CKA.class, value: CKO.privateKey },
               { type: CKA.keyType, value: CKK.ecEdwards },
@@ -143,13 +143,13 @@ if (hasSoftHsm()) {
           );
         const header = Buffer.from('302e020100300506032b657004220420', 'hex');
         const key = await kms.import('acme', Buffer.concat([header, seed]));
-        await expectSigns(kms, key);
+        await expectValidSignature(kms, key);
         destroy(key);
         put(key);
-        await expectSigns(kms, key);
+        await expectValidSignature(kms, key);
         put(key);
         const later = await hsm.open('hsm', 'one');
-        expect(await reasonOf(() => later.sign(signingKey('acme', key), 'data'))).to.contain('more than one key');
+        expect(await unavailableReason(() => later.sign(signingKey('acme', key), 'data'))).to.contain('more than one key');
       });
     });
 
@@ -157,12 +157,12 @@ if (hasSoftHsm()) {
       hsm.addToken('one');
       const [first, last] = [await hsm.open('first', 'one'), await hsm.open('last', 'one')];
       await first.close();
-      const other = hsm.other();
+      const other = hsm.cryptoki();
       expect(other.C_GetSlotList(true)).to.have.length(2);
       await last.assertReachable();
       await last.close();
       expect(() => other.C_GetSlotList(true)).to.throw('CKR_CRYPTOKI_NOT_INITIALIZED');
-      expect(await reasonOf(() => last.generate('acme', 'ES256'))).to.contain('closed');
+      expect(await unavailableReason(() => last.generate('acme', 'ES256'))).to.contain('closed');
     });
 
     it('never shows its PIN', async () => {

@@ -15,8 +15,17 @@ import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { describeKmsProvider, failing, isSignedBy } from '../contract/kms-provider.suite.ts';
-import { bareEnvironment } from '../support/compile-cache.ts';
-import { expectSigns, filesIn, hasSoftHsm, messageOf, type OtherUser, PIN, reasonOf, SoftHsm } from '../support/softhsm.ts';
+import { minimalEnvironment } from '../support/compile-cache.ts';
+import {
+  errorMessage,
+  expectValidSignature,
+  filesIn,
+  hasSoftHsm,
+  PIN,
+  SoftHsm,
+  type TokenAccess,
+  unavailableReason,
+} from '../support/softhsm.ts';
 
 if (hasSoftHsm()) {
   describe('keys in an HSM', () => {
@@ -34,7 +43,7 @@ if (hasSoftHsm()) {
     describeKmsProvider('Pkcs11Kms', 'hsm', () => hsm.open('hsm', 'one'));
 
     const objectsOf = (token: string, { handle }: StoredKey) =>
-      hsm.beside(token, (other, session) => {
+      hsm.withSession(token, (other, session) => {
         const id = Buffer.from(handle.keyId, 'hex');
         other.C_FindObjectsInit(session, [{ type: CKA.id, value: id }]);
         const found = other.C_FindObjects(session, 10);
@@ -47,7 +56,7 @@ if (hasSoftHsm()) {
 
     it('keeps the private key on the token, for signing only, under the name of its tenant', async () => {
       const key = await kms.generate('acme', 'ES256');
-      const shown = hsm.beside('one', (other, session) => {
+      const shown = hsm.withSession('one', (other, session) => {
         const show = (object: Buffer, type: number) => {
           try {
             return other.C_GetAttributeValue(session, object, [{ type }])[0]?.value.toString('hex');
@@ -118,7 +127,7 @@ if (hasSoftHsm()) {
     it('removes both key objects, only for their tenant, and ignores removed keys', async () => {
       const key = await kms.generate('acme', 'ES256');
       await kms.remove(signingKey('other', key));
-      await expectSigns(kms, key);
+      await expectValidSignature(kms, key);
       await kms.remove(signingKey('acme', key));
       await kms.remove(signingKey('acme', key));
       expect(objectsOf('one', key)).to.deep.equal([]);
@@ -131,7 +140,7 @@ if (hasSoftHsm()) {
       await earlier.close();
       expect(await failing(() => earlier.sign(signingKey('acme', key), 'data'))).to.be.instanceOf(Failure);
       const later = await hsm.open('hsm', 'two');
-      await expectSigns(later, key);
+      await expectValidSignature(later, key);
       await later.close();
     });
 
@@ -141,10 +150,10 @@ if (hasSoftHsm()) {
       const [two, again] = [await hsm.open('two', 'two', { library: link }), await hsm.open('again', 'one')];
       const [key, other] = [await kms.generate('acme', 'ES256'), await two.generate('acme', 'ES256')];
       expect(other.handle.kms).to.equal('two');
-      await Promise.all([expectSigns(kms, key), expectSigns(two, other), expectSigns(again, key)]);
+      await Promise.all([expectValidSignature(kms, key), expectValidSignature(two, other), expectValidSignature(again, key)]);
       expect(await failing(() => two.sign(signingKey('acme', key), 'data'))).to.be.instanceOf(Failure);
       await Promise.all([two.close(), again.close(), again.close()]);
-      await expectSigns(kms, key);
+      await expectValidSignature(kms, key);
     });
 
     describe('import', () => {
@@ -162,10 +171,12 @@ if (hasSoftHsm()) {
             const stored = await kms.import('acme', material);
             expect(stored.handle).to.include({ kms: 'hsm', algorithm });
             expect(stored.publicJwk).to.not.have.any.keys('d');
-            await expectSigns(kms, stored);
+            await expectValidSignature(kms, stored);
             const [object] = objectsOf('one', stored);
             const value = () =>
-              hsm.beside('one', (other, session) => other.C_GetAttributeValue(session, object ?? Buffer.alloc(8), [{ type: CKA.value }]));
+              hsm.withSession('one', (other, session) =>
+                other.C_GetAttributeValue(session, object ?? Buffer.alloc(8), [{ type: CKA.value }]),
+              );
             expect(value).to.throw('CKR_ATTRIBUTE_SENSITIVE');
             await kms.remove(signingKey('acme', stored));
             expect(objectsOf('one', stored)).to.deep.equal([]);
@@ -212,22 +223,22 @@ if (hasSoftHsm()) {
         expect(error).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
         expect((error as Error).message).to.equal('The token of the KMS provider "hsm" has no keys for EdDSA.');
       }
-      await expectSigns(kms, await kms.generate('acme', 'ES384'));
+      await expectValidSignature(kms, await kms.generate('acme', 'ES384'));
       expect(filesIn(hsm.tokens).filter((file) => file.endsWith('.object'))).to.have.length(3);
     });
 
     describe('a token with restrictions', () => {
       const key = { id: 'abcd', label: 'acme.abcd', algorithm: 'ES256' } as const;
       /** The real library, but for one function. */
-      const asking = (rule: (real: OtherUser) => Partial<OtherUser>): [OtherUser, Buffer] => {
-        const real = hsm.other();
+      const asking = (rule: (real: TokenAccess) => Partial<TokenAccess>): [TokenAccess, Buffer] => {
+        const real = hsm.cryptoki();
         const [slot = Buffer.alloc(8)] = real.C_GetSlotList(true);
-        return [Object.assign(hsm.other(), rule(real)), real.C_OpenSession(slot, 6)];
+        return [Object.assign(hsm.cryptoki(), rule(real)), real.C_OpenSession(slot, 6)];
       };
       const refusing = (name: string, code: number) => () => {
         throw Object.assign(new Error(name), { code });
       };
-      const objects = (other: OtherUser, session: Buffer) => {
+      const objects = (other: TokenAccess, session: Buffer) => {
         other.C_FindObjectsInit(session, [{ type: CKA.label, value: key.label }]);
         const found = other.C_FindObjects(session, 10);
         other.C_FindObjectsFinal(session);
@@ -293,7 +304,7 @@ if (hasSoftHsm()) {
     describe('an invalid library setting', () => {
       it('names a library that does not exist', async () => {
         const library = join(hsm.folder, 'none.so');
-        expect(await messageOf(() => hsm.open('hsm', 'one', { library }))).to.match(
+        expect(await errorMessage(() => hsm.open('hsm', 'one', { library }))).to.match(
           /^The key provider "hsm" cannot be used: there is no PKCS#11 library .*none\.so; .*correct "library"\.$/,
         );
       });
@@ -302,7 +313,7 @@ if (hasSoftHsm()) {
         const library = join(hsm.folder, 'text.so');
         writeFileSync(library, 'text');
         for (let time = 0; time < 2; time++)
-          expect(await messageOf(() => hsm.open('hsm', 'one', { library }))).to.match(/text\.so cannot be loaded \(/);
+          expect(await errorMessage(() => hsm.open('hsm', 'one', { library }))).to.match(/text\.so cannot be loaded \(/);
       });
 
       it('names the missing package', async () => {
@@ -343,7 +354,7 @@ try {
 function runChild(hsm: SoftHsm, before = ''): Promise<{ readonly stdout: string }> {
   const files = ['kms/pkcs11/pkcs11-kms.ts', 'system/random.ts'].map((file) => new URL(`../../adapters/${file}`, import.meta.url).href);
   const { SOFTHSM2_CONF } = process.env;
-  const env = { ...bareEnvironment(), SOFTHSM2_CONF, CASE: JSON.stringify([...files, hsm.library, PIN]) };
+  const env = { ...minimalEnvironment(), SOFTHSM2_CONF, CASE: JSON.stringify([...files, hsm.library, PIN]) };
   const args = ['--input-type=module', '--eval', `${before}${PROGRAM}`];
   return promisify(execFile)(process.execPath, args, { env, timeout: 15_000, killSignal: 'SIGKILL' });
 }
@@ -362,25 +373,27 @@ if (hasSoftHsm()) {
       const kms = await hsm.open('hsm', 'slow', { timeoutSeconds: 1 });
       const key = await kms.generate('acme', 'ES256');
       // All sessions are open.
-      await Promise.all(Array.from({ length: 16 }, () => expectSigns(kms, key)));
+      await Promise.all(Array.from({ length: 16 }, () => expectValidSignature(kms, key)));
       const letGo = hang(hsm.tokens, (name) => name.endsWith('.object') && name !== 'token.object');
       try {
         const begin = performance.now();
         let ticks = 0;
         const timer = setInterval(() => ticks++, 10);
         // As many as Node has threads for files, and as many that wait.
-        const reasons = await Promise.all(Array.from({ length: 8 }, () => reasonOf(() => kms.sign(signingKey('acme', key), 'data'))));
+        const reasons = await Promise.all(
+          Array.from({ length: 8 }, () => unavailableReason(() => kms.sign(signingKey('acme', key), 'data'))),
+        );
         clearInterval(timer);
         expect(performance.now() - begin).to.be.lessThan(5_000);
         expect(ticks).to.be.greaterThan(10);
         expect(reasons.join()).to.match(/no answer within 1000 ms/);
         expect(await readFile(new URL(import.meta.url), 'utf8')).to.contain('holds up nothing else');
-        expect(await messageOf(() => kms.assertReachable())).to.match(/"hsm" does not work: no answer within 1000 ms/);
+        expect(await errorMessage(() => kms.assertReachable())).to.match(/"hsm" does not work: no answer within 1000 ms/);
       } finally {
         letGo();
       }
       await until(async () => (await failing(() => kms.assertReachable())) === undefined);
-      await expectSigns(kms, key);
+      await expectValidSignature(kms, key);
     });
 
     it('is abandoned after its timeout, and used by the next call', async () => {
@@ -389,7 +402,7 @@ if (hasSoftHsm()) {
       const key = await kms.generate('acme', 'ES256');
       const letGo = hang(hsm.tokens, (name) => name.endsWith('.object') && name !== 'token.object');
       try {
-        await reasonOf(() => kms.sign(signingKey('acme', key), 'data'));
+        await unavailableReason(() => kms.sign(signingKey('acme', key), 'data'));
         const begin = performance.now();
         await kms.close();
         expect(performance.now() - begin).to.be.lessThan(3_000);
@@ -398,7 +411,7 @@ if (hasSoftHsm()) {
       }
       const later = await hsm.open('hsm', 'left');
       await until(async () => (await failing(() => later.assertReachable())) === undefined);
-      await expectSigns(later, key);
+      await expectValidSignature(later, key);
     });
 
     it('keeps no key for a caller that disconnected', async () => {
@@ -410,7 +423,7 @@ if (hasSoftHsm()) {
       const letGo = hang(hsm.tokens, (name) => name === 'generation');
       let reason: string;
       try {
-        reason = await reasonOf(() => kms.generate('acme', 'ES256'));
+        reason = await unavailableReason(() => kms.generate('acme', 'ES256'));
       } finally {
         letGo();
       }

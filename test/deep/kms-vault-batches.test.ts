@@ -8,24 +8,24 @@ import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import { failing, isSignedBy } from '../contract/kms-provider.suite.ts';
 import {
   describeWithOpenBao,
-  type FrontCall,
   type OpenBao,
-  type OpenBaoFront,
-  openBaoFront,
+  type OpenBaoProxy,
+  type ProxiedCall,
   startOpenBao,
-  until,
+  startOpenBaoProxy,
+  waitUntil,
 } from '../support/openbao.ts';
 
 const texts = (count: number, name = 'text') => Array.from({ length: count }, (_, index) => `${name} ${index}`);
 
 describeWithOpenBao('Vault signature batches', (binary) => {
   let bao: OpenBao;
-  let front: OpenBaoFront;
+  let front: OpenBaoProxy;
   let vault: VaultKms;
   const keys = {} as Record<SigningAlgorithm, StoredKey>;
   before(async () => {
     bao = await startOpenBao(binary);
-    front = await openBaoFront(bao.address);
+    front = await startOpenBaoProxy(bao.address);
     const settings = await bao.settings({ address: front.address });
     vault = new VaultKms({ name: 'house', settings, random: new NodeRandom() });
     for (const algorithm of ['ES256', 'EdDSA'] as const) {
@@ -34,7 +34,7 @@ describeWithOpenBao('Vault signature batches', (binary) => {
   });
   beforeEach(() => {
     front.play(() => undefined);
-    front.take();
+    front.takeCalls();
   });
   after(async () => {
     await vault?.close();
@@ -100,7 +100,7 @@ describeWithOpenBao('Vault signature batches', (binary) => {
   it('send the texts that arrive during a call with the next call', async () => {
     const { letGo, arrived } = held();
     const first = sign('first');
-    await until(() => arrived() === 1);
+    await waitUntil(() => arrived() === 1);
     const datas = texts(30);
     const others: Promise<Uint8Array>[] = [];
     for (const [index, data] of datas.entries()) {
@@ -120,7 +120,7 @@ describeWithOpenBao('Vault signature batches', (binary) => {
       return undefined;
     });
     const slow = sign('slow');
-    await until(() => calls === 1);
+    await waitUntil(() => calls === 1);
     expectSigned(['quick'], [await sign('quick')]);
     resolve();
     expectSigned(['slow'], [await slow]);
@@ -128,11 +128,11 @@ describeWithOpenBao('Vault signature batches', (binary) => {
 
   it('do not mix keys', async () => {
     const other = await vault.generate('other', 'ES256');
-    front.take();
+    front.takeCalls();
     const [one, two] = await Promise.all([sign('a'), vault.sign(signingKey('other', other), 'b')]);
     expectSigned(['a'], [one]);
     expectSigned(['b'], [two], other);
-    expect(front.take()).to.have.length(2);
+    expect(front.takeCalls()).to.have.length(2);
   });
 
   it('sign the bytes of the time of the call', async () => {
@@ -165,7 +165,7 @@ describeWithOpenBao('Vault signature batches', (binary) => {
   /** Changes one result of the calls that have the text. */
   function spoil(text: string, change: (result: Record<string, unknown>) => Record<string, unknown>): void {
     const input = Buffer.from(text).toString('base64');
-    front.play(async ({ path, body, headers, method }: FrontCall) => {
+    front.play(async ({ path, body, headers, method }: ProxiedCall) => {
       if (!path.includes('/sign/')) return undefined;
       const at = inputs(body).findIndex((entry) => entry.input === input);
       if (at < 0) return undefined;
@@ -254,9 +254,9 @@ describe('SignatureBatches', () => {
     };
     const batches = new SignatureBatches<string>({ send, toError: refused });
     const all = [batches.sign('key', 'key', 'first')];
-    await until(() => sent.length === 1);
+    await waitUntil(() => sent.length === 1);
     for (const text of texts(130)) all.push(batches.sign('key', 'key', text));
-    await until(() => sent.length === 2);
+    await waitUntil(() => sent.length === 2);
     expect(sent.slice(0, 2)).to.deep.equal([1, 100]);
     resolve();
     await Promise.all(all);

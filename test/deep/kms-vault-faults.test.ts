@@ -10,29 +10,29 @@ import { Failure } from '../../domain/shared/failure.ts';
 import { failing, isSignedBy } from '../contract/kms-provider.suite.ts';
 import { freePort } from '../demo/process.ts';
 import {
+  type CannedResponse,
   describeWithOpenBao,
   type OpenBao,
-  type OpenBaoFront,
-  openBaoFront,
-  type Played,
+  type OpenBaoProxy,
   startOpenBao,
-  until,
+  startOpenBaoProxy,
+  waitUntil,
 } from '../support/openbao.ts';
 import { hangingProxy } from '../support/proxies.ts';
 
 describeWithOpenBao('Vault that fails', (binary) => {
   let bao: OpenBao;
-  let front: OpenBaoFront;
+  let front: OpenBaoProxy;
   let key: StoredKey;
   const open: VaultKms[] = [];
   before(async () => {
     bao = await startOpenBao(binary);
-    front = await openBaoFront(bao.address);
+    front = await startOpenBaoProxy(bao.address);
     key = await (await provider()).generate('acme', 'ES256');
   });
   beforeEach(() => {
     front.play(() => undefined);
-    front.take();
+    front.takeCalls();
   });
   afterEach(() => Promise.all(open.splice(0).map((one) => one.close())));
   after(async () => {
@@ -128,7 +128,7 @@ describeWithOpenBao('Vault that fails', (binary) => {
       const start = performance.now();
       expectUnavailable(await failing(() => sign(mute)), /no answer (to the login )?within/);
       expect(performance.now() - start).to.be.within(250, 3_000);
-      await until(() => ended);
+      await waitUntil(() => ended);
       expect(await checked(mute)).to.match(/no answer .*within 0\.3 s$/);
     } finally {
       silent.close();
@@ -145,7 +145,7 @@ describeWithOpenBao('Vault that fails', (binary) => {
       expectUnavailable(await failing(() => sign(vault)), /no answer within 500 ms/);
       proxy.forward();
       await expectSigns(vault);
-      proxy.loseAnswersTo('batch_input');
+      proxy.dropAnswersAfter('batch_input');
       expectUnavailable(await failing(() => sign(vault)), /no answer within 500 ms/);
       proxy.forward();
       await expectSigns(vault);
@@ -154,7 +154,7 @@ describeWithOpenBao('Vault that fails', (binary) => {
     }
   });
 
-  const bad: Record<string, readonly [Played, RegExp]> = {
+  const bad: Record<string, readonly [CannedResponse, RegExp]> = {
     'cuts the connection': ['cut', /the connection was cut/],
     'answers 500': [{ status: 500, body: { errors: ['internal error'] } }, /answered 500: internal error/],
     'answers 429': [{ status: 429, body: { errors: ['quota exceeded'] } }, /answered 429: quota exceeded/],
@@ -174,9 +174,9 @@ describeWithOpenBao('Vault that fails', (binary) => {
       await vault.assertReachable();
       front.play(() => played);
       for (let i = 0; i < 5; i++) expectUnavailable(await failing(() => sign(vault)), reason);
-      front.take();
+      front.takeCalls();
       expectUnavailable(await failing(() => sign(vault)), /several times in a row/);
-      expect(front.take()).to.deep.equal([]);
+      expect(front.takeCalls()).to.deep.equal([]);
     });
   }
 
@@ -224,7 +224,7 @@ describeWithOpenBao('Vault that fails', (binary) => {
     it('that runs once for all callers', async () => {
       const vault = await provider();
       await Promise.all(Array.from({ length: 20 }, () => vault.assertReachable()));
-      expect(front.take()).to.have.length(2);
+      expect(front.takeCalls()).to.have.length(2);
     });
 
     const faults: Record<string, readonly [() => Promise<Partial<VaultSettings>>, RegExp]> = {
@@ -261,7 +261,7 @@ describeWithOpenBao('Vault that fails', (binary) => {
     const everything = (error: unknown) =>
       inspect(error, { depth: 20, showHidden: true, maxStringLength: null }) +
       (error instanceof Error ? error.message + error.stack + inspect(error.cause, { depth: 20 }) : '');
-    const plays: Record<string, (secrets: readonly string[]) => Played | undefined> = {
+    const plays: Record<string, (secrets: readonly string[]) => CannedResponse | undefined> = {
       'when it is cut': () => 'cut',
       'when it fails': () => ({ status: 500, body: { errors: [] } }),
       'when it refuses': () => ({ status: 403, body: { errors: ['permission denied'] } }),
@@ -311,8 +311,8 @@ describeWithOpenBao('Vault that fails', (binary) => {
     await expectSigns(vault);
     await vault.close();
     await vault.close();
-    front.take();
+    front.takeCalls();
     expectUnavailable(await failing(() => sign(vault)), /no connection|closed|destroyed/);
-    expect(front.take()).to.deep.equal([]);
+    expect(front.takeCalls()).to.deep.equal([]);
   });
 });

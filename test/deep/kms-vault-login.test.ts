@@ -12,7 +12,15 @@ import type { VaultSettings as ConfiguredVault } from '../../config/kms-config.t
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { failing, isSignedBy } from '../contract/kms-provider.suite.ts';
-import { describeWithOpenBao, type OpenBao, type OpenBaoFront, openBaoFront, POLICY, startOpenBao, until } from '../support/openbao.ts';
+import {
+  describeWithOpenBao,
+  type OpenBao,
+  type OpenBaoProxy,
+  POLICY,
+  startOpenBao,
+  startOpenBaoProxy,
+  waitUntil,
+} from '../support/openbao.ts';
 
 /** What the configuration gives is what the provider takes. */
 const _configured = (settings: ConfiguredVault): VaultSettings => settings;
@@ -23,19 +31,19 @@ const RENEWAL = 'POST auth/token/renew-self';
 
 describeWithOpenBao('Vault login', (binary) => {
   let bao: OpenBao;
-  let front: OpenBaoFront;
+  let front: OpenBaoProxy;
   let folder: string;
   let key: StoredKey;
   const open: VaultKms[] = [];
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'vidimus-vault-'));
     bao = await startOpenBao(binary);
-    front = await openBaoFront(bao.address);
+    front = await startOpenBaoProxy(bao.address);
     key = await (await provider()).generate('acme', 'ES256');
   });
   beforeEach(() => {
     front.play(() => undefined);
-    front.take();
+    front.takeCalls();
   });
   afterEach(async () => {
     sinon.restore();
@@ -68,14 +76,14 @@ describeWithOpenBao('Vault login', (binary) => {
 
   it('makes no call before a key is needed', async () => {
     await provider({ auth: await bao.appRole() });
-    expect(front.take()).to.deep.equal([]);
+    expect(front.takeCalls()).to.deep.equal([]);
   });
 
   it('accepts a token', async () => {
     const vault = await provider();
     await expectSigns(vault);
     await expectSigns(vault);
-    expect(front.take()).to.deep.equal([LOOKUP, signing(), signing()]);
+    expect(front.takeCalls()).to.deep.equal([LOOKUP, signing(), signing()]);
   });
 
   it('accepts a token without expiry', async () => {
@@ -85,7 +93,7 @@ describeWithOpenBao('Vault login', (binary) => {
 
   it('accepts an AppRole, at any mount', async () => {
     await expectSigns(await provider({ auth: await bao.appRole() }));
-    expect(front.take()).to.deep.equal([LOGIN, signing()]);
+    expect(front.takeCalls()).to.deep.equal([LOGIN, signing()]);
     await bao.call('POST', 'sys/auth/teams/blue', { type: 'approle' });
     const role = 'auth/teams/blue/role/vidimus';
     await bao.call('POST', role, { token_policies: ['vidimus'] });
@@ -103,7 +111,7 @@ describeWithOpenBao('Vault login', (binary) => {
   it('logs in once for all first callers', async () => {
     const vault = await provider({ auth: await bao.appRole() });
     await Promise.all(Array.from({ length: 20 }, () => vault.generate('acme', 'ES256')));
-    expect(count(LOGIN, front.take())).to.equal(1);
+    expect(count(LOGIN, front.takeCalls())).to.equal(1);
   });
 
   // A real login of this kind needs a cluster that vouches for the account. The front plays that one call, with a token of the
@@ -154,7 +162,7 @@ describeWithOpenBao('Vault login', (binary) => {
   describe('renews a token', () => {
     const short = { token_ttl: '2s', token_max_ttl: '1h' };
     type Scene = {
-      readonly front: OpenBaoFront;
+      readonly front: OpenBaoProxy;
       readonly provider: (settings?: Partial<VaultSettings>) => Promise<VaultKms>;
       /** Calls of one kind so far. */
       readonly seen: (call: string) => number;
@@ -165,7 +173,7 @@ describeWithOpenBao('Vault login', (binary) => {
         const vault = await scene.provider({ auth: await bao.appRole(short) });
         await expectSigns(vault);
         const token = scene.lastToken();
-        await until(() => scene.seen(RENEWAL) === 2);
+        await waitUntil(() => scene.seen(RENEWAL) === 2);
         await expectSigns(vault);
         expect(scene.lastToken()).to.equal(token);
         expect(scene.seen(LOGIN)).to.equal(1);
@@ -174,14 +182,14 @@ describeWithOpenBao('Vault login', (binary) => {
         const auth = { method: 'token', token: await bao.token({ ttl: '2s' }) } as const;
         const vault = await scene.provider({ auth });
         await vault.assertReachable();
-        await until(() => scene.seen(RENEWAL) === 2);
+        await waitUntil(() => scene.seen(RENEWAL) === 2);
         await expectSigns(vault);
       },
       async 'by another one when it cannot live on'(scene) {
         const auth = await bao.appRole({ token_ttl: '4s', token_max_ttl: '5s' });
         const vault = await scene.provider({ auth });
         await expectSigns(vault);
-        await until(() => scene.seen(LOGIN) === 2);
+        await waitUntil(() => scene.seen(LOGIN) === 2);
         // Not again and again for less and less.
         expect(scene.seen(RENEWAL)).to.equal(1);
         await expectSigns(vault);
@@ -190,7 +198,7 @@ describeWithOpenBao('Vault login', (binary) => {
       async 'by another one when it is of a kind that cannot be renewed'(scene) {
         const vault = await scene.provider({ auth: await bao.appRole({ token_ttl: '2s', token_type: 'batch' }) });
         await expectSigns(vault);
-        await until(() => scene.seen(LOGIN) === 2);
+        await waitUntil(() => scene.seen(LOGIN) === 2);
         await expectSigns(vault);
         expect(scene.seen(RENEWAL)).to.equal(0);
       },
@@ -200,7 +208,7 @@ describeWithOpenBao('Vault login', (binary) => {
         await expectSigns(vault);
         const token = scene.lastToken();
         scene.front.play(({ path }) => (path.endsWith('renew-self') && scene.seen(RENEWAL) === 1 ? 'cut' : undefined));
-        await until(() => scene.seen(RENEWAL) === 2);
+        await waitUntil(() => scene.seen(RENEWAL) === 2);
         await expectSigns(vault);
         expect([scene.lastToken(), scene.seen(LOGIN)]).to.deep.equal([token, 1]);
       },
@@ -211,7 +219,7 @@ describeWithOpenBao('Vault login', (binary) => {
         const other = await scene.provider({ auth: await bao.appRole(short) });
         await expectSigns(other);
         const token = scene.lastToken();
-        await until(() => scene.seen(RENEWAL) === 1);
+        await waitUntil(() => scene.seen(RENEWAL) === 1);
         expect(scene.lastToken()).to.equal(token);
         expect(await failing(() => sign(vault))).to.be.instanceOf(Error);
       },
@@ -228,7 +236,7 @@ describeWithOpenBao('Vault login', (binary) => {
     for (const name of Object.keys(scenes)) it(name, () => played.get(name));
 
     async function play(scene: (scene: Scene) => Promise<void>): Promise<void> {
-      const own = await openBaoFront(bao.address);
+      const own = await startOpenBaoProxy(bao.address);
       const made: VaultKms[] = [];
       try {
         await scene({
@@ -254,14 +262,14 @@ describeWithOpenBao('Vault login', (binary) => {
       const vault = await provider({ auth: await bao.appRole() });
       await expectSigns(vault);
       await revoke(lastToken());
-      front.take();
+      front.takeCalls();
       await expectSigns(vault);
-      expect(front.take()).to.deep.equal([signing(), LOOKUP, LOGIN, signing()]);
+      expect(front.takeCalls()).to.deep.equal([signing(), LOOKUP, LOGIN, signing()]);
 
       await revoke(lastToken());
       const made = await Promise.all(Array.from({ length: 10 }, () => vault.generate('acme', 'ES256')));
       expect(made).to.have.length(10);
-      expect(count(LOGIN, front.take())).to.equal(1);
+      expect(count(LOGIN, front.takeCalls())).to.equal(1);
     });
 
     it('is unavailable when the new login is rejected, and counts that as a failure', async () => {
@@ -278,9 +286,9 @@ describeWithOpenBao('Vault login', (binary) => {
         const error = await failing(() => sign(vault));
         expectUnavailable(error, /login by approle was rejected.*check "roleId" and "secretId"/);
       }
-      front.take();
+      front.takeCalls();
       expectUnavailable(await failing(() => sign(vault)), /several times in a row/);
-      expect(front.take()).to.deep.equal([]);
+      expect(front.takeCalls()).to.deep.equal([]);
     });
 
     it('reports that a new token is required when the token is configured', async () => {
@@ -295,7 +303,7 @@ describeWithOpenBao('Vault login', (binary) => {
       const auth = await bao.appRole({ token_no_default_policy: true, token_policies: ['closed'] });
       const vault = await provider({ auth });
       for (let i = 0; i < 12; i++) expectUnavailable(await failing(() => sign(vault)), /permission denied/);
-      expect(count(LOGIN, front.take())).to.equal(2);
+      expect(count(LOGIN, front.takeCalls())).to.equal(2);
     });
   });
 
@@ -345,12 +353,12 @@ describeWithOpenBao('Vault login', (binary) => {
     });
 
     it('follows no redirect', async () => {
-      const other = await openBaoFront(bao.address);
+      const other = await startOpenBaoProxy(bao.address);
       try {
         front.play(({ path }) => ({ status: 307, body: '', headers: { location: `${other.address}/v1/${path}` } }));
         const vault = await provider();
         expectUnavailable(await failing(() => sign(vault)), /redirect \(307\).*"address"/);
-        expect(other.take()).to.deep.equal([]);
+        expect(other.takeCalls()).to.deep.equal([]);
       } finally {
         await other.end();
       }

@@ -11,25 +11,25 @@ import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { describeKmsProvider, failing, isSignedBy } from '../contract/kms-provider.suite.ts';
-import { describeWithOpenBao, type OpenBao, type OpenBaoFront, openBaoFront, startOpenBao, until } from '../support/openbao.ts';
+import { describeWithOpenBao, type OpenBao, type OpenBaoProxy, startOpenBao, startOpenBaoProxy, waitUntil } from '../support/openbao.ts';
 
 const random = new NodeRandom();
 
 describeWithOpenBao('keys in Vault', (binary) => {
   let bao: OpenBao;
-  let front: OpenBaoFront;
+  let front: OpenBaoProxy;
   let vault: VaultKms;
   const open: KmsProvider[] = [];
   before(async () => {
     bao = await startOpenBao(binary);
-    front = await openBaoFront(bao.address);
+    front = await startOpenBaoProxy(bao.address);
     vault = await provider();
     // Logs in.
     await vault.assertReachable();
   });
   beforeEach(() => {
     front.play(() => undefined);
-    front.take();
+    front.takeCalls();
   });
   after(async () => {
     await Promise.all(open.map((one) => one.close()));
@@ -101,7 +101,7 @@ describeWithOpenBao('keys in Vault', (binary) => {
       const { handle } = await vault.generate('acme', 'ES256');
       const sign = (keyId: string) => failing(() => vault.sign({ tenantId: 'acme', handle: { ...handle, keyId } }, 'data'));
       expectUnavailable(await sign(handle.keyId.replace('@1', '@2')), /version/);
-      front.take();
+      front.takeCalls();
       for (const keyId of [
         handle.keyId.replace('@1', ''),
         handle.keyId.replace('@1', '@0'),
@@ -113,7 +113,7 @@ describeWithOpenBao('keys in Vault', (binary) => {
       ]) {
         expect(await sign(keyId), keyId).to.be.instanceOf(Error);
       }
-      expect(front.take()).to.deep.equal([]);
+      expect(front.takeCalls()).to.deep.equal([]);
     });
 
     it('signs only with its algorithm, although Transit supports others', async () => {
@@ -179,13 +179,13 @@ describeWithOpenBao('keys in Vault', (binary) => {
       const auth = await bao.appRole({ token_policies: ['vidimus', 'closed'] });
       const restricted = await provider({ auth });
       await restricted.sign(signingKey('acme', other), 'data');
-      front.take();
+      front.takeCalls();
       for (let i = 0; i < 12; i++) {
         const error = await failing(() => restricted.sign(signingKey('closed', forbidden), 'data'));
         expectUnavailable(error, /permission denied/);
       }
       expect(await restricted.sign(signingKey('acme', other), 'data')).to.have.length(64);
-      expect(front.take().filter((call) => call.includes('login'))).to.deep.equal([]);
+      expect(front.takeCalls().filter((call) => call.includes('login'))).to.deep.equal([]);
     });
   });
 
@@ -199,8 +199,8 @@ describeWithOpenBao('keys in Vault', (binary) => {
     it('removes the keys that were created before the fault', async () => {
       front.play(({ method, path }) => (method === 'GET' && aKeyOf(path) ? { status: 500, body: { errors: ['x'] } } : undefined));
       expectUnavailable(await failing(() => vault.generate('left', 'ES256')), /answered 500: x/);
-      await until(async () => (await keysOf('left')).length === 0);
-      expect(front.take()[0]).to.match(/^POST keys\/left/);
+      await waitUntil(async () => (await keysOf('left')).length === 0);
+      expect(front.takeCalls()[0]).to.match(/^POST keys\/left/);
     });
 
     it('rejects an exportable key, and a key of another type', async () => {
@@ -212,7 +212,7 @@ describeWithOpenBao('keys in Vault', (binary) => {
           return { status: 204, body: '' };
         });
         expectUnavailable(await failing(() => vault.generate('left', 'ES256')), /the created key differs from the request/);
-        await until(async () => (await keysOf('left')).length === 0);
+        await waitUntil(async () => (await keysOf('left')).length === 0);
       }
     });
 
@@ -224,7 +224,7 @@ describeWithOpenBao('keys in Vault', (binary) => {
         return { status: 204, body: '' };
       });
       expectUnavailable(await failing(() => vault.import('left', aPrivateKey())), /another key/);
-      await until(async () => (await keysOf('left')).length === 0);
+      await waitUntil(async () => (await keysOf('left')).length === 0);
     });
   });
 
@@ -266,7 +266,7 @@ describeWithOpenBao('keys in Vault', (binary) => {
       it(`rejects ${name} before a call to Vault`, async () => {
         const error = await failing(() => vault.import('acme', make()));
         expect(error).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
-        expect(front.take()).to.deep.equal([]);
+        expect(front.takeCalls()).to.deep.equal([]);
       });
     }
 
@@ -292,12 +292,12 @@ const aPrivateKey = () => aPair('P-256').privateKey.export({ format: 'jwk' }) as
 
 describeWithOpenBao('master secret from Vault', (binary) => {
   let bao: OpenBao;
-  let front: OpenBaoFront;
+  let front: OpenBaoProxy;
   let settings: VaultSettings;
   let secret: string;
   before(async () => {
     bao = await startOpenBao(binary);
-    front = await openBaoFront(bao.address);
+    front = await startOpenBaoProxy(bao.address);
     await bao.call('POST', 'transit/keys/sealing', { type: 'aes256-gcm96' });
     settings = await bao.settings();
     secret = await masterSecretFrom(settings, 'sealing', 1);

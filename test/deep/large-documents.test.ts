@@ -1,19 +1,19 @@
 import { expect } from 'chai';
-import { created, type Populated, populate } from '../support/populated.ts';
+import { createResource, type PopulatedTenant, populate } from '../support/populated.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
-import { ThreadHolds } from '../support/thread-holds.ts';
+import { BlockMeter } from '../support/thread-holds.ts';
 
 const LIMIT_MS = 100;
 
 describe('configuration with very many properties', () => {
   let service: TestService;
-  let world: Populated;
-  const holds = new ThreadHolds();
+  let world: PopulatedTenant;
+  const holds = new BlockMeter();
 
   before(async () => {
     service = await startTestService();
     world = await populate(service, 'acme');
-    await created(service, world.token, '/issuer/credentials', {
+    await createResource(service, world.token, '/issuer/credentials', {
       id: 'large',
       vct: 'urn:large:1',
       config: { format: 'dc+sd-jwt', display: [{ name: 'Large', locale: 'en' }] },
@@ -34,7 +34,7 @@ describe('configuration with very many properties', () => {
 
   it('does not delay other tenants with each small change', async () => {
     let count = 0;
-    const { status, milliseconds } = await holds.of(
+    const { status, milliseconds } = await holds.measure(
       () => ({
         address: `${service.address}/issuer/credentials/large`,
         method: 'PATCH',

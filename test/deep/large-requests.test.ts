@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { ask, QUERY } from '../support/present.ts';
+import { QUERY, requestPresentation } from '../support/present.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
-import { type Sent, ThreadHolds } from '../support/thread-holds.ts';
+import { BlockMeter, type MeasuredRequest } from '../support/thread-holds.ts';
 
 const MEBIBYTE = 1024 * 1024;
 /** What a request without a token may hold the thread for. */
@@ -78,7 +78,7 @@ function cbor(bytes: Buffer): string {
 describe('large request without a token', function () {
   this.timeout(300_000);
   let service: TestService;
-  let holds: ThreadHolds;
+  let holds: BlockMeter;
   let token: string;
 
   before(async () => {
@@ -93,7 +93,7 @@ describe('large request without a token', function () {
       const made = await configure(configuration);
       expect(made.status, made.text).to.equal(201);
     }
-    holds = new ThreadHolds();
+    holds = new BlockMeter();
   });
   after(async () => {
     await holds.close();
@@ -102,20 +102,20 @@ describe('large request without a token', function () {
 
   const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
   const JSON_TYPE = { 'Content-Type': 'application/json' };
-  const post = (path: string, body: string, headers: Record<string, string>): Sent => ({
+  const post = (path: string, body: string, headers: Record<string, string>): MeasuredRequest => ({
     address: path.startsWith('http') ? path : service.address + path,
     method: 'POST',
     headers,
     body,
   });
-  const expectShort = async (what: string, make: () => Sent | Promise<Sent>) => {
-    const { milliseconds, status } = await holds.of(make, LIMIT_MS);
+  const expectShort = async (what: string, make: () => MeasuredRequest | Promise<MeasuredRequest>) => {
+    const { milliseconds, status } = await holds.measure(make, LIMIT_MS);
     expect(status, what).to.be.within(400, 499);
     expect(milliseconds, what).to.be.lessThan(LIMIT_MS);
   };
   /** An open request of its own for each try: the first answer ends it. */
-  const answered = async (requestId: string, body: (state: string) => string): Promise<Sent> => {
-    const { payload } = await ask(service, token, requestId);
+  const answered = async (requestId: string, body: (state: string) => string): Promise<MeasuredRequest> => {
+    const { payload } = await requestPresentation(service, token, requestId);
     return post(payload['response_uri'], body(payload['state']), FORM);
   };
 

@@ -10,9 +10,9 @@ import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
 import { threadedTrustLists } from '../../bootstrap/wiring/trust-list-reader.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
-import { bareEnvironment } from '../support/compile-cache.ts';
+import { minimalEnvironment } from '../support/compile-cache.ts';
 import type { LargeListAssignment, LargeListRead } from '../support/large-list-child.ts';
-import { type Certified, certify } from '../support/test-certificates.ts';
+import { type CertifiedKey, certify } from '../support/test-certificates.ts';
 import { trustList } from '../support/trust-list.ts';
 import { signXml, type XmlService, xmlList } from '../support/xml-list.ts';
 
@@ -27,7 +27,7 @@ const CHILD = fileURLToPath(new URL('../support/large-list-child.ts', import.met
 const execFile = promisify(childProcess.execFile);
 
 describe('large trust lists', () => {
-  let operator: Certified;
+  let operator: CertifiedKey;
   let large: Buffer;
   let listed: number;
   let folder: string;
@@ -60,7 +60,7 @@ describe('large trust lists', () => {
     });
     const assignment: LargeListAssignment = { files, signer: operator.certificate, now: NOW.toISOString() };
     const { stdout } = await execFile(process.execPath, [CHILD, JSON.stringify(assignment)], {
-      env: bareEnvironment(),
+      env: minimalEnvironment(),
       maxBuffer: 64 * 1024 * 1024,
     });
     return JSON.parse(stdout);

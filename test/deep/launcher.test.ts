@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { bareEnvironment } from '../support/compile-cache.ts';
+import { minimalEnvironment } from '../support/compile-cache.ts';
 import { startOptions } from '../support/start-options.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../bootstrap/commands/vidimus.mjs', import.meta.url));
 const FENCE = fileURLToPath(new URL('../../bootstrap/commands/restore-fence.ts', import.meta.url));
 
 function run(program: string, ...words: string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...words], { encoding: 'utf8', env: bareEnvironment() });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...words], { encoding: 'utf8', env: minimalEnvironment() });
   return { status, stdout, stderr };
 }
 
@@ -78,7 +78,7 @@ describe('npm start', () => {
   });
 
   it('passes its arguments to the service, such as an unknown one', () => {
-    const { status, stderr } = spawnSync('npm', ['start', '--', 'unknown'], { cwd: root, encoding: 'utf8', env: bareEnvironment() });
+    const { status, stderr } = spawnSync('npm', ['start', '--', 'unknown'], { cwd: root, encoding: 'utf8', env: minimalEnvironment() });
     expect(stderr).to.include('Vidimus accepts no arguments');
     expect(status).to.equal(2);
   });
@@ -115,7 +115,7 @@ describe('launcher of the service', () => {
     const launcher = new URL('../../bootstrap/commands/start-service.mjs', import.meta.url).href;
     const call = `startService(process.execPath, ${JSON.stringify(program)}, ${JSON.stringify(args)})`;
     const start = file('start.mjs', `import { startService } from '${launcher}';\nconsole.log(process.pid);\n${call};\n`);
-    return spawnSync(process.execPath, [start], { encoding: 'utf8', env: { ...bareEnvironment(), ...environment } });
+    return spawnSync(process.execPath, [start], { encoding: 'utf8', env: { ...minimalEnvironment(), ...environment } });
   };
   const REPORT = `console.log(JSON.stringify({
     pid: process.pid, nodeOptions: process.execArgv, args: process.argv.slice(2), arenas: process.env.MALLOC_ARENA_MAX, secret: process.env.SECRET,

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { created, credentialBody, offerBody } from '../support/populated.ts';
+import { createResource, credentialBody, offerBody } from '../support/populated.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { type Callable, createTenant } from '../support/test-service.ts';
-import { callsTo, WorkerService } from '../support/worker-service.ts';
+import { callerFor, WorkerService } from '../support/worker-service.ts';
 
 const PROBE = new URL('../support/loaded-modules.ts', import.meta.url).href;
 /** What serves administrators, seldom requests, or other configurations. */
@@ -52,7 +52,7 @@ for (const kind of databases()) {
         NODE_OPTIONS: `--import=${PROBE}`,
         LOADED_FILE: join(folder, 'loaded.txt'),
       });
-      return callsTo(service.address);
+      return callerFor(service.address);
     };
     const loaded = async (): Promise<readonly string[]> => {
       const file = join(folder, 'loaded.txt');
@@ -77,7 +77,7 @@ for (const kind of databases()) {
     };
 
     const issue = async (calls: Callable, token: string) => {
-      const { uri, session } = await created(calls, token, '/issuer/offer', offerBody('pid'));
+      const { uri, session } = await createResource(calls, token, '/issuer/offer', offerBody('pid'));
       const wallet = new RawWallet(calls, 'acme');
       const answer = await wallet.request(await wallet.accessToken(uri), 'pid');
       expect([answer.status, answer.body?.credentials?.length], answer.text).to.deep.equal([200, 1]);
@@ -93,7 +93,7 @@ for (const kind of databases()) {
     it('are no others for an issuance by an issuer and a wallet', async () => {
       const before = await start();
       const { token } = await createTenant(before, 'acme');
-      await created(before, token, '/issuer/credentials', credentialBody('pid', 'signing'));
+      await createResource(before, token, '/issuer/credentials', credentialBody('pid', 'signing'));
       // The first one of a tenant makes its status list.
       await issue(before, token);
       expect(packagesOf(await loaded()), 'of who has written').to.include('@mikro-orm/core');

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
-import { PATIENCE_MS } from '../support/patience.ts';
+import { WAIT_TIMEOUT_MS } from '../support/patience.ts';
 import { QUERY } from '../support/present.ts';
 import { startedProgram, startOptions } from '../support/start-options.ts';
 
@@ -59,7 +59,7 @@ describe('a thousand event streams on one process', () => {
 
   /** Tries until it works. */
   async function until(attempt: () => Promise<boolean>): Promise<void> {
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + WAIT_TIMEOUT_MS;
     while (!(await attempt().catch(() => false))) {
       if (performance.now() > deadline) throw new Error(`in vain:\n${log.join('').slice(-2_000)}`);
       await new Promise((resolve) => setTimeout(resolve, 50));

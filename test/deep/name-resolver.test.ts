@@ -51,7 +51,7 @@ describe('NameResolver', () => {
     expect(await addresses('BACKEND.corp.')).to.deep.equal(['10.0.0.7']);
     expect(await addresses('localhost')).to.deep.equal(['127.0.0.1']);
     expect(await addresses('api.localhost')).to.deep.equal(['127.0.0.1', '::1']);
-    expect(dns.asked).to.deep.equal([]);
+    expect(dns.queriedNames).to.deep.equal([]);
   });
 
   it('resolves localhost without a hosts file', async () => {
@@ -62,23 +62,23 @@ describe('NameResolver', () => {
 
   it('tries the search domains first for names with few dots, and never for a fully qualified name', async () => {
     expect(await addresses('service')).to.deep.equal(['192.0.2.2']);
-    expect(new Set(dns.asked)).to.deep.equal(new Set(['service.first.example', 'service.second.example']));
+    expect(new Set(dns.queriedNames)).to.deep.equal(new Set(['service.first.example', 'service.second.example']));
     expect(await fault('service.')).to.equal('unreachable');
   });
 
   it('caches answers, including negative ones, for a limited time', async () => {
     for (const host of ['both.example.', 'none.example.']) {
       await fault(host);
-      const { length } = dns.asked;
+      const { length } = dns.queriedNames;
       await fault(host);
       await fault(host, 'other');
-      expect(dns.asked).to.have.length(length);
+      expect(dns.queriedNames).to.have.length(length);
     }
   });
 
   it('makes one query for all equal requests of a tenant', async () => {
     await Promise.all(Array.from({ length: 24 }, () => addresses('both.example.')));
-    expect(dns.asked).to.have.length(2);
+    expect(dns.queriedNames).to.have.length(2);
   });
 
   it('waits three seconds for a silent server, and does not query it again immediately', async () => {

@@ -6,11 +6,11 @@ import { startFailureMessage } from '../../bootstrap/start/start-failure.ts';
 import { freePort } from '../demo/process.ts';
 import { type CollectedSpan, Collector } from '../support/collector.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { KeptLog } from '../support/kept-log.ts';
-import { sumOf } from '../support/metrics.ts';
+import { CapturedLog } from '../support/kept-log.ts';
+import { sumSamples } from '../support/metrics.ts';
 import { Shop } from '../support/present.ts';
 import { startTestService } from '../support/test-service.ts';
-import { callsTo, WorkerService } from '../support/worker-service.ts';
+import { callerFor, WorkerService } from '../support/worker-service.ts';
 
 describe('separate metrics address', () => {
   let port: number;
@@ -96,21 +96,21 @@ describe('metrics of several workers', () => {
 
   it('are one answer, at the service and at the separate address', async () => {
     // Each over a connection of its own, so that both workers have some.
-    for (let index = 0; index < 20; index++) await callsTo(service.address).call('GET', '/');
+    for (let index = 0; index < 20; index++) await callerFor(service.address).call('GET', '/');
     const labels = { method: 'GET', route: '/', status: '200' };
-    expect(sumOf(await (await fetch(`${own}/metrics`)).text(), 'vidimus_http_requests_total', labels)).to.equal(20);
+    expect(sumSamples(await (await fetch(`${own}/metrics`)).text(), 'vidimus_http_requests_total', labels)).to.equal(20);
     for (let index = 0; index < 4; index++)
-      expect(sumOf(await scrape(service.address), 'vidimus_http_requests_total', labels)).to.equal(20);
+      expect(sumSamples(await scrape(service.address), 'vidimus_http_requests_total', labels)).to.equal(20);
     const text = await scrape(service.address);
-    expect(sumOf(text, 'vidimus_database_connections_limit')).to.equal(10);
-    expect(sumOf(text, 'vidimus_worker_restarts_total')).to.equal(0);
+    expect(sumSamples(text, 'vidimus_database_connections_limit')).to.equal(10);
+    expect(sumSamples(text, 'vidimus_worker_restarts_total')).to.equal(0);
     expect(text).to.include('nodejs_eventloop_lag_p99_seconds');
-    expect(sumOf(text, 'vidimus_health_part_up', { part: 'database' })).to.equal(1);
+    expect(sumSamples(text, 'vidimus_health_part_up', { part: 'database' })).to.equal(1);
   });
 
   it('do not decrease when a worker ends and another one follows', async () => {
     const labels = { method: 'GET', route: '/', status: '200' };
-    const counted = async () => sumOf(await scrape(service.address), 'vidimus_http_requests_total', labels);
+    const counted = async () => sumSamples(await scrape(service.address), 'vidimus_http_requests_total', labels);
     const before = await counted();
     expect(before).to.be.at.least(20);
     const [killed] = service.workers;
@@ -118,9 +118,9 @@ describe('metrics of several workers', () => {
     process.kill(killed, 'SIGKILL');
     await service.line(({ msg }) => msg === 'a worker was restarted');
     expect(await counted()).to.equal(before);
-    await callsTo(service.address).call('GET', '/');
+    await callerFor(service.address).call('GET', '/');
     expect(await counted()).to.equal(before + 1);
-    expect(sumOf(await scrape(service.address), 'vidimus_worker_restarts_total')).to.equal(1);
+    expect(sumSamples(await scrape(service.address), 'vidimus_worker_restarts_total')).to.equal(1);
   });
 });
 
@@ -129,12 +129,12 @@ const PARENT = '00f067aa0ba902b7';
 
 describe('traces', () => {
   let collector: Collector;
-  let log: KeptLog;
+  let log: CapturedLog;
   let shop: Shop;
 
   before(async () => {
     collector = await Collector.start();
-    log = new KeptLog();
+    log = new CapturedLog();
     const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.endpoint}/`, LOG_LEVEL: 'info' };
     shop = await Shop.open({}, () => startTestService(settings));
     await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told` } });
@@ -173,7 +173,7 @@ describe('traces', () => {
       response.end();
     });
     const held = await shop.issue();
-    expect((await shop.present(await shop.ask('told'), held)).status).to.equal(200);
+    expect((await shop.present(await shop.requestPresentation('told'), held)).status).to.equal(200);
     const spans = await spansOf(({ name }) => name === 'webhook');
     const [, traceId, spanId] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/.exec(told ?? '') ?? [];
     const webhook = spans.find(({ name }) => name === 'webhook');

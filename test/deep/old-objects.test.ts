@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
-import { PATIENCE_MS } from '../support/patience.ts';
+import { WAIT_TIMEOUT_MS } from '../support/patience.ts';
 import { startedProgram, startOptions } from '../support/start-options.ts';
 
 const PROBE = new URL('../support/old-objects-probe.ts', import.meta.url).href;
@@ -44,7 +44,7 @@ describe('completed requests', () => {
       },
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + WAIT_TIMEOUT_MS;
     while (!(await fetch(`${address}/health`).catch(() => undefined))?.ok) {
       if (performance.now() > deadline) throw new Error('the service does not start');
       await new Promise((resolve) => setTimeout(resolve, 50));

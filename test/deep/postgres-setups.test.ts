@@ -7,11 +7,11 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { urlWithoutCredentials } from '../../adapters/persistence/opening/database.ts';
-import { addressOfServiceUser, databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { createServiceUser, databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { hasPgBouncer, PgBouncer } from '../support/pgbouncer.ts';
 import { startPostgres } from '../support/postgres-server.ts';
 import { runProcess } from '../support/programs.ts';
-import { issueBatch, revocable } from '../support/revocable-cards.ts';
+import { createRevocableIssuer, issueBatch } from '../support/revocable-cards.ts';
 import { startTestService } from '../support/test-service.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -72,14 +72,14 @@ describe('PostgreSQL user without the right to create tables', () => {
 
   it('runs the service after the migration command granted it the rights on rows', async () => {
     const owner = database?.url ?? '';
-    const url = await addressOfServiceUser(database as TestDatabase);
+    const url = await createServiceUser(database as TestDatabase);
     const user = new URL(url).username;
     const first = await migrate({ DATABASE_MIGRATION_URL: owner, DATABASE_URL: url }, '--grant-to', user);
     expect(first.code, first.stderr).to.equal(0);
     expect(first.stdout).to.include('has the tables of release').and.include(`"${user}" may run the service`);
     const service = await startTestService({ DATABASE_URL: url, MIGRATE: 'off' });
     try {
-      const tenant = await revocable(service, 'acme', 10);
+      const tenant = await createRevocableIssuer(service, 'acme', 10);
       const { session } = await issueBatch(service, tenant);
       const json = { sessionId: session, status: 1 };
       expect((await service.call('POST', '/session/revoke', { token: tenant.token, json })).status).to.equal(201);
@@ -95,7 +95,7 @@ describe('PostgreSQL user without the right to create tables', () => {
   });
 
   it('cannot start the service on an empty database, and the error names the command', async () => {
-    const url = await addressOfServiceUser(database as TestDatabase);
+    const url = await createServiceUser(database as TestDatabase);
     expect(await failureOf({ DATABASE_URL: url, MIGRATE: 'off' })).to.include('npx vidimus migrate');
     expect(await failureOf({ DATABASE_URL: url }))
       .to.include('DATABASE_URL')
@@ -139,7 +139,7 @@ describe('PostgreSQL user without the right to create tables', () => {
 
   it('gets tables in the schema that the service uses, or none', async () => {
     const owner = database?.url ?? '';
-    const url = await addressOfServiceUser(database as TestDatabase);
+    const url = await createServiceUser(database as TestDatabase);
     const user = new URL(url).username;
     await rawSql(owner, async (run) => {
       await run('create schema elsewhere');
@@ -244,7 +244,7 @@ describe('PostgreSQL behind PgBouncer', () => {
     pooler = await PgBouncer.start(database?.url ?? '', 'session');
     const service = await startTestService({ DATABASE_URL: pooler.url });
     try {
-      const tenant = await revocable(service, 'acme', 10);
+      const tenant = await createRevocableIssuer(service, 'acme', 10);
       const { session } = await issueBatch(service, tenant);
       const json = { sessionId: session, status: 1 };
       const revoked = await service.call('POST', '/session/revoke', { token: tenant.token, json });

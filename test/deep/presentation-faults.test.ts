@@ -6,7 +6,7 @@ import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { stepsOf } from '../contract/store/steps.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { type FaultMode, Faults } from '../support/faults.ts';
-import { bind, decode, encrypt, formOf, type Held, Shop } from '../support/present.ts';
+import { bindToRequest, decode, encryptResponse, type HeldCredential, responseForm, Shop } from '../support/present.ts';
 import { type Answer, startTestService } from '../support/test-service.ts';
 
 /** One way through a presentation that is broken off at every place. */
@@ -30,7 +30,7 @@ for (const kind of databases()) {
   describe(`failed call during a presentation, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let shop: Shop;
-    let held: Held;
+    let held: HeldCredential;
     let faults: Faults;
 
     before(async function () {
@@ -56,9 +56,9 @@ for (const kind of databases()) {
       return { ...body, payload: decode(body.dcApi.requests[0].data.request).payload };
     };
     const answering = async (id: string, names: string[]) => {
-      const asked = await shop.ask(id);
-      const form = await formOf(asked, { card: [bind(asked, held, names)] });
-      return { session: asked.session, step: () => shop.post(asked, form), done: 200, isAnswer: true } as const;
+      const asked = await shop.requestPresentation(id);
+      const form = await responseForm(asked, { card: [bindToRequest(asked, held, names)] });
+      return { session: asked.session, step: () => shop.postResponse(asked, form), done: 200, isAnswer: true } as const;
     };
 
     const courses: Readonly<Record<string, () => Promise<Course>>> = {
@@ -86,15 +86,15 @@ for (const kind of databases()) {
       'a bad answer that a backend is told': async () => ({ ...(await answering('told', [])), done: 400, end: 'failed' }),
       'an answer of a page': async () => {
         const asked = await ofPage();
-        const text = bind(asked, held, ['name'], { aud: `origin:${SHOP}` });
-        const json = { response: await encrypt(asked, { vp_token: { card: [text] } }) };
+        const text = bindToRequest(asked, held, ['name'], { aud: `origin:${SHOP}` });
+        const json = { response: await encryptResponse(asked, { vp_token: { card: [text] } }) };
         const step = () => shop.service.call('POST', asked.uri, { json });
         return { session: asked.session, step, done: 200, isAnswer: true, end: 'completed' };
       },
       'an error of a wallet': async () => {
-        const asked = await shop.ask('told');
+        const asked = await shop.requestPresentation('told');
         const form = { error: 'access_denied', state: asked.payload['state'] };
-        const step = () => shop.post(asked, form);
+        const step = () => shop.postResponse(asked, form);
         return { session: asked.session, step, done: 200, isAnswer: true, end: 'failed' };
       },
     };

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { canDump, folderOfTools, rawSql } from '../support/postgres-server.ts';
+import { canDump, findToolFolder, rawSql } from '../support/postgres-server.ts';
 import { runCommand } from '../support/programs.ts';
-import { type Entry, entriesOf, issueBatch, revocable } from '../support/revocable-cards.ts';
-import { Cluster, canMakeClusters, MovingAddress, until } from '../support/standby.ts';
+import { createRevocableIssuer, issueBatch, parseStatuses, type StatusEntry } from '../support/revocable-cards.ts';
+import { Cluster, canMakeClusters, MovingAddress, waitUntil } from '../support/standby.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
@@ -62,7 +62,7 @@ class World {
   }
 }
 
-const key = ({ listId, idx }: Entry) => `${listId} ${idx}`;
+const key = ({ listId, idx }: StatusEntry) => `${listId} ${idx}`;
 
 const historyOf = async (service: TestService): Promise<string> => (await service.call('GET', '/health')).body.details.history.status;
 const isIssuing = (service: TestService, tenant: Tenant) => () => issueBatch(service, tenant, 1).then(() => true);
@@ -77,34 +77,34 @@ describe('promoted standby', () => {
   describe('that lacks the last changes', () => {
     let world: World;
     let tenant: Tenant;
-    const issued: Entry[] = [];
-    let revoked: { readonly session: string; readonly entries: readonly Entry[] };
-    let other: { readonly session: string; readonly entries: readonly Entry[] };
+    const issued: StatusEntry[] = [];
+    let revoked: { readonly session: string; readonly entries: readonly StatusEntry[] };
+    let other: { readonly session: string; readonly entries: readonly StatusEntry[] };
 
     const revoke = (service: TestService, sessionId: string) =>
       service.call('POST', '/session/revoke', { token: tenant.token, json: { sessionId, status: 1 } });
-    const statusOf = async (service: TestService, { listId, idx }: Entry) => {
+    const statusOf = async (service: TestService, { listId, idx }: StatusEntry) => {
       const list = await service.call('GET', `/${tenant.id}/status-list/${listId}`);
-      return list.status === 200 ? entriesOf(list)(idx) : list.status;
+      return list.status === 200 ? parseStatuses(list)(idx) : list.status;
     };
 
     before(async () => {
       world = await World.make();
       const { one, other: second, primary, standby, address } = world;
-      tenant = await revocable(one, 'acme', 10);
+      tenant = await createRevocableIssuer(one, 'acme', 10);
       revoked = await issueBatch(one, tenant);
       other = await issueBatch(second, tenant);
       issued.push(...revoked.entries, ...other.entries);
       expect((await revoke(one, revoked.session)).status).to.equal(201);
-      await primary.isFollowed();
+      await primary.waitForReplication();
       await standby.stop();
       for (const service of [one, second, one, second]) {
         const lost = await issueBatch(service, tenant);
         issued.push(...lost.entries);
         expect((await revoke(service, lost.session)).status).to.equal(201);
         for (const entry of lost.entries.slice(0, 1)) {
-          await until(async () => (await statusOf(second, entry)) === 1);
-          await until(async () => (await statusOf(one, entry)) === 1);
+          await waitUntil(async () => (await statusOf(second, entry)) === 1);
+          await waitUntil(async () => (await statusOf(one, entry)) === 1);
         }
       }
       await primary.stop('SIGQUIT');
@@ -116,7 +116,7 @@ describe('promoted standby', () => {
 
     it('is detected within seconds by running processes, which then issue nothing', async () => {
       for (const service of [world.one, world.other]) {
-        await until(async () => (await historyOf(service)) === 'down');
+        await waitUntil(async () => (await historyOf(service)) === 'down');
         const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
         const { status, text } = await service.call('POST', '/issuer/offer', { token: tenant.token, json });
         expect(status).to.equal(503);
@@ -135,7 +135,7 @@ describe('promoted standby', () => {
       // The version of the list was in use before, for what was lost.
       expect((await revoke(world.one, other.session)).status).to.equal(201);
       for (const service of [world.one, world.other]) {
-        await until(async () => (await statusOf(service, second)) === 1);
+        await waitUntil(async () => (await statusOf(service, second)) === 1);
         expect(await statusOf(service, first)).to.equal(1);
       }
     });
@@ -150,7 +150,7 @@ describe('promoted standby', () => {
       const { code, stderr } = await runCommand('commands/restore-fence', [], world.environment);
       expect(code, stderr).to.equal(0);
       for (const service of [world.one, world.other]) {
-        await until(isIssuing(service, tenant));
+        await waitUntil(isIssuing(service, tenant));
         expect(await historyOf(service)).to.equal('up');
         for (let i = 0; i < 15; i++) issued.push(...(await issueBatch(service, tenant)).entries);
       }
@@ -165,8 +165,8 @@ describe('promoted standby', () => {
     it('continues without an operator, and no answered value is lost or issued again', async () => {
       world = await World.make({ synchronous_standby_names: '*' });
       const { one, other, primary, standby, address } = world;
-      const tenant = await revocable(one, 'acme', 10);
-      const issued: Entry[] = [];
+      const tenant = await createRevocableIssuer(one, 'acme', 10);
+      const issued: StatusEntry[] = [];
       const sessions: string[] = [];
       let isOver = false;
       const buyer = async (service: TestService) => {
@@ -183,7 +183,7 @@ describe('promoted standby', () => {
       const before = sessions.length;
       await standby.promote();
       address.moveTo(standby.port);
-      for (const service of [one, other]) await until(isIssuing(service, tenant));
+      for (const service of [one, other]) await waitUntil(isIssuing(service, tenant));
       await pause(1_000);
       isOver = true;
       await Promise.all(buyers);
@@ -214,7 +214,7 @@ describe('PostgreSQL dump that is restored in another cluster', () => {
   let cluster: Cluster | undefined;
   let tenant: { readonly id: string; readonly token: string };
   let url = '';
-  const issued: Entry[] = [];
+  const issued: StatusEntry[] = [];
 
   const environment = (more: Record<string, string> = {}) => ({
     DATABASE_URL: database?.url ?? '',
@@ -235,16 +235,16 @@ describe('PostgreSQL dump that is restored in another cluster', () => {
     database = await postgres?.open();
     if (database === undefined || !canMakeClusters() || !(await canDump(database.url))) return this.skip();
     const service = await start();
-    tenant = await revocable(service, 'acme', 10);
+    tenant = await createRevocableIssuer(service, 'acme', 10);
     issued.push(...(await issueBatch(service, tenant)).entries);
-    execFileSync(join(folderOfTools(), 'pg_dump'), ['-Fc', '-f', file, database.url], { stdio: 'pipe' });
+    execFileSync(join(findToolFolder(), 'pg_dump'), ['-Fc', '-f', file, database.url], { stdio: 'pipe' });
     for (let i = 0; i < 3; i++) issued.push(...(await issueBatch(service, tenant)).entries);
     await service.close();
     cluster = await Cluster.make();
     await cluster.start();
     await rawSql(cluster.urlOf('postgres'), (run) => run('create database vidimus'));
     url = cluster.urlOf('vidimus');
-    execFileSync(join(folderOfTools(), 'pg_restore'), ['--no-owner', '-d', url, file], { stdio: 'pipe' });
+    execFileSync(join(findToolFolder(), 'pg_restore'), ['--no-owner', '-d', url, file], { stdio: 'pipe' });
   });
   after(async () => {
     await cluster?.remove();

@@ -221,7 +221,7 @@ describe('RabbitMQ', () => {
       expect(performance.now() - start).to.be.lessThan(1_000);
       expect(cut.heard).to.have.length(100_001);
       other.bus.publish(clearing);
-      proxy.mend();
+      proxy.restore();
       await cut.isConnected();
       expect(cut.heard.at(-1), 'what others sent meanwhile').to.deep.equal(missed);
       await until('it is told', () => other.heard.length > 1);
@@ -345,7 +345,7 @@ describe('RabbitMQ', () => {
       expect(publisher.isReady).to.equal(false);
       const refused = await publisher.publish([notice()]).catch((error: unknown) => error);
       expect(refused).to.be.instanceOf(Error);
-      proxy.mend();
+      proxy.restore();
       await until('it is back', () => connection.isWritable && publisher.isReady);
       expect(await publisher.publish([notice()])).to.equal(1);
     });

@@ -134,7 +134,7 @@ for (const kind of databases()) {
       it(`leaves the session of a presentation open, so that the wallet can send it again (${requestId})`, async () => {
         shop.backend.on('/told', (response) => response.end());
         const held = await shop.issue();
-        const asked = await shop.ask(requestId);
+        const asked = await shop.requestPresentation(requestId);
         await lockable.lock();
         const first = await shop.present(asked, held);
         expect([first.status, first.body.error], first.text).to.deep.equal([503, 'temporarily_unavailable']);
@@ -154,7 +154,7 @@ describe('presentation that is verified while the database becomes unavailable',
     const settings = { DATABASE_URL: database.url, PORT: String(await freePort(createServer)) };
     const shop = await Shop.open({}, () => startTestService(settings));
     const held = await shop.issue();
-    const asked = await shop.ask();
+    const asked = await shop.requestPresentation();
     await shop.close();
     // A process that has seen nothing of it judges what is stored, and nothing comes after that.
     const service = await startTestService(settings);

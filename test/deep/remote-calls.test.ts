@@ -6,8 +6,8 @@ import { expect } from 'chai';
 import { CallQueue } from '../../adapters/remote/call-queue.ts';
 import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import { RemoteError, type RemoteFault } from '../../application/ports/remote.ts';
-import { PATIENCE_MS } from '../support/patience.ts';
-import { aServerCertificate } from '../support/server-certificate.ts';
+import { WAIT_TIMEOUT_MS } from '../support/patience.ts';
+import { makeServerCertificate } from '../support/server-certificate.ts';
 
 const NAMES: Readonly<Record<string, string>> = {
   'lists.example': '127.0.0.1',
@@ -195,7 +195,7 @@ describe('redirects of fetches', () => {
   });
 
   it('do not lead from https to http, and may lead from http to https', async () => {
-    const { key, cert } = await aServerCertificate('lists.example');
+    const { key, cert } = await makeServerCertificate('lists.example');
     setDefaultCACertificates([...getCACertificates('default'), cert]);
     const secure = await listen(createSecureServer({ key, cert }, answer) as unknown as Server, '127.0.0.1');
     moves('/down', at('/list'));
@@ -314,7 +314,7 @@ describe('outgoing calls of several tenants', () => {
   });
 
   it('use at most their share of memory', async () => {
-    const large = { maxBytes: 20 * 1024 * 1024, timeoutMs: PATIENCE_MS };
+    const large = { maxBytes: 20 * 1024 * 1024, timeoutMs: WAIT_TIMEOUT_MS };
     const outcomes = Promise.all(Array.from({ length: 4 }, () => outcome('noisy', '/endless', large)));
     expect(await outcome('quiet', '/here')).to.equal(200);
     expect(await outcomes).to.include('busy');

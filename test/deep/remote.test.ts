@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { AddressGuard } from '../../adapters/remote/address-guard.ts';
 import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import { RemoteError, type RemoteFault } from '../../application/ports/remote.ts';
-import { aServerCertificate } from '../support/server-certificate.ts';
+import { makeServerCertificate } from '../support/server-certificate.ts';
 
 const GET = { tenantId: 'acme', method: 'GET', timeoutMs: 2000, maxBytes: 1024 } as const;
 
@@ -286,7 +286,7 @@ describe('GuardedHttpClient', () => {
   });
 
   it('checks the certificate of the named host, not of the address', async () => {
-    const { key, cert } = await aServerCertificate('secure.example');
+    const { key, cert } = await makeServerCertificate('secure.example');
     setDefaultCACertificates([...getCACertificates('default'), cert]);
     const secure = createSecureServer({ key, cert }, (_request, response) => response.end('secure'));
     await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { AUDIT_LOG } from '../../adapters/persistence/audit-keys.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
-import { credentialBody, offerBody, type Populated, populate } from '../support/populated.ts';
+import { credentialBody, offerBody, type PopulatedTenant, populate } from '../support/populated.ts';
 import { runProcess } from '../support/programs.ts';
 import { newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
@@ -46,7 +46,7 @@ for (const kind of databases()) {
   describe(`npm run reseal on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;
-    let shop: Populated;
+    let shop: PopulatedTenant;
     const start = (secrets: string) => startTestService({ DATABASE_URL: database.url, MASTER_SECRET: secrets });
     const reseal = (secrets: string) => runProcess('commands/reseal', [], { DATABASE_URL: database.url, MASTER_SECRET: secrets });
     const issued = async () => {

@@ -11,8 +11,8 @@ import { rawSql } from '../support/postgres-server.ts';
 import { decode } from '../support/present.ts';
 import { runCommand } from '../support/programs.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
-import { CARD, type Entry, issueBatch, offer, revocable } from '../support/revocable-cards.ts';
-import { until } from '../support/standby.ts';
+import { CARD, createRevocableIssuer, issueBatch, offer, type StatusEntry } from '../support/revocable-cards.ts';
+import { waitUntil } from '../support/standby.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
@@ -109,8 +109,8 @@ for (const kind of databases()) {
     let redeemed: string;
     let open: string;
     let nonce: string;
-    let lost: { readonly session: string; readonly entries: readonly Entry[] };
-    const issued: Entry[] = [];
+    let lost: { readonly session: string; readonly entries: readonly StatusEntry[] };
+    const issued: StatusEntry[] = [];
     let lastNumber = 0;
     /** One that has an access token when the backup is made. */
     let former: RawWallet;
@@ -149,7 +149,7 @@ for (const kind of databases()) {
       if (database === undefined) return this.skip();
       world = new World(kind, database, await freePort(createServer));
       let service = await world.start();
-      tenant = await revocable(service, 'acme', 10);
+      tenant = await createRevocableIssuer(service, 'acme', 10);
       for (let i = 0; i < 3; i++) issued.push(...(await issueBatch(service, tenant)).entries);
       former = wallet(service);
       formerToken = await former.accessToken((await offer(service, tenant)).uri);
@@ -220,7 +220,7 @@ for (const kind of databases()) {
     it('issues nothing a second time after the fence', async () => {
       const service = await world.start();
       try {
-        const later: Entry[] = [];
+        const later: StatusEntry[] = [];
         for (let i = 0; i < 30; i++) later.push(...(await issueBatch(service, tenant)).entries);
         expect(later).to.have.length(300);
         const all = [...issued, ...later].map(({ listId, idx }) => `${listId} ${idx}`);
@@ -292,7 +292,7 @@ describe('SQLite database file', () => {
 
   it('that is replaced under its name is not used any more', async () => {
     const service = await world.start();
-    const tenant = await revocable(service, 'acme', 1);
+    const tenant = await createRevocableIssuer(service, 'acme', 1);
     const { entries } = await issueBatch(service, tenant, 1);
     await service.close();
     const backup = await world.backUp();
@@ -300,7 +300,7 @@ describe('SQLite database file', () => {
     try {
       await issueBatch(running, tenant, 1);
       await world.restore(backup);
-      await until(async () => {
+      await waitUntil(async () => {
         const { body } = await running.call('GET', '/health');
         return body.details.history.status === 'down';
       });
@@ -328,14 +328,14 @@ describe('SQLite database file', () => {
 
   it('that moves with its witness continues', async () => {
     const service = await world.start();
-    const tenant = await revocable(service, 'acme', 1);
+    const tenant = await createRevocableIssuer(service, 'acme', 1);
     await service.close();
     const from = world.database.url.slice('sqlite:'.length);
     const to = join(world.folder, 'moved.sqlite');
     for (const end of ['', '-witness']) copyFileSync(`${from}${end}`, `${to}${end}`);
     const moved = await world.start({ DATABASE_URL: `sqlite:${to}` });
     try {
-      await until(() => issueBatch(moved, tenant, 1).then(() => true));
+      await waitUntil(() => issueBatch(moved, tenant, 1).then(() => true));
     } finally {
       await moved.close();
     }
@@ -403,7 +403,7 @@ for (const kind of databases()) {
       if (database === undefined) return this.skip();
       world = new World(kind, database, await freePort(createServer));
       const service = await world.start();
-      tenant = await revocable(service, 'acme', 10);
+      tenant = await createRevocableIssuer(service, 'acme', 10);
       code = await new RawWallet(service, tenant.id).code((await offer(service, tenant)).uri);
       await service.close();
       snapshot = await DiskSnapshot.of(world.database);
@@ -523,7 +523,7 @@ for (const kind of databases()) {
       try {
         await (await world.start(scaled)).close();
         await issueBatch(kept, tenant);
-        await until(async () => {
+        await waitUntil(async () => {
           const [term] = await rawSql(world.database.url, (run) => run('select counter, witnessed_counter from service_terms'));
           return term?.['counter'] === term?.['witnessed_counter'];
         });
@@ -541,10 +541,10 @@ for (const kind of databases()) {
       try {
         expect(await world.refusal()).to.include('went back in time');
         const history = async () => (await running.call('GET', '/health')).body.details.history.status;
-        await until(async () => (await history()) === 'down');
+        await waitUntil(async () => (await history()) === 'down');
         expect((await redeem(running)).status).to.equal(503);
         expect((await world.fence()).code).to.equal(0);
-        await until(async () => (await history()) === 'up');
+        await waitUntil(async () => (await history()) === 'up');
         expect((await redeem(running)).body.error).to.equal('invalid_grant');
       } finally {
         await running.close();
@@ -561,7 +561,7 @@ for (const kind of databases()) {
       try {
         expect((await redeem(living)).status).to.equal(200);
         // The process counts its changes each second.
-        await until(async () => (await counter()) > before);
+        await waitUntil(async () => (await counter()) > before);
         await snapshot.putBack();
         const message = await world.refusal(await elsewhere());
         expect(message).to.include('a process detected');

@@ -5,9 +5,9 @@ import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { HealthBalancer } from '../support/health-balancer.ts';
-import { created, credentialBody, offerBody } from '../support/populated.ts';
+import { createResource, credentialBody, offerBody } from '../support/populated.ts';
 import { createTenant } from '../support/test-service.ts';
-import { callsTo, WorkerService } from '../support/worker-service.ts';
+import { callerFor, WorkerService } from '../support/worker-service.ts';
 
 const [, postgres] = databases();
 
@@ -36,9 +36,9 @@ for (const workers of ['1', '2']) {
 
     it('interrupts no request, on kept and new connections, and announces how long a connection is served', async () => {
       const { address } = balancer as HealthBalancer;
-      const calls = callsTo(address);
+      const calls = callerFor(address);
       const { token } = await createTenant(calls, 'acme');
-      await created(calls, token, '/issuer/credentials', credentialBody('pid', 'signing'));
+      await createResource(calls, token, '/issuer/credentials', credentialBody('pid', 'signing'));
       const body = JSON.stringify(offerBody('pid'));
       const failed: string[] = [];
       let answered = 0;
@@ -64,14 +64,14 @@ for (const workers of ['1', '2']) {
         const before = answered;
         old.process.kill('SIGTERM');
         await setTimeout(400);
-        const direct = callsTo(old.address);
+        const direct = callerFor(old.address);
         const statuses = [];
         for (const path of ['/health/ready', '/health', '/health/live', '/']) statuses.push((await direct.call('GET', path)).status);
         expect(statuses, 'while it drains').to.deep.equal([503, 503, 200, 200]);
         expect(await old.ended, old.errors).to.equal(0);
         expect(answered - before).to.be.greaterThan(20);
         services[index] = await WorkerService.startAt(port, environment);
-        while ((await callsTo(services[index].address).call('GET', '/health/ready')).status !== 200) await setTimeout(50);
+        while ((await callerFor(services[index].address).call('GET', '/health/ready')).status !== 200) await setTimeout(50);
         await setTimeout(200);
       }
       isOver = true;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
-import { bareEnvironment } from '../support/compile-cache.ts';
+import { minimalEnvironment } from '../support/compile-cache.ts';
 import { startedProgram, startOptions } from '../support/start-options.ts';
 import { ROOT, TENANT_ROLES } from '../support/test-service.ts';
 
@@ -35,7 +35,7 @@ describe('service with a small heap', () => {
     address = `http://localhost:${port}`;
     child = spawn(process.execPath, [...startOptions().nodeOptions, `--max-old-space-size=${HEAP_MEBIBYTES}`, startedProgram()], {
       env: {
-        ...bareEnvironment(),
+        ...minimalEnvironment(),
         PORT: String(port),
         DATA_FOLDER: folder,
         AUTH_CLIENT_ID: ROOT.clientId,

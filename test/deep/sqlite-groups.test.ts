@@ -13,7 +13,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { addTenant } from '../contract/store/builders.ts';
 import { databases, openRaw, rawSql, type TestDatabase } from '../support/databases.ts';
 import type { GroupAssignment } from '../support/group-child.ts';
-import { transactionsIn } from '../support/write-ahead-log.ts';
+import { countTransactions } from '../support/write-ahead-log.ts';
 
 const PUT = namedStatement('put_note', 'insert into notes (id, text) values ($1, $2)');
 const COUNT = namedStatement('count_notes', 'select count(*) as all_of_them from notes');
@@ -43,7 +43,7 @@ describe('changes that share a transaction on sqlite', () => {
   const many = <T>(count: number, work: (index: number) => Promise<T>) =>
     Promise.allSettled(Array.from({ length: count }, (_, index) => work(index)));
   const stored = () => rawSql(database.url, async (run) => (await run('select id from notes order by id')).map(({ id }) => String(id)));
-  const transactions = () => transactionsIn(readFileSync(`${database.url.slice('sqlite:'.length)}-wal`));
+  const transactions = () => countTransactions(readFileSync(`${database.url.slice('sqlite:'.length)}-wal`));
   const outcomesOf = (settled: readonly PromiseSettledResult<unknown>[]) => settled.map(({ status }) => status);
 
   it('are one transaction, whose number shows in the write-ahead log', async () => {
@@ -207,7 +207,7 @@ describe('changes that share a transaction on sqlite, by a process that', () => 
   afterEach(() => database.drop());
 
   /** @param before what the shell does first. */
-  async function said(assignment: Pick<GroupAssignment, 'rounds' | 'dies'>, before = ':') {
+  async function said(assignment: Pick<GroupAssignment, 'rounds' | 'killsItself'>, before = ':') {
     const asked: GroupAssignment = { url: database.url, masterSecret: MASTER_SECRET, tenantId, ...assignment };
     const script = `${before}; exec "$@"`;
     const output = await new Promise<string>((resolve) => {
@@ -221,7 +221,7 @@ describe('changes that share a transaction on sqlite, by a process that', () => 
   const stored = () => rawSql(database.url, async (run) => (await run('select id from sessions')).map(({ id }) => String(id)));
 
   it('is killed right after an answer, are stored', async () => {
-    const { done, lines } = await said({ rounds: 5, dies: true });
+    const { done, lines } = await said({ rounds: 5, killsItself: true });
     expect(lines).to.have.lengthOf.above(160);
     expect(await stored()).to.include.members(done);
   });
@@ -230,7 +230,7 @@ describe('changes that share a transaction on sqlite, by a process that', () => 
     const size = statSync(database.url.slice('sqlite:'.length)).size;
     // In blocks of 512 bytes: the log finds no room beyond, in the middle of a commit.
     const room = `ulimit -f ${Math.ceil(size / 512) + 500}; trap '' XFSZ`;
-    const { done, unavailable, lines } = await said({ rounds: 200, dies: false }, room);
+    const { done, unavailable, lines } = await said({ rounds: 200, killsItself: false }, room);
     expect(lines).to.have.length(8_000);
     expect(done).to.have.lengthOf.above(0);
     expect(unavailable).to.have.lengthOf.above(0);

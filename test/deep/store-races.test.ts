@@ -11,13 +11,13 @@ import { aBatch, addList, addTenant, aKeyChain, aUse, NOW, openOffer } from '../
 import { batchIssuance, stepsOf } from '../contract/store/steps.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import type { Assignment } from '../support/race-child.ts';
-import { type Result, race, type Track } from '../support/races.ts';
+import { type RaceKeys, type RaceResult, race } from '../support/races.ts';
 
 const MASTER_SECRET = 'a master secret of decent length';
 const CHILD = fileURLToPath(new URL('../support/race-child.ts', import.meta.url));
 const run = promisify(execFile);
 
-async function prepare(store: Store): Promise<Track> {
+async function prepare(store: Store): Promise<RaceKeys> {
   const tenantId = await addTenant(store);
   const { grant } = await openOffer(store, tenantId);
   const claimed = await openOffer(store, tenantId);
@@ -34,7 +34,7 @@ async function prepare(store: Store): Promise<Track> {
 }
 
 /** What must be true however many took part. */
-async function expectOneWinner(store: Store, track: Track, results: readonly Result[], callers: number) {
+async function expectOneWinner(store: Store, track: RaceKeys, results: readonly RaceResult[], callers: number) {
   const sum = (member: 'consumed' | 'remembered' | 'claimed' | 'completed' | 'issued') =>
     results.reduce((total, result) => total + result[member], 0);
   expect(sum('consumed'), 'grants consumed').to.equal(1);
@@ -204,7 +204,7 @@ for (const kind of databases()) {
       const { url } = database;
       const startsAt = Date.now() + 2500;
       const results = await Promise.all(
-        [0, 1].map(async (runner): Promise<Result> => {
+        [0, 1].map(async (runner): Promise<RaceResult> => {
           const assignment: Assignment = { url, masterSecret: MASTER_SECRET, track, count: 100, runner, startsAt };
           const { stdout } = await run(process.execPath, [CHILD, JSON.stringify(assignment)]);
           return JSON.parse(stdout);

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { RemoveEndedTenants } from '../../application/tenants/remove-ended-tenants.ts';
 import { obtain } from '../../bootstrap/wiring/wire.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { created, offerBody } from '../support/populated.ts';
+import { createResource, offerBody } from '../support/populated.ts';
 import { openStream } from '../support/sse.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -57,7 +57,7 @@ for (const kind of databases()) {
 
     it('looks to all callers like one that never existed, and ends the streams of its sessions', async () => {
       const { token } = await createTenant(service, 'trial');
-      const post = (path: string, json: object) => created(service, token, path, json);
+      const post = (path: string, json: object) => createResource(service, token, path, json);
       const card = { id: 'card', vct: 'urn:card:1', config: { format: 'dc+sd-jwt' }, claims: { name: 'Ada' } };
       await post('/issuer/credentials', card);
       const { uri, session, pageUrl } = await post('/issuer/offer', offerBody('card'));

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { Backend } from '../support/backend.ts';
-import { bareEnvironment } from '../support/compile-cache.ts';
-import { framesOf } from '../support/docs-pages.ts';
-import type { Ended } from '../support/programs.ts';
+import { minimalEnvironment } from '../support/compile-cache.ts';
+import { namedCodeBlocks } from '../support/docs-pages.ts';
+import type { ProcessResult } from '../support/programs.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -58,8 +58,8 @@ describe('npm run wallet', () => {
   const session = async (id: string) => (await service.call('GET', `/session/${id}`, { token: tenant.token })).body;
 
   const run = (file: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
-    new Promise<Ended>((resolve) => {
-      const env = { ...bareEnvironment(), XDG_DATA_HOME: join(folder, 'data'), ...environment };
+    new Promise<ProcessResult>((resolve) => {
+      const env = { ...minimalEnvironment(), XDG_DATA_HOME: join(folder, 'data'), ...environment };
       const child = execFile(file, [...args], { env, cwd: ROOT }, (error, stdout, stderr) =>
         resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
       );
@@ -169,7 +169,7 @@ describe('npm run wallet', () => {
   });
 
   it('matches its documentation page', async () => {
-    const commands = framesOf(PAGE)
+    const commands = namedCodeBlocks(PAGE)
       .filter(({ language, section }) => language === 'sh' && section !== 'Browser')
       .flatMap(({ text }) => text.split('\n'))
       .filter((line) => line.includes('--yes'));

@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { deflateSync } from 'node:zlib';
 import { expect } from 'chai';
-import { created } from '../support/populated.ts';
+import { createResource } from '../support/populated.ts';
 import { makeJwt, newKey, now, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
@@ -27,9 +27,12 @@ describe('malicious wallet status list', () => {
     address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     service = await startTestService();
     const { token } = await createTenant(service, 'acme');
-    await created(service, token, '/issuer/config', { ...{ display, builtInAs: { walletInitiated: true } }, ...provider.configuration() });
+    await createResource(service, token, '/issuer/config', {
+      ...{ display, builtInAs: { walletInitiated: true } },
+      ...provider.configuration(),
+    });
     const config = { format: 'dc+sd-jwt', display, scope: 'card' };
-    await created(service, token, '/issuer/credentials', { id: 'card', config, claims: { name: 'Ada' } });
+    await createResource(service, token, '/issuer/credentials', { id: 'card', config, claims: { name: 'Ada' } });
   });
   after(async () => {
     server.closeAllConnections();

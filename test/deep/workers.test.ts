@@ -9,12 +9,12 @@ import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { ConfigFolder } from '../support/config-folder.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { created, credentialBody, offerBody } from '../support/populated.ts';
-import { tally, times } from '../support/raced-services.ts';
+import { createResource, credentialBody, offerBody } from '../support/populated.ts';
+import { callInParallel, countOutcomes } from '../support/raced-services.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { openStream } from '../support/sse.ts';
 import { type Callable, createTenant } from '../support/test-service.ts';
-import { callsTo, isRunning, NODE_OPTION, WorkerService } from '../support/worker-service.ts';
+import { callerFor, isRunning, NODE_OPTION, WorkerService } from '../support/worker-service.ts';
 
 const [, postgres] = databases();
 
@@ -28,9 +28,9 @@ describe('several workers', () => {
     database = await postgres?.open();
     if (database === undefined) return this.skip();
     service = await WorkerService.start({ DATABASE_URL: database.url });
-    const calls = callsTo(service.address);
+    const calls = callerFor(service.address);
     ({ token } = await createTenant(calls, 'acme'));
-    await created(calls, token, '/issuer/credentials', credentialBody('pid', 'signing'));
+    await createResource(calls, token, '/issuer/credentials', credentialBody('pid', 'signing'));
     wallet = new RawWallet(calls, 'acme');
   });
   after(async () => {
@@ -38,14 +38,14 @@ describe('several workers', () => {
     await database?.drop();
   });
 
-  const offer = () => created(callsTo(service.address), token, '/issuer/offer', offerBody('pid'));
+  const offer = () => createResource(callerFor(service.address), token, '/issuer/offer', offerBody('pid'));
 
   it('issue, with each step of a wallet over another connection', async () => {
     for (let round = 0; round < 5; round++) {
       const { uri, session } = await offer();
       const answer = await wallet.request(await wallet.accessToken(uri), 'pid');
       expect([answer.status, answer.body?.credentials?.length], answer.text).to.deep.equal([200, 1]);
-      const { body } = await callsTo(service.address).call('GET', `/session/${session}`, { token });
+      const { body } = await callerFor(service.address).call('GET', `/session/${session}`, { token });
       expect(body.status).to.equal('completed');
     }
   });
@@ -53,14 +53,14 @@ describe('several workers', () => {
   it('redeem a code once for any number of simultaneous attempts', async () => {
     for (let round = 0; round < 3; round++) {
       const code = await wallet.code((await offer()).uri);
-      const answers = await times(40, () => new RawWallet(wallet.service, 'acme').redeem(code));
-      expect(tally(answers)).to.deep.equal({ 200: 1, '400 invalid_grant': 39 });
+      const answers = await callInParallel(40, () => new RawWallet(wallet.service, 'acme').redeem(code));
+      expect(countOutcomes(answers)).to.deep.equal({ 200: 1, '400 invalid_grant': 39 });
     }
   });
 
   it('notify a stream of a change by another worker', async () => {
     const { uri, session } = await offer();
-    const streams = await times(2, () => openStream(`${service.address}/session/${session}/events?token=${token}`));
+    const streams = await callInParallel(2, () => openStream(`${service.address}/session/${session}/events?token=${token}`));
     for (const stream of streams) expect((await stream.next())?.data.status).to.equal('active');
     await wallet.offer(uri);
     for (const stream of streams) expect((await stream.next())?.data.status).to.equal('fetched');
@@ -76,7 +76,7 @@ describe('several workers', () => {
     const before = service.lines.filter(({ msg }) => msg === 'request').length;
     service.process.stdout?.pause();
     const agent = new Agent({ keepAlive: true, maxSockets: 8 });
-    for (let round = 0; round < 20; round++) await times(100, () => callsTo(service.address, agent).call('GET', '/'));
+    for (let round = 0; round < 20; round++) await callInParallel(100, () => callerFor(service.address, agent).call('GET', '/'));
     agent.destroy();
     service.process.stdout?.resume();
     // Each of them is parsed.
@@ -87,7 +87,7 @@ describe('several workers', () => {
     const clients: (Callable & { readonly agent: Agent; lost: number })[] = [];
     for (let count = 0; count < 10; count++) {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      const client = { ...callsTo(service.address, agent), agent, lost: 0 };
+      const client = { ...callerFor(service.address, agent), agent, lost: 0 };
       expect((await client.call('GET', '/health')).status).to.equal(200);
       clients.push(client);
     }
@@ -121,7 +121,7 @@ describe('several workers', () => {
     if (stopped === undefined) throw new Error('no worker runs');
     // It takes nothing, and every other connection goes to it.
     process.kill(stopped, 'SIGSTOP');
-    const answers = times(4, () => callsTo(service.address).call('GET', '/'));
+    const answers = callInParallel(4, () => callerFor(service.address).call('GET', '/'));
     await setTimeout(200);
     process.kill(stopped, 'SIGKILL');
     expect((await answers).map(({ status }) => status)).to.deep.equal([200, 200, 200, 200]);
@@ -194,7 +194,7 @@ describe('several workers that are stopped', () => {
     const { pid: supervisor = 0 } = service.process;
     const all = [supervisor, ...service.workers];
     for (const pid of all) process.kill(pid, 'SIGSTOP');
-    const early = await times(40, connected);
+    const early = await callInParallel(40, connected);
     signalled = performance.now();
     // To all processes, as a terminal and a service manager do.
     for (const pid of all) process.kill(pid, 'SIGTERM');
@@ -238,7 +238,7 @@ describe('several workers that are stopped', () => {
 
   it('do not wait for idle connections, and end when their supervisor has ended', async () => {
     const agent = new Agent({ keepAlive: true });
-    await times(6, () => callsTo(service.address, agent).call('GET', '/'));
+    await callInParallel(6, () => callerFor(service.address, agent).call('GET', '/'));
     const began = performance.now();
     service.process.kill('SIGKILL');
     expect(await service.ended).to.equal('SIGKILL');
@@ -343,7 +343,7 @@ describe('start of several workers', () => {
     try {
       expect(service.errors.match(/First start: secrets were generated/g)).to.have.length(1);
       const kept = parseEnv(readFileSync(join(folder, 'secrets.env'), 'utf8'));
-      const calls = callsTo(service.address);
+      const calls = callerFor(service.address);
       const token = await calls.token(kept['AUTH_CLIENT_ID'] ?? '', kept['AUTH_CLIENT_SECRET'] ?? '');
       for (let call = 0; call < 4; call++) {
         const { status, body } = await calls.call('GET', '/tenant', { token });

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { optionFault } from '../support/option-fault.ts';
+import { describeOptionError } from '../support/option-fault.ts';
 
 export type Options = { readonly keep: boolean; readonly once: boolean; readonly eu: boolean };
 
@@ -19,6 +19,6 @@ export function readOptions(given: readonly string[]): Options | 'help' | { read
     if (values.keep && values.once) return { fault: '--keep and --once exclude each other' };
     return { keep: values.keep, once: values.once, eu: values.eu };
   } catch (error) {
-    return { fault: optionFault(error) };
+    return { fault: describeOptionError(error) };
   }
 }

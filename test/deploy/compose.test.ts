@@ -11,7 +11,7 @@ import { parse } from 'yaml';
 import { checkDefaults } from '../../bootstrap/doctor/defaults-check.ts';
 import { isSetting, readSettings } from '../../config/settings.ts';
 import { databases, openRaw } from '../support/databases.ts';
-import { folderOfTools } from '../support/postgres-server.ts';
+import { findToolFolder } from '../support/postgres-server.ts';
 
 const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url));
 const text = readFileSync(join(DEPLOY, 'compose.yaml'), 'utf8');
@@ -158,7 +158,7 @@ describe('The compose file', () => {
       execFileSync(join(folder, 'compose/create-user.sh'), {
         stdio: 'pipe',
         env: {
-          PATH: `${folderOfTools()}:${process.env['PATH']}`,
+          PATH: `${findToolFolder()}:${process.env['PATH']}`,
           PGHOST: hostname,
           PGPORT: port,
           PGPASSWORD: decodeURIComponent(password),

@@ -4,9 +4,9 @@ import { freePort } from '../demo/process.ts';
 import { Backend } from '../support/backend.ts';
 import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
 import { asService } from '../support/left-behind.ts';
-import { created } from '../support/populated.ts';
-import { ask, issue, present } from '../support/present.ts';
-import { answers, endPrograms } from '../support/programs.ts';
+import { createResource } from '../support/populated.ts';
+import { issue, present, requestPresentation } from '../support/present.ts';
+import { stopPrograms, waitForAnswer } from '../support/programs.ts';
 import { type Callable, createTenant } from '../support/test-service.ts';
 import { Releases, stop } from '../support/upgrade.ts';
 
@@ -50,7 +50,7 @@ function suite(kind: DatabaseKind) {
       calls = releases.callsTo(port);
     });
     after(async () => {
-      await endPrograms();
+      await stopPrograms();
       releases?.remove();
       await backend?.close();
       await database?.drop();
@@ -61,7 +61,7 @@ function suite(kind: DatabaseKind) {
     const signature = async () => {
       const held = await issue(asService(calls), { id: 'acme', token }, 'kept');
       const before = backend.calls.length;
-      const shown = await present(asService(calls), await ask(asService(calls), token, 'check'), held);
+      const shown = await present(asService(calls), await requestPresentation(asService(calls), token, 'check'), held);
       expect(shown.status, shown.text).to.equal(200);
       expect(backend.calls.length).to.equal(before + 1);
       return backend.calls.at(-1)?.headers['webhook-signature'];
@@ -76,8 +76,8 @@ function suite(kind: DatabaseKind) {
     it('keeps features of later releases as docs/reference/compatibility.md states, and neither runs nor loses the others', async () => {
       const first = await releases.start('present', port);
       ({ token } = await createTenant(calls, 'acme'));
-      for (const id of ['kept', 'written']) await created(calls, token, '/issuer/credentials', credential(id));
-      await created(calls, token, '/verifier/config', query(backend.url));
+      for (const id of ['kept', 'written']) await createResource(calls, token, '/issuer/credentials', credential(id));
+      await createResource(calls, token, '/verifier/config', query(backend.url));
       expect(await signature(), 'of this release').to.match(/^v1,/);
       const rootToken = await calls.rootToken();
       const { token: own } = await createTenant(calls, 'bound', { profile: 'haip' });
@@ -85,7 +85,7 @@ function suite(kind: DatabaseKind) {
       const refused = await calls.call('POST', '/verifier/config', { token: own, json });
       expect(refused.status, 'what its profile refuses').to.equal(400);
       const kiosk = { clientId: 'kiosk', secret: 'secret-of-the-kiosk-0123456789', roles: ['issuance:offer'] };
-      await created(calls, token, '/client', kiosk);
+      await createResource(calls, token, '/client', kiosk);
       const ended = await calls.token('kiosk', kiosk.secret);
       expect((await calls.call('POST', '/client/kiosk/rotate-secret', { token })).status).to.equal(201);
       const statusWith = async (of: string) => (await calls.call('GET', '/session', { token: of })).status;
@@ -123,11 +123,11 @@ function suite(kind: DatabaseKind) {
         const other = new Releases(`http://localhost:${port}`, { DATABASE_URL: database?.url ?? '', MASTER_SECRET });
         try {
           const program = other.launch('first', await freePort(createServer));
-          const served = await answers(program, 'http://127.0.0.1:1', { seconds: 8 }).catch(() => false);
+          const served = await waitForAnswer(program, 'http://127.0.0.1:1', { seconds: 8 }).catch(() => false);
           expect(served).to.equal(false);
           expect(program.child.exitCode, `${MASTER_SECRET}: ${program.output()}`).to.equal(1);
         } finally {
-          await endPrograms();
+          await stopPrograms();
           other.remove();
         }
       }

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parseAllDocuments } from 'yaml';
 import { isSetting } from '../../config/settings.ts';
-import { NEEDED, VALUES, writeSchemas } from '../support/kubernetes.ts';
+import { REQUIRED_VALUES, VALUES, writeSchemas } from '../support/kubernetes.ts';
 
 const TOOLS = process.env['DEPLOY_TOOLS'] ?? join(homedir(), '.cache/vidimus-tools');
 const CHART = fileURLToPath(new URL('../../deploy/helm/vidimus/', import.meta.url));
@@ -52,7 +52,7 @@ describe('Helm chart', function () {
   };
   const withValues = (values: object): string[] => {
     const file = join(folder, 'values.json');
-    writeFileSync(file, JSON.stringify({ ...NEEDED, ...values }));
+    writeFileSync(file, JSON.stringify({ ...REQUIRED_VALUES, ...values }));
     return ['--values', file];
   };
   const template = (values: object = {}) =>
@@ -118,9 +118,9 @@ describe('Helm chart', function () {
       ['no secret', { existingSecret: '' }],
       ['no public address', { settings: {} }],
       ['an address without TLS', { settings: { PUBLIC_URL: 'http://id.acme.example' } }],
-      ['a secret among the settings', { settings: { ...NEEDED.settings, MASTER_SECRET: 'x' } }],
-      ['a database among the settings', { settings: { ...NEEDED.settings, DATABASE_URL: 'x' } }],
-      ['a setting that is a number', { settings: { ...NEEDED.settings, DATABASE_POOL: 10 } }],
+      ['a secret among the settings', { settings: { ...REQUIRED_VALUES.settings, MASTER_SECRET: 'x' } }],
+      ['a database among the settings', { settings: { ...REQUIRED_VALUES.settings, DATABASE_URL: 'x' } }],
+      ['a setting that is a number', { settings: { ...REQUIRED_VALUES.settings, DATABASE_POOL: 10 } }],
       ['a digest that is none', { image: { repository: 'v', digest: 'latest' } }],
       // Of Kubernetes an empty list is everybody.
       ['nobody who may call', { networkPolicy: { from: [] } }],

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
-import { buildImage, type Image, instructionsOf } from '../support/image.ts';
-import { answers, endPrograms, runProgram, startProgram } from '../support/programs.ts';
+import { buildImage, type Image, parseDockerfile } from '../support/image.ts';
+import { runProgram, startProgram, stopPrograms, waitForAnswer } from '../support/programs.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Packages are half a gigabyte, which not every machine has in memory. */
@@ -30,14 +30,14 @@ describe('container image', function () {
     // What belongs to another account is read-only already.
     if (!isRoot) execFileSync('chmod', ['-R', 'a-w', join(image.root, 'app')]);
   });
-  afterEach(endPrograms);
+  afterEach(stopPrograms);
   after(() => {
     if (!isRoot) execFileSync('chmod', ['-R', 'u+w', folder]);
     rmSync(folder, { recursive: true, force: true });
   });
 
   it('has one base, which can be pinned by its digest, and runs without root', () => {
-    const instructions = instructionsOf(join(ROOT, 'Dockerfile'));
+    const instructions = parseDockerfile(join(ROOT, 'Dockerfile'));
     const texts = (name: string) => instructions.filter((each) => each.name === name).map(({ text }) => text);
     expect(texts('ARG')[0]).to.match(/^NODE_IMAGE=node:24/);
     expect(texts('FROM')).to.have.length(2);
@@ -84,7 +84,7 @@ describe('container image', function () {
     const options = { cwd: image.workingFolder, environment, ...USER };
     expect((await runProgram(check, checkArgs, options)).code).to.equal(1);
     const service = startProgram(command, args, options);
-    await answers(service, `http://127.0.0.1:${port}/health/ready`);
+    await waitForAnswer(service, `http://127.0.0.1:${port}/health/ready`);
     expect((await runProgram(check, checkArgs, options)).code).to.equal(0);
     const doctor = ['bootstrap/commands/vidimus.mjs', 'doctor', '--offline', '--strict'];
     const examined = await runProgram('node', doctor, { ...options, environment: { ...environment, TRUST_PROXY: '1' } });

@@ -7,10 +7,10 @@ import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { hasNginx, type Nginx, startNginx } from '../support/nginx.ts';
-import { created, credentialBody, offerBody } from '../support/populated.ts';
-import { endPrograms } from '../support/programs.ts';
+import { createResource, credentialBody, offerBody } from '../support/populated.ts';
+import { stopPrograms } from '../support/programs.ts';
 import { createTenant } from '../support/test-service.ts';
-import { callsTo, WorkerService } from '../support/worker-service.ts';
+import { callerFor, WorkerService } from '../support/worker-service.ts';
 
 type Sent = {
   readonly method?: string;
@@ -42,7 +42,7 @@ describe('nginx with the configuration of deploy/', function () {
   after(async () => {
     for (const service of services) await service.stop();
     await nginx?.close();
-    await endPrograms();
+    await stopPrograms();
     await database?.drop();
   });
 
@@ -61,7 +61,7 @@ describe('nginx with the configuration of deploy/', function () {
       sent.end(body);
     });
   /** What has to be there is made at one process. */
-  const direct = () => callsTo((services[0] as WorkerService).address);
+  const direct = () => callerFor((services[0] as WorkerService).address);
   const tenant = async (id: string) => (await createTenant(direct(), id)).token;
 
   it('terminates TLS 1.2 or later, and redirects plain requests to it', async () => {
@@ -105,7 +105,7 @@ describe('nginx with the configuration of deploy/', function () {
 
   it('forwards events immediately, and streams of both processes end with their sessions', async () => {
     const token = await tenant('streams');
-    await created(direct(), token, '/issuer/credentials', credentialBody('pid', 'signing'));
+    await createResource(direct(), token, '/issuer/credentials', credentialBody('pid', 'signing'));
     const { body } = await direct().call('POST', '/issuer/offer', { token, json: offerBody('pid') });
     const { session } = body as { session: string };
     const { address = '', certificate: ca = '' } = nginx ?? {};
@@ -122,7 +122,7 @@ describe('nginx with the configuration of deploy/', function () {
     const deadline = Date.now() + 5_000;
     while (!chunks.join('').includes('active') && Date.now() < deadline) await setTimeout(20);
     expect(chunks.join('')).to.include('"status":"active"');
-    const removed = await callsTo((services[1] as WorkerService).address).call('DELETE', `/session/${session}`, { token });
+    const removed = await callerFor((services[1] as WorkerService).address).call('DELETE', `/session/${session}`, { token });
     expect(removed.status).to.be.oneOf([200, 204]);
     await ended;
   });
@@ -154,7 +154,7 @@ describe('nginx with the configuration of deploy/', function () {
 
   it('drops no request during a rolling restart of the processes', async () => {
     const token = await tenant('rolling');
-    await created(direct(), token, '/issuer/credentials', credentialBody('pid', 'signing'));
+    await createResource(direct(), token, '/issuer/credentials', credentialBody('pid', 'signing'));
     const failed: string[] = [];
     let answered = 0;
     let isOver = false;

@@ -9,15 +9,15 @@ import { parseEnv } from 'node:util';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { describeWithOpenBao } from '../support/openbao.ts';
-import { answers, endPrograms, type Running, startProgram } from '../support/programs.ts';
+import { type RunningProgram, startProgram, stopPrograms, waitForAnswer } from '../support/programs.ts';
 import { createTenant, ROOT } from '../support/test-service.ts';
-import { callsTo } from '../support/worker-service.ts';
+import { callerFor } from '../support/worker-service.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 
 describeWithOpenBao('OpenBao with the configuration of deploy/ and docs/guides/docker-compose.md', (binary) => {
   let folder: string;
-  let server: Running;
+  let server: RunningProgram;
   let address: string;
 
   before(async () => {
@@ -52,7 +52,7 @@ describeWithOpenBao('OpenBao with the configuration of deploy/ and docs/guides/d
     expect(server.output()).to.include('server started');
   });
   after(async () => {
-    await endPrograms();
+    await stopPrograms();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -85,8 +85,8 @@ describeWithOpenBao('OpenBao with the configuration of deploy/ and docs/guides/d
     };
     const main = join(REPOSITORY, 'bootstrap/main.ts');
     const service = startProgram(process.execPath, [main], { environment, cwd: dirname(main) });
-    await answers(service, `http://127.0.0.1:${port}/health`);
-    const calls = callsTo(`http://127.0.0.1:${port}`);
+    await waitForAnswer(service, `http://127.0.0.1:${port}/health`);
+    const calls = callerFor(`http://127.0.0.1:${port}`);
     const health = await calls.call('GET', '/health');
     expect(health.body.details).to.deep.include({ 'key-providers': { status: 'up' } });
     const { token } = await createTenant(calls, 'acme', { kms: 'house' });

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { build } from 'esbuild';
 import { freePort } from '../demo/process.ts';
-import { answers, endPrograms, runProgram, startProgram } from '../support/programs.ts';
+import { runProgram, startProgram, stopPrograms, waitForAnswer } from '../support/programs.ts';
 
 /** Packages are two hundred megabytes, which not every machine has in memory. */
 const ON_DISK = '/var/tmp';
@@ -34,7 +34,7 @@ describe('npm package', function () {
     execFileSync('npm', args, { cwd: join(folder, 'app'), stdio: 'pipe' });
     installed = join(folder, 'app/node_modules');
   });
-  afterEach(endPrograms);
+  afterEach(stopPrograms);
   after(() => rmSync(folder, { recursive: true, force: true }));
 
   const vidimus = (args: string[], environment: Record<string, string> = {}) =>
@@ -158,7 +158,7 @@ describe('npm package', function () {
   it('starts with generated secrets, serves its pages, passes the doctor, and ends on SIGTERM', async () => {
     const port = await freePort(createServer);
     const service = vidimus(['start'], { PORT: String(port) });
-    await answers(service, `http://127.0.0.1:${port}/health`);
+    await waitForAnswer(service, `http://127.0.0.1:${port}/health`);
     for (const path of ['/docs', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css', '/openapi.json'])
       expect((await fetch(`http://127.0.0.1:${port}${path}`)).status, path).to.equal(200);
     const page = await (await fetch(`http://127.0.0.1:${port}/console`)).text();
@@ -194,7 +194,7 @@ describe('npm package', function () {
       AUTH_CLIENT_SECRET: 'an operator has this secret',
     };
     const service = startProgram(program, args, { cwd: folder, environment });
-    await answers(service, `http://127.0.0.1:${port}/health/ready`);
+    await waitForAnswer(service, `http://127.0.0.1:${port}/health/ready`);
     service.child.kill('SIGINT');
     expect(await service.ended, service.output()).to.equal(0);
   });

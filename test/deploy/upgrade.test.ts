@@ -8,13 +8,22 @@ import { freePort } from '../demo/process.ts';
 import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
 import { HealthBalancer } from '../support/health-balancer.ts';
 import { IssuingLoad } from '../support/issuing-load.ts';
-import { asService, collect, goesOn, type Left, leave, revoke, show, statusOf } from '../support/left-behind.ts';
-import { created, offerBody } from '../support/populated.ts';
-import { ask, issue, present } from '../support/present.ts';
-import { endPrograms, type Running, runProcess } from '../support/programs.ts';
+import {
+  asService,
+  createState,
+  expectStateUsable,
+  presentCredential,
+  type ReleaseState,
+  readStatus,
+  redeemOffer,
+  revoke,
+} from '../support/left-behind.ts';
+import { createResource, offerBody } from '../support/populated.ts';
+import { issue, present, requestPresentation } from '../support/present.ts';
+import { type RunningProgram, runProcess, stopPrograms } from '../support/programs.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { createTenant } from '../support/test-service.ts';
-import { type Earlier, Releases, stop } from '../support/upgrade.ts';
+import { type EarlierRelease, Releases, stop } from '../support/upgrade.ts';
 
 /** The number of the last migration that the first release has. */
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -55,7 +64,7 @@ for (const kind of databases()) {
   describe(`upgrade from the state of 2026-11-28, on ${kind.name}`, suite(kind, '2026-11-28'));
 }
 
-function suite(kind: DatabaseKind, state: Earlier) {
+function suite(kind: DatabaseKind, state: EarlierRelease) {
   return function (this: Mocha.Suite) {
     this.timeout(120_000);
     let database: TestDatabase | undefined;
@@ -70,15 +79,15 @@ function suite(kind: DatabaseKind, state: Earlier) {
       releases = new Releases(`http://localhost:${ports[0]}`, { DATABASE_URL: database.url });
     });
     afterEach(async () => {
-      await endPrograms();
+      await stopPrograms();
       for (const machine of machines.splice(0)) machine.remove();
       releases?.remove();
       await database?.drop();
     });
 
-    const leaveBehind = async (): Promise<Left> => {
+    const leaveBehind = async (): Promise<ReleaseState> => {
       const earlier = await releases.start(state, ports[0]);
-      const left = await leave(releases.callsTo(ports[0]));
+      const left = await createState(releases.callsTo(ports[0]));
       await stop(earlier);
       return left;
     };
@@ -86,7 +95,7 @@ function suite(kind: DatabaseKind, state: Earlier) {
     it('keeps offers, tokens, requests, revocations and the audit log', async () => {
       const left = await leaveBehind();
       await releases.start('present', ports[0]);
-      await goesOn(releases.callsTo(ports[0]), left);
+      await expectStateUsable(releases.callsTo(ports[0]), left);
       const environment = releases.environment(ports[0]);
       const verified = await runProcess('commands/audit-verify', [], environment);
       expect(verified.code, verified.stderr).to.equal(0);
@@ -107,15 +116,15 @@ function suite(kind: DatabaseKind, state: Earlier) {
         const old = [await rolling.start(state, ports[0]), await rolling.start(state, ports[1])];
         const balancer = await HealthBalancer.start(ports);
         const calls = rolling.callsTo(Number(new URL(balancer.address).port));
-        const { token } = await leave(calls);
+        const { token } = await createState(calls);
         const load = new IssuingLoad(calls, token);
         try {
-          await load.atLeast(FLOWS_PER_STEP);
+          await load.waitForFlows(FLOWS_PER_STEP);
           for (const [index, port] of ports.entries()) {
-            await stop(old[index] as Running);
-            await load.atLeast(FLOWS_PER_STEP);
+            await stop(old[index] as RunningProgram);
+            await load.waitForFlows(FLOWS_PER_STEP);
             await rolling.start('present', port);
-            await load.atLeast(FLOWS_PER_STEP);
+            await load.waitForFlows(FLOWS_PER_STEP);
           }
         } finally {
           await load.end();
@@ -123,8 +132,8 @@ function suite(kind: DatabaseKind, state: Earlier) {
         }
         expect(load.failures).to.deep.equal([]);
         const fresh = rolling.callsTo(ports[1]);
-        for (const { held, isRevoked, uri } of load.issued) {
-          expect(await statusOf(fresh, held)).to.equal(isRevoked ? 1 : 0);
+        for (const { credential: held, isRevoked, uri } of load.issued) {
+          expect(await readStatus(fresh, held)).to.equal(isRevoked ? 1 : 0);
           const { body } = await fresh.call('GET', `/session/${held.session}`, { token });
           expect(body.status).to.equal('completed');
           const wallet = new RawWallet(fresh, 'acme');
@@ -153,7 +162,7 @@ function suite(kind: DatabaseKind, state: Earlier) {
       // A container of the release before had nothing that lasts.
       rmSync(recorded, { force: true });
       const present = await elsewhere('one').start('present', ports[0]);
-      await goesOn(releases.callsTo(ports[0]), left);
+      await expectStateUsable(releases.callsTo(ports[0]), left);
       await stop(present);
       expect(existsSync(recorded)).to.equal(true);
       await stop(await elsewhere('one').start('present', ports[0]));
@@ -166,7 +175,7 @@ function suite(kind: DatabaseKind, state: Earlier) {
     if (kind.name === 'postgres')
       it('runs both releases side by side, and starts further processes of this release with empty folders', async () => {
         const first = await releases.start(state, ports[0]);
-        const left = await leave(releases.callsTo(ports[0]));
+        const left = await createState(releases.callsTo(ports[0]));
         const statuses = await whileStarting(
           () => elsewhere('one').start('present', ports[1]),
           async () => {
@@ -183,21 +192,21 @@ function suite(kind: DatabaseKind, state: Earlier) {
           [old, fresh],
           [fresh, old],
         ] as const) {
-          const offer = await created(from, token, '/issuer/offer', offerBody('pid'));
-          await collect(to, offer.uri);
+          const offer = await createResource(from, token, '/issuer/offer', offerBody('pid'));
+          await redeemOffer(to, offer.uri);
           const held = await issue(asService(from), { id: 'acme', token }, 'pid');
-          const asked = await ask(asService(from), token, 'check');
+          const asked = await requestPresentation(asService(from), token, 'check');
           expect((await present(asService(to), asked, held)).status).to.equal(200);
           await revoke(to, token, held);
-          expect(await show(from, token, held), 'revoked by the other one').to.equal(400);
-          expect(await statusOf(from, held)).to.equal(1);
+          expect(await presentCredential(from, token, held), 'revoked by the other one').to.equal(400);
+          expect(await readStatus(from, held)).to.equal(1);
         }
-        await goesOn(fresh, left);
+        await expectStateUsable(fresh, left);
         const later = await freePort(createServer);
         await elsewhere('two').start('present', later);
         await stop(first);
-        const next = await created(releases.callsTo(later), token, '/issuer/offer', offerBody('pid'));
-        await collect(fresh, next.uri);
+        const next = await createResource(releases.callsTo(later), token, '/issuer/offer', offerBody('pid'));
+        await redeemOffer(fresh, next.uri);
         const verified = await runProcess('commands/audit-verify', [], releases.environment(ports[1]));
         expect(verified.code, verified.stdout).to.equal(0);
       });
@@ -233,19 +242,19 @@ function suite(kind: DatabaseKind, state: Earlier) {
       const calls = releases.callsTo(ports[0]);
       const { token } = left;
       const made = await issue(asService(calls), { id: 'acme', token }, 'pid');
-      const openOffer = await created(calls, token, '/issuer/offer', offerBody('pid'));
+      const openOffer = await createResource(calls, token, '/issuer/offer', offerBody('pid'));
       await createTenant(calls, 'later');
       const kiosk = { clientId: 'kiosk', secret: 'secret-of-the-kiosk-0123456789', roles: ['issuance:offer'] };
-      await created(calls, token, '/client', kiosk);
+      await createResource(calls, token, '/client', kiosk);
       const rotated = await calls.call('POST', '/client/kiosk/rotate-secret?graceSeconds=300', { token });
       await stop(present);
 
       const former = await releases.start('first', ports[0]);
-      await goesOn(calls, left);
-      expect(await show(calls, token, made), 'a credential of this release').to.equal(200);
+      await expectStateUsable(calls, left);
+      expect(await presentCredential(calls, token, made), 'a credential of this release').to.equal(200);
       await revoke(calls, token, made);
-      expect(await statusOf(calls, made)).to.equal(1);
-      await collect(calls, openOffer.uri);
+      expect(await readStatus(calls, made)).to.equal(1);
+      await redeemOffer(calls, openOffer.uri);
       await createTenant(calls, 'meanwhile');
       await calls.token('kiosk', rotated.body.secret);
       const refused = await calls.token('kiosk', kiosk.secret).catch((error: Error) => error.message);
@@ -253,10 +262,10 @@ function suite(kind: DatabaseKind, state: Earlier) {
       await stop(former);
 
       await releases.start('present', ports[0]);
-      expect(await statusOf(calls, made)).to.equal(1);
-      expect(await show(calls, token, made)).to.equal(400);
+      expect(await readStatus(calls, made)).to.equal(1);
+      expect(await presentCredential(calls, token, made)).to.equal(400);
       const last = await issue(asService(calls), { id: 'acme', token }, 'pid');
-      expect(await show(calls, token, last)).to.equal(200);
+      expect(await presentCredential(calls, token, last)).to.equal(200);
       const verified = await runProcess('commands/audit-verify', [], releases.environment(ports[0]));
       expect(verified.code, verified.stdout).to.equal(0);
     });

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { rawSql } from '../support/postgres-server.ts';
 import { runProcess } from '../support/programs.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
-import { entriesOf } from '../support/revocable-cards.ts';
+import { parseStatuses } from '../support/revocable-cards.ts';
 import type { Answer } from '../support/test-service.ts';
 import { inParallel, retried, sampleOf } from './calls.ts';
 import { keyOf } from './ledger.ts';
@@ -144,7 +144,7 @@ export class Checker {
     const path = `/${this.#world.tenant.id}/status-list/${id}`;
     const answer = await retried(() => this.#world.deployment.callAt(at, 'GET', path));
     if (answer.status !== 200) return () => -answer.status;
-    return entriesOf(answer);
+    return parseStatuses(answer);
   }
 
   async #configuration(): Promise<void> {

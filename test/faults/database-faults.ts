@@ -82,7 +82,7 @@ export async function promote(group: Group): Promise<void> {
       standby = await primary.standby();
       await primary.start(SYNCHRONOUS);
       await standby.start(primary.followed);
-      await primary.isFollowed();
+      await primary.waitForReplication();
       await recovered(world);
     });
   } finally {

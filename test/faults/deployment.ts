@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '../demo/process.ts';
-import { bareEnvironment } from '../support/compile-cache.ts';
+import { minimalEnvironment } from '../support/compile-cache.ts';
 import { startedProgram, startOptions } from '../support/start-options.ts';
 import { type Answer, type Callable, type CallOptions, ROOT } from '../support/test-service.ts';
 import { Refused, send } from './calls.ts';
@@ -122,7 +122,7 @@ export class Deployment implements Callable {
     program ??= startedProgram();
     const start = startOptions();
     const child = spawn(process.execPath, [...start.nodeOptions, ...this.#nodeOptions, program], {
-      env: { ...bareEnvironment(), ...start.environment, ...this.environment, DATA_FOLDER: member.folder, PORT: String(member.port) },
+      env: { ...minimalEnvironment(), ...start.environment, ...this.environment, DATA_FOLDER: member.folder, PORT: String(member.port) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     member.child = child;

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { keepCompiled } from '../support/compile-cache.ts';
+import { useCompileCache } from '../support/compile-cache.ts';
 import { halfOpen, killDatabase, promote } from './database-faults.ts';
 import { fillDiskOfPostgres, fillDiskOfSqlite } from './full-disk.ts';
 import { besideNoise, cutPower, jumpClocks, killService, rollingRestart } from './process-faults.ts';
@@ -12,7 +12,7 @@ import { soak } from './soak.ts';
  * `npm run test:faults -- [parts]`: breaks what the service runs on, again and again, and compares what callers were told with
  * what is on record. Ends with 0 when nothing is wrong.
  */
-keepCompiled();
+useCompileCache();
 // What it has started ends with it.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 

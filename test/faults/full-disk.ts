@@ -3,7 +3,7 @@ import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { makeSqlite } from '../support/databases.ts';
+import { createSqliteFile } from '../support/databases.ts';
 import { rawSql } from '../support/postgres-server.ts';
 import { Cluster, canMakeClusters } from '../support/standby.ts';
 import { Checker } from './checker.ts';
@@ -75,7 +75,7 @@ export async function fillDiskOfSqlite(group: Group): Promise<void> {
   if (disk === undefined) return group.skip('nothing can be mounted here');
   try {
     const file = join(disk.folder, 'vidimus.sqlite');
-    await makeSqlite(file);
+    await createSqliteFile(file);
     const world = await World.open({ processes: 1, databaseUrl: `sqlite:${file}` });
     try {
       await fillAgainAndAgain(group, world, disk);

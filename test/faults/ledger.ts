@@ -1,5 +1,5 @@
 import { appendFileSync, copyFileSync } from 'node:fs';
-import type { Entry } from '../support/revocable-cards.ts';
+import type { StatusEntry } from '../support/revocable-cards.ts';
 
 /** An issuance as the callers know it. */
 export type Issuance = {
@@ -10,7 +10,7 @@ export type Issuance = {
   /** Nonces with the number of credential requests with them that were answered with success. */
   readonly nonces: Map<string, number>;
   /** Everything that was ever handed out for it. */
-  readonly entries: Entry[];
+  readonly entries: StatusEntry[];
   /** Orders to revoke it: all that were sent, and those that were acknowledged. */
   readonly revocations: { asked: number; told: number };
 };
@@ -112,7 +112,7 @@ export class Ledger {
     if (issuance.redeemed > 1) this.violate(`the code of ${issuance.session} was redeemed twice`);
   }
 
-  issued(issuance: Issuance, nonce: string, entries: readonly Entry[]): void {
+  issued(issuance: Issuance, nonce: string, entries: readonly StatusEntry[]): void {
     const times = (issuance.nonces.get(nonce) ?? 0) + 1;
     issuance.nonces.set(nonce, times);
     issuance.entries.push(...entries);
@@ -144,4 +144,4 @@ export class Ledger {
   }
 }
 
-export const keyOf = ({ listId, idx }: Pick<Entry, 'listId' | 'idx'>) => `${listId} ${idx}`;
+export const keyOf = ({ listId, idx }: Pick<StatusEntry, 'listId' | 'idx'>) => `${listId} ${idx}`;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { bind, decode, encrypt } from '../support/present.ts';
+import { bindToRequest, decode, encryptResponse } from '../support/present.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
-import { CARD, type Entry } from '../support/revocable-cards.ts';
+import { CARD, type StatusEntry } from '../support/revocable-cards.ts';
 import { NoAnswer } from './calls.ts';
 import type { Issuance, Presentation } from './ledger.ts';
 import { Steps } from './steps.ts';
@@ -94,7 +94,7 @@ export class Buyer {
   }
 }
 
-function entryOf({ credential }: { readonly credential: string }): Entry {
+function entryOf({ credential }: { readonly credential: string }): StatusEntry {
   const { uri, idx } = decode(credential).payload['status'].status_list;
   return { uri, idx, listId: String(uri).split('/').at(-1) ?? '' };
 }
@@ -122,8 +122,8 @@ export class Shopper {
     if (fetched === undefined || shown === undefined) return;
     const asked = decode(fetched.text);
     const answer = async () => {
-      const vp_token = { card: [bind(asked, shown)] };
-      const form = { response: await encrypt(asked, { vp_token, state: asked.payload['state'] }) };
+      const vp_token = { card: [bindToRequest(asked, shown)] };
+      const form = { response: await encryptResponse(asked, { vp_token, state: asked.payload['state'] }) };
       ledger.note('presenting', { session: presentation.session });
       return deployment.call('POST', asked.payload['response_uri'], { form });
     };

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
 import { rawSql } from '../support/postgres-server.ts';
 import { runProcess } from '../support/programs.ts';
-import { Cluster, canMakeClusters, MovingAddress, until } from '../support/standby.ts';
+import { Cluster, canMakeClusters, MovingAddress, waitUntil } from '../support/standby.ts';
 import { retried } from './calls.ts';
 import { Checker } from './checker.ts';
 import { recovered } from './database-faults.ts';
@@ -51,7 +51,7 @@ export async function promoteLagging(group: Group): Promise<void> {
       await lagging.start(primary.followed);
       await recovered(world);
       await loadFor(world, 400);
-      await primary.isFollowed();
+      await primary.waitForReplication();
       world.ledger.mark();
       await lagging.stop();
       await loadFor(world, 1_200);
@@ -60,7 +60,7 @@ export async function promoteLagging(group: Group): Promise<void> {
       await lagging.promote();
       address.moveTo(lagging.port);
       for (const at of world.deployment.members.keys()) {
-        await until(async () => {
+        await waitUntil(async () => {
           const { body } = await world.deployment.callAt(at, 'GET', '/health');
           return body.details.history.status === 'down';
         });

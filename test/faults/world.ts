@@ -2,9 +2,9 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Backend } from '../support/backend.ts';
-import type { Held } from '../support/present.ts';
+import type { HeldCredential } from '../support/present.ts';
 import { newKey, RawWallet } from '../support/raw-wallet.ts';
-import { revocable } from '../support/revocable-cards.ts';
+import { createRevocableIssuer } from '../support/revocable-cards.ts';
 import { Deployment, type DeploymentOptions } from './deployment.ts';
 import { Ledger } from './ledger.ts';
 
@@ -21,7 +21,7 @@ export class World {
   readonly backend: Backend;
   readonly tenant: Tenant;
   /** What wallets show. */
-  readonly held: readonly Held[];
+  readonly held: readonly HeldCredential[];
   databaseUrl: string;
 
   private constructor(parts: Omit<World, 'end' | 'call'>) {
@@ -72,7 +72,7 @@ export class World {
 }
 
 async function setUp(deployment: Deployment, backend: Backend, id: string) {
-  const tenant = await revocable(deployment, id, 10);
+  const tenant = await createRevocableIssuer(deployment, id, 10);
   const post = async (path: string, json: object) => {
     const answer = await deployment.call('POST', path, { token: tenant.token, json });
     if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`);
@@ -92,7 +92,7 @@ async function setUp(deployment: Deployment, backend: Backend, id: string) {
   };
   await post('/verifier/config', { ...asking, id: 'plain' });
   await post('/verifier/config', { ...asking, id: 'hooked', webhook: { url: `${backend.url}/presented` } });
-  const held: Held[] = [];
+  const held: HeldCredential[] = [];
   while (held.length < 3) {
     const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['shown'] };
     const made = await post('/issuer/offer', json);

@@ -6,7 +6,7 @@ import { encodeCbor } from '../../domain/formats/cbor/encode.ts';
 import { type Cbor, fullDate, Tagged } from '../../domain/formats/cbor/values.ts';
 import { coseKey, coseSign1, presentMdoc } from '../support/mdoc-maker.ts';
 import { makeJwt, newKey } from '../support/raw-wallet.ts';
-import { digestOf, makeSdJwt, presentSdJwt, salted } from '../support/sd-jwt-maker.ts';
+import { digestOf, makeSdJwt, presentSdJwt, saltedDisclosure } from '../support/sd-jwt-maker.ts';
 import { certify, DOCUMENT_SIGNER, pem, WEB_SERVER } from '../support/test-certificates.ts';
 import { trustList } from '../support/trust-list.ts';
 import { AUDIENCE, NONCE, SECONDS, STATUS_URI, TRANSCRIPT } from './constants.ts';
@@ -24,8 +24,8 @@ const issuer = await certify({ name: 'Issuer, C=DE', by: authority, dns: ['issue
 const holder = newKey();
 const signer = { key: issuer, chain: [issuer.certificate] };
 
-const languages = [salted('de'), salted('en')];
-const street = salted('street', 'Main Street');
+const languages = [saltedDisclosure('de'), saltedDisclosure('en')];
+const street = saltedDisclosure('street', 'Main Street');
 const base = {
   issuer: signer,
   holder,
@@ -43,7 +43,7 @@ const base = {
   now: SECONDS,
 };
 const show = (texts: readonly string[]) => [...texts, street, ...languages];
-write('sd-jwt', presentSdJwt(base, { show }));
+write('sd-jwt', presentSdJwt(base, { changeDisclosures: show }));
 write('sd-jwt-unbound', makeSdJwt(base));
 
 const elements = {

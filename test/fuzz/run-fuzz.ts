@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { bareEnvironment } from '../support/compile-cache.ts';
+import { minimalEnvironment } from '../support/compile-cache.ts';
 
 /** What `fuzz.ts --report` prints. */
 export type FuzzReport = {
@@ -22,7 +22,7 @@ const MAX_OUTPUT = 16 * 1024 * 1024;
 /** Runs in a process of its own: what is loaded already cannot be counted block by block. */
 export function runFuzz(args: readonly string[]): Promise<FuzzReport> {
   return new Promise((resolve, reject) => {
-    const options = { env: bareEnvironment(), maxBuffer: MAX_OUTPUT };
+    const options = { env: minimalEnvironment(), maxBuffer: MAX_OUTPUT };
     execFile(process.execPath, [SCRIPT, '--report', ...args], options, (_error, stdout, stderr) => {
       // It ends with 1 where anything crashed.
       if (stdout === '') reject(new Error(stderr));

@@ -6,7 +6,7 @@ import { LocalAccessTokens } from '../../adapters/identity/local-access-tokens.t
 import { NodeRandom } from '../../adapters/system/random.ts';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
 import { ROLES, type Role } from '../../domain/clients/role.ts';
-import { type Artefacts, addClient, created, type Ids, type Populated, populate } from '../support/populated.ts';
+import { addClient, createResource, type PopulatedTenant, populate, type TenantIds, type WalletArtefacts } from '../support/populated.ts';
 import { sharedRegistrar } from '../support/registrar.ts';
 import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
 import { type Answer, ROOT, startTestService, type TestService } from '../support/test-service.ts';
@@ -55,7 +55,7 @@ const BOTH = [/^(PATCH|POST) \/webhook-secret/];
 
 describe('Every route that needs a role', () => {
   let service: TestService;
-  let world: Populated;
+  let world: PopulatedTenant;
   let routes: readonly Route[];
   const tokens = new Map<Role, string>();
   const bad = new Map<string, string | undefined>();
@@ -164,7 +164,7 @@ describe('Every route that needs a role', () => {
   });
 });
 
-const NOWHERE: Ids = {
+const NOWHERE: TenantIds = {
   tenant: 'nowhere',
   client: 'nowhere',
   keyChain: 'nowhere',
@@ -182,7 +182,7 @@ const NOWHERE: Ids = {
 const random = (length: number) => randomBytes(length).toString('base64url');
 
 /** What an answer tells, with the ids that were asked for made alike. */
-function told(answer: Answer, asked: Ids | Artefacts): object {
+function told(answer: Answer, asked: TenantIds | WalletArtefacts): object {
   let text = answer.text;
   const ids = Object.values<string>(asked).toSorted((one, two) => two.length - one.length);
   for (const id of ids) text = text.replaceAll(id, 'ID');
@@ -196,8 +196,8 @@ const withoutTimes = (text: string) => text.replace(/^\{"since":"[^"]*","until":
 
 describe('Resources of one tenant', () => {
   let service: TestService;
-  let acme: Populated;
-  let other: Populated;
+  let acme: PopulatedTenant;
+  let other: PopulatedTenant;
   let routes: readonly Route[];
   let walletRoutes: readonly Route[];
 
@@ -210,18 +210,18 @@ describe('Resources of one tenant', () => {
   });
   after(() => service.close());
 
-  const call = (route: Route, token: string, ids: Ids, fresh: string, role?: string): Promise<Answer> => {
+  const call = (route: Route, token: string, ids: TenantIds, fresh: string, role?: string): Promise<Answer> => {
     const { params, json } = recipeOf(route).request(ids, fresh, role);
     return service.call(route.method.toUpperCase(), addressOf(route, params), { token, ...(json === undefined ? {} : { json }) });
   };
-  const callWallet = (route: Route, { wallet }: Populated, artefacts: Artefacts): Promise<Answer> => {
+  const callWallet = (route: Route, { wallet }: PopulatedTenant, artefacts: WalletArtefacts): Promise<Answer> => {
     const { path, ...options } = walletRecipeOf(route)(wallet, artefacts);
     return service.call(route.method.toUpperCase(), path, options);
   };
   const reads = () => routes.filter(({ method, path }) => method === 'get' && !path.endsWith('/secret'));
 
   /** Everything that its own administrator, and the root client, can read of a tenant. */
-  const snapshot = async ({ token, ids }: Populated): Promise<Map<string, string>> => {
+  const snapshot = async ({ token, ids }: PopulatedTenant): Promise<Map<string, string>> => {
     const seen = new Map<string, string>();
     for (const route of reads()) {
       const own = rolesOf(route)?.includes('tenants:manage') ? await service.rootToken() : token;
@@ -259,7 +259,7 @@ describe('Resources of one tenant', () => {
     expect(compared).to.be.greaterThan(30);
     expect(await snapshot(acme)).to.deep.equal(before);
     // What needs no id was done to its own things; the last of it was to remove the login at the registrar.
-    await created(service, other.token, '/registrar/config', (await sharedRegistrar()).login());
+    await createResource(service, other.token, '/registrar/config', (await sharedRegistrar()).login());
   });
 
   it('cannot be overwritten by another tenant with the same ids', async () => {
@@ -297,7 +297,7 @@ describe('Resources of one tenant', () => {
 
   it('are unusable for wallets of another tenant: codes, nonces, tokens, offers, requests and lists', async () => {
     const { accessToken } = acme.artefacts;
-    const unknown: Artefacts = {
+    const unknown: WalletArtefacts = {
       code: random(32),
       nonce: random(32),
       offerId: random(16),
@@ -343,7 +343,7 @@ describe('Resources of one tenant', () => {
   });
 
   /** Path and form of a call, which is where artefacts stand that are no proofs. */
-  function recipeText(route: Route, artefacts: Artefacts): object {
+  function recipeText(route: Route, artefacts: WalletArtefacts): object {
     const { path, form, headers } = walletRecipeOf(route)(other.wallet, artefacts);
     return { path, form, authorization: headers?.['Authorization'] };
   }

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { expect } from 'chai';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { created, offerBody } from '../support/populated.ts';
+import { createResource, offerBody } from '../support/populated.ts';
 import { dpopProof, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -127,8 +127,8 @@ describe('access tokens without key binding', () => {
       ['bound', true],
     ] as const) {
       ({ token } = await createTenant(service, id));
-      await created(service, token, '/issuer/credentials', CARD);
-      await created(service, token, '/issuer/config', { display: DISPLAY, dPopRequired });
+      await createResource(service, token, '/issuer/credentials', CARD);
+      await createResource(service, token, '/issuer/config', { display: DISPLAY, dPopRequired });
       tokens.set(id, token);
     }
   });
@@ -153,7 +153,7 @@ describe('access tokens without key binding', () => {
     const wallet = new RawWallet(service, 'open');
     const admin = tokens.get('open') ?? '';
     const json = { ...offerBody('card'), flow: 'authorization_code' };
-    const { uri } = await created(service, admin, '/issuer/offer', json);
+    const { uri } = await createResource(service, admin, '/issuer/offer', json);
     const code = await wallet.authorize(await wallet.push(uri, 'card', {}));
     const { body } = await wallet.redeemCode(code, {}, {});
     expect(body.token_type).to.equal('Bearer');
@@ -164,7 +164,7 @@ describe('access tokens without key binding', () => {
       const answer = await service.call('POST', '/open/credential', { json: request, headers: bearer });
       return [answer.status, answer.headers.get('www-authenticate')];
     };
-    await created(service, admin, '/issuer/credentials', { ...CARD, id: 'pass' });
+    await createResource(service, admin, '/issuer/credentials', { ...CARD, id: 'pass' });
     const [uncovered, told] = await send('pass');
     expect([uncovered, told]).to.deep.equal([403, told]);
     expect(told).to.match(/, Bearer error="insufficient_scope"$/);
@@ -181,7 +181,7 @@ describe('access tokens without key binding', () => {
 
   it('are issued one after the other to concurrent requests', async () => {
     const wallet = new RawWallet(service, 'open');
-    const { uri } = await created(service, tokens.get('open') ?? '', '/issuer/offer', offerBody('card'));
+    const { uri } = await createResource(service, tokens.get('open') ?? '', '/issuer/offer', offerBody('card'));
     const { body } = await wallet.redeem(await wallet.code(uri), {}, {});
     expect(body.token_type).to.equal('Bearer');
     const proofs = { jwt: [keyProof(newKey(), wallet.issuer, await wallet.nonce())] };
@@ -225,18 +225,18 @@ describe('second process of the service', () => {
 
   it('applies new rights of a tenant at once', async () => {
     const { token } = await createTenant(first, 'acme');
-    await created(first, token, '/issuer/credentials', CARD);
-    await created(first, token, '/issuer/config', { display: DISPLAY });
+    await createResource(first, token, '/issuer/credentials', CARD);
+    await createResource(first, token, '/issuer/config', { display: DISPLAY });
     const walletAt = (service: TestService) => {
       const call: TestService['call'] = (method, path, options) => service.call(method, path.replace(PUBLIC_URL, ''), options);
       return new RawWallet({ ...service, address: PUBLIC_URL, call }, 'acme');
     };
     const wallet = walletAt(second);
-    const codeOf = async () => wallet.code((await created(first, token, '/issuer/offer', offerBody('card'))).uri);
+    const codeOf = async () => wallet.code((await createResource(first, token, '/issuer/offer', offerBody('card'))).uri);
     const proof = { DPoP: dpopProof(wallet.dpopKey, `${wallet.issuer}/token`) };
     expect((await wallet.redeem(await codeOf(), {}, proof)).status).to.equal(200);
     expect((await wallet.redeem(await codeOf(), {}, {})).status).to.equal(400);
-    await created(first, token, '/issuer/config', { display: DISPLAY, dPopRequired: false });
+    await createResource(first, token, '/issuer/config', { display: DISPLAY, dPopRequired: false });
     expect((await wallet.redeem(await codeOf(), {}, {})).status).to.equal(200);
   });
 });

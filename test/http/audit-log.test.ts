@@ -5,20 +5,20 @@ import { VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
 import { Cipher } from '../../application/ports/cipher.ts';
 import { Store } from '../../application/ports/store.ts';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
-import { databases, rawSql, servedDatabases, type TestDatabase } from '../support/databases.ts';
+import { databases, httpDatabases, rawSql, type TestDatabase } from '../support/databases.ts';
 import {
   addClient,
   claimsWebhookOffer,
-  created,
-  type Ids,
-  type Populated,
+  createResource,
+  type PopulatedTenant,
   populate,
+  type TenantIds,
   UPSTREAM_SECRET,
   WEBHOOK_KEY,
 } from '../support/populated.ts';
 import { sharedRegistrar } from '../support/registrar.ts';
 import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
-import { issueBatch, revocable } from '../support/revocable-cards.ts';
+import { createRevocableIssuer, issueBatch } from '../support/revocable-cards.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
 
 /** What each call that changes something leaves in the log of the tenant: `action kind`. */
@@ -98,11 +98,11 @@ type Entry = Readonly<Record<string, unknown>> & {
 };
 const brief = ({ action, kind }: Entry) => `${action} ${kind}`;
 
-for (const kind of servedDatabases()) {
+for (const kind of httpDatabases()) {
   describe(`The audit log over HTTP on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;
-    let world: Populated;
+    let world: PopulatedTenant;
     let root: string;
     let routes: readonly Route[];
 
@@ -127,7 +127,7 @@ for (const kind of servedDatabases()) {
     const newest = async (token?: string, query?: string) => (await read(token, query))[0]?.sequence ?? 0;
     const since = async (sequence: number) => (await read()).filter((entry) => entry.sequence > sequence).reverse();
 
-    const call = async (route: Route, ids: Ids, fresh: string, role: string) => {
+    const call = async (route: Route, ids: TenantIds, fresh: string, role: string) => {
       const { params, json } = recipeOf(route).request(ids, fresh, role);
       const token = role === 'tenants:manage' ? root : world.token;
       const answer = await service.call(route.method.toUpperCase(), addressOf(route, params), {
@@ -256,10 +256,10 @@ for (const kind of servedDatabases()) {
       const registrar = await sharedRegistrar();
       const secret = 'secret-of-a-client-in-the-clear';
       const { token } = world;
-      await created(service, token, '/client', { clientId: `told-${kind.name}`, roles: ['issuance:offer'], secret });
+      await createResource(service, token, '/client', { clientId: `told-${kind.name}`, roles: ['issuance:offer'], secret });
       const rotated = await service.call('POST', `/client/told-${kind.name}/rotate-secret`, { token });
-      const signing = await created(service, token, '/webhook-secret/rotate', {});
-      await created(service, token, '/webhook-secret/rotate', {});
+      const signing = await createResource(service, token, '/webhook-secret/rotate', {});
+      await createResource(service, token, '/webhook-secret/rotate', {});
       const credentialConfiguration = {
         claimsWebhook: { url: `https://backend.example/?token=${WEBHOOK_KEY}` },
         claims: { given_name: 'Wilhelmina', family_name: 'Unmistakable' },
@@ -267,9 +267,9 @@ for (const kind of servedDatabases()) {
       const path = `/issuer/credentials/${world.ids.credential}`;
       const changed = await service.call('PATCH', path, { token, json: credentialConfiguration });
       expect(changed.status, changed.text).to.equal(200);
-      await created(service, token, '/issuer/offer', claimsWebhookOffer(world.ids.credential));
+      await createResource(service, token, '/issuer/offer', claimsWebhookOffer(world.ids.credential));
       const login = registrar.login() as Readonly<Record<string, unknown>>;
-      await created(service, token, '/registrar/config', login);
+      await createResource(service, token, '/registrar/config', login);
       const rows = await rawSql(database?.url ?? '', async (run) => [
         ...(await run('select * from audit_entries')),
         ...(await run('select * from audit_heads')),
@@ -321,7 +321,7 @@ describe('revocation whose audit entry does not fit on the full disk of PostgreS
       ?.open();
     if (database === undefined) return this.skip();
     service = await startTestService({ DATABASE_URL: database.url });
-    tenant = await revocable(service, 'acme', 1);
+    tenant = await createRevocableIssuer(service, 'acme', 1);
   });
   after(async () => {
     await service?.close();

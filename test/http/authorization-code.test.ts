@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Backend } from '../support/backend.ts';
-import { later } from '../support/chained-world.ts';
+import { withClockAdvanced } from '../support/chained-world.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, dpopProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -293,7 +293,7 @@ describe('the authorization code flow', () => {
       const { wallet, answer } = await tokens();
       const kept = await tokens();
       expect((await kept.wallet.refresh(kept.answer.body.refresh_token, form)).status).to.equal(200);
-      await later(101, async () => {
+      await withClockAdvanced(101, async () => {
         expect(errorOf(await wallet.refresh(answer.body.refresh_token, form))).to.deep.equal([400, 'invalid_grant']);
         const { access_token } = answer.body;
         expect((await wallet.request(access_token, 'card')).status, 'the access token lives on').to.equal(200);
@@ -379,11 +379,11 @@ describe('the authorization code flow', () => {
   });
 
   it('passes the identity of the token to the claims webhook', async () => {
-    backend.forget();
+    backend.clearCalls();
     backend.on('/claims', { json: { hooked: { name: 'Ada' } } });
     const { wallet, token } = await tokens('hooked');
     expect((await wallet.request(token, 'hooked')).status).to.equal(200);
-    const [told] = backend.at('/claims');
+    const [told] = backend.callsTo('/claims');
     const payload = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
     expect(told?.body.identity).to.deep.equal({ iss: `${service.address}/acme`, sub: payload.sub, token_claims: payload });
     expect(told?.body.credentials).to.deep.equal([]);

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
-import { ChainedWorld, later } from '../support/chained-world.ts';
-import { rawSql, servedDatabases, type TestDatabase } from '../support/databases.ts';
-import { created, offerBody } from '../support/populated.ts';
+import { ChainedWorld, withClockAdvanced } from '../support/chained-world.ts';
+import { httpDatabases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { createResource, offerBody } from '../support/populated.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
@@ -20,7 +20,7 @@ describe('authorization page of the built-in server', () => {
     wallet = new RawWallet(service, 'acme');
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
     const card = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
-    await created(service, token, '/issuer/credentials', card);
+    await createResource(service, token, '/issuer/credentials', card);
     await configure({});
   });
   after(() => service.close());
@@ -31,7 +31,7 @@ describe('authorization page of the built-in server', () => {
   };
   const push = async (form: Record<string, string> = {}) => {
     const body = { ...offerBody('card'), flow: 'authorization_code' };
-    const { uri } = await created(service, token, '/issuer/offer', body);
+    const { uri } = await createResource(service, token, '/issuer/offer', body);
     return wallet.push(uri, 'card', form);
   };
   const open = (request_uri: string) =>
@@ -48,10 +48,10 @@ describe('authorization page of the built-in server', () => {
       const requestUri = await push();
       const page = await open(requestUri);
       expect(page.status).to.equal(200);
-      const reloaded = await later(61, () => open(requestUri));
+      const reloaded = await withClockAdvanced(61, () => open(requestUri));
       expect(reloaded.status, 'a reload').to.equal(200);
-      expect((await later(1790, () => open(requestUri))).status, 'a late reload').to.equal(200);
-      const answer = await later(1790, () => press(requestUri, page));
+      expect((await withClockAdvanced(1790, () => open(requestUri))).status, 'a late reload').to.equal(200);
+      const answer = await withClockAdvanced(1790, () => press(requestUri, page));
       expect(answer.status, answer.text).to.equal(303);
       expect(codeIn(answer)).to.be.a('string');
     });
@@ -59,8 +59,8 @@ describe('authorization page of the built-in server', () => {
     it('returns an error once the authorization has expired', async () => {
       const requestUri = await push();
       const page = await open(requestUri);
-      expect((await later(1801, () => open(requestUri))).status).to.equal(400);
-      const answer = await later(1801, () => press(requestUri, page));
+      expect((await withClockAdvanced(1801, () => open(requestUri))).status).to.equal(400);
+      const answer = await withClockAdvanced(1801, () => press(requestUri, page));
       expect([answer.status, answer.headers.get('location')]).to.deep.equal([400, null]);
     });
 
@@ -83,8 +83,8 @@ describe('authorization page of the built-in server', () => {
 
   it('cannot be opened for the first time after the announced minute', async () => {
     const requestUri = await push();
-    expect((await later(61, () => open(requestUri))).status).to.equal(400);
-    expect((await later(59, () => open(requestUri))).status).to.equal(200);
+    expect((await withClockAdvanced(61, () => open(requestUri))).status).to.equal(400);
+    expect((await withClockAdvanced(59, () => open(requestUri))).status).to.equal(200);
   });
 
   describe('shows the user', () => {
@@ -110,7 +110,7 @@ describe('authorization page of the built-in server', () => {
     it('the client name as escaped text', async () => {
       const client_id = '<script>alert(1)</script>"\'&';
       const body = { ...offerBody('card'), flow: 'authorization_code' };
-      const { uri } = await created(service, token, '/issuer/offer', body);
+      const { uri } = await createResource(service, token, '/issuer/offer', body);
       const request_uri = await wallet.push(uri, 'card', { client_id });
       const query = new URLSearchParams({ client_id, request_uri });
       const page = await service.call('GET', `/acme/authorize?${query}`);
@@ -123,7 +123,7 @@ describe('authorization page of the built-in server', () => {
       try {
         await configure(provider.configuration());
         const body = { ...offerBody('card'), flow: 'authorization_code' };
-        const { uri } = await created(service, token, '/issuer/offer', body);
+        const { uri } = await createResource(service, token, '/issuer/offer', body);
         const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
         const challenge = (await service.call('POST', '/acme/challenge')).body.attestation_challenge;
         const { issuer_state } = grants.authorization_code;
@@ -163,7 +163,7 @@ const REFUSED_DOCUMENTS = {
   },
 } as const;
 
-for (const { name, open } of servedDatabases()) {
+for (const { name, open } of httpDatabases()) {
   describe(`the authorization request of a session, on ${name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;

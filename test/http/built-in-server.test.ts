@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { created, credentialBody, offerBody } from '../support/populated.ts';
+import { createResource, credentialBody, offerBody } from '../support/populated.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, dpopProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -20,7 +20,7 @@ describe('An issuer with its own and other authorization servers', () => {
     issuer = `${service.address}/acme`;
     chained = `${issuer}/chained-as`;
     wallet = new RawWallet(service, 'acme');
-    await created(service, token, '/issuer/credentials', credentialBody('card', 'signing'));
+    await createResource(service, token, '/issuer/credentials', credentialBody('card', 'signing'));
   });
   after(() => service.close());
 
@@ -31,7 +31,7 @@ describe('An issuer with its own and other authorization servers', () => {
     expect(answer.status, answer.text).to.equal(201);
   };
   const grantOf = async (more: object = {}): Promise<Record<string, string>> => {
-    const { uri } = await created(service, token, '/issuer/offer', { ...OFFER, ...more });
+    const { uri } = await createResource(service, token, '/issuer/offer', { ...OFFER, ...more });
     const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code: Record<string, string> } };
     return grants.authorization_code;
   };
@@ -75,7 +75,7 @@ describe('An issuer with its own and other authorization servers', () => {
     await configure({ chainedAs });
     const iaeActions = [{ type: 'redirect_to_web', url: 'http://127.0.0.1:9/{auth_session}' }];
     const card = { ...credentialBody('asked', 'signing'), iaeActions };
-    await created(service, token, '/issuer/credentials', card);
+    await createResource(service, token, '/issuer/credentials', card);
     const grant = await grantOf({ credentialConfigurationIds: ['asked', 'card'] });
     expect(grant['authorization_server']).to.equal(issuer);
     await service.call('DELETE', '/issuer/credentials/asked', { token });
@@ -86,7 +86,7 @@ describe('An issuer with its own and other authorization servers', () => {
     let accessToken: string;
     before(async () => {
       await configure({});
-      const { uri } = await created(service, token, '/issuer/offer', offerBody('card'));
+      const { uri } = await createResource(service, token, '/issuer/offer', offerBody('card'));
       accessToken = await wallet.accessToken(uri);
       await configure({ ...off, chainedAs });
     });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Held, QUERY, Shop } from '../support/present.ts';
+import { type HeldCredential, QUERY, Shop } from '../support/present.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -155,7 +155,7 @@ describe('blocked addresses in configurations', () => {
 
 describe('address that cannot be called', () => {
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     shop = await Shop.open({}, () => startTestService({ OUTBOUND_ALLOW: 'localhost,127.0.0.1,*.invalid' }));
@@ -173,7 +173,7 @@ describe('address that cannot be called', () => {
   for (const [what, url, reason] of webhooks) {
     it(`is named in session and delivery of a presentation webhook: ${what}`, async () => {
       await shop.configure({ id: 'hook', webhook: { url: url() } });
-      const asked = await shop.ask('hook');
+      const asked = await shop.requestPresentation('hook');
       expect((await shop.present(asked, held)).status).to.equal(400);
       const { failure, deliveries } = await shop.session(asked.session);
       expect(failure.message).to.match(reason).and.not.include('secret');
@@ -185,7 +185,7 @@ describe('address that cannot be called', () => {
     const lists = ['https://localhost:1/list', 'https://nosuch.invalid/list'];
     const trustAnchors = lists.map((trustList) => ({ trustList, signedBy: [shop.anchor] }));
     await shop.configure({ id: 'listed', trustAnchors });
-    const asked = await shop.ask('listed');
+    const asked = await shop.requestPresentation('listed');
     await shop.present(asked, held);
     const { report } = await shop.session(asked.session);
     expect(JSON.stringify(report)).to.include('unreachable (the connection was refused)').and.include('unreachable (DNS: ');

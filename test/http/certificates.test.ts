@@ -13,12 +13,12 @@ import { QUERY } from '../support/present.ts';
 import { makeJwt, newKey, now } from '../support/raw-wallet.ts';
 import { makeCrl } from '../support/revocation-maker.ts';
 import {
-  type Certified,
+  type CertifiedKey,
   certify,
   certifyKey,
   DOCUMENT_SIGNER,
+  forgeCertificate,
   pem,
-  pretend,
   READER,
   rsaKey,
   UNREADABLE_TIMES,
@@ -33,9 +33,9 @@ const QUERIES = { card: CARD_QUERY, licence: LICENCE_QUERY } as const;
 describe('Revocation checks of issuer certificates, through HTTP', () => {
   let world: World;
   let publisher: Backend;
-  let root: Certified;
-  let middle: Certified;
-  let leaf: Certified;
+  let root: CertifiedKey;
+  let middle: CertifiedKey;
+  let leaf: CertifiedKey;
   let nth = 0;
 
   before(async () => {
@@ -50,8 +50,8 @@ describe('Revocation checks of issuer certificates, through HTTP', () => {
   beforeEach(async () => {
     nth++;
     root = await certify({ name: 'Root', ca: true });
-    middle = await certify({ name: 'Middle', by: root, ca: true, lists: [address('root')] });
-    leaf = await certify({ name: 'Leaf', by: middle, lists: [address('middle')], ...DOCUMENT_SIGNER });
+    middle = await certify({ name: 'Middle', by: root, ca: true, crlUrls: [address('root')] });
+    leaf = await certify({ name: 'Leaf', by: middle, crlUrls: [address('middle')], ...DOCUMENT_SIGNER });
     serve('root', makeCrl({ by: root }));
     serve('middle', makeCrl({ by: middle }));
   });
@@ -107,7 +107,7 @@ describe('Revocation checks of issuer certificates, through HTTP', () => {
   }
 
   it('reject a revoked certificate that signed a status list', async () => {
-    const revoker = await certify({ name: 'Revoker', by: root, lists: [address('root')] });
+    const revoker = await certify({ name: 'Revoker', by: root, crlUrls: [address('root')] });
     const uri = address('status');
     const list = makeJwt(
       revoker,
@@ -182,7 +182,7 @@ const PLACES = ['/key-chain', '/certs', '/key', '/trust-list', '/verifier/config
 describe('A certificate with unreadable dates', () => {
   let service: TestService;
   let token: string;
-  let root: Certified;
+  let root: CertifiedKey;
 
   before(async () => {
     service = await startTestService();
@@ -317,8 +317,8 @@ describe('Certificates in the responses of wallets', () => {
     const spki = rsaKey({ bits: 4096 });
     const chains: string[][] = [];
     for (let i = 0; i < 60; i++) {
-      const middle = await pretend({ subject: `CN=A${i}`, issuer: `CN=B${i}` }, spki);
-      const leaf = await pretend({ subject: `CN=L${i}`, issuer: `CN=A${i}` }, spki, false);
+      const middle = await forgeCertificate({ subject: `CN=A${i}`, issuer: `CN=B${i}` }, spki);
+      const leaf = await forgeCertificate({ subject: `CN=L${i}`, issuer: `CN=A${i}` }, spki, false);
       chains.push([leaf, middle]);
     }
     const query = { credentials: [{ ...CARD_QUERY, multiple: true }] };

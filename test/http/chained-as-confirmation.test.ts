@@ -1,20 +1,20 @@
 import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { BentProvider } from '../support/bent-provider.ts';
+import { MisbehavingProvider } from '../support/bent-provider.ts';
 import {
-  answered,
   Browser,
+  type BrowserResponse,
   type ChainedWallet,
   ChainedWorld,
-  expectPage,
-  later,
+  errorRedirectParameters,
+  expectErrorPage,
   payloadOf,
-  told,
+  redirectParameters,
   UNKNOWN_LOGIN,
-  type Visit,
+  withClockAdvanced,
 } from '../support/chained-world.ts';
-import { times } from '../support/raced-services.ts';
+import { callInParallel } from '../support/raced-services.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, dpopProof, newKey } from '../support/raw-wallet.ts';
 import { certify } from '../support/test-certificates.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
@@ -81,7 +81,7 @@ describe('login for a wallet without client authentication', () => {
     const { browser, page: shown } = await page({ scope: 'badge' });
     const answer = await browser.press(shown, 'approve');
     expect(answer.status, answer.text).to.equal(303);
-    expect(told(answer.location)).to.include({ state: 'state of the wallet', iss: wallet.server });
+    expect(redirectParameters(answer.location)).to.include({ state: 'state of the wallet', iss: wallet.server });
     expect(browser.cookies.size).to.equal(0);
     const redeemed = await wallet.redeemCode(answer.location?.searchParams.get('code') ?? '');
     expect(redeemed.status, redeemed.text).to.equal(200);
@@ -96,9 +96,9 @@ describe('login for a wallet without client authentication', () => {
     const kept = new Map(browser.cookies);
     const denied = await browser.press(shown, 'deny');
     expect(denied.status).to.equal(303);
-    expect(told(denied.location)).to.deep.equal(answered(wallet, 'access_denied'));
+    expect(redirectParameters(denied.location)).to.deep.equal(errorRedirectParameters(wallet, 'access_denied'));
     for (const [name, value] of kept) browser.cookies.set(name, value);
-    expectPage(await browser.press(shown, 'approve'), UNKNOWN_PAGE);
+    expectErrorPage(await browser.press(shown, 'approve'), UNKNOWN_PAGE);
   });
 
   it('shows that the offer has ended while the page was open', async () => {
@@ -106,31 +106,31 @@ describe('login for a wallet without client authentication', () => {
     const { browser, page: shown } = await page({ issuer_state });
     expect((await world.service.call('DELETE', `/session/${session}`, { token })).status).to.equal(200);
     const { location } = await browser.press(shown, 'approve');
-    expect(told(location)).to.deep.equal(answered(wallet, 'access_denied'));
+    expect(redirectParameters(location)).to.deep.equal(errorRedirectParameters(wallet, 'access_denied'));
   });
 
   describe('rejects a decision, and changes nothing,', () => {
     let browser: Browser;
-    let shown: Visit;
+    let shown: BrowserResponse;
 
     beforeEach(async () => {
       ({ browser, page: shown } = await page());
     });
     afterEach(async () => {
-      expect(told((await browser.press(shown, 'approve')).location)).to.have.property('code');
+      expect(redirectParameters((await browser.press(shown, 'approve')).location)).to.have.property('code');
     });
 
     it('of another browser', async () => {
-      expectPage(await new Browser().press(shown, 'approve'), UNKNOWN_PAGE);
+      expectErrorPage(await new Browser().press(shown, 'approve'), UNKNOWN_PAGE);
       const { browser: other } = await page();
-      expectPage(await other.press(shown, 'approve'), UNKNOWN_PAGE);
-      expectPage(await other.press(shown, 'deny'), UNKNOWN_PAGE);
+      expectErrorPage(await other.press(shown, 'approve'), UNKNOWN_PAGE);
+      expectErrorPage(await other.press(shown, 'deny'), UNKNOWN_PAGE);
     });
 
     it('with a cookie of another value', async () => {
       const other = new Browser();
       for (const name of browser.cookies.keys()) other.cookies.set(name, 'x'.repeat(43));
-      expectPage(await other.press(shown, 'approve'), UNKNOWN_PAGE);
+      expectErrorPage(await other.press(shown, 'approve'), UNKNOWN_PAGE);
     });
 
     it('without the value of a page, or with the value of another page', async () => {
@@ -139,24 +139,24 @@ describe('login for a wallet without client authentication', () => {
       const [, ours = ''] = /name="confirmation" value="([^"]+)"/.exec(shown.text) ?? [];
       const mixed = `${ours.split('.')[0]}.${theirs.split('.')[1]}`;
       for (const confirmation of ['', 'guessed', theirs, mixed]) {
-        expectPage(await browser.press(shown, 'approve', { confirmation }), UNKNOWN_PAGE);
+        expectErrorPage(await browser.press(shown, 'approve', { confirmation }), UNKNOWN_PAGE);
       }
     });
 
     it('with an unknown value', async () => {
       for (const decision of ['perhaps', '']) {
-        expectPage(await browser.press(shown, decision), 'the decision is missing');
+        expectErrorPage(await browser.press(shown, decision), 'the decision is missing');
       }
     });
 
     it('at another tenant', async () => {
       const { wallet: other } = await world.openTenant('other', { upstream: world.upstream(), ...asItComes });
       const text = shown.text.replace(wallet.server, other.server);
-      expectPage(await browser.press({ ...shown, text }, 'approve'), UNKNOWN_PAGE);
+      expectErrorPage(await browser.press({ ...shown, text }, 'approve'), UNKNOWN_PAGE);
     });
 
     it('after the expiry of the request', async () => {
-      expectPage(await later(1801, () => browser.press(shown, 'approve')), UNKNOWN_PAGE);
+      expectErrorPage(await withClockAdvanced(1801, () => browser.press(shown, 'approve')), UNKNOWN_PAGE);
     });
   });
 
@@ -165,21 +165,21 @@ describe('login for a wallet without client authentication', () => {
     const address = await wallet.begin({ scope: 'card' });
     const back = await wallet.logIn(world.provider, browser, address);
     expect((await browser.visit(back)).status).to.equal(200);
-    expectPage(await browser.visit(back), UNKNOWN_LOGIN);
-    expectPage(await browser.visit(address), 'the request_uri');
+    expectErrorPage(await browser.visit(back), UNKNOWN_LOGIN);
+    expectErrorPage(await browser.visit(address), 'the request_uri');
   });
 
   it('creates one code and one session for any number of approvals', async () => {
     const { browser, page: shown } = await page();
     const before = JSON.parse(await sessions());
-    const answers = await times(30, () => browser.press(shown, 'approve'));
+    const answers = await callInParallel(30, () => browser.press(shown, 'approve'));
     expect(answers.filter(({ status }) => status === 303)).to.have.length(1);
     expect(answers.filter(({ status }) => status === 400)).to.have.length(29);
     expect(JSON.parse(await sessions())).to.have.length(before.length + 1);
   });
 
   it('is deleted with the decision: no record of the login remains', async () => {
-    const stored = async (shown: Visit) => {
+    const stored = async (shown: BrowserResponse) => {
       const [, id = ''] = /name="confirmation" value="([^".]+)\./.exec(shown.text) ?? [];
       const { container } = world.service.service;
       return (
@@ -210,7 +210,7 @@ describe('login for a request that any client may push', () => {
   after(() => world.close());
 
   describe('that fails shows the user the cause, and a button to the wallet in place of a redirect:', () => {
-    const expectReason = (shown: Visit, status: number, reason: string, error: string) => {
+    const expectReason = (shown: BrowserResponse, status: number, reason: string, error: string) => {
       expect([shown.status, shown.location]).to.deep.equal([status, undefined]);
       expect(shown.text).to.include('<html').and.include(reason);
       expect(shown.text).to.match(/<a [^>]*id="approve"[^>]*>Back to <bdi>evil\.example<\/bdi><\/a>/);
@@ -236,12 +236,12 @@ describe('login for a request that any client may push', () => {
         const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
         const back = await wallet.logIn(world.provider, browser, address, { deny: error });
         expectReason(await browser.visit(back), status, reason, passed);
-        expectPage(await browser.visit(back), UNKNOWN_LOGIN);
+        expectErrorPage(await browser.visit(back), UNKNOWN_LOGIN);
       });
     }
 
     it('an unavailable provider, until it is back', async () => {
-      const bad = await BentProvider.start();
+      const bad = await MisbehavingProvider.start();
       const away = { upstream: { issuer: bad.issuer, clientId: 'client' }, ...asItComes };
       await bad.close();
       try {
@@ -251,7 +251,7 @@ describe('login for a request that any client may push', () => {
         expectReason(await browser.visit(address), 503, 'the login is unavailable at present', 'temporarily_unavailable');
         expect(browser.lines).to.deep.equal([]);
         await world.configure(token, { upstream: world.upstream(), ...asItComes });
-        const { status, location } = await later(90, () => browser.visit(address));
+        const { status, location } = await withClockAdvanced(90, () => browser.visit(address));
         expect([status, location?.origin]).to.deep.equal([302, new URL(world.provider.issuer).origin]);
       } finally {
         await world.configure(token, { upstream: world.upstream(), ...asItComes });
@@ -259,9 +259,9 @@ describe('login for a request that any client may push', () => {
     });
 
     it('metadata of another server, and a code that the provider rejects', async () => {
-      const bad = await BentProvider.start();
+      const bad = await MisbehavingProvider.start();
       try {
-        bad.on('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
+        bad.respondAt('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
         const upstream = { issuer: bad.issuer, clientId: 'client' };
         await world.configure(token, { upstream, ...asItComes });
         const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
@@ -285,7 +285,7 @@ describe('login for a request that any client may push', () => {
       const address = await wallet.begin({ scope: 'card' });
       const answer = await browser.visit(await wallet.logIn(world.provider, browser, address));
       expect(answer.status).to.equal(302);
-      expect(told(answer.location)).to.have.property('code');
+      expect(redirectParameters(answer.location)).to.have.property('code');
     } finally {
       await world.configure(token, { upstream: world.upstream(), ...asItComes });
     }
@@ -325,7 +325,7 @@ describe('login for a request that any client may push', () => {
       const browser = new Browser();
       const answer = await browser.visit(await wallet.logIn(world.provider, browser, await begin()));
       expect(answer.status, answer.text).to.equal(302);
-      expect(told(answer.location)).to.have.property('code');
+      expect(redirectParameters(answer.location)).to.have.property('code');
     });
 
     it('shows the target if the redirect URI of the wallet is not registered', async () => {
@@ -359,10 +359,10 @@ describe('login for a request that any client may push', () => {
     it('returns errors by redirect', async () => {
       const browser = new Browser();
       const back = await wallet.logIn(world.provider, browser, await begin(), { deny: 'access_denied' });
-      expect(told((await browser.visit(back)).location)).to.deep.equal(answered(wallet, 'access_denied'));
+      expect(redirectParameters((await browser.visit(back)).location)).to.deep.equal(errorRedirectParameters(wallet, 'access_denied'));
       await configure({ issuer: 'http://127.0.0.1:9', clientId: 'client' });
       const { location } = await new Browser().visit(await begin());
-      expect(told(location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
+      expect(redirectParameters(location)).to.deep.equal(errorRedirectParameters(wallet, 'temporarily_unavailable'));
     });
   });
 });

@@ -1,8 +1,17 @@
 import { expect } from 'chai';
-import { BentProvider } from '../support/bent-provider.ts';
-import { answered, Browser, type ChainedWallet, ChainedWorld, expectPage, later, told, UNKNOWN_LOGIN } from '../support/chained-world.ts';
+import { MisbehavingProvider } from '../support/bent-provider.ts';
+import {
+  Browser,
+  type ChainedWallet,
+  ChainedWorld,
+  errorRedirectParameters,
+  expectErrorPage,
+  redirectParameters,
+  UNKNOWN_LOGIN,
+  withClockAdvanced,
+} from '../support/chained-world.ts';
 import { AUTHORIZATION_REQUEST, CODE_VERIFIER, dpopProof, RawWallet } from '../support/raw-wallet.ts';
-import { CONFIDENTIAL } from '../support/upstream-provider.ts';
+import { CONFIDENTIAL_CLIENT } from '../support/upstream-provider.ts';
 
 describe('a login at the upstream provider', () => {
   let world: ChainedWorld;
@@ -30,10 +39,10 @@ describe('a login at the upstream provider', () => {
         const back = await wallet.logIn(world.provider, browser, address, { deny: error });
         const { status, location } = await browser.visit(back);
         expect(status).to.equal(302);
-        expect(told(location)).to.deep.equal(answered(wallet, expected));
+        expect(redirectParameters(location)).to.deep.equal(errorRedirectParameters(wallet, expected));
         expect(location?.href).to.not.include('did%20not').and.not.include('did+not');
-        expectPage(await browser.visit(back), UNKNOWN_LOGIN);
-        expectPage(await browser.visit(address), 'the request_uri');
+        expectErrorPage(await browser.visit(back), UNKNOWN_LOGIN);
+        expectErrorPage(await browser.visit(address), 'the request_uri');
       });
     }
 
@@ -41,7 +50,7 @@ describe('a login at the upstream provider', () => {
       const browser = new Browser();
       const back = new URL(await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' })));
       back.searchParams.set('code', 'made-up');
-      expect(told((await browser.visit(back.href)).location)).to.deep.equal(answered(wallet, 'server_error'));
+      expect(redirectParameters((await browser.visit(back.href)).location)).to.deep.equal(errorRedirectParameters(wallet, 'server_error'));
     });
 
     it('reports that the offer has ended during the login', async () => {
@@ -49,7 +58,7 @@ describe('a login at the upstream provider', () => {
       const browser = new Browser();
       const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card', issuer_state }));
       expect((await world.service.call('DELETE', `/session/${session}`, { token })).status).to.equal(200);
-      expect(told((await browser.visit(back)).location)).to.deep.equal(answered(wallet, 'access_denied'));
+      expect(redirectParameters((await browser.visit(back)).location)).to.deep.equal(errorRedirectParameters(wallet, 'access_denied'));
     });
   });
 
@@ -63,7 +72,7 @@ describe('a login at the upstream provider', () => {
       back = new URL(await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' })));
     });
     afterEach(async () => {
-      expect(told((await browser.visit(back.href)).location)).to.have.property('code');
+      expect(redirectParameters((await browser.visit(back.href)).location)).to.have.property('code');
     });
     const bent = (change: (url: URL) => void) => {
       const url = new URL(back);
@@ -72,16 +81,16 @@ describe('a login at the upstream provider', () => {
     };
 
     it('another browser', async () => {
-      expectPage(await new Browser().visit(back.href), UNKNOWN_LOGIN);
+      expectErrorPage(await new Browser().visit(back.href), UNKNOWN_LOGIN);
       const other = new Browser();
       await wallet.logIn(world.provider, other, await wallet.begin({ scope: 'card' }));
-      expectPage(await other.visit(back.href), UNKNOWN_LOGIN);
+      expectErrorPage(await other.visit(back.href), UNKNOWN_LOGIN);
     });
 
     it('a cookie with another value', async () => {
       const other = new Browser();
       for (const name of browser.cookies.keys()) other.cookies.set(name, 'x'.repeat(43));
-      expectPage(await other.visit(back.href), UNKNOWN_LOGIN);
+      expectErrorPage(await other.visit(back.href), UNKNOWN_LOGIN);
     });
 
     const states: readonly [string, (state: string) => string | undefined][] = [
@@ -100,7 +109,7 @@ describe('a login at the upstream provider', () => {
             if (state !== undefined) searchParams.set('state', state);
             searchParams.set(parameter, 'access_denied');
           });
-          expectPage(await browser.visit(url), UNKNOWN_LOGIN);
+          expectErrorPage(await browser.visit(url), UNKNOWN_LOGIN);
         });
       }
     }
@@ -112,14 +121,14 @@ describe('a login at the upstream provider', () => {
           searchParams.set(parameter, 'access_denied');
           searchParams.set('iss', 'https://evil.example');
         });
-        expectPage(await browser.visit(other), UNKNOWN_LOGIN);
+        expectErrorPage(await browser.visit(other), UNKNOWN_LOGIN);
         const nobody = bent(({ searchParams }) => searchParams.delete('iss'));
-        expectPage(await browser.visit(nobody), UNKNOWN_LOGIN);
+        expectErrorPage(await browser.visit(nobody), UNKNOWN_LOGIN);
       }
     });
 
     it('an empty response, or a repeated parameter', async () => {
-      expectPage(await browser.visit(bent(({ searchParams }) => searchParams.delete('code'))), UNKNOWN_LOGIN);
+      expectErrorPage(await browser.visit(bent(({ searchParams }) => searchParams.delete('code'))), UNKNOWN_LOGIN);
       const twice = await browser.visit(bent(({ searchParams }) => searchParams.append('state', 'x')));
       expect([twice.status, twice.location]).to.deep.equal([400, undefined]);
     });
@@ -127,11 +136,11 @@ describe('a login at the upstream provider', () => {
     it('a tenant without this login', async () => {
       const { wallet: other } = await world.openTenant('other', { upstream: world.upstream() });
       const url = back.href.replace(wallet.server, other.server);
-      expectPage(await browser.visit(url), UNKNOWN_LOGIN);
+      expectErrorPage(await browser.visit(url), UNKNOWN_LOGIN);
       // Nor does a login there with everything else of its own help.
       const theirs = new URL(await other.logIn(world.provider, browser, await other.begin({ scope: 'card' })));
       theirs.searchParams.set('state', back.searchParams.get('state') ?? '');
-      expectPage(await browser.visit(theirs.href), UNKNOWN_LOGIN);
+      expectErrorPage(await browser.visit(theirs.href), UNKNOWN_LOGIN);
     });
   });
 
@@ -141,7 +150,7 @@ describe('a login at the upstream provider', () => {
     const kept = new Map(browser.cookies);
     expect((await browser.visit(back)).status).to.equal(302);
     for (const [name, value] of kept) browser.cookies.set(name, value);
-    expectPage(await browser.visit(back), UNKNOWN_LOGIN);
+    expectErrorPage(await browser.visit(back), UNKNOWN_LOGIN);
   });
 
   it('issues one code for concurrent responses', async () => {
@@ -151,7 +160,7 @@ describe('a login at the upstream provider', () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => browser.visit(back)));
     expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([302, 400, 400, 400, 400]);
     const [given] = answers.filter(({ location }) => location !== undefined);
-    expect(told(given?.location)).to.have.property('code');
+    expect(redirectParameters(given?.location)).to.have.property('code');
     expect(world.provider.hits('/token') - before, 'asked once').to.equal(1);
   });
 
@@ -161,9 +170,9 @@ describe('a login at the upstream provider', () => {
     const address = await wallet.begin({ scope: 'card' });
     const back = await wallet.logIn(world.provider, browser, address);
     const unopened = await wallet.begin({ scope: 'card' });
-    expectPage(await later(61, () => browser.visit(unopened)), 'the request_uri');
-    expectPage(await later(1801, () => browser.visit(address)), 'the request_uri');
-    expectPage(await later(1801, () => browser.visit(back)), UNKNOWN_LOGIN);
+    expectErrorPage(await withClockAdvanced(61, () => browser.visit(unopened)), 'the request_uri');
+    expectErrorPage(await withClockAdvanced(1801, () => browser.visit(address)), 'the request_uri');
+    expectErrorPage(await withClockAdvanced(1801, () => browser.visit(back)), UNKNOWN_LOGIN);
     expect((await browser.visit(back)).status).to.equal(302);
   });
 
@@ -171,33 +180,33 @@ describe('a login at the upstream provider', () => {
     const browser = new Browser();
     const address = await wallet.begin({ scope: 'card' });
     expect((await browser.visit(address)).status).to.equal(302);
-    const { status, location } = await later(1700, () => browser.visit(address));
+    const { status, location } = await withClockAdvanced(1700, () => browser.visit(address));
     expect([status, location?.origin]).to.deep.equal([302, new URL(world.provider.issuer).origin]);
     const back = await world.provider.login(location?.href ?? '');
-    expect(told((await browser.visit(back.href)).location)).to.have.property('code');
+    expect(redirectParameters((await browser.visit(back.href)).location)).to.have.property('code');
   });
 
   // issuance N28, N29
   it('opens pushed requests only, for the client that pushed them', async () => {
     const browser = new Browser();
     const address = new URL(await wallet.begin({ scope: 'card' }));
-    expectPage(await browser.visit(`${wallet.server}/authorize?response_type=code`), 'push');
+    expectErrorPage(await browser.visit(`${wallet.server}/authorize?response_type=code`), 'push');
     const other = new URL(address);
     other.searchParams.set('client_id', 'https://other.example');
-    expectPage(await browser.visit(other.href), 'the request_uri');
+    expectErrorPage(await browser.visit(other.href), 'the request_uri');
     // The built-in server knows nothing of it, and the other way round.
-    expectPage(await browser.visit(address.href.replace('/chained-as', '')), 'the request_uri');
+    expectErrorPage(await browser.visit(address.href.replace('/chained-as', '')), 'the request_uri');
     const { issuer_state } = await world.offer(token, wallet, 'card');
     const builtIn = (await new RawWallet(world.service, 'acme').par({ issuer_state, scope: 'card' })).body;
     address.searchParams.set('request_uri', builtIn.request_uri);
-    expectPage(await browser.visit(address.href), 'the request_uri');
+    expectErrorPage(await browser.visit(address.href), 'the request_uri');
     expect(browser.lines).to.deep.equal([]);
   });
 
   describe('with a provider that fails', () => {
-    let bad: BentProvider;
+    let bad: MisbehavingProvider;
     beforeEach(async () => {
-      bad = await BentProvider.start();
+      bad = await MisbehavingProvider.start();
     });
     afterEach(async () => {
       await bad.close();
@@ -215,13 +224,13 @@ describe('a login at the upstream provider', () => {
       await bad.close();
       const { browser, answer } = await start();
       expect(answer.status).to.equal(302);
-      expect(told(answer.location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
+      expect(redirectParameters(answer.location)).to.deep.equal(errorRedirectParameters(wallet, 'temporarily_unavailable'));
       expect(browser.lines).to.deep.equal([]);
     });
 
     it('reports an error to the wallet if the metadata belong to another server', async () => {
-      bad.on('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
-      expect(told((await start()).answer.location)).to.deep.equal(answered(wallet, 'server_error'));
+      bad.respondAt('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
+      expect(redirectParameters((await start()).answer.location)).to.deep.equal(errorRedirectParameters(wallet, 'server_error'));
     });
 
     const tokens: readonly [string, object][] = [
@@ -237,34 +246,34 @@ describe('a login at the upstream provider', () => {
       it(`issues no code for an ID token with ${name}`, async () => {
         const { browser, answer } = await start();
         const nonce = answer.location?.searchParams.get('nonce') ?? '';
-        bad.on('/token', { json: { id_token: bad.token({ claims: { nonce, ...claims } }) } });
+        bad.respondAt('/token', { json: { id_token: bad.token({ claims: { nonce, ...claims } }) } });
         const { location } = await browser.visit(callbackFrom(answer.location));
-        expect(told(location)).to.deep.equal(answered(wallet, 'server_error'));
+        expect(redirectParameters(location)).to.deep.equal(errorRedirectParameters(wallet, 'server_error'));
       });
     }
 
     it('accepts the same token without the fault', async () => {
       const { browser, answer } = await start();
       const nonce = answer.location?.searchParams.get('nonce') ?? '';
-      bad.on('/token', { json: { id_token: bad.token({ claims: { nonce } }) } });
+      bad.respondAt('/token', { json: { id_token: bad.token({ claims: { nonce } }) } });
       const { location } = await browser.visit(callbackFrom(answer.location));
-      expect(told(location)).to.have.property('code');
+      expect(redirectParameters(location)).to.have.property('code');
     });
 
     it('asks the wallet to retry if the provider becomes unavailable', async () => {
       const { browser, answer } = await start();
       await bad.close();
       const { location } = await browser.visit(callbackFrom(answer.location));
-      expect(told(location)).to.deep.equal(answered(wallet, 'temporarily_unavailable'));
+      expect(redirectParameters(location)).to.deep.equal(errorRedirectParameters(wallet, 'temporarily_unavailable'));
     });
 
     it('sends a code only to the provider of the request', async () => {
       const { browser, answer } = await start();
       await world.configure(token, { upstream: world.upstream() });
-      const before = [bad.hits('/token'), world.provider.hits('/token')];
+      const before = [bad.countRequests('/token'), world.provider.hits('/token')];
       const { location } = await browser.visit(callbackFrom(answer.location));
-      expect(told(location)).to.deep.equal(answered(wallet, 'server_error'));
-      expect([bad.hits('/token'), world.provider.hits('/token')]).to.deep.equal(before);
+      expect(redirectParameters(location)).to.deep.equal(errorRedirectParameters(wallet, 'server_error'));
+      expect([bad.countRequests('/token'), world.provider.hits('/token')]).to.deep.equal(before);
     });
   });
 });
@@ -276,7 +285,7 @@ for (const form of ['json', 'jwt'] as const) {
     let token: string;
     before(async () => {
       world = await ChainedWorld.start(['acme'], form);
-      const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL };
+      const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL_CLIENT };
       ({ token, wallet } = await world.openTenant('acme', { upstream }));
     });
     after(() => world.close());
@@ -285,19 +294,19 @@ for (const form of ['json', 'jwt'] as const) {
       const redeemed = await wallet.redeemCode(await wallet.chainedCode(world.provider, { scope: 'badge' }));
       expect(redeemed.status, redeemed.text).to.equal(200);
       await wallet.request(redeemed.body.access_token, 'badge');
-      return world.backend.at('/claims').at(-1)?.body.identity;
+      return world.backend.callsTo('/claims').at(-1)?.body.identity;
     };
 
     it('passes the name of the user to the backend', async () => {
       const { iss, sub, token_claims } = await identity();
       expect([iss, sub]).to.deep.equal([world.provider.issuer, 'alice']);
-      expect(token_claims).to.include({ given_name: 'Alice', family_name: 'Adams', aud: CONFIDENTIAL.clientId });
+      expect(token_claims).to.include({ given_name: 'Alice', family_name: 'Adams', aud: CONFIDENTIAL_CLIENT.clientId });
       expect(token_claims).to.have.property('nonce');
       expect(world.provider.hits('/me')).to.equal(1);
     });
 
     it('gets no userinfo request if that is disabled', async () => {
-      const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL, userinfo: false };
+      const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL_CLIENT, userinfo: false };
       await world.configure(token, { upstream });
       expect((await identity()).token_claims).not.to.have.any.keys('given_name', 'family_name');
       expect(world.provider.hits('/me')).to.equal(1);
@@ -309,7 +318,7 @@ describe('OpenID provider whose access tokens are not valid at its userinfo endp
   it('logs in no user until userinfo is disabled', async () => {
     const world = await ChainedWorld.start(['acme']);
     try {
-      const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL };
+      const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL_CLIENT };
       const { token, wallet } = await world.openTenant('acme', { upstream });
       const ended = await wallet.chainedCode(world.provider, { scope: 'badge' }).catch((error: Error) => error);
       expect(String(ended)).to.include('server_error');

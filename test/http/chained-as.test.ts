@@ -1,10 +1,18 @@
 import { expect } from 'chai';
-import { BentProvider } from '../support/bent-provider.ts';
-import { Browser, ChainedWallet, ChainedWorld, expectPage, payloadOf, told, UNKNOWN_LOGIN } from '../support/chained-world.ts';
-import { created, offerBody } from '../support/populated.ts';
+import { MisbehavingProvider } from '../support/bent-provider.ts';
+import {
+  Browser,
+  ChainedWallet,
+  ChainedWorld,
+  expectErrorPage,
+  payloadOf,
+  redirectParameters,
+  UNKNOWN_LOGIN,
+} from '../support/chained-world.ts';
+import { createResource, offerBody } from '../support/populated.ts';
 import { CLIENT_ID, dpopProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService } from '../support/test-service.ts';
-import { CONFIDENTIAL } from '../support/upstream-provider.ts';
+import { CONFIDENTIAL_CLIENT } from '../support/upstream-provider.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 
 const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
@@ -19,7 +27,7 @@ describe('the chained authorization server', () => {
     ({ token, wallet } = await world.openTenant('acme'));
   });
   after(() => world.close());
-  beforeEach(() => world.backend.forget());
+  beforeEach(() => world.backend.clearCalls());
 
   const accessToken = async (form: Record<string, string>): Promise<string> => {
     const answer = await wallet.redeemCode(await wallet.chainedCode(world.provider, form));
@@ -43,7 +51,7 @@ describe('the chained authorization server', () => {
       const credential = await wallet.request(redeemed.body.access_token, 'badge');
       expect(credential.status, credential.text).to.equal(200);
       expect(payloadOf(credential.body.credentials[0].credential)).to.include({ given_name: 'Alice' });
-      const [call] = world.backend.at('/claims');
+      const [call] = world.backend.callsTo('/claims');
       expect(call?.body.session).to.equal(session);
       const { identity } = call?.body ?? {};
       expect(identity).to.include({ iss: world.provider.issuer, sub: 'alice' });
@@ -60,7 +68,7 @@ describe('the chained authorization server', () => {
       expect(issuer_state).to.match(/^[\w-]{22,}$/);
       const credential = await wallet.request(text, 'badge');
       expect(credential.status, credential.text).to.equal(200);
-      const session = world.backend.at('/claims')[0]?.body.session;
+      const session = world.backend.callsTo('/claims')[0]?.body.session;
       const seen = await world.service.call('GET', `/session/${session}`, { token });
       expect(seen.body).to.include({ status: 'completed', kind: 'issuance' });
       expect(seen.body.configurationIds).to.deep.equal(['badge']);
@@ -92,7 +100,7 @@ describe('the chained authorization server', () => {
       const sent = Object.fromEntries(location?.searchParams ?? []);
       expect(sent).to.include({
         response_type: 'code',
-        client_id: CONFIDENTIAL.clientId,
+        client_id: CONFIDENTIAL_CLIENT.clientId,
         redirect_uri: `${wallet.server}/callback`,
         scope: 'openid profile',
         code_challenge_method: 'S256',
@@ -101,8 +109,8 @@ describe('the chained authorization server', () => {
       const back = await world.provider.login(location?.href ?? '');
       const answer = await browser.visit(back.href);
       expect(answer.status).to.equal(302);
-      expect(Object.keys(told(answer.location)).toSorted()).to.deep.equal(['code', 'iss', 'state']);
-      expect(told(answer.location)).to.include({ state: 'state of the wallet', iss: wallet.server });
+      expect(Object.keys(redirectParameters(answer.location)).toSorted()).to.deep.equal(['code', 'iss', 'state']);
+      expect(redirectParameters(answer.location)).to.include({ state: 'state of the wallet', iss: wallet.server });
     });
 
     it('binds the login to the browser by a cookie with a narrow path, and deletes it', async () => {
@@ -119,7 +127,7 @@ describe('the chained authorization server', () => {
       const browser = new Browser();
       const first = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
       const second = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
-      for (const back of [first, second]) expect(told((await browser.visit(back)).location)).to.have.property('code');
+      for (const back of [first, second]) expect(redirectParameters((await browser.visit(back)).location)).to.have.property('code');
     });
 
     // issuance N30
@@ -128,9 +136,9 @@ describe('the chained authorization server', () => {
       const address = await wallet.begin({ scope: 'card' });
       const older = await wallet.logIn(world.provider, browser, address);
       const newer = await wallet.logIn(world.provider, browser, address);
-      expectPage(await browser.visit(older), UNKNOWN_LOGIN);
-      expect(told((await browser.visit(newer)).location)).to.have.property('code');
-      expectPage(await browser.visit(address), 'the request_uri is unknown, expired or used');
+      expectErrorPage(await browser.visit(older), UNKNOWN_LOGIN);
+      expect(redirectParameters((await browser.visit(newer)).location)).to.have.property('code');
+      expectErrorPage(await browser.visit(address), 'the request_uri is unknown, expired or used');
     });
   });
 
@@ -164,7 +172,7 @@ describe('the chained authorization server', () => {
     const { token: many, wallet: other } = await world.openTenant('many', { upstream: world.upstream() });
     for (let i = 0; i <= 30; i++) {
       const card = { id: `card-${i}`, config: { ...config, scope: 'all' }, vct: 'urn:card:1', claims: {} };
-      await created(world.service, many, '/issuer/credentials', card);
+      await createResource(world.service, many, '/issuer/credentials', card);
     }
     const refused = await other.par({ scope: 'all' });
     expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_scope']);
@@ -195,7 +203,7 @@ describe('the chained authorization server', () => {
     });
 
     it('the configured signing key', async () => {
-      const chain = await created(world.service, token, '/key-chain', { id: 'chained', usages: ['signing'] });
+      const chain = await createResource(world.service, token, '/key-chain', { id: 'chained', usages: ['signing'] });
       await world.configure(token, { upstream: world.upstream(), token: { signingKeyId: chain.id } });
       const text = await accessToken({ scope: 'card' });
       const [header = ''] = text.split('.');
@@ -237,7 +245,7 @@ describe('the chained authorization server', () => {
 
     it('no secret of the upstream client', async () => {
       const { text } = await world.service.call('GET', '/issuer/config', { token });
-      expect(text).to.not.include(CONFIDENTIAL.clientSecret);
+      expect(text).to.not.include(CONFIDENTIAL_CLIENT.clientSecret);
     });
 
     // issuance N10
@@ -252,7 +260,7 @@ describe('the chained authorization server', () => {
 
 describe('the chained authorization server behind https and a path', () => {
   it('limits its cookies to its path and to https', async () => {
-    const provider = await BentProvider.start();
+    const provider = await MisbehavingProvider.start();
     const service = await startTestService({ PUBLIC_URL: 'https://issuer.example/base' });
     try {
       const call = service.call;
@@ -260,7 +268,7 @@ describe('the chained authorization server behind https and a path', () => {
       const json = { display: [{ name: 'Acme', locale: 'en' }], chainedAs: { upstream: { issuer: provider.issuer, clientId: 'client' } } };
       expect((await call('POST', '/issuer/config', { token, json })).status).to.equal(201);
       const card = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
-      await created(service, token, '/issuer/credentials', card);
+      await createResource(service, token, '/issuer/credentials', card);
       const wallet = new ChainedWallet(service, 'acme');
       const server = 'https://issuer.example/base/acme/chained-as';
       const DPoP = dpopProof(wallet.dpopKey, `${server}/par`);
@@ -306,7 +314,7 @@ describe('wallets at the chained authorization server', () => {
 
     // issuance N37
     it('rejects pre-authorized codes', async () => {
-      const { uri } = await created(world.service, token, '/issuer/offer', offerBody('card'));
+      const { uri } = await createResource(world.service, token, '/issuer/offer', offerBody('card'));
       const code = await wallet.code(uri);
       const grant_type = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
       await expectError(

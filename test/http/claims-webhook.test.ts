@@ -8,7 +8,7 @@ import { processDisclosures } from '../../domain/formats/sd-jwt/disclosures.ts';
 import { parseSdJwt } from '../../domain/formats/sd-jwt/parse.ts';
 import { freePort } from '../demo/process.ts';
 import { Backend } from '../support/backend.ts';
-import { created, offerBody } from '../support/populated.ts';
+import { createResource, offerBody } from '../support/populated.ts';
 import { issue } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -49,7 +49,7 @@ describe('the claims webhook', () => {
     rmSync(folder, { recursive: true, force: true });
   });
   beforeEach(() => {
-    backend.forget();
+    backend.clearCalls();
     backend.on('/configured', { json: { hooked: { name: 'configured' } } });
     backend.on('/named', { json: { hooked: { name: 'named' }, static: { name: 'named' } } });
   });
@@ -232,14 +232,14 @@ describe('credential schema for claims', () => {
   before(async () => {
     service = await startTestService();
     ({ token } = await createTenant(service, 'acme'));
-    await created(service, token, '/issuer/credentials', CARD);
+    await createResource(service, token, '/issuer/credentials', CARD);
     wallet = new RawWallet(service, 'acme');
   });
   after(() => service.close());
 
   const offering = (claims: object) => ({ ...offerBody('card'), credentialClaims: { card: { type: 'inline', claims } } });
   const issued = async (claims: object) => {
-    const { uri } = await created(service, token, '/issuer/offer', offering(claims));
+    const { uri } = await createResource(service, token, '/issuer/offer', offering(claims));
     const answer = await wallet.request(await wallet.accessToken(uri), 'card');
     expect(answer.status, answer.text).to.equal(200);
     const { issuer, disclosures } = parseSdJwt(answer.body.credentials[0].credential);

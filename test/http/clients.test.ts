@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
-import { rawSql, servedDatabases, type TestDatabase } from '../support/databases.ts';
+import { httpDatabases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { createTenant, MASTER_SECRET, ROOT, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
 
 const SECRET = 'a-secret-that-was-agreed-on';
@@ -247,7 +247,7 @@ describe('clients over HTTP', () => {
 
 const CLIENT = { clientId: 'shop', secret: 'a-secret-of-sixteen-letters', roles: ['issuance:offer'] };
 
-for (const kind of servedDatabases()) {
+for (const kind of httpDatabases()) {
   describe(`rights of clients in a database on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;

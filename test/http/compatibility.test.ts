@@ -3,7 +3,7 @@ import { Clock } from '../../application/ports/clock.ts';
 import { Store } from '../../application/ports/store.ts';
 import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { created, offerBody } from '../support/populated.ts';
+import { createResource, offerBody } from '../support/populated.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -115,7 +115,7 @@ describe('minimal input', () => {
   before(async () => {
     service = await startTestService();
     ({ token } = await createTenant(service, 'acme'));
-    await created(service, token, '/issuer/credentials', CARD);
+    await createResource(service, token, '/issuer/credentials', CARD);
     wallet = new RawWallet(service, 'acme');
   });
   after(() => service.close());
@@ -132,9 +132,9 @@ describe('minimal input', () => {
   };
 
   it('without a display is accepted for a credential and an issuer, whose metadata omit it', async () => {
-    const { warnings } = await created(service, token, '/issuer/config', { display: [] });
+    const { warnings } = await createResource(service, token, '/issuer/config', { display: [] });
     expect(warnings).to.be.an('array');
-    const card = await created(service, token, '/issuer/credentials', { ...CARD, id: 'plain', vct: null });
+    const card = await createResource(service, token, '/issuer/credentials', { ...CARD, id: 'plain', vct: null });
     expect(card.warnings.map(({ member }: { member: string }) => member)).to.include('config.display');
     expect(await metadataOf('plain')).to.not.have.property('credential_metadata');
     const metadata = (await service.call('GET', '/.well-known/openid-credential-issuer/acme')).body;
@@ -142,7 +142,7 @@ describe('minimal input', () => {
     const type = (await service.call('GET', '/acme/vct/plain')).body;
     expect(type.vct).to.equal(`${wallet.issuer}/vct/plain`);
     expect(type).to.not.have.any.keys('display', 'name');
-    const { uri } = await created(service, token, '/issuer/offer', offerBody('plain'));
+    const { uri } = await createResource(service, token, '/issuer/offer', offerBody('plain'));
     expect((await wallet.request(await wallet.accessToken(uri), 'plain')).status).to.equal(200);
     const read = (await service.call('GET', '/issuer/credentials/plain', { token })).body;
     expect((await post('/issuer/credentials', read)).status).to.equal(201);
@@ -151,10 +151,10 @@ describe('minimal input', () => {
   it('with empty lists is accepted', async () => {
     const lists = { display: [], claims: [], cryptographic_binding_methods_supported: [], credential_signing_alg_values_supported: [] };
     const empty = { ...CARD, id: 'empty', config: { ...CARD.config, ...lists }, iaeActions: [] };
-    await created(service, token, '/issuer/credentials', empty);
+    await createResource(service, token, '/issuer/credentials', empty);
     expect(await metadataOf('empty')).to.include.keys('credential_signing_alg_values_supported');
     const issuer = { display: [], authServers: [], walletProviderTrustLists: [], walletClients: [], walletProviders: [] };
-    await created(service, token, '/issuer/config', issuer);
+    await createResource(service, token, '/issuer/config', issuer);
     const nothing = { ...offerBody('card'), credentialConfigurationIds: [] };
     const answer = await post('/issuer/offer', nothing);
     // OpenID4VCI 1.0 section 4.1.1: an offer of nothing is none.
@@ -162,7 +162,7 @@ describe('minimal input', () => {
   });
 
   it('with values that the service sets itself is accepted if they are correct', async () => {
-    await created(service, token, '/issuer/credentials', { ...CARD, config: { ...CARD.config, ...STATED } });
+    await createResource(service, token, '/issuer/credentials', { ...CARD, config: { ...CARD.config, ...STATED } });
     expect(await metadataOf('card')).to.deep.include(STATED);
     const method = { ...STATED, cryptographic_binding_methods_supported: ['jwk', 'did:key'] };
     expect(await refusedAt({ ...CARD, config: { ...CARD.config, ...method } })).to.equal(
@@ -172,13 +172,13 @@ describe('minimal input', () => {
     const algorithm = { ...STATED, credential_signing_alg_values_supported: ['ES384'] };
     const other = { ...CARD, config: { ...CARD.config, ...algorithm } };
     expect(await refusedAt(other)).to.equal('config.credential_signing_alg_values_supported.0');
-    await created(service, token, '/key-chain', { id: 'p384', usages: ['signing'], algorithm: 'ES384' });
-    await created(service, token, '/issuer/credentials', { ...other, keyChainId: 'p384' });
+    await createResource(service, token, '/key-chain', { id: 'p384', usages: ['signing'], algorithm: 'ES384' });
+    await createResource(service, token, '/issuer/credentials', { ...other, keyChainId: 'p384' });
     expect((await metadataOf('card')).credential_signing_alg_values_supported).to.deep.equal(['ES384']);
     const back = await service.call('PATCH', '/issuer/credentials/card', { token, json: { keyChainId: null } });
     expect(back.status, back.text).to.equal(400);
     expect(back.body.errors[0].path).to.equal('config.credential_signing_alg_values_supported.0');
-    await created(service, token, '/issuer/credentials', CARD);
+    await createResource(service, token, '/issuer/credentials', CARD);
   });
 
   it('of an mdoc is accepted with mdoc terms', async () => {
@@ -188,7 +188,7 @@ describe('minimal input', () => {
       cryptographic_binding_methods_supported: ['cose_key'],
       credential_signing_alg_values_supported: [-7],
     };
-    await created(service, token, '/issuer/credentials', { id: 'doc', config, claims: { name: 'Ada' } });
+    await createResource(service, token, '/issuer/credentials', { id: 'doc', config, claims: { name: 'Ada' } });
     const bent = { ...config, cryptographic_binding_methods_supported: ['jwk'] };
     expect(await refusedAt({ id: 'doc', config: bent })).to.equal('config.cryptographic_binding_methods_supported.0');
   });
@@ -208,7 +208,7 @@ describe('minimal input', () => {
   ];
   for (const [what, tx_code, told] of CODES) {
     it(`with a transaction code of ${what} is accepted, and the wallet redeems the code`, async () => {
-      const { uri } = await created(service, token, '/issuer/offer', { ...offerBody('card'), tx_code });
+      const { uri } = await createResource(service, token, '/issuer/offer', { ...offerBody('card'), tx_code });
       const offer = (await wallet.offer(uri)) as { grants: Record<string, { tx_code: object }> };
       expect(Object.values(offer.grants)[0]?.tx_code).to.deep.equal(told);
       const code = await wallet.code(uri);

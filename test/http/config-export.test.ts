@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { expect } from 'chai';
-import { AGE, broughtKey, CARD, ConfigFolder, dump, FILES, placeholder, SECRETS } from '../support/config-folder.ts';
-import { servedDatabases, type TestDatabase } from '../support/databases.ts';
-import { type Ended, runCommand } from '../support/programs.ts';
+import { AGE, CARD, ConfigFolder, dump, FILES, makeImportedKey, placeholder, SECRETS } from '../support/config-folder.ts';
+import { httpDatabases, type TestDatabase } from '../support/databases.ts';
+import { type ProcessResult, runCommand } from '../support/programs.ts';
 import { ROOT, startTestService, type TestService } from '../support/test-service.ts';
 
 const PUBLIC_URL = 'http://localhost:3999';
@@ -22,7 +22,7 @@ const STARS = {
 };
 const MORE_SECRETS = { admin: '', more: 'the-secret-of-another-client' };
 
-function run(command: string, args: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ended> {
+function run(command: string, args: readonly string[], environment: Readonly<Record<string, string>>): Promise<ProcessResult> {
   return runCommand(`commands/${command}`, args, environment);
 }
 
@@ -51,7 +51,7 @@ const filesIn = (folder: string) =>
     .sort();
 const contents = (folder: string) => Object.fromEntries(filesIn(folder).map((file) => [file, readFileSync(join(folder, file), 'utf8')]));
 
-for (const { name, open } of servedDatabases()) {
+for (const { name, open } of httpDatabases()) {
   describe(`tenant export to files, from ${name}`, () => {
     let database: TestDatabase;
     const folders: ConfigFolder[] = [];
@@ -117,7 +117,7 @@ for (const { name, open } of servedDatabases()) {
       await admin('PATCH', '/issuer/credentials/card', { description: `not a ${placeholder('PLACEHOLDER')}` });
       await admin('POST', '/key', { id: 'unused', description: 'For nothing yet' });
       await admin('POST', '/key-chain', { id: 'lists', usageType: 'trustList', selfSigned: true });
-      const brought = await broughtKey();
+      const brought = await makeImportedKey();
       await admin('POST', '/key-chain/import', { id: 'brought', usageType: 'signing', ...brought });
       await admin('POST', '/key-chain/second/rotate');
       // What stands for a secret in answers is a text like any other everywhere else.

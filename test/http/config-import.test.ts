@@ -8,8 +8,8 @@ import { resolve } from '../../bootstrap/wiring/wire.ts';
 import type { Environment } from '../../config/configuration-files/placeholders.ts';
 import { readFolder } from '../../config/configuration-files/read-folder.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { broughtKey, CARD, ConfigFolder, dump, FILES, placeholder, SECRETS, SHOP } from '../support/config-folder.ts';
-import { servedDatabases, type TestDatabase } from '../support/databases.ts';
+import { CARD, ConfigFolder, dump, FILES, makeImportedKey, placeholder, SECRETS, SHOP } from '../support/config-folder.ts';
+import { httpDatabases, type TestDatabase } from '../support/databases.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 type Ports = PortsOf<typeof ImportFolder.needs>;
@@ -53,7 +53,7 @@ function importFolder(ports: Ports, folder: string, environment: Environment): P
 /** Alike for all starts on one database, as the addresses in it are. */
 const PUBLIC_URL = 'http://localhost:3999';
 
-for (const { name, open, copy } of servedDatabases()) {
+for (const { name, open, copy } of httpDatabases()) {
   describe(`configuration folder that is imported at the start, into ${name}`, () => {
     let database: TestDatabase;
     let folder: ConfigFolder;
@@ -356,7 +356,7 @@ for (const { name, open, copy } of servedDatabases()) {
     });
 
     itOfContents('imports keys with certificates, and the same again once they have expired', async () => {
-      const { key, certificates } = await broughtKey();
+      const { key, certificates } = await makeImportedKey();
       folder.write({
         'acme/keys/access.json': { usageType: 'access', key: placeholder('ACME_ACCESS_KEY'), certificates },
         'acme/keys/as-jwk.json': { usageType: 'signing', key: placeholder('AS_JWK') },

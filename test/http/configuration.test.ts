@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Cipher } from '../../application/ports/cipher.ts';
-import { created, credentialBody } from '../support/populated.ts';
+import { createResource, credentialBody } from '../support/populated.ts';
 import { issue, QUERY } from '../support/present.ts';
 import { newKey } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -354,7 +354,7 @@ describe(`A tenant with ${COUNT} credential configurations`, () => {
   before(async () => {
     service = await startTestService();
     ({ token } = await createTenant(service, 'acme'));
-    for (let index = 0; index < COUNT; index++) await created(service, token, '/issuer/credentials', body(index));
+    for (let index = 0; index < COUNT; index++) await createResource(service, token, '/issuer/credentials', body(index));
     const cipher = service.service.container.get(Cipher);
     const open = cipher.open.bind(cipher);
     sinon.stub(cipher, 'open').callsFake((...given) => {
@@ -389,7 +389,7 @@ describe(`A tenant with ${COUNT} credential configurations`, () => {
     await metadata();
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['c5'] };
     for (let at = 0; at < 3; at++) {
-      const count = await openedBy(() => created(service, token, '/issuer/offer', offer));
+      const count = await openedBy(() => createResource(service, token, '/issuer/offer', offer));
       expect(count, 'offer').to.be.below(MOST_OPENED);
       expect(await openedBy(metadata), 'metadata').to.be.below(MOST_OPENED);
     }

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { JWK } from 'jose';
 import { Backend } from '../support/backend.ts';
 import { decryptMessage, encryptMessage, responseKey } from '../support/message-encryption.ts';
-import { times } from '../support/raced-services.ts';
+import { callInParallel } from '../support/raced-services.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -323,7 +323,7 @@ describe('encrypted credential messages', () => {
     const { wallet } = walletOf('strict');
     const nonce = await wallet.nonce();
     const more = { credential_response_encryption: wanted };
-    const answers = await times(30, async () => sendEncrypted('strict', await body('strict', more, nonce)));
+    const answers = await callInParallel(30, async () => sendEncrypted('strict', await body('strict', more, nonce)));
     const late = answers.filter(({ status }) => status !== 200);
     expect(late).to.have.length(29);
     for (const answer of late) expectError(answer, 'invalid_nonce');

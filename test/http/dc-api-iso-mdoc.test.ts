@@ -7,8 +7,8 @@ import { dcApiTranscript } from '../../domain/formats/mdoc/session-transcript.ts
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { deviceResponse } from '../support/device.ts';
 import { withoutIssuers } from '../support/failures.ts';
-import { documentsOf, type IsoMdocData, sealed, transcriptOf } from '../support/iso-mdoc-wallet.ts';
-import { bind, decode, encrypt, type Held, Shop } from '../support/present.ts';
+import { type IsoMdocData, parseRequestedDocuments, sealResponse, sessionTranscript } from '../support/iso-mdoc-wallet.ts';
+import { bindToRequest, decode, encryptResponse, type HeldCredential, Shop } from '../support/present.ts';
 
 const SHOP = 'https://shop.example';
 const KIOSK = 'https://kiosk.example:8443';
@@ -32,9 +32,9 @@ type OfPage = { readonly session: string; readonly uri: string; readonly request
 
 describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
   let shop: Shop;
-  let licence: Held & { docType: string };
-  let age: Held & { docType: string };
-  let card: Held;
+  let licence: HeldCredential & { docType: string };
+  let age: HeldCredential & { docType: string };
+  let card: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -68,7 +68,7 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
   }
   const isoOf = ({ requests }: OfPage): IsoMdocData => requests.find(({ protocol }) => protocol === 'org-iso-mdoc')?.['data'];
   const hand = (asked: OfPage, json: object) => shop.service.call('POST', asked.uri, { json });
-  const shown = (held: Held & { docType: string }, transcript: Buffer, names?: readonly string[]) =>
+  const shown = (held: HeldCredential & { docType: string }, transcript: Buffer, names?: readonly string[]) =>
     decodeCbor(Buffer.from(deviceResponse(held, transcript, names), 'base64url')) as CborMap;
   /** One response with all documents, as a wallet makes it. */
   const responseOf = (...responses: readonly CborMap[]) =>
@@ -84,21 +84,21 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
   it('is offered together with OpenID4VP, signed by the access key for this page', async () => {
     const asked = await ask('both');
     expect(asked.requests.map(({ protocol }) => protocol)).to.deep.equal(['openid4vp-v1-signed', 'org-iso-mdoc']);
-    const [document, ...others] = documentsOf(isoOf(asked), SHOP);
+    const [document, ...others] = parseRequestedDocuments(isoOf(asked), SHOP);
     expect(others).to.deep.equal([]);
     const elements = { [NAMESPACE]: { family_name: true, given_name: false } };
     expect(document).to.deep.include({ docType: MDL, elements, isSigned: true });
     const [leaf] = decode(asked.requests[0]?.['data'].request).header['x5c'];
     expect(document?.signer?.raw.toString('base64')).to.equal(leaf);
-    const [elsewhere] = documentsOf(isoOf(asked), KIOSK);
+    const [elsewhere] = parseRequestedDocuments(isoOf(asked), KIOSK);
     expect(elsewhere?.isSigned, 'for another page').to.equal(false);
   });
 
   it('is answered by either protocol, with the same result', async () => {
     const byIso = await ask('both');
-    const transcript = transcriptOf(isoOf(byIso), SHOP);
+    const transcript = sessionTranscript(isoOf(byIso), SHOP);
     const plaintext = responseOf(shown(licence, transcript, ['family_name', 'given_name']));
-    const answer = await hand(byIso, { response: sealed(isoOf(byIso), SHOP, plaintext) });
+    const answer = await hand(byIso, { response: sealResponse(isoOf(byIso), SHOP, plaintext) });
     expect([answer.status, answer.body], answer.text).to.deep.equal([200, {}]);
     const { status, credentials } = await shop.session(byIso.session);
     expect(status).to.equal('completed');
@@ -107,8 +107,8 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
 
     const byOpenId = await ask('both');
     const { payload } = decode(byOpenId.requests[0]?.['data'].request);
-    const vp_token = { card: [bind({ payload }, card, ['name'], { aud: `origin:${SHOP}` })] };
-    const second = await hand(byOpenId, { response: await encrypt({ payload }, { vp_token }) });
+    const vp_token = { card: [bindToRequest({ payload }, card, ['name'], { aud: `origin:${SHOP}` })] };
+    const second = await hand(byOpenId, { response: await encryptResponse({ payload }, { vp_token }) });
     expect(second.status, second.text).to.equal(200);
     expect((await shop.session(byOpenId.session))['status']).to.equal('completed');
   });
@@ -116,24 +116,24 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
   it('returns several documents in one response', async () => {
     const asked = await ask('alone');
     expect(asked.requests.map(({ protocol }) => protocol)).to.deep.equal(['org-iso-mdoc']);
-    const transcript = transcriptOf(isoOf(asked), SHOP);
+    const transcript = sessionTranscript(isoOf(asked), SHOP);
     const plaintext = responseOf(shown(age, transcript), shown(licence, transcript));
-    const answer = await hand(asked, { response: sealed(isoOf(asked), SHOP, plaintext) });
+    const answer = await hand(asked, { response: sealResponse(isoOf(asked), SHOP, plaintext) });
     expect(answer.status, answer.text).to.equal(200);
     const { credentials } = await shop.session(asked.session);
     expect((credentials as Members[]).map(({ id }) => id).toSorted()).to.deep.equal(['age', 'licence']);
   });
 
   it('is unsigned if configured, for the calling page only', async () => {
-    const [document] = documentsOf(isoOf(await ask('unsigned')), SHOP);
+    const [document] = parseRequestedDocuments(isoOf(await ask('unsigned')), SHOP);
     expect([document?.signer, document?.isSigned]).to.deep.equal([undefined, false]);
     const json = { response_type: 'dc-api', requestId: 'pages' };
     const unclear = await shop.call('POST', '/verifier/offer', json);
     expect(unclear.status).to.equal(400);
     expect(unclear.text).to.match(/origin.*set the expectedOrigin/);
     const asked = await ask('pages', { origin: KIOSK });
-    const plaintext = responseOf(shown(licence, transcriptOf(isoOf(asked), KIOSK)));
-    const answer = await hand(asked, { response: sealed(isoOf(asked), KIOSK, plaintext) });
+    const plaintext = responseOf(shown(licence, sessionTranscript(isoOf(asked), KIOSK)));
+    const answer = await hand(asked, { response: sealResponse(isoOf(asked), KIOSK, plaintext) });
     expect(answer.status, answer.text).to.equal(200);
   });
 
@@ -156,11 +156,11 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
     it('a response sealed for another page, another request or another key; a first error leaves it open', async () => {
       const asked = await ask('alone');
       const other = await ask('alone');
-      const plaintext = responseOf(shown(licence, transcriptOf(isoOf(asked), SHOP)));
+      const plaintext = responseOf(shown(licence, sessionTranscript(isoOf(asked), SHOP)));
       const bad = [
-        sealed(isoOf(asked), KIOSK, plaintext),
-        sealed(isoOf(other), SHOP, plaintext),
-        sealed(isoOf(asked), SHOP, plaintext, Buffer.alloc(0)),
+        sealResponse(isoOf(asked), KIOSK, plaintext),
+        sealResponse(isoOf(other), SHOP, plaintext),
+        sealResponse(isoOf(asked), SHOP, plaintext, Buffer.alloc(0)),
       ];
       for (const response of bad) {
         expect((await hand(asked, { response })).status).to.equal(400);
@@ -172,7 +172,7 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
 
     it('a sender key that is not a point of the curve', async () => {
       const asked = await ask('alone');
-      const good = sealed(isoOf(asked), SHOP, responseOf(shown(licence, Buffer.alloc(1))));
+      const good = sealResponse(isoOf(asked), SHOP, responseOf(shown(licence, Buffer.alloc(1))));
       const [, data] = decodeCbor(Buffer.from(good, 'base64url')) as readonly [string, CborMap];
       const enc = Buffer.alloc(65, 1);
       enc[0] = 4;
@@ -186,35 +186,35 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
       const { encryptionInfo } = isoOf(asked);
       const nonce = encryptionInfo;
       const bytes = dcApiTranscript({ origin: SHOP, nonce, encryptionKey: undefined as PublicJwk | undefined });
-      for (const wrong of [bytes, transcriptOf(isoOf(asked), KIOSK)]) {
+      for (const wrong of [bytes, sessionTranscript(isoOf(asked), KIOSK)]) {
         const fresh = await ask('alone');
         const plaintext = responseOf(shown(licence, wrong), shown(age, wrong));
-        await refused(fresh, { response: sealed(isoOf(fresh), SHOP, plaintext) }, /device_signature/);
+        await refused(fresh, { response: sealResponse(isoOf(fresh), SHOP, plaintext) }, /device_signature/);
       }
     });
 
     it('unrequested documents, no documents, and one of two', async () => {
       const unasked = await ask('unsigned');
-      const other = responseOf(shown(age, transcriptOf(isoOf(unasked), SHOP)));
-      await refused(unasked, { response: sealed(isoOf(unasked), SHOP, other) }, /not requested/);
+      const other = responseOf(shown(age, sessionTranscript(isoOf(unasked), SHOP)));
+      await refused(unasked, { response: sealResponse(isoOf(unasked), SHOP, other) }, /not requested/);
       const none = await ask('unsigned');
       const empty = encodeCbor({ version: '1.0', status: 0 });
-      await refused(none, { response: sealed(isoOf(none), SHOP, empty) }, /no documents/);
+      await refused(none, { response: sealResponse(isoOf(none), SHOP, empty) }, /no documents/);
       const half = await ask('alone');
-      const one = responseOf(shown(age, transcriptOf(isoOf(half), SHOP)));
-      await refused(half, { response: sealed(isoOf(half), SHOP, one) }, /presentation_refused/);
+      const one = responseOf(shown(age, sessionTranscript(isoOf(half), SHOP)));
+      await refused(half, { response: sealResponse(isoOf(half), SHOP, one) }, /presentation_refused/);
     });
 
     it('an error status, a repeated document, and missing elements', async () => {
       const failed = await ask('unsigned');
       const bad = encodeCbor({ version: '1.0', status: 10 });
-      await refused(failed, { response: sealed(isoOf(failed), SHOP, bad) }, /malformed/);
+      await refused(failed, { response: sealResponse(isoOf(failed), SHOP, bad) }, /malformed/);
       const twice = await ask('unsigned');
-      const one = shown(licence, transcriptOf(isoOf(twice), SHOP));
-      await refused(twice, { response: sealed(isoOf(twice), SHOP, responseOf(one, one)) }, /multiple/);
+      const one = shown(licence, sessionTranscript(isoOf(twice), SHOP));
+      await refused(twice, { response: sealResponse(isoOf(twice), SHOP, responseOf(one, one)) }, /multiple/);
       const less = await ask('unsigned');
-      const part = responseOf(shown(licence, transcriptOf(isoOf(less), SHOP), ['given_name']));
-      await refused(less, { response: sealed(isoOf(less), SHOP, part) }, /claim/);
+      const part = responseOf(shown(licence, sessionTranscript(isoOf(less), SHOP), ['given_name']));
+      await refused(less, { response: sealResponse(isoOf(less), SHOP, part) }, /claim/);
     });
 
     for (const [what, response] of [
@@ -239,16 +239,16 @@ describe('presentation request by the protocol of ISO/IEC TS 18013-7 Annex C', (
       await shop.configure({ id: 'only', expectedOrigins: [SHOP], dcql_query: { credentials: [LICENCE] } });
       const asked = await ask('only');
       const other = await ask('unsigned');
-      const plaintext = responseOf(shown(licence, transcriptOf(isoOf(other), SHOP)));
-      const response = sealed(isoOf(other), SHOP, plaintext);
+      const plaintext = responseOf(shown(licence, sessionTranscript(isoOf(other), SHOP)));
+      const response = sealResponse(isoOf(other), SHOP, plaintext);
       expect((await hand(asked, { response })).status).to.equal(400);
     });
   });
 
   it('is answered once, also by concurrent responses', async () => {
     const asked = await ask('unsigned');
-    const plaintext = responseOf(shown(licence, transcriptOf(isoOf(asked), SHOP)));
-    const response = sealed(isoOf(asked), SHOP, plaintext);
+    const plaintext = responseOf(shown(licence, sessionTranscript(isoOf(asked), SHOP)));
+    const response = sealResponse(isoOf(asked), SHOP, plaintext);
     const answers = await Promise.all(Array.from({ length: 40 }, () => hand(asked, { response })));
     expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
   });

@@ -6,7 +6,7 @@ import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { deviceResponse } from '../support/device.ts';
 import { withoutIssuers } from '../support/failures.ts';
 import { addClient } from '../support/populated.ts';
-import { bind, decode, encrypt, type Held, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
+import { bindToRequest, decode, encryptResponse, type HeldCredential, QUERY, Shop, verifyWithLeaf } from '../support/present.ts';
 import type { Answer } from '../support/test-service.ts';
 
 const SHOP = 'https://shop.example';
@@ -23,8 +23,8 @@ type OfPage = { readonly session: string; readonly uri: string; readonly payload
 
 describe('presentation request through the Digital Credentials API', () => {
   let shop: Shop;
-  let held: Held;
-  let licence: Held;
+  let held: HeldCredential;
+  let licence: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -60,8 +60,8 @@ describe('presentation request through the Digital Credentials API', () => {
     return { session: made.body.session, uri: made.body.uri, payload, data };
   }
   const hand = (asked: OfPage, json: object): Promise<Answer> => shop.service.call('POST', asked.uri, { json });
-  const bound = (asked: OfPage, origin = SHOP) => bind(asked, held, ['name'], { aud: `origin:${origin}` });
-  const encrypted = async (asked: OfPage, plaintext: object) => hand(asked, { response: await encrypt(asked, plaintext) });
+  const bound = (asked: OfPage, origin = SHOP) => bindToRequest(asked, held, ['name'], { aud: `origin:${origin}` });
+  const encrypted = async (asked: OfPage, plaintext: object) => hand(asked, { response: await encryptResponse(asked, plaintext) });
   const present = async (asked: OfPage, text: string, id = 'card') => encrypted(asked, { vp_token: { [id]: [text] } });
   const keyOf = (asked: OfPage) => asked.payload['client_metadata'].jwks?.keys[0] as unknown as PublicJwk | undefined;
   const transcript = (asked: OfPage, origin = SHOP, encryptionKey = keyOf(asked)) =>
@@ -77,7 +77,7 @@ describe('presentation request through the Digital Credentials API', () => {
   describe('that is signed', () => {
     it('uses the access key, names the allowed origins and no address', async () => {
       const { data, payload, session } = await ask('signed');
-      verifiedByLeaf(data['request']);
+      verifyWithLeaf(data['request']);
       expect(decode(data['request']).header['typ']).to.equal('oauth-authz-req+jwt');
       expect(payload).to.have.all.keys(
         ...['response_type', 'response_mode', 'nonce', 'dcql_query', 'client_metadata'],
@@ -117,7 +117,7 @@ describe('presentation request through the Digital Credentials API', () => {
       const vp_token = { card: [bound(plain)] };
       expect((await hand(plain, { vp_token, error: null })).status).to.equal(200);
       const asked = await ask('signed');
-      const response = await encrypt(asked, { vp_token: { card: [bound(asked)] } });
+      const response = await encryptResponse(asked, { vp_token: { card: [bound(asked)] } });
       expect((await hand(asked, { response, error: null })).status).to.equal(200);
       const nothing = await ask('plain');
       expect((await hand(nothing, { error: null })).body.error).to.equal('invalid_request');
@@ -164,7 +164,7 @@ describe('presentation request through the Digital Credentials API', () => {
     });
     it('once, also by concurrent responses', async () => {
       const asked = await ask('signed');
-      const data = { response: await encrypt(asked, { vp_token: { card: [bound(asked)] } }) };
+      const data = { response: await encryptResponse(asked, { vp_token: { card: [bound(asked)] } }) };
       const answers = await Promise.all(Array.from({ length: 50 }, () => hand(asked, data)));
       expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
       expect((await shop.session(asked.session))['status']).to.equal('completed');
@@ -179,7 +179,7 @@ describe('presentation request through the Digital Credentials API', () => {
     });
     it('a response with further properties, an unrequested encrypted one, and an undecryptable one', async () => {
       const one = await ask('signed');
-      const response = await encrypt(one, { vp_token: { card: [bound(one)] } });
+      const response = await encryptResponse(one, { vp_token: { card: [bound(one)] } });
       await refused(one, await hand(one, { response, error: 'access_denied' }), /response together with other parameters/);
       const plain = await ask('plain');
       await refused(plain, await hand(plain, { response }), /without being requested/);
@@ -208,16 +208,16 @@ describe('presentation request through the Digital Credentials API', () => {
     // N83
     it('a presentation for the client id, and one with several audiences', async () => {
       const asked = await ask('signed');
-      const text = bind(asked, held, ['name'], { aud: asked.payload['client_id'] });
+      const text = bindToRequest(asked, held, ['name'], { aud: asked.payload['client_id'] });
       await refused(asked, await present(asked, text), /aud_mismatch/);
       const several = await ask('signed');
-      const many = bind(several, held, ['name'], { aud: [`origin:${SHOP}`] });
+      const many = bindToRequest(several, held, ['name'], { aud: [`origin:${SHOP}`] });
       await refused(several, await present(several, many), /aud_not_string/);
     });
     for (const aud of [SHOP, `web-origin:${SHOP}`, `origin:${SHOP}/`, `origin:${SHOP.toUpperCase()}`]) {
       it(`a presentation for ${aud}`, async () => {
         const asked = await ask('signed');
-        await refused(asked, await present(asked, bind(asked, held, ['name'], { aud })), /aud_mismatch/);
+        await refused(asked, await present(asked, bindToRequest(asked, held, ['name'], { aud })), /aud_mismatch/);
       });
     }
     // N122
@@ -246,7 +246,7 @@ describe('presentation request through the Digital Credentials API', () => {
     });
     it('another nonce', async () => {
       const asked = await ask('signed');
-      const text = bind(asked, held, ['name'], { aud: `origin:${SHOP}`, nonce: 'another' });
+      const text = bindToRequest(asked, held, ['name'], { aud: `origin:${SHOP}`, nonce: 'another' });
       await refused(asked, await present(asked, text), /nonce_mismatch/);
     });
     it('a missing or non-JSON response, and leaves the session unchanged', async () => {
@@ -285,7 +285,7 @@ describe('presentation request through the Digital Credentials API', () => {
     expect((await shop.service.call('POST', at('response'), { form })).status).to.equal(404);
     expect((await shop.session(asked.session))['status']).to.equal('fetched');
 
-    const wallets = await shop.ask();
+    const wallets = await shop.requestPresentation();
     const other = wallets.url.replace('/request/', '/dc-api/');
     expect((await shop.service.call('GET', other)).status).to.equal(404);
     expect((await shop.service.call('POST', other, { json: { error: 'access_denied' } })).status).to.equal(404);
@@ -347,7 +347,7 @@ const FURTHER = ['bank', 'state'];
 
 describe('presentation request through the Digital Credentials API with several signing keys', () => {
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -385,7 +385,7 @@ describe('presentation request through the Digital Credentials API with several 
     const tokens = compact(data.request);
     expect(tokens).to.have.length(3);
     const clientIds = tokens.map((token) => {
-      const leaf = verifiedByLeaf(token);
+      const leaf = verifyWithLeaf(token);
       const { header, payload } = decode(token);
       expect(payload).to.have.all.keys(
         ...['response_type', 'response_mode', 'nonce', 'dcql_query', 'client_metadata'],
@@ -405,8 +405,8 @@ describe('presentation request through the Digital Credentials API with several 
     const { dcApi, uri, session } = await offered();
     const [token = ''] = compact(dcApi.requests[0]?.['data'].request);
     const { payload } = decode(token);
-    const vp_token = { card: [bind({ payload }, held, ['name'], { aud: `origin:${SHOP}` })] };
-    const json = { response: await encrypt({ payload }, { vp_token }) };
+    const vp_token = { card: [bindToRequest({ payload }, held, ['name'], { aud: `origin:${SHOP}` })] };
+    const json = { response: await encryptResponse({ payload }, { vp_token }) };
     const answer = await shop.service.call('POST', uri, { json });
     expect(answer.status, answer.text).to.equal(200);
     const { status, credentials } = await shop.session(session);

@@ -2,19 +2,19 @@ import { expect } from 'chai';
 import { readOnlyNames } from '../../adapters/http/input/read-only-properties.ts';
 import { Cipher } from '../../application/ports/cipher.ts';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
-import { type Edit, editsOf, writer } from '../support/edits.ts';
-import { addClient, created, type Populated, populate, UPSTREAM_SECRET } from '../support/populated.ts';
+import { type Edit, editsOf, makeWriter } from '../support/edits.ts';
+import { addClient, createResource, type PopulatedTenant, populate, UPSTREAM_SECRET } from '../support/populated.ts';
 import { QUERY } from '../support/present.ts';
 import { sharedRegistrar } from '../support/registrar.ts';
 import { addressOf, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
-import { ThreadHolds } from '../support/thread-holds.ts';
+import { BlockMeter } from '../support/thread-holds.ts';
 
 const registrar = await sharedRegistrar();
 
 describe('An edit with If-Match of a resource that was changed in the meantime', () => {
   let service: TestService;
-  let world: Populated;
+  let world: PopulatedTenant;
   let root: string;
   let edits: readonly Edit[];
 
@@ -28,7 +28,7 @@ describe('An edit with If-Match of a resource that was changed in the meantime',
 
   it('returns 409 for every kind, and changes nothing', async () => {
     for (const edit of edits) {
-      const { read, write, tagOf } = writer(world, root, edit);
+      const { read, write, tagOf } = makeWriter(world, root, edit);
       for (const [which, { method, path }] of edit.writes.entries()) {
         const name = `${method} ${path}`;
         const first = await tagOf();
@@ -85,7 +85,7 @@ describe('An edit with If-Match of a resource that was changed in the meantime',
   it('deletes only the version that was read', async () => {
     const { token } = world;
     const make = async (id: string) => {
-      await created(service, token, '/key-chain', { id, usageType: 'signing' });
+      await createResource(service, token, '/key-chain', { id, usageType: 'signing' });
       const tag = (await service.call('GET', `/key-chain/${id}`, { token })).headers.get('etag') ?? '';
       const json = { description: 'Mine' };
       expect((await service.call('PATCH', `/key-chain/${id}`, { token, json })).status).to.equal(200);
@@ -295,7 +295,7 @@ const other = (value: unknown): unknown => {
 
 describe('A read-only property', () => {
   let service: TestService;
-  let world: Populated;
+  let world: PopulatedTenant;
   let root: string;
 
   before(async () => {
@@ -443,8 +443,8 @@ const LIMIT_MS = 400;
 
 describe('A document with very many unknown properties', () => {
   let service: TestService;
-  let world: Populated;
-  const holds = new ThreadHolds();
+  let world: PopulatedTenant;
+  const holds = new BlockMeter();
 
   before(async () => {
     service = await startTestService();
@@ -464,7 +464,7 @@ describe('A document with very many unknown properties', () => {
       headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
       body: `{${members.join(',')}}`,
     };
-    const { status, milliseconds } = await holds.of(() => sent, LIMIT_MS);
+    const { status, milliseconds } = await holds.measure(() => sent, LIMIT_MS);
     expect(status).to.equal(400);
     expect(milliseconds).to.be.below(LIMIT_MS);
   });

@@ -2,17 +2,17 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { parsePublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 import { Backend } from '../support/backend.ts';
-import { BentProvider } from '../support/bent-provider.ts';
+import { MisbehavingProvider } from '../support/bent-provider.ts';
 import { payloadOf } from '../support/chained-world.ts';
-import { rawSql, servedDatabases, type TestDatabase } from '../support/databases.ts';
-import { created, offerBody } from '../support/populated.ts';
+import { httpDatabases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { createResource, offerBody } from '../support/populated.ts';
 import { dpopProof, type HolderKey, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { type MintedToken, startUpstreamProvider, type UpstreamProvider } from '../support/upstream-provider.ts';
 
 const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
 
-for (const { name, open } of servedDatabases()) {
+for (const { name, open } of httpDatabases()) {
   describe(`access tokens of an external authorization server, on ${name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;
@@ -51,7 +51,7 @@ for (const { name, open } of servedDatabases()) {
         ...{ id: 'member', config, vct: 'urn:member:1', claimsWebhook: webhook },
         ...{ statusManagement: true, subjectClaims: [['number']] },
       };
-      for (const body of [badge, card, web, member]) await created(service, token, '/issuer/credentials', body);
+      for (const body of [badge, card, web, member]) await createResource(service, token, '/issuer/credentials', body);
       await configure();
       wallet = new RawWallet(service, 'acme');
     });
@@ -61,7 +61,7 @@ for (const { name, open } of servedDatabases()) {
       await backend?.close();
       await database?.drop();
     });
-    beforeEach(() => backend.forget());
+    beforeEach(() => backend.clearCalls());
 
     const thumbprintOf = ({ jwk }: HolderKey) => {
       const key = parsePublicJwk(jwk);
@@ -73,7 +73,7 @@ for (const { name, open } of servedDatabases()) {
       provider.accessTokenFor(audience, { scope: 'card', keyThumbprint: thumbprintOf(wallet.dpopKey), ...wanted });
     const offer = async (credential: string, more: object = {}) => {
       const body = { ...offerBody(credential), flow: 'authorization_code', ...more };
-      const { uri, session } = await created(service, token, '/issuer/offer', body);
+      const { uri, session } = await createResource(service, token, '/issuer/offer', body);
       const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code?: { issuer_state: string } } };
       return { session: session as string, issuer_state: grants.authorization_code?.issuer_state ?? '', uri };
     };
@@ -94,7 +94,7 @@ for (const { name, open } of servedDatabases()) {
       const { session: id, issuer_state } = await offer('badge');
       const text = await tokenFor({ scope: 'badge', claims: { issuer_state, department: 'R&D' } });
       expect(issued(await wallet.request(text, 'badge'))).to.include({ department: 'R&D' });
-      const [call] = backend.at('/claims');
+      const [call] = backend.callsTo('/claims');
       expect(call?.body.session).to.equal(id);
       expect(call?.body.identity).to.deep.equal({ iss: provider.issuer, sub: 'alice', token_claims: payloadOf(text) });
       expect(await session(id)).to.include({ status: 'completed', externalIssuer: provider.issuer, externalSubject: 'alice' });
@@ -235,7 +235,7 @@ for (const { name, open } of servedDatabases()) {
       });
 
       it('from a server that the tenant does not name, without a call to it', async () => {
-        const other = await BentProvider.start();
+        const other = await MisbehavingProvider.start();
         const claims = { aud: wallet.issuer, sub: 'alice', scope: 'card', nonce: undefined };
         const text = other.token({ claims: { ...claims, cnf: { jkt: thumbprintOf(wallet.dpopKey) } } });
         expectInvalid(await wallet.request(text, 'card'));
@@ -244,7 +244,7 @@ for (const { name, open } of servedDatabases()) {
       });
 
       it('signed by another server', async () => {
-        const other = await BentProvider.start();
+        const other = await MisbehavingProvider.start();
         const claims = { iss: provider.issuer, aud: wallet.issuer, scope: 'card', nonce: undefined };
         expectInvalid(await wallet.request(other.token({ claims }), 'card'));
         expect(other.requests).to.deep.equal([]);
@@ -254,7 +254,7 @@ for (const { name, open } of servedDatabases()) {
       it('at a tenant that does not name their server', async () => {
         const { token: otherToken } = await createTenant(service, 'without');
         const card = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
-        await created(service, otherToken, '/issuer/credentials', card);
+        await createResource(service, otherToken, '/issuer/credentials', card);
         const other = new RawWallet(service, 'without');
         const keyThumbprint = thumbprintOf(other.dpopKey);
         const text = await tokenFor({ ...stranger, keyThumbprint }, other.issuer);
@@ -287,7 +287,7 @@ for (const { name, open } of servedDatabases()) {
       });
 
       it('for a missing or unsuitable offer, or an offer of another server', async () => {
-        const preAuthorized = await created(service, token, '/issuer/offer', offerBody('card'));
+        const preAuthorized = await createResource(service, token, '/issuer/offer', offerBody('card'));
         const publicId = new URL(new URL(preAuthorized.uri).searchParams.get('credential_offer_uri') ?? '').pathname.split('/').at(-1);
         const elsewhere = await offer('card', { authorization_server: wallet.issuer });
         before += 2;
@@ -300,7 +300,7 @@ for (const { name, open } of servedDatabases()) {
     });
 
     it('are rejected if they are ID tokens', async () => {
-      const bent = await BentProvider.start();
+      const bent = await MisbehavingProvider.start();
       try {
         await configure({ authServers: [bent.issuer], dPopRequired: false });
         const claims = { aud: wallet.issuer, sub: 'alice', scope: 'card' };
@@ -348,7 +348,7 @@ for (const { name, open } of servedDatabases()) {
     });
 
     it('can be retried when the keys of their server are unavailable', async () => {
-      const gone = await BentProvider.start();
+      const gone = await MisbehavingProvider.start();
       const claims = { aud: wallet.issuer, scope: 'card', nonce: undefined };
       const text = gone.token({ claims: { ...claims, cnf: { jkt: thumbprintOf(wallet.dpopKey) } } });
       await gone.close();

@@ -7,7 +7,7 @@ import { QUERY } from '../support/present.ts';
 import { makeJwt, newKey, now } from '../support/raw-wallet.ts';
 import { type EventStream, openStream } from '../support/sse.ts';
 import { startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
-import { CONFIDENTIAL, startUpstreamProvider, type UpstreamProvider } from '../support/upstream-provider.ts';
+import { CONFIDENTIAL_CLIENT, startUpstreamProvider, type UpstreamProvider } from '../support/upstream-provider.ts';
 
 const AUDIENCE = 'platform-service';
 const MANAGER = { tenant_id: 'operator', roles: ['tenants:manage'], client_id: 'operator' };
@@ -33,8 +33,8 @@ describe('access tokens of an external OpenID provider', () => {
 
   const settings = (changes: Record<string, string> = {}) => ({
     OIDC: provider.issuer,
-    OIDC_CLIENT_ID: CONFIDENTIAL.clientId,
-    OIDC_CLIENT_SECRET: CONFIDENTIAL.clientSecret,
+    OIDC_CLIENT_ID: CONFIDENTIAL_CLIENT.clientId,
+    OIDC_CLIENT_SECRET: CONFIDENTIAL_CLIENT.clientSecret,
     AUTH_CLIENT_ID: '',
     AUTH_CLIENT_SECRET: '',
     OUTBOUND_ALLOW: '',
@@ -344,7 +344,7 @@ describe('access tokens of an external OpenID provider', () => {
   it('cause no provider call for an anonymous health check', async () => {
     const logins = () => provider.hits('/token');
     for (const [secret, status] of [
-      [CONFIDENTIAL.clientSecret, 200],
+      [CONFIDENTIAL_CLIENT.clientSecret, 200],
       ['wrong', 503],
     ] as const) {
       const asked = await startTestService(settings({ OIDC_CLIENT_SECRET: secret }));

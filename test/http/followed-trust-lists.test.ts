@@ -3,9 +3,9 @@ import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Backend } from '../support/backend.ts';
-import { type Held, QUERY, Shop } from '../support/present.ts';
+import { type HeldCredential, QUERY, Shop } from '../support/present.ts';
 import { shortenTimeouts } from '../support/short-timeouts.ts';
-import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../support/test-certificates.ts';
 import { trustList } from '../support/trust-list.ts';
 import { LIST_OF_LISTS, signXml, type XmlPointer, xmlList } from '../support/xml-list.ts';
 
@@ -15,9 +15,9 @@ const MEBIBYTE = 1024 * 1024;
 describe('Followed trust lists of other publishers', () => {
   let shop: Shop;
   let backend: Backend;
-  let operator: Certified;
-  let europe: Certified;
-  let successor: Certified;
+  let operator: CertifiedKey;
+  let europe: CertifiedKey;
+  let successor: CertifiedKey;
   let issuer: string;
   let names = 0;
 
@@ -44,7 +44,7 @@ describe('Followed trust lists of other publishers', () => {
       if (typeof text === 'function') text(response);
       else response.writeHead(200, { 'Content-Type': 'application/octet-stream' }).end(text);
     });
-  const lote = (signer: Certified, sequenceNumber: number, certificates = [issuer]) =>
+  const lote = (signer: CertifiedKey, sequenceNumber: number, certificates = [issuer]) =>
     trustList(
       { entities: [{ name: 'Acme', services: [{ type: 'EAA/Issuance', certificates }] }], signer, sequenceNumber },
       Math.floor(Date.now() / 1000),
@@ -58,7 +58,7 @@ describe('Followed trust lists of other publishers', () => {
 
   /** Of a presentation where only this list counts: how it ended, and the report of it. */
   const judged = async (id: string) => {
-    const asked = await shop.ask(id);
+    const asked = await shop.requestPresentation(id);
     await shop.present(asked, await shop.issue('card'));
     const { body } = await shop.call('GET', `/session/${asked.session}`);
     return { status: body.status as string, text: JSON.stringify(body) };
@@ -191,11 +191,11 @@ describe('Followed trust lists of other publishers', () => {
     );
     serve('/circle2', lotl(pointer('/circle', 'EU', { signers: [europe.certificate] })));
     const id = await follow('/circle', { follow: {} }, europe);
-    const written = backend.at('/circle').length;
-    expect([written, backend.at('/circle2').length], 'the write').to.deep.equal([1, 0]);
+    const written = backend.callsTo('/circle').length;
+    expect([written, backend.callsTo('/circle2').length], 'the write').to.deep.equal([1, 0]);
     const { status } = await judged(id);
     expect(status).to.equal('failed');
-    expect([backend.at('/circle').length - written, backend.at('/circle2').length]).to.deep.equal([1, 1]);
+    expect([backend.callsTo('/circle').length - written, backend.callsTo('/circle2').length]).to.deep.equal([1, 1]);
   });
 
   it('make no issuer trusted when the address serves the list of another territory', async () => {
@@ -268,7 +268,7 @@ describe('A published trust list that a verifier reads', () => {
   const judged = async (list: string, signedBy = operator) => {
     const trustList = `${shop.service.address}/acme/trust-list/${list}`;
     await shop.configure({ id: list, trustAnchors: [{ trustList, signedBy: [signedBy] }] });
-    const asked = await shop.ask(list);
+    const asked = await shop.requestPresentation(list);
     await shop.present(asked, await shop.issue('card-status'));
     return (await shop.call('GET', `/session/${asked.session}`)).body.status;
   };
@@ -302,7 +302,7 @@ describe('A published trust list that a verifier reads', () => {
       });
       const trustAnchors = [{ trustList: `${backend.url}/list`, signedBy: [pem(signer)] }];
       await shop.configure({ id: 'renumbered', trustAnchors });
-      const asked = await shop.ask('renumbered');
+      const asked = await shop.requestPresentation('renumbered');
       await shop.present(asked, await shop.issue('card'));
       return (await shop.call('GET', `/session/${asked.session}`)).body.status;
     };
@@ -344,7 +344,7 @@ describe('A published trust list that a verifier reads', () => {
 
 describe('Trust lists of this service as anchors', () => {
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
   let list: string;
 
   before(async () => {
@@ -362,7 +362,7 @@ describe('Trust lists of this service as anchors', () => {
     expect(answer.status, answer.text).to.equal(method === 'POST' ? 201 : 200);
   }
   const attempt = async (requestId = 'listed', credential = held) => {
-    const asked = await shop.ask(requestId);
+    const asked = await shop.requestPresentation(requestId);
     const { status } = await shop.present(asked, credential);
     const { report } = await shop.session(asked.session);
     return { status, report: JSON.stringify(report) };

@@ -4,8 +4,8 @@ import { Clock } from '../../application/ports/clock.ts';
 import { Store } from '../../application/ports/store.ts';
 import { obtain, resolve } from '../../bootstrap/wiring/wire.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { servedDatabases, type TestDatabase } from '../support/databases.ts';
-import { created } from '../support/populated.ts';
+import { httpDatabases, type TestDatabase } from '../support/databases.ts';
+import { createResource } from '../support/populated.ts';
 import { decode } from '../support/present.ts';
 import { dpopProof, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -14,7 +14,7 @@ import { WalletProvider } from '../support/wallet-provider.ts';
 const ACME = 'acme' as TenantId;
 const display = [{ name: 'Issuer', locale: 'en' }];
 
-for (const kind of servedDatabases()) {
+for (const kind of httpDatabases()) {
   describe(`Credentials of a revoked wallet, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;
@@ -27,8 +27,8 @@ for (const kind of servedDatabases()) {
       provider = await WalletProvider.start();
       service = await startTestService({ DATABASE_URL: database.url });
       ({ token } = await createTenant(service, ACME));
-      await created(service, token, '/issuer/config', { display, batchSize: 3, ...provider.configuration() });
-      await created(service, token, '/issuer/credentials', {
+      await createResource(service, token, '/issuer/config', { display, batchSize: 3, ...provider.configuration() });
+      await createResource(service, token, '/issuer/credentials', {
         ...{ id: 'pid', vct: 'urn:pid:1', claims: { name: 'Ada' }, statusManagement: true },
         ...{ config: { format: 'dc+sd-jwt', display }, lifeTime: 864_000, keyAttestationsRequired: {} },
       });
@@ -40,7 +40,7 @@ for (const kind of servedDatabases()) {
     });
 
     const offer = () =>
-      created(service, token, '/issuer/offer', {
+      createResource(service, token, '/issuer/offer', {
         ...{ response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'] },
       });
     const challenge = async () => (await service.call('POST', '/acme/challenge')).body.attestation_challenge;

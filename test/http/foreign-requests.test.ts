@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { parsePublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
-import { created } from '../support/populated.ts';
+import { createResource } from '../support/populated.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, type HolderKey, keyProof, makeJwt, newKey, now, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { startUpstreamProvider, type UpstreamProvider } from '../support/upstream-provider.ts';
@@ -49,7 +49,7 @@ describe('requests in the form of other products', () => {
     ({ token } = await createTenant(service, 'acme'));
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
     for (const id of ['card', 'pass', 'attested']) {
-      await created(service, token, '/issuer/credentials', {
+      await createResource(service, token, '/issuer/credentials', {
         ...{ id, config, vct: `urn:${id}:1`, claims: { name: 'Ada' } },
         ...(id === 'attested' && { keyAttestationsRequired: { key_storage: ['iso_18045_high'] } }),
       });
@@ -76,7 +76,7 @@ describe('requests in the form of other products', () => {
   };
   const offer = async (id: string, flow = 'pre_authorized_code') => {
     const body = { response_type: 'uri', flow, credentialConfigurationIds: [id] };
-    return (await created(service, token, '/issuer/offer', body)).uri as string;
+    return (await createResource(service, token, '/issuer/offer', body)).uri as string;
   };
   const boundKeys = (answer: Answer): unknown[] => {
     expect(answer.status, answer.text).to.equal(200);

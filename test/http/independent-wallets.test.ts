@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Backend } from '../support/backend.ts';
-import { type CredoWallets, credoWallets } from '../support/credo.ts';
+import { type CredoWallets, findCredoWallets } from '../support/credo.ts';
 import { withoutIssuers } from '../support/failures.ts';
 import { loadOracles } from '../support/oracles.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -40,7 +40,7 @@ describe('independent wallets and verifiers', () => {
   let wallets: CredoWallets | undefined;
 
   before(async () => {
-    wallets = credoWallets();
+    wallets = findCredoWallets();
     service = await startTestService();
     tenant = await createTenant(service, 'acme');
     await post('/key-chain', { id: 'gb', usageType: 'signing', country: 'GB', organization: 'A, B "and" C' });

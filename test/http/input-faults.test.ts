@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { servedDatabases, type TestDatabase } from '../support/databases.ts';
-import { claimsWebhookOffer, type Populated, populate } from '../support/populated.ts';
+import { httpDatabases, type TestDatabase } from '../support/databases.ts';
+import { claimsWebhookOffer, type PopulatedTenant, populate } from '../support/populated.ts';
 import { QUERY } from '../support/present.ts';
 import { type RawRequest, send } from '../support/raw-request.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -226,11 +226,11 @@ describe('The error message of invalid input', () => {
 
 const encode = (text: string, encoding: 'base64' | 'base64url') => Buffer.from(text).toString(encoding);
 
-for (const kind of servedDatabases()) {
+for (const kind of httpDatabases()) {
   describe(`NUL characters, which no database can store, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;
-    let world: Populated;
+    let world: PopulatedTenant;
     let root: string;
 
     before(async function () {

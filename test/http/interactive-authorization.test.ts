@@ -5,8 +5,14 @@ import { advance } from '../../domain/oauth/authorization.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { stepsOf } from '../contract/store/steps.ts';
 import { withoutIssuers } from '../support/failures.ts';
-import { CURRENT, type InteractiveWallet, Issuer, type Required, WIRES } from '../support/interactive-authorization.ts';
-import type { Held } from '../support/present.ts';
+import {
+  CURRENT_DRAFT,
+  DRAFT_VARIANTS,
+  type InteractiveWallet,
+  Issuer,
+  type RequiredInteraction,
+} from '../support/interactive-authorization.ts';
+import type { HeldCredential } from '../support/present.ts';
 import { CLIENT_ID, makeJwt, newKey, now } from '../support/raw-wallet.ts';
 import { type Answer, createTenant } from '../support/test-service.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
@@ -14,14 +20,14 @@ import { readableClaims } from '../wallets/openid4vc/credentials.ts';
 
 describe('Interactive authorization', () => {
   let issuer: Issuer;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     issuer = await Issuer.open();
-    held = await issuer.hold();
+    held = await issuer.issueCredential();
   });
   after(() => issuer.close());
-  beforeEach(() => issuer.backend.forget());
+  beforeEach(() => issuer.backend.clearCalls());
 
   /** Redeems a code as wallets do that never gave an address to return to, and collects the credential. */
   const collect = async (wallet: InteractiveWallet, code: string, configurationId: string) => {
@@ -32,12 +38,12 @@ describe('Interactive authorization', () => {
     return readableClaims(issued.body.credentials[0].credential);
   };
 
-  for (const wire of WIRES) {
+  for (const wire of DRAFT_VARIANTS) {
     describe(`with the parameter names of ${wire.name}`, () => {
       it('requests a presentation and issues according to its result', async () => {
         const wallet = issuer.wallet(wire);
         const { uri, session } = await issuer.offer('badge');
-        const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' }));
+        const asked = wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'badge' }));
         const { nonce, ...request } = asked.request;
         expect(nonce).to.match(/^[\w-]{22,}$/);
         expect(request).to.deep.equal({
@@ -46,9 +52,9 @@ describe('Interactive authorization', () => {
           dcql_query: request.dcql_query,
           client_metadata: { vp_formats_supported: request.client_metadata.vp_formats_supported },
         });
-        const code = wallet.issuedCode(await wallet.present(asked, held));
+        const code = wallet.expectCode(await wallet.present(asked, held));
         expect(await collect(wallet, code, 'badge')).to.deep.equal({ role: 'friend of Ada' });
-        const [call] = issuer.backend.at('/claims');
+        const [call] = issuer.backend.callsTo('/claims');
         const { identity, credentials, ...told } = call?.body ?? {};
         expect(told).to.deep.equal({ session, credential_configuration_id: 'badge' });
         expect(withoutIssuers(credentials)).to.deep.equal([{ id: 'card', values: { name: 'Ada' } }]);
@@ -58,7 +64,7 @@ describe('Interactive authorization', () => {
       it('sends the user to a page and continues with the wallet that began', async () => {
         const wallet = issuer.wallet(wire);
         const { uri } = await issuer.offer('visitor');
-        const asked = wallet.asksWeb(await wallet.begin(uri, { scope: 'visitor' }));
+        const asked = wallet.expectWebStep(await wallet.begin(uri, { scope: 'visitor' }));
         const { page, back } = await wallet.visit(asked);
         expect(page.href.startsWith(`${issuer.backend.url}/page?visit=`)).to.equal(true);
         const visit = page.searchParams.get('visit') ?? '';
@@ -72,8 +78,8 @@ describe('Interactive authorization', () => {
       it('takes one step after the other, each with a new auth_session', async () => {
         const wallet = issuer.wallet(wire);
         const { uri } = await issuer.offer('both');
-        const first = wallet.asksPresentation(await wallet.begin(uri, { scope: 'both' }));
-        const second = wallet.asksWeb(await wallet.present(first, held));
+        const first = wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'both' }));
+        const second = wallet.expectWebStep(await wallet.present(first, held));
         expect(second.authSession).to.not.equal(first.authSession);
         const late = await wallet.present(first, held);
         expect([late.status, late.body.error]).to.deep.equal([400, wire.sessionError]);
@@ -87,7 +93,7 @@ describe('Interactive authorization', () => {
   }
 
   describe('begins with a request that', () => {
-    const TYPES = `${CURRENT.presentation},${CURRENT.web}`;
+    const TYPES = `${CURRENT_DRAFT.presentation},${CURRENT_DRAFT.web}`;
     type Case = [string, string, Record<string, string>, string];
     const cases: Case[] = [
       // issuance N135
@@ -95,17 +101,17 @@ describe('Interactive authorization', () => {
       // issuance N135
       ['lists nothing but commas', 'badge', { interaction_types_supported: ' , ,' }, 'invalid_request'],
       // issuance N136
-      ['lacks a type that is needed', 'badge', { interaction_types_supported: CURRENT.web }, 'missing_interaction_type'],
+      ['lacks a type that is needed', 'badge', { interaction_types_supported: CURRENT_DRAFT.web }, 'missing_interaction_type'],
       [
         'lacks a type that is needed later (N136)',
         'both',
-        { interaction_types_supported: CURRENT.presentation },
+        { interaction_types_supported: CURRENT_DRAFT.presentation },
         'missing_interaction_type',
       ],
       [
         'names the types in words of two drafts (N136)',
         'both',
-        { interaction_types_supported: `${CURRENT.presentation},redirect_to_web` },
+        { interaction_types_supported: `${CURRENT_DRAFT.presentation},redirect_to_web` },
         'missing_interaction_type',
       ],
       // issuance N136
@@ -140,21 +146,21 @@ describe('Interactive authorization', () => {
     it('lists more interaction types than necessary, in any order', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('badge');
-      const types = `telepathy ,redirect_to_web,${CURRENT.presentation},openid4vp_presentation`;
-      wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge', interaction_types_supported: types }));
+      const types = `telepathy ,redirect_to_web,${CURRENT_DRAFT.presentation},openid4vp_presentation`;
+      wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'badge', interaction_types_supported: types }));
     });
 
     it('omits redirect_uri and PKCE for a wallet that supports no web step', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('badge');
-      const asked = wallet.asksPresentation(
+      const asked = wallet.expectPresentationStep(
         await wallet.begin(uri, {
           scope: 'badge',
-          interaction_types_supported: CURRENT.presentation,
+          interaction_types_supported: CURRENT_DRAFT.presentation,
           ...{ redirect_uri: '', code_challenge: '', code_challenge_method: '' },
         }),
       );
-      const code = wallet.issuedCode(await wallet.present(asked, held));
+      const code = wallet.expectCode(await wallet.present(asked, held));
       const withAddress = await wallet.redeemCode(code, { code_verifier: '' });
       expect([withAddress.status, withAddress.body.error]).to.deep.equal([400, 'invalid_grant']);
       const token = await wallet.redeemCode(code, { redirect_uri: '', code_verifier: '' });
@@ -166,8 +172,8 @@ describe('Interactive authorization', () => {
       const ids = ['badge', 'plain', 'both'];
       const { uri } = await issuer.offer(...ids);
       const scope = ids.join(' ');
-      const first = wallet.asksPresentation(await wallet.begin(uri, { scope, interaction_types_supported: TYPES }));
-      const second = wallet.asksWeb(await wallet.present(first, held));
+      const first = wallet.expectPresentationStep(await wallet.begin(uri, { scope, interaction_types_supported: TYPES }));
+      const second = wallet.expectWebStep(await wallet.present(first, held));
       const { back } = await wallet.visit(second);
       const code = wallet.codeFrom(back);
       const token = await wallet.redeemCode(code, { redirect_uri: '' });
@@ -180,7 +186,7 @@ describe('Interactive authorization', () => {
     it('requires no interaction returns the code immediately for an offer', async () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('plain');
-      const code = wallet.issuedCode(await wallet.begin(uri, { scope: 'plain' }));
+      const code = wallet.expectCode(await wallet.begin(uri, { scope: 'plain' }));
       expect(await collect(wallet, code, 'plain')).to.deep.equal({ role: 'visitor' });
       const without = await wallet.begin(undefined, { scope: 'plain' });
       expect([without.status, without.body.error]).to.deep.equal([400, 'invalid_request']);
@@ -199,8 +205,8 @@ describe('Interactive authorization', () => {
   it('returns a code that only the wallet with the code verifier redeems, once', async () => {
     const wallet = issuer.wallet();
     const { uri } = await issuer.offer('badge');
-    const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' }));
-    const code = wallet.issuedCode(await wallet.present(asked, held));
+    const asked = wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'badge' }));
+    const code = wallet.expectCode(await wallet.present(asked, held));
     for (const wrong of [{ code_verifier: '' }, { code_verifier: 'x'.repeat(43) }, { redirect_uri: 'https://x.example' }]) {
       const answer = await wallet.redeemCode(code, { redirect_uri: '', ...wrong });
       expect([answer.status, answer.body.error], JSON.stringify(wrong)).to.deep.equal([400, 'invalid_grant']);
@@ -214,12 +220,12 @@ const ACTION = { type: 'openid4vp_presentation', presentationConfigId: 'check' }
 
 describe('interactions that a configuration requires since a change', () => {
   let issuer: Issuer;
-  let held: Held;
+  let held: HeldCredential;
   let count = 0;
 
   before(async () => {
     issuer = await Issuer.open();
-    held = await issuer.hold();
+    held = await issuer.issueCredential();
   });
   after(() => issuer.close());
 
@@ -230,13 +236,13 @@ describe('interactions that a configuration requires since a change', () => {
   };
   const fresh = async (iaeActions: readonly object[] = []) => {
     const id = `changing-${++count}`;
-    await issuer.badge(id, iaeActions);
+    await issuer.addBadge(id, iaeActions);
     return id;
   };
   const expectDenied = ({ status, body }: Answer) => expect([status, body.error]).to.deep.equal([400, 'credential_request_denied']);
   const granted = async (id: string): Promise<{ wallet: InteractiveWallet; tokens: Answer }> => {
     const wallet = issuer.wallet();
-    const code = wallet.issuedCode(await wallet.begin((await issuer.offer(id)).uri, { scope: id }));
+    const code = wallet.expectCode(await wallet.begin((await issuer.offer(id)).uri, { scope: id }));
     const tokens = await wallet.redeemCode(code);
     expect(tokens.status, tokens.text).to.equal(200);
     return { wallet, tokens };
@@ -273,13 +279,13 @@ describe('interactions that a configuration requires since a change', () => {
   it('are satisfied when they were done, even if they were requested differently', async () => {
     const id = await fresh([ACTION]);
     const wallet = issuer.wallet();
-    const asked = wallet.asksPresentation(await wallet.begin((await issuer.offer(id)).uri, { scope: id }));
-    const { body } = await wallet.redeemCode(wallet.issuedCode(await wallet.present(asked, held)));
+    const asked = wallet.expectPresentationStep(await wallet.begin((await issuer.offer(id)).uri, { scope: id }));
+    const { body } = await wallet.redeemCode(wallet.expectCode(await wallet.present(asked, held)));
     await ask(id, [{ ...ACTION, label: 'Show your card, please' }]);
     expect((await wallet.request(body.access_token, id)).status).to.equal(200);
     const refreshed = await wallet.refresh(body.refresh_token, { client_id: CLIENT_ID });
     expect((await wallet.request(refreshed.body.access_token, id)).status).to.equal(200);
-    await issuer.check('other-check');
+    await issuer.addPresentationConfig('other-check');
     await ask(id, [ACTION, { ...ACTION, presentationConfigId: 'other-check' }]);
     expectDenied(await wallet.request(refreshed.body.access_token, id));
   });
@@ -287,29 +293,29 @@ describe('interactions that a configuration requires since a change', () => {
 
 describe('The session of an interactive authorization', () => {
   let issuer: Issuer;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     issuer = await Issuer.open();
-    held = await issuer.hold();
+    held = await issuer.issueCredential();
   });
   after(() => issuer.close());
 
   const ask = async (configuration = 'badge', wallet = issuer.wallet(), headers = {}) => {
     const { uri, session } = await issuer.offer(configuration);
     const answer = await wallet.begin(uri, { scope: configuration }, headers);
-    return { wallet, session, asked: wallet.asksPresentation(answer) };
+    return { wallet, session, asked: wallet.expectPresentationStep(answer) };
   };
   const expectError = (answer: Answer, error: string, status = 400) => {
     expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, error]);
     expect(answer.headers.get('cache-control')).to.equal('no-store');
   };
-  const vp = (wallet: InteractiveWallet, asked: Required) => ({ vp_token: { card: [wallet.bind(asked, held)] } });
+  const vp = (wallet: InteractiveWallet, asked: RequiredInteraction) => ({ vp_token: { card: [wallet.bind(asked, held)] } });
 
   // issuance N137
   describe('is rejected with the session', () => {
-    type Case = [string, (wallet: InteractiveWallet, asked: Required) => Promise<Answer>];
-    const post = (wallet: InteractiveWallet, asked: Required, form: Record<string, string>, headers = {}) => {
+    type Case = [string, (wallet: InteractiveWallet, asked: RequiredInteraction) => Promise<Answer>];
+    const post = (wallet: InteractiveWallet, asked: RequiredInteraction, form: Record<string, string>, headers = {}) => {
       const openid4vp_response = JSON.stringify({ vp_token: { card: [wallet.bind(asked, held)] } });
       return wallet.post({ auth_session: asked.authSession, openid4vp_response, ...form }, headers);
     };
@@ -325,7 +331,7 @@ describe('The session of an interactive authorization', () => {
         const wallet = issuer.wallet();
         const { asked } = await ask('badge', wallet, wallet.proof());
         expectError(await attempt(wallet, asked), 'invalid_session');
-        wallet.issuedCode(await post(wallet, asked, {}, wallet.proof()));
+        wallet.expectCode(await post(wallet, asked, {}, wallet.proof()));
       });
     }
 
@@ -335,10 +341,10 @@ describe('The session of an interactive authorization', () => {
       const path = '/elsewhere/interactive-authorization';
       const form = { auth_session: asked.authSession, openid4vp_response: '{}' };
       expectError(await issuer.service.call('POST', path, { form }), 'invalid_session');
-      wallet.issuedCode(await wallet.present(asked, held));
+      wallet.expectCode(await wallet.present(asked, held));
     });
 
-    for (const wire of WIRES) {
+    for (const wire of DRAFT_VARIANTS) {
       it(`after its expiry, with the parameter names of ${wire.name}`, async () => {
         const { asked, wallet } = await ask('badge', issuer.wallet(wire));
         const steps = stepsOf(issuer.service.service.container.get(Store), issuer.id as TenantId);
@@ -358,9 +364,9 @@ describe('The session of an interactive authorization', () => {
     const proof = wallet.proof();
     const announced = await wallet.begin(uri, { scope: 'badge', dpop_jkt: 'x'.repeat(43) }, proof);
     expectError(announced, 'invalid_dpop_proof');
-    const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge', dpop_jkt: 'x'.repeat(43) }));
+    const asked = wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'badge', dpop_jkt: 'x'.repeat(43) }));
     expectError(await wallet.respond(asked, {}, wallet.proof()), 'invalid_session');
-    const code = wallet.issuedCode(await wallet.present(asked, held));
+    const code = wallet.expectCode(await wallet.present(asked, held));
     expectError(await wallet.redeemCode(code, { redirect_uri: '' }), 'invalid_grant');
   });
 
@@ -372,7 +378,7 @@ describe('The session of an interactive authorization', () => {
 
     const register = () => {
       const redirect_uris = ['https://registered.example/cb'];
-      return issuer.write('/issuer/config', {
+      return issuer.create('/issuer/config', {
         display,
         ...provider.configuration(),
         walletAttestationRequired: false,
@@ -384,7 +390,7 @@ describe('The session of an interactive authorization', () => {
       await register();
     });
     after(async () => {
-      await issuer.write('/issuer/config', { display });
+      await issuer.create('/issuer/config', { display });
       await provider.close();
     });
 
@@ -410,7 +416,7 @@ describe('The session of an interactive authorization', () => {
       expectError(await wallet.respond(asked, answer, await attested(wallet)), 'invalid_session');
       const bare = wallet.post({ auth_session: asked.authSession, client_id: CLIENT_ID, openid4vp_response: '{}' });
       expectError(await bare, 'invalid_session');
-      wallet.issuedCode(await wallet.respond(asked, answer, await attested(wallet, instance)));
+      wallet.expectCode(await wallet.respond(asked, answer, await attested(wallet, instance)));
     });
 
     it('continues only with the same registration, and only with its redirect URIs', async () => {
@@ -419,16 +425,16 @@ describe('The session of an interactive authorization', () => {
       const begin = (redirect_uri: string) =>
         wallet.begin(uri, { scope: 'badge', client_id: REGISTERED, redirect_uri, ...assertion(wallet) });
       expectError(await begin('https://registered.example/other'), 'invalid_request');
-      const asked = wallet.asksPresentation(await begin('https://registered.example/cb'));
+      const asked = wallet.expectPresentationStep(await begin('https://registered.example/cb'));
       const form = { auth_session: asked.authSession, openid4vp_response: JSON.stringify(vp(wallet, asked)) };
       expectError(await wallet.post(form), 'invalid_session');
       expectError(await wallet.post({ ...form, client_id: REGISTERED }), 'invalid_client', 401);
       expectError(await wallet.post(form, await attested(wallet)), 'invalid_session');
       // Nobody becomes this client by its name, not even when the registration is gone.
-      await issuer.write('/issuer/config', { display });
+      await issuer.create('/issuer/config', { display });
       expectError(await wallet.post({ ...form, client_id: REGISTERED }), 'invalid_session');
       await register();
-      wallet.issuedCode(await wallet.post({ ...form, ...assertion(wallet) }));
+      wallet.expectCode(await wallet.post({ ...form, ...assertion(wallet) }));
     });
   });
 });

@@ -3,27 +3,34 @@ import type { Role } from '../../domain/clients/role.ts';
 import { interactiveTranscript, redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import { Backend } from '../support/backend.ts';
 import { deviceResponse } from '../support/device.ts';
-import { CURRENT, encryptFor, type InteractiveWallet, Issuer, type Required, WIRES } from '../support/interactive-authorization.ts';
-import { decode, type Held, issue, QUERY, verifiedByLeaf } from '../support/present.ts';
+import {
+  CURRENT_DRAFT,
+  DRAFT_VARIANTS,
+  encryptFor,
+  type InteractiveWallet,
+  Issuer,
+  type RequiredInteraction,
+} from '../support/interactive-authorization.ts';
+import { decode, type HeldCredential, issue, QUERY, verifyWithLeaf } from '../support/present.ts';
 import { newKey } from '../support/raw-wallet.ts';
 import type { Answer } from '../support/test-service.ts';
 
 describe('A presentation before an issuance', () => {
   let issuer: Issuer;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     issuer = await Issuer.open();
-    await issuer.write('/key-chain', { id: 'others', usageType: 'signing' });
-    held = await issuer.hold();
+    await issuer.create('/key-chain', { id: 'others', usageType: 'signing' });
+    held = await issuer.issueCredential();
   });
   after(() => issuer.close());
-  beforeEach(() => issuer.backend.forget());
+  beforeEach(() => issuer.backend.clearCalls());
 
   const ask = async (configuration = 'badge', wallet = issuer.wallet(), headers = {}) => {
     const { uri, session } = await issuer.offer(configuration);
     const answer = await wallet.begin(uri, { scope: configuration }, headers);
-    return { wallet, session, asked: wallet.asksPresentation(answer) };
+    return { wallet, session, asked: wallet.expectPresentationStep(answer) };
   };
   const expectError = (answer: Answer, error: string) => {
     expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, error]);
@@ -31,8 +38,8 @@ describe('A presentation before an issuance', () => {
   };
 
   describe('leaves the authorization unchanged', () => {
-    type Case = [string, string, (wallet: InteractiveWallet, asked: Required) => Promise<Answer>];
-    const vp = (wallet: InteractiveWallet, asked: Required) => ({ vp_token: { card: [wallet.bind(asked, held)] } });
+    type Case = [string, string, (wallet: InteractiveWallet, asked: RequiredInteraction) => Promise<Answer>];
+    const vp = (wallet: InteractiveWallet, asked: RequiredInteraction) => ({ vp_token: { card: [wallet.bind(asked, held)] } });
     const cases: Case[] = [
       ['when nothing is presented', 'badge', (wallet, { authSession }) => wallet.post({ auth_session: authSession })],
       [
@@ -65,13 +72,13 @@ describe('A presentation before an issuance', () => {
         expectError(await attempt(wallet, asked), 'invalid_request');
         const right = vp(wallet, asked);
         const response = configuration === 'sealed' ? { response: await encryptFor(asked, right) } : right;
-        wallet.issuedCode(await wallet.respond(asked, response));
+        wallet.expectCode(await wallet.respond(asked, response));
       });
     }
   });
 
   describe('ends the authorization', () => {
-    type Attempt = (wallet: InteractiveWallet, asked: Required) => Promise<Answer> | Answer;
+    type Attempt = (wallet: InteractiveWallet, asked: RequiredInteraction) => Promise<Answer> | Answer;
     const cases: [string, RegExp, Attempt, string?][] = [
       [
         // issuance N138
@@ -119,8 +126,8 @@ describe('A presentation before an issuance', () => {
     ];
 
     before(async () => {
-      await issuer.check('strangers', { trustAnchors: [{ keyChainId: 'others' }] });
-      await issuer.badge('wary', [{ type: 'openid4vp_presentation', presentationConfigId: 'strangers' }]);
+      await issuer.addPresentationConfig('strangers', { trustAnchors: [{ keyChainId: 'others' }] });
+      await issuer.addBadge('wary', [{ type: 'openid4vp_presentation', presentationConfigId: 'strangers' }]);
     });
 
     for (const [what, reason, attempt, configuration] of cases) {
@@ -138,7 +145,7 @@ describe('A presentation before an issuance', () => {
     }
 
     it('with a revoked credential', async () => {
-      const revoked = await issuer.hold('card-status');
+      const revoked = await issuer.issueCredential('card-status');
       const json = { sessionId: revoked.session, status: 1 };
       const { token } = issuer;
       expect((await issuer.service.call('POST', '/session/revoke', { token, json })).status).to.equal(201);
@@ -146,7 +153,7 @@ describe('A presentation before an issuance', () => {
       expectError(await wallet.present(asked, revoked), 'access_denied');
       expect(JSON.stringify((await issuer.session(session)).report)).to.include('status_revoked');
       const again = await ask();
-      wallet.issuedCode(await wallet.present(again.asked, await issuer.hold('card-status')));
+      wallet.expectCode(await wallet.present(again.asked, await issuer.issueCredential('card-status')));
     });
 
     it('when the offer was withdrawn in the meantime', async () => {
@@ -159,14 +166,14 @@ describe('A presentation before an issuance', () => {
 
   it('may use the endpoint as its audience, as in the example of the current specification text', async () => {
     const { wallet, asked } = await ask();
-    wallet.issuedCode(await wallet.present(asked, held, { aud: `ia:${wallet.endpoint}` }));
-    for (const wire of WIRES.filter((one) => one !== CURRENT)) {
+    wallet.expectCode(await wallet.present(asked, held, { aud: `ia:${wallet.endpoint}` }));
+    for (const wire of DRAFT_VARIANTS.filter((one) => one !== CURRENT_DRAFT)) {
       const earlier = await ask('badge', issuer.wallet(wire));
       expectError(await earlier.wallet.present(earlier.asked, held, { aud: `iae:${wallet.endpoint}` }), 'access_denied');
     }
   });
 
-  for (const wire of WIRES) {
+  for (const wire of DRAFT_VARIANTS) {
     it(`is encrypted to a key of this request, with the parameter names of ${wire.name}`, async () => {
       const [one, other] = [await ask('sealed', issuer.wallet(wire)), await ask('sealed', issuer.wallet(wire))];
       const { wallet, asked } = one;
@@ -174,16 +181,16 @@ describe('A presentation before an issuance', () => {
       expect(asked.request.client_metadata.jwks).to.not.deep.equal(other.asked.request.client_metadata.jwks);
       const plaintext = { vp_token: { card: [wallet.bind(asked, held)] } };
       expectError(await wallet.respond(asked, { response: await encryptFor(other.asked, plaintext) }), 'invalid_request');
-      wallet.issuedCode(await wallet.respond(asked, { response: await encryptFor(asked, plaintext) }));
+      wallet.expectCode(await wallet.respond(asked, { response: await encryptFor(asked, plaintext) }));
     });
   }
 
   it('is requested in a signed request where the configuration names a key', async () => {
-    await issuer.check('signed', { accessKeyChainId: 'access' });
-    await issuer.badge('formal', [{ type: 'openid4vp_presentation', presentationConfigId: 'signed' }]);
+    await issuer.addPresentationConfig('signed', { accessKeyChainId: 'access' });
+    await issuer.addBadge('formal', [{ type: 'openid4vp_presentation', presentationConfigId: 'signed' }]);
     const { wallet, asked } = await ask('formal');
     expect(Object.keys(asked.request)).to.deep.equal(['request']);
-    verifiedByLeaf(asked.request.request);
+    verifyWithLeaf(asked.request.request);
     const { header, payload } = decode(asked.request.request);
     expect(header['typ']).to.equal('oauth-authz-req+jwt');
     expect(payload).to.include({ response_type: 'vp_token', response_mode: 'ia_post' });
@@ -191,22 +198,22 @@ describe('A presentation before an issuance', () => {
     expect(payload['expected_origins']).to.deep.equal([new URL(wallet.issuer).origin]);
     expect(payload).to.not.have.any.keys('response_uri', 'redirect_uri', 'state');
     expect(payload['dcql_query']).to.deep.include({ credentials: QUERY.credentials });
-    wallet.issuedCode(await wallet.present({ ...asked, request: payload }, held));
+    wallet.expectCode(await wallet.present({ ...asked, request: payload }, held));
   });
 
   it('is verified against the trust anchors of the configuration at the time of the request', async () => {
-    await issuer.check('fickle');
-    await issuer.badge('changing', [{ type: 'openid4vp_presentation', presentationConfigId: 'fickle' }]);
+    await issuer.addPresentationConfig('fickle');
+    await issuer.addBadge('changing', [{ type: 'openid4vp_presentation', presentationConfigId: 'fickle' }]);
     const { wallet, asked } = await ask('changing');
-    await issuer.check('fickle', { trustAnchors: [{ keyChainId: 'others' }] });
-    wallet.issuedCode(await wallet.present(asked, held));
+    await issuer.addPresentationConfig('fickle', { trustAnchors: [{ keyChainId: 'others' }] });
+    wallet.expectCode(await wallet.present(asked, held));
     const later = await ask('changing');
     expectError(await later.wallet.present(later.asked, held), 'access_denied');
   });
 
   it('is verified even if its configuration was deleted after the request', async () => {
-    await issuer.check('fleeting');
-    await issuer.badge('orphan', [{ type: 'openid4vp_presentation', presentationConfigId: 'fleeting' }]);
+    await issuer.addPresentationConfig('fleeting');
+    await issuer.addBadge('orphan', [{ type: 'openid4vp_presentation', presentationConfigId: 'fleeting' }]);
     const { wallet, asked } = await ask('orphan');
     const { token } = issuer;
     const change = { token, json: { iaeActions: null } };
@@ -214,7 +221,7 @@ describe('A presentation before an issuance', () => {
     expect(freed.status, freed.text).to.equal(200);
     const removed = await issuer.service.call('DELETE', '/verifier/config/fleeting', { token });
     expect(removed.status, removed.text).to.be.within(200, 204);
-    wallet.issuedCode(await wallet.present(asked, held));
+    wallet.expectCode(await wallet.present(asked, held));
   });
 });
 
@@ -233,20 +240,20 @@ describe('An mdoc that is presented before an issuance', () => {
     const display = [{ name: 'Licence', locale: 'en' }];
     const claimsByNamespace = { [NAMESPACE]: { family_name: 'Nygård' } };
     const config = { format: 'mso_mdoc', docType: DOC_TYPE, display, claimsByNamespace };
-    await issuer.write('/issuer/credentials', { id: 'mdl', config });
+    await issuer.create('/issuer/credentials', { id: 'mdl', config });
   });
   after(() => issuer.close());
 
   for (const responseMode of ['direct_post', 'direct_post.jwt']) {
     it(`is valid only for this endpoint and this request, like ${responseMode}`, async () => {
       const id = `licence-${responseMode.length}`;
-      await issuer.check(id, { dcql_query: QUERY, responseMode });
-      await issuer.badge(`of-${id}`, [{ type: 'openid4vp_presentation', presentationConfigId: id }]);
+      await issuer.addPresentationConfig(id, { dcql_query: QUERY, responseMode });
+      await issuer.addBadge(`of-${id}`, [{ type: 'openid4vp_presentation', presentationConfigId: id }]);
       const { text, holder } = await issue(issuer.service, issuer, 'mdl');
       const present = async (transcript: (nonce: string, encryptionKey: never) => Buffer) => {
         const wallet = issuer.wallet();
         const { uri } = await issuer.offer(`of-${id}`);
-        const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: `of-${id}` }));
+        const asked = wallet.expectPresentationStep(await wallet.begin(uri, { scope: `of-${id}` }));
         const [key] = asked.request.client_metadata.jwks?.keys ?? [];
         const bytes = transcript(asked.request.nonce, key as never);
         const vp_token = { card: [deviceResponse({ text, holder, docType: DOC_TYPE }, bytes)] };
@@ -255,7 +262,7 @@ describe('An mdoc that is presented before an issuance', () => {
       };
       const { endpoint } = issuer.wallet();
       const { wallet, answer } = await present((nonce, encryptionKey) => interactiveTranscript({ endpoint, nonce, encryptionKey }));
-      wallet.issuedCode(answer);
+      wallet.expectCode(answer);
 
       const wrong: readonly ((nonce: string, encryptionKey: never) => Buffer)[] = [
         (_, encryptionKey) => interactiveTranscript({ endpoint, nonce: 'other', encryptionKey }),
@@ -272,13 +279,13 @@ describe('An mdoc that is presented before an issuance', () => {
 
 describe('The data presented before an issuance', () => {
   let issuer: Issuer;
-  let held: Held;
+  let held: HeldCredential;
   let elsewhere: Backend;
   const PATCH = { claimsWebhook: { url: '' } };
 
   before(async () => {
     issuer = await Issuer.open();
-    held = await issuer.hold();
+    held = await issuer.issueCredential();
     elsewhere = await Backend.start();
     PATCH.claimsWebhook.url = `${elsewhere.url}/claims`;
     elsewhere.on('/claims', { json: { badge: { role: 'visitor' } } });
@@ -287,7 +294,7 @@ describe('The data presented before an issuance', () => {
     await issuer.close();
     await elsewhere.close();
   });
-  beforeEach(() => elsewhere.forget());
+  beforeEach(() => elsewhere.clearCalls());
 
   const tokenWith = async (...roles: Role[]): Promise<string> => {
     const clientId = `acme-${roles.join('-').replaceAll(':', '-')}`;
@@ -313,11 +320,11 @@ describe('The data presented before an issuance', () => {
     if (offered.status === 201) {
       const wallet = issuer.wallet();
       const answer = await wallet.begin(offered.body.uri, { scope: 'badge' });
-      const code = wallet.issuedCode(await wallet.present(wallet.asksPresentation(answer), held));
+      const code = wallet.expectCode(await wallet.present(wallet.expectPresentationStep(answer), held));
       const { body } = await wallet.redeemCode(code, { redirect_uri: '' });
       await wallet.request(body.access_token, 'badge');
     }
-    const told = elsewhere.at('/claims').map(({ body }) => body.credentials);
+    const told = elsewhere.callsTo('/claims').map(({ body }) => body.credentials);
     expect(JSON.stringify(told)).not.to.include('Ada');
     expect([offered.status, offered.body.code], offered.text).to.deep.equal([403, 'forbidden']);
   });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { parseSdJwt } from '../../domain/formats/sd-jwt/parse.ts';
 import { readIssuerSigned } from '../support/mdoc-maker.ts';
-import { created, offerBody } from '../support/populated.ts';
+import { createResource, offerBody } from '../support/populated.ts';
 import { send } from '../support/raw-request.ts';
 import { dpopProof, keyProof, newKey, now, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -19,14 +19,14 @@ describe('faulty wallet requests at the issuer', () => {
   before(async () => {
     service = await startTestService();
     ({ token } = await createTenant(service, 'acme'));
-    await created(service, token, '/issuer/credentials', CARD);
-    await created(service, token, '/issuer/credentials', { ...CARD, id: 'unbound', keyBinding: false });
-    await created(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+    await createResource(service, token, '/issuer/credentials', CARD);
+    await createResource(service, token, '/issuer/credentials', { ...CARD, id: 'unbound', keyBinding: false });
+    await createResource(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
     wallet = new RawWallet(service, 'acme');
   });
   after(() => service.close());
 
-  const accessTo = async (id: string) => wallet.accessToken((await created(service, token, '/issuer/offer', offerBody(id))).uri);
+  const accessTo = async (id: string) => wallet.accessToken((await createResource(service, token, '/issuer/offer', offerBody(id))).uri);
   beforeEach(async () => {
     accessToken = await accessTo('card');
   });
@@ -161,11 +161,11 @@ describe('issuer whose URL has no port', () => {
   // issuance N80
   it('accepts a DPoP proof with the default port and with no other port', async () => {
     const { token } = await createTenant(service, 'acme');
-    await created(service, token, '/issuer/credentials', CARD);
-    await created(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+    await createResource(service, token, '/issuer/credentials', CARD);
+    await createResource(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
     const call: TestService['call'] = (method, path, options) => service.call(method, path.replace(PUBLIC_URL, ''), options);
     const wallet = new RawWallet({ ...service, address: PUBLIC_URL, call }, 'acme');
-    const accessToken = await wallet.accessToken((await created(service, token, '/issuer/offer', offerBody('card'))).uri);
+    const accessToken = await wallet.accessToken((await createResource(service, token, '/issuer/offer', offerBody('card'))).uri);
     const statusWith = async (htu: string) => {
       const headers = wallet.authorization(accessToken, { payload: { htu } });
       return (await wallet.request(accessToken, 'card', { headers })).status;
@@ -189,10 +189,10 @@ describe('credential with a lifetime of minutes', () => {
   before(async () => {
     service = await startTestService();
     ({ token } = await createTenant(service, 'acme'));
-    await created(service, token, '/issuer/config', { display, batchSize: 20 });
+    await createResource(service, token, '/issuer/config', { display, batchSize: 20 });
     for (const [format, body] of Object.entries(FORMATS)) {
       const ticket = { ...body, id: format.replace('+', '-'), claims: { seat: 'A1' }, lifeTime: 300 };
-      const { warnings } = await created(service, token, '/issuer/credentials', ticket);
+      const { warnings } = await createResource(service, token, '/issuer/credentials', ticket);
       expect(warnings.map(({ member }: { member: string }) => member)).to.include('lifeTime');
     }
   });
@@ -200,7 +200,7 @@ describe('credential with a lifetime of minutes', () => {
 
   const collect = async (id: string): Promise<readonly string[]> => {
     const wallet = new RawWallet(service, 'acme');
-    const access = await wallet.accessToken((await created(service, token, '/issuer/offer', offerBody(id))).uri);
+    const access = await wallet.accessToken((await createResource(service, token, '/issuer/offer', offerBody(id))).uri);
     const nonce = await wallet.nonce();
     const jwt = Array.from({ length: 20 }, () => keyProof(newKey(), wallet.issuer, nonce));
     const body = { credential_configuration_id: id, proofs: { jwt } };

@@ -6,10 +6,10 @@ import type { Role } from '../../domain/clients/role.ts';
 import { writePemCertificates } from '../../domain/formats/der/pem.ts';
 import { KEY_USAGES, type KeyUsage } from '../../domain/keys/key-chain.ts';
 import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
-import { addClient, created, type Populated, populate } from '../support/populated.ts';
+import { addClient, createResource, type PopulatedTenant, populate } from '../support/populated.ts';
 import { QUERY } from '../support/present.ts';
 import { newKey } from '../support/raw-wallet.ts';
-import { type Certified, certify, certifyKey } from '../support/test-certificates.ts';
+import { type CertifiedKey, certify, certifyKey } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const ISSUER = 'issuance:manage';
@@ -19,9 +19,9 @@ const privateKey = () => newKey().privateKey.export({ format: 'jwk' });
 
 describe('key roles', () => {
   let service: TestService;
-  let world: Populated;
+  let world: PopulatedTenant;
   const tokens = new Map<string, string>();
-  let root: Certified;
+  let root: CertifiedKey;
   let count = 0;
   const fresh = () => `fresh-${++count}`;
 
@@ -40,7 +40,7 @@ describe('key roles', () => {
     service.call(method, path, { token: tokens.get(who) ?? '', ...(json === undefined ? {} : { json }) });
   const make = async (body: object): Promise<string> => {
     const id = fresh();
-    await created(service, world.token, '/key-chain', { id, ...body });
+    await createResource(service, world.token, '/key-chain', { id, ...body });
     return id;
   };
   const certificateOf = async (id: string): Promise<string> => {

@@ -3,9 +3,9 @@ import { Pkcs10CertificateRequest, type SubjectAlternativeNameExtension } from '
 import { expect } from 'chai';
 import { writePemCertificates } from '../../domain/formats/der/pem.ts';
 import { parseSequence } from '../../domain/formats/der/reader.ts';
-import { ask, decode, QUERY, verifiedByLeaf } from '../support/present.ts';
+import { decode, QUERY, requestPresentation, verifyWithLeaf } from '../support/present.ts';
 import { newKey } from '../support/raw-wallet.ts';
-import { type Certified, certify, certifyKey, pem } from '../support/test-certificates.ts';
+import { type CertifiedKey, certify, certifyKey, pem } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const VARIANTS = [
@@ -30,7 +30,7 @@ function readRequest(csr: string, key: JsonWebKey & { alg: string }) {
 describe('The certificates of a key', () => {
   let service: TestService;
   let token: string;
-  let root: Certified;
+  let root: CertifiedKey;
 
   before(async () => {
     service = await startTestService();
@@ -90,7 +90,7 @@ describe('The certificates of a key', () => {
         await created('/key-chain', { id, usageType: 'access' });
         await created('/verifier/config', { id, dcql_query: QUERY, accessKeyChainId: id });
         const before = await chainOf(id);
-        const asked = await ask(service, token, id);
+        const asked = await requestPresentation(service, token, id);
         const certificate = await certificateFor(id);
         const answer = await call('PATCH', `${path}/${id}`, { [member]: certificate + pem(root) });
         expect(answer.status, answer.text).to.equal(200);
@@ -105,13 +105,13 @@ describe('The certificates of a key', () => {
         });
         expect(after.previousKeyExpiry).to.equal(before.activeCertificateExpiry);
 
-        const next = await ask(service, token, id);
-        expect(verifiedByLeaf(next.text).subject).to.equal('CN=Outside');
+        const next = await requestPresentation(service, token, id);
+        expect(verifyWithLeaf(next.text).subject).to.equal('CN=Outside');
         expect(next.payload['client_id']).to.not.equal(asked.payload['client_id']);
         // A wallet that was asked before gets the request that it was told of.
         const again = await service.call('POST', asked.url, { form: { wallet_nonce: 'nonce' } });
         expect(decode(again.text).payload['client_id']).to.equal(asked.payload['client_id']);
-        verifiedByLeaf(again.text);
+        verifyWithLeaf(again.text);
 
         const twice = await call('PATCH', `${path}/${id}`, { [member]: certificate });
         expect(twice.status).to.equal(200);
@@ -313,7 +313,7 @@ describe('The certificates of a key', () => {
       expect(chain.rootCertificate).to.equal(null);
       await created('/trust-list', { id: 'own', keyChainId: 'own', entities: [] });
       const { jwt } = (await call('GET', '/trust-list/own')).body;
-      expect(verifiedByLeaf(jwt).fingerprint256).to.equal(certificate.fingerprint256);
+      expect(verifyWithLeaf(jwt).fingerprint256).to.equal(certificate.fingerprint256);
       for (const usageType of ['signing', 'access', 'statusList']) {
         const refused = await call('POST', '/key-chain', { usageType, selfSigned: true });
         expectInvalid(refused, 'selfSigned', /only accepted for "trustList"/);

@@ -1,8 +1,8 @@
 import { generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { writePemCertificates } from '../../domain/formats/der/pem.ts';
-import { decode, issue, verifiedByLeaf } from '../support/present.ts';
-import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { decode, issue, verifyWithLeaf } from '../support/present.ts';
+import { type CertifiedKey, certify, pem } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const CARD = {
@@ -98,7 +98,7 @@ describe('key that was generated externally', () => {
     const { text } = await issue(service, { id: 'acme', token }, 'card');
     const { header } = decode(text);
     expect(header['x5c']).to.deep.equal([leaf.certificate, middle.certificate]);
-    expect(verifiedByLeaf(text.split('~')[0] ?? '').subject).to.equal('CN=Brought');
+    expect(verifyWithLeaf(text.split('~')[0] ?? '').subject).to.equal('CN=Brought');
     expect((await bring({ id: 'brought', key: pkcs8(ec('P-256')) })).status, 'the id is taken').to.equal(409);
   });
 
@@ -183,8 +183,8 @@ describe('key that was generated externally', () => {
   });
 
   describe('with certificates', () => {
-    let root: Certified;
-    let leaf: Certified;
+    let root: CertifiedKey;
+    let leaf: CertifiedKey;
     const bringWith = async (certificates: unknown, changes: Body = {}) => bring({ key: pkcs8(leaf.privateKey), certificates, ...changes });
 
     before(async () => {

@@ -8,7 +8,7 @@ import { Store } from '../../application/ports/store.ts';
 import { MAX_PREVIOUS_LEAVES } from '../../domain/keys/rotation.ts';
 import { parseStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
 import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
-import { decode, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
+import { decode, QUERY, Shop, verifyWithLeaf } from '../support/present.ts';
 import { newKey, RawWallet } from '../support/raw-wallet.ts';
 import { certify, certifyKey, pem } from '../support/test-certificates.ts';
 import { type Answer, startTestService } from '../support/test-service.ts';
@@ -31,7 +31,7 @@ describe('key rotation', () => {
   });
   beforeEach(async () => {
     database = await sqlite.copy(prepared.database);
-    shop = await prepared.shop.on(await start(database));
+    shop = await prepared.shop.withService(await start(database));
   });
   afterEach(async () => {
     sinon.restore();
@@ -55,13 +55,13 @@ describe('key rotation', () => {
   const jwks = async (): Promise<string[]> => (await shop.service.call('GET', '/acme/.well-known/jwks.json')).body.keys.map(kidOf);
   const later = (days: number) => sinon.useFakeTimers({ now: Date.now() + days * DAY_MS, toFake: ['Date'] });
   const renew = () => shop.service.service.container.get(RenewKeyChains).execute(new Date(), 100);
-  const leafOf = (text: string) => verifiedByLeaf(text.split('~')[0] ?? '');
+  const leafOf = (text: string) => verifyWithLeaf(text.split('~')[0] ?? '');
   const offered = async () => {
     const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
     return (await created('/issuer/offer', json)).uri as string;
   };
   const accepted = async (held: Parameters<Shop['present']>[1], requestId = 'check') => {
-    const answer = await shop.present(await shop.ask(requestId), held);
+    const answer = await shop.present(await shop.requestPresentation(requestId), held);
     expect(answer.status, answer.text).to.equal(200);
   };
 
@@ -143,7 +143,7 @@ describe('key rotation', () => {
     const fetched = await shop.service.call('GET', announced.get('request_uri') ?? '');
     expect(fetched.status, fetched.text).to.equal(200);
     expect(decode(fetched.text).payload['client_id']).to.equal(announced.get('client_id'));
-    verifiedByLeaf(fetched.text);
+    verifyWithLeaf(fetched.text);
     const next = await created('/verifier/offer', { response_type: 'uri', requestId: 'own' });
     expect(new URL(next.uri).searchParams.get('client_id')).to.not.equal(announced.get('client_id'));
   });
@@ -162,7 +162,7 @@ describe('key rotation', () => {
     expect(after.fingerprint256).to.not.equal(before.fingerprint256);
     expect(after.verify(new X509Certificate(rootCertificate).publicKey)).to.equal(true);
     await accepted(kept);
-    expect((await shop.present(await shop.ask(), revoked)).status).to.equal(400);
+    expect((await shop.present(await shop.requestPresentation(), revoked)).status).to.equal(400);
   });
 
   it('keeps status lists under the authority of their credentials, in both forms', async () => {
@@ -298,10 +298,10 @@ describe('key rotation', () => {
     expect((await call('PATCH', '/key-chain/signing', { certificates })).status).to.equal(200);
     await call('POST', '/session/revoke', { sessionId: revoked.session, status: 1 });
     await accepted(kept);
-    const answer = await shop.present(await shop.ask(), revoked);
+    const answer = await shop.present(await shop.requestPresentation(), revoked);
     expect(answer.status, 'revoked').to.equal(400);
     const young = await shop.issue('card-status');
-    expect((await shop.present(await shop.ask(), young)).status, 'of another authority').to.equal(400);
+    expect((await shop.present(await shop.requestPresentation(), young)).status, 'of another authority').to.equal(400);
     await shop.configure({ id: 'both', trustAnchors: [{ certificate: shop.anchor }, { certificate: pem(root) }] });
     await accepted(young, 'both');
     await accepted(kept, 'both');

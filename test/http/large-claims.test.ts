@@ -4,7 +4,7 @@ import { MAX_CLAIMS_LENGTH } from '../../domain/formats/credential-size.ts';
 import { redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import { Backend } from '../support/backend.ts';
 import { deviceResponse } from '../support/device.ts';
-import { bind, formOf, Shop } from '../support/present.ts';
+import { bindToRequest, responseForm, Shop } from '../support/present.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 
 const DOC_TYPE = 'org.iso.18013.5.1.mDL';
@@ -83,8 +83,8 @@ describe('credential with a large image', () => {
         const portrait = image(780_000);
         const held = await issue(id, claims(portrait));
         if (!('holder' in held)) throw new Error(held.text);
-        const asked = await shop.ask(`${id}-${mode}`);
-        const answer = await shop.post(asked, await formOf(asked, { card: [bind(asked, held)] }));
+        const asked = await shop.requestPresentation(`${id}-${mode}`);
+        const answer = await shop.postResponse(asked, await responseForm(asked, { card: [bindToRequest(asked, held)] }));
         expect(answer.status, answer.text).to.equal(200);
         const session = await shop.session(asked.session);
         expect(session['status']).to.equal('completed');
@@ -96,12 +96,12 @@ describe('credential with a large image', () => {
   it('is issued and verified with 780,000 bytes as an mdoc', async () => {
     const held = await issue('mdl', { [NAMESPACE]: { portrait: image(780_000), issuing_country: 'DE' } });
     if (!('holder' in held)) throw new Error(held.text);
-    const asked = await shop.ask('mdl');
+    const asked = await shop.requestPresentation('mdl');
     const { client_id: clientId, nonce, response_uri: responseUri, client_metadata } = asked.payload;
     const encryptionKey = client_metadata.jwks.keys[0];
     const transcript = redirectTranscript({ clientId, nonce, responseUri, encryptionKey });
     const response = deviceResponse({ ...held, docType: DOC_TYPE }, transcript);
-    const answer = await shop.post(asked, await formOf(asked, { card: [response] }));
+    const answer = await shop.postResponse(asked, await responseForm(asked, { card: [response] }));
     expect(answer.status, answer.text).to.equal(200);
     expect((await shop.session(asked.session))['status']).to.equal('completed');
   });

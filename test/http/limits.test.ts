@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { servedDatabases, type TestDatabase } from '../support/databases.ts';
+import { httpDatabases, type TestDatabase } from '../support/databases.ts';
 import { processorTimeUntil } from '../support/measurements.ts';
 import { credentialBody, presentationBody } from '../support/populated.ts';
-import { ask, QUERY } from '../support/present.ts';
+import { QUERY, requestPresentation } from '../support/present.ts';
 import { type Answer, createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
 
 const PUBLIC = '9.9.9.7';
@@ -152,7 +152,7 @@ describe('rate limits', () => {
     expect(issuing.status, 'both count together').to.equal(429);
     const other = await createTenant(service, 'other');
     await service.call('POST', '/verifier/config', { token: other.token, json: { id: 'check', dcql_query: QUERY } });
-    await ask(service, other.token, 'check');
+    await requestPresentation(service, other.token, 'check');
   });
 });
 
@@ -166,7 +166,7 @@ const QUOTAS = {
 
 const named = (length: number) => ({ given_name: 'Ada', family_name: 'x'.repeat(length) });
 
-for (const kind of servedDatabases()) {
+for (const kind of httpDatabases()) {
   describe(`Quotas of tenants on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;

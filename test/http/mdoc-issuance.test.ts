@@ -67,7 +67,7 @@ describe('Issuing mdocs through HTTP', () => {
 
   it('returns a credential that a reader of driving licences accepts', async () => {
     const held = await issue(service, tenant, 'mdl');
-    const { opened, mso, elements, chain } = readIssuerSigned(held.text, DOC_TYPE);
+    const { parsed: opened, mso, elements, chain } = readIssuerSigned(held.text, DOC_TYPE);
     expect(elements).to.deep.equal({ [NAMESPACE]: ELEMENTS });
     expect([mso.docType, mso.hashName]).to.deep.equal([DOC_TYPE, 'sha256']);
     expect(parseCoseKey(mso.deviceKey)).to.deep.equal(held.holder.jwk);
@@ -110,7 +110,7 @@ describe('Issuing mdocs through HTTP', () => {
     expect(new Set(statuses.map((status) => status?.get('idx'))).size).to.equal(3);
     const [uri] = new Set(statuses.map((status) => String(status?.get('uri'))));
     expect((await service.call('GET', uri ?? '')).status).to.equal(200);
-    const items = read.flatMap(({ opened }) => (opened.items.get(NAMESPACE) ?? []).map(({ encoded: whole }) => whole.toString('hex'))); // biome-ignore format: one statement
+    const items = read.flatMap(({ parsed: opened }) => (opened.items.get(NAMESPACE) ?? []).map(({ encoded: whole }) => whole.toString('hex'))); // biome-ignore format: one statement
     expect(new Set(items).size).to.equal(3 * Object.keys(ELEMENTS).length);
     expect(new Set(read.map(({ mso }) => JSON.stringify(mso.validity))).size).to.equal(1);
   });

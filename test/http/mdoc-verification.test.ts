@@ -5,12 +5,12 @@ import { embed, encodeCbor } from '../../domain/formats/cbor/encode.ts';
 import type { Cbor } from '../../domain/formats/cbor/values.ts';
 import { redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
-import { deviceResponse, type HeldMdoc } from '../support/device.ts';
+import { type DeviceMdoc, deviceResponse } from '../support/device.ts';
 import { withoutIssuers } from '../support/failures.ts';
-import { type MdocBend, presentMdoc } from '../support/mdoc-maker.ts';
-import { type Asked, fetchRequest, formOf, issue, type PresentationRequest, Shop } from '../support/present.ts';
+import { type MdocOverrides, presentMdoc } from '../support/mdoc-maker.ts';
+import { type FetchedRequest, fetchRequest, issue, type PresentationRequest, responseForm, Shop } from '../support/present.ts';
 import { newKey, now } from '../support/raw-wallet.ts';
-import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../support/test-certificates.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const ELEMENTS = { family_name: 'Nygård', birth_date: '1984-01-26', age_over_18: true, portrait: '_9j_4A' };
@@ -31,7 +31,7 @@ describe('Verifying mdocs through HTTP', () => {
 
   let service: TestService;
   let tenant: { id: string; token: string };
-  let held: HeldMdoc;
+  let held: DeviceMdoc;
   let issuedIn: string;
 
   before(async () => {
@@ -167,8 +167,8 @@ describe('Transaction data that an mdoc confirms', () => {
   const account = (id: string) => ({ id, format: 'mso_mdoc', meta: { doctype_value: DOC_TYPE }, claims: [{ path: [NAMESPACE, 'iban'] }] });
 
   let shop: Shop;
-  let signer: Certified;
-  let root: Certified;
+  let signer: CertifiedKey;
+  let root: CertifiedKey;
   const holder = newKey();
   let base: object;
 
@@ -188,7 +188,7 @@ describe('Transaction data that an mdoc confirms', () => {
   after(() => shop.close());
 
   /** The issuer lets the device sign the element, and the device signs `value` in it. */
-  function show(asked: Asked, value: Cbor | undefined, bend: MdocBend = {}): string {
+  function show(asked: FetchedRequest, value: Cbor | undefined, bend: MdocOverrides = {}): string {
     const { client_id: clientId, response_uri: responseUri, nonce } = asked.payload;
     const transcript = redirectTranscript({ clientId, responseUri, nonce, encryptionKey: undefined });
     const authorizations = { dataElements: new Map([[NAMESPACE, [ELEMENT]]]) };
@@ -211,30 +211,30 @@ describe('Transaction data that an mdoc confirms', () => {
       },
     );
   }
-  const answer = async (asked: Asked, presentations: Record<string, string>) => {
+  const answer = async (asked: FetchedRequest, presentations: Record<string, string>) => {
     const vpToken = Object.fromEntries(Object.entries(presentations).map(([id, text]) => [id, [text]]));
-    const { status } = await shop.post(asked, await formOf(asked, vpToken));
+    const { status } = await shop.postResponse(asked, await responseForm(asked, vpToken));
     const { failure, credentials } = await shop.session(asked.session);
     return { status, failure: failure?.message as string | undefined, credentials };
   };
-  const entryOf = (asked: Asked, index = 0): string => asked.payload['transaction_data'][index];
+  const entryOf = (asked: FetchedRequest, index = 0): string => asked.payload['transaction_data'][index];
 
   it('is accepted by its hash, which is not returned as a claim', async () => {
-    const asked = await shop.ask('payment');
+    const asked = await shop.requestPresentation('payment');
     const { status, credentials } = await answer(asked, { account: show(asked, hashOf(entryOf(asked))) });
     expect(status).to.equal(200);
     expect(withoutIssuers(credentials)).to.deep.equal([{ id: 'account', values: { [NAMESPACE]: { iban: 'DE02120300000000202051' } } }]);
   });
   it('is accepted as one of several hashes, in any order', async () => {
     const entries = [PAYMENT, { ...PAYMENT, amount: '7.00' }];
-    const asked = await shop.ask('payment', { transaction_data: entries });
+    const asked = await shop.requestPresentation('payment', { transaction_data: entries });
     const hashes = [hashOf(entryOf(asked, 1)), hashOf(entryOf(asked, 0))];
     expect((await answer(asked, { account: show(asked, hashes) })).status).to.equal(200);
   });
   it('is accepted by another hash algorithm when the entry asks for it', async () => {
     const entry = { ...PAYMENT, transaction_data_hashes_alg: ['sha-512'] };
-    const asked = await shop.ask('payment', { transaction_data: [entry] });
-    const short = await shop.ask('payment', { transaction_data: [entry] });
+    const asked = await shop.requestPresentation('payment', { transaction_data: [entry] });
+    const short = await shop.requestPresentation('payment', { transaction_data: [entry] });
     const value = hashOf(entryOf(asked), 'sha512');
     expect((await answer(asked, { account: show(asked, value) })).status).to.equal(200);
     expect((await answer(short, { account: show(short, hashOf(entryOf(short))) })).failure).to.match(/transaction_data_mismatch/);
@@ -243,16 +243,16 @@ describe('Transaction data that an mdoc confirms', () => {
     const query = { credentials: [account('account'), account('savings')] };
     const transaction_data = [{ ...PAYMENT, credential_ids: ['account', 'savings'] }];
     await shop.configure({ ...base, id: 'either', dcql_query: query, transaction_data });
-    const asked = await shop.ask('either');
+    const asked = await shop.requestPresentation('either');
     const confirming = show(asked, hashOf(entryOf(asked)));
     const silent = show(asked, undefined);
     expect((await answer(asked, { account: silent, savings: confirming })).status).to.equal(200);
-    const nobody = await shop.ask('either');
+    const nobody = await shop.requestPresentation('either');
     const both = { account: show(nobody, undefined), savings: show(nobody, undefined) };
     expect((await answer(nobody, both)).failure).to.match(/transaction_data_missing/);
   });
 
-  const bad: readonly [string, (asked: Asked) => string | Promise<string>, RegExp][] = [
+  const bad: readonly [string, (asked: FetchedRequest) => string | Promise<string>, RegExp][] = [
     // N127
     ['without a hash', (asked) => show(asked, undefined), /transaction_data_missing/],
     [
@@ -264,7 +264,8 @@ describe('Transaction data that an mdoc confirms', () => {
     [
       // N129
       'with the hash of an entry of another request',
-      async (asked) => show(asked, hashOf(entryOf(await shop.ask('payment', { transaction_data: [{ ...PAYMENT, amount: '1200.00' }] })))),
+      async (asked) =>
+        show(asked, hashOf(entryOf(await shop.requestPresentation('payment', { transaction_data: [{ ...PAYMENT, amount: '1200.00' }] })))),
       /transaction_data_mismatch/,
     ],
     // N131
@@ -321,7 +322,7 @@ describe('Transaction data that an mdoc confirms', () => {
   ];
   for (const [name, make, reason] of bad) {
     it(`is rejected ${name}`, async () => {
-      const asked = await shop.ask('payment');
+      const asked = await shop.requestPresentation('payment');
       const { status, failure, credentials } = await answer(asked, { account: await make(asked) });
       expect([status, credentials]).to.deep.equal([400, undefined]);
       expect(failure).to.match(reason);
@@ -344,7 +345,7 @@ describe('Transaction data that an mdoc confirms', () => {
   });
 
   it('is checked in the report, between the device and the query', async () => {
-    const asked = await shop.ask('payment');
+    const asked = await shop.requestPresentation('payment');
     await answer(asked, { account: show(asked, hashOf(entryOf(asked))) });
     const { report } = await shop.session(asked.session);
     expect(report.map(({ check }: { check: string }) => check)).to.deep.equal([

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { decode, issue, verifiedByLeaf } from '../support/present.ts';
+import { decode, issue, verifyWithLeaf } from '../support/present.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const ADDRESS = '/.well-known/openid-credential-issuer/acme';
@@ -52,7 +52,7 @@ describe('The metadata of an issuer', () => {
       const answer = await signed();
       expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/jwt']);
       expect(answer.headers.get('vary')).to.equal('Accept, Accept-Language, Accept-Encoding');
-      const leaf = verifiedByLeaf(answer.text);
+      const leaf = verifyWithLeaf(answer.text);
       const { header, payload } = decode(answer.text);
       expect(header).to.include({ typ: 'openidvci-issuer-metadata+jwt', alg: 'ES256' });
       expect(header['x5c'], 'the anchor stays out').to.have.length(1);
@@ -118,7 +118,7 @@ describe('The metadata of an issuer', () => {
     it('are signed as well', async () => {
       const answer = await read({ 'Accept-Language': 'de', Accept: 'application/jwt' });
       expect(answer.headers.get('content-language')).to.equal(null);
-      verifiedByLeaf(answer.text);
+      verifyWithLeaf(answer.text);
       expect(decode(answer.text).payload['display']).to.deep.equal([{ name: 'Acme GmbH', locale: 'de' }]);
     });
 

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Route } from '../../adapters/http/route.ts';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
-import { faultOf } from '../support/api-surface.ts';
-import { servedDatabases, type TestDatabase } from '../support/databases.ts';
-import { requests, type Valid } from '../support/hostile-requests.ts';
-import { type Populated, populate, UPSTREAM_SECRET, WEBHOOK_KEY } from '../support/populated.ts';
+import { findResponseProblem } from '../support/api-surface.ts';
+import { httpDatabases, type TestDatabase } from '../support/databases.ts';
+import { requests, type ValidRequest } from '../support/hostile-requests.ts';
+import { type PopulatedTenant, populate, UPSTREAM_SECRET, WEBHOOK_KEY } from '../support/populated.ts';
 import { type RawAnswer, type RawRequest, send } from '../support/raw-request.ts';
 import { REGISTRAR_PASSWORD } from '../support/registrar.ts';
 import { freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
@@ -19,7 +19,7 @@ const RUNS = Number(process.env['FUZZ_RUNS'] ?? 6);
 /** Statuses of the answers on all databases together. */
 const seenAnywhere = new Set<number>();
 
-for (const [turn, kind] of servedDatabases().entries()) {
+for (const [turn, kind] of httpDatabases().entries()) {
   // Each database gets other requests: what was refused before a store was asked says nothing new on the next one.
   const seed = SEED + turn * 1_000;
   describe(`arbitrary client requests on ${kind.name} (seed ${seed})`, () => {
@@ -27,8 +27,8 @@ for (const [turn, kind] of servedDatabases().entries()) {
     let service: TestService;
     let routes: readonly Route[];
     /** Everything in the victim may change; nothing in the witness may. */
-    let victim: Populated;
-    let witness: Populated;
+    let victim: PopulatedTenant;
+    let witness: PopulatedTenant;
     let rootToken: string;
     /** Of a third tenant, whose things may change as well. */
     let strangerToken: string;
@@ -49,7 +49,7 @@ for (const [turn, kind] of servedDatabases().entries()) {
     });
 
     /** A request as it should be, to bend. Tenants that root may harm are made up. */
-    const validFor = (route: Route): Valid => {
+    const validFor = (route: Route): ValidRequest => {
       if (rolesOf(route) !== undefined) {
         const ids = { ...victim.ids, tenant: 'made-up' };
         const { params = {}, json } = recipeOf(route).request(ids, freshId());
@@ -74,7 +74,7 @@ for (const [turn, kind] of servedDatabases().entries()) {
       };
     };
 
-    const requestsFor = (route: Route): fc.Arbitrary<{ raw: RawRequest; plain: boolean }> => {
+    const requestsFor = (route: Route): fc.Arbitrary<{ raw: RawRequest; isRouteKnown: boolean }> => {
       const valid = validFor(route);
       const right = rolesOf(route)?.includes('tenants:manage') ? rootToken : victim.token;
       const tokens = [strangerToken, undefined, 'garbage', `${right}x`, 'ÿ', 'a b c'];
@@ -82,7 +82,7 @@ for (const [turn, kind] of servedDatabases().entries()) {
     };
 
     const undocumented = ({ method, path }: RawRequest, { status, headers, text }: RawAnswer) =>
-      service.documentation.faultOf(method, path, {
+      service.documentation.findProblem(method, path, {
         status,
         contentType: String(headers['content-type'] ?? ''),
         body: text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : undefined,
@@ -97,11 +97,11 @@ for (const [turn, kind] of servedDatabases().entries()) {
       const faults = new Map<string, string>();
       for (const [index, route] of inOrder().entries()) {
         // Each request has one or two faults already, so there is nothing to shrink.
-        for (const { raw, plain } of fc.sample(requestsFor(route), { seed: seed + index, numRuns: RUNS })) {
+        for (const { raw, isRouteKnown } of fc.sample(requestsFor(route), { seed: seed + index, numRuns: RUNS })) {
           const answer = await send(service.address, raw);
           seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1);
           const fault =
-            faultOf(answer, route, { plain, secrets: secrets(), isForPerson: raw.headers['accept'] === 'text/html' }) ??
+            findResponseProblem(answer, route, { isRouteKnown, secrets: secrets(), isForBrowser: raw.headers['accept'] === 'text/html' }) ??
             undocumented(raw, answer);
           const { headers, ...shown } = raw;
           const said = `${JSON.stringify(shown).slice(0, 600)} ${JSON.stringify(headers).slice(0, 200)}`;
@@ -118,7 +118,7 @@ for (const [turn, kind] of servedDatabases().entries()) {
     });
 
     /** Everything that the administrator of a tenant can read. */
-    const readAll = async ({ ids, token }: Populated, statuses = [200]): Promise<Map<string, string>> => {
+    const readAll = async ({ ids, token }: PopulatedTenant, statuses = [200]): Promise<Map<string, string>> => {
       const read = new Map<string, string>();
       for (const route of routes) {
         if (route.method !== 'get' || route.path.endsWith('/secret')) continue;

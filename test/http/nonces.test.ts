@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ChainedWallet, ChainedWorld } from '../support/chained-world.ts';
-import { created, offerBody } from '../support/populated.ts';
+import { createResource, offerBody } from '../support/populated.ts';
 import { dpopProof, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -55,7 +55,7 @@ describe('DPoP nonces in advance', () => {
   const call = (path: string) => world.service.call('POST', path);
   const offered = async (wallet: RawWallet) => {
     const body = { ...offerBody('card'), flow: 'authorization_code', authorization_server: wallet.issuer };
-    const { uri } = await created(world.service, token, '/issuer/offer', body);
+    const { uri } = await createResource(world.service, token, '/issuer/offer', body);
     const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
     return { issuer_state: grants.authorization_code.issuer_state, scope: 'card' };
   };
@@ -82,7 +82,7 @@ describe('DPoP nonces in advance', () => {
   it('belong to the server that answered and not to another', async () => {
     await configure('required');
     const wallet = new RawWallet(world.service, 'acme');
-    const { uri } = await created(world.service, token, '/issuer/offer', offerBody('card'));
+    const { uri } = await createResource(world.service, token, '/issuer/offer', offerBody('card'));
     const code = await wallet.code(uri);
     const redeem = (nonce: string) =>
       wallet.redeem(code, {}, { DPoP: dpopProof(wallet.dpopKey, `${wallet.issuer}/token`, { payload: { nonce } }) });

@@ -25,7 +25,7 @@ describe('Notifications of wallets', () => {
     await service.close();
     await backend.close();
   });
-  beforeEach(() => backend.forget());
+  beforeEach(() => backend.clearCalls());
 
   const call = (method: string, path: string, json?: unknown) =>
     service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
@@ -78,11 +78,11 @@ describe('Notifications of wallets', () => {
     const named = await issue('told', { notifyWebhook: { url: `${backend.url}/offered`, auth } });
     await notify(named);
     await notify(named);
-    expect(backend.at('/configured')).to.have.length(0);
-    expect(backend.at('/offered')).to.have.length(1);
+    expect(backend.callsTo('/configured')).to.have.length(0);
+    expect(backend.callsTo('/offered')).to.have.length(1);
     const configured = await issue('told');
     await notify(configured, { event: 'credential_failure', event_description: 'no room' });
-    const [told] = backend.at('/configured');
+    const [told] = backend.callsTo('/configured');
     expect(told?.body).to.deep.equal({
       session: configured.session,
       notification: { id: configured.id, event: 'credential_failure', credentialConfigurationId: 'told', eventDescription: 'no room' },
@@ -90,7 +90,7 @@ describe('Notifications of wallets', () => {
     expect(told?.headers['x-backend-key']).to.equal(KEY);
     const { deliveries, notifyWebhook } = await seen(named);
     expect(deliveries.at(-1)).to.include({ webhook: 'notification', result: 'delivered' });
-    expect(deliveries.at(-1).id).to.equal(backend.at('/offered')[0]?.headers['idempotency-key']);
+    expect(deliveries.at(-1).id).to.equal(backend.callsTo('/offered')[0]?.headers['idempotency-key']);
     expect(notifyWebhook.url).to.equal(`${backend.url}/offered`);
     expect(JSON.stringify(notifyWebhook), 'its key is not shown').not.to.include(KEY);
   });
@@ -99,7 +99,7 @@ describe('Notifications of wallets', () => {
     const issued = await issue('told');
     const answers = await Promise.all(Array.from({ length: 20 }, () => notify(issued)));
     expect(answers.map(({ status }) => status)).to.deep.equal(Array(20).fill(204));
-    expect(backend.at('/configured')).to.have.length(1);
+    expect(backend.callsTo('/configured')).to.have.length(1);
     expect((await seen(issued)).notifications).to.have.length(1);
   });
 

@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
-import { KeptLog, type LogLine } from '../support/kept-log.ts';
-import { samplesOf, sumOf } from '../support/metrics.ts';
-import { type Held, Shop } from '../support/present.ts';
+import { CapturedLog, type LogLine } from '../support/kept-log.ts';
+import { parseSamples, sumSamples } from '../support/metrics.ts';
+import { type HeldCredential, Shop } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -44,7 +44,7 @@ describe('Metrics', () => {
       await shop.call('GET', '/session/6f9619ff-8b86-4011-b42d-00c04fc964fe');
       const after = await read();
       const grown = (name: string, more: object = {}) =>
-        sumOf(after, name, { ...labels, ...more }) - sumOf(before, name, { ...labels, ...more });
+        sumSamples(after, name, { ...labels, ...more }) - sumSamples(before, name, { ...labels, ...more });
       expect(grown('vidimus_http_requests_total', { status: '404' })).to.equal(2);
       expect(grown('vidimus_http_request_duration_seconds_count')).to.equal(2);
       expect(after).to.not.include('6f9619ff');
@@ -55,12 +55,12 @@ describe('Metrics', () => {
       shop.backend.on('/told', (response) => response.end());
       const before = await read();
       const held = await shop.issue();
-      expect((await shop.present(await shop.ask('told'), held)).status).to.equal(200);
+      expect((await shop.present(await shop.requestPresentation('told'), held)).status).to.equal(200);
       shop.backend.on('/told', (response) => response.writeHead(503).end());
-      expect((await shop.present(await shop.ask('told'), held)).status).to.equal(400);
+      expect((await shop.present(await shop.requestPresentation('told'), held)).status).to.equal(400);
       const after = await read();
       const grown = (name: string, labels: Record<string, string> = {}) =>
-        sumOf(after, `vidimus_${name}`, labels) - sumOf(before, `vidimus_${name}`, labels);
+        sumSamples(after, `vidimus_${name}`, labels) - sumSamples(before, `vidimus_${name}`, labels);
       const session = (kind: string, outcome: string, code = '') => grown('sessions_total', { kind, outcome, code });
       expect(session('issuance', 'opened')).to.equal(1);
       expect(session('issuance', 'completed')).to.equal(1);
@@ -78,17 +78,17 @@ describe('Metrics', () => {
 
     it('report health, expiry dates, lists, caches, jobs, connections and the process', async () => {
       const text = await read();
-      expect(sumOf(text, 'vidimus_health_part_up', { part: 'database' })).to.equal(1);
-      expect(sumOf(text, 'vidimus_job_last_success_timestamp_seconds', { task: 'measure' })).to.be.above(1e9);
-      expect(sumOf(text, 'vidimus_cache_bytes', { cache: 'configurations' })).to.be.above(0);
-      expect(sumOf(text, 'vidimus_http_connections')).to.be.above(0);
-      expect(sumOf(text, 'nodejs_eventloop_lag_p99_seconds')).to.be.above(0);
-      expect(sumOf(text, 'process_resident_memory_bytes')).to.be.above(0);
-      expect(sumOf(text, 'vidimus_draining')).to.equal(0);
+      expect(sumSamples(text, 'vidimus_health_part_up', { part: 'database' })).to.equal(1);
+      expect(sumSamples(text, 'vidimus_job_last_success_timestamp_seconds', { task: 'measure' })).to.be.above(1e9);
+      expect(sumSamples(text, 'vidimus_cache_bytes', { cache: 'configurations' })).to.be.above(0);
+      expect(sumSamples(text, 'vidimus_http_connections')).to.be.above(0);
+      expect(sumSamples(text, 'nodejs_eventloop_lag_p99_seconds')).to.be.above(0);
+      expect(sumSamples(text, 'process_resident_memory_bytes')).to.be.above(0);
+      expect(sumSamples(text, 'vidimus_draining')).to.equal(0);
     });
 
     it('keep a bounded number of series, regardless of invented addresses, methods and names', async () => {
-      const before = samplesOf(await read()).length;
+      const before = parseSamples(await read()).length;
       for (let batch = 0; batch < 10; batch++) {
         const calls = Array.from({ length: 100 }, (_, index) => {
           const name = `n${batch}x${index}`;
@@ -100,7 +100,7 @@ describe('Metrics', () => {
       }
       const text = await read();
       expect(text).to.not.match(/n\d+x\d+|PROPFIND/);
-      expect(samplesOf(text).length - before).to.be.lessThan(300);
+      expect(parseSamples(text).length - before).to.be.lessThan(300);
     });
   });
 
@@ -120,7 +120,7 @@ describe('Metrics', () => {
       }
       const text = await scrape(service.address);
       const counts = ['acme', 'bank', 'city', 'others'].map((tenant) =>
-        sumOf(text, 'vidimus_sessions_total', { tenant, outcome: 'opened' }),
+        sumSamples(text, 'vidimus_sessions_total', { tenant, outcome: 'opened' }),
       );
       expect(counts).to.deep.equal([1, 1, 0, 2]);
     } finally {
@@ -150,12 +150,12 @@ describe('Metrics', () => {
 });
 
 describe('The log', () => {
-  let log: KeptLog;
+  let log: CapturedLog;
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
-    log = new KeptLog();
+    log = new CapturedLog();
     shop = await Shop.open({}, () => startTestService({ LOG_LEVEL: 'info' }));
     held = await shop.issue();
     await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told?secret=query` } });
@@ -176,10 +176,10 @@ describe('The log', () => {
   const warnings = (lines: readonly LogLine[]) => lines.filter(({ level }) => level === 'warn');
 
   it('contains tenant, client and session in the line of a request that has them', async () => {
-    const asked = await shop.ask();
+    const asked = await shop.requestPresentation();
     const [line] = await linesOf(() => shop.call('GET', `/session/${asked.session}`));
     expect(line).to.include({ msg: 'request', route: '/session/:id', tenantId: 'shop', clientId: 'shop-admin', sessionId: asked.session });
-    const [offered] = await linesOf(() => shop.ask());
+    const [offered] = await linesOf(() => shop.requestPresentation());
     expect(offered?.['sessionId'], 'of the session that it made').to.be.a('string');
     const [fetched] = await linesOf(() => shop.service.call('GET', asked.url));
     expect(fetched).to.include({ tenantId: 'shop', sessionId: asked.session });
@@ -189,7 +189,7 @@ describe('The log', () => {
   });
 
   it('contains the route and tenant in every line of a request, even if it is rejected before routing', async () => {
-    const asked = await shop.ask();
+    const asked = await shop.requestPresentation();
     const wrong = { ...held, holder: (await shop.issue()).holder };
     const lines = await linesOf(() => shop.present(asked, wrong));
     expect(lines.length).to.be.greaterThan(1);
@@ -207,7 +207,7 @@ describe('The log', () => {
   });
 
   it('warns of a rejected presentation, with the reason and the session and without personal data', async () => {
-    const asked = await shop.ask();
+    const asked = await shop.requestPresentation();
     const wrong = { ...held, holder: (await shop.issue()).holder };
     const lines = await linesOf(() => shop.present(asked, wrong));
     const [warning] = warnings(lines);
@@ -307,7 +307,7 @@ describe('The log', () => {
 
   it('warns of a failing webhook, without its query', async () => {
     shop.backend.on('/told?secret=query', (response) => response.writeHead(503).end());
-    const asked = await shop.ask('told');
+    const asked = await shop.requestPresentation('told');
     const found = warnings(await linesOf(() => shop.present(asked, held)));
     const failed = found.find(({ msg }) => msg === 'presentation webhook failed');
     expect(failed).to.include({ tenantId: 'shop', sessionId: asked.session, reason: 'bad_status' });

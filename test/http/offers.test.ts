@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Store } from '../../application/ports/store.ts';
-import { later } from '../support/chained-world.ts';
-import { addClient, created, offerBody, type Populated, populate } from '../support/populated.ts';
+import { withClockAdvanced } from '../support/chained-world.ts';
+import { addClient, createResource, offerBody, type PopulatedTenant, populate } from '../support/populated.ts';
 import { newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 describe('offer that is requested again with its Idempotency-Key', () => {
   let service: TestService;
-  let world: Populated;
+  let world: PopulatedTenant;
 
   before(async () => {
     service = await startTestService({ JWT_EXPIRES_IN: '72h' });
@@ -260,15 +260,15 @@ describe('offer page', () => {
     ({ token } = await createTenant(service, 'acme'));
     await createTenant(service, 'other');
     wallet = new RawWallet(service, 'acme');
-    await created(service, token, '/key-chain', { id: 'keys', usages: ['signing', 'access'] });
-    await created(service, token, '/issuer/config', {
+    await createResource(service, token, '/key-chain', { id: 'keys', usages: ['signing', 'access'] });
+    await createResource(service, token, '/issuer/config', {
       display: [{ name: 'Ministry', locale: 'en' }],
       pages: { backgroundColor: '#440000' },
     });
-    await created(service, token, '/issuer/credentials', CARD);
-    await created(service, token, '/verifier/config', question('asks'));
-    await created(service, token, '/verifier/config', question('unsigned', { clientIdPrefix: 'redirect_uri' }));
-    await created(
+    await createResource(service, token, '/issuer/credentials', CARD);
+    await createResource(service, token, '/verifier/config', question('asks'));
+    await createResource(service, token, '/verifier/config', question('unsigned', { clientIdPrefix: 'redirect_uri' }));
+    await createResource(
       service,
       token,
       '/verifier/config',
@@ -277,9 +277,9 @@ describe('offer page', () => {
   });
   after(() => service.close());
 
-  const offer = (more: object = {}) => created(service, token, '/issuer/offer', { ...offerBody('card'), ...more });
+  const offer = (more: object = {}) => createResource(service, token, '/issuer/offer', { ...offerBody('card'), ...more });
   const request = (requestId: string, more: object = {}) =>
-    created(service, token, '/verifier/offer', { response_type: 'uri', requestId, ...more });
+    createResource(service, token, '/verifier/offer', { response_type: 'uri', requestId, ...more });
   const open = (pageUrl: string, headers: Record<string, string> = {}) => {
     const { pathname, search } = new URL(pageUrl);
     return service.call('GET', pathname + search, { headers });
@@ -366,7 +366,7 @@ describe('offer page', () => {
     await service.call('POST', `/session/${withdrawn.session}/cancel`, { token });
     const gone = await open(withdrawn.pageUrl, { 'Accept-Language': 'nl' });
     expect([gone.status, gone.text.includes('Deze link is ingetrokken')]).to.deep.equal([410, true]);
-    const expired = await later(61, () => open(late.pageUrl));
+    const expired = await withClockAdvanced(61, () => open(late.pageUrl));
     expect([expired.status, expired.text.includes('This link has expired')]).to.deep.equal([410, true]);
     await service.call('DELETE', `/session/${withdrawn.session}`, { token });
     expect((await open(withdrawn.pageUrl)).status).to.equal(404);

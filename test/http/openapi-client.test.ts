@@ -6,7 +6,7 @@ import type { Route } from '../../adapters/http/route.ts';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
 import { allOperations } from '../../tools/api-document.ts';
 import { Browser, type ChainedWallet, ChainedWorld } from '../support/chained-world.ts';
-import { type Ids, NEXT_FINGERPRINT, type Populated, populate } from '../support/populated.ts';
+import { NEXT_FINGERPRINT, type PopulatedTenant, populate, type TenantIds } from '../support/populated.ts';
 import { sharedRegistrar } from '../support/registrar.ts';
 import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
 import { ROOT, startTestService, type TestService } from '../support/test-service.ts';
@@ -139,9 +139,9 @@ describe('OpenAPI document', () => {
   });
 
   describe('with examples', () => {
-    let world: Populated;
+    let world: PopulatedTenant;
     /** Members of examples that name things of the example's author. */
-    const own = (example: object, ids: Ids): object => {
+    const own = (example: object, ids: TenantIds): object => {
       const text = JSON.stringify(example);
       const names: Readonly<Record<string, string>> = {
         '"sessionId":"<session>"': `"sessionId":"${ids.issuance}"`,
@@ -193,7 +193,7 @@ type Told = { readonly status: number; readonly text: string; readonly location?
 
 describe('published operations', () => {
   let service: TestService;
-  let world: Populated;
+  let world: PopulatedTenant;
   let chained: ChainedWorld;
   let routes: ReadonlyMap<string, Route>;
   const told = new Map<string, Told>();

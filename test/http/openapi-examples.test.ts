@@ -5,10 +5,10 @@ import { parseCertificate } from '../../domain/formats/der/certificate.ts';
 import { parsePemCertificates } from '../../domain/formats/der/pem.ts';
 import { ChainedWallet, ChainedWorld } from '../support/chained-world.ts';
 import { buildConsole } from '../support/console.ts';
-import { type Calling, ExampleCalls } from '../support/example-calls.ts';
-import { askPage, Issuer, pageOf } from '../support/interactive-authorization.ts';
-import { lastSegment, waitForSigner } from '../support/populated.ts';
-import { bind, decode, encrypt, type Held } from '../support/present.ts';
+import { type ExampleCallOptions, ExampleCalls } from '../support/example-calls.ts';
+import { Issuer, openCustomerPage, startWebStep } from '../support/interactive-authorization.ts';
+import { addPendingSigner, lastSegment } from '../support/populated.ts';
+import { bindToRequest, decode, encryptResponse, type HeldCredential } from '../support/present.ts';
 import { dpopProof, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { TestRegistrar } from '../support/registrar.ts';
 import type { Answer, TestService } from '../support/test-service.ts';
@@ -22,7 +22,7 @@ describe('The examples of the API document', () => {
   let registrar: TestRegistrar;
   let examples: ExampleCalls;
   let token: string;
-  let held: Held;
+  let held: HeldCredential;
   const wallet = () => new RawWallet(service, 'acme');
 
   before(async () => {
@@ -37,12 +37,12 @@ describe('The examples of the API document', () => {
     await registrar.close();
   });
 
-  const run = (name: string, calling: Calling = {}) => examples.run(name, { token, ...calling });
+  const run = (name: string, calling: ExampleCallOptions = {}) => examples.run(name, { token, ...calling });
   const all = async (...names: string[]) => {
     for (const name of names) await run(name);
   };
   /** By anybody, such as a wallet. */
-  const open = (name: string, calling: Calling = {}) => examples.run(name, calling);
+  const open = (name: string, calling: ExampleCallOptions = {}) => examples.run(name, calling);
   const call = async (method: string, path: string, json?: object): Promise<Answer['body']> => {
     const answer = await service.call(method, path, { token, ...(json && { json }) });
     expect(answer.status, `${path}: ${answer.text}`).to.be.within(200, 201);
@@ -112,7 +112,7 @@ describe('The examples of the API document', () => {
     await all('replaceCredentialConfiguration', 'listCredentialConfigurations', 'getCredentialConfiguration');
     await all('updateCredentialConfiguration', 'replacePresentationConfiguration');
     await all('listPresentationConfigurations', 'getPresentationConfiguration');
-    examples.answered['followed list'] = await waitForSigner(service, token, { tenant: 'acme', name: 'follower' });
+    examples.answered['followed list'] = await addPendingSigner(service, token, { tenant: 'acme', name: 'follower' });
     const [waiting] = (await run('listFollowedTrustLists')).body;
     examples.answered['fingerprint'] = waiting.held.signer.fingerprint;
     await all('confirmTrustListSigner', 'forecastTrust');
@@ -210,8 +210,8 @@ describe('The examples of the API document', () => {
     examples.answered['request'] = lastSegment(requestUrl(made.uri));
     await open('fetchPresentationRequest');
     const asked = decode((await open('fetchPresentationRequestForWallet')).text);
-    const vp_token = { pid: [bind(asked, held)] };
-    examples.answered['encrypted response'] = await encrypt(asked, { vp_token, state: asked.payload['state'] });
+    const vp_token = { pid: [bindToRequest(asked, held)] };
+    examples.answered['encrypted response'] = await encryptResponse(asked, { vp_token, state: asked.payload['state'] });
     const { redirect_uri } = (await open('respondToPresentationRequest')).body;
     examples.answered['session'] = made.session;
     examples.answered['response code'] = new URL(redirect_uri).searchParams.get('response_code') ?? '';
@@ -274,8 +274,8 @@ describe('The examples of the API document', () => {
     examples.answered['issuer state'] = await stateOf((await offered({ authorization_server: wallet().issuer })).uri);
     await open('authorizeInteractively');
     const issuer = await Issuer.open();
-    const { wallet: visitor, asked } = await askPage(issuer);
-    const page = await pageOf(visitor, asked);
+    const { wallet: visitor, interaction: asked } = await startWebStep(issuer);
+    const page = await openCustomerPage(visitor, asked);
     const back = new URL(page.searchParams.get('return_to') ?? '');
     examples.replace(EXAMPLE_HANDLE, back.searchParams.get('auth_session') ?? '');
     const headers = { Cookie: visitor.browser.cookie };

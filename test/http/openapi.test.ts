@@ -174,7 +174,7 @@ describe('webhook description', () => {
     await service.close();
     await backend.close();
   });
-  beforeEach(() => backend.forget());
+  beforeEach(() => backend.clearCalls());
 
   const call = async (path: string, json: object) => {
     const answer = await service.call('POST', path, { token: tenant.token, json });
@@ -213,7 +213,7 @@ describe('webhook description', () => {
   it('matches the request of the claims webhook exactly', async () => {
     backend.on('/claims', { json: { card: { name: 'Ada' } } });
     await issue(service, tenant, 'card');
-    const [asked] = backend.at('/claims');
+    const [asked] = backend.callsTo('/claims');
     expect(fault(asked?.body, requestOf('claims'))).to.equal(undefined);
     const name = requestOf('claims').$ref.split('/').at(-1);
     const { properties } = document.components.schemas[name];
@@ -249,7 +249,7 @@ describe('webhook description', () => {
       json: { notification_id: issued.body.notification_id, event: 'credential_accepted', event_description: 'kept' },
     });
     expect(told.status, told.text).to.equal(204);
-    const [delivered] = backend.at('/notified');
+    const [delivered] = backend.callsTo('/notified');
     expect(delivered?.body.notification).to.include({ event: 'credential_accepted', eventDescription: 'kept' });
     expect(fault(delivered?.body, requestOf('notification'))).to.equal(undefined);
   });
@@ -257,27 +257,27 @@ describe('webhook description', () => {
   it('matches the calls of the presentation webhook and of a page before an issuance', async () => {
     const issuer = await Issuer.open();
     const url = (path: string) => `${issuer.backend.url}/${path}`;
-    await issuer.check('told', { webhook: { url: url('presented') } });
-    await issuer.badge('friend', [{ type: 'openid4vp_presentation', presentationConfigId: 'told' }]);
-    await issuer.badge('guest', [{ type: 'redirect_to_web', url: url('page?visit={auth_session}'), callbackUrl: url('confirm') }]);
-    const held = await issuer.hold();
+    await issuer.addPresentationConfig('told', { webhook: { url: url('presented') } });
+    await issuer.addBadge('friend', [{ type: 'openid4vp_presentation', presentationConfigId: 'told' }]);
+    await issuer.addBadge('guest', [{ type: 'redirect_to_web', url: url('page?visit={auth_session}'), callbackUrl: url('confirm') }]);
+    const held = await issuer.issueCredential();
     const begin = async (id: string) => {
       const wallet = issuer.wallet();
       return { wallet, answer: await wallet.begin((await issuer.offer(id)).uri, { scope: id }) };
     };
 
     const friend = await begin('friend');
-    const asked = friend.wallet.asksPresentation(friend.answer);
+    const asked = friend.wallet.expectPresentationStep(friend.answer);
     const presented = { vp_token: { card: [friend.wallet.bind(asked, held)] } };
-    friend.wallet.issuedCode(await friend.wallet.respond(asked, presented));
+    friend.wallet.expectCode(await friend.wallet.respond(asked, presented));
     const guest = await begin('guest');
-    const { back } = await guest.wallet.visit(guest.wallet.asksWeb(guest.answer));
+    const { back } = await guest.wallet.visit(guest.wallet.expectWebStep(guest.answer));
     guest.wallet.codeFrom(back);
 
-    const told = issuer.backend.at('/presented')[0]?.body;
+    const told = issuer.backend.callsTo('/presented')[0]?.body;
     expect(told.credentials[0]).to.have.keys(['id', 'values', 'issuer']);
     expect(fault(told, requestOf('presentation'))).to.equal(undefined);
-    expect(fault(issuer.backend.at('/confirm')[0]?.body, requestOf('webStep'))).to.equal(undefined);
+    expect(fault(issuer.backend.callsTo('/confirm')[0]?.body, requestOf('webStep'))).to.equal(undefined);
     await issuer.close();
   });
 });

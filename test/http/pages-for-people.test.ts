@@ -6,7 +6,7 @@ import { PAGE_TYPE } from '../../adapters/http/pages/page.ts';
 import type { Route } from '../../adapters/http/route.ts';
 import { Store, StoreUnavailableError } from '../../application/ports/store.ts';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
-import { created, offerBody } from '../support/populated.ts';
+import { createResource, offerBody } from '../support/populated.ts';
 import { send } from '../support/raw-request.ts';
 import { CLIENT_ID, RawWallet } from '../support/raw-wallet.ts';
 import { nameOf } from '../support/requests.ts';
@@ -44,7 +44,7 @@ describe('browser requests', () => {
     ({ token } = await createTenant(service, 'acme'));
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] };
     const card = { id: 'card', config, vct: 'urn:card:1', claims: { name: 'Ada' } };
-    await created(service, token, '/issuer/credentials', card);
+    await createResource(service, token, '/issuer/credentials', card);
     routes = collectRoutes(service.service.container).filter(
       ({ method, surface, path }) => method === 'get' && FOR_PEOPLE.includes(surface) && !ITS_OWN.test(path),
     );
@@ -110,7 +110,7 @@ describe('browser requests', () => {
   });
 
   it('are redirected to the wallet with an offer or a request, which stays unchanged', async () => {
-    const { uri, session } = await created(service, token, '/issuer/offer', offerBody('card'));
+    const { uri, session } = await createResource(service, token, '/issuer/offer', offerBody('card'));
     const address = new URL(new URL(uri).searchParams.get('credential_offer_uri') ?? '');
     const shown = await ask(address.pathname, { ...BROWSER, 'accept-language': 'da' });
     expect(shown.status).to.equal(406);
@@ -189,7 +189,7 @@ describe('browser requests', () => {
 
   it('get errors in the design of the tenant unless it is suspended or unknown', async () => {
     const display = [{ name: 'Ministério', locale: 'pt' }];
-    await created(service, token, '/issuer/config', { display, pages: { backgroundColor: '#440000' } });
+    await createResource(service, token, '/issuer/config', { display, pages: { backgroundColor: '#440000' } });
     const refused = await ask('/acme/offer/x', { ...BROWSER, 'accept-language': 'ja' });
     expect(refused.status).to.equal(404);
     expectPage(refused, 'pt', 'a page that there is not');
@@ -260,7 +260,7 @@ describe('The consent page', () => {
     ({ token } = await createTenant(service, 'acme'));
     wallet = new RawWallet(service, 'acme');
     await configure({});
-    await created(service, token, '/issuer/credentials', CARD);
+    await createResource(service, token, '/issuer/credentials', CARD);
   });
   after(() => service.close());
 
@@ -272,7 +272,7 @@ describe('The consent page', () => {
   };
   const push = async () => {
     const body = { ...offerBody('card'), flow: 'authorization_code' };
-    const { uri } = await created(service, token, '/issuer/offer', body);
+    const { uri } = await createResource(service, token, '/issuer/offer', body);
     return wallet.push(uri, 'card');
   };
   const open = async (language?: string, requestUri?: string) => {

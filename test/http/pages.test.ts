@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Populated, populate } from '../support/populated.ts';
+import { type PopulatedTenant, populate } from '../support/populated.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 /** What names an entry, in the order in which it is looked for. */
@@ -15,7 +15,7 @@ type Operation = {
 
 describe('Lists of the administrative interface', () => {
   let service: TestService;
-  let world: Populated;
+  let world: PopulatedTenant;
   let root: string;
 
   before(async () => {

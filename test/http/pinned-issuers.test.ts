@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ConfigFolder } from '../support/config-folder.ts';
-import type { Members } from '../support/sd-jwt-maker.ts';
-import { type Certified, certify, pem, READER } from '../support/test-certificates.ts';
+import type { JsonProperties } from '../support/sd-jwt-maker.ts';
+import { type CertifiedKey, certify, pem, READER } from '../support/test-certificates.ts';
 import { startTestService } from '../support/test-service.ts';
 import { CARD_QUERY, LICENCE_QUERY, openWorld, type World } from './negative-verification/world.ts';
 
@@ -14,9 +14,9 @@ const FORMATS = [
 describe('pinned issuer certificate', () => {
   let world: World;
   /** A certificate that calls itself a CA, may not sign documents and is for something else. */
-  let odd: Certified;
+  let odd: CertifiedKey;
   /** A certificate that the pinned one issued. */
-  let below: Certified;
+  let below: CertifiedKey;
   before(async () => {
     world = await openWorld();
     odd = await certify({ name: 'Suite wallet', ca: true, purposes: [READER] });
@@ -25,16 +25,16 @@ describe('pinned issuer certificate', () => {
   after(() => world.close());
 
   async function present(
-    query: Members,
+    query: JsonProperties,
     kind: 'card' | 'licence',
     trustAnchors: readonly unknown[],
-    key: Certified,
+    key: CertifiedKey,
     chain = [key.certificate],
   ) {
     const asked = await world.ask({ trustAnchors, dcql_query: { credentials: [query] } });
     const answer = await world.answer(asked, { [kind]: [world[kind](asked, { issuer: { key, chain } })] });
     const { report } = await world.session(asked);
-    const reason = (report ?? []).find((entry: Members) => entry['reason'] !== undefined)?.reason;
+    const reason = (report ?? []).find((entry: JsonProperties) => entry['reason'] !== undefined)?.reason;
     return `${answer.status} ${reason ?? 'accepted'}`;
   }
 
@@ -82,7 +82,7 @@ describe('pinned issuer certificate', () => {
     const trustAnchors = [{ certificate: pem(odd), pin: true }];
     const written = await world.admin('POST', '/verifier/config', { ...body, trustAnchors });
     expect(written.status, written.text).to.equal(201);
-    const members = written.body.warnings.map(({ member }: Members) => member);
+    const members = written.body.warnings.map(({ member }: JsonProperties) => member);
     expect(members).to.include('trustAnchors.0.certificate');
     expect((await world.admin('GET', '/verifier/config/pin')).body.trustAnchors).to.deep.equal(trustAnchors);
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Browser, ChainedWallet, ChainedWorld } from '../support/chained-world.ts';
-import { created, offerBody } from '../support/populated.ts';
-import { type Bend, CLIENT_ID, dpopProof, newKey, RawWallet } from '../support/raw-wallet.ts';
+import { createResource, offerBody } from '../support/populated.ts';
+import { CLIENT_ID, dpopProof, newKey, type Overrides, RawWallet } from '../support/raw-wallet.ts';
 import type { Answer } from '../support/test-service.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 
@@ -9,8 +9,8 @@ type Server = 'built-in' | 'chained';
 /** What one request lacks or has otherwise. */
 type Change = {
   readonly attested?: false;
-  readonly attestation?: Bend;
-  readonly pop?: Bend;
+  readonly attestation?: Overrides;
+  readonly pop?: Overrides;
   /** The nonce of the DPoP proof; null for none, and no proof at all without the member. */
   readonly nonce?: string | null;
   readonly dpopKey?: ReturnType<typeof newKey>;
@@ -93,13 +93,13 @@ describe('wallet of a tenant with the profile haip', () => {
     expect(issued.body.credentials).to.have.length(1);
   };
   const preAuthorized = async (change: Change) => {
-    const { uri } = await created(world.service, token, '/issuer/offer', offerBody('card'));
+    const { uri } = await createResource(world.service, token, '/issuer/offer', offerBody('card'));
     const wallet = walletAt('built-in');
     return wallet.redeem(await wallet.code(uri), {}, await headersFor('built-in', 'token', change));
   };
 
   it('gets a credential with a pre-authorized code once it has a nonce', async () => {
-    const { uri } = await created(world.service, token, '/issuer/offer', offerBody('card'));
+    const { uri } = await createResource(world.service, token, '/issuer/offer', offerBody('card'));
     const wallet = walletAt('built-in');
     const code = await wallet.code(uri);
     const told = await wallet.redeem(code, {}, await headersFor('built-in', 'token', { nonce: null }));

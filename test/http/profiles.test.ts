@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { created, credentialBody, offerBody } from '../support/populated.ts';
-import { bind, decode, formOf, type Held, QUERY, Shop } from '../support/present.ts';
+import { createResource, credentialBody, offerBody } from '../support/populated.ts';
+import { bindToRequest, decode, type HeldCredential, QUERY, responseForm, Shop } from '../support/present.ts';
 import { dpopProof, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { TestRegistrar } from '../support/registrar.ts';
 import { certify, pem } from '../support/test-certificates.ts';
@@ -61,15 +61,15 @@ describe('The profile of a tenant', () => {
     };
     const members = ['walletAttestationRequired', 'attestationChallenge', 'dPopRequired', 'dPopNonce'];
     expect(await refused(strict, '/issuer/config', issuer)).to.deep.equal(members);
-    const allowed = await created(service, plain, '/issuer/config', issuer);
+    const allowed = await createResource(service, plain, '/issuer/config', issuer);
     expect(warned(allowed)).to.deep.equal(['attestationChallenge', 'dPopRequired']);
 
     const request = { id: 'age', dcql_query: QUERY, responseMode: 'direct_post', clientIdPrefix: 'x509_san_dns' };
     expect(await refused(strict, '/verifier/config', request)).to.deep.equal(['responseMode', 'clientIdPrefix']);
-    expect(warned(await created(service, plain, '/verifier/config', { ...request, clientIdPrefix: 'x509_hash' }))).to.deep.equal([
+    expect(warned(await createResource(service, plain, '/verifier/config', { ...request, clientIdPrefix: 'x509_hash' }))).to.deep.equal([
       'redirectUri',
     ]);
-    await created(service, strict, '/verifier/config', { id: 'age', dcql_query: QUERY });
+    await createResource(service, strict, '/verifier/config', { id: 'age', dcql_query: QUERY });
     expect(await refused(strict, '/verifier/config/age', { responseMode: 'direct_post' }, 'PATCH')).to.deep.equal(['responseMode']);
   });
 
@@ -83,7 +83,7 @@ describe('The profile of a tenant', () => {
   });
 
   it('sets omitted values, in answers and for wallets', async () => {
-    const { walletAttestationRequired, dPopNonce, warnings } = await created(service, strict, '/issuer/config', { display });
+    const { walletAttestationRequired, dPopNonce, warnings } = await createResource(service, strict, '/issuer/config', { display });
     expect([walletAttestationRequired, dPopNonce]).to.deep.equal([true, 'required']);
     // Nobody may attest yet: that is no matter of the profile.
     expect(warned({ warnings } as never)).to.deep.equal(['walletProviderTrustLists']);
@@ -97,8 +97,8 @@ describe('The profile of a tenant', () => {
   });
 
   it('requires wallet attestations', async () => {
-    await created(service, strict, '/issuer/credentials', credentialBody('pid', 'signing'));
-    const { uri } = await created(service, strict, '/issuer/offer', offerBody('pid'));
+    await createResource(service, strict, '/issuer/credentials', credentialBody('pid', 'signing'));
+    const { uri } = await createResource(service, strict, '/issuer/offer', offerBody('pid'));
     const wallet = new RawWallet(service, 'strict');
     const { grants } = (await wallet.offer(uri)) as { grants: Record<string, Record<string, string>> };
     const [[grant_type = '', { 'pre-authorized_code': code = '' } = {}] = []] = Object.entries(grants);
@@ -110,8 +110,8 @@ describe('The profile of a tenant', () => {
 
   it('is rejected while a configuration violates it, with all violations', async () => {
     const { token } = await createTenant(service, 'loose');
-    await created(service, token, '/issuer/config', { display, dPopRequired: false });
-    await created(service, token, '/verifier/config', { id: 'age', dcql_query: QUERY, responseMode: 'direct_post' });
+    await createResource(service, token, '/issuer/config', { display, dPopRequired: false });
+    await createResource(service, token, '/verifier/config', { id: 'age', dcql_query: QUERY, responseMode: 'direct_post' });
     const answer = await call('PATCH', '/tenant/loose', root, { profile: 'haip', description: 'never stored' });
     expect(answer.status, answer.text).to.equal(409);
     expect(answer.body.errors.map(({ path }: { path: string }) => path)).to.deep.equal([
@@ -120,8 +120,8 @@ describe('The profile of a tenant', () => {
     ]);
     const kept = (await call('GET', '/tenant/loose', root)).body;
     expect([kept.profile, kept.description]).to.deep.equal([null, null]);
-    await created(service, token, '/issuer/config', { display });
-    await created(service, token, '/verifier/config', { id: 'age', dcql_query: QUERY });
+    await createResource(service, token, '/issuer/config', { display });
+    await createResource(service, token, '/verifier/config', { id: 'age', dcql_query: QUERY });
     expect((await call('PATCH', '/tenant/loose', root, { profile: 'haip' })).status).to.equal(200);
     expect((await call('GET', '/issuer/config', token)).body.dPopNonce).to.equal('required');
   });
@@ -138,12 +138,15 @@ describe('The profile of a tenant', () => {
       expect([taken.status, written.status].filter((status) => status < 300)).to.have.length(1);
       expect(profile).to.equal(taken.status === 200 ? 'haip' : null);
       await call('PATCH', '/tenant/racing', root, { profile: null });
-      await created(service, token, '/issuer/config', { display });
+      await createResource(service, token, '/issuer/config', { display });
     }
   });
 
   it('adds warnings to every answer of a write, and they may be sent back', async () => {
-    const written = await created(service, plain, '/issuer/credentials', { ...credentialBody('card', 'signing'), keyBinding: false });
+    const written = await createResource(service, plain, '/issuer/credentials', {
+      ...credentialBody('card', 'signing'),
+      keyBinding: false,
+    });
     expect(warned(written as never)).to.include('keyBinding');
     const [{ rule, concerns, message, change }] = written.warnings;
     for (const text of [rule, concerns, message, change]) expect(text).to.be.a('string').and.not.equal('');
@@ -162,7 +165,7 @@ const REDIRECT = 'https://shop.example/done/{sessionId}';
 
 describe('A verifier with the profile haip', () => {
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -175,7 +178,7 @@ describe('A verifier with the profile haip', () => {
   after(() => shop.close());
 
   it('sends requests in the modes of HAIP', async () => {
-    const { payload, link } = await shop.ask('back').then((asked) => ({ ...asked, link: new URL(asked.uri) }));
+    const { payload, link } = await shop.requestPresentation('back').then((asked) => ({ ...asked, link: new URL(asked.uri) }));
     expect([...link.searchParams.keys()].toSorted()).to.deep.equal(['client_id', 'request_uri']);
     expect(payload['client_id']).to.match(/^x509_hash:/);
     expect(payload).to.include({ response_type: 'vp_token', response_mode: 'direct_post.jwt' });
@@ -187,7 +190,7 @@ describe('A verifier with the profile haip', () => {
   it('completes a session after the return of the browser, although its configuration does not require it', async () => {
     const shown = (await shop.call('GET', '/verifier/config/back')).body;
     expect(shown.requireResponseCode, 'as it was written').to.equal(null);
-    const asked = await shop.ask('back');
+    const asked = await shop.requestPresentation('back');
     const answer = await shop.present(asked, held);
     expect(answer.status, answer.text).to.equal(200);
     expect((await shop.session(asked.session)).status).to.equal('fetched');
@@ -230,10 +233,10 @@ describe('A verifier with the profile haip', () => {
   });
 
   it('accepts no credential without a proof of its key, and cannot be configured otherwise', async () => {
-    const asked = await shop.ask('back');
+    const asked = await shop.requestPresentation('back');
     const bare = held.text.endsWith('~') ? held.text : `${held.text}~`;
     expect(decode(bare.split('~')[0] ?? '').payload).to.have.property('cnf');
-    const refused = await shop.post(asked, await formOf(asked, { card: [bare] }));
+    const refused = await shop.postResponse(asked, await responseForm(asked, { card: [bare] }));
     expect(refused.status).to.equal(400);
     const [query] = QUERY.credentials;
     const dcql_query = { credentials: [{ ...query, require_cryptographic_holder_binding: false }] };
@@ -242,8 +245,8 @@ describe('A verifier with the profile haip', () => {
       400,
       'dcql_query.credentials.0.require_cryptographic_holder_binding',
     ]);
-    const good = await shop.ask('back');
-    expect((await shop.post(good, await formOf(good, { card: [bind(good, held)] }))).status).to.equal(200);
+    const good = await shop.requestPresentation('back');
+    expect((await shop.postResponse(good, await responseForm(good, { card: [bindToRequest(good, held)] }))).status).to.equal(200);
   });
 });
 
@@ -285,8 +288,8 @@ describe('The profile of the European wallet', () => {
 
   it('is rejected while a configuration violates it, with all violations', async () => {
     const { token: loose } = await createTenant(service, 'loose');
-    await created(service, loose, '/issuer/config', { display, algorithms: ['EdDSA'] });
-    await created(service, loose, '/verifier/config', { id: 'age', dcql_query: QUERY });
+    await createResource(service, loose, '/issuer/config', { display, algorithms: ['EdDSA'] });
+    await createResource(service, loose, '/verifier/config', { id: 'age', dcql_query: QUERY });
     const answer = await call('PATCH', '/tenant/loose', { profile: 'eu' }, root);
     expect(answer.status, answer.text).to.equal(409);
     const paths = answer.body.errors.map(({ path }: { path: string }) => path);
@@ -298,7 +301,7 @@ describe('The profile of the European wallet', () => {
     const { token: late } = await createTenant(service, 'late');
     const options = [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 0 }];
     const credentialReusePolicy = { id: 'arf_annex_ii', options };
-    await created(service, late, '/issuer/credentials', { ...credentialBody('pid', 'signing'), credentialReusePolicy });
+    await createResource(service, late, '/issuer/credentials', { ...credentialBody('pid', 'signing'), credentialReusePolicy });
     const answer = await call('PATCH', '/tenant/late', { profile: 'eu' }, root);
     expect(answer.status, answer.text).to.equal(409);
     const paths = answer.body.errors.map(({ path }: { path: string }) => path);
@@ -316,12 +319,12 @@ describe('The profile of the European wallet', () => {
       registrar = await TestRegistrar.start();
       ({ token: euro } = await createTenant(service, 'euro', { profile: 'eu' }));
       registrar.payload = { credentials: undefined, provides_attestations: [{ format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid:1'] } }] };
-      await created(service, euro, '/issuer/config', {
+      await createResource(service, euro, '/issuer/config', {
         ...{ display, ...provider.configuration() },
         registrationCert: { jwt: registrar.certificate(undefined) },
       });
       const options = [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 1 }];
-      await created(service, euro, '/issuer/credentials', {
+      await createResource(service, euro, '/issuer/credentials', {
         ...{ id: 'pid', vct: 'urn:pid:1', claims: { name: 'Ada' }, lifeTime: 864_000, statusManagement: true },
         config: { format: 'dc+sd-jwt', display },
         credentialReusePolicy: { id: 'arf_annex_ii', options },
@@ -347,7 +350,7 @@ describe('The profile of the European wallet', () => {
       });
     };
     const accessToken = async (by: RawWallet) => {
-      const { uri } = await created(service, euro, '/issuer/offer', offerBody('pid'));
+      const { uri } = await createResource(service, euro, '/issuer/offer', offerBody('pid'));
       const code = await by.code(uri);
       const told = await redeem(by, code);
       expect(told.body.error).to.equal('use_dpop_nonce');

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { times } from '../support/raced-services.ts';
-import { type Bend, type HolderKey, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
+import { callInParallel } from '../support/raced-services.ts';
+import { type HolderKey, keyProof, newKey, type Overrides, RawWallet } from '../support/raw-wallet.ts';
 import { certify } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
@@ -83,7 +83,7 @@ describe('proofs of holder keys', () => {
   type Options = NonNullable<Parameters<WalletProvider['keyAttestation']>[1]>;
   const attest = async (options: Options = {}, of: readonly HolderKey[] = keys) =>
     provider.keyAttestation(of, { nonce: await wallet.nonce(), ...options });
-  const proof = async (bend: Bend = {}, key = first) => keyProof(key, wallet.issuer, await wallet.nonce(), bend);
+  const proof = async (bend: Overrides = {}, key = first) => keyProof(key, wallet.issuer, await wallet.nonce(), bend);
   const withAttestation = async (text: string, key = first) => proof({ header: { key_attestation: text, jwk: key.jwk } }, key);
 
   describe('the metadata', () => {
@@ -240,7 +240,7 @@ describe('proofs of holder keys', () => {
       [
         'with more proofs than a batch',
         'plain',
-        async () => ({ jwt: await times(BATCH + 1, () => proof({}, newKey())) }),
+        async () => ({ jwt: await callInParallel(BATCH + 1, () => proof({}, newKey())) }),
         'invalid_credential_request',
       ],
     ];
@@ -329,7 +329,7 @@ describe('proofs of holder keys', () => {
     for (const [what, id, proofs] of races) {
       it(`is accepted in one of ${CALLERS} concurrent requests: ${what}`, async () => {
         const nonce = await wallet.nonce();
-        const answers = await times(CALLERS, () => request(id, proofs(nonce, newKey())));
+        const answers = await callInParallel(CALLERS, () => request(id, proofs(nonce, newKey())));
         const late = answers.filter(({ status }) => status !== 200);
         expect(late).to.have.length(CALLERS - 1);
         for (const answer of late) expectError(answer, 'invalid_nonce');

@@ -5,7 +5,7 @@ import { Store } from '../../application/ports/store.ts';
 import { MAX_ISSUANCES } from '../../domain/sessions/session.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { Backend } from '../support/backend.ts';
-import { created, offerBody } from '../support/populated.ts';
+import { createResource, offerBody } from '../support/populated.ts';
 import { decode } from '../support/present.ts';
 import { CLIENT_ID, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -32,7 +32,7 @@ describe('rejected issuance', () => {
     await backend.close();
   });
   beforeEach(async () => {
-    backend.forget();
+    backend.clearCalls();
     backend.on('/claims', { json: { hooked: { name: 'Ada' } } });
     const shape = { statusListConfig: { capacity: CAPACITY } };
     tenant = await createTenant(service, `acme-${++tenants}`, shape);
@@ -164,13 +164,13 @@ describe('error record of a wallet that is rejected during the issuance', () => 
   before(async () => {
     service = await startTestService();
     ({ token } = await createTenant(service, 'acme'));
-    await created(service, token, '/issuer/credentials', CARD);
-    await created(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+    await createResource(service, token, '/issuer/credentials', CARD);
+    await createResource(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
   });
   after(() => service.close());
 
   async function collecting() {
-    const { uri, session } = await created(service, token, '/issuer/offer', offerBody('card'));
+    const { uri, session } = await createResource(service, token, '/issuer/offer', offerBody('card'));
     const wallet = new RawWallet(service, 'acme');
     const accessToken = (await wallet.redeem(await wallet.code(uri))).body.access_token as string;
     const shown = async () => (await service.call('GET', `/session/${session}`, { token })).body;
@@ -209,7 +209,7 @@ describe('error record of a wallet that is rejected during the issuance', () => 
   describe('at the token endpoint with a valid code', () => {
     const offered = async (more: object = {}) => {
       const body = { ...offerBody('card'), ...more };
-      const { uri, session } = await created(service, token, '/issuer/offer', body);
+      const { uri, session } = await createResource(service, token, '/issuer/offer', body);
       const wallet = new RawWallet(service, 'acme');
       const attempts = async () => (await service.call('GET', `/session/${session}`, { token })).body.attempts;
       return { wallet, uri, attempts };
@@ -253,16 +253,16 @@ describe('error record of a wallet that is rejected during the issuance', () => 
     });
 
     it('contains a missing wallet attestation, and no normal step', async () => {
-      await created(service, token, '/issuer/config', {
+      await createResource(service, token, '/issuer/config', {
         ...{ display: [{ name: 'Acme', locale: 'en' }], walletAttestationRequired: true, dPopNonce: 'required' },
         walletClients: [{ client_id: 'https://other.example', jwks: { keys: [newKey().jwk] } }],
       });
       const { wallet, uri, attempts } = await offered();
       const code = await wallet.code(uri);
       expect((await wallet.redeem(code)).body.error).to.equal('invalid_client');
-      await created(service, token, '/issuer/config', { ...{ display: [{ name: 'Acme', locale: 'en' }], dPopNonce: 'required' } });
+      await createResource(service, token, '/issuer/config', { ...{ display: [{ name: 'Acme', locale: 'en' }], dPopNonce: 'required' } });
       expect((await wallet.redeem(code)).body.error).to.equal('use_dpop_nonce');
-      await created(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+      await createResource(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
       expect((await attempts()).map(({ code: name }: { code: string }) => name)).to.deep.equal(['invalid_client']);
     });
   });

@@ -3,7 +3,7 @@ import { Issuer } from '../support/interactive-authorization.ts';
 import { addClient } from '../support/populated.ts';
 import { decode, QUERY } from '../support/present.ts';
 import { TestRegistrar } from '../support/registrar.ts';
-import { expectInvalid, expectUnavailable, REGISTERED, RegistrarWorld } from '../support/registrar-world.ts';
+import { expectInvalid, expectUnavailable, REGISTERED_CREDENTIALS, RegistrarWorld } from '../support/registrar-world.ts';
 import { createTenant } from '../support/test-service.ts';
 
 const ISSUED = '/registration-certificates';
@@ -17,37 +17,37 @@ describe('registration certificate that is ordered manually', () => {
     registrar = world.registrar;
   });
   after(() => world.close());
-  beforeEach(() => world.forget());
+  beforeEach(() => world.clearCaches());
 
   const order = (json: object, token = world.token) => world.call('POST', '/registrar/registration-certificate', json, token);
 
   it('is issued for a presentation configuration', async () => {
     const answer = await order({ body: {}, presentationConfigurationId: 'check' });
     expect(answer.status, answer.text).to.equal(201);
-    const [call] = registrar.at(ISSUED);
-    expect(call?.body).to.deep.include({ credentials: REGISTERED, rpId: 'party-1' });
+    const [call] = registrar.callsTo(ISSUED);
+    expect(call?.body).to.deep.include({ credentials: REGISTERED_CREDENTIALS, rpId: 'party-1' });
     const { id, jwt } = [...registrar.issued.values()].at(-1) ?? {};
     const { intendedUseId, issuedAt, expiresAt, ...rest } = answer.body;
-    expect(rest).to.deep.equal({ id, jwt, relyingPartyId: 'party-1', subject: 'VATDE-123456789', credentials: REGISTERED });
+    expect(rest).to.deep.equal({ id, jwt, relyingPartyId: 'party-1', subject: 'VATDE-123456789', credentials: REGISTERED_CREDENTIALS });
     expect(intendedUseId).to.be.a('string');
     expect(Date.parse(expiresAt) - Date.parse(issuedAt)).to.equal(30 * 86_400_000);
-    const saved = await world.present('ordered', { id });
+    const saved = await world.configurePresentation('ordered', { id });
     expect(saved.status, saved.text).to.equal(201);
   });
 
   it('is newly issued each time', async () => {
-    const bodies = await Promise.all([1, 2].map(() => order({ body: { credentials: REGISTERED } })));
+    const bodies = await Promise.all([1, 2].map(() => order({ body: { credentials: REGISTERED_CREDENTIALS } })));
     expect(bodies[0]?.body.id).to.be.a('string').and.not.equal(bodies[1]?.body.id);
   });
 
   it('can be one of an issuer', async () => {
     const provided_attestations = [{ format: 'dc+sd-jwt', meta: { vct_values: ['urn:card:1'] } }];
     expect((await order({ body: { provided_attestations } })).status).to.equal(201);
-    expect(registrar.at(ISSUED)[0]?.body).to.deep.include({ provided_attestations });
+    expect(registrar.callsTo(ISSUED)[0]?.body).to.deep.include({ provided_attestations });
   });
 
   it('is looked up or checked as well', async () => {
-    const { id, jwt } = registrar.register(REGISTERED);
+    const { id, jwt } = registrar.register(REGISTERED_CREDENTIALS);
     const found = await order({ id, presentationConfigurationId: 'check' });
     expect([found.status, found.body.id, found.body.jwt], found.text).to.deep.equal([201, id, jwt]);
     const checked = await order({ jwt, presentationConfigurationId: 'check' });
@@ -59,10 +59,10 @@ describe('registration certificate that is ordered manually', () => {
 
   it('is for the purpose of its presentation configuration', async () => {
     const purpose = [{ lang: 'en', content: 'Opening an account' }];
-    const saved = await world.present('account', null, { purpose });
+    const saved = await world.configurePresentation('account', null, { purpose });
     expect(saved.status, saved.text).to.equal(201);
     expect((await order({ body: {}, presentationConfigurationId: 'account' })).status).to.equal(201);
-    expect(registrar.at(ISSUED).at(-1)?.body).to.deep.include({ purpose });
+    expect(registrar.callsTo(ISSUED).at(-1)?.body).to.deep.include({ purpose });
   });
 
   it('is rejected when it is ambiguous, incomplete or unusable', async () => {
@@ -76,7 +76,7 @@ describe('registration certificate that is ordered manually', () => {
     const narrow = { jwt: registrar.certificate([]), presentationConfigurationId: 'check' };
     expectInvalid(await order(narrow), 'jwt', 'does not cover the query');
     expectInvalid(await order({ jwt: 'a.b.c' }), 'jwt', 'not a compact JWS');
-    expect(registrar.at(ISSUED)).to.deep.equal([]);
+    expect(registrar.callsTo(ISSUED)).to.deep.equal([]);
     registrar.answers.set('/api', (response) => response.writeHead(200).end('[]'));
     expectUnavailable(await order({ id: 'x' }), 'no registrar says');
   });
@@ -96,17 +96,17 @@ describe('presentation before an issuance', () => {
     const registrar = await TestRegistrar.start();
     const registered = QUERY.credentials.map(({ id: _id, ...credential }) => credential);
     const certified = async (id: string, more: object = {}) => {
-      await issuer.check(id, { registrationCert: { jwt: registrar.certificate(registered) }, ...more });
-      await issuer.badge(`badge-${id}`, [{ type: 'openid4vp_presentation', presentationConfigId: id }]);
+      await issuer.addPresentationConfig(id, { registrationCert: { jwt: registrar.certificate(registered) }, ...more });
+      await issuer.addBadge(`badge-${id}`, [{ type: 'openid4vp_presentation', presentationConfigId: id }]);
       const { uri } = await issuer.offer(`badge-${id}`);
       const wallet = issuer.wallet();
       return { wallet, answer: await wallet.begin(uri, { scope: `badge-${id}` }) };
     };
     const plain = await certified('plain-check');
-    const [entry] = plain.wallet.asksPresentation(plain.answer).request.verifier_info;
+    const [entry] = plain.wallet.expectPresentationStep(plain.answer).request.verifier_info;
     expect(entry.format).to.equal('registration_cert');
     const signed = await certified('signed-check', { accessKeyChainId: 'access' });
-    const { request } = signed.wallet.asksPresentation(signed.answer).request;
+    const { request } = signed.wallet.expectPresentationStep(signed.answer).request;
     expect(decode(request).payload['verifier_info']).to.have.length(1);
 
     const { token } = issuer;
@@ -197,18 +197,18 @@ describe('registration certificate of an issuer', () => {
 
   it('is issued by the registrar for the issued types, and again for another type', async () => {
     ok(await issuer({ body: {} }));
-    expect(world.registrar.at(ISSUED)).to.have.length(0);
+    expect(world.registrar.callsTo(ISSUED)).to.have.length(0);
     world.registrar.payload = { provides_attestations: [PID] };
     ok(await write('/issuer/credentials', credential('pid', 'urn:pid:1')));
-    const [order, ...more] = world.registrar.at(ISSUED);
+    const [order, ...more] = world.registrar.callsTo(ISSUED);
     expect(more).to.have.length(0);
     expect(order?.body?.['provided_attestations']).to.deep.equal([PID]);
     const [entry] = await info();
     expect(decode(entry.data).payload['provides_attestations']).to.deep.equal([PID]);
-    expect(world.registrar.at(ISSUED)).to.have.length(1);
+    expect(world.registrar.callsTo(ISSUED)).to.have.length(1);
     world.registrar.payload = { provides_attestations: [PID, { ...PID, meta: { vct_values: ['urn:card:1'] } }] };
     ok(await write('/issuer/credentials', credential('card', 'urn:card:1')));
-    expect(world.registrar.at(ISSUED)).to.have.length(2);
+    expect(world.registrar.callsTo(ISSUED)).to.have.length(2);
     const [newer] = await info();
     expect(newer.data).to.not.equal(entry.data);
   });

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { Log } from '../../application/ports/log.ts';
 import { databases } from '../support/databases.ts';
-import { ask, verifiedByLeaf } from '../support/present.ts';
+import { requestPresentation, verifyWithLeaf } from '../support/present.ts';
 import { newKey } from '../support/raw-wallet.ts';
 import { REGISTRAR_PASSWORD, REGISTRAR_SECRET, type RegistrarAnswer, TestRegistrar } from '../support/registrar.ts';
 import { expectInvalid, expectUnavailable, RegistrarWorld } from '../support/registrar-world.ts';
@@ -27,7 +27,7 @@ describe('registrar login', () => {
     registrar = world.registrar;
   });
   after(() => world.close());
-  beforeEach(() => world.forget());
+  beforeEach(() => world.clearCaches());
   afterEach(() => {
     sinon.restore();
     return world.call('DELETE', CONFIG);
@@ -233,7 +233,7 @@ describe('registrar login', () => {
 
   it('cannot be removed while a configuration obtains certificates with it', async () => {
     await world.configure();
-    expect((await world.present('needed', { body: {} })).status).to.equal(201);
+    expect((await world.configurePresentation('needed', { body: {} })).status).to.equal(201);
     expect((await world.call('DELETE', CONFIG)).status).to.equal(409);
     expect((await world.call('DELETE', '/verifier/config/needed')).status).to.equal(200);
     expect((await world.call('DELETE', CONFIG)).status).to.equal(200);
@@ -294,10 +294,10 @@ describe('access certificate of the registrar', () => {
     registrar = world.registrar;
   });
   after(() => world.close());
-  beforeEach(() => world.forget());
+  beforeEach(() => world.clearCaches());
   afterEach(() => {
     registrar.otherKey = undefined;
-    registrar.until = undefined;
+    registrar.accessCertificateExpiry = undefined;
     registrar.parties = [{ id: 'party-1', name: 'Acme' }];
   });
 
@@ -308,7 +308,7 @@ describe('access certificate of the registrar', () => {
     const before = await keyChain();
     const answer = await obtain();
     expect(answer.status, answer.text).to.equal(201);
-    const [{ body: sent } = { body: undefined }] = registrar.at('/access-certificates');
+    const [{ body: sent } = { body: undefined }] = registrar.callsTo('/access-certificates');
     expect(sent)
       .to.have.keys('publicKey', 'dns', 'rpId')
       .and.to.deep.include({ dns: ['localhost'], rpId: 'party-1' });
@@ -323,8 +323,8 @@ describe('access certificate of the registrar', () => {
     expect(chain.previousCertificate).to.equal(before.activeCertificate);
     expect(crt, 'without the CA, which wallets have').to.have.length(1);
 
-    const asked = await ask(world.service, world.token, 'check');
-    const leaf = verifiedByLeaf(asked.text);
+    const asked = await requestPresentation(world.service, world.token, 'check');
+    const leaf = verifyWithLeaf(asked.text);
     expect(asked.header['x5c']).to.have.length(1);
     expect(leaf.fingerprint256).to.equal(new X509Certificate(crt[0]).fingerprint256);
     expect(leaf.checkIssued(new X509Certificate(Buffer.from(registrar.ca.certificate, 'base64')))).to.equal(true);
@@ -333,14 +333,14 @@ describe('access certificate of the registrar', () => {
   });
 
   it('does not affect requests that were created with the previous one', async () => {
-    const asked = await ask(world.service, world.token, 'check');
+    const asked = await requestPresentation(world.service, world.token, 'check');
     expect((await obtain()).status).to.equal(201);
     const again = await world.service.call('GET', asked.url);
     expect([again.status, again.text]).to.deep.equal([200, asked.text]);
     const posted = await world.service.call('POST', asked.url, { form: { wallet_nonce: 'of-the-wallet' } });
     expect(posted.status, posted.text).to.equal(200);
-    expect(verifiedByLeaf(posted.text).fingerprint256).to.equal(verifiedByLeaf(asked.text).fingerprint256);
-    const next = await ask(world.service, world.token, 'check');
+    expect(verifyWithLeaf(posted.text).fingerprint256).to.equal(verifyWithLeaf(asked.text).fingerprint256);
+    const next = await requestPresentation(world.service, world.token, 'check');
     expect(next.payload['client_id']).to.not.equal(asked.payload['client_id']);
   });
 
@@ -362,7 +362,7 @@ describe('access certificate of the registrar', () => {
 
   const bad: [string, () => unknown, string][] = [
     ['for another key', () => (registrar.otherKey = newKey().jwk), 'not for this key'],
-    ['that has expired', () => (registrar.until = '2026-01-01T00:00:00Z'), 'expired'],
+    ['that has expired', () => (registrar.accessCertificateExpiry = '2026-01-01T00:00:00Z'), 'expired'],
   ];
   for (const [what, bend, message] of bad) {
     it(`is not accepted ${what}`, async () => {

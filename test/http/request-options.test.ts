@@ -1,7 +1,16 @@
 import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { compactDecrypt, exportJWK, generateKeyPair } from 'jose';
-import { bind, decode, encrypt, formOf, type Held, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
+import {
+  bindToRequest,
+  decode,
+  encryptResponse,
+  type HeldCredential,
+  QUERY,
+  responseForm,
+  Shop,
+  verifyWithLeaf,
+} from '../support/present.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 import { createTenant } from '../support/test-service.ts';
 
@@ -10,7 +19,7 @@ type Members = Record<string, any>;
 
 describe('presentation request', () => {
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -33,11 +42,11 @@ describe('presentation request', () => {
   it('contains the name and logo of the verifier only if its configuration has them', async () => {
     const shown = { clientName: 'Acme', logoUri: 'https://acme.example/logo.png' };
     await shop.configure({ id: 'named', ...shown });
-    const { client_metadata: metadata } = (await shop.ask('named')).payload;
+    const { client_metadata: metadata } = (await shop.requestPresentation('named')).payload;
     expect(metadata).to.include({ client_name: 'Acme', logo_uri: shown.logoUri });
     expect((await shop.call('GET', '/verifier/config/named')).body).to.include(shown);
     await shop.configure({ id: 'named', ...shown, clientName: null, logoUri: null });
-    const without = (await shop.ask('named')).payload['client_metadata'];
+    const without = (await shop.requestPresentation('named')).payload['client_metadata'];
     expect(without).not.to.have.any.keys('client_name', 'logo_uri');
     await refusedConfiguration({ clientName: 'two\nlines' }, 'clientName');
     await refusedConfiguration({ logoUri: 'javascript:alert(1)' }, 'logoUri');
@@ -46,10 +55,10 @@ describe('presentation request', () => {
   describe('with x509_san_dns', () => {
     it('contains the host of the access certificate and of the response address', async () => {
       await shop.configure({ id: 'dns', clientIdPrefix: 'x509_san_dns' });
-      const asked = await shop.ask('dns');
+      const asked = await shop.requestPresentation('dns');
       const host = new URL(shop.service.address).hostname;
       expect(asked.payload['client_id']).to.equal(`x509_san_dns:${host}`);
-      const leaf = verifiedByLeaf(asked.text);
+      const leaf = verifyWithLeaf(asked.text);
       expect(leaf.subjectAltName).to.include(`DNS:${host}`);
       expect(new URL(asked.payload['response_uri']).hostname).to.equal(host);
       expect(new URL(asked.uri).searchParams.get('client_id')).to.equal(asked.payload['client_id']);
@@ -81,7 +90,7 @@ describe('presentation request', () => {
       const made = await shop.call('POST', '/key-chain', { id: 'brief', usageType: 'access', usage: 'sign' });
       expect(made.status, made.text).to.equal(201);
       await shop.configure({ id: 'brief', clientIdPrefix: 'x509_san_dns', accessKeyChainId: 'brief' });
-      const asked = await shop.ask('brief');
+      const asked = await shop.requestPresentation('brief');
       expect((await shop.service.call('GET', asked.url)).status).to.equal(200);
       await shop.configure({ id: 'brief', accessKeyChainId: null });
       expect((await shop.call('DELETE', '/key-chain/brief')).status).to.equal(200);
@@ -108,8 +117,8 @@ describe('presentation request', () => {
         client_metadata: JSON.parse(members['client_metadata'] ?? ''),
       };
       expect(payload['dcql_query']).to.deep.equal(QUERY);
-      const vp_token = { card: [bind({ payload }, held)] };
-      const response = await encrypt({ payload }, { vp_token, state: members['state'] });
+      const vp_token = { card: [bindToRequest({ payload }, held)] };
+      const response = await encryptResponse({ payload }, { vp_token, state: members['state'] });
       const answer = await shop.service.call('POST', members['response_uri'] ?? '', { form: { response } });
       expect(answer.status, answer.text).to.equal(200);
       expect((await shop.session(session))['status']).to.equal('completed');
@@ -184,7 +193,7 @@ describe('presentation request', () => {
 
   describe('that is fetched by POST', () => {
     const fetched = async (wallet_metadata: object, more: object = {}) => {
-      const asked = await shop.ask();
+      const asked = await shop.requestPresentation();
       const form = { wallet_metadata: JSON.stringify(wallet_metadata), ...more };
       return { asked, answer: await shop.service.call('POST', asked.url, { form }) };
     };
@@ -202,7 +211,7 @@ describe('presentation request', () => {
         { wallet_nonce: 'n-1' },
       );
       expect(answer.status, answer.text).to.equal(200);
-      verifiedByLeaf(answer.text);
+      verifyWithLeaf(answer.text);
       const { payload } = decode(answer.text);
       expect(payload).to.deep.equal({ ...asked.payload, aud: 'https://wallet.example', wallet_nonce: 'n-1' });
     });
@@ -288,11 +297,11 @@ describe('presentation request', () => {
       { format: 'registration_cert', data: 'eyJhbGciOiJFUzI1NiJ9.e30.AAAA', credential_ids: ['card'] },
     ];
     await shop.configure({ id: 'attached', attached });
-    expect((await shop.ask('attached')).payload['verifier_info']).to.deep.equal(attached);
+    expect((await shop.requestPresentation('attached')).payload['verifier_info']).to.deep.equal(attached);
   });
 
   it('omits the anchor from its certificates', async () => {
-    const { header } = await shop.ask();
+    const { header } = await shop.requestPresentation();
     for (const certificate of header['x5c']) {
       const { subject, issuer } = new X509Certificate(Buffer.from(certificate, 'base64'));
       expect(subject).to.not.equal(issuer);
@@ -302,7 +311,7 @@ describe('presentation request', () => {
 
 describe('presentation configuration that changes while a request is open', () => {
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -320,7 +329,7 @@ describe('presentation configuration that changes while a request is open', () =
   for (const [what, change] of changes) {
     it(`is verified by its previous rules when it ${what}`, async () => {
       await shop.configure({ id: 'q' });
-      const asked = await shop.ask('q');
+      const asked = await shop.requestPresentation('q');
       await change();
       const answer = await shop.present(asked, held);
       expect(answer.status, answer.text).to.equal(200);
@@ -333,7 +342,7 @@ describe('presentation configuration that changes while a request is open', () =
   it('applies its new rules to the next request', async () => {
     await shop.configure({ id: 'q' });
     await shop.call('PATCH', '/verifier/config/q', { trustAnchors: [{ ownAuthorities: true }] });
-    const asked = await shop.ask('q');
+    const asked = await shop.requestPresentation('q');
     expect((await shop.present(asked, held)).status).to.equal(400);
     expect((await shop.session(asked.session))['failure'].message).to.include('untrusted_chain');
   });
@@ -345,7 +354,7 @@ describe('presentation configuration that changes while a request is open', () =
     await shop.call('DELETE', '/verifier/config/page');
     const payload = { ...data, client_id: 'origin:https://shop.example' };
     const asked = { session: made.body.session, uri: '', url: '', text: '', header: {}, payload };
-    const form = await formOf({ ...asked, payload: { ...payload, state: undefined } }, { card: [bind(asked, held)] });
+    const form = await responseForm({ ...asked, payload: { ...payload, state: undefined } }, { card: [bindToRequest(asked, held)] });
     const answer = await shop.service.call('POST', made.body.uri, { json: form });
     expect(answer.status, answer.text).to.equal(200);
     expect((await shop.session(made.body.session))['status']).to.equal('completed');
@@ -353,7 +362,7 @@ describe('presentation configuration that changes while a request is open', () =
 
   it('shows no secret of the former rules in the session', async () => {
     await shop.configure({ id: 'q' });
-    const asked = await shop.ask('q');
+    const asked = await shop.requestPresentation('q');
     expect(await shop.session(asked.session)).to.not.have.property('policy');
   });
 });

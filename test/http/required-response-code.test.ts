@@ -3,13 +3,13 @@ import sinon from 'sinon';
 import { Store } from '../../application/ports/store.ts';
 import { EndOverdueResponses } from '../../application/verification/end-overdue-responses.ts';
 import { obtain } from '../../bootstrap/wiring/wire.ts';
-import { type Asked, bind, encrypt, type Held, Shop } from '../support/present.ts';
+import { bindToRequest, encryptResponse, type FetchedRequest, type HeldCredential, Shop } from '../support/present.ts';
 
 const REDIRECT = 'https://shop.example/done/{sessionId}';
 
 describe('presentation whose result waits for the response code', () => {
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -25,10 +25,10 @@ describe('presentation whose result waits for the response code', () => {
   });
 
   after(() => shop.close());
-  beforeEach(() => shop.backend.forget());
+  beforeEach(() => shop.backend.clearCalls());
 
-  async function answered(configuration: string): Promise<{ asked: Asked; code: string }> {
-    const asked = await shop.ask(configuration);
+  async function answered(configuration: string): Promise<{ asked: FetchedRequest; code: string }> {
+    const asked = await shop.requestPresentation(configuration);
     const answer = await shop.present(asked, held);
     expect(answer.status, answer.text).to.equal(200);
     const code = new URL(answer.body.redirect_uri).searchParams.get('response_code') ?? '';
@@ -83,11 +83,11 @@ describe('presentation whose result waits for the response code', () => {
   });
 
   it('reports a rejected answer to the backend at once, without values', async () => {
-    const asked = await shop.ask('hook');
-    const text = bind(asked, held, undefined, { aud: 'somebody else' });
+    const asked = await shop.requestPresentation('hook');
+    const text = bindToRequest(asked, held, undefined, { aud: 'somebody else' });
     const { state } = asked.payload;
-    const response = await encrypt(asked, { vp_token: { card: [text] }, state });
-    expect((await shop.post(asked, { response })).status).to.equal(400);
+    const response = await encryptResponse(asked, { vp_token: { card: [text] }, state });
+    expect((await shop.postResponse(asked, { response })).status).to.equal(400);
     expect(shop.backend.calls).to.have.length(1);
     expect(JSON.stringify(shop.backend.calls[0]?.body)).to.include('aud_mismatch').and.not.include('Ada');
     expect((await shop.session(asked.session)).failure.code).to.equal('presentation_refused');
@@ -130,7 +130,7 @@ describe('presentation whose result waits for the response code', () => {
     expect(made.status, made.text).to.equal(201);
     const { nonce } = made.body.dcApi.requests[0].data;
     const aud = 'origin:https://shop.example';
-    const data = { vp_token: { card: [bind({ payload: { nonce } }, held, undefined, { aud })] } };
+    const data = { vp_token: { card: [bindToRequest({ payload: { nonce } }, held, undefined, { aud })] } };
     const answer = await shop.service.call('POST', made.body.uri, { json: data });
     expect(answer.status, answer.text).to.be.below(300);
     expect((await shop.session(made.body.session)).status).to.equal('completed');

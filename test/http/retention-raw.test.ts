@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
-import { rawSql, servedDatabases, type TestDatabase } from '../support/databases.ts';
-import { type Populated, populate } from '../support/populated.ts';
+import { httpDatabases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { type PopulatedTenant, populate } from '../support/populated.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const DEFAULTS = { ttlSeconds: 86_400 };
@@ -15,11 +15,11 @@ const NOT_FOUND = 'Wilhelmina Unmistakable';
 
 type Row = Readonly<Record<string, unknown>>;
 
-for (const kind of servedDatabases()) {
+for (const kind of httpDatabases()) {
   describe(`The remaining data of a session in the tables on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;
-    const worlds = new Map<string, Populated>();
+    const worlds = new Map<string, PopulatedTenant>();
     let untilThen: string;
 
     after(async () => {
@@ -88,7 +88,7 @@ for (const kind of servedDatabases()) {
       ['full', 'nothing'],
     ] as const) {
       it(`after ${mode}: ${names}`, async () => {
-        const { ids } = worlds.get(mode) as Populated;
+        const { ids } = worlds.get(mode) as PopulatedTenant;
         for (const id of [ids.issuance, ids.verification]) {
           const rows = await rowsOf(id);
           expect(sealedIn(rows)).to.deep.equal([]);
@@ -117,7 +117,7 @@ for (const kind of servedDatabases()) {
           'tenant_id',
         ]);
         const json = { sessionId: ids.issuance, status: 1 };
-        const { token } = worlds.get(mode) as Populated;
+        const { token } = worlds.get(mode) as PopulatedTenant;
         const revoked = await service.call('POST', '/session/revoke', { token, json });
         expect([revoked.status, revoked.body.changed], revoked.text).to.deep.equal([201, 1]);
       }
@@ -125,7 +125,7 @@ for (const kind of servedDatabases()) {
 
     it('contains no reason for a backend that had no credential for a user', async () => {
       for (const left of [untilThen, await everything()]) {
-        expect(left.includes((worlds.get('anonymize') as Populated).ids.issuance)).to.equal(true);
+        expect(left.includes((worlds.get('anonymize') as PopulatedTenant).ids.issuance)).to.equal(true);
         expect(left.includes(NOT_FOUND)).to.equal(false);
       }
     });

@@ -6,7 +6,7 @@ import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { deferredFailure, stepsOf } from '../contract/store/steps.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
-import { addClient, offerBody, type Populated, populate } from '../support/populated.ts';
+import { addClient, offerBody, type PopulatedTenant, populate } from '../support/populated.ts';
 import { Shop } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
@@ -15,7 +15,7 @@ const DEFAULTS = { ttlSeconds: 86_400 };
 
 describe('sessions past the retention of their tenant', () => {
   let service: TestService;
-  let world: Populated;
+  let world: PopulatedTenant;
   let lateOffer: string;
   let lateCode: string;
 
@@ -175,9 +175,9 @@ describe('session data in the database', () => {
     };
     const { uri } = (await shop.call('POST', '/issuer/offer', json, shop.acme.token)).body;
     const code = await new RawWallet(shop.service, 'acme').code(uri);
-    const asked = await shop.ask('told');
+    const asked = await shop.requestPresentation('told');
     expect((await shop.present(asked, held)).status).to.equal(200);
-    expect(shop.backend.at('/told')[0]?.body.credentials[0].values.name).to.equal('Wilhelmina Unmistakable');
+    expect(shop.backend.callsTo('/told')[0]?.body.credentials[0].values.name).to.equal('Wilhelmina Unmistakable');
     const secret = 'secret-of-a-client-in-the-clear';
     const roles = ['issuance:offer'];
     await shop.call('POST', '/client', { clientId: 'new', roles, secret }, shop.acme.token);

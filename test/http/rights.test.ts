@@ -3,29 +3,29 @@ import type { Route } from '../../adapters/http/route.ts';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
 import {
   addClient,
-  created,
+  createResource,
   credentialBody,
-  type Ids,
   offerBody,
-  type Populated,
+  type PopulatedTenant,
   populate,
   presentationBody,
+  type TenantIds,
 } from '../support/populated.ts';
 import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
 import { type Answer, createTenant, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
 
 describe('client that is restricted to some configurations', () => {
   let service: TestService;
-  let world: Populated;
+  let world: PopulatedTenant;
   let routes: readonly Route[];
   let token: string;
-  let own: Ids;
+  let own: TenantIds;
 
   before(async () => {
     service = await startTestService();
     routes = collectRoutes(service.service.container).filter((route) => rolesOf(route) !== undefined);
     world = await populate(service, 'acme');
-    const post = (path: string, json: object) => created(service, world.token, path, json);
+    const post = (path: string, json: object) => createResource(service, world.token, path, json);
     await post('/issuer/credentials', credentialBody('mine', 'signing'));
     await post('/verifier/config', presentationBody('my-question', 'signing'));
     token = await addClient(world, 'restricted', {
@@ -33,9 +33,9 @@ describe('client that is restricted to some configurations', () => {
       allowedIssuanceConfigs: ['mine'],
       allowedPresentationConfigs: ['my-question'],
     });
-    const issuance = await created(service, token, '/issuer/offer', offerBody('mine'));
+    const issuance = await createResource(service, token, '/issuer/offer', offerBody('mine'));
     const question = { response_type: 'uri', requestId: 'my-question' };
-    const verification = await created(service, token, '/verifier/offer', question);
+    const verification = await createResource(service, token, '/verifier/offer', question);
     const sessions = { issuance: issuance.session, verification: verification.session };
     own = { ...world.ids, credential: 'mine', presentation: 'my-question', ...sessions };
   });
@@ -129,7 +129,7 @@ describe('client that is restricted to some configurations', () => {
 
   it('does not see a session that mixes its own configurations with others', async () => {
     const mixed = { ...offerBody('mine'), credentialConfigurationIds: ['mine', world.ids.credential] };
-    const { session, uri } = await created(service, world.token, '/issuer/offer', mixed);
+    const { session, uri } = await createResource(service, world.token, '/issuer/offer', mixed);
     expect((await call('GET', `/session/${session}`)).status).to.equal(404);
     expect((await call('DELETE', `/session/${session}`)).status).to.equal(404);
     // So far it has issued what the client may use, and nothing else.
@@ -147,7 +147,7 @@ describe('client that is restricted to some configurations', () => {
   });
 
   it('does not see status lists of other configurations', async () => {
-    const list = (json: object) => created(service, world.token, '/status-lists', json);
+    const list = (json: object) => createResource(service, world.token, '/status-lists', json);
     const hidden = await list({ credentialConfigurationId: world.ids.credential });
     const visible = [await list({ credentialConfigurationId: 'mine' }), await list({})];
     const { body, text } = await call('GET', '/status-lists');
@@ -184,7 +184,7 @@ const SINGLE =
 
 describe('objects that all configurations depend on', () => {
   let service: TestService;
-  let world: Populated;
+  let world: PopulatedTenant;
   let routes: readonly Route[];
 
   before(async () => {
@@ -232,7 +232,7 @@ describe('objects that all configurations depend on', () => {
 
 describe('changed rights', () => {
   let service: TestService;
-  let world: Populated;
+  let world: PopulatedTenant;
 
   before(async () => {
     service = await startTestService();
@@ -301,7 +301,7 @@ describe('changed rights', () => {
 
 describe('client that administers clients', () => {
   let service: TestService;
-  let world: Populated;
+  let world: PopulatedTenant;
 
   before(async () => {
     service = await startTestService();

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { ask, bind, formOf, issue, post, QUERY, Shop } from '../support/present.ts';
+import { bindToRequest, issue, postResponse, QUERY, requestPresentation, responseForm, Shop } from '../support/present.ts';
 import { type CountingProxy, countingProxy } from '../support/proxies.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { startTestService } from '../support/test-service.ts';
@@ -22,8 +22,10 @@ describe('round trips to PostgreSQL', () => {
     // What is configured is read once, connections are opened, and entries of the status list are leased.
     for (const id of ['card', 'card-status']) await issue(shop.service, shop.acme, id);
     const held = await issue(shop.service, shop.acme, 'card');
-    const asked = await ask(shop.service, shop.token, 'check');
-    expect((await post(shop.service, asked, await formOf(asked, { card: [bind(asked, held)] }))).status).to.equal(200);
+    const asked = await requestPresentation(shop.service, shop.token, 'check');
+    expect((await postResponse(shop.service, asked, await responseForm(asked, { card: [bindToRequest(asked, held)] }))).status).to.equal(
+      200,
+    );
     await shop.call('GET', `/session/${asked.session}`);
   });
   after(async () => {
@@ -41,9 +43,9 @@ describe('round trips to PostgreSQL', () => {
     const isAsExpected = () => Object.entries(expected).every(([name, count]) => least[name] === count);
     for (let round = 0; round < TRIES && !isAsExpected(); round++) {
       for (const [name, step] of Object.entries(await steps())) {
-        proxy.take();
+        proxy.takeRoundTrips();
         await step();
-        least[name] = Math.min(least[name] ?? Number.POSITIVE_INFINITY, proxy.take());
+        least[name] = Math.min(least[name] ?? Number.POSITIVE_INFINITY, proxy.takeRoundTrips());
       }
     }
     expect(least).to.deep.equal(expected);
@@ -93,7 +95,7 @@ describe('round trips to PostgreSQL', () => {
     await expectTrips(expected, async () => {
       let url = '';
       let session = '';
-      let asked: Awaited<ReturnType<typeof ask>>;
+      let asked: Awaited<ReturnType<typeof requestPresentation>>;
       return {
         request: async () => {
           const json = { response_type: 'uri', requestId: 'check' };
@@ -108,8 +110,8 @@ describe('round trips to PostgreSQL', () => {
           asked = { session, uri: '', url, text, header: read(header), payload: read(payload) };
         },
         response: async () => {
-          const form = await formOf(asked, { [QUERY.credentials[0]?.id ?? '']: [bind(asked, held)] });
-          const answer = await post(service, asked, form);
+          const form = await responseForm(asked, { [QUERY.credentials[0]?.id ?? '']: [bindToRequest(asked, held)] });
+          const answer = await postResponse(service, asked, form);
           expect(answer.status, answer.text).to.equal(200);
         },
         session: () => shop.call('GET', `/session/${session}`),

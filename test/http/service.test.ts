@@ -6,7 +6,7 @@ import { Store } from '../../application/ports/store.ts';
 import { currentRelease } from '../../bootstrap/wiring/release.ts';
 import { freePort } from '../demo/process.ts';
 import { Backend } from '../support/backend.ts';
-import { servedDatabases } from '../support/databases.ts';
+import { httpDatabases } from '../support/databases.ts';
 import { decode } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
@@ -49,7 +49,7 @@ describe('service', () => {
     expect([status, body]).to.deep.equal([200, { ...currentRelease(), status: 'ok', info: up, error: {}, details: up }]);
   });
 
-  for (const { name, open } of servedDatabases()) {
+  for (const { name, open } of httpDatabases()) {
     it(`reports failed components in the same format when ${name} is unavailable, and keeps running`, async function () {
       const database = await open();
       if (database === undefined) return this.skip();

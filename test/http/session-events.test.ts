@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { deriveKey } from '../../adapters/crypto/cipher.ts';
-import { type Asked, type Held, Shop } from '../support/present.ts';
+import { type FetchedRequest, type HeldCredential, Shop } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { type EventStream, openStream } from '../support/sse.ts';
 import { startTestService } from '../support/test-service.ts';
@@ -87,10 +87,10 @@ describe('session event stream', () => {
   });
 
   it('sends failures, and sends an ended session once and closes', async () => {
-    const asked = await shop.ask();
+    const asked = await shop.requestPresentation();
     const stream = await follow(asked.session, shop.token);
     expect((await stream.next())?.data.status).to.equal('fetched');
-    await shop.post(asked, { error: 'access_denied', state: asked.payload['state'] });
+    await shop.postResponse(asked, { error: 'access_denied', state: asked.payload['state'] });
     expect((await rest(stream)).map(({ data }) => data.status)).to.deep.equal(['failed']);
     const late = await rest(await follow(asked.session, shop.token));
     expect(late.map(({ data }) => data.status)).to.deep.equal(['failed']);
@@ -160,7 +160,7 @@ describe('session event stream', () => {
 
   it('replays missed events', async () => {
     const held = await shop.issue();
-    const asked = await shop.ask();
+    const asked = await shop.requestPresentation();
     // A wallet that is quicker than the note of its fetch goes straight to the end.
     expect((await shop.call('GET', `/session/${asked.session}`)).body.status).to.equal('fetched');
     await shop.present(asked, held);
@@ -211,7 +211,7 @@ describe('session event stream', () => {
 
   it('ends at once when the service stops, which does not wait for it', async () => {
     const other = await Shop.open();
-    const asked = await other.ask();
+    const asked = await other.requestPresentation();
     const url = `${other.service.address}/session/${asked.session}/events?token=${other.token}`;
     const open = await Promise.all([1, 2, 3].map(() => openStream(url)));
     for (const stream of open) expect((await stream.next())?.data.status).to.equal('fetched');
@@ -226,7 +226,7 @@ describe('session event stream', () => {
 
 describe('client session', () => {
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -235,7 +235,7 @@ describe('client session', () => {
   });
   after(() => shop.close());
   beforeEach(() => {
-    shop.backend.forget();
+    shop.backend.clearCalls();
     shop.backend.on('/told', { json: {} });
   });
 
@@ -285,7 +285,7 @@ describe('client session', () => {
     });
 
     it('is found by the nonce, the link and the addresses of a request, and by its reference', async () => {
-      const asked = await shop.ask('check', { reference: 'counter 4' });
+      const asked = await shop.requestPresentation('check', { reference: 'counter 4' });
       const { nonce, response_uri: responseUri } = asked.payload;
       for (const q of [nonce, asked.uri, asked.url, responseUri, 'counter 4', asked.session]) {
         expect(await found(q, shop.token), q).to.deep.equal([asked.session]);
@@ -312,7 +312,7 @@ describe('client session', () => {
       const { uri } = await offer({ reference: 'for us alone' });
       const shown = await shop.service.call('GET', new URL(uri).searchParams.get('credential_offer_uri') ?? '');
       expect(shown.text).to.not.include('for us alone');
-      expect((await shop.ask('check', { reference: 'for us alone' })).text).to.not.include('for us alone');
+      expect((await shop.requestPresentation('check', { reference: 'for us alone' })).text).to.not.include('for us alone');
     });
   });
 
@@ -347,7 +347,7 @@ describe('client session', () => {
     });
 
     it('is cancelled before it is answered, and the wallet is rejected', async () => {
-      const asked = await shop.ask();
+      const asked = await shop.requestPresentation();
       expect((await cancel(asked.session, shop.token)).body.failure.code).to.equal('cancelled');
       const answer = await shop.present(asked, held);
       expect([answer.status, answer.body.error], answer.text).to.deep.equal([400, 'invalid_request']);
@@ -356,7 +356,7 @@ describe('client session', () => {
     });
 
     it('is not cancelled after it ended, or if it is unknown or belongs to another tenant', async () => {
-      const asked = await shop.ask();
+      const asked = await shop.requestPresentation();
       expect((await shop.present(asked, held)).status).to.equal(200);
       expect((await cancel(asked.session, shop.token)).status).to.equal(409);
       expect((await shop.session(asked.session)).status).to.equal('completed');
@@ -372,7 +372,7 @@ describe('client session', () => {
           told = () => response.end('{}');
         });
       });
-      const asked = await shop.ask('told');
+      const asked = await shop.requestPresentation('told');
       const presented = shop.present(asked, held);
       await asking;
       expect((await cancel(asked.session, shop.token)).status).to.equal(409);
@@ -385,9 +385,9 @@ describe('client session', () => {
   describe('with a repeated delivery', () => {
     const retry = (session: string, delivery: string, token = shop.token) =>
       shop.call('POST', `/session/${session}/deliveries/${delivery}/retry`, undefined, token);
-    const failing = async (): Promise<{ asked: Asked; id: string }> => {
+    const failing = async (): Promise<{ asked: FetchedRequest; id: string }> => {
       shop.backend.on('/told', (response) => response.writeHead(503).end());
-      const asked = await shop.ask('told');
+      const asked = await shop.requestPresentation('told');
       expect((await shop.present(asked, held)).status).to.equal(400);
       const { deliveries } = await shop.session(asked.session);
       return { asked, id: deliveries[0].id };
@@ -415,7 +415,7 @@ describe('client session', () => {
     it('repeats it once for concurrent requests', async () => {
       const { asked, id } = await failing();
       shop.backend.on('/told', { json: {} });
-      shop.backend.forget();
+      shop.backend.clearCalls();
       const answers = await Promise.all(Array.from({ length: 30 }, () => retry(asked.session, id)));
       expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, ...Array(29).fill(409)]);
       expect(shop.backend.calls).to.have.length(1);
@@ -426,13 +426,13 @@ describe('client session', () => {
       const failed = await retry(asked.session, id);
       expect([failed.status, failed.body.result], failed.text).to.deep.equal([200, 'failed']);
       expect(failed.body.detail).to.include('503');
-      const refused = await shop.ask('told');
+      const refused = await shop.requestPresentation('told');
       const wrong = { ...held, holder: (await shop.issue()).holder };
       expect((await shop.present(refused, wrong)).status).to.equal(400);
       const [delivery] = (await shop.session(refused.session)).deliveries;
       expect(delivery).to.not.have.property('told');
       shop.backend.on('/told', { json: {} });
-      shop.backend.forget();
+      shop.backend.clearCalls();
       expect((await retry(refused.session, delivery.id)).body.result).to.equal('delivered');
       expect(shop.backend.calls[0]?.body.credentials[0]).to.have.keys('id', 'error');
     });
@@ -452,7 +452,7 @@ describe('client session', () => {
       shop.backend.on('/noted', { json: {} });
       const answer = await retry(session, deliveries[0].id, shop.acme.token);
       expect([answer.status, answer.body.result], answer.text).to.deep.equal([200, 'delivered']);
-      const [first, second] = shop.backend.at('/noted');
+      const [first, second] = shop.backend.callsTo('/noted');
       expect(second?.body).to.deep.equal(first?.body);
     });
 

@@ -5,10 +5,10 @@ import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { parsePublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 import { Backend } from '../support/backend.ts';
-import { rawSql, servedDatabases, type TestDatabase } from '../support/databases.ts';
-import { Issuer, WIRES } from '../support/interactive-authorization.ts';
-import { created, credentialBody, presentationBody } from '../support/populated.ts';
-import { ask, formOf, issue, post, present } from '../support/present.ts';
+import { httpDatabases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { DRAFT_VARIANTS, Issuer } from '../support/interactive-authorization.ts';
+import { createResource, credentialBody, presentationBody } from '../support/populated.ts';
+import { issue, postResponse, present, requestPresentation, responseForm } from '../support/present.ts';
 import { AUTHORIZATION_REQUEST, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -40,7 +40,7 @@ const expectRefusedWallet = ({ status, headers, body, text }: Answer) => {
   expect(text).to.not.include('QUOTA');
 };
 
-for (const kind of servedDatabases()) {
+for (const kind of httpDatabases()) {
   describe(`quota of open session bytes on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;
@@ -56,11 +56,11 @@ for (const kind of servedDatabases()) {
     const setUp = async (tenant: string) => {
       const own = (await createTenant(service, tenant)).token;
       const keys = `${tenant}-keys`;
-      await created(service, own, '/key-chain', { id: keys, usages: ['signing', 'access'] });
-      await created(service, own, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
-      await created(service, own, '/issuer/credentials', credentialBody('card', keys));
+      await createResource(service, own, '/key-chain', { id: keys, usages: ['signing', 'access'] });
+      await createResource(service, own, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+      await createResource(service, own, '/issuer/credentials', credentialBody('card', keys));
       const { webhook: _webhook, ...verifier } = presentationBody('check', keys);
-      await created(service, own, '/verifier/config', verifier);
+      await createResource(service, own, '/verifier/config', verifier);
       return own;
     };
     /** The tenant as it is before each test. */
@@ -206,11 +206,11 @@ for (const kind of servedDatabases()) {
     });
 
     it('erases the large requests of sessions that fail: by an error or an invalid response of a wallet', async () => {
-      const refused = await ask(service, token, 'check', largeData);
+      const refused = await requestPresentation(service, token, 'check', largeData);
       const { state } = refused.payload;
-      expect((await post(service, refused, { state, error: 'access_denied' })).status).to.equal(200);
-      const invalid = await ask(service, token, 'check', largeData);
-      expect((await post(service, invalid, await formOf(invalid, INVALID))).status).to.equal(400);
+      expect((await postResponse(service, refused, { state, error: 'access_denied' })).status).to.equal(200);
+      const invalid = await requestPresentation(service, token, 'check', largeData);
+      expect((await postResponse(service, invalid, await responseForm(invalid, INVALID))).status).to.equal(400);
       for (const { session } of [refused, invalid]) expect((await call('GET', `/session/${session}`)).body.status).to.equal('failed');
       expect(await storedRequests()).to.equal(0);
     });
@@ -229,7 +229,7 @@ for (const kind of servedDatabases()) {
       try {
         backend.on('/result', (response) => response.writeHead(500).end());
         const held = await issue(service, { id: TENANT, token }, 'card');
-        const asked = await ask(service, token, 'check', { ...largeData, webhook: { url: `${backend.url}/result` } });
+        const asked = await requestPresentation(service, token, 'check', { ...largeData, webhook: { url: `${backend.url}/result` } });
         expect((await present(service, asked, held)).status).to.equal(400);
         const { session } = asked;
         const { body } = await call('GET', `/session/${session}`);
@@ -354,14 +354,14 @@ for (const kind of servedDatabases()) {
         backend.on('/claims', { json: { deferred: true } });
         const { claims: _claims, ...late } = { ...credentialBody('late', `${TENANT}-keys`) };
         const claimsWebhook = { url: `${backend.url}/claims` };
-        await created(service, token, '/issuer/credentials', { ...late, claimsWebhook });
+        await createResource(service, token, '/issuer/credentials', { ...late, claimsWebhook });
       });
       afterEach(() => backend?.close());
 
       const openTransaction = async () => {
         const { credentialClaims: _inline, ...body } = offerBody();
         const late = { ...body, credentialConfigurationIds: ['late'] };
-        const { uri, session } = await created(service, token, '/issuer/offer', late);
+        const { uri, session } = await createResource(service, token, '/issuer/offer', late);
         const wallet = new RawWallet(service, TENANT);
         const access = await wallet.accessToken(uri);
         const { transaction_id: id } = (await wallet.request(access, 'late')).body;
@@ -478,7 +478,7 @@ for (const kind of servedDatabases()) {
       const upstream = { issuer: 'http://127.0.0.1:9', clientId: 'x', clientSecret: 'y' };
       const display = [{ name: 'Acme', locale: 'en' }];
       const builtInAs = { walletInitiated: true };
-      await created(service, token, '/issuer/config', { display, builtInAs, chainedAs: { upstream } });
+      await createResource(service, token, '/issuer/config', { display, builtInAs, chainedAs: { upstream } });
       await occupy(service, TENANT);
       const form = { ...AUTHORIZATION_REQUEST, scope: 'card' };
       for (const path of ['/acme/par', '/acme/chained-as/par']) expect((await service.call('POST', path, { form })).status).to.equal(201);
@@ -486,7 +486,7 @@ for (const kind of servedDatabases()) {
 
     it('rejects the session of a wallet that began by itself on its page, and creates it later', async () => {
       const display = [{ name: 'Acme', locale: 'en' }];
-      await created(service, token, '/issuer/config', { display, builtInAs: { walletInitiated: true } });
+      await createResource(service, token, '/issuer/config', { display, builtInAs: { walletInitiated: true } });
       const wallet = new RawWallet(service, TENANT);
       const { body } = await wallet.par({ scope: 'card' });
       const free = await occupy(service, TENANT);
@@ -511,7 +511,7 @@ for (const kind of servedDatabases()) {
       const provider = await startUpstreamProvider({ accounts: { alice: {} }, resourceScopes: ['card'], algorithm: 'ES256' });
       try {
         const display = [{ name: 'Acme', locale: 'en' }];
-        await created(service, token, '/issuer/config', { display, authServers: [provider.issuer] });
+        await createResource(service, token, '/issuer/config', { display, authServers: [provider.issuer] });
         const wallet = new RawWallet(service, TENANT);
         const key = parsePublicJwk(wallet.dpopKey.jwk);
         if (key === undefined) throw new Error('no key');
@@ -533,9 +533,9 @@ for (const kind of servedDatabases()) {
         backend.on('/claims', { json: { deferred: true } });
         const { claims: _claims, ...rest } = { ...credentialBody('late', `${TENANT}-keys`) };
         const late = { ...rest, claimsWebhook: { url: `${backend.url}/claims` } };
-        await created(service, token, '/issuer/credentials', late);
+        await createResource(service, token, '/issuer/credentials', late);
         const { credentialClaims: _inline, ...body } = offerBody();
-        const { uri } = await created(service, token, '/issuer/offer', { ...body, credentialConfigurationIds: ['late'] });
+        const { uri } = await createResource(service, token, '/issuer/offer', { ...body, credentialConfigurationIds: ['late'] });
         const wallet = new RawWallet(service, TENANT);
         const access = await wallet.accessToken(uri);
         const free = await occupy(service, TENANT);
@@ -558,11 +558,11 @@ for (const kind of servedDatabases()) {
         backend.on('/claims', { json: { deferred: true } });
         const { claims: _claims, ...rest } = { ...credentialBody('late', `${TENANT}-keys`) };
         const claimsWebhook = { url: `${backend.url}/claims` };
-        await created(service, token, '/issuer/credentials', { ...rest, claimsWebhook });
+        await createResource(service, token, '/issuer/credentials', { ...rest, claimsWebhook });
         const { credentialClaims: _inline, ...body } = offerBody();
         const put = async () => {
           const offered = { ...body, credentialConfigurationIds: ['late'] };
-          const { uri } = await created(service, token, '/issuer/offer', offered);
+          const { uri } = await createResource(service, token, '/issuer/offer', offered);
           const wallet = new RawWallet(service, TENANT);
           const { body: promised } = await wallet.request(await wallet.accessToken(uri), 'late');
           return `/issuer/deferred/${promised.transaction_id}`;
@@ -615,13 +615,13 @@ describe('quota of open session bytes', () => {
     const issuer = await Issuer.open({ QUOTA_SESSION_BYTES: String(QUOTA) });
     try {
       const display = [{ name: 'Card', locale: 'en' }];
-      await issuer.write('/issuer/config', { display, builtInAs: { walletInitiated: true } });
-      for (const wire of WIRES) {
+      await issuer.create('/issuer/config', { display, builtInAs: { walletInitiated: true } });
+      for (const wire of DRAFT_VARIANTS) {
         const wallet = issuer.wallet(wire);
         const { uri } = await issuer.offer('visitor');
         const free = await occupy(issuer.service, issuer.id);
-        wallet.asksWeb(await wallet.begin(uri, { scope: 'visitor' }));
-        wallet.asksWeb(await wallet.begin(undefined, { scope: 'visitor' }));
+        wallet.expectWebStep(await wallet.begin(uri, { scope: 'visitor' }));
+        wallet.expectWebStep(await wallet.begin(undefined, { scope: 'visitor' }));
         free();
       }
     } finally {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { maskSession } from '../../adapters/http/sessions/masked-session.ts';
-import { type Held, present, Shop } from '../support/present.ts';
+import { type HeldCredential, present, Shop } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 
 describe('Sessions through HTTP', () => {
@@ -121,7 +121,7 @@ describe('Sessions through HTTP', () => {
       expect(Object.keys(body.tenant)).to.deep.equal(['id', 'name', 'description', 'status', 'createdAt']);
       expect(body.tenant).to.include({ id: 'acme', name: 'Tenant acme', description: null, status: 'active' });
       for (const name of ['createdAt', 'updatedAt', 'expiresAt']) expect(new Date(body[name]).toISOString()).to.equal(body[name]);
-      const asked = await shop.ask();
+      const asked = await shop.requestPresentation();
       const verification = await shop.session(asked.session);
       expect(verification).to.deep.include({
         status: 'fetched',
@@ -139,7 +139,7 @@ describe('Sessions through HTTP', () => {
 
     it('can be deleted, for the wallet as well', async () => {
       const { session, uri } = await offer();
-      const asked = await shop.ask();
+      const asked = await shop.requestPresentation();
       expect((await asAcme('DELETE', `/session/${asked.session}`)).status, 'not by another tenant').to.equal(404);
       expect((await asAcme('DELETE', `/session/${session}`)).body).to.deep.equal({ id: session });
       for (const method of ['GET', 'DELETE']) expect((await asAcme(method, `/session/${session}`)).status).to.equal(404);
@@ -154,7 +154,7 @@ describe('Sessions through HTTP', () => {
       const [early, late] = [await offer(), await offer()];
       const code = await wallet.code(early.uri);
       const accessToken = await wallet.accessToken(late.uri);
-      const asked = await shop.ask();
+      const asked = await shop.requestPresentation();
       for (const { session } of [early, late]) await asAcme('DELETE', `/session/${session}`);
       await shop.call('DELETE', `/session/${asked.session}`);
       const refused = await wallet.redeem(code);
@@ -162,7 +162,7 @@ describe('Sessions through HTTP', () => {
       const request = await wallet.request(accessToken, 'card');
       expect(request.status, request.text).to.be.oneOf([400, 401]);
       const answer = { error: 'access_denied', state: asked.payload['state'] };
-      expect((await shop.post(asked, answer)).status).to.equal(404);
+      expect((await shop.postResponse(asked, answer)).status).to.equal(404);
       const { paths } = (await shop.service.call('GET', '/openapi.json')).body;
       const { description } = paths['/session/{id}'].delete;
       const page = readFileSync(new URL('../../docs/reference/sessions.md', import.meta.url), 'utf8');
@@ -175,17 +175,17 @@ describe('Sessions through HTTP', () => {
 
     it('never change after they have ended', async () => {
       const held = await shop.issue();
-      const good = await shop.ask();
+      const good = await shop.requestPresentation();
       expect((await shop.present(good, held)).status).to.equal(200);
-      const bad = await shop.ask();
-      await shop.post(bad, { error: 'access_denied', state: bad.payload['state'] });
+      const bad = await shop.requestPresentation();
+      await shop.postResponse(bad, { error: 'access_denied', state: bad.payload['state'] });
       for (const [asked, status] of [
         [good, 'completed'],
         [bad, 'failed'],
       ] as const) {
         const before = await shop.session(asked.session);
         await shop.service.call('GET', asked.url);
-        await shop.post(asked, { error: 'access_denied', state: asked.payload['state'] });
+        await shop.postResponse(asked, { error: 'access_denied', state: asked.payload['state'] });
         await shop.present(asked, held);
         const clock = sinon.useFakeTimers({ now: Date.now() + 3_600_000, toFake: ['Date'] });
         try {
@@ -256,7 +256,7 @@ function unfolded(text: string, depth = 3): string {
 
 describe('session without personal data', () => {
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -310,7 +310,7 @@ describe('session without personal data', () => {
   });
 
   it('contains none of the verified claims', async () => {
-    const asked = await shop.ask('check');
+    const asked = await shop.requestPresentation('check');
     const answer = await present(shop.service, asked, held);
     expect(answer.status, answer.text).to.equal(200);
     const whole = (await shop.call('GET', `/session/${asked.session}`)).body;

@@ -7,8 +7,8 @@ import { expect } from 'chai';
 import { build } from 'esbuild';
 import { BROWSER_OPTIONS } from '../../packages/wallet/src/browser-bundle.ts';
 import { type Exchange, MISBEHAVIOURS, type Misbehaviour, type Path, SimulatedWallet } from '../../packages/wallet/src/core/index.ts';
-import { bareEnvironment } from '../support/compile-cache.ts';
-import { CARDS, NAMES, type Name, QUERIES, SimulatedWorld, TOLD } from '../support/simulated-world.ts';
+import { minimalEnvironment } from '../support/compile-cache.ts';
+import { CARD_NAMES, CARDS, type CardName, EXPECTED_VALUES, QUERIES, SimulatedWorld } from '../support/simulated-world.ts';
 import { approve } from '../wallets/openid4vc/browser.ts';
 
 /** What only Node has is out of reach; its own `fetch` needs it. */
@@ -104,9 +104,9 @@ describe('simulated wallet', () => {
     expect(notifications.map(({ event }: { event: string }) => event)).to.deep.equal(['credential_accepted', 'credential_deleted']);
   });
 
-  for (const name of NAMES) {
+  for (const name of CARD_NAMES) {
     it(`shows the verifier and the requested claims of the ${name}`, async () => {
-      const { uri, session: id } = await world.ask(name);
+      const { uri, session: id } = await world.requestPresentation(name);
       const read = await world.wallet.readRequest(uri);
       expect(read.verifier.clientId).to.match(/^x509_/);
       expect(read.verifier.signer?.subject).to.match(/CN=/);
@@ -118,12 +118,12 @@ describe('simulated wallet', () => {
       expect(answer.status, JSON.stringify(answer.body)).to.equal(200);
       const { status, credentials } = await world.session(id);
       expect(status).to.equal('completed');
-      expect(credentials[0].values).to.deep.include(TOLD[name]);
+      expect(credentials[0].values).to.deep.include(EXPECTED_VALUES[name]);
     });
   }
 
   it('reports that it has no matching credential', async () => {
-    const read = await new SimulatedWallet().readRequest((await world.ask('diploma')).uri);
+    const read = await new SimulatedWallet().readRequest((await world.requestPresentation('diploma')).uri);
     expect([read.canBeAnswered, read.queries[0]?.matches]).to.deep.equal([false, []]);
     const said = await new SimulatedWallet().present(read).catch(({ message }: Error) => message);
     expect(said).to.equal('the wallet has no credential for "diploma": it requests urn:example:diploma');
@@ -131,7 +131,7 @@ describe('simulated wallet', () => {
 
   it('finds a credential that it received after it read the request', async () => {
     const other = new SimulatedWallet();
-    const read = await other.readRequest((await world.ask('licence')).uri);
+    const read = await other.readRequest((await world.requestPresentation('licence')).uri);
     await other.accept(await other.readOffer((await world.offer(['licence'])).uri));
     const again = other.matchAgain(read);
     expect([read.canBeAnswered, again.canBeAnswered]).to.deep.equal([false, true]);
@@ -146,7 +146,7 @@ describe('simulated wallet', () => {
     });
     const other = new SimulatedWallet();
     await other.accept(await other.readOffer((await world.offer(['diploma'])).uri));
-    const { uri, session: id } = await world.ask('either');
+    const { uri, session: id } = await world.requestPresentation('either');
     const read = await other.readRequest(uri);
     expect(read.canBeAnswered).to.equal(true);
     expect(read.sets).to.deep.equal([{ options: [['licence'], ['diploma']], isRequired: true }]);
@@ -164,9 +164,9 @@ describe('simulated wallet', () => {
       const script = join(folder, 'page.mjs');
       writeFileSync(script, PAGE);
       const offered = await world.offer(['diploma', 'licence']);
-      const asked = await Promise.all(NAMES.map((name) => world.ask(name)));
+      const asked = await Promise.all(CARD_NAMES.map((name) => world.requestPresentation(name)));
       const links = [offered.uri, ...asked.map(({ uri }) => uri)];
-      const ran = await promisify(execFile)(process.execPath, [script, ...links], { env: bareEnvironment() });
+      const ran = await promisify(execFile)(process.execPath, [script, ...links], { env: minimalEnvironment() });
       expect(JSON.parse(ran.stdout)).to.deep.equal({ formats: ['dc+sd-jwt', 'mso_mdoc'], statuses: [200, 200] });
     } finally {
       rmSync(folder, { recursive: true, force: true });
@@ -184,7 +184,7 @@ describe('simulated wallet that misbehaves', () => {
 
   type Refusal = readonly [check: string, reason: string];
   /** What the report of the session says of each. A replay and a refusal of the user are no faults of a presentation. */
-  const REFUSALS: Readonly<Record<Name, Readonly<Partial<Record<Misbehaviour, Refusal>>>>> = {
+  const REFUSALS: Readonly<Record<CardName, Readonly<Partial<Record<Misbehaviour, Refusal>>>>> = {
     diploma: {
       'changed-claim': ['disclosures', 'unreferenced_disclosure'],
       'other-nonce': ['key binding', 'nonce_mismatch'],
@@ -199,8 +199,8 @@ describe('simulated wallet that misbehaves', () => {
       'withheld-claim': ['query', 'missing_claim'],
     },
   };
-  const expectRefused = async (name: Name, [check, reason]: Refusal, misbehave?: Misbehaviour) => {
-    const { uri, session: id } = await world.ask(name);
+  const expectRefused = async (name: CardName, [check, reason]: Refusal, misbehave?: Misbehaviour) => {
+    const { uri, session: id } = await world.requestPresentation(name);
     const options = misbehave === undefined ? {} : { misbehave };
     const answer = await world.wallet.present(await world.wallet.readRequest(uri), options);
     expect([answer.status, answer.body['error']]).to.deep.equal([400, 'invalid_request']);
@@ -212,13 +212,13 @@ describe('simulated wallet that misbehaves', () => {
     expect(seen, 'nothing was taken').to.not.have.property('credentials');
   };
 
-  for (const name of NAMES) {
+  for (const name of CARD_NAMES) {
     describe(`with the ${name} is rejected when it`, () => {
       for (const [misbehave, refusal] of Object.entries(REFUSALS[name]) as [Misbehaviour, Refusal][])
         it(misbehave, () => expectRefused(name, refusal, misbehave));
 
       it('replay: the first answer is accepted and the repetition is rejected', async () => {
-        const { uri, session: id } = await world.ask(name);
+        const { uri, session: id } = await world.requestPresentation(name);
         const answer = await world.wallet.present(await world.wallet.readRequest(uri), { misbehave: 'replay' });
         expect(answer.status).to.equal(200);
         expect(answer.repeated?.status).to.equal(400);
@@ -227,7 +227,7 @@ describe('simulated wallet that misbehaves', () => {
       });
 
       it('decline: the verifier is notified that the user declined', async () => {
-        const { uri, session: id } = await world.ask(name);
+        const { uri, session: id } = await world.requestPresentation(name);
         const answer = await world.wallet.present(await world.wallet.readRequest(uri), { misbehave: 'decline' });
         expect(answer.status).to.equal(200);
         const { status, failure } = await world.session(id);
@@ -242,7 +242,7 @@ describe('simulated wallet that misbehaves', () => {
   });
 
   it('rejects a misbehaviour that the format does not support, instead of behaving correctly', async () => {
-    const { uri, session: id } = await world.ask('licence');
+    const { uri, session: id } = await world.requestPresentation('licence');
     const read = await world.wallet.readRequest(uri);
     const said = await world.wallet.present(read, { misbehave: 'old-key-binding' }).catch(({ message }: Error) => message);
     expect(said).to.equal('"old-key-binding" is not available for a credential of the format mso_mdoc');
@@ -253,18 +253,21 @@ describe('simulated wallet that misbehaves', () => {
     const [credential] = world.wallet.credentials;
     if (credential === undefined) throw new Error('no card');
     const shown = async (disclose: readonly Path[]) => {
-      const { uri, session: id } = await world.ask('diploma');
+      const { uri, session: id } = await world.requestPresentation('diploma');
       await world.wallet.present(await world.wallet.readRequest(uri), { choice: { diploma: { credential, disclose } } });
       return world.session(id);
     };
     const asked = QUERIES.diploma.claims.map(({ path }) => path);
-    expect((await shown([...asked, ['languages', 1]])).credentials[0].values).to.deep.include({ ...TOLD.diploma, languages: ['fr'] });
+    expect((await shown([...asked, ['languages', 1]])).credentials[0].values).to.deep.include({
+      ...EXPECTED_VALUES.diploma,
+      languages: ['fr'],
+    });
     expect((await shown(asked.slice(1))).failure.message).to.include('missing_claim');
   });
 
   // The cards are of no use after this.
   describe('after its credential was revoked', () => {
-    for (const name of NAMES)
+    for (const name of CARD_NAMES)
       it(`presents the ${name} and is rejected`, async () => {
         await world.post('/session/revoke', { sessionId: world.offers[name], status: 1 });
         await expectRefused(name, ['status', 'status_revoked']);
@@ -303,7 +306,7 @@ describe('simulated wallet under attack', () => {
   const asBytes = (text: string, from: string, to: string) =>
     Buffer.from(Buffer.from(text, 'base64url').toString('latin1').replace(from, to), 'latin1').toString('base64url');
   const salted = (value: string) => Buffer.from(JSON.stringify(['salt', 'degree', value])).toString('base64url');
-  const FORGED: readonly [string, Name, (text: string) => string, RegExp][] = [
+  const FORGED: readonly [string, CardName, (text: string) => string, RegExp][] = [
     ['unsigned claims', 'diploma', (text) => `${text}${salted('Physics')}~`, /has no signed digest/],
     ['another signature', 'diploma', (text) => text.replace(/\.[^.~]{10}([^.~]+~)/, '.AAAAAAAAAA$1'), /signature/],
     ['an unsigned element', 'licence', (text) => asBytes(text, 'Lovelace', 'Lovelady'), /family_name differs from the signed digest/],
@@ -322,7 +325,7 @@ describe('simulated wallet under attack', () => {
       const [header, payload = '', signature] = jwt.split('.');
       return [header, asBytes(payload, '"degree"', '"salary"'), signature].join('.');
     });
-    expect(await saidOf(other.readRequest((await world.ask('diploma')).uri))).to.match(/signature|verif/i);
+    expect(await saidOf(other.readRequest((await world.requestPresentation('diploma')).uri))).to.match(/signature|verif/i);
   });
 
   it('rejects an endless answer, and reports a call without an answer', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { addClient, created, credentialBody } from '../support/populated.ts';
-import { decode, issue, verifiedByLeaf } from '../support/present.ts';
+import { addClient, createResource, credentialBody } from '../support/populated.ts';
+import { decode, issue, verifyWithLeaf } from '../support/present.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const RECORD = [
@@ -21,9 +21,9 @@ describe('Status lists of a tenant for its administrators', () => {
     const tenant = await createTenant(service, id, { statusListConfig: config });
     const call = (method: string, path: string, json?: unknown) =>
       service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
-    const make = (json: object = {}) => created(service, tenant.token, '/status-lists', json);
+    const make = (json: object = {}) => createResource(service, tenant.token, '/status-lists', json);
     for (const credential of ['card', 'badge']) {
-      await created(service, tenant.token, '/issuer/credentials', credentialBody(credential, 'signing'));
+      await createResource(service, tenant.token, '/issuer/credentials', credentialBody(credential, 'signing'));
     }
     const listOf = async (credential: string): Promise<string> => {
       const { text } = await issue(service, tenant, credential);
@@ -33,7 +33,7 @@ describe('Status lists of a tenant for its administrators', () => {
     return { ...tenant, call, make, listOf, lists };
   }
   /** Key chains under another CA than that of the tenant's credentials. */
-  const foreign = (token: string, id: string) => created(service, token, '/key-chain', { id, usageType: 'statusList' });
+  const foreign = (token: string, id: string) => createResource(service, token, '/key-chain', { id, usageType: 'statusList' });
 
   it('are created with the current parameters of the tenant, or their own', async () => {
     const { make, call, lists } = await issuer('shapes', { bits: 2, capacity: 400, ttl: 900 });
@@ -133,7 +133,7 @@ describe('Status lists of a tenant for its administrators', () => {
     await foreign(token, 'elsewhere');
     const list = await make({ certId: 'elsewhere' });
     expect(list).to.include({ certId: 'elsewhere', keyChainId: 'elsewhere' });
-    const signer = async () => verifiedByLeaf((await service.call('GET', list.uri)).text).raw.toString('base64');
+    const signer = async () => verifyWithLeaf((await service.call('GET', list.uri)).text).raw.toString('base64');
     const leafOf = async (id: string) => (await call('GET', `/certs/${id}`)).body.crt[0].replaceAll(/-----[^-]+-----|\s/g, '');
     expect(await signer()).to.equal(await leafOf('elsewhere'));
     const changed = await call('PATCH', `/status-lists/${list.id}`, { certId: null });

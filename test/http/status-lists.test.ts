@@ -3,7 +3,7 @@ import { inflateSync } from 'node:zlib';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { parseStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
-import { decode, type Held, issue, verifiedByLeaf } from '../support/present.ts';
+import { decode, type HeldCredential, issue, verifyWithLeaf } from '../support/present.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -53,7 +53,7 @@ describe('Status lists through HTTP', () => {
 
   describe('a token', () => {
     let tenant: Tenant;
-    let held: Held;
+    let held: HeldCredential;
     let uri: string;
 
     before(async () => {
@@ -68,7 +68,7 @@ describe('Status lists through HTTP', () => {
       const { header, payload } = decode(answer.text);
       expect(header).to.include({ typ: 'statuslist+jwt', alg: 'ES256' });
       expect(header['x5c']).to.have.length(1);
-      const leaf = verifiedByLeaf(answer.text);
+      const leaf = verifyWithLeaf(answer.text);
       expect(leaf.issuer).to.not.equal(leaf.subject);
       const { x, y } = leaf.publicKey.export({ format: 'jwk' });
       expect(header['jwk']).to.include({ kty: 'EC', crv: 'P-256', x, y }).and.not.have.property('d');

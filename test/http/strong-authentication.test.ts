@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { type Asked, bind, formOf, type Held, QUERY, Shop } from '../support/present.ts';
+import { bindToRequest, type FetchedRequest, type HeldCredential, QUERY, responseForm, Shop } from '../support/present.ts';
 
 const PAYMENT = 'urn:eudi:sca:payment:1';
 const BANK = 'https://bank.example/pay';
@@ -21,7 +21,7 @@ const AMR = [{ knowledge: 'pin_6_or_more_digits' }, { possession: 'key_in_remote
 
 describe('strong customer authentication (TS12)', () => {
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -36,17 +36,17 @@ describe('strong customer authentication (TS12)', () => {
   });
   after(() => shop.close());
 
-  const hashesOf = ({ payload: { transaction_data: texts } }: Asked) =>
+  const hashesOf = ({ payload: { transaction_data: texts } }: FetchedRequest) =>
     (texts as string[]).map((text) => createHash('sha256').update(text).digest('base64url'));
-  async function confirm(asked: Asked, claims: object) {
+  async function confirm(asked: FetchedRequest, claims: object) {
     const own = { transaction_data_hashes: hashesOf(asked), transaction_data_hashes_alg: 'sha-256', ...claims };
-    return shop.post(asked, await formOf(asked, { card: [bind(asked, held, ['name'], own)] }));
+    return shop.postResponse(asked, await responseForm(asked, { card: [bindToRequest(asked, held, ['name'], own)] }));
   }
   const strong = (changes: object = {}) => ({ jti: randomUUID(), amr: AMR, response_mode: 'direct_post.jwt', ...changes });
 
   for (const id of ['pay', 'bank']) {
     it(`is returned with the verified data, for a type of ${id === 'pay' ? 'TS12' : 'a rulebook'}`, async () => {
-      const asked = await shop.ask(id);
+      const asked = await shop.requestPresentation(id);
       const claims = strong();
       const answer = await confirm(asked, claims);
       expect(answer.status, answer.text).to.equal(200);
@@ -59,7 +59,7 @@ describe('strong customer authentication (TS12)', () => {
   }
 
   it('is reported to backends', async () => {
-    const asked = await shop.ask('told');
+    const asked = await shop.requestPresentation('told');
     const claims = strong();
     expect((await confirm(asked, claims)).status).to.equal(200);
     const call = shop.backend.calls.at(-1)?.body as { credentials: { authentication: object }[] };
@@ -67,7 +67,7 @@ describe('strong customer authentication (TS12)', () => {
   });
 
   it('is not requested if no transaction is confirmed', async () => {
-    const asked = await shop.ask('other');
+    const asked = await shop.requestPresentation('other');
     expect((await confirm(asked, { transaction_data_hashes_alg: undefined })).status).to.equal(200);
     const [credential] = (await shop.session(asked.session))['credentials'];
     expect(credential).to.not.have.property('authentication');
@@ -91,7 +91,7 @@ describe('strong customer authentication (TS12)', () => {
   };
   for (const [what, changes] of Object.entries(wrong)) {
     it(`is rejected with ${what}`, async () => {
-      const asked = await shop.ask('pay');
+      const asked = await shop.requestPresentation('pay');
       expect((await confirm(asked, strong(changes))).status).to.equal(400);
       const { status, failure, credentials } = await shop.session(asked.session);
       expect([status, credentials]).to.deep.equal(['failed', undefined]);
@@ -100,12 +100,12 @@ describe('strong customer authentication (TS12)', () => {
   }
 
   it('is rejected with the hash of another payment', async () => {
-    const asked = await shop.ask('pay');
-    const other = await shop.ask('told');
+    const asked = await shop.requestPresentation('pay');
+    const other = await shop.requestPresentation('told');
     const transaction_data_hashes = hashesOf(other);
-    const dearer = await shop.ask('plain', { transaction_data: [entry({ payload: { ...payload, amount: 42 } })] });
+    const dearer = await shop.requestPresentation('plain', { transaction_data: [entry({ payload: { ...payload, amount: 42 } })] });
     for (const hashes of [hashesOf(dearer), [...transaction_data_hashes, ...hashesOf(dearer)]]) {
-      const fresh = await shop.ask('pay');
+      const fresh = await shop.requestPresentation('pay');
       const answer = await confirm(fresh, strong({ transaction_data_hashes: hashes }));
       expect(answer.status).to.equal(400);
     }
@@ -156,7 +156,7 @@ describe('strong customer authentication (TS12)', () => {
       }),
       entry({ payload: { ...payload, pisp: party, recurrence: { frequency: 'MNTH', number: 12 } } }),
     ];
-    const asked = await shop.ask('plain', { transaction_data: others });
+    const asked = await shop.requestPresentation('plain', { transaction_data: others });
     expect((await confirm(asked, strong())).status).to.equal(200);
   });
 });

@@ -5,8 +5,8 @@ import { Cipher } from '../../application/ports/cipher.ts';
 import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { stepsOf } from '../contract/store/steps.ts';
-import { rawSql, servedDatabases, type TestDatabase } from '../support/databases.ts';
-import { type Populated, populate } from '../support/populated.ts';
+import { httpDatabases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { type PopulatedTenant, populate } from '../support/populated.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const DOOMED = 'doomed-tenant';
@@ -14,11 +14,11 @@ const MASTER_SECRET = 'a master secret for removals 0123456789';
 /** When statements that were under way as the tenant went are over. */
 const LATER = () => new Date(Date.now() + 61_000);
 
-for (const kind of servedDatabases()) {
+for (const kind of httpDatabases()) {
   describe(`A removed tenant on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;
-    let world: Populated;
+    let world: PopulatedTenant;
     let root: string;
     /** Has the tenant as it is before each test. */
     let prepared: TestDatabase | undefined;

@@ -5,7 +5,7 @@ import { obtain } from '../../bootstrap/wiring/wire.ts';
 import type { Client } from '../../domain/clients/client.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { NO_ORGANIZATION } from '../../domain/tenants/organization.ts';
-import { openRaw, servedDatabases, type TestDatabase } from '../support/databases.ts';
+import { httpDatabases, openRaw, type TestDatabase } from '../support/databases.ts';
 import { issue, QUERY } from '../support/present.ts';
 import { createTenant, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
 
@@ -231,7 +231,7 @@ const MASTER_SECRET = 'a master secret for what ends 0123456789';
 const DAY_MS = 86_400_000;
 const inMs = (milliseconds: number) => new Date(Date.now() + milliseconds).toISOString();
 
-for (const kind of servedDatabases()) {
+for (const kind of httpDatabases()) {
   describe(`A tenant with an expiry date, on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;

@@ -3,8 +3,8 @@ import { Store } from '../../application/ports/store.ts';
 import { copyIdOf } from '../../application/trust-lists/list-copies.ts';
 import { pinSigners, thumbprintOf } from '../../application/trust-lists/verify-trust-list.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { addClient, type Populated, populate } from '../support/populated.ts';
-import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { addClient, type PopulatedTenant, populate } from '../support/populated.ts';
+import { type CertifiedKey, certify, pem } from '../support/test-certificates.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 type Item = {
@@ -20,10 +20,10 @@ const LIST = 'https://lists.example/list?key=secret';
 
 describe('The trust forecast of a tenant', () => {
   let service: TestService;
-  let acme: Populated;
-  let other: Populated;
-  let anchor: Certified;
-  let operator: Certified;
+  let acme: PopulatedTenant;
+  let other: PopulatedTenant;
+  let anchor: CertifiedKey;
+  let operator: CertifiedKey;
   const ends = new Date(Date.now() + 9 * 86_400_000);
 
   before(async () => {
@@ -177,7 +177,7 @@ describe('The trust forecast of a tenant', () => {
     };
     const written = await service.call('POST', '/issuer/config', { token: acme.token, json });
     expect(written.status, written.text).to.equal(201);
-    const adviceOf = (items: readonly Item[], { certificate }: Certified) =>
+    const adviceOf = (items: readonly Item[], { certificate }: CertifiedKey) =>
       of(items, 'list-signer').find(({ id }) => id === thumbprintOf(certificate))?.advice ?? '';
     const all = await forecast();
     expect(adviceOf(all, provider)).to.include('walletProviderTrustListCertificates').and.not.include('signedBy');

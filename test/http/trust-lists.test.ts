@@ -4,8 +4,8 @@ import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
 import { RenewTrustLists } from '../../application/trust-lists/renew-trust-lists.ts';
 import { pinSigners, verifyTrustList } from '../../application/trust-lists/verify-trust-list.ts';
-import { loteFaults } from '../support/lote-schema.ts';
-import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { findLoteProblems } from '../support/lote-schema.ts';
+import { type CertifiedKey, certify, pem } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const MINUTE = 60 * 1000;
@@ -29,8 +29,8 @@ const numberOf = (jwt: string) => payloadOf(jwt).LoTE.ListAndSchemeInformation.L
 describe('Trust lists through HTTP', () => {
   let service: TestService;
   let tenant: { id: string; token: string };
-  let university: Certified;
-  let registry: Certified;
+  let university: CertifiedKey;
+  let registry: CertifiedKey;
 
   before(async () => {
     service = await startTestService();
@@ -276,7 +276,7 @@ describe('Trust lists through HTTP', () => {
       const json = { id: 'pids', keyChainId: 'ministry', entities: [internal()], data };
       const made = await ok('POST', '/trust-list', json);
       expectTerritoryWarning(made.warnings);
-      expect(loteFaults(made.data)).to.deep.equal([]);
+      expect(findLoteProblems(made.data)).to.deep.equal([]);
       expect(made.data.LoTE.ListAndSchemeInformation).to.deep.include({ ...scheme, SchemeTerritory: 'EU' });
       const [{ services = [] } = {}] = (await read(made.jwt, 'ministry')).entities;
       expect(services.map(({ type }) => type?.split('/SvcType/')[1])).to.deep.equal(['PID/Issuance', 'PID/Revocation']);
@@ -316,7 +316,7 @@ describe('Trust lists through HTTP', () => {
       const made = await callAs(token, 'POST', '/trust-list', { entities, data });
       expect(made.status, made.text).to.equal(201);
       expectTerritoryWarning(made.body.warnings);
-      expect(loteFaults(made.body.data)).to.deep.equal([]);
+      expect(findLoteProblems(made.body.data)).to.deep.equal([]);
       const { ListAndSchemeInformation: scheme, TrustedEntitiesList: listed } = made.body.data.LoTE;
       expect(scheme).to.deep.include({
         SchemeOperatorName: [{ lang: 'en', value: 'Office of Lists' }],
@@ -344,7 +344,7 @@ describe('Trust lists through HTTP', () => {
       const entities = [internal(), external({ statusStartingTime: since })];
       const json = { id: 'bodies', keyChainId: 'ministry', entities, data };
       const made = await ok('POST', '/trust-list', json);
-      expect(loteFaults(made.data)).to.deep.equal([]);
+      expect(findLoteProblems(made.data)).to.deep.equal([]);
       expect(made.data.LoTE.ListAndSchemeInformation.HistoricalInformationPeriod).to.equal(65_535);
       const [[ours, start = ''] = [], theirs] = standing(made);
       expect([ours, theirs]).to.deep.equal(['notified', ['notified', since]]);

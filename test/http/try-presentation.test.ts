@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { KeptLog } from '../support/kept-log.ts';
+import { CapturedLog } from '../support/kept-log.ts';
 import { presentMdoc } from '../support/mdoc-maker.ts';
 import { newKey } from '../support/raw-wallet.ts';
-import { makeSdJwt, type SdJwtBend, salted } from '../support/sd-jwt-maker.ts';
-import { type Certified, certify, pem } from '../support/test-certificates.ts';
+import { makeSdJwt, type SdJwtOverrides, saltedDisclosure } from '../support/sd-jwt-maker.ts';
+import { type CertifiedKey, certify, pem } from '../support/test-certificates.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const SECRET = 'Erika-Whose-Name-Is-Nobodys-Business';
@@ -13,13 +13,13 @@ const NAMESPACE = 'org.example.card';
 
 describe('presentation configuration that is tried through the API', () => {
   let service: TestService;
-  let log: KeptLog;
+  let log: CapturedLog;
   let token: string;
-  let signer: Certified;
+  let signer: CertifiedKey;
   const now = Math.floor(Date.now() / 1000);
 
   before(async () => {
-    log = new KeptLog();
+    log = new CapturedLog();
     service = await startTestService({ LOG_LEVEL: 'debug' });
     ({ token } = await createTenant(service, 'acme'));
     const ca = await certify({ name: 'Authority', ca: true });
@@ -40,7 +40,7 @@ describe('presentation configuration that is tried through the API', () => {
   const attempt = (presentation: unknown, id = 'both', by = token) =>
     service.call('POST', `/verifier/config/${id}/try`, { token: by, json: { presentation } });
   const issuer = () => ({ key: signer, chain: [signer.certificate] });
-  const card = (bend: SdJwtBend = {}) =>
+  const card = (bend: SdJwtOverrides = {}) =>
     makeSdJwt(
       {
         ...{ issuer: issuer(), holder: newKey(), visible: { vct: VCT }, hidden: { name: SECRET } },
@@ -60,7 +60,7 @@ describe('presentation configuration that is tried through the API', () => {
     expect(whole.status, whole.text).to.equal(200);
     expect(whole.body.missing).to.deep.equal([]);
     expect(whole.body.presentations.map(({ shown }: { shown: unknown }) => shown)).to.deep.equal([[['name']], [[NAMESPACE, 'name']]]);
-    const changed = await attempt(card({ show: () => [salted('name', SECRET)] }));
+    const changed = await attempt(card({ changeDisclosures: () => [saltedDisclosure('name', SECRET)] }));
     const forged = await attempt(card({ issuerKey: newKey() }));
     expect([changed, forged].map(({ body }) => body.presentations[0].queries[0].reason)).to.deep.equal([
       'unreferenced_disclosure',

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { Issuer } from '../support/interactive-authorization.ts';
-import type { Held } from '../support/present.ts';
+import type { HeldCredential } from '../support/present.ts';
 import { digestOf } from '../support/sd-jwt-maker.ts';
 import type { Answer } from '../support/test-service.ts';
 import {
@@ -93,18 +93,18 @@ describe('presentations that a verifier must reject', () => {
 
   describe('before an issuance', () => {
     let issuer: Issuer;
-    let held: Held;
+    let held: HeldCredential;
     before(async () => {
       issuer = await Issuer.open();
-      held = await issuer.hold();
+      held = await issuer.issueCredential();
     });
     after(() => issuer.close());
-    beforeEach(() => issuer.backend.forget());
+    beforeEach(() => issuer.backend.clearCalls());
 
     const ask = async () => {
       const wallet = issuer.wallet();
       const { uri, session } = await issuer.offer('badge');
-      return { wallet, session, asked: wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' })) };
+      return { wallet, session, asked: wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'badge' })) };
     };
     const expectRefused = async (session: string, answer: Answer) => {
       expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, 'access_denied']);
@@ -117,7 +117,7 @@ describe('presentations that a verifier must reject', () => {
       const [{ wallet, asked, session }, other] = [await ask(), await ask()];
       const answer = await wallet.present(asked, held, { nonce: other.asked.request.nonce });
       await expectRefused(session, answer);
-      wallet.issuedCode(await other.wallet.present(other.asked, held));
+      wallet.expectCode(await other.wallet.present(other.asked, held));
     });
 
     for (const audience of ['', 'origin:', 'iae:']) {

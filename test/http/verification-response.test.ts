@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import { CompactEncrypt, exportJWK, generateKeyPair, importJWK } from 'jose';
 import { MAX_UNDECRYPTED_ATTEMPTS } from '../../application/verification/response-intake.ts';
 import { withoutIssuers } from '../support/failures.ts';
-import { type Asked, bind, encrypt, formOf, type Held, Shop } from '../support/present.ts';
+import { bindToRequest, encryptResponse, type FetchedRequest, type HeldCredential, responseForm, Shop } from '../support/present.ts';
 import type { Answer } from '../support/test-service.ts';
 
 describe('A response to a presentation request', () => {
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -16,8 +16,8 @@ describe('A response to a presentation request', () => {
   });
   after(() => shop.close());
 
-  const tokenFor = (asked: Asked) => ({ card: [bind(asked, held)] });
-  const statusOf = async (asked: Asked) => (await shop.session(asked.session))['status'];
+  const tokenFor = (asked: FetchedRequest) => ({ card: [bindToRequest(asked, held)] });
+  const statusOf = async (asked: FetchedRequest) => (await shop.session(asked.session))['status'];
   const expectRefused = (answer: Answer, status = 400) => {
     expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, 'invalid_request']);
     expect(answer.headers.get('cache-control')).to.equal('no-store');
@@ -25,9 +25,9 @@ describe('A response to a presentation request', () => {
   };
 
   describe('leaves the session unchanged', () => {
-    type Case = [string, string, (asked: Asked) => Promise<Answer>, number?];
-    const state = (asked: Asked) => asked.payload['state'] as string;
-    const vp = (asked: Asked) => JSON.stringify(tokenFor(asked));
+    type Case = [string, string, (asked: FetchedRequest) => Promise<Answer>, number?];
+    const state = (asked: FetchedRequest) => asked.payload['state'] as string;
+    const vp = (asked: FetchedRequest) => JSON.stringify(tokenFor(asked));
     const cases: Case[] = [
       [
         // N31
@@ -37,25 +37,25 @@ describe('A response to a presentation request', () => {
         415,
       ],
       // N32
-      ['over the size limit', 'plain', (asked) => shop.post(asked, { vp_token: 'x'.repeat(2_700_000), state: state(asked) }), 413],
+      ['over the size limit', 'plain', (asked) => shop.postResponse(asked, { vp_token: 'x'.repeat(2_700_000), state: state(asked) }), 413],
       // N33
-      ['without content', 'plain', (asked) => shop.post(asked, { state: state(asked) })],
+      ['without content', 'plain', (asked) => shop.postResponse(asked, { state: state(asked) })],
       // N38
-      ['without state', 'plain', (asked) => shop.post(asked, { vp_token: vp(asked) })],
+      ['without state', 'plain', (asked) => shop.postResponse(asked, { vp_token: vp(asked) })],
       [
         // N38
         'without state in the ciphertext',
         'check',
-        async (asked) => shop.post(asked, { response: await encrypt(asked, { vp_token: tokenFor(asked) }) }),
+        async (asked) => shop.postResponse(asked, { response: await encryptResponse(asked, { vp_token: tokenFor(asked) }) }),
       ],
       [
         // N59
         'with a wrong state in the ciphertext',
         'check',
-        async (asked) => shop.post(asked, { response: await encrypt(asked, { vp_token: tokenFor(asked), state: 'x' }) }),
+        async (asked) => shop.postResponse(asked, { response: await encryptResponse(asked, { vp_token: tokenFor(asked), state: 'x' }) }),
       ],
       // N46
-      ['as an error with a wrong state', 'check', (asked) => shop.post(asked, { error: 'access_denied', state: 'wrong' })],
+      ['as an error with a wrong state', 'check', (asked) => shop.postResponse(asked, { error: 'access_denied', state: 'wrong' })],
       [
         'with a parameter twice',
         'plain',
@@ -68,7 +68,7 @@ describe('A response to a presentation request', () => {
     ];
     for (const [what, configuration, attempt, status] of cases) {
       it(`when it is sent ${what}`, async () => {
-        const asked = await shop.ask(configuration);
+        const asked = await shop.requestPresentation(configuration);
         expectRefused(await attempt(asked), status);
         expect(await statusOf(asked)).to.equal('fetched');
         expect((await shop.present(asked, held)).status, 'and can still be answered').to.equal(200);
@@ -77,24 +77,24 @@ describe('A response to a presentation request', () => {
 
     // N39
     it('when it is sent with the state of another session, which stays unchanged, too', async () => {
-      const [one, other] = [await shop.ask('plain'), await shop.ask('plain')];
+      const [one, other] = [await shop.requestPresentation('plain'), await shop.requestPresentation('plain')];
       const vpToken = JSON.stringify(tokenFor(one));
-      expectRefused(await shop.post(one, { vp_token: vpToken, state: other.payload['state'] }));
+      expectRefused(await shop.postResponse(one, { vp_token: vpToken, state: other.payload['state'] }));
       expect([await statusOf(one), await statusOf(other)]).to.deep.equal(['fetched', 'fetched']);
     });
 
     // N40
     it('when it is sent to the address of another session', async () => {
-      const [one, other] = [await shop.ask('plain'), await shop.ask('plain')];
-      expectRefused(await shop.post(other, await formOf(one, tokenFor(one))));
+      const [one, other] = [await shop.requestPresentation('plain'), await shop.requestPresentation('plain')];
+      expectRefused(await shop.postResponse(other, await responseForm(one, tokenFor(one))));
       expect([await statusOf(one), await statusOf(other)]).to.deep.equal(['fetched', 'fetched']);
     });
   });
 
   describe('ends the session', () => {
-    type Case = [string, string, (asked: Asked) => Promise<Record<string, string>> | Record<string, string>];
-    const plain = (asked: Asked) => ({ vp_token: JSON.stringify(tokenFor(asked)), state: asked.payload['state'] as string });
-    const sealed = (asked: Asked) => encrypt(asked, { vp_token: tokenFor(asked), state: asked.payload['state'] });
+    type Case = [string, string, (asked: FetchedRequest) => Promise<Record<string, string>> | Record<string, string>];
+    const plain = (asked: FetchedRequest) => ({ vp_token: JSON.stringify(tokenFor(asked)), state: asked.payload['state'] as string });
+    const sealed = (asked: FetchedRequest) => encryptResponse(asked, { vp_token: tokenFor(asked), state: asked.payload['state'] });
     const cases: Case[] = [
       // N34
       ['in the clear though it was to be encrypted', 'check', plain],
@@ -102,14 +102,14 @@ describe('A response to a presentation request', () => {
         // N35
         'encrypted though it was not asked for',
         'plain',
-        async (asked) => ({ response: await sealed(await shop.ask()), state: asked.payload['state'] }),
+        async (asked) => ({ response: await sealed(await shop.requestPresentation()), state: asked.payload['state'] }),
       ],
       // N36
       ['with presentations and an error', 'plain', (asked) => ({ ...plain(asked), error: 'x' })],
       // N37
       ['encrypted and in the clear', 'check', async (asked) => ({ ...plain(asked), response: await sealed(asked) })],
       // N51
-      ['encrypted for another session', 'check', async () => ({ response: await sealed(await shop.ask()) })],
+      ['encrypted for another session', 'check', async () => ({ response: await sealed(await shop.requestPresentation()) })],
       [
         // N55
         'with a byte changed',
@@ -119,10 +119,10 @@ describe('A response to a presentation request', () => {
     ];
     for (const [what, configuration, form] of cases) {
       it(`when it is sent ${what}`, async () => {
-        const asked = await shop.ask(configuration);
+        const asked = await shop.requestPresentation(configuration);
         const sent = await form(asked);
         // What does not decrypt leaves the request open for a few tries.
-        for (let tries = 0; tries < MAX_UNDECRYPTED_ATTEMPTS; tries++) expectRefused(await shop.post(asked, sent));
+        for (let tries = 0; tries < MAX_UNDECRYPTED_ATTEMPTS; tries++) expectRefused(await shop.postResponse(asked, sent));
         const seen = await shop.session(asked.session);
         expect(seen['status']).to.equal('failed');
         expect(seen['failure'].code).to.be.a('string');
@@ -134,9 +134,9 @@ describe('A response to a presentation request', () => {
     for (const configuration of ['plain', 'check']) {
       // N45, N48
       it(`when it is an error of the wallet, unencrypted, with ${configuration}`, async () => {
-        const asked = await shop.ask(configuration);
+        const asked = await shop.requestPresentation(configuration);
         const { state } = asked.payload;
-        const answer = await shop.post(asked, { error: 'access_denied', error_description: 'no', state });
+        const answer = await shop.postResponse(asked, { error: 'access_denied', error_description: 'no', state });
         expect([answer.status, Object.keys(answer.body)]).to.deep.equal([200, ['redirect_uri']]);
         expect(answer.body.redirect_uri).to.match(/\/shop\/presented\?response_code=/);
         const seen = await shop.session(asked.session);
@@ -146,10 +146,10 @@ describe('A response to a presentation request', () => {
 
     // N47
     it('when it is an error with a long text with markup, of which only the beginning is stored', async () => {
-      const asked = await shop.ask();
+      const asked = await shop.requestPresentation();
       const error_description = `<script>alert(1)</script>\u0007${'long '.repeat(20_000)}`;
       const { state } = asked.payload;
-      const answer = await shop.post(asked, { error: '<b>odd</b>', error_description, state });
+      const answer = await shop.postResponse(asked, { error: '<b>odd</b>', error_description, state });
       expect(answer.status).to.equal(200);
       const { failure } = await shop.session(asked.session);
       expect(failure.code).to.equal('wallet_error');
@@ -162,26 +162,26 @@ describe('A response to a presentation request', () => {
   describe('is accepted', () => {
     // N41, N42
     it('once, regardless of repetitions and concurrency', async () => {
-      const asked = await shop.ask();
-      const form = await formOf(asked, tokenFor(asked));
-      const answers = await Promise.all([1, 2, 3, 4, 5].map(() => shop.post(asked, form)));
+      const asked = await shop.requestPresentation();
+      const form = await responseForm(asked, tokenFor(asked));
+      const answers = await Promise.all([1, 2, 3, 4, 5].map(() => shop.postResponse(asked, form)));
       expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
       for (const answer of answers.filter(({ status }) => status !== 200)) expectRefused(answer);
       const seen = await shop.session(asked.session);
       expect(withoutIssuers(seen['credentials'])).to.deep.equal([{ id: 'card', values: { name: 'Ada' } }]);
-      expectRefused(await shop.post(asked, { error: 'access_denied', state: asked.payload['state'] }));
+      expectRefused(await shop.postResponse(asked, { error: 'access_denied', state: asked.payload['state'] }));
       expect((await shop.session(asked.session))['status'], 'the first result stays').to.equal('completed');
     });
 
     // N49
     it('with additional unknown fields', async () => {
-      const asked = await shop.ask();
-      const form = { ...(await formOf(asked, tokenFor(asked))), presentation_submission: '{}', extra: 'x' };
-      expect((await shop.post(asked, form)).status).to.equal(200);
+      const asked = await shop.requestPresentation();
+      const form = { ...(await responseForm(asked, tokenFor(asked))), presentation_submission: '{}', extra: 'x' };
+      expect((await shop.postResponse(asked, form)).status).to.equal(200);
     });
 
     it('with too many claims, of which only the requested ones are kept', async () => {
-      const asked = await shop.ask();
+      const asked = await shop.requestPresentation();
       expect((await shop.present(asked, held)).status).to.equal(200);
       const text = JSON.stringify(await shop.session(asked.session));
       expect(text).to.include('Ada').and.not.include('age');
@@ -189,7 +189,7 @@ describe('A response to a presentation request', () => {
   });
 
   it('with POST only, and other methods get 405', async () => {
-    const asked = await shop.ask();
+    const asked = await shop.requestPresentation();
     const answer = await shop.service.call('GET', asked.payload['response_uri']);
     expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'POST']);
   });
@@ -199,7 +199,7 @@ type Attempt = { readonly at: string; readonly code: string; readonly reason: st
 
 describe('An unreadable response to a presentation request', () => {
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -212,35 +212,40 @@ describe('An unreadable response to a presentation request', () => {
 
   const attemptsOf = async (session: string): Promise<readonly Attempt[]> => (await shop.session(session))['attempts'] ?? [];
   const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
-  const send = (asked: Asked, text: string, headers: Record<string, string> = FORM) =>
+  const send = (asked: FetchedRequest, text: string, headers: Record<string, string> = FORM) =>
     shop.service.call('POST', asked.payload['response_uri'], { text, headers });
-  const sealed = async (asked: Asked, change: { kid?: string | null; enc?: string; other?: boolean }) => {
+  const sealed = async (asked: FetchedRequest, change: { kid?: string | null; enc?: string; other?: boolean }) => {
     const [jwk] = asked.payload['client_metadata'].jwks.keys;
     const key = change.other ? await exportJWK((await generateKeyPair('ECDH-ES', { crv: 'P-256' })).publicKey) : jwk;
     const { kid = jwk.kid, enc = 'A256GCM' } = change;
-    const plaintext = { vp_token: { card: [bind(asked, held)] }, state: asked.payload['state'] };
+    const plaintext = { vp_token: { card: [bindToRequest(asked, held)] }, state: asked.payload['state'] };
     const response = await new CompactEncrypt(Buffer.from(JSON.stringify(plaintext)))
       .setProtectedHeader({ alg: 'ECDH-ES', enc, ...(kid !== null && { kid }) })
       .encrypt(await importJWK(key, 'ECDH-ES'));
-    return shop.post(asked, { response });
+    return shop.postResponse(asked, { response });
   };
 
-  const cases: readonly [string, string, (asked: Asked) => Promise<Answer>, RegExp][] = [
+  const cases: readonly [string, string, (asked: FetchedRequest) => Promise<Answer>, RegExp][] = [
     ['check', 'has no kid in the JWE', (asked) => sealed(asked, { kid: null }), /no kid/],
     ['check', 'has the kid of another key', (asked) => sealed(asked, { kid: 'x' }), /kid .* does not match/],
     ['check', 'has an enc that was not offered', (asked) => sealed(asked, { enc: 'A128CBC-HS256' }), /enc/],
     ['check', 'is encrypted to another key', (asked) => sealed(asked, { other: true }), /another key/],
-    ['check', 'is not a JWE', (asked) => shop.post(asked, { response: 'x.y.z' }), /five parts/],
-    ['check', 'has no state inside', async (asked) => shop.post(asked, { response: await encrypt(asked, { vp_token: {} }) }), /state/],
+    ['check', 'is not a JWE', (asked) => shop.postResponse(asked, { response: 'x.y.z' }), /five parts/],
+    [
+      'check',
+      'has no state inside',
+      async (asked) => shop.postResponse(asked, { response: await encryptResponse(asked, { vp_token: {} }) }),
+      /state/,
+    ],
     ['check', 'is larger than the limit', (asked) => send(asked, `response=${'A'.repeat(2_700_000)}`), /2621440/],
-    ['plain', 'has another state', (asked) => shop.post(asked, { vp_token: '{}', state: 'x' }), /state/],
+    ['plain', 'has another state', (asked) => shop.postResponse(asked, { vp_token: '{}', state: 'x' }), /state/],
     ['plain', 'is empty', (asked) => send(asked, ''), /vp_token, response or error/],
     ['plain', 'has a parameter twice', (asked) => send(asked, 'state=a&state=b'), /more than once/],
     ['plain', 'is JSON', (asked) => send(asked, '{}', { 'Content-Type': 'application/json' }), /send the body as/],
   ];
   for (const [configuration, what, act, reason] of cases) {
     it(`is recorded in the attempts of its session when it ${what}`, async () => {
-      const asked = await shop.ask(configuration);
+      const asked = await shop.requestPresentation(configuration);
       const { status, headers } = await act(asked);
       expect(status).to.be.within(400, 499);
       const [attempt, ...more] = await attemptsOf(asked.session);
@@ -275,10 +280,10 @@ describe('An unreadable response to a presentation request', () => {
   }
 
   it('is recorded at most 20 times, and later ones do not change the session', async () => {
-    const asked = await shop.ask('plain');
+    const asked = await shop.requestPresentation('plain');
     const versions: unknown[] = [];
     for (let count = 0; count < 23; count++) {
-      await shop.post(asked, { vp_token: '{}', state: 'x' });
+      await shop.postResponse(asked, { vp_token: '{}', state: 'x' });
       versions.push((await shop.session(asked.session))['updatedAt']);
     }
     expect(await attemptsOf(asked.session)).to.have.length(20);
@@ -286,9 +291,9 @@ describe('An unreadable response to a presentation request', () => {
   });
 
   it('is not recorded for an answered request, nor for an unknown one', async () => {
-    const asked = await shop.ask('plain');
+    const asked = await shop.requestPresentation('plain');
     await shop.present(asked, held);
-    expect((await shop.post(asked, { vp_token: '{}', state: 'x' })).status).to.equal(400);
+    expect((await shop.postResponse(asked, { vp_token: '{}', state: 'x' })).status).to.equal(400);
     expect(await shop.session(asked.session)).to.not.have.property('attempts');
     const unknown = await shop.service.call('POST', '/shop/response/unknown', { form: { state: 'x' } });
     expect(unknown.status).to.equal(404);

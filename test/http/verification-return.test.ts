@@ -2,14 +2,23 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import { deviceResponse } from '../support/device.ts';
-import { type Asked, bind, decode, encrypt, formOf, type Held, QUERY, Shop } from '../support/present.ts';
+import {
+  bindToRequest,
+  decode,
+  encryptResponse,
+  type FetchedRequest,
+  type HeldCredential,
+  QUERY,
+  responseForm,
+  Shop,
+} from '../support/present.ts';
 
 const KEY = 'the-key-of-the-shop';
 const auth = (value: string) => ({ type: 'apiKey', config: { headerName: 'X-Shop-Key', value } });
 
 describe('The return to the verifier after a presentation', () => {
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -26,10 +35,10 @@ describe('The return to the verifier after a presentation', () => {
   });
 
   after(() => shop.close());
-  beforeEach(() => shop.backend.forget());
+  beforeEach(() => shop.backend.clearCalls());
 
   it('contains a code that authenticates the browser', async () => {
-    const asked = await shop.ask('back');
+    const asked = await shop.requestPresentation('back');
     const answer = await shop.present(asked, held);
     expect(answer.headers.get('cache-control')).to.equal('no-store');
     expect(Object.keys(answer.body)).to.deep.equal(['redirect_uri']);
@@ -45,7 +54,7 @@ describe('The return to the verifier after a presentation', () => {
     const seen = await shop.session(asked.session);
     expect(seen.redirectUri).to.equal(`https://shop.example/done/${asked.session}?lang=en#there`);
     expect(JSON.stringify(seen)).to.not.include(code);
-    const other = await shop.ask('back');
+    const other = await shop.requestPresentation('back');
     await shop.present(other, held);
     const foreign = await shop.call('GET', `/session/${other.session}?response_code=${code}`);
     // N148
@@ -59,7 +68,7 @@ describe('The return to the verifier after a presentation', () => {
   const read = async (session: string, code: string) => (await shop.call('GET', `/session/${session}?response_code=${code}`)).status;
 
   it('can be confirmed once, also with concurrent requests', async () => {
-    const asked = await shop.ask('back');
+    const asked = await shop.requestPresentation('back');
     const code = codeOf((await shop.present(asked, held)).body.redirect_uri);
     expect(await read(asked.session, `${code}x`), 'spends nothing').to.equal(403);
     const statuses = await Promise.all(Array.from({ length: 8 }, () => read(asked.session, code)));
@@ -71,7 +80,7 @@ describe('The return to the verifier after a presentation', () => {
   });
 
   it('is possible for five minutes', async () => {
-    const asked = await shop.ask('back');
+    const asked = await shop.requestPresentation('back');
     const code = codeOf((await shop.present(asked, held)).body.redirect_uri);
     const now = Date.now();
     const clock = sinon.useFakeTimers({ now: now + 301_000, toFake: ['Date'] });
@@ -85,7 +94,7 @@ describe('The return to the verifier after a presentation', () => {
   });
 
   it('cannot be confirmed for a session without a code', async () => {
-    const asked = await shop.ask();
+    const asked = await shop.requestPresentation();
     expect(await read(asked.session, 'invented'), 'before the answer').to.equal(403);
     await shop.present(asked, held);
     expect(await read(asked.session, 'invented'), 'after it').to.equal(403);
@@ -95,7 +104,7 @@ describe('The return to the verifier after a presentation', () => {
     const body = { response_type: 'uri', requestId: 'check' };
     const plain = (await shop.call('POST', '/verifier/offer', body)).body;
     expect(plain.crossDeviceUri).to.equal(plain.uri);
-    const asked = await shop.ask();
+    const asked = await shop.requestPresentation();
     const { redirect_uri: page } = (await shop.present(asked, held)).body;
     expect(page).to.match(/^http.+\/shop\/presented\?response_code=[\w-]{20,}$/);
     const { status, text, headers } = await shop.service.call('GET', page);
@@ -112,16 +121,16 @@ describe('The return to the verifier after a presentation', () => {
   });
 
   it('uses the address that the webhook returns', async () => {
-    const asked = await shop.ask('elsewhere');
+    const asked = await shop.requestPresentation('elsewhere');
     const { redirect_uri: chosen } = (await shop.present(asked, held)).body;
     expect(chosen).to.match(new RegExp(`^https://other\\.example/${asked.session}\\?response_code=`));
-    const second = await shop.ask('nonsense');
+    const second = await shop.requestPresentation('nonsense');
     const { redirect_uri: kept } = (await shop.present(second, held)).body;
     expect(kept).to.match(/^https:\/\/shop\.example\/done\//);
   });
 
   it('uses the configured address when the webhook answers with a success without JSON', async () => {
-    const asked = await shop.ask('plain');
+    const asked = await shop.requestPresentation('plain');
     const answer = await shop.present(asked, held);
     expect(answer.status, answer.text).to.equal(200);
     expect(answer.body.redirect_uri).to.match(/^https:\/\/shop\.example\/done\//);
@@ -130,7 +139,7 @@ describe('The return to the verifier after a presentation', () => {
   });
 
   it('does not exist when the webhook is unavailable: one attempt, failed, and the wallet gets no details', async () => {
-    const asked = await shop.ask('down');
+    const asked = await shop.requestPresentation('down');
     const answer = await shop.present(asked, held);
     expect([answer.status, answer.body.error]).to.deep.equal([400, 'invalid_request']);
     expect(answer.body).to.not.have.property('redirect_uri');
@@ -148,7 +157,7 @@ describe('The return to the verifier after a presentation', () => {
 
   it('never contains the API key of the webhook', async () => {
     const override = { url: `${shop.backend.url}/override`, auth: auth('another-secret-key') };
-    const asked = await shop.ask('down', { webhook: override });
+    const asked = await shop.requestPresentation('down', { webhook: override });
     expect((await shop.present(asked, held)).status).to.equal(200);
     expect(shop.backend.calls.map(({ path }) => path)).to.deep.equal(['/override']);
     expect(shop.backend.calls[0]?.headers['x-shop-key']).to.equal('another-secret-key');
@@ -163,8 +172,8 @@ describe('The return to the verifier after a presentation', () => {
     const { webhook } = answers[1]?.body ?? {};
     expect(webhook.auth.config.value).to.equal('***');
     expect((await shop.call('PATCH', '/verifier/config/down', { webhook })).status).to.equal(200);
-    shop.backend.forget();
-    await shop.present(await shop.ask('down'), held);
+    shop.backend.clearCalls();
+    await shop.present(await shop.requestPresentation('down'), held);
     expect(shop.backend.calls[0]?.headers['x-shop-key'], 'the stored key').to.equal(KEY);
     const moved = { webhook: { ...webhook, url: `${shop.backend.url}/thief` } };
     expect((await shop.call('PATCH', '/verifier/config/down', moved)).status).to.equal(400);
@@ -179,8 +188,8 @@ type Link = 'uri' | 'crossDeviceUri';
 
 describe('presentation request with a redirect, on two devices', () => {
   let shop: Shop;
-  let held: Held;
-  let licence: Held;
+  let held: HeldCredential;
+  let licence: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -215,7 +224,7 @@ describe('presentation request with a redirect, on two devices', () => {
   }
 
   /** Reads the request as a wallet does that was started by one of the two links. */
-  async function read(made: Awaited<ReturnType<typeof offer>>, link: Link): Promise<Asked> {
+  async function read(made: Awaited<ReturnType<typeof offer>>, link: Link): Promise<FetchedRequest> {
     const { searchParams } = new URL(made[link]);
     const url = searchParams.get('request_uri');
     const common = { session: made.session, uri: made[link], url: url ?? '' };
@@ -234,15 +243,15 @@ describe('presentation request with a redirect, on two devices', () => {
     return request;
   }
 
-  function presentationFor(asked: Asked, requestId: string): string {
-    if (requestId !== 'mdoc') return bind(asked, held);
+  function presentationFor(asked: FetchedRequest, requestId: string): string {
+    if (requestId !== 'mdoc') return bindToRequest(asked, held);
     const { client_id: clientId, nonce, response_uri: responseUri, client_metadata } = asked.payload;
     const encryptionKey = client_metadata.jwks.keys[0];
     const transcript = redirectTranscript({ clientId, nonce, responseUri, encryptionKey });
     return deviceResponse({ ...licence, docType: DOC_TYPE }, transcript);
   }
-  const answer = async (asked: Asked, requestId: string) =>
-    shop.post(asked, await formOf(asked, { card: [presentationFor(asked, requestId)] }));
+  const answer = async (asked: FetchedRequest, requestId: string) =>
+    shop.postResponse(asked, await responseForm(asked, { card: [presentationFor(asked, requestId)] }));
 
   for (const requestId of ['encrypted', 'plain', 'unsigned', 'posted', 'mdoc', 'chosen']) {
     it(`redirects only the wallet of \`uri\` (${requestId})`, async () => {
@@ -268,7 +277,7 @@ describe('presentation request with a redirect, on two devices', () => {
 
   describe('answered by an encrypted response with the state of the other link outside', () => {
     const responses = {
-      presentation: (asked: Asked) => ({ vp_token: { card: [bind(asked, held)] } }),
+      presentation: (asked: FetchedRequest) => ({ vp_token: { card: [bindToRequest(asked, held)] } }),
       error: () => ({ error: 'access_denied' }),
     };
     const links: readonly [Link, Link][] = [
@@ -281,12 +290,12 @@ describe('presentation request with a redirect, on two devices', () => {
           const made = await offer('encrypted');
           const [asked, other] = [await read(made, inner), await read(made, outer)];
           const { state } = asked.payload;
-          const response = await encrypt(asked, { ...parameters(asked), state });
-          const rejected = await shop.post(asked, { response, state: other.payload['state'] });
+          const response = await encryptResponse(asked, { ...parameters(asked), state });
+          const rejected = await shop.postResponse(asked, { response, state: other.payload['state'] });
           expect(rejected.status, rejected.text).to.equal(400);
           expect(rejected.body.error_description).to.equal('state does not belong to this request');
           expect((await shop.session(made.session))['status']).to.equal('fetched');
-          const accepted = await shop.post(asked, { response, state });
+          const accepted = await shop.postResponse(asked, { response, state });
           expect(accepted.status, accepted.text).to.equal(200);
           const status = kind === 'error' ? 'failed' : 'completed';
           expect((await shop.session(made.session))['status']).to.equal(status);
@@ -305,7 +314,7 @@ describe('presentation request with a redirect, on two devices', () => {
 
   it('redirects a wallet on another device to no application when its user declines', async () => {
     const asked = await read(await offer('plain'), 'crossDeviceUri');
-    const refused = await shop.post(asked, { error: 'access_denied', state: asked.payload['state'] });
+    const refused = await shop.postResponse(asked, { error: 'access_denied', state: asked.payload['state'] });
     expect(refused.body).to.deep.equal({ redirect_uri: `${shop.service.address}/shop/presented` });
   });
 

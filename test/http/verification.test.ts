@@ -2,14 +2,26 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import sinon from 'sinon';
-import { type Asked, ask, bind, decode, formOf, type Held, issue, present, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
+import {
+  bindToRequest,
+  decode,
+  type FetchedRequest,
+  type HeldCredential,
+  issue,
+  present,
+  QUERY,
+  requestPresentation,
+  responseForm,
+  Shop,
+  verifyWithLeaf,
+} from '../support/present.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const MEDIA_TYPE = 'application/oauth-authz-req+jwt';
 
 describe('Verifying through HTTP', () => {
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -19,14 +31,14 @@ describe('Verifying through HTTP', () => {
 
   describe('a request object', () => {
     it('is signed by the access key, contains its hash and omits the anchor', async () => {
-      const asked = await shop.ask();
+      const asked = await shop.requestPresentation();
       const answer = await shop.service.call('GET', asked.url);
       expect(answer.headers.get('content-type')).to.equal(MEDIA_TYPE);
       expect(answer.headers.get('cache-control')).to.equal('no-store');
       const { header, payload } = asked;
       expect(header).to.include({ typ: 'oauth-authz-req+jwt', alg: 'ES256' });
       expect(header['x5c'], 'the leaf without its anchor').to.have.length(1);
-      const leaf = verifiedByLeaf(asked.text);
+      const leaf = verifyWithLeaf(asked.text);
       expect(leaf.issuer).to.not.equal(leaf.subject);
       const hash = createHash('sha256').update(Buffer.from(header['x5c'][0], 'base64')).digest('base64url');
       expect(payload['client_id']).to.equal(`x509_hash:${hash}`);
@@ -36,7 +48,7 @@ describe('Verifying through HTTP', () => {
     });
 
     it('contains only what the protocol defines', async () => {
-      const { payload, session: id, url } = await shop.ask();
+      const { payload, session: id, url } = await shop.requestPresentation();
       expect(payload).to.include({ response_type: 'vp_token', response_mode: 'direct_post.jwt', aud: 'https://self-issued.me/v2' });
       expect(payload).to.have.all.keys(
         ...['response_type', 'response_mode', 'client_id', 'response_uri', 'aud', 'nonce', 'state'],
@@ -59,7 +71,7 @@ describe('Verifying through HTTP', () => {
     });
 
     it('references its signing key by the thumbprint in kid, with x5c, also for a wallet with a nonce', async () => {
-      const asked = await shop.ask();
+      const asked = await shop.requestPresentation();
       const wallet = { form: { wallet_nonce: 'a-nonce' } };
       const again = decode((await shop.service.call('POST', asked.url, wallet)).text);
       for (const { header } of [asked, again]) {
@@ -71,8 +83,8 @@ describe('Verifying through HTTP', () => {
     });
 
     it('has its own key, nonce and state each time', async () => {
-      const all = await Promise.all([1, 2, 3].map(() => shop.ask()));
-      const of = (read: (payload: Asked['payload']) => unknown) => new Set(all.map(({ payload }) => read(payload))).size;
+      const all = await Promise.all([1, 2, 3].map(() => shop.requestPresentation()));
+      const of = (read: (payload: FetchedRequest['payload']) => unknown) => new Set(all.map(({ payload }) => read(payload))).size;
       expect(of((payload) => payload['client_metadata'].jwks.keys[0].x)).to.equal(3);
       expect(of((payload) => payload['client_metadata'].jwks.keys[0].kid)).to.equal(3);
       expect([of((payload) => payload['nonce']), of((payload) => payload['state'])]).to.deep.equal([3, 3]);
@@ -80,7 +92,7 @@ describe('Verifying through HTTP', () => {
 
     // N29, N23
     it('is served again byte for byte, and not after the answer', async () => {
-      const asked = await shop.ask();
+      const asked = await shop.requestPresentation();
       const again = await shop.service.call('GET', asked.url);
       expect([again.status, again.text]).to.deep.equal([200, asked.text]);
       expect((await shop.session(asked.session)).status).to.equal('fetched');
@@ -91,7 +103,7 @@ describe('Verifying through HTTP', () => {
     });
 
     it('repeats the nonce of a wallet that posts one, and is otherwise unchanged', async () => {
-      const asked = await shop.ask();
+      const asked = await shop.requestPresentation();
       const metadata = JSON.stringify({
         vp_formats_supported: { 'dc+sd-jwt': {}, mso_mdoc: {} },
         client_id_prefixes_supported: ['x509_hash', 'redirect_uri'],
@@ -100,7 +112,7 @@ describe('Verifying through HTTP', () => {
       const posted = await shop.service.call('POST', asked.url, { form });
       expect(posted.status, posted.text).to.equal(200);
       expect(posted.headers.get('content-type')).to.equal(MEDIA_TYPE);
-      verifiedByLeaf(posted.text);
+      verifyWithLeaf(posted.text);
       const { header, payload } = decode(posted.text);
       expect(header).to.deep.equal(asked.header);
       expect(payload).to.deep.equal({ ...asked.payload, wallet_nonce: 'from-the-wallet' });
@@ -135,7 +147,7 @@ describe('Verifying through HTTP', () => {
 
     // N21, N30
     it('answers 404 without detail for an unknown id, another tenant and a reserved name', async () => {
-      const { url } = await shop.ask();
+      const { url } = await shop.requestPresentation();
       const id = url.split('/').at(-1);
       const paths = [`/shop/request/unknown`, `/acme/request/${id}`, `/nobody/request/${id}`];
       const answers = await Promise.all(paths.map((path) => shop.service.call('GET', path)));
@@ -149,7 +161,7 @@ describe('Verifying through HTTP', () => {
     // N22, N43
     it('answers 404 after its expiry', async () => {
       await shop.configure({ id: 'short', lifeTime: 30 });
-      const asked = await shop.ask('short');
+      const asked = await shop.requestPresentation('short');
       const clock = sinon.useFakeTimers({ now: Date.now() + 30_500, toFake: ['Date'] });
       try {
         const fetched = await shop.service.call('GET', asked.url);
@@ -169,7 +181,7 @@ describe('Verifying through HTTP', () => {
     it('is missing by default, exists while an anchor is configured by PEM, and is missing again after its removal', async () => {
       await shop.configure({ id: 'trusting', trustAnchors: undefined });
       const attempt = async () => {
-        const asked = await shop.ask('trusting');
+        const asked = await shop.requestPresentation('trusting');
         const { status } = await shop.present(asked, held);
         const { status: ended, failure } = await shop.session(asked.session);
         return [status, ended, failure?.message.includes('untrusted_chain')];
@@ -186,17 +198,17 @@ describe('Verifying through HTTP', () => {
 
     it('that is removed is invalid for later requests, but still valid for open ones', async () => {
       await shop.configure({ id: 'withdrawn' });
-      const asked = await shop.ask('withdrawn');
+      const asked = await shop.requestPresentation('withdrawn');
       await shop.call('PATCH', '/verifier/config/withdrawn', { trustAnchors: null });
       expect((await shop.present(asked, held)).status).to.equal(200);
-      expect((await shop.present(await shop.ask('withdrawn'), held)).status).to.equal(400);
+      expect((await shop.present(await shop.requestPresentation('withdrawn'), held)).status).to.equal(400);
     });
   });
 });
 
 describe('the disclosed data of a wallet', () => {
   let shop: Shop;
-  let held: Held;
+  let held: HeldCredential;
 
   before(async () => {
     shop = await Shop.open();
@@ -206,11 +218,11 @@ describe('the disclosed data of a wallet', () => {
     await shop.configure({ id: 'asked', values: 'requested', webhook });
   });
   after(() => shop.close());
-  beforeEach(() => shop.backend.forget());
+  beforeEach(() => shop.backend.clearCalls());
 
   const presented = async (configuration: string, names?: readonly string[]) => {
-    const asked = await shop.ask(configuration);
-    const answer = await shop.post(asked, await formOf(asked, { card: [bind(asked, held, names)] }));
+    const asked = await shop.requestPresentation(configuration);
+    const answer = await shop.postResponse(asked, await responseForm(asked, { card: [bindToRequest(asked, held, names)] }));
     expect(answer.status, answer.text).to.equal(200);
     const [{ values }] = (await shop.session(asked.session)).credentials;
     expect(shop.backend.calls[0]?.body.credentials[0].values).to.deep.equal(values);
@@ -234,7 +246,7 @@ describe('the disclosed data of a wallet', () => {
   it('can be read for longer than the retention of sessions', async () => {
     expect((await shop.call('PUT', '/session-config', { ttlSeconds: 60 })).status).to.equal(200);
     await shop.configure({ id: 'patient', lifeTime: 100_000 });
-    const asked = await shop.ask('patient');
+    const asked = await shop.requestPresentation('patient');
     const { createdAt, expiresAt } = await shop.session(asked.session);
     expect(Date.parse(expiresAt) - Date.parse(createdAt)).to.equal(100_000_000);
     expect(asked.payload['exp'] - asked.payload['iat']).to.equal(100_000);
@@ -251,14 +263,14 @@ describe('status of a presented credential', () => {
     });
     after(() => shop.close());
 
-    const change = async (held: Held, status: number) => {
+    const change = async (held: HeldCredential, status: number) => {
       const json = { sessionId: held.session, status };
       const answer = await shop.call('POST', '/session/revoke', json, shop.acme.token);
       expect(answer.status, answer.text).to.equal(201);
       expect(answer.body).to.deep.equal({ ...json, changed: 1 });
     };
-    const attempt = async (held: Held) => {
-      const asked = await shop.ask();
+    const attempt = async (held: HeldCredential) => {
+      const asked = await shop.requestPresentation();
       const { status, text } = await shop.present(asked, held);
       expect(text, 'the wallet learns no reason').to.not.match(/revoked|suspended/);
       const seen = await shop.session(asked.session);
@@ -279,7 +291,7 @@ describe('status of a presented credential', () => {
 
     it('is independent of other credentials in the same list', async () => {
       const [one, other] = [await shop.issue('card-status'), await shop.issue('card-status')];
-      const uri = (held: Held) => decode(held.text).payload['status'].status_list.uri;
+      const uri = (held: HeldCredential) => decode(held.text).payload['status'].status_list.uri;
       expect(uri(one)).to.equal(uri(other));
       await change(one, 1);
       expect(await attempt(one)).to.satisfy(refusedFor('status_revoked'));
@@ -301,7 +313,7 @@ describe('status of a presented credential', () => {
     let verifier: TestService;
     let guarded: TestService;
     let acme: { id: string; token: string };
-    let held: Held;
+    let held: HeldCredential;
     const tokens = new Map<TestService, string>();
 
     before(async () => {
@@ -338,7 +350,7 @@ describe('status of a presented credential', () => {
 
     const attempt = async (service: TestService) => {
       const token = tokens.get(service) ?? '';
-      const asked = await ask(service, token, 'check');
+      const asked = await requestPresentation(service, token, 'check');
       const { status } = await present(service, asked, held);
       const seen = (await service.call('GET', `/session/${asked.session}`, { token })).body;
       return [status, seen.status, seen.failure?.message ?? ''];

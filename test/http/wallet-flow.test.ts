@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { Backend } from '../support/backend.ts';
-import { servedDatabases, type TestDatabase } from '../support/databases.ts';
+import { httpDatabases, type TestDatabase } from '../support/databases.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 import { readableClaims, type StoredCredential } from '../wallets/openid4vc/credentials.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
@@ -23,7 +23,7 @@ function example(file: string, backend: Backend): Record<string, unknown> {
   return JSON.parse(text.replaceAll(/\$\{([A-Z_]+)\}/g, (_, placeholder: string) => values[placeholder] ?? ''));
 }
 
-for (const { name, open } of servedDatabases()) {
+for (const { name, open } of httpDatabases()) {
   describe(`complete flow with an independent wallet, on ${name}`, () => {
     let database: TestDatabase | undefined;
     let backend: Backend;
@@ -58,7 +58,7 @@ for (const { name, open } of servedDatabases()) {
       await backend?.close();
       await database?.drop();
     });
-    beforeEach(() => backend.forget());
+    beforeEach(() => backend.clearCalls());
 
     const session = async (id: string) => (await service.call('GET', `/session/${id}`, { token })).body;
     const offer = async (more: object = {}): Promise<{ uri: string; session: string }> => {
@@ -91,7 +91,7 @@ for (const { name, open } of servedDatabases()) {
       const [credential] = await wallet.accept(uri, { txCode: '493536' });
       expect(readableClaims(credential?.text ?? '')).to.deep.equal(CITIZEN);
       expect(backend.calls).to.have.length(1);
-      const [call] = backend.at('/claims');
+      const [call] = backend.callsTo('/claims');
       expect(call?.body).to.deep.equal({ session: id, credential_configuration_id: 'pid', identity: {}, credentials: [] });
       expect(call?.headers).to.include({ 'content-type': 'application/json', 'x-api-key': KEY });
       const completed = await session(id);
@@ -108,7 +108,7 @@ for (const { name, open } of servedDatabases()) {
         const wallet = new Openid4vcWallet();
         const issued = await offer();
         const [credential] = await wallet.accept(issued.uri);
-        backend.forget();
+        backend.clearCalls();
 
         const first = await request(configuration);
         expect((await session(first.session)).status).to.equal('active');
@@ -143,7 +143,7 @@ for (const { name, open } of servedDatabases()) {
         const revoked = await service.call('POST', '/session/revoke', { token, json: revoke });
         expect(revoked.status, revoked.text).to.equal(201);
 
-        backend.forget();
+        backend.clearCalls();
         const second = await request(configuration);
         const refused = await wallet.present(await wallet.readRequest(second.uri), credential as StoredCredential);
         expect(refused.status).to.equal(400);

@@ -6,11 +6,11 @@ import { expect } from 'chai';
 import type { TenantRepositories } from '../../application/ports/repositories.ts';
 import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { servedDatabases, type TestDatabase } from '../support/databases.ts';
+import { httpDatabases, type TestDatabase } from '../support/databases.ts';
 import { runCommand } from '../support/programs.ts';
-import { bentCalls, isSignedWith, SignedWorld, signaturesOf, switchSigning } from '../support/signed-calls.ts';
+import { isSignedWith, SignedWorld, signaturesOf, switchSigning, tamperedCalls } from '../support/signed-calls.ts';
 
-for (const kind of servedDatabases()) {
+for (const kind of httpDatabases()) {
   describe(`Webhook calls on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let world: SignedWorld;
@@ -20,13 +20,13 @@ for (const kind of servedDatabases()) {
       database = await kind.open();
       if (database === undefined) return this.skip();
       world = await SignedWorld.open({ DATABASE_URL: database.url });
-      foreign = await world.foreignSecret();
+      foreign = await world.otherTenantSecret();
     });
     after(async () => {
       await world?.issuer.close();
       await database?.drop();
     });
-    beforeEach(() => world.forget());
+    beforeEach(() => world.reset());
 
     const call = (method: string, path: string, json?: object) =>
       world.issuer.service.call(method, path, { token: world.issuer.token, ...(json && { json }) });
@@ -49,7 +49,7 @@ for (const kind of servedDatabases()) {
         const made = await make(world);
         expect(isSignedWith(secret, made)).to.equal(true);
         expect(isSignedWith(foreign, made), 'of another tenant').to.equal(false);
-        for (const bent of bentCalls(made)) {
+        for (const bent of tamperedCalls(made)) {
           expect(isSignedWith(secret, bent), JSON.stringify(bent)).to.equal(false);
         }
         expect(made.headers['webhook-id']).to.equal(made.headers['idempotency-key']);
@@ -73,7 +73,7 @@ for (const kind of servedDatabases()) {
       const secret = await world.rotate();
       expect((await switchSigning(world.issuer, 'off')).body.signing).to.equal('off');
       for (const [name, make] of Object.entries(SignedWorld.CALLS)) {
-        world.forget();
+        world.reset();
         const { headers } = await make(world);
         expect(
           Object.keys(headers).filter((header) => header.startsWith('webhook-')),
@@ -95,11 +95,11 @@ for (const kind of servedDatabases()) {
     });
 
     it('continue for a configuration of an earlier release with such a header until the webhook is saved', async () => {
-      const { issuer, held } = world;
+      const { issuer, credential: held } = world;
       const store = issuer.service.service.container.get(Store);
       const config = { headerName: 'Webhook-Token', value: 'key-of-an-earlier-release' };
       const webhook = { url: `${issuer.backend.url}/presented`, auth: { type: 'apiKey', config } } as const;
-      await issuer.check('earlier', { webhook: { url: webhook.url } });
+      await issuer.addPresentationConfig('earlier', { webhook: { url: webhook.url } });
       const write = async (own: TenantRepositories) => {
         const stored = await own.presentationConfigurations.get('earlier');
         await own.presentationConfigurations.put({ ...stored, webhook });
@@ -125,7 +125,7 @@ for (const kind of servedDatabases()) {
 
 const MASTER_SECRET = 'a master secret for signed calls 0123456789';
 
-for (const kind of servedDatabases()) {
+for (const kind of httpDatabases()) {
   describe(`The webhook secret on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let world: SignedWorld;
@@ -139,7 +139,7 @@ for (const kind of servedDatabases()) {
       await world?.issuer.close();
       await database?.drop();
     });
-    beforeEach(() => world.forget());
+    beforeEach(() => world.reset());
 
     const call = (method: string, path: string, json?: object, headers: Record<string, string> = {}) =>
       world.issuer.service.call(method, path, { ...{ token: world.issuer.token, headers }, ...(json && { json }) });
@@ -155,7 +155,7 @@ for (const kind of servedDatabases()) {
       const seen = { 'If-Match': headers.get('etag') ?? '' };
       const first = await call('POST', '/webhook-secret/rotate', {}, seen);
       expect(first.status, first.text).to.equal(201);
-      world.told.push(first.body.secret);
+      world.secrets.push(first.body.secret);
       for (const [method, path, json] of [
         ['POST', '/webhook-secret/rotate', {}],
         ['PATCH', '/webhook-secret', { signing: 'off' }],
@@ -187,15 +187,15 @@ for (const kind of servedDatabases()) {
       await world.rotate();
       const paths = ['/webhook-secret', '/audit-log?limit=500', '/session?limit=100', '/issuer/credentials'];
       const seen = await Promise.all(paths.map((path) => call('GET', path)));
-      const faulty = { overlapSeconds: 'a while', secret: world.told[0] };
+      const faulty = { overlapSeconds: 'a while', secret: world.secrets[0] };
       seen.push(await call('POST', '/webhook-secret/rotate', faulty));
       expect(seen.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200, 400]);
-      expect(world.logged.length, 'something was logged').to.be.greaterThan(0);
+      expect(world.logs.length, 'something was logged').to.be.greaterThan(0);
       const exported = await exportedFiles();
       expect(exported).to.include('urn:friend:1').and.not.include('whsec_');
-      const texts = [exported, ...seen.map(({ text }) => text), JSON.stringify(world.logged)];
-      expect(world.told.length).to.be.greaterThan(4);
-      for (const secret of world.told) {
+      const texts = [exported, ...seen.map(({ text }) => text), JSON.stringify(world.logs)];
+      expect(world.secrets.length).to.be.greaterThan(4);
+      for (const secret of world.secrets) {
         for (const text of texts) expect(text).to.not.include(secret.slice('whsec_'.length));
       }
     });

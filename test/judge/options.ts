@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { optionFault } from '../support/option-fault.ts';
+import { describeOptionError } from '../support/option-fault.ts';
 
 /** What can be had by `--only`, in the order of the page. */
 export const TOOLS = ['eudi-dev', '@openid4vc', 'Credo', 'readers', 'Schemathesis'] as const;
@@ -66,7 +66,7 @@ function parse(given: readonly string[]) {
     });
     return values;
   } catch (error) {
-    throw new UsageFault(optionFault(error));
+    throw new UsageFault(describeOptionError(error));
   }
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Authorities } from '../demo/authorities.ts';
-import { credoWallets } from '../support/credo.ts';
+import { findCredoWallets } from '../support/credo.ts';
 import { loadOracles } from '../support/oracles.ts';
 import { judgeWallet } from './judge-wallet.ts';
 import type { Options, ToolName } from './options.ts';
@@ -38,7 +38,7 @@ export function judges({ tools, only, examples }: Options): readonly Judge[] {
       name: 'Credo',
       about: 'a framework of the OpenWallet Foundation',
       run: (court) => {
-        const wallets = credoWallets();
+        const wallets = findCredoWallets();
         if (wallets === undefined) throw new Error('npm ci --prefix test/wallets/credo');
         return byWallet(new Credo(wallets, court.authorities), court);
       },

@@ -9,11 +9,11 @@ import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { freePort } from '../demo/process.ts';
 import { databases, openRaw } from './databases.ts';
-import { type Scrapes, sumOf } from './metrics.ts';
+import { type Scrapes, sumSamples } from './metrics.ts';
 import { trustListBody } from './populated.ts';
 import { Shop } from './present.ts';
 import { RawWallet } from './raw-wallet.ts';
-import { until } from './standby.ts';
+import { waitUntil } from './standby.ts';
 import { createTenant, startTestService, type TestService } from './test-service.ts';
 import { WorkerService } from './worker-service.ts';
 
@@ -31,14 +31,15 @@ export async function scrapeHealth(service: TestService): Promise<string> {
   return scrape(service.address);
 }
 
-export const measured = (environment: Readonly<Record<string, string>> = {}) => startTestService({ METRICS_TOKEN, ...environment });
+export const startMeasuredService = (environment: Readonly<Record<string, string>> = {}) =>
+  startTestService({ METRICS_TOKEN, ...environment });
 
 /** What a service of its own measured before and after something happened to it. */
-export async function around(
+export async function scrapeAround(
   cause: (service: TestService) => Promise<unknown>,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Scrapes> {
-  const service = await measured(environment);
+  const service = await startMeasuredService(environment);
   try {
     const before = await scrapeHealth(service);
     await cause(service);
@@ -50,11 +51,11 @@ export async function around(
 }
 
 /** The same for a shop, which presents credentials. */
-export async function aroundShop(
+export async function scrapeAroundShop(
   cause: (shop: Shop) => Promise<unknown>,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Scrapes> {
-  const shop = await Shop.open({}, () => measured(environment));
+  const shop = await Shop.open({}, () => startMeasuredService(environment));
   try {
     const before = await scrapeHealth(shop.service);
     await cause(shop);
@@ -66,8 +67,8 @@ export async function aroundShop(
 }
 
 /** Something is broken from the start on. */
-export async function misconfigured(environment: Readonly<Record<string, string>>): Promise<Scrapes> {
-  return { ...(await around(async () => {}, environment)), before: '' };
+export async function scrapeMisconfigured(environment: Readonly<Record<string, string>>): Promise<Scrapes> {
+  return { ...(await scrapeAround(async () => {}, environment)), before: '' };
 }
 
 const times = (count: number, work: () => Promise<unknown>) => Promise.all(Array.from({ length: count }, work));
@@ -80,7 +81,7 @@ const offer = (shop: Shop, more: object = {}) =>
   );
 
 export const fullSessionQuota = () =>
-  aroundShop(
+  scrapeAroundShop(
     async (shop) => {
       const claims = { name: 'x'.repeat(100_000) };
       await times(12, () => offer(shop, { credentialClaims: { card: { type: 'inline', claims } } }));
@@ -88,8 +89,8 @@ export const fullSessionQuota = () =>
     { QUOTA_SESSION_BYTES: '1048576' },
   );
 
-export async function ended(): Promise<Scrapes> {
-  const service = await measured();
+export async function scrapeCrashed(): Promise<Scrapes> {
+  const service = await startMeasuredService();
   const before = await scrapeHealth(service);
   await service.close();
   const after = await scrape(service.address).catch(() => undefined);
@@ -101,7 +102,7 @@ async function whileLocked(environment: Readonly<Record<string, string>>, reques
   const [, postgres] = databases();
   const database = await postgres?.open();
   if (database === undefined) throw new Error('PostgreSQL is missing');
-  const shop = await Shop.open({}, () => measured({ DATABASE_URL: database.url, ...environment }));
+  const shop = await Shop.open({}, () => startMeasuredService({ DATABASE_URL: database.url, ...environment }));
   const { run, close } = await openRaw(database.url);
   try {
     const before = await scrapeHealth(shop.service);
@@ -119,11 +120,11 @@ async function whileLocked(environment: Readonly<Record<string, string>>, reques
   }
 }
 
-export const poolUsedUp = () => whileLocked({ DATABASE_POOL: '2', REQUESTS_AT_ONCE: '10' }, 10);
-export const manyWait = () => whileLocked({ DATABASE_POOL: '2', REQUESTS_AT_ONCE: '4' }, 60);
+export const exhaustedPool = () => whileLocked({ DATABASE_POOL: '2', REQUESTS_AT_ONCE: '10' }, 10);
+export const longQueue = () => whileLocked({ DATABASE_POOL: '2', REQUESTS_AT_ONCE: '4' }, 60);
 
-export const writesRefused = () =>
-  aroundShop(async (shop) => {
+export const rejectedWrites = () =>
+  scrapeAroundShop(async (shop) => {
     const store = shop.service.service.container.get(Store);
     await store.maintenance.time();
     const { StoreUnwritableError } = await import('../../application/ports/store.ts');
@@ -132,14 +133,14 @@ export const writesRefused = () =>
     await times(20, () => offer(shop));
   });
 
-export const unforeseen = () =>
-  aroundShop(async (shop) => {
+export const unexpectedErrors = () =>
+  scrapeAroundShop(async (shop) => {
     sinon.stub(shop.service.service.container.get(Store), 'commit').rejects(new TypeError('unforeseen'));
     await offer(shop);
   });
 
 export const slowBackend = () =>
-  aroundShop(async (shop) => {
+  scrapeAroundShop(async (shop) => {
     const claimsWebhook = { url: `${shop.backend.url}/slow` };
     const json = { id: 'slow', config: { format: 'dc+sd-jwt' }, claimsWebhook };
     await shop.call('POST', '/issuer/credentials', json, shop.acme.token);
@@ -155,7 +156,7 @@ export const slowBackend = () =>
   });
 
 export const manyConnections = () =>
-  around(
+  scrapeAround(
     async (service) => {
       const { port } = new URL(service.address);
       const open = (): Promise<Socket> =>
@@ -172,18 +173,18 @@ export const manyConnections = () =>
   );
 
 /** Other tests may hold the processor: until this process has it again. Each scrape begins a new measurement. */
-export async function scrapeCalm(service: TestService): Promise<string> {
+export async function scrapeIdle(service: TestService): Promise<string> {
   for (let left = 50; ; left--) {
     await setTimeout(200);
     const text = await scrape(service.address);
-    if (left === 0 || sumOf(text, 'nodejs_eventloop_lag_p99_seconds') < 0.1) return text;
+    if (left === 0 || sumSamples(text, 'nodejs_eventloop_lag_p99_seconds') < 0.1) return text;
   }
 }
 
-export async function heldThread(): Promise<Scrapes> {
+export async function blockedThread(): Promise<Scrapes> {
   let calm = '';
-  const held = await around(async (service) => {
-    calm = await scrapeCalm(service);
+  const held = await scrapeAround(async (service) => {
+    calm = await scrapeIdle(service);
     for (let index = 0; index < 8; index++) {
       const until = performance.now() + 300;
       while (performance.now() < until);
@@ -194,7 +195,7 @@ export async function heldThread(): Promise<Scrapes> {
 }
 
 export const failingSignatures = () =>
-  aroundShop(async (shop) => {
+  scrapeAroundShop(async (shop) => {
     const { body } = await offer(shop);
     sinon.stub(LocalKms.prototype, 'sign').throws(new Error('the key is gone'));
     const wallet = new RawWallet(shop.service, 'acme');
@@ -202,13 +203,13 @@ export const failingSignatures = () =>
   });
 
 export const wrongClock = () =>
-  around(async ({ service }) => {
+  scrapeAround(async ({ service }) => {
     const clock = service.container.get(Clock);
     sinon.stub(clock, 'now').callsFake(() => new Date(Date.now() - 300_000));
   });
 
-export const heldList = () =>
-  around(async ({ service }) => {
+export const lockedList = () =>
+  scrapeAround(async ({ service }) => {
     // What of a list comes to be held is proved elsewhere; the answer of the database rests for a minute.
     const { maintenance } = service.container.get(Store);
     sinon.stub(maintenance, 'countHeldTrustLists').resolves(1);
@@ -218,14 +219,14 @@ export const heldList = () =>
   });
 
 export const failingBackend = () =>
-  aroundShop(async (shop) => {
+  scrapeAroundShop(async (shop) => {
     await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told` } });
     shop.backend.on('/told', (response) => response.writeHead(503).end());
     const held = await shop.issue();
-    for (let index = 0; index < 3; index++) await shop.present(await shop.ask('told'), held);
+    for (let index = 0; index < 3; index++) await shop.present(await shop.requestPresentation('told'), held);
   });
 
-export const deadPort = () => freePort(createServer);
+export const closedPort = () => freePort(createServer);
 
 /** A database from before, as `prepare` left it, in which somebody then did something. */
 async function fromBefore(
@@ -241,7 +242,7 @@ async function fromBefore(
   const { run, close } = await openRaw(database.url);
   await change(run);
   await close();
-  const service = await measured({ DATABASE_URL: database.url });
+  const service = await startMeasuredService({ DATABASE_URL: database.url });
   try {
     let after = '';
     for (let left = 100; left > 0 && !/task="measure"/.test(after); left--) {
@@ -259,7 +260,7 @@ const succeeds = ({ status, text }: { readonly status: number; readonly text: st
   if (status >= 300) throw new Error(`${status} ${text}`);
 };
 
-export const shortCertificate = () =>
+export const expiringCertificate = () =>
   fromBefore(async (shop) => {
     const json = { usageType: 'statusList', certValidityDays: 5, rotationIntervalDays: 5 };
     succeeds(await shop.call('POST', '/key-chain', json));
@@ -295,20 +296,20 @@ export const failingJob = () =>
   );
 
 /** A backup takes the place of the file of SQLite while the service runs. */
-export async function rewound(): Promise<Scrapes> {
+export async function restoredBackup(): Promise<Scrapes> {
   const [sqlite] = databases();
   const database = await sqlite?.open();
   if (sqlite === undefined || database === undefined) throw new Error('SQLite is missing');
   await (await startTestService({ DATABASE_URL: database.url })).close();
   const backup = await sqlite.backUp(database);
-  const service = await measured({ DATABASE_URL: database.url });
+  const service = await startMeasuredService({ DATABASE_URL: database.url });
   try {
     await createTenant(service, 'forgotten');
     const before = await scrapeHealth(service);
     const file = database.url.slice('sqlite:'.length);
     for (const path of [file, `${file}-wal`, `${file}-shm`]) rmSync(path, { force: true });
     copyFileSync(backup.url.slice('sqlite:'.length), file);
-    await until(async () => (await scrapeHealth(service)).includes('{part="history"} 0'));
+    await waitUntil(async () => (await scrapeHealth(service)).includes('{part="history"} 0'));
     if ((await service.call('GET', '/health/ready')).status !== 200) throw new Error('it is not ready');
     return { before, after: await scrapeHealth(service), at: Date.now() / 1000 };
   } finally {
@@ -317,14 +318,14 @@ export async function rewound(): Promise<Scrapes> {
   }
 }
 
-export async function standingJobs(): Promise<Scrapes> {
+export async function stoppedJobs(): Promise<Scrapes> {
   const { after, at } = await fromBefore(async () => {});
-  return { before: after ?? '', after, at, stands: true };
+  return { before: after ?? '', after, at, hasStoppedJobs: true };
 }
 
 export async function restarts(): Promise<Scrapes> {
   const [first, second] = [await startedAlone(), await startedAlone()];
-  return { before: first, after: second, at: Date.now() / 1000, flaps: true };
+  return { before: first, after: second, at: Date.now() / 1000, alternatesStartTime: true };
 }
 
 export async function fullHeap(): Promise<Scrapes> {

@@ -10,18 +10,18 @@ const INSIDES = /\bat .+:\d+:\d+|node_modules|file:\/\/|MikroORM|SqliteError|Dri
  * @param plain whether the address still belongs to the route for sure, so that errors are of its surface.
  * @returns what does not hold, or undefined.
  */
-export function faultOf(
+export function findResponseProblem(
   answer: RawAnswer,
   route: Route,
   {
-    plain,
+    isRouteKnown: plain,
     secrets,
-    isForPerson = false,
+    isForBrowser: isForPerson = false,
   }: {
-    readonly plain: boolean;
+    readonly isRouteKnown: boolean;
     readonly secrets: readonly string[];
     /** Whether a browser asked, which is told what is wrong in a page. */
-    readonly isForPerson?: boolean;
+    readonly isForBrowser?: boolean;
   },
 ): string | undefined {
   try {

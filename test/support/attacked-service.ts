@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { AdminClient } from '../demo/admin-client.ts';
 import { freePort, startProcess } from '../demo/process.ts';
 import { Backend } from './backend.ts';
-import { bareEnvironment } from './compile-cache.ts';
+import { minimalEnvironment } from './compile-cache.ts';
 import { WalletProvider } from './wallet-provider.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../bootstrap/commands/vidimus.mjs', import.meta.url));
@@ -32,7 +32,7 @@ export async function attack(args: readonly string[], environment: Readonly<Reco
   const report = join(folder, 'report.json');
   try {
     const child = spawn(process.execPath, [LAUNCHER, 'attack', ...args, '--json', report], {
-      env: { ...bareEnvironment(), ...environment },
+      env: { ...minimalEnvironment(), ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const said = { stdout: '', stderr: '' };
@@ -60,7 +60,7 @@ function readReport(file: string): Report {
 }
 
 /** What somebody reads who has to find out why a run is not good. */
-export const linesOf = (cases: readonly CaseResult[], outcome: CaseResult['outcome']): string[] =>
+export const formatCases = (cases: readonly CaseResult[], outcome: CaseResult['outcome']): string[] =>
   cases.filter((one) => one.outcome === outcome).map(({ family, name }) => `${family}: ${name}`);
 
 const ROLES = ['clients:manage', 'issuance:manage', 'issuance:offer', 'presentation:manage', 'presentation:request'];
@@ -98,7 +98,7 @@ export async function startAttackedService(environment: Readonly<Record<string, 
       LOG_LEVEL: 'silent',
       // Nothing but its own guard keeps it from calling addresses of this machine.
       OUTBOUND_ALLOW: '127.0.0.1/32',
-      NODE_COMPILE_CACHE: bareEnvironment()['NODE_COMPILE_CACHE'] ?? '',
+      NODE_COMPILE_CACHE: minimalEnvironment()['NODE_COMPILE_CACHE'] ?? '',
       ...environment,
     },
   });

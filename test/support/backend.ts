@@ -56,11 +56,11 @@ export class Backend {
   }
 
   /** Calls of one path. */
-  at(path: string): readonly BackendCall[] {
+  callsTo(path: string): readonly BackendCall[] {
     return this.calls.filter((call) => call.path === path);
   }
 
-  forget(): void {
+  clearCalls(): void {
     this.calls.length = 0;
   }
 }

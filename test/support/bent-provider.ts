@@ -19,7 +19,7 @@ export type SigningPair = {
 };
 
 /** A provider that a test can bend: right in everything unless told otherwise. */
-export class BentProvider {
+export class MisbehavingProvider {
   readonly issuer: string;
   readonly requests: ReceivedRequest[] = [];
   readonly answers = new Map<string, Answer>();
@@ -32,7 +32,7 @@ export class BentProvider {
   }
 
   /** @param path of the issuer, for example `/realms/acme`. */
-  static async start(path = ''): Promise<BentProvider> {
+  static async start(path = ''): Promise<MisbehavingProvider> {
     const server = createServer((request, response) => {
       const parts: Buffer[] = [];
       request.on('data', (part: Buffer) => parts.push(part));
@@ -48,7 +48,7 @@ export class BentProvider {
         server.closeAllConnections();
       });
     const { port } = server.address() as AddressInfo;
-    const provider = new BentProvider(`http://127.0.0.1:${port}${path}`, close);
+    const provider = new MisbehavingProvider(`http://127.0.0.1:${port}${path}`, close);
     return provider;
   }
 
@@ -63,12 +63,12 @@ export class BentProvider {
   }
 
   /** @param path below the issuer's. */
-  on(path: string, answer: Answer): void {
+  respondAt(path: string, answer: Answer): void {
     this.answers.set(new URL(this.issuer).pathname.replace(/\/$/, '') + path, answer);
   }
 
   /** How often an address that ends like this was asked. */
-  hits(end: string): number {
+  countRequests(end: string): number {
     return this.requests.filter(({ path }) => path.endsWith(end)).length;
   }
 
@@ -129,7 +129,7 @@ function signatureOf({ alg, privateKey }: SigningPair, input: string): string {
 }
 
 /** Signed with a MAC whose secret is the public key, in a form that confused libraries took for one. */
-export function signWithPublicKey(provider: BentProvider, form: 'pem' | 'jwk'): string {
+export function signWithPublicKeyAsSecret(provider: MisbehavingProvider, form: 'pem' | 'jwk'): string {
   const key = provider.keys[0];
   if (key === undefined) throw new Error('no key');
   const secret = form === 'jwk' ? JSON.stringify(key.jwk) : createPublicKey(key.privateKey).export({ type: 'spki', format: 'pem' });
@@ -139,7 +139,7 @@ export function signWithPublicKey(provider: BentProvider, form: 'pem' | 'jwk'): 
 }
 
 /** The `none` algorithm (RFC 7518 section 3.6). */
-export function unsigned(provider: BentProvider): string {
+export function makeUnsignedToken(provider: MisbehavingProvider): string {
   const [, claims] = provider.token().split('.');
   return `${encode({ alg: 'none' })}.${claims}.`;
 }

@@ -1,13 +1,18 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Backend } from './backend.ts';
-import { created, offerBody } from './populated.ts';
+import { createResource, offerBody } from './populated.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, CODE_VERIFIER, dpopProof, RawWallet } from './raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from './test-service.ts';
-import { CONFIDENTIAL, startUpstreamProvider, type UpstreamProvider } from './upstream-provider.ts';
+import { CONFIDENTIAL_CLIENT, startUpstreamProvider, type UpstreamProvider } from './upstream-provider.ts';
 
 /** What a browser got. */
-export type Visit = { readonly status: number; readonly headers: Headers; readonly location: URL | undefined; readonly text: string };
+export type BrowserResponse = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly location: URL | undefined;
+  readonly text: string;
+};
 
 /** A browser on a user's device, with the cookies of our service. */
 export class Browser {
@@ -20,12 +25,12 @@ export class Browser {
     return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   }
 
-  visit(address: string): Promise<Visit> {
+  visit(address: string): Promise<BrowserResponse> {
     return this.#send(address, {});
   }
 
   /** Presses a button of the form on a page; what the form sends can be replaced or, by '', left out. */
-  press(page: Visit, decision: string, fields: Record<string, string> = {}): Promise<Visit> {
+  press(page: BrowserResponse, decision: string, fields: Record<string, string> = {}): Promise<BrowserResponse> {
     const [, action] = /<form method="post" action="([^"]+)"/.exec(page.text) ?? [];
     if (action === undefined) throw new Error(`no form: ${page.status} ${page.location} ${page.text}`);
     const hidden = page.text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g);
@@ -36,7 +41,7 @@ export class Browser {
     return this.#send(action, { method: 'POST', body: form });
   }
 
-  async #send(address: string, init: RequestInit): Promise<Visit> {
+  async #send(address: string, init: RequestInit): Promise<BrowserResponse> {
     const { cookie } = this;
     // `fetch` of Node does not send `Sec-Fetch-Mode: navigate`, so this browser does not accept everything.
     const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9';
@@ -168,7 +173,7 @@ export class ChainedWorld {
 
   /** Access tokens for an API of its own are no good at the userinfo endpoint of this provider. */
   upstream(): object {
-    return { issuer: this.provider.issuer, ...CONFIDENTIAL, userinfo: false };
+    return { issuer: this.provider.issuer, ...CONFIDENTIAL_CLIENT, userinfo: false };
   }
 
   /**
@@ -191,16 +196,16 @@ export class ChainedWorld {
     const { token } = await createTenant(this.service, id);
     const claimsWebhook = { url: `${this.backend.url}/claims` };
     const badge = { id: 'badge', config: format, vct: 'urn:badge:1', claimsWebhook };
-    await created(this.service, token, '/issuer/credentials', badge);
+    await createResource(this.service, token, '/issuer/credentials', badge);
     const card = { id: 'card', config: format, vct: 'urn:card:1', claims: { name: 'Ada' } };
-    await created(this.service, token, '/issuer/credentials', card);
+    await createResource(this.service, token, '/issuer/credentials', card);
     await this.configure(token, chainedAs, more);
     return { token, wallet: new ChainedWallet(this.service, id) };
   }
 
   async offer(token: string, wallet: ChainedWallet, credential: string, more: object = {}) {
     const body = { ...offerBody(credential), flow: 'authorization_code', ...more };
-    const { uri, session } = await created(this.service, token, '/issuer/offer', body);
+    const { uri, session } = await createResource(this.service, token, '/issuer/offer', body);
     const { grants } = (await wallet.offer(uri)) as {
       grants: { authorization_code: { issuer_state: string; authorization_server?: string } };
     };
@@ -209,7 +214,7 @@ export class ChainedWorld {
 }
 
 /** The parameters of an answer to the wallet, without the words for humans. */
-export function told(location: URL | undefined): Record<string, string> {
+export function redirectParameters(location: URL | undefined): Record<string, string> {
   expect(location?.origin).to.equal('https://wallet.example');
   expect(location?.searchParams.get('keep')).to.equal('this');
   const { keep: _, error_description: __, ...rest } = Object.fromEntries(location?.searchParams ?? []);
@@ -217,17 +222,17 @@ export function told(location: URL | undefined): Record<string, string> {
 }
 
 /** What a wallet is told that gets no code. */
-export function answered({ server }: ChainedWallet, error: string): Record<string, string> {
+export function errorRedirectParameters({ server }: ChainedWallet, error: string): Record<string, string> {
   return { error, state: 'state of the wallet', iss: server };
 }
 
 /** A page, and no way on. */
-export function expectPage(page: Page, text: string): void {
+export function expectErrorPage(page: Page, text: string): void {
   expect([page.status, page.location]).to.deep.equal([400, undefined]);
   expect(page.text).to.include(text).and.include('<html');
 }
 
-export async function later<T>(seconds: number, work: () => Promise<T>): Promise<T> {
+export async function withClockAdvanced<T>(seconds: number, work: () => Promise<T>): Promise<T> {
   const clock = sinon.useFakeTimers({ now: Date.now() + seconds * 1000, toFake: ['Date'] });
   try {
     return await work();

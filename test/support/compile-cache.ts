@@ -7,14 +7,14 @@ const VARIABLE = 'NODE_COMPILE_CACHE';
  * Keeps what was compiled from the sources, for this process and those that inherit its environment: most of what a
  * short command costs is reading the sources. Not while coverage is measured, which would be less precise.
  */
-export function keepCompiled(): void {
+export function useCompileCache(): void {
   if (process.env['NODE_V8_COVERAGE'] !== undefined) return;
   process.env[VARIABLE] ??= fileURLToPath(new URL('../../node_modules/.cache/vidimus', import.meta.url));
   enableCompileCache(process.env[VARIABLE]);
 }
 
 /** What a process of the service needs to run at all; nothing else of this environment is to reach it. */
-export function bareEnvironment(): Readonly<Record<string, string | undefined>> {
+export function minimalEnvironment(): Readonly<Record<string, string | undefined>> {
   const { PATH, NODE_OPTIONS } = process.env;
   return { PATH, NODE_OPTIONS, [VARIABLE]: process.env[VARIABLE] };
 }

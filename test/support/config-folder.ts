@@ -99,7 +99,7 @@ export const FILES: Files = {
 };
 
 /** A key with the certificates of somebody else, as PEM. */
-export async function broughtKey(): Promise<{ readonly key: string; readonly certificates: string }> {
+export async function makeImportedKey(): Promise<{ readonly key: string; readonly certificates: string }> {
   const ca = await certify({ name: 'A CA', ca: true });
   const leaf = await certify({ name: 'A leaf', by: ca });
   return { key: leaf.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string, certificates: pem(leaf) + pem(ca) };

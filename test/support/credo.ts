@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-export type ReceivedByCredo = {
+export type CredoCredential = {
   readonly configurationId: string;
   readonly format: 'dc+sd-jwt' | 'mso_mdoc';
   /** Whether it could report on it. */
@@ -14,21 +14,21 @@ export type ReceivedByCredo = {
 };
 
 /** A link, or the data of a Digital Credentials API request and the origin of the page that makes it. */
-export type AskedOfCredo = { readonly request: string | object; readonly origin?: string };
+export type CredoRequest = { readonly request: string | object; readonly origin?: string };
 
 /** What the verifier answered, or what the page gets to hand to it. */
-export type PresentedByCredo =
+export type CredoResponse =
   | { readonly status: number; readonly body: unknown; readonly data?: undefined }
   | { readonly status?: undefined; readonly data: Readonly<Record<string, unknown>> };
 
-type Order = {
+type CredoOrder = {
   /** Absent: nothing is collected, unless by `renew`. */
   readonly offer?: string;
   readonly flow?: string;
   /** Of issuers and verifiers; DER in standard base64. */
   readonly anchors: readonly string[];
   /** What is presented afterwards, in this order. */
-  readonly requests?: readonly AskedOfCredo[];
+  readonly requests?: readonly CredoRequest[];
   /** Names a wallet that later orders go on with. */
   readonly wallet?: string;
   readonly txCode?: string;
@@ -40,17 +40,17 @@ type Order = {
   readonly provider?: { readonly clientId: string; readonly key: object; readonly certificate: string };
 };
 
-type Served = { readonly credentials: readonly ReceivedByCredo[]; readonly presented: readonly PresentedByCredo[] };
+type CredoOrderResult = { readonly credentials: readonly CredoCredential[]; readonly presented: readonly CredoResponse[] };
 
 const folder = new URL('../wallets/credo/', import.meta.url);
 /** Begins the lines of the process that are answers. */
 const ANSWER = 'answer ';
 
 /** Second wallets, a new one for each order, in a process of their own: to load them takes longer than all that they do. */
-export type CredoWallets = { serve(order: Order): Promise<Served>; close(): Promise<void> };
+export type CredoWallets = { serve(order: CredoOrder): Promise<CredoOrderResult>; close(): Promise<void> };
 
 /** @returns undefined where it is not installed; where nothing may be skipped that is an error. */
-export function credoWallets(): CredoWallets | undefined {
+export function findCredoWallets(): CredoWallets | undefined {
   if (existsSync(new URL('node_modules', folder))) return start();
   if (process.env['CI'] === 'true') throw new Error('install the second wallet: npm ci --prefix test/wallets/credo');
   console.log('      skipped: the second wallet is not installed (npm ci --prefix test/wallets/credo)');
@@ -69,7 +69,7 @@ function start(): CredoWallets {
         if (done) throw new Error('the second wallet ended');
         // Libraries may write lines of their own.
         if (!value.startsWith(ANSWER)) continue;
-        const answer = JSON.parse(value.slice(ANSWER.length)) as Served | { readonly error: string };
+        const answer = JSON.parse(value.slice(ANSWER.length)) as CredoOrderResult | { readonly error: string };
         if ('error' in answer) throw new Error(answer.error);
         return answer;
       }

@@ -3,7 +3,7 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { grantToService, openDatabase } from '../../adapters/persistence/opening/database.ts';
-import { createOnAll, dropOnAll, findServer, nodesOf, openRaw, rawSql, spread } from './postgres-server.ts';
+import { createOnNodes, distributeTables, dropOnNodes, findClusterNodes, findServer, openRaw, rawSql } from './postgres-server.ts';
 
 /** What one process of a run made for all of them. */
 export type PreparedDatabases = {
@@ -21,13 +21,13 @@ export type PreparedDatabases = {
 const VARIABLE = 'TEST_PREPARED_DATABASES';
 
 /** Undefined where single files are run. */
-export function preparedDatabases(): PreparedDatabases | undefined {
+export function readPreparedDatabases(): PreparedDatabases | undefined {
   const text = process.env[VARIABLE];
   return text === undefined ? undefined : (JSON.parse(text) as PreparedDatabases);
 }
 
 /** Tells this process and all that it starts from now on. */
-export function announce(databases: PreparedDatabases): void {
+export function setPreparedDatabases(databases: PreparedDatabases): void {
   process.env[VARIABLE] = JSON.stringify(databases);
 }
 
@@ -59,7 +59,7 @@ export type DatabaseKind = {
  * The kinds of database that suites over HTTP run on: SQLite in `npm test`, PostgreSQL in `npm run test:postgres`, both where
  * a file runs alone.
  */
-export function servedDatabases(): DatabaseKind[] {
+export function httpDatabases(): DatabaseKind[] {
   const name = process.env['TEST_SERVED_DATABASE'];
   return databases().filter((kind) => name === undefined || kind.name === name);
 }
@@ -82,7 +82,7 @@ function ofItsOwn(copy: DatabaseKind['backUp']): DatabaseKind['copy'] {
 
 async function openSqlite(): Promise<TestDatabase> {
   const database = await openEmptySqlite();
-  await makeSqlite(database.url.slice('sqlite:'.length));
+  await createSqliteFile(database.url.slice('sqlite:'.length));
   return database;
 }
 
@@ -100,13 +100,13 @@ async function copySqlite({ url }: TestDatabase): Promise<TestDatabase> {
 let template: Promise<string> | undefined;
 
 /** Makes a file with the tables of this release. */
-export async function makeSqlite(file: string): Promise<void> {
+export async function createSqliteFile(file: string): Promise<void> {
   template ??= sqliteTemplate();
   copyFileSync(await template, file);
 }
 
 async function sqliteTemplate(): Promise<string> {
-  const prepared = preparedDatabases();
+  const prepared = readPreparedDatabases();
   if (prepared !== undefined) return prepared.sqlite;
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -118,7 +118,7 @@ async function sqliteTemplate(): Promise<string> {
 async function openPostgres(): Promise<TestDatabase | undefined> {
   const nodes = await clusterOfTests();
   if (nodes !== undefined) return openOnCluster(nodes);
-  const source = preparedDatabases()?.postgres?.template;
+  const source = readPreparedDatabases()?.postgres?.template;
   const database = await createPostgres(source);
   if (database !== undefined && source === undefined) await migrate(database.url);
   return process.env['TEST_LEAST_PRIVILEGE'] === 'true' && database !== undefined ? ofServiceUser(database) : database;
@@ -127,7 +127,7 @@ async function openPostgres(): Promise<TestDatabase | undefined> {
 const SERVICE_USER = 'vidimus_service_test';
 
 /** Creates a user without rights. @returns the address of the database for that user. */
-export async function addressOfServiceUser(database: TestDatabase): Promise<string> {
+export async function createServiceUser(database: TestDatabase): Promise<string> {
   await rawSql(database.url, (run) =>
     run(`do $$ begin create role ${SERVICE_USER} login password '${SERVICE_USER}';
       exception when duplicate_object or unique_violation then null; end $$`),
@@ -140,27 +140,27 @@ export async function addressOfServiceUser(database: TestDatabase): Promise<stri
 
 /** The database for a user who may not create tables. `TEST_LEAST_PRIVILEGE=true` runs suites with it. */
 async function ofServiceUser(database: TestDatabase): Promise<TestDatabase> {
-  const url = await addressOfServiceUser(database);
+  const url = await createServiceUser(database);
   await grantToService(database.url, SERVICE_USER);
   return { ...database, url };
 }
 
-let cluster: ReturnType<typeof nodesOf> | undefined;
+let cluster: ReturnType<typeof findClusterNodes> | undefined;
 
 /** Where `TEST_DATABASE_URL` names the coordinator of a cluster, all that runs on PostgreSQL runs on that. */
 async function clusterOfTests() {
   const server = await serverOfTests();
   if (server === undefined) return undefined;
-  cluster ??= nodesOf(server);
+  cluster ??= findClusterNodes(server);
   return cluster;
 }
 
 async function openOnCluster(nodes: readonly [URL, ...URL[]]): Promise<TestDatabase> {
   const name = `vidimus_test_${randomBytes(6).toString('hex')}`;
-  const url = await createOnAll(nodes, name);
+  const url = await createOnNodes(nodes, name);
   await migrate(url);
-  await spread(url);
-  return { url, drop: () => dropOnAll(nodes, name) };
+  await distributeTables(url);
+  return { url, drop: () => dropOnNodes(nodes, name) };
 }
 
 function openEmptyPostgres(): Promise<TestDatabase | undefined> {
@@ -199,7 +199,7 @@ let found: Promise<string | undefined> | undefined;
 
 /** The server of the whole run; where there is none, because single files are run, one for this process. */
 async function serverOfTests(): Promise<string | undefined> {
-  const prepared = preparedDatabases();
+  const prepared = readPreparedDatabases();
   if (prepared !== undefined) return prepared.postgres?.server;
   found ??= findServer();
   return found;

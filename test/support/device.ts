@@ -7,14 +7,14 @@ import { deviceAuthenticationBytes } from '../../domain/formats/mdoc/device-auth
 import type { HolderKey } from './raw-wallet.ts';
 
 /** An mdoc that a device holds: base64url as it was issued, and the key that it was issued to. */
-export type HeldMdoc = { readonly text: string; readonly holder: Pick<HolderKey, 'privateKey'>; readonly docType: string };
+export type DeviceMdoc = { readonly text: string; readonly holder: Pick<HolderKey, 'privateKey'>; readonly docType: string };
 
 /**
  * A DeviceResponse with one document, base64url.
  * @param transcript SessionTranscript, CBOR.
  * @param show the elements that are shown; all unless given.
  */
-export function deviceResponse({ text, holder, docType }: HeldMdoc, transcript: Buffer, show?: readonly string[]): string {
+export function deviceResponse({ text, holder, docType }: DeviceMdoc, transcript: Buffer, show?: readonly string[]): string {
   const issuerSigned = decodeCbor(Buffer.from(text, 'base64url')) as CborMap;
   const encoded = embed(encodeCbor(new Map()));
   const protectedBytes = protectedHeaderOf('ES256');

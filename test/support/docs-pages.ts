@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { bareEnvironment } from './compile-cache.ts';
-import { PATIENCE_MS } from './patience.ts';
-import type { Ended } from './programs.ts';
+import { minimalEnvironment } from './compile-cache.ts';
+import { WAIT_TIMEOUT_MS } from './patience.ts';
+import type { ProcessResult } from './programs.ts';
 
 /** A request that a page shows: the line above the JSON, and the JSON. */
 export type PageRequest = { readonly method: string; readonly path: string; readonly text: string };
@@ -28,7 +28,7 @@ export function readPage(name: string, least = 3): DocsPage {
 }
 
 /** What stands in the blocks of a language, in their order. */
-export function blocksOf({ text }: DocsPage, language: string): readonly string[] {
+export function codeBlocks({ text }: DocsPage, language: string): readonly string[] {
   return [...text.matchAll(/^```(\S+)\n([\s\S]*?)\n```$/gm)].flatMap(([, of, block = '']) => (of === language ? [block] : []));
 }
 
@@ -37,7 +37,7 @@ export function withCertificate(text: string, pem: string): string {
   return text.replace(CERTIFICATE, JSON.stringify(pem).slice(1, -1));
 }
 
-export function expectNamed({ text }: DocsPage, members: readonly string[]): void {
+export function expectPropertiesNamed({ text }: DocsPage, members: readonly string[]): void {
   for (const member of members) expect(text, member).to.match(new RegExp(`["\`]${member}["\`]`));
 }
 
@@ -71,11 +71,11 @@ const STOP_MS = 10_000;
 const OWN = /^(data|dist|coverage|\.git|.*\.log)$/;
 
 /** What stands on a page in a frame, with the name on the line above. */
-export type Block = { readonly section: string; readonly name: string; readonly language: string; readonly text: string };
+export type NamedCodeBlock = { readonly section: string; readonly name: string; readonly language: string; readonly text: string };
 
 /** All frames of a page of `docs/`, in their order. */
-export function framesOf(page: string): readonly Block[] {
-  const blocks: Block[] = [];
+export function namedCodeBlocks(page: string): readonly NamedCodeBlock[] {
+  const blocks: NamedCodeBlock[] = [];
   let section = '';
   const found = page.matchAll(/^#+ (.+)$|^(?:`([^`\n]+)`\n)?```(\w+)\n([\s\S]*?)\n```$/gm);
   for (const [, heading, name = '', language = '', text = ''] of found) {
@@ -112,7 +112,7 @@ export class Terminal {
       symlinkSync(join(ROOT, name), join(this.folder, name));
     }
     const home = { HOME: this.folder, npm_config_update_notifier: 'false', DRAIN_SECONDS: '0' };
-    this.#environment = { ...bareEnvironment(), ...home, ...environment };
+    this.#environment = { ...minimalEnvironment(), ...home, ...environment };
     process.once('exit', this.#kill);
   }
 
@@ -128,7 +128,7 @@ export class Terminal {
   }
 
   /** @param address of the service, which answers when this resolves if it was started. */
-  async type(text: string, address: string): Promise<Ended> {
+  async type(text: string, address: string): Promise<ProcessResult> {
     const lines = this.here(text).split('\n');
     const starts = lines.at(-1) === 'npm start';
     const ended = await this.#run((starts ? lines.slice(0, -1) : lines).join('\n'));
@@ -160,7 +160,7 @@ export class Terminal {
   }
 
   /** Variables that the commands export are there for the next ones. */
-  #run(script: string): Promise<Ended> {
+  #run(script: string): Promise<ProcessResult> {
     const kept = join(this.folder, '.environment');
     const whole = `set -e\n${script}\nenv -0 > '${kept}'`;
     return new Promise((resolve) => {
@@ -188,7 +188,7 @@ export class Terminal {
         this.log += chunk.toString();
       });
     }
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + WAIT_TIMEOUT_MS;
     while (!(await answers(address))) {
       if (service.exitCode !== null || performance.now() > deadline) {
         this.#endAll();

@@ -7,18 +7,18 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Finding } from '../../bootstrap/doctor/finding.ts';
 import { freePort } from '../demo/process.ts';
-import { answers, type Ended, type Running, runProcess, startProgram } from './programs.ts';
+import { type ProcessResult, type RunningProgram, runProcess, startProgram, waitForAnswer } from './programs.ts';
 import { startedProgram } from './start-options.ts';
 import { type Callable, createTenant } from './test-service.ts';
-import { callsTo } from './worker-service.ts';
+import { callerFor } from './worker-service.ts';
 
 export const SECRET = 'root-secret-for-the-tests';
-export const MASTER = 'a master secret that is only for tests 0123456789';
+export const MASTER_SECRET = 'a master secret that is only for tests 0123456789';
 
-type Examined = Ended & { readonly findings: readonly Finding[] };
+type DoctorResult = ProcessResult & { readonly findings: readonly Finding[] };
 
 /** A service that may run, a proxy that may be in front of it, and the doctor who looks at both. */
-export class DoctoredService {
+export class DoctorService {
   readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-doctor-'));
   readonly port: number;
   readonly environment: Record<string, string>;
@@ -28,30 +28,30 @@ export class DoctoredService {
     this.port = port;
     this.environment = {
       ...{ PORT: String(port), DATA_FOLDER: this.folder, LOG_LEVEL: 'warn', DRAIN_SECONDS: '0' },
-      ...{ AUTH_CLIENT_ID: 'root', AUTH_CLIENT_SECRET: SECRET, MASTER_SECRET: MASTER },
+      ...{ AUTH_CLIENT_ID: 'root', AUTH_CLIENT_SECRET: SECRET, MASTER_SECRET: MASTER_SECRET },
     };
   }
 
-  static async make(): Promise<DoctoredService> {
-    return new DoctoredService(await freePort(createServer));
+  static async make(): Promise<DoctorService> {
+    return new DoctorService(await freePort(createServer));
   }
 
-  async start(more: Readonly<Record<string, string>> = {}): Promise<Running> {
+  async start(more: Readonly<Record<string, string>> = {}): Promise<RunningProgram> {
     const environment = { ...this.environment, ...more, PATH: process.env['PATH'] };
     const service = startProgram(process.execPath, [startedProgram()], { environment, cwd: this.folder });
-    await answers(service, `http://127.0.0.1:${this.port}/health`);
+    await waitForAnswer(service, `http://127.0.0.1:${this.port}/health`);
     return service;
   }
 
   /** What the doctor says of the settings of the service and `more`, in which no secret may be. */
-  async examine(more: Readonly<Record<string, string>> = {}, ...args: string[]): Promise<Examined> {
+  async examine(more: Readonly<Record<string, string>> = {}, ...args: string[]): Promise<DoctorResult> {
     const ended = await runProcess('commands/doctor', ['--json', ...args], { ...this.environment, ...more });
-    for (const secret of [SECRET, MASTER]) expect(ended.stdout + ended.stderr).to.not.include(secret);
+    for (const secret of [SECRET, MASTER_SECRET]) expect(ended.stdout + ended.stderr).to.not.include(secret);
     return { ...ended, findings: findingsOf(ended) };
   }
 
   get calls(): Callable {
-    return callsTo(`http://127.0.0.1:${this.port}`);
+    return callerFor(`http://127.0.0.1:${this.port}`);
   }
 
   /** @returns the token of its administrator. */
@@ -77,14 +77,14 @@ export class DoctoredService {
 }
 
 export type ProxyChange = {
-  readonly loses?: string;
-  readonly losesAnswer?: string;
-  readonly hides?: string;
+  readonly dropsRequestHeader?: string;
+  readonly dropsResponseHeader?: string;
+  readonly hiddenPath?: string;
   readonly maxBody?: number;
   readonly certificate?: { readonly key: string; readonly cert: string };
 };
 
-function proxyTo(port: number, { loses, losesAnswer, hides, maxBody }: ProxyChange) {
+function proxyTo(port: number, { dropsRequestHeader: loses, dropsResponseHeader: losesAnswer, hiddenPath: hides, maxBody }: ProxyChange) {
   return (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const isLarge = Number(incoming.headers['content-length'] ?? 0) > (maxBody ?? Infinity);
     if (isLarge || (hides !== undefined && incoming.url?.startsWith(hides)))
@@ -100,7 +100,7 @@ function proxyTo(port: number, { loses, losesAnswer, hides, maxBody }: ProxyChan
   };
 }
 
-function findingsOf({ stdout, stderr }: Ended): readonly Finding[] {
+function findingsOf({ stdout, stderr }: ProcessResult): readonly Finding[] {
   try {
     return (JSON.parse(stdout) as { findings: Finding[] }).findings;
   } catch {

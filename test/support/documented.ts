@@ -13,35 +13,35 @@ type Document = {
 type Operation = { readonly name: string; readonly pattern: RegExp; readonly responses: Responses };
 
 /** An answer, as far as the document speaks of it. */
-export type Documentable = { readonly status: number; readonly contentType: string | null; readonly body: unknown };
+export type ValidatedResponse = { readonly status: number; readonly contentType: string | null; readonly body: unknown };
 
 /** What the OpenAPI document promises of answers, to compare them with. */
-export class Documentation {
+export class ResponseValidator {
   readonly #operations: readonly (Operation & { readonly method: string })[];
   readonly #ajv: Ajv2020;
   /** By text: most operations refuse in the same few ways, each with a schema object of its own. */
   readonly #byText = new Map<string, ValidateFunction>();
   readonly #bySchema = new Map<Schema, ValidateFunction>();
-  static readonly #made = new Map<string, Documentation>();
-  static readonly #byEnvironment = new Map<string, Documentation>();
+  static readonly #made = new Map<string, ResponseValidator>();
+  static readonly #byEnvironment = new Map<string, ResponseValidator>();
 
   /** Services with the same settings share one. To collect the routes of a service takes a fifth of its start. */
-  static of(service: RunningService, environment: Readonly<Record<string, string>>): Documentation {
+  static forService(service: RunningService, environment: Readonly<Record<string, string>>): ResponseValidator {
     const { DATABASE_URL: url = '', PORT: _port, PUBLIC_URL: _address, DATA_FOLDER: _folder, ...settings } = environment;
     const key = JSON.stringify([url.split(':', 1), settings]);
-    const documentation = Documentation.#byEnvironment.get(key) ?? Documentation.#ofRoutes(service);
-    Documentation.#byEnvironment.set(key, documentation);
+    const documentation = ResponseValidator.#byEnvironment.get(key) ?? ResponseValidator.#ofRoutes(service);
+    ResponseValidator.#byEnvironment.set(key, documentation);
     return documentation;
   }
 
   /** Services with the same routes share one. */
-  static #ofRoutes({ container }: RunningService): Documentation {
+  static #ofRoutes({ container }: RunningService): ResponseValidator {
     const routes = collectRoutes(container);
     const names = routes.map(({ method, path }) => `${method} ${path}`).join(' ');
-    const known = Documentation.#made.get(names);
+    const known = ResponseValidator.#made.get(names);
     if (known !== undefined) return known;
-    const made = new Documentation(buildOpenApi(routes, { publicUrl: 'http://localhost', version: '0' }));
-    Documentation.#made.set(names, made);
+    const made = new ResponseValidator(buildOpenApi(routes, { publicUrl: 'http://localhost', version: '0' }));
+    ResponseValidator.#made.set(names, made);
     return made;
   }
 
@@ -68,7 +68,7 @@ export class Documentation {
    * @param target path and query, without what `PUBLIC_URL` puts before them.
    * @returns what is wrong with an answer; undefined also for requests that no operation takes.
    */
-  faultOf(method: string, target: string, answer: Documentable): string | undefined {
+  findProblem(method: string, target: string, answer: ValidatedResponse): string | undefined {
     const [path = ''] = target.split(/[?#]/);
     const wanted = method.toLowerCase();
     const operation = this.#operations.find((one) => one.method === wanted && one.pattern.test(path));

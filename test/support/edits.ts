@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { credentialBody, type Ids, type Populated, presentationBody } from './populated.ts';
+import { credentialBody, type PopulatedTenant, presentationBody, type TenantIds } from './populated.ts';
 import type { sharedRegistrar } from './registrar.ts';
 
 type Registrar = Awaited<ReturnType<typeof sharedRegistrar>>;
@@ -13,13 +13,13 @@ export type Edit = {
   readonly read: string;
   readonly writes: readonly Write[];
   /** Of an account that manages tenants. */
-  readonly byService?: true;
+  readonly needsServiceRole?: true;
 };
 
 const described = (n: number) => ({ description: `Changed ${n}` });
 
 /** Everything that `If-Match` protects, in one tenant. */
-export function editsOf(ids: Ids, registrar: Pick<Registrar, 'login'>): readonly Edit[] {
+export function editsOf(ids: TenantIds, registrar: Pick<Registrar, 'login'>): readonly Edit[] {
   const patch = (path: string, json: (n: number) => object = described) => ({ method: 'PATCH', path, json });
   const post = (path: string, json: (n: number) => object) => ({ method: 'POST', path, json });
   const thing = (name: string, read: string, ...writes: readonly Write[]) => ({ name, read, writes });
@@ -27,7 +27,7 @@ export function editsOf(ids: Ids, registrar: Pick<Registrar, 'login'>): readonly
   const [list, statusList] = [`/trust-list/${ids.trustList}`, `/status-lists/${ids.statusList}`];
   const settings = { method: 'PUT', json: (n: number) => ({ ttlSeconds: 5000 + n }) };
   return [
-    { ...thing('a tenant', `/tenant/${ids.tenant}`, patch(`/tenant/${ids.tenant}`)), byService: true },
+    { ...thing('a tenant', `/tenant/${ids.tenant}`, patch(`/tenant/${ids.tenant}`)), needsServiceRole: true },
     thing(
       'a client',
       `/client/${ids.client}`,
@@ -82,8 +82,8 @@ export function editsOf(ids: Ids, registrar: Pick<Registrar, 'login'>): readonly
 }
 
 /** Sends one of the writes of an edit. */
-export function writer({ service, token }: Pick<Populated, 'service' | 'token'>, root: string, edit: Edit) {
-  const bearer = edit.byService ? root : token;
+export function makeWriter({ service, token }: Pick<PopulatedTenant, 'service' | 'token'>, root: string, edit: Edit) {
+  const bearer = edit.needsServiceRole ? root : token;
   const read = async () => {
     const answer = await service.call('GET', edit.read, { token: bearer });
     expect(answer.status, `${edit.read}: ${answer.text}`).to.equal(200);

@@ -10,7 +10,7 @@ type Operation = {
 type Described = { readonly method: string; readonly path: string; readonly operation: Operation };
 
 /** How a call differs from what the document has: who calls, and what a wallet proves. */
-export type Calling = Pick<CallOptions, 'token' | 'headers'> & { readonly service?: TestService };
+export type ExampleCallOptions = Pick<CallOptions, 'token' | 'headers'> & { readonly service?: TestService };
 
 /** Executes operations by their examples in the API document, each of which is filled with what calls before answered. */
 export class ExampleCalls {
@@ -44,7 +44,7 @@ export class ExampleCalls {
   }
 
   /** @throws AssertionError for any answer but success or a redirect. */
-  async run(name: string, calling: Calling = {}): Promise<Answer> {
+  async run(name: string, calling: ExampleCallOptions = {}): Promise<Answer> {
     const { method, path, operation } = this.#operations.get(name) ?? {};
     if (method === undefined || path === undefined || operation === undefined) throw new Error(`no ${name}`);
     const { service = this.#service, token, headers = {} } = calling;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Failure } from '../../domain/shared/failure.ts';
 
 /** What comes of `work`, or the code of the failure that it ends with; anything else that is thrown fails the test. */
-export function outcomeOf<T>(work: () => T): T | string {
+export function resultOrFailureCode<T>(work: () => T): T | string {
   try {
     return work();
   } catch (error) {
@@ -12,9 +12,9 @@ export function outcomeOf<T>(work: () => T): T | string {
 }
 
 /** The code of the failure that `work` ends with, or `taken`. */
-export function codeOf(work: () => unknown): string {
+export function failureCode(work: () => unknown): string {
   return String(
-    outcomeOf(() => {
+    resultOrFailureCode(() => {
       work();
       return 'taken';
     }),

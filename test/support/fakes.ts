@@ -55,7 +55,7 @@ export class FakeAuthorizationServers extends AuthorizationServers {
 }
 
 /** For jobs that are wired by hand: no credential follows its wallet, no person's are to be revoked, and nobody died in a call. */
-export function nothingFollowed(container: Container): void {
+export function stubFollowJobs(container: Container): void {
   const follow = { execute: async () => ({ fallen: 0, mayBeMore: false }) };
   container.bind(FollowWallets).toConstantValue(follow as unknown as FollowWallets);
   const fulfil = { execute: async () => 0 } as unknown as FulfilRevocations;

@@ -4,7 +4,7 @@ import { AuthorizationServerError, type AuthorizationServerFault } from '../../a
 import { Clock } from '../../application/ports/clock.ts';
 import { ForeignTokenError, type ForeignTokenReason } from '../../domain/oauth/foreign-token.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { BentProvider } from './bent-provider.ts';
+import { MisbehavingProvider } from './bent-provider.ts';
 
 class SettableClock extends Clock {
   time = Date.now();
@@ -27,19 +27,19 @@ export async function outcome(work: Promise<unknown>): Promise<AuthorizationServ
 
 /** A provider that a test can bend, and our side of it under a clock that a test can set. */
 export class ForeignWorld {
-  readonly provider: BentProvider;
+  readonly provider: MisbehavingProvider;
   readonly clock = new SettableClock();
   readonly servers: RemoteAuthorizationServers;
   readonly #tenantId = 'acme' as TenantId;
   readonly #remote = new GuardedHttpClient({ allow: ['127.0.0.1'] });
 
-  private constructor(provider: BentProvider) {
+  private constructor(provider: MisbehavingProvider) {
     this.provider = provider;
     this.servers = new RemoteAuthorizationServers({ remote: this.#remote, clock: this.clock });
   }
 
   static async start(): Promise<ForeignWorld> {
-    return new ForeignWorld(await BentProvider.start());
+    return new ForeignWorld(await MisbehavingProvider.start());
   }
 
   async close(): Promise<void> {

@@ -10,7 +10,7 @@ const source = fileURLToPath(new URL('../generated-client/', import.meta.url));
 const packages = join(source, 'node_modules');
 
 /** What a client is made with has a lockfile of its own: it needs another compiler than the service. */
-export function isClientGeneratorHere(): boolean {
+export function isClientGeneratorInstalled(): boolean {
   if (existsSync(packages)) return true;
   const words = 'the generator of clients is not installed (npm ci --prefix test/generated-client)';
   if (process.env['CI'] === 'true') throw new Error(words);
@@ -24,7 +24,7 @@ type WholeRun = (
   wallet: { collect(tenant: string, uri: string): Promise<void>; present(uri: string): Promise<void> },
 ) => Promise<{ readonly seen: readonly string[] }>;
 
-type Made = {
+type GeneratedClient = {
   /** What the compiler said; empty when it had nothing to say. */
   readonly faults: string;
   load(): Promise<{ readonly wholeRun: WholeRun }>;
@@ -32,7 +32,7 @@ type Made = {
 };
 
 /** Makes the client of a document with `openapi-typescript` as it comes, and compiles what is written with it. */
-export async function makeClient(document: unknown): Promise<Made> {
+export async function generateClient(document: unknown): Promise<GeneratedClient> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-client-'));
   for (const name of ['whole-run.ts', 'tsconfig.json', 'package.json']) {
     cpSync(join(source, name), join(folder, name));

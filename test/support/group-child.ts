@@ -11,10 +11,10 @@ export type GroupAssignment = {
   readonly tenantId: TenantId;
   /** How many rounds of 40 callers; it is killed by itself as soon as one of the last round has its answer. */
   readonly rounds: number;
-  readonly dies: boolean;
+  readonly killsItself: boolean;
 };
 
-const { url, masterSecret, tenantId, rounds, dies }: GroupAssignment = JSON.parse(process.argv[2] ?? '');
+const { url, masterSecret, tenantId, rounds, killsItself }: GroupAssignment = JSON.parse(process.argv[2] ?? '');
 const store = await OrmStore.open({ url, poolSize: 2 }, new MasterCipher({ masterSecrets: [masterSecret] }));
 const say = (word: string, id: string) => writeSync(1, `${word} ${id}\n`);
 
@@ -29,7 +29,7 @@ for (let round = 1; round <= rounds; round++) {
       } catch (error) {
         say((error as Error).constructor.name, session.id);
       }
-      if (dies && round === rounds) process.kill(process.pid, 'SIGKILL');
+      if (killsItself && round === rounds) process.kill(process.pid, 'SIGKILL');
     }),
   );
 }

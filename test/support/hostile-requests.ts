@@ -247,7 +247,7 @@ export function forms(form: Readonly<Record<string, string>>): fc.Arbitrary<stri
 }
 
 /** A request as it should be. */
-export type Valid = {
+export type ValidRequest = {
   readonly params: Readonly<Record<string, string>>;
   readonly query?: string;
   readonly document?: object;
@@ -292,16 +292,16 @@ const HEADERS: readonly Headers[] = [
 ];
 
 /**
- * Requests to a route that are wrong in one respect, in several, or not at all. `plain` tells that the address still
+ * Requests to a route that are wrong in one respect, in several, or not at all. `isRouteKnown` tells that the address still
  * belongs to the route for sure.
  * @param right a token that may call the route; `others` are wrong in some way.
  */
 export function requests(
   route: Route,
-  valid: Valid,
+  valid: ValidRequest,
   right: string,
   others: readonly (string | undefined)[],
-): fc.Arbitrary<{ raw: RawRequest; plain: boolean }> {
+): fc.Arbitrary<{ raw: RawRequest; isRouteKnown: boolean }> {
   const { params, query = '', document, form, headers } = valid;
   const body = document === undefined ? (form === undefined ? undefined : new URLSearchParams(form).toString()) : JSON.stringify(document);
   const good = {
@@ -342,7 +342,7 @@ export function requests(
       const path = route.path.replaceAll(/:([A-Za-z]+)/g, (_, name: string) => bent.params[name] ?? 'x');
       const link = path.includes('?') ? '&' : '?';
       return {
-        plain: Object.entries(params).every(([name, value]) => bent.params[name] === value),
+        isRouteKnown: Object.entries(params).every(([name, value]) => bent.params[name] === value),
         raw: {
           method: route.method.toUpperCase(),
           path: bent.query === '' ? path : `${path}${link}${bent.query}`,

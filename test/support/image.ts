@@ -8,7 +8,7 @@ const REACHES_PACKAGES = /^(npm_config_.*|node_extra_ca_certs|ssl_cert_(file|dir
 /** A Dockerfile as it is written: instructions with all of their text, without comments. */
 export type Instruction = { readonly name: string; readonly text: string };
 
-export function instructionsOf(file: string): readonly Instruction[] {
+export function parseDockerfile(file: string): readonly Instruction[] {
   const text = readFileSync(file, 'utf8')
     .replaceAll(/^#.*\n/gm, '')
     .replaceAll(/\\\n\s*/g, '');
@@ -37,7 +37,7 @@ export type Image = {
 export function buildImage(context: string, folder: string): Image {
   const stages = new Map<string, Stage>();
   let stage = new Stage(join(folder, 'none'));
-  for (const { name, text } of instructionsOf(join(context, 'Dockerfile'))) {
+  for (const { name, text } of parseDockerfile(join(context, 'Dockerfile'))) {
     if (name === 'FROM') {
       const alias = /\bAS (\S+)$/.exec(text)?.[1] ?? 'image';
       stage = new Stage(join(folder, alias));

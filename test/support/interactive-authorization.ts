@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { CompactEncrypt, importJWK } from 'jose';
 import { Backend } from './backend.ts';
-import { Browser, type Visit } from './chained-world.ts';
-import { type Held, issue, QUERY } from './present.ts';
+import { Browser, type BrowserResponse } from './chained-world.ts';
+import { type HeldCredential, issue, QUERY } from './present.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, CODE_VERIFIER, dpopProof, type HolderKey, makeJwt, now, RawWallet } from './raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from './test-service.ts';
 
 /** The names of the draft by the three forms that it had. */
-export type Wire = {
+export type DraftVariant = {
   readonly name: string;
   readonly presentation: string;
   readonly web: string;
@@ -16,19 +16,19 @@ export type Wire = {
   readonly prefix: string;
   readonly required: { readonly status: number; readonly type: string; readonly rest: object };
   readonly codeMember: string;
-  readonly done: object;
+  readonly completionProperties: object;
   readonly sessionError: string;
 };
 
-const EARLIER = {
+const EARLIER_DRAFT = {
   responseMode: 'iae_post',
   prefix: 'iae:',
   required: { status: 200, type: 'type', rest: { status: 'require_interaction' } },
   codeMember: 'code',
-  done: { status: 'ok' },
+  completionProperties: { status: 'ok' },
   sessionError: 'invalid_request',
 } as const;
-export const CURRENT: Wire = {
+export const CURRENT_DRAFT: DraftVariant = {
   name: 'the current text',
   presentation: 'urn:openid:dcp:ia:openid4vp_presentation',
   web: 'urn:openid:dcp:ia:auth_via_web',
@@ -36,24 +36,24 @@ export const CURRENT: Wire = {
   prefix: 'ia:',
   required: { status: 401, type: 'interaction_type_required', rest: { error: 'insufficient_authorization' } },
   codeMember: 'authorization_code',
-  done: {},
+  completionProperties: {},
   sessionError: 'invalid_session',
 };
-export const WIRES: readonly Wire[] = [
-  CURRENT,
+export const DRAFT_VARIANTS: readonly DraftVariant[] = [
+  CURRENT_DRAFT,
   {
-    ...EARLIER,
+    ...EARLIER_DRAFT,
     name: 'the draft of spring 2026',
     presentation: 'urn:openid:dcp:iae:openid4vp_presentation',
     web: 'urn:openid:dcp:iae:redirect_to_web',
   },
-  { ...EARLIER, name: 'the first drafts', presentation: 'openid4vp_presentation', web: 'redirect_to_web' },
+  { ...EARLIER_DRAFT, name: 'the first drafts', presentation: 'openid4vp_presentation', web: 'redirect_to_web' },
 ];
 
 type Form = Readonly<Record<string, string>>;
 
 /** What a wallet was asked for. */
-export type Required = {
+export type RequiredInteraction = {
   readonly authSession: string;
   // biome-ignore lint/suspicious/noExplicitAny: requests of every shape
   readonly request: any;
@@ -62,13 +62,13 @@ export type Required = {
 
 /** A wallet that goes through interactive authorizations step by step. */
 export class InteractiveWallet extends RawWallet {
-  readonly wire: Wire;
+  readonly draft: DraftVariant;
   /** Of the user who holds the wallet. */
   readonly browser = new Browser();
 
-  constructor(service: TestService, tenant: string, wire: Wire = CURRENT) {
+  constructor(service: TestService, tenant: string, wire: DraftVariant = CURRENT_DRAFT) {
     super(service, tenant);
-    this.wire = wire;
+    this.draft = wire;
   }
 
   get endpoint(): string {
@@ -83,7 +83,7 @@ export class InteractiveWallet extends RawWallet {
 
   /** For the offer behind a link, if there is one. */
   async begin(uri: string | undefined, form: Form = {}, headers: Record<string, string> = {}): Promise<Answer> {
-    const types = `${this.wire.web}, ${this.wire.presentation}`;
+    const types = `${this.draft.web}, ${this.draft.presentation}`;
     const all = { ...AUTHORIZATION_REQUEST, interaction_types_supported: types, ...form };
     if (uri === undefined) return this.post(all, headers);
     const { grants } = (await this.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
@@ -91,74 +91,74 @@ export class InteractiveWallet extends RawWallet {
   }
 
   /** Reads the answer that asks for something first. */
-  required(answer: Answer, type: string): Required {
-    const { status, type: member, rest } = this.wire.required;
+  expectInteraction(answer: Answer, type: string): RequiredInteraction {
+    const { status, type: member, rest } = this.draft.required;
     expect(answer.status, answer.text).to.equal(status);
     expect(answer.headers.get('cache-control')).to.equal('no-store');
     const { auth_session, openid4vp_request, request_uri, expires_in, ...others } = answer.body;
     expect(others).to.deep.equal({ ...rest, [member]: type });
     expect(auth_session).to.match(/^[\w-]+\.[\w-]{43}$/);
-    if (type === this.wire.presentation) expect([request_uri, expires_in]).to.deep.equal([undefined, undefined]);
+    if (type === this.draft.presentation) expect([request_uri, expires_in]).to.deep.equal([undefined, undefined]);
     else expect([openid4vp_request, expires_in]).to.deep.equal([undefined, 60]);
     return { authSession: auth_session, request: openid4vp_request, requestUri: request_uri };
   }
 
-  asksPresentation(answer: Answer): Required {
-    return this.required(answer, this.wire.presentation);
+  expectPresentationStep(answer: Answer): RequiredInteraction {
+    return this.expectInteraction(answer, this.draft.presentation);
   }
 
-  asksWeb(answer: Answer): Required {
-    return this.required(answer, this.wire.web);
+  expectWebStep(answer: Answer): RequiredInteraction {
+    return this.expectInteraction(answer, this.draft.web);
   }
 
   /** Reads the answer with the code. */
-  issuedCode(answer: Answer): string {
+  expectCode(answer: Answer): string {
     expect(answer.status, answer.text).to.equal(200);
-    const { [this.wire.codeMember]: code, ...others } = answer.body;
-    expect(others).to.deep.equal(this.wire.done);
+    const { [this.draft.codeMember]: code, ...others } = answer.body;
+    expect(others).to.deep.equal(this.draft.completionProperties);
     return code;
   }
 
   get audience(): string {
-    return this.wire.prefix + new URL(this.service.address).origin;
+    return this.draft.prefix + new URL(this.service.address).origin;
   }
 
   /** A presentation of `held`, right in every respect that `bend` does not touch. */
-  bind(required: Required, held: Held, bend: Record<string, unknown> = {}): string {
+  bind(expectInteraction: RequiredInteraction, held: HeldCredential, bend: Record<string, unknown> = {}): string {
     const payload = {
       iat: now(),
       aud: this.audience,
-      nonce: required.request.nonce,
+      nonce: expectInteraction.request.nonce,
       sd_hash: createHash('sha256').update(held.text).digest('base64url'),
       ...bend,
     };
     return held.text + makeJwt(held.holder, { alg: 'ES256', typ: 'kb+jwt' }, payload);
   }
 
-  present(required: Required, held: Held, bend: Record<string, unknown> = {}): Promise<Answer> {
-    return this.respond(required, { vp_token: { card: [this.bind(required, held, bend)] } });
+  present(expectInteraction: RequiredInteraction, held: HeldCredential, bend: Record<string, unknown> = {}): Promise<Answer> {
+    return this.respond(expectInteraction, { vp_token: { card: [this.bind(expectInteraction, held, bend)] } });
   }
 
-  respond({ authSession }: Required, response: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  respond({ authSession }: RequiredInteraction, response: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     const text = typeof response === 'string' ? response : JSON.stringify(response);
     return this.post({ auth_session: authSession, openid4vp_response: text }, headers);
   }
 
   /** Opens the browser at the authorization endpoint. */
-  open({ requestUri }: Required, clientId = CLIENT_ID, browser = this.browser): Promise<Visit> {
+  open({ requestUri }: RequiredInteraction, clientId = CLIENT_ID, browser = this.browser): Promise<BrowserResponse> {
     const query = new URLSearchParams({ client_id: clientId, request_uri: requestUri });
     return browser.visit(`${this.service.address}/${this.tenant}/authorize?${query}`);
   }
 
   /** The same, and approves the wallet when asked. @returns where the browser is sent. */
-  async browse(required: Required, clientId = CLIENT_ID, browser = this.browser): Promise<Visit> {
-    const shown = await this.open(required, clientId, browser);
+  async browse(expectInteraction: RequiredInteraction, clientId = CLIENT_ID, browser = this.browser): Promise<BrowserResponse> {
+    const shown = await this.open(expectInteraction, clientId, browser);
     return shown.status === 200 ? browser.press(shown, 'approve') : shown;
   }
 
   /** Goes to the customer's page and back. @returns what the browser brings to the wallet. */
-  async visit(required: Required): Promise<{ page: URL; back: URL }> {
-    const sent = await this.browse(required);
+  async visit(expectInteraction: RequiredInteraction): Promise<{ page: URL; back: URL }> {
+    const sent = await this.browse(expectInteraction);
     expect(sent.status, sent.text).to.equal(303);
     const { location: page } = sent;
     if (page === undefined) throw new Error('no page to go to');
@@ -186,7 +186,7 @@ export class InteractiveWallet extends RawWallet {
 }
 
 /** Encrypts a response to the key of the request. */
-export async function encryptFor({ request }: Required, plaintext: unknown): Promise<string> {
+export async function encryptFor({ request }: RequiredInteraction, plaintext: unknown): Promise<string> {
   const [jwk] = request.client_metadata.jwks.keys;
   return new CompactEncrypt(Buffer.from(JSON.stringify(plaintext)))
     .setProtectedHeader({ alg: 'ECDH-ES', enc: 'A256GCM', kid: jwk.kid })
@@ -215,24 +215,24 @@ export class Issuer {
     const { id, token } = await createTenant(service, 'acme');
     const issuer = new Issuer(service, await Backend.start(), id, token);
     const page = `${issuer.backend.url}/page?visit={auth_session}`;
-    await issuer.write('/issuer/config', { display });
+    await issuer.create('/issuer/config', { display });
     for (const more of [{ id: 'card' }, { id: 'card-status', statusManagement: true }]) {
-      await issuer.write('/issuer/credentials', { ...CLAIMS, ...more, config: { format: 'dc+sd-jwt', display }, vct: 'urn:card:1' });
+      await issuer.create('/issuer/credentials', { ...CLAIMS, ...more, config: { format: 'dc+sd-jwt', display }, vct: 'urn:card:1' });
     }
-    await issuer.check('check');
-    await issuer.check('encrypted', { responseMode: 'direct_post.jwt' });
-    await issuer.badge('badge', [{ type: 'openid4vp_presentation', presentationConfigId: 'check' }]);
-    await issuer.badge('sealed', [{ type: 'openid4vp_presentation', presentationConfigId: 'encrypted' }]);
-    await issuer.badge('visitor', [{ type: 'redirect_to_web', url: page }]);
-    await issuer.badge('both', [
+    await issuer.addPresentationConfig('check');
+    await issuer.addPresentationConfig('encrypted', { responseMode: 'direct_post.jwt' });
+    await issuer.addBadge('badge', [{ type: 'openid4vp_presentation', presentationConfigId: 'check' }]);
+    await issuer.addBadge('sealed', [{ type: 'openid4vp_presentation', presentationConfigId: 'encrypted' }]);
+    await issuer.addBadge('visitor', [{ type: 'redirect_to_web', url: page }]);
+    await issuer.addBadge('both', [
       { type: 'openid4vp_presentation', presentationConfigId: 'check', label: 'Show your card' },
       { type: 'redirect_to_web', url: page },
     ]);
-    await issuer.badge('tour', [
+    await issuer.addBadge('tour', [
       { type: 'redirect_to_web', url: page },
       { type: 'redirect_to_web', url: `${page}&second=1` },
     ]);
-    await issuer.badge('plain', []);
+    await issuer.addBadge('plain', []);
     return issuer;
   }
 
@@ -241,25 +241,25 @@ export class Issuer {
     await this.backend.close();
   }
 
-  async write(path: string, json: object): Promise<void> {
+  async create(path: string, json: object): Promise<void> {
     const written = await this.service.call('POST', path, { token: this.token, json });
     expect(written.status, written.text).to.equal(201);
   }
 
   /** A presentation configuration that trusts the cards of this issuer, unless it says otherwise. */
-  check(id: string, more: object = {}): Promise<void> {
+  addPresentationConfig(id: string, more: object = {}): Promise<void> {
     const trusted = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'signing' }], values: 'requested' };
-    return this.write('/verifier/config', { id, responseMode: 'direct_post', ...trusted, ...more });
+    return this.create('/verifier/config', { id, responseMode: 'direct_post', ...trusted, ...more });
   }
 
   /** A credential whose claims come from the backend. */
-  badge(id: string, iaeActions: readonly object[]): Promise<void> {
+  addBadge(id: string, iaeActions: readonly object[]): Promise<void> {
     this.backend.on('/claims', (response, call) => {
       const [presented] = call.body.credentials;
       const claims = { role: presented === undefined ? 'visitor' : `friend of ${presented.values.name}` };
       response.end(JSON.stringify({ [call.body.credential_configuration_id]: claims }));
     });
-    return this.write('/issuer/credentials', {
+    return this.create('/issuer/credentials', {
       id,
       config: { format: 'dc+sd-jwt', display },
       vct: `urn:${id}:1`,
@@ -284,11 +284,11 @@ export class Issuer {
     return made.body;
   }
 
-  hold(configurationId = 'card'): Promise<Held> {
+  issueCredential(configurationId = 'card'): Promise<HeldCredential> {
     return issue(this.service, this, configurationId);
   }
 
-  wallet(wire: Wire = CURRENT): InteractiveWallet {
+  wallet(wire: DraftVariant = CURRENT_DRAFT): InteractiveWallet {
     return new InteractiveWallet(this.service, this.id, wire);
   }
 
@@ -299,19 +299,19 @@ export class Issuer {
 }
 
 /** A wallet begins, and is asked to send its user to a page. */
-export async function askPage(issuer: Issuer, configuration = 'visitor') {
+export async function startWebStep(issuer: Issuer, configuration = 'visitor') {
   const wallet = issuer.wallet();
   const { uri, session } = await issuer.offer(configuration);
-  return { wallet, session, asked: wallet.asksWeb(await wallet.begin(uri, { scope: configuration })) };
+  return { wallet, session, interaction: wallet.expectWebStep(await wallet.begin(uri, { scope: configuration })) };
 }
 
 /** Where the wallet's browser is sent: the customer's page. */
-export async function pageOf(wallet: InteractiveWallet, asked: Required): Promise<URL> {
+export async function openCustomerPage(wallet: InteractiveWallet, asked: RequiredInteraction): Promise<URL> {
   return new URL((await wallet.browse(asked)).headers.get('location') ?? '');
 }
 
 /** The customer's page sends a browser back. */
-export function goBack(browser: Browser, page: URL, more = ''): Promise<Visit> {
+export function returnFromPage(browser: Browser, page: URL, more = ''): Promise<BrowserResponse> {
   return browser.visit(`${page.searchParams.get('return_to')}${more}`);
 }
 
@@ -320,7 +320,7 @@ export function expectError(answer: Answer, error: string): void {
 }
 
 /** A page that tells the user what is wrong, and no way on. */
-export function expectErrorPage({ status, headers, text }: Answer | Visit): void {
+export function expectErrorPage({ status, headers, text }: Answer | BrowserResponse): void {
   expect(status, text).to.equal(400);
   expect(headers.get('content-type')).to.match(/^text\/html/);
   expect(headers.get('location')).to.equal(null);

@@ -45,15 +45,15 @@ export function sealHpke(recipient: Buffer, info: Buffer, plaintext: Uint8Array)
   const key = expand(HPKE, scheduled, 'key', context, 16);
   const nonce = expand(HPKE, scheduled, 'base_nonce', context, 12);
   const cipher = createCipheriv('aes-128-gcm', key, nonce);
-  const sealed = [cipher.update(plaintext), cipher.final(), cipher.getAuthTag()];
-  return { enc, cipherText: Buffer.concat(sealed) };
+  const sealResponse = [cipher.update(plaintext), cipher.final(), cipher.getAuthTag()];
+  return { enc, cipherText: Buffer.concat(sealResponse) };
 }
 
 /** What a page passes on, as the browser gives it to a wallet. */
 export type IsoMdocData = { readonly deviceRequest: string; readonly encryptionInfo: string };
 
 /** What a wallet reads of one document that is asked for. */
-export type AskedDocument = {
+export type RequestedDocument = {
   readonly docType: string;
   /** Whether each element is kept, by namespace. */
   readonly elements: Record<string, Record<string, boolean>>;
@@ -66,13 +66,13 @@ const bytesOf = (text: string) => Buffer.from(text, 'base64url');
 const read = (text: string) => decodeCbor(bytesOf(text));
 
 /** SessionTranscript, written down from ISO/IEC TS 18013-7 section C.5. */
-export function transcriptOf({ encryptionInfo }: IsoMdocData, origin: string): Buffer {
+export function sessionTranscript({ encryptionInfo }: IsoMdocData, origin: string): Buffer {
   const info = encodeCbor([encryptionInfo, origin]);
   return encodeCbor([null, null, ['dcapi', createHash('sha256').update(info).digest()]]);
 }
 
 /** Reads a DeviceRequest and checks who signed it. */
-export function documentsOf(data: IsoMdocData, origin: string): readonly AskedDocument[] {
+export function parseRequestedDocuments(data: IsoMdocData, origin: string): readonly RequestedDocument[] {
   const request = read(data.deviceRequest) as CborMap;
   if (request.get('version') !== '1.0') throw new Error('another version');
   return (request.get('docRequests') as readonly CborMap[]).map((docRequest) => {
@@ -82,7 +82,7 @@ export function documentsOf(data: IsoMdocData, origin: string): readonly AskedDo
     const nameSpaces = [...(asked.get('nameSpaces') as ReadonlyMap<string, ReadonlyMap<string, boolean>>)];
     const elements = Object.fromEntries(nameSpaces.map(([name, own]) => [name, Object.fromEntries(own)]));
     const signer = signerOf(docRequest);
-    const isSigned = signer !== undefined && isGood(docRequest, items, transcriptOf(data, origin), signer);
+    const isSigned = signer !== undefined && isGood(docRequest, items, sessionTranscript(data, origin), signer);
     return { docType: String(asked.get('docType')), elements, signer, isSigned };
   });
 }
@@ -110,7 +110,7 @@ function isGood(docRequest: CborMap, items: EncodedCbor, transcript: Buffer, sig
  * Seals a DeviceResponse for the verifier (ISO/IEC TS 18013-7 section C.3).
  * @param info what it is sealed for; the transcript of the page unless given.
  */
-export function sealed(data: IsoMdocData, origin: string, plaintext: Uint8Array, info = transcriptOf(data, origin)): string {
+export function sealResponse(data: IsoMdocData, origin: string, plaintext: Uint8Array, info = sessionTranscript(data, origin)): string {
   const [name, parameters] = read(data.encryptionInfo) as readonly [string, CborMap];
   if (name !== 'dcapi' || (parameters.get('nonce') as Buffer).length < 16) throw new Error('EncryptionInfo');
   const key = parameters.get('recipientPublicKey') as CborMap;

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { revoke } from './left-behind.ts';
-import { created, offerBody } from './populated.ts';
-import type { Held } from './present.ts';
+import { createResource, offerBody } from './populated.ts';
+import type { HeldCredential } from './present.ts';
 import { newKey, RawWallet } from './raw-wallet.ts';
 import type { Callable } from './test-service.ts';
 
 export type IssuedUnderLoad = {
-  readonly held: Held;
+  readonly credential: HeldCredential;
   /** The link of the offer, which is used up. */
   readonly uri: string;
   readonly isRevoked: boolean;
@@ -35,7 +35,7 @@ export class IssuingLoad {
   }
 
   /** Waits until `flows` more have ended, well or not. */
-  async atLeast(flows: number): Promise<void> {
+  async waitForFlows(flows: number): Promise<void> {
     const before = this.#ended();
     while (this.#ended() < before + flows) {
       if (Date.now() > this.#until) throw new Error(`${this.#ended()} flows ended, then none`);
@@ -63,7 +63,7 @@ export class IssuingLoad {
   }
 
   async #flow(): Promise<void> {
-    const { uri, session } = await created(this.#calls, this.#token, '/issuer/offer', offerBody('pid'));
+    const { uri, session } = await createResource(this.#calls, this.#token, '/issuer/offer', offerBody('pid'));
     const wallet = new RawWallet(this.#calls, 'acme');
     const holder = newKey();
     const answer = await wallet.request(await wallet.accessToken(uri), 'pid', { key: holder });
@@ -71,6 +71,6 @@ export class IssuingLoad {
     const held = { text: answer.body.credentials[0].credential, holder, session };
     const isRevoked = this.issued.length % REVOKED === 0;
     if (isRevoked) await revoke(this.#calls, this.#token, held);
-    this.issued.push({ held, uri, isRevoked });
+    this.issued.push({ credential: held, uri, isRevoked });
   }
 }

@@ -7,7 +7,7 @@ import type { TestService } from './test-service.ts';
 export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string; readonly level: string };
 
 /** What services of this process write to standard output by their log, line by line. */
-export class KeptLog {
+export class CapturedLog {
   readonly #texts: string[] = [];
   readonly #restore: () => void;
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { BaoTls } from './openbao.ts';
 
 /** Without these nothing is rendered. */
-export const NEEDED = { existingSecret: 'vidimus', settings: { PUBLIC_URL: 'https://id.acme.example', TRUST_PROXY: '1' } };
+export const REQUIRED_VALUES = { existingSecret: 'vidimus', settings: { PUBLIC_URL: 'https://id.acme.example', TRUST_PROXY: '1' } };
 const RULES = 'groups:\n  - name: vidimus\n    rules:\n      - { alert: Down, expr: up == 0, for: 1m }\n';
 
 /** What the chart is asked for, one thing after the other and all at once. */

@@ -65,6 +65,6 @@ const validate = new Ajv2020({ allErrors: true }).compile(
 );
 
 /** What keeps readers from a list; empty for one that they read. */
-export function loteFaults(document: unknown): string[] {
+export function findLoteProblems(document: unknown): string[] {
   return validate(document) ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
 }

@@ -10,7 +10,7 @@ import type { HolderKey } from './raw-wallet.ts';
 import type { Signer } from './sd-jwt-maker.ts';
 
 export type IssuerSigned = {
-  readonly opened: ParsedMdoc;
+  readonly parsed: ParsedMdoc;
   readonly mso: MobileSecurityObject;
   readonly elements: JsonNameSpaces;
   /** DER in standard base64, leaf first. */
@@ -23,7 +23,7 @@ export function readIssuerSigned(credential: string, docType: string): IssuerSig
   const response = { version: '1.0', documents: [{ docType, issuerSigned }], status: 0 };
   const opened = parseDeviceResponse(encodeCbor(response).toString('base64url'));
   const mso = parseMso(opened.issuerAuth.payload ?? Buffer.alloc(0));
-  return { opened, mso, elements: verifyItems(opened.items, mso), chain: parseX5chain(opened.issuerAuth.unprotectedHeader) ?? [] };
+  return { parsed: opened, mso, elements: verifyItems(opened.items, mso), chain: parseX5chain(opened.issuerAuth.unprotectedHeader) ?? [] };
 }
 
 type Document = Record<string, Cbor>;
@@ -43,14 +43,14 @@ export type MdocBase = {
 };
 
 /** What is wrong with it. */
-export type MdocBend = {
+export type MdocOverrides = {
   /** The members of one item before it is hashed. */
   readonly item?: (item: Map<string, Cbor>) => void;
   readonly mso?: (mso: Map<string, Cbor>) => void;
   /** Replaces the payload that the issuer signs. */
   readonly payload?: (payload: Buffer) => Buffer;
   /** Changes what is shown after it was hashed. */
-  readonly shown?: (items: Items) => Cbor;
+  readonly changeItems?: (items: Items) => Cbor;
   readonly issuer?: Signer;
   /** Signs in the issuer's place, under the issuer's certificates. */
   readonly issuerKey?: HolderKey;
@@ -99,7 +99,7 @@ export function coseSign1(
 }
 
 /** A DeviceResponse that is right in every respect that `bend` does not touch, base64url. */
-export function presentMdoc(base: MdocBase, bend: MdocBend = {}): string {
+export function presentMdoc(base: MdocBase, bend: MdocOverrides = {}): string {
   const { docType } = base;
   const issuerSigned = issue(base, bend);
   const document = { docType, issuerSigned, deviceSigned: deviceSigned(base, bend) };
@@ -109,7 +109,7 @@ export function presentMdoc(base: MdocBase, bend: MdocBend = {}): string {
   return bend.text?.(text) ?? text;
 }
 
-function issue(base: MdocBase, bend: MdocBend): Cbor {
+function issue(base: MdocBase, bend: MdocOverrides): Cbor {
   const { items, digests } = itemsOf(base, bend);
   const at = (days: number) => tdate(new Date((base.now + days * DAY) * 1000));
   const mso = new Map<string, Cbor>([
@@ -129,10 +129,10 @@ function issue(base: MdocBase, bend: MdocBend): Cbor {
   const unprotected = new Map<number, Cbor>([[33, chain.length === 1 ? certificates[0] : certificates]]);
   bend.issuerHeader?.(protectedHeader, unprotected);
   const parts = coseSign1(payload, bend.issuerKey ?? key, { protected: protectedHeader, unprotected });
-  return { nameSpaces: bend.shown?.(items) ?? items, issuerAuth: bend.issuerAuth?.(parts) ?? parts };
+  return { nameSpaces: bend.changeItems?.(items) ?? items, issuerAuth: bend.issuerAuth?.(parts) ?? parts };
 }
 
-function itemsOf({ elements }: MdocBase, bend: MdocBend) {
+function itemsOf({ elements }: MdocBase, bend: MdocOverrides) {
   const items = new Map<string, readonly EncodedCbor[]>();
   const digests = new Map<string, Cbor>();
   for (const [namespace, members] of Object.entries(elements)) {
@@ -154,7 +154,7 @@ function itemsOf({ elements }: MdocBase, bend: MdocBend) {
 
 export const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
 
-function deviceSigned(base: MdocBase, bend: MdocBend): Cbor {
+function deviceSigned(base: MdocBase, bend: MdocOverrides): Cbor {
   const nameSpaces = embed(encodeCbor(bend.deviceNameSpaces ?? new Map()));
   const transcript = bend.transcript ?? base.transcript;
   const authentication = Buffer.concat([

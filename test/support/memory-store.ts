@@ -13,7 +13,7 @@ import type {
 import { Store, type TenantLists, type TenantReads } from '../../application/ports/store.ts';
 import type { Change, CommitResult } from '../../domain/changes/change.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { atTheEnd } from './lifetimes.ts';
+import { onCleanup } from './lifetimes.ts';
 
 /** All rows of a database, by their tables. */
 export type Rows = ReadonlyMap<string, readonly Row[]>;
@@ -41,7 +41,7 @@ export async function openMemory(rows?: Rows): Promise<MemoryDatabase> {
 }
 
 /** Nothing may be under way in it. */
-export function reuse(database: MemoryDatabase): void {
+export function recycle(database: MemoryDatabase): void {
   FREE.push(database);
 }
 
@@ -141,7 +141,7 @@ export class MemoryStore extends Store {
 
   constructor() {
     super();
-    atTheEnd(() => this.#giveBack());
+    onCleanup(() => this.#giveBack());
   }
 
   /**
@@ -184,7 +184,7 @@ export class MemoryStore extends Store {
     this.#opening = Promise.reject(new Error('this store belonged to a test that is over'));
     this.#opening.catch(() => {});
     // What goes on after its test may still write.
-    if (this.#underWay === 0) opening?.then(reuse, () => {});
+    if (this.#underWay === 0) opening?.then(recycle, () => {});
   }
 
   async #use<T>(work: (store: OrmStore) => Promise<T>): Promise<T> {

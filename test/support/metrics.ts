@@ -8,7 +8,7 @@ import { stringify } from 'yaml';
 export type Sample = { readonly name: string; readonly labels: Readonly<Record<string, string>>; readonly value: number };
 
 /** The samples of a text as Prometheus reads it (text exposition format 0.0.4). */
-export function samplesOf(text: string): readonly Sample[] {
+export function parseSamples(text: string): readonly Sample[] {
   return text
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
@@ -21,17 +21,17 @@ export function samplesOf(text: string): readonly Sample[] {
 }
 
 /** The sum of all samples of a name that have these labels. */
-export function sumOf(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number {
-  return samplesOf(text)
+export function sumSamples(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number {
+  return parseSamples(text)
     .filter((sample) => sample.name === name)
     .filter((sample) => Object.entries(labels).every(([key, value]) => sample.labels[key] === value))
     .reduce((sum, { value }) => sum + value, 0);
 }
 
-export const RULES = fileURLToPath(new URL('../../deploy/alerts.yaml', import.meta.url));
+export const ALERT_RULES = fileURLToPath(new URL('../../deploy/alerts.yaml', import.meta.url));
 /** Minutes for which a cause lasts: longer than any rule waits. */
-const LASTS = 90;
-const BEFORE = 5;
+const CAUSE_MINUTES = 90;
+const MINUTES_BEFORE = 5;
 
 /** Runs the tool of Prometheus. @returns undefined where it is missing; with `CI=true` that is a failure. */
 export function promtool(...parameters: readonly string[]): { readonly status: number; readonly output: string } | undefined {
@@ -50,9 +50,9 @@ export type Scrapes = {
   /** Seconds since 1970. */
   readonly at: number;
   /** The start of the process is that of the one and of the other in turn, minute by minute. */
-  readonly flaps?: true | undefined;
+  readonly alternatesStartTime?: true | undefined;
   /** Nothing is done in the background any more; otherwise jobs go on. */
-  readonly stands?: true | undefined;
+  readonly hasStoppedJobs?: true | undefined;
 };
 
 /**
@@ -60,7 +60,7 @@ export type Scrapes = {
  * they are. Without `after` nothing can be scraped any more.
  * @param alert a regular expression; of all that fit, one is enough.
  */
-export function fires(alert: string, scrapes: Scrapes): boolean {
+export function alertFires(alert: string, scrapes: Scrapes): boolean {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
   try {
     const file = join(folder, 'test.yaml');
@@ -68,9 +68,9 @@ export function fires(alert: string, scrapes: Scrapes): boolean {
     const test = {
       interval: '1m',
       input_series: seriesOf(scrapes),
-      promql_expr_test: [{ expr, eval_time: `${BEFORE + LASTS - 1}m`, exp_samples: [] }],
+      promql_expr_test: [{ expr, eval_time: `${MINUTES_BEFORE + CAUSE_MINUTES - 1}m`, exp_samples: [] }],
     };
-    writeFileSync(file, stringify({ rule_files: [RULES], evaluation_interval: '1m', tests: [test] }));
+    writeFileSync(file, stringify({ rule_files: [ALERT_RULES], evaluation_interval: '1m', tests: [test] }));
     const ran = promtool('test', 'rules', file);
     if (ran === undefined) throw new Error('promtool is missing');
     if (ran.status === 0) return false;
@@ -86,23 +86,23 @@ type Series = { readonly series: string; readonly values: string };
 
 function seriesOf(scrapes: Scrapes): readonly Series[] {
   const { before, after } = scrapes;
-  const old = new Map(samplesOf(before).map((sample) => [keyOf(sample), sample.value]));
-  const fresh = new Map(samplesOf(after ?? before).map((sample) => [keyOf(sample), sample.value]));
+  const old = new Map(parseSamples(before).map((sample) => [keyOf(sample), sample.value]));
+  const fresh = new Map(parseSamples(after ?? before).map((sample) => [keyOf(sample), sample.value]));
   const counters = new Set([...`${before}\n${after}`.matchAll(/^# TYPE (\S+) (?:counter|histogram)$/gm)].map(([, name]) => name));
   const isCounter = (series: string) => {
     const name = series.slice(0, series.indexOf('{'));
     return counters.has(name) || counters.has(name.replace(/_(bucket|count|sum)$/, ''));
   };
-  const up = { series: 'up{job="vidimus"}', values: `1x${BEFORE} ${after === undefined ? 0 : 1}x${LASTS}` };
+  const up = { series: 'up{job="vidimus"}', values: `1x${MINUTES_BEFORE} ${after === undefined ? 0 : 1}x${CAUSE_MINUTES}` };
   const all = [...new Set([...old.keys(), ...fresh.keys()])].map((series): Series => {
     const [from, to] = [old.get(series), fresh.get(series)];
-    if (after === undefined) return { series, values: `${numeral(from)}x${BEFORE}` };
+    if (after === undefined) return { series, values: `${numeral(from)}x${MINUTES_BEFORE}` };
     if (isCounter(series)) {
       const last = to ?? from ?? 0;
       // One that was not there appears with what it is: Prometheus does not see that it grew until then.
       const [before, first] = from === undefined ? ['_', last] : [numeral(from), from];
       const growth = numeral(Math.max(0, last - (from ?? 0)));
-      return { series, values: `${before}x${BEFORE} ${numeral(first)}+${growth}x${LASTS}` };
+      return { series, values: `${before}x${MINUTES_BEFORE} ${numeral(first)}+${growth}x${CAUSE_MINUTES}` };
     }
     return { series, values: gaugeOf(series, from, to, scrapes) };
   });
@@ -113,11 +113,11 @@ function gaugeOf(series: string, from: number | undefined, to: number | undefine
   if (series.startsWith('vidimus_job_last_success')) {
     // Time begins at 0 in a test.
     const last = (to ?? from ?? 0) - scrapes.at;
-    return `${numeral(last)}+${scrapes.stands ? 0 : 60}x${BEFORE + LASTS}`;
+    return `${numeral(last)}+${scrapes.hasStoppedJobs ? 0 : 60}x${MINUTES_BEFORE + CAUSE_MINUTES}`;
   }
-  if (scrapes.flaps && series.startsWith('process_start_time_seconds'))
-    return Array.from({ length: BEFORE + LASTS }, (_, minute) => numeral(minute % 2 ? to : from)).join(' ');
-  return `${numeral(from)}x${BEFORE} ${numeral(to)}x${LASTS}`;
+  if (scrapes.alternatesStartTime && series.startsWith('process_start_time_seconds'))
+    return Array.from({ length: MINUTES_BEFORE + CAUSE_MINUTES }, (_, minute) => numeral(minute % 2 ? to : from)).join(' ');
+  return `${numeral(from)}x${MINUTES_BEFORE} ${numeral(to)}x${CAUSE_MINUTES}`;
 }
 
 /** What is not there, or no number, is left out. */

@@ -1,13 +1,13 @@
 import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
 import { embed, encodeCbor } from '../../domain/formats/cbor/encode.ts';
 import { type Cbor, type CborMap, EncodedCbor, isArray, isBytes, isMap, Tagged, tdate } from '../../domain/formats/cbor/values.ts';
-import { coseKey, coseSign1, type MdocBase, type MdocBend, presentMdoc } from './mdoc-maker.ts';
-import { flips, type Mutation, places } from './mutations.ts';
+import { coseKey, coseSign1, type MdocBase, type MdocOverrides, presentMdoc } from './mdoc-maker.ts';
+import { flipBits, type Mutation, spreadPositions } from './mutations.ts';
 import { newKey } from './raw-wallet.ts';
-import { type Certified, certify, DOCUMENT_SIGNER } from './test-certificates.ts';
+import { type CertifiedKey, certify, DOCUMENT_SIGNER } from './test-certificates.ts';
 
 /** One item written in another way. */
-export type Rewriting = { readonly kind: string; readonly what: string; readonly bytes: Buffer };
+export type Rewriting = { readonly kind: string; readonly description: string; readonly bytes: Buffer };
 
 type Way = readonly [string, Buffer];
 /** Writes a member that is somewhere in an item, or leaves it to the rule. */
@@ -16,7 +16,7 @@ type Hook = (path: string, value: Cbor) => Buffer | undefined;
 const BREAK = Buffer.of(0xff);
 
 /** A head of the length that `bytes` says, shortest unless told (RFC 8949 section 3). */
-export function head(major: number, argument: number, bytes?: 0 | 1 | 2 | 4): Buffer {
+export function cborHead(major: number, argument: number, bytes?: 0 | 1 | 2 | 4): Buffer {
   const size = bytes ?? (argument < 24 ? 0 : argument < 256 ? 1 : argument < 65_536 ? 2 : 4);
   if (size === 0) return Buffer.of((major << 5) | argument);
   const buffer = Buffer.alloc(1 + size);
@@ -30,13 +30,13 @@ function write(value: Cbor, path: string, hook: Hook): Buffer {
   const own = hook(path, value);
   if (own !== undefined) return own;
   if (isArray(value)) {
-    return Buffer.concat([head(4, value.length), ...value.map((one, at) => write(one, `${path}/${at}`, hook))]);
+    return Buffer.concat([cborHead(4, value.length), ...value.map((one, at) => write(one, `${path}/${at}`, hook))]);
   }
   if (isMap(value)) {
     const entries = [...value].flatMap(([key, one]) => [encodeCbor(key), write(one, `${path}/${key}`, hook)]);
-    return Buffer.concat([head(5, value.size), ...entries]);
+    return Buffer.concat([cborHead(5, value.size), ...entries]);
   }
-  if (value instanceof Tagged) return Buffer.concat([head(6, Number(value.tag)), write(value.value, `${path}!`, hook)]);
+  if (value instanceof Tagged) return Buffer.concat([cborHead(6, Number(value.tag)), write(value.value, `${path}!`, hook)]);
   return encodeCbor(value);
 }
 
@@ -50,11 +50,11 @@ function nodesOf(root: Cbor): readonly (readonly [string, Cbor])[] {
 }
 
 /** Every item in `root`, written in every way that this file knows: legal, illegal and something else. */
-export function rewritings(root: Cbor): readonly Rewriting[] {
+export function cborRewritings(root: Cbor): readonly Rewriting[] {
   return nodesOf(root).flatMap(([path, value]) =>
     waysOf(value).map(([kind, bytes]) => ({
       kind,
-      what: path === '' ? 'the whole' : path,
+      description: path === '' ? 'the whole' : path,
       bytes: write(root, '', (at) => (at === path ? bytes : undefined)),
     })),
   );
@@ -63,13 +63,13 @@ export function rewritings(root: Cbor): readonly Rewriting[] {
 function waysOf(value: Cbor): readonly Way[] {
   const own = encodeCbor(value);
   return [
-    ['a tag in front', Buffer.concat([head(6, 1000), own])],
+    ['a tag in front', Buffer.concat([cborHead(6, 1000), own])],
     ['null instead', encodeCbor(null)],
     ['zero instead', encodeCbor(0)],
     ['text instead', encodeCbor('x')],
     ['an empty map instead', encodeCbor(new Map())],
     ['an empty list instead', encodeCbor([])],
-    ['a list around it', Buffer.concat([head(4, 1), own])],
+    ['a list around it', Buffer.concat([cborHead(4, 1), own])],
     ...(isMap(value) ? waysOfMap([...value]) : []),
     ...(isArray(value) ? waysOfList(value) : []),
     ...(isBytes(value) ? waysOfString(2, value) : []),
@@ -84,20 +84,26 @@ function waysOfMap(entries: readonly (readonly [string | number | bigint, Cbor])
   const all = Buffer.concat(pairs);
   const count = pairs.length;
   return [
-    ['entries in another order', Buffer.concat([head(5, count), ...pairs.toReversed()])],
+    ['entries in another order', Buffer.concat([cborHead(5, count), ...pairs.toReversed()])],
     ['an indefinite length', Buffer.concat([Buffer.of(0xbf), all, BREAK])],
     ['an indefinite length without end', Buffer.concat([Buffer.of(0xbf), all])],
-    ['a long head', Buffer.concat([head(5, count, 4), all])],
-    ['a length too large', Buffer.concat([head(5, count + 1), all])],
-    ['a length too small', Buffer.concat([head(5, Math.max(count - 1, 0)), all])],
+    ['a long head', Buffer.concat([cborHead(5, count, 4), all])],
+    ['a length too large', Buffer.concat([cborHead(5, count + 1), all])],
+    ['a length too small', Buffer.concat([cborHead(5, Math.max(count - 1, 0)), all])],
     ['a huge length', Buffer.concat([Buffer.from('bb00ffffffffffffff', 'hex'), all])],
-    ['an entry more', Buffer.concat([head(5, count + 1), all, encodeCbor('more'), encodeCbor(0)])],
-    ['an entry with a key of bytes', Buffer.concat([head(5, count + 1), all, Buffer.of(0x41, 0x61, 0)])],
+    ['an entry more', Buffer.concat([cborHead(5, count + 1), all, encodeCbor('more'), encodeCbor(0)])],
+    ['an entry with a key of bytes', Buffer.concat([cborHead(5, count + 1), all, Buffer.of(0x41, 0x61, 0)])],
     ...pairs.flatMap((pair, at): Way[] => [
-      ['an entry left out', Buffer.concat([head(5, count - 1), ...pairs.toSpliced(at, 1)])],
-      ['an entry twice', Buffer.concat([head(5, count + 1), all, pair])],
-      ['a key twice, first with another value', Buffer.concat([head(5, count + 1), encodeCbor(entries[at]?.[0] ?? 0), encodeCbor(0), all])],
-      ['a key twice, then with another value', Buffer.concat([head(5, count + 1), all, encodeCbor(entries[at]?.[0] ?? 0), encodeCbor(0)])],
+      ['an entry left out', Buffer.concat([cborHead(5, count - 1), ...pairs.toSpliced(at, 1)])],
+      ['an entry twice', Buffer.concat([cborHead(5, count + 1), all, pair])],
+      [
+        'a key twice, first with another value',
+        Buffer.concat([cborHead(5, count + 1), encodeCbor(entries[at]?.[0] ?? 0), encodeCbor(0), all]),
+      ],
+      [
+        'a key twice, then with another value',
+        Buffer.concat([cborHead(5, count + 1), all, encodeCbor(entries[at]?.[0] ?? 0), encodeCbor(0)]),
+      ],
     ]),
   ];
 }
@@ -107,17 +113,17 @@ function waysOfList(values: readonly Cbor[]): readonly Way[] {
   const all = Buffer.concat(members);
   const count = members.length;
   return [
-    ['members in another order', Buffer.concat([head(4, count), ...members.toReversed()])],
+    ['members in another order', Buffer.concat([cborHead(4, count), ...members.toReversed()])],
     ['an indefinite length', Buffer.concat([Buffer.of(0x9f), all, BREAK])],
     ['an indefinite length without end', Buffer.concat([Buffer.of(0x9f), all])],
-    ['a long head', Buffer.concat([head(4, count, 2), all])],
-    ['a length too large', Buffer.concat([head(4, count + 1), all])],
-    ['a length too small', Buffer.concat([head(4, Math.max(count - 1, 0)), all])],
+    ['a long head', Buffer.concat([cborHead(4, count, 2), all])],
+    ['a length too large', Buffer.concat([cborHead(4, count + 1), all])],
+    ['a length too small', Buffer.concat([cborHead(4, Math.max(count - 1, 0)), all])],
     ['a huge length', Buffer.concat([Buffer.from('9b00ffffffffffffff', 'hex'), all])],
-    ['a member more', Buffer.concat([head(4, count + 1), all, encodeCbor(null)])],
+    ['a member more', Buffer.concat([cborHead(4, count + 1), all, encodeCbor(null)])],
     ...members.flatMap((member, at): Way[] => [
-      ['a member left out', Buffer.concat([head(4, count - 1), ...members.toSpliced(at, 1)])],
-      ['a member twice', Buffer.concat([head(4, count + 1), all, member])],
+      ['a member left out', Buffer.concat([cborHead(4, count - 1), ...members.toSpliced(at, 1)])],
+      ['a member twice', Buffer.concat([cborHead(4, count + 1), all, member])],
     ]),
   ];
 }
@@ -127,21 +133,21 @@ function waysOfString(major: 2 | 3, content: Buffer): readonly Way[] {
   const half = length >> 1;
   const chunks = [content.subarray(0, half), content.subarray(half)];
   return [
-    ['a long head', Buffer.concat([head(major, length, 4), content])],
-    ['a length too large', Buffer.concat([head(major, length + 1), content])],
-    ['a length too small', Buffer.concat([head(major, Math.max(length - 1, 0)), content])],
-    ['a byte more', Buffer.concat([head(major, length + 1), content, Buffer.of(0x41)])],
-    ['a byte less', Buffer.concat([head(major, Math.max(length - 1, 0)), content.subarray(0, -1)])],
-    ['the other kind of string', Buffer.concat([head(major === 2 ? 3 : 2, length), content])],
-    ['in chunks', Buffer.concat([Buffer.of((major << 5) | 31), ...chunks.flatMap((one) => [head(major, one.length), one]), BREAK])],
+    ['a long head', Buffer.concat([cborHead(major, length, 4), content])],
+    ['a length too large', Buffer.concat([cborHead(major, length + 1), content])],
+    ['a length too small', Buffer.concat([cborHead(major, Math.max(length - 1, 0)), content])],
+    ['a byte more', Buffer.concat([cborHead(major, length + 1), content, Buffer.of(0x41)])],
+    ['a byte less', Buffer.concat([cborHead(major, Math.max(length - 1, 0)), content.subarray(0, -1)])],
+    ['the other kind of string', Buffer.concat([cborHead(major === 2 ? 3 : 2, length), content])],
+    ['in chunks', Buffer.concat([Buffer.of((major << 5) | 31), ...chunks.flatMap((one) => [cborHead(major, one.length), one]), BREAK])],
   ];
 }
 
 function waysOfNumber(value: number): readonly Way[] {
   return [
-    ['a long head', head(0, value, 4)],
-    ['a negative number', head(1, value)],
-    ['the next number', head(0, value + 1)],
+    ['a long head', cborHead(0, value, 4)],
+    ['a negative number', cborHead(1, value)],
+    ['the next number', cborHead(0, value + 1)],
     ['a float of the value', Buffer.concat([Buffer.of(0xfa), float(value)])],
   ];
 }
@@ -153,28 +159,28 @@ function float(value: number): Buffer {
 }
 
 function waysOfEmbedded({ content }: EncodedCbor): readonly Way[] {
-  const string = Buffer.concat([head(2, content.length), content]);
+  const string = Buffer.concat([cborHead(2, content.length), content]);
   return [
     ['without tag 24', string],
     ['its content alone', content],
-    ['another tag', Buffer.concat([head(6, 25), string])],
-    ['tag 24 twice', Buffer.concat([head(6, 24), head(6, 24), string])],
-    ['a long head of the tag', Buffer.concat([head(6, 24, 2), string])],
-    ['a long head of its bytes', Buffer.concat([head(6, 24), head(2, content.length, 4), content])],
-    ['a byte more inside', Buffer.concat([head(6, 24), head(2, content.length + 1), content, Buffer.of(0)])],
+    ['another tag', Buffer.concat([cborHead(6, 25), string])],
+    ['tag 24 twice', Buffer.concat([cborHead(6, 24), cborHead(6, 24), string])],
+    ['a long head of the tag', Buffer.concat([cborHead(6, 24, 2), string])],
+    ['a long head of its bytes', Buffer.concat([cborHead(6, 24), cborHead(2, content.length, 4), content])],
+    ['a byte more inside', Buffer.concat([cborHead(6, 24), cborHead(2, content.length + 1), content, Buffer.of(0)])],
   ];
 }
 
 type Raw = Omit<Mutation, 'base'>;
-const bad = (kind: string, what: string, text: string): Raw => ({ kind, what, text, nature: 'bad' });
+const bad = (kind: string, description: string, text: string): Raw => ({ kind, description, text, nature: 'bad' });
 
 /** Other bytes, other lengths and other ways of writing the same, in a response whose bytes are given. */
-export function spoiledMdocs(name: string, text: string, random: () => number): readonly Mutation[] {
+export function corruptMdocs(name: string, text: string, random: () => number): readonly Mutation[] {
   const bytes = Buffer.from(text, 'base64url');
   const all: Raw[] = [
-    ...flips(bytes, 300, random).map((one) => bad('a bit flipped', one.what, one.bytes.toString('base64url'))),
-    ...places(text.length, 30, random).map((at) => bad('truncated', `at ${at}`, text.slice(0, at))),
-    ...places(bytes.length, 20, random).map((at) =>
+    ...flipBits(bytes, 300, random).map((one) => bad('a bit flipped', one.description, one.bytes.toString('base64url'))),
+    ...spreadPositions(text.length, 30, random).map((at) => bad('truncated', `at ${at}`, text.slice(0, at))),
+    ...spreadPositions(bytes.length, 20, random).map((at) =>
       bad('a byte left out', `${at}`, Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)]).toString('base64url')),
     ),
     ...['=', '==', 'A', 'AA', 'AAAA', ' ', '\n', '\0', '~'].flatMap((more) => [
@@ -183,7 +189,7 @@ export function spoiledMdocs(name: string, text: string, random: () => number): 
     ]),
     bad('another spelling of base64url', 'the other alphabet', bytes.toString('base64')),
     bad('another spelling of base64url', 'hex', bytes.toString('hex')),
-    ...rewritings(decodeCbor(bytes)).map((one) => bad(`CBOR: ${one.kind}`, one.what, one.bytes.toString('base64url'))),
+    ...cborRewritings(decodeCbor(bytes)).map((one) => bad(`CBOR: ${one.kind}`, one.description, one.bytes.toString('base64url'))),
   ];
   return all.map((one) => ({ base: name, ...one }));
 }
@@ -208,9 +214,9 @@ const set = (name: string, value: Cbor | 'absent') => (map: Map<string, Cbor>) =
   if (value === 'absent') map.delete(name);
   else map.set(name, value);
 };
-type Items = Parameters<NonNullable<MdocBend['shown']>>[0];
-const shownAs = (change: (all: readonly EncodedCbor[]) => readonly Cbor[]): MdocBend => ({
-  shown: (items: Items) => new Map([...items].map(([namespace, all]) => [namespace, change(all)])),
+type Items = Parameters<NonNullable<MdocOverrides['changeItems']>>[0];
+const shownAs = (change: (all: readonly EncodedCbor[]) => readonly Cbor[]): MdocOverrides => ({
+  changeItems: (items: Items) => new Map([...items].map(([namespace, all]) => [namespace, change(all)])),
 });
 const rewrittenItem = (change: (item: Map<string, Cbor>) => void) => (one: EncodedCbor) => {
   const copy = new Map(decodeCbor(one.content) as ReadonlyMap<string, Cbor>);
@@ -218,8 +224,8 @@ const rewrittenItem = (change: (item: Map<string, Cbor>) => void) => (one: Encod
   return embed(encodeCbor(copy));
 };
 
-function itemsOf(): Readonly<Record<string, readonly [MdocBend, Mutation['nature']]>> {
-  const one = (at: number, change: (item: Map<string, Cbor>) => void): MdocBend =>
+function itemsOf(): Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>> {
+  const one = (at: number, change: (item: Map<string, Cbor>) => void): MdocOverrides =>
     shownAs((all) => all.with(at, rewrittenItem(change)(all[at] as EncodedCbor)));
   return {
     'items in another order': [shownAs((all) => all.toReversed()), 'same'],
@@ -229,13 +235,16 @@ function itemsOf(): Readonly<Record<string, readonly [MdocBend, Mutation['nature
     'an item without tag': [shownAs((all) => all.map(({ content }) => content)), 'bad'],
     'items of two kinds': [shownAs((all) => [...all, 'x']), 'bad'],
     'a second namespace': [
-      { shown: (items) => new Map([...items, ['org.other', [...items.values()][0] ?? []]]) as unknown as CborMap },
+      { changeItems: (items) => new Map([...items, ['org.other', [...items.values()][0] ?? []]]) as unknown as CborMap },
       'bad',
     ],
-    'another namespace': [{ shown: (items) => new Map([...items].map(([, all]) => ['org.other', all])) as unknown as CborMap }, 'bad'],
+    'another namespace': [
+      { changeItems: (items) => new Map([...items].map(([, all]) => ['org.other', all])) as unknown as CborMap },
+      'bad',
+    ],
     ...Object.fromEntries(
       ['digestID', 'random', 'elementIdentifier', 'elementValue'].flatMap((name) =>
-        OTHER_ITEMS.flatMap(([what, value]) => [[`${name} of an item: ${what}`, [one(1, set(name, value)), 'bad'] as const]]),
+        OTHER_ITEMS.flatMap(([description, value]) => [[`${name} of an item: ${description}`, [one(1, set(name, value)), 'bad'] as const]]),
       ),
     ),
     'a member of an item more': [one(0, (item) => item.set('more', 0)), 'bad'],
@@ -262,10 +271,10 @@ const MSO = ['version', 'digestAlgorithm', 'valueDigests', 'deviceKeyInfo', 'doc
 const DAY = 86_400;
 
 /** Every member of the security object changed, signed by its issuer and by strangers. */
-async function reissued(base: MdocBase): Promise<readonly (readonly [string, string, MdocBend, Mutation['nature']])[]> {
+async function reissued(base: MdocBase): Promise<readonly (readonly [string, string, MdocOverrides, Mutation['nature']])[]> {
   const stranger = await certify({ name: 'Stranger, C=GB' });
   const own = { key: stranger, chain: [stranger.certificate] };
-  const signers: readonly (readonly [string, MdocBend, Mutation['nature']])[] = [
+  const signers: readonly (readonly [string, MdocOverrides, Mutation['nature']])[] = [
     ['by the issuer', {}, 'issuer'],
     ['by another key', { issuerKey: stranger }, 'bad'],
     ['by a stranger', { issuer: own }, 'bad'],
@@ -276,7 +285,7 @@ async function reissued(base: MdocBase): Promise<readonly (readonly [string, str
   const times = (signed: number, from: number, until: number) =>
     set('validityInfo', { signed: at(signed), validFrom: at(from), validUntil: at(until) });
   const changes: readonly (readonly [string, (mso: Map<string, Cbor>) => void])[] = [
-    ...MSO.flatMap((name) => OTHER_ITEMS.map(([what, value]) => [`${name}: ${what}`, set(name, value)] as const)),
+    ...MSO.flatMap((name) => OTHER_ITEMS.map(([description, value]) => [`${name}: ${description}`, set(name, value)] as const)),
     ['expired', times(-30, -30, -1)],
     ['not valid yet', times(-1, 1, 30)],
     ['signed in the future', times(1, -1, 30)],
@@ -290,11 +299,11 @@ async function reissued(base: MdocBase): Promise<readonly (readonly [string, str
     ['a member more', set('more', 1)],
   ];
   return signers.flatMap(([who, signing, nature]) =>
-    changes.map(([what, mso]) => [`the security object changed ${who}`, what, { ...signing, mso }, nature] as const),
+    changes.map(([description, mso]) => [`the security object changed ${who}`, description, { ...signing, mso }, nature] as const),
   );
 }
 
-function devices(base: MdocBase): Readonly<Record<string, readonly [MdocBend, Mutation['nature']]>> {
+function devices(base: MdocBase): Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>> {
   const mac: Cbor = [encodeCbor(new Map([[1, 5]])), new Map(), null, Buffer.alloc(32)];
   return {
     'another device': [{ holder: newKey() }, 'bad'],
@@ -304,7 +313,7 @@ function devices(base: MdocBase): Readonly<Record<string, readonly [MdocBend, Mu
     'a MAC beside the signature': [{ deviceAuth: (deviceSignature) => ({ deviceSignature, deviceMac: mac }) }, 'bad'],
     'neither signature nor MAC': [{ deviceAuth: () => ({}) }, 'bad'],
     'a payload that is not detached': [
-      { deviceAuth: ([head, header, , signature]) => ({ deviceSignature: [head, header, Buffer.of(1), signature] }) },
+      { deviceAuth: ([cborHead, header, , signature]) => ({ deviceSignature: [cborHead, header, Buffer.of(1), signature] }) },
       'bad',
     ],
     'an element that nobody allowed': [{ deviceNameSpaces: { 'org.other': { x: 1 } } }, 'bad'],
@@ -322,15 +331,15 @@ function devices(base: MdocBase): Readonly<Record<string, readonly [MdocBend, Mu
       [-8, -35, -36, -257, -37, 5, 0, 1, -65_535].flatMap(
         (alg) =>
           [
-            [`the alg ${alg} of the device`, [{ deviceHeader: (head) => head.set(1, alg) }, 'bad'] as const],
-            [`the alg ${alg} of the issuer`, [{ issuerHeader: (head) => head.set(1, alg) }, 'bad'] as const],
+            [`the alg ${alg} of the device`, [{ deviceHeader: (cborHead) => cborHead.set(1, alg) }, 'bad'] as const],
+            [`the alg ${alg} of the issuer`, [{ issuerHeader: (cborHead) => cborHead.set(1, alg) }, 'bad'] as const],
           ] as const,
       ),
     ),
     'the alg in the unprotected header': [
       {
-        issuerHeader(head, header) {
-          head.delete(1);
+        issuerHeader(cborHead, header) {
+          cborHead.delete(1);
           header.set(1, -7);
         },
       },
@@ -339,17 +348,17 @@ function devices(base: MdocBase): Readonly<Record<string, readonly [MdocBend, Mu
     'the alg in both headers': [{ issuerHeader: (_, header) => header.set(1, -7) }, 'bad'],
     'an extension that is critical': [
       {
-        issuerHeader(head) {
-          head.set(2, [99]);
-          head.set(99, 1);
+        issuerHeader(cborHead) {
+          cborHead.set(2, [99]);
+          cborHead.set(99, 1);
         },
       },
       'bad',
     ],
     'the chain in the protected header': [
       {
-        issuerHeader(head, header) {
-          head.set(33, header.get(33));
+        issuerHeader(cborHead, header) {
+          cborHead.set(33, header.get(33));
           header.delete(33);
         },
       },
@@ -366,8 +375,8 @@ function devices(base: MdocBase): Readonly<Record<string, readonly [MdocBend, Mu
 
 async function certificates(
   base: MdocBase,
-  authority: Certified,
-): Promise<Readonly<Record<string, readonly [MdocBend, Mutation['nature']]>>> {
+  authority: CertifiedKey,
+): Promise<Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>>> {
   const { key, chain } = base.issuer;
   const of = (options: Omit<Parameters<typeof certify>[0], 'name'>) =>
     certify({ name: 'Issuer, C=GB', key, ...DOCUMENT_SIGNER, ...options });
@@ -392,11 +401,17 @@ async function certificates(
 }
 
 /** What issuers and devices sign, and what strangers sign in their place. */
-export async function issuedMdocs(name: string, base: MdocBase, authority: Certified): Promise<readonly Mutation[]> {
-  const make = (kind: string, cases: Readonly<Record<string, readonly [MdocBend, Mutation['nature']]>>): Mutation[] =>
-    Object.entries(cases).map(([what, [bend, nature]]) => ({ base: name, kind, what, text: presentMdoc(base, bend), nature }));
+export async function signedMdocMutations(name: string, base: MdocBase, authority: CertifiedKey): Promise<readonly Mutation[]> {
+  const make = (kind: string, cases: Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>>): Mutation[] =>
+    Object.entries(cases).map(([description, [bend, nature]]) => ({
+      base: name,
+      kind,
+      description,
+      text: presentMdoc(base, bend),
+      nature,
+    }));
   const security = (await reissued(base)).map(
-    ([kind, what, bend, nature]): Mutation => ({ base: name, kind, what, text: presentMdoc(base, bend), nature }),
+    ([kind, description, bend, nature]): Mutation => ({ base: name, kind, description, text: presentMdoc(base, bend), nature }),
   );
   return [
     ...make('items changed', itemsOf()),

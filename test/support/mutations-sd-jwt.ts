@@ -1,22 +1,22 @@
 import { createHmac, createPublicKey } from 'node:crypto';
-import { flips, type Mutation, OTHER_VALUES, places } from './mutations.ts';
+import { flipBits, type Mutation, REPLACEMENT_VALUES, spreadPositions } from './mutations.ts';
 import { type HolderKey, newKey } from './raw-wallet.ts';
 import {
+  changePart,
   digestOf,
   disclosureOf,
+  type JsonProperties,
   jws,
-  type Members,
-  part,
   presentSdJwt,
   type SdJwtBase,
-  type SdJwtBend,
-  salted,
+  type SdJwtOverrides,
+  saltedDisclosure,
   signJws,
 } from './sd-jwt-maker.ts';
-import { type Certified, certify } from './test-certificates.ts';
+import { type CertifiedKey, certify } from './test-certificates.ts';
 
 /** A good presentation, and the key that binds it. */
-export type Subject = { readonly name: string; readonly text: string; readonly holder: HolderKey };
+export type MutationSubject = { readonly name: string; readonly text: string; readonly holder: HolderKey };
 
 type Change = (text: string) => string;
 type Raw = Omit<Mutation, 'base'>;
@@ -24,15 +24,15 @@ type Raw = Omit<Mutation, 'base'>;
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const read = (text: string) => JSON.parse(Buffer.from(text, 'base64url').toString());
-const bad = (kind: string, what: string, text: string): Raw => ({ kind, what, text, nature: 'bad' });
+const bad = (kind: string, description: string, text: string): Raw => ({ kind, description, text, nature: 'bad' });
 
 /** Each run of base64url, with how often it is bent. */
 function regionsOf(text: string): readonly (readonly [string, number, (change: Change) => string])[] {
   const last = text.split('~').length - 1;
-  const inPart = (at: number, dot: number) => (change: Change) => part('~', at, part('.', dot, change))(text);
+  const inPart = (at: number, dot: number) => (change: Change) => changePart('~', at, changePart('.', dot, change))(text);
   const disclosures = Array.from(
     { length: last - 1 },
-    (_, index) => [`disclosure ${index}`, 20, (change: Change) => part('~', index + 1, change)(text)] as const,
+    (_, index) => [`disclosure ${index}`, 20, (change: Change) => changePart('~', index + 1, change)(text)] as const,
   );
   return [
     ['issuer header', 20, inPart(0, 0)],
@@ -46,7 +46,7 @@ function regionsOf(text: string): readonly (readonly [string, number, (change: C
 }
 
 /** Other bytes, characters and spellings in every part of the text. */
-export function spoiled({ text }: Subject, random: () => number): readonly Raw[] {
+export function corruptText({ text }: MutationSubject, random: () => number): readonly Raw[] {
   return [
     ...regionsOf(text).flatMap(([region, count, place]) => {
       let own = '';
@@ -56,14 +56,14 @@ export function spoiled({ text }: Subject, random: () => number): readonly Raw[]
       });
       const bytes = Buffer.from(own, 'base64url');
       return [
-        ...flips(bytes, count, random).map((one) =>
+        ...flipBits(bytes, count, random).map((one) =>
           bad(
             'a bit flipped',
-            `${region}, ${one.what}`,
+            `${region}, ${one.description}`,
             place(() => one.bytes.toString('base64url')),
           ),
         ),
-        ...places(own.length, Math.ceil(count / 3), random).flatMap((at) => [
+        ...spreadPositions(own.length, Math.ceil(count / 3), random).flatMap((at) => [
           bad(
             'a character replaced',
             `${region} at ${at}`,
@@ -80,13 +80,13 @@ export function spoiled({ text }: Subject, random: () => number): readonly Raw[]
             place(() => `${own.slice(0, at)}A${own.slice(at)}`),
           ),
         ]),
-        ...SPELLINGS.flatMap(([what, change]) => {
+        ...SPELLINGS.flatMap(([description, change]) => {
           const spelt = place(change);
-          return spelt === text ? [] : [bad('another spelling of base64url', `${region}: ${what}`, spelt)];
+          return spelt === text ? [] : [bad('another spelling of base64url', `${region}: ${description}`, spelt)];
         }),
       ];
     }),
-    ...places(text.length, 40, random).map((at) => bad('truncated', `at ${at}`, text.slice(0, at))),
+    ...spreadPositions(text.length, 40, random).map((at) => bad('truncated', `at ${at}`, text.slice(0, at))),
     ...['~', '~~', '.', '.A', 'A', '=', ' ', '\n', '\0', '~A'].flatMap((more) => [
       bad('extended', `by ${JSON.stringify(more)}`, text + more),
       bad('extended', `by ${JSON.stringify(more)} in front`, more + text),
@@ -121,12 +121,12 @@ function replaced(own: string, at: number, random: () => number): string {
 const separatorsOf = (text: string) => [...text.matchAll(/[~.]/g)].map(({ index }) => index);
 
 /** Binds an SD-JWT, as its holder does or as somebody else would. */
-function bound(sdJwt: string, binding: { header: Members; payload: Members }, key: HolderKey): string {
+function bound(sdJwt: string, binding: { header: JsonProperties; payload: JsonProperties }, key: HolderKey): string {
   const payload = { ...binding.payload, sd_hash: digestOf(sdJwt) };
   return sdJwt + jws(binding.header, payload, key);
 }
 
-function taken({ text }: Subject) {
+function taken({ text }: MutationSubject) {
   const all = text.split('~');
   const binding = all.at(-1) ?? '';
   const [header = '', payload = ''] = binding.split('.');
@@ -134,7 +134,7 @@ function taken({ text }: Subject) {
     jwt: all[0] ?? '',
     disclosures: all.slice(1, -1),
     sdJwt: `${all.slice(0, -1).join('~')}~`,
-    binding: { header: read(header) as Members, payload: read(payload) as Members },
+    binding: { header: read(header) as JsonProperties, payload: read(payload) as JsonProperties },
     bindingText: binding,
   };
 }
@@ -143,17 +143,22 @@ function taken({ text }: Subject) {
 const isParent = (disclosure: string) => JSON.stringify(read(disclosure).at(-1)).includes('"_sd"');
 
 /** Disclosures that are missing, repeated, foreign, moved or rewritten; left bound as they were, and bound anew. */
-export function rearranged(subject: Subject): readonly Raw[] {
+export function rearrangeDisclosures(subject: MutationSubject): readonly Raw[] {
   const { jwt, disclosures, binding, bindingText } = taken(subject);
-  const both = (kind: string, what: string, own: readonly string[], nature: Mutation['nature'] = 'bad'): Raw[] => {
+  const both = (kind: string, description: string, own: readonly string[], nature: Mutation['nature'] = 'bad'): Raw[] => {
     const sdJwt = [jwt, ...own, ''].join('~');
     return [
-      bad(kind, what, sdJwt + bindingText),
-      { kind: `${kind}, bound anew`, what, text: bound(sdJwt, binding, subject.holder), nature },
-      bad(`${kind}, bound by another`, what, bound(sdJwt, binding, newKey())),
+      bad(kind, description, sdJwt + bindingText),
+      { kind: `${kind}, bound anew`, description, text: bound(sdJwt, binding, subject.holder), nature },
+      bad(`${kind}, bound by another`, description, bound(sdJwt, binding, newKey())),
     ];
   };
-  const foreign = [salted('admin', true), salted('family_name', 'Else'), salted('x'), disclosureOf('s', 'vct', 'urn:x')];
+  const foreign = [
+    saltedDisclosure('admin', true),
+    saltedDisclosure('family_name', 'Else'),
+    saltedDisclosure('x'),
+    disclosureOf('s', 'vct', 'urn:x'),
+  ];
   return [
     ...disclosures.flatMap((own, at) => [
       ...both('a disclosure left out', `${at}`, disclosures.toSpliced(at, 1), isParent(own) ? 'bad' : 'same'),
@@ -189,31 +194,37 @@ const longer = (parts: unknown[]) => JSON.stringify([...parts, 'more']);
 const BOUND = new Set(['iat', 'aud', 'nonce', 'sd_hash', 'typ', 'alg', 'transaction_data_hashes']);
 
 /** Every member of the key binding changed, signed by the holder and by somebody else. */
-export function rebound(subject: Subject): readonly Raw[] {
+export function changeKeyBinding(subject: MutationSubject): readonly Raw[] {
   const { sdJwt, binding } = taken(subject);
   const stranger = newKey();
-  const both = (kind: string, what: string, header: Members, payload: Members, nature: Mutation['nature']): Raw[] => [
-    { kind, what, text: sdJwt + jws(header, payload, subject.holder), nature },
-    bad(`${kind}, by another`, what, sdJwt + jws(header, payload, stranger)),
-    bad(`${kind}, by another with a key`, what, sdJwt + jws({ ...header, jwk: stranger.jwk }, payload, stranger)),
+  const both = (kind: string, description: string, header: JsonProperties, payload: JsonProperties, nature: Mutation['nature']): Raw[] => [
+    { kind, description, text: sdJwt + jws(header, payload, subject.holder), nature },
+    bad(`${kind}, by another`, description, sdJwt + jws(header, payload, stranger)),
+    bad(`${kind}, by another with a key`, description, sdJwt + jws({ ...header, jwk: stranger.jwk }, payload, stranger)),
   ];
   const { header, payload } = binding;
   return [
     ...both('the same binding', 'signed again', header, payload, 'same'),
     ...both('the same binding', 'and a member more', { ...header, kid: 'x' }, { ...payload, more: 1 }, 'same'),
     ...Object.keys(payload).flatMap((name) =>
-      OTHER_VALUES.flatMap(([what, value]) => both(`${name} of the binding`, what, header, { ...payload, [name]: value }, natureOf(name))),
+      REPLACEMENT_VALUES.flatMap(([description, value]) =>
+        both(`${name} of the binding`, description, header, { ...payload, [name]: value }, natureOf(name)),
+      ),
     ),
     ...Object.keys(header).flatMap((name) =>
-      OTHER_VALUES.flatMap(([what, value]) => both(`${name} of the binding`, what, { ...header, [name]: value }, payload, natureOf(name))),
+      REPLACEMENT_VALUES.flatMap(([description, value]) =>
+        both(`${name} of the binding`, description, { ...header, [name]: value }, payload, natureOf(name)),
+      ),
     ),
-    ...audiencesOf(payload['aud']).flatMap(([what, aud]) => both('aud of the binding', what, header, { ...payload, aud }, 'bad')),
+    ...audiencesOf(payload['aud']).flatMap(([description, aud]) =>
+      both('aud of the binding', description, header, { ...payload, aud }, 'bad'),
+    ),
     ...[-31_536_000, -3_600, 3_600, 31_536_000].flatMap((shift) =>
       both('iat of the binding', `moved by ${shift}`, header, { ...payload, iat: payload['iat'] + shift }, 'bad'),
     ),
     ...['exp', 'nbf'].flatMap((name) =>
-      OTHER_VALUES.slice(1).flatMap(([what, value]) => [
-        ...both(`${name} of the binding`, what, header, { ...payload, [name]: value }, 'issuer'),
+      REPLACEMENT_VALUES.slice(1).flatMap(([description, value]) => [
+        ...both(`${name} of the binding`, description, header, { ...payload, [name]: value }, 'issuer'),
       ]),
     ),
     ...Object.keys(payload).map((name) => {
@@ -237,20 +248,20 @@ const audiencesOf = (aud: string): readonly (readonly [string, unknown])[] => [
 const ALGORITHMS = ['none', 'None', '', 'HS256', 'RS256', 'PS256', 'ES384', 'ES512', 'ES256K', 'EdDSA', 'es256'];
 
 /** Algorithms that are announced and not used, and signatures that are none. */
-export function unsigned(subject: Subject): readonly Raw[] {
+export function breakSignatures(subject: MutationSubject): readonly Raw[] {
   const { jwt, sdJwt, bindingText } = taken(subject);
   const rest = subject.text.slice(jwt.length);
   const secret = createPublicKey({ key: subject.holder.jwk, format: 'jwk' }).export({ type: 'spki', format: 'pem' });
-  const announced = (token: string, alg: string) => part('.', 0, (header) => encode({ ...read(header), alg }))(token);
+  const announced = (token: string, alg: string) => changePart('.', 0, (header) => encode({ ...read(header), alg }))(token);
   const signatures: readonly (readonly [string, Change])[] = [
     ['the signature kept', (token) => token],
-    ['no signature', part('.', 2, () => '')],
+    ['no signature', changePart('.', 2, () => '')],
     ['a MAC by a public key', (token) => hmac(token, secret as string)],
-    ['a signature of zeros', part('.', 2, () => Buffer.alloc(64).toString('base64url'))],
-    ['a signature twice as long', part('.', 2, (one) => one + one)],
+    ['a signature of zeros', changePart('.', 2, () => Buffer.alloc(64).toString('base64url'))],
+    ['a signature twice as long', changePart('.', 2, (one) => one + one)],
   ];
   return ALGORITHMS.concat('ES256').flatMap((alg) =>
-    signatures.flatMap(([what, sign]) => {
+    signatures.flatMap(([description, sign]) => {
       const issued = sign(announced(jwt, alg)) + rest;
       const binding = sdJwt + sign(announced(bindingText, alg));
       const texts: [string, string][] = [
@@ -259,7 +270,7 @@ export function unsigned(subject: Subject): readonly Raw[] {
       ];
       return texts
         .filter(([, text]) => text !== subject.text)
-        .map(([whose, text]) => bad('an algorithm announced', `"${alg}" ${whose}, ${what}`, text));
+        .map(([whose, text]) => bad('an algorithm announced', `"${alg}" ${whose}, ${description}`, text));
     }),
   );
 }
@@ -270,27 +281,32 @@ function hmac(token: string, secret: string): string {
 }
 
 /** Everything that can be done to a presentation without the issuer's key. */
-export function mutationsOf(subject: Subject, random: () => number): readonly Mutation[] {
-  const all = [...spoiled(subject, random), ...rearranged(subject), ...rebound(subject), ...unsigned(subject)];
+export function holderMutations(subject: MutationSubject, random: () => number): readonly Mutation[] {
+  const all = [
+    ...corruptText(subject, random),
+    ...rearrangeDisclosures(subject),
+    ...changeKeyBinding(subject),
+    ...breakSignatures(subject),
+  ];
   return all.map((one) => ({ base: subject.name, ...one }));
 }
 
 /** Who may issue, and what is asked for. */
-export type Ecosystem = {
-  readonly authority: Certified;
+export type IssuerSetup = {
+  readonly authority: CertifiedKey;
   readonly base: Omit<SdJwtBase, 'visible' | 'hidden'>;
   readonly vct: string;
   readonly statusUri: string;
 };
-type Signing = Pick<SdJwtBend, 'issuer' | 'issuerKey' | 'header'>;
+type Signing = Pick<SdJwtOverrides, 'issuer' | 'issuerKey' | 'header'>;
 
 /** A credential with claims, parts of claims and members of lists that are disclosed one by one, and decoys. */
-export function issuedBy({ base, vct, statusUri }: Ecosystem) {
-  const title = salted('title', 'Countess');
-  const street = salted('street_address', 'Baker Street 1');
-  const employer = salted('employer', { company: 'Analytical Engines', _sd: [digestOf(title)] });
-  const [first, second] = [salted('GB'), salted('FR')];
-  const visible: Members = {
+export function credentialMaker({ base, vct, statusUri }: IssuerSetup) {
+  const title = saltedDisclosure('title', 'Countess');
+  const street = saltedDisclosure('street_address', 'Baker Street 1');
+  const employer = saltedDisclosure('employer', { company: 'Analytical Engines', _sd: [digestOf(title)] });
+  const [first, second] = [saltedDisclosure('GB'), saltedDisclosure('FR')];
+  const visible: JsonProperties = {
     vct,
     iss: 'https://issuer.example',
     nbf: base.now - 1000,
@@ -302,28 +318,28 @@ export function issuedBy({ base, vct, statusUri }: Ecosystem) {
   const whole: SdJwtBase = { ...base, visible, hidden: { family_name: 'Lovelace', age: 36 } };
   /** @param payload changes what the issuer signs; @param shown changes what the holder shows. */
   return (
-    bend: Omit<SdJwtBend, 'payload' | 'show'> = {},
-    payload: (payload: Members) => Members = (own) => own,
+    bend: Omit<SdJwtOverrides, 'payload' | 'show'> = {},
+    payload: (payload: JsonProperties) => JsonProperties = (own) => own,
     shown: (disclosures: readonly string[]) => readonly string[] = (own) => own,
   ): string =>
     presentSdJwt(whole, {
       ...bend,
       payload: (own) => payload({ ...own, _sd: [...own['_sd'], digestOf(employer)] }),
-      show: (own) => shown([...own, street, employer, title, first]),
+      changeDisclosures: (own) => shown([...own, street, employer, title, first]),
     });
 }
 
 /** Values that are right where they do not come from a disclosure. */
-const HIDDEN: Members = { exp: 1_900_000_000, nbf: 1, status: { status_list: { idx: 1, uri: 'x' } } };
-const more = (text: string, into: (payload: Members, digest: string) => Members) =>
-  [(payload: Members) => into(payload, digestOf(text)), (shown: readonly string[]) => [...shown, text]] as const;
-const inTop = (payload: Members, digest: string): Members => ({ ...payload, _sd: [...payload['_sd'], digest] });
-const inList = (payload: Members, digest: string): Members => ({
+const HIDDEN: JsonProperties = { exp: 1_900_000_000, nbf: 1, status: { status_list: { idx: 1, uri: 'x' } } };
+const more = (text: string, into: (payload: JsonProperties, digest: string) => JsonProperties) =>
+  [(payload: JsonProperties) => into(payload, digestOf(text)), (shown: readonly string[]) => [...shown, text]] as const;
+const inTop = (payload: JsonProperties, digest: string): JsonProperties => ({ ...payload, _sd: [...payload['_sd'], digest] });
+const inList = (payload: JsonProperties, digest: string): JsonProperties => ({
   ...payload,
   nationalities: [...payload['nationalities'], { '...': digest }],
 });
 
-type Made = ReturnType<typeof issuedBy>;
+type Made = ReturnType<typeof credentialMaker>;
 
 /** Credentials that break the rules of the format, signed by the issuer all the same. */
 function unruly(made: Made): readonly Raw[] {
@@ -337,9 +353,9 @@ function unruly(made: Made): readonly Raw[] {
     'a digest in a list that is no text': () => made({}, (own) => ({ ...own, list: [{ '...': 7 }] })),
     'a member of the name ...': () => made({}, (own) => ({ ...own, other: { '...': 'x' } })),
     'a hash inside': () => made({}, (own) => ({ ...own, other: { _sd_alg: 'sha-256' } })),
-    'a claim as member of a list': () => made({}, ...more(salted('x', 1), inList)),
-    'a member of a list as claim': () => made({}, ...more(salted(1), inTop)),
-    'a claim that is there already': () => made({}, ...more(salted('nationalities', []), inTop)),
+    'a claim as member of a list': () => made({}, ...more(saltedDisclosure('x', 1), inList)),
+    'a member of a list as claim': () => made({}, ...more(saltedDisclosure(1), inTop)),
+    'a claim that is there already': () => made({}, ...more(saltedDisclosure('nationalities', []), inTop)),
     'a disclosure of one': () => made({}, ...more(disclosureOf('salt'), inTop)),
     'a disclosure of four': () => made({}, ...more(disclosureOf('salt', 'a', 'b', 'c'), inTop)),
     'a disclosure that is an object': () => made({}, ...more(encode({ a: 1 }), inTop)),
@@ -352,14 +368,14 @@ function unruly(made: Made): readonly Raw[] {
     ...Object.fromEntries(
       ['_sd', '...', '_sd_alg', '__proto__'].map((name) => [
         `a claim of the name ${name}`,
-        () => made({}, ...more(salted(name, ['x']), inTop)),
+        () => made({}, ...more(saltedDisclosure(name, ['x']), inTop)),
       ]),
     ),
     ...Object.fromEntries(
       ['iss', 'nbf', 'exp', 'cnf', 'vct', 'status', 'vct#integrity'].map((name) => [
         `${name} from a disclosure`,
         () => {
-          const text = salted(name, HIDDEN[name] ?? 'x');
+          const text = saltedDisclosure(name, HIDDEN[name] ?? 'x');
           const [payload, shown] = more(text, inTop);
           return made({}, ({ [name]: _, ...own }) => payload(own), shown);
         },
@@ -372,8 +388,8 @@ function unruly(made: Made): readonly Raw[] {
       ]),
     ),
     '40 levels of disclosures': () => {
-      const texts = [salted('leaf', 1)];
-      while (texts.length < 40) texts.push(salted('level', { _sd: [digestOf(texts.at(-1) ?? '')] }));
+      const texts = [saltedDisclosure('leaf', 1)];
+      while (texts.length < 40) texts.push(saltedDisclosure('level', { _sd: [digestOf(texts.at(-1) ?? '')] }));
       return made(
         {},
         (own) => inTop(own, digestOf(texts.at(-1) ?? '')),
@@ -381,11 +397,16 @@ function unruly(made: Made): readonly Raw[] {
       );
     },
   };
-  return Object.entries(cases).map(([what, make]) => ({ kind: 'a credential that breaks a rule', what, text: make(), nature: 'bad' }));
+  return Object.entries(cases).map(([description, make]) => ({
+    kind: 'a credential that breaks a rule',
+    description,
+    text: make(),
+    nature: 'bad',
+  }));
 }
 
 /** Every member of the credential changed, signed by its issuer and by three kinds of strangers. */
-async function reissued(made: Made, { base, authority }: Ecosystem): Promise<readonly Raw[]> {
+async function reissued(made: Made, { base, authority }: IssuerSetup): Promise<readonly Raw[]> {
   const stranger = await certify({ name: 'Stranger' });
   const { chain } = base.issuer;
   const signers: readonly (readonly [string, Signing, Mutation['nature']])[] = [
@@ -398,11 +419,11 @@ async function reissued(made: Made, { base, authority }: Ecosystem): Promise<rea
   ];
   const members = ['vct', 'iss', 'iat', 'nbf', 'exp', 'cnf', 'status', 'address', 'nationalities', '_sd', '_sd_alg'];
   const payloads = members.flatMap((name) =>
-    OTHER_VALUES.flatMap(([what, value]) =>
+    REPLACEMENT_VALUES.flatMap(([description, value]) =>
       signers.map(
         ([who, signing, nature]): Raw => ({
           kind: `the credential changed ${who}`,
-          what: `${name}: ${what}`,
+          description: `${name}: ${description}`,
           text: made(signing, (own) => ({ ...own, [name]: value })),
           nature,
         }),
@@ -410,10 +431,10 @@ async function reissued(made: Made, { base, authority }: Ecosystem): Promise<rea
     ),
   );
   const headers = ['alg', 'typ', 'x5c', 'crit', 'b64', 'kid', 'jwk'].flatMap((name) =>
-    OTHER_VALUES.map(
-      ([what, value]): Raw => ({
+    REPLACEMENT_VALUES.map(
+      ([description, value]): Raw => ({
         kind: 'the header changed by the issuer',
-        what: `${name}: ${what}`,
+        description: `${name}: ${description}`,
         text: made({ header: { [name]: value } }),
         nature: name === 'kid' || name === 'jwk' ? 'issuer' : 'bad',
       }),
@@ -423,12 +444,12 @@ async function reissued(made: Made, { base, authority }: Ecosystem): Promise<rea
   const neutral = new Set(['crit: left out', 'b64: left out', 'b64: true']);
   return [
     ...payloads,
-    ...headers.map((one) => (neutral.has(one.what) ? { ...one, nature: 'same' as const } : one)),
+    ...headers.map((one) => (neutral.has(one.description) ? { ...one, nature: 'same' as const } : one)),
     ...(await certificates(made, authority, base.issuer.key, chain)),
   ];
 }
 
-async function certificates(made: Made, authority: Certified, key: HolderKey, chain: readonly string[]): Promise<readonly Raw[]> {
+async function certificates(made: Made, authority: CertifiedKey, key: HolderKey, chain: readonly string[]): Promise<readonly Raw[]> {
   const of = (options: Omit<Parameters<typeof certify>[0], 'name'>) => certify({ name: 'Issuer', key, ...options });
   const middle = await certify({ name: 'Middle', by: authority, ca: true });
   const leaf = await of({ by: authority });
@@ -456,9 +477,9 @@ async function certificates(made: Made, authority: Certified, key: HolderKey, ch
     'a certificate in PEM': [chain.map((one) => `-----BEGIN CERTIFICATE-----\n${one}`), 'bad'],
     'seven certificates': [Array.from({ length: 7 }, () => chain[0] ?? ''), 'bad'],
   };
-  return Object.entries(chains).map(([what, [own, nature]]) => ({
+  return Object.entries(chains).map(([description, [own, nature]]) => ({
     kind: 'certificates changed',
-    what,
+    description,
     text: made({ issuer: { key, chain: own } }),
     nature,
   }));
@@ -467,13 +488,13 @@ async function certificates(made: Made, authority: Certified, key: HolderKey, ch
 const decoded = ([first = '']: readonly string[]) => Buffer.from(first, 'base64');
 
 /** What issuers sign, and what strangers sign in their place. */
-export async function issuerMutations(name: string, ecosystem: Ecosystem): Promise<readonly Mutation[]> {
-  const made = issuedBy(ecosystem);
+export async function issuerMutations(name: string, ecosystem: IssuerSetup): Promise<readonly Mutation[]> {
+  const made = credentialMaker(ecosystem);
   const stolen = newKey();
   const all: Raw[] = [
     ...unruly(made),
     ...(await reissued(made, ecosystem)),
-    { kind: 'another holder', what: '', text: made({ kbKey: stolen }), nature: 'bad' },
+    { kind: 'another holder', description: '', text: made({ kbKey: stolen }), nature: 'bad' },
   ];
   return all.map((one) => ({ base: name, ...one }));
 }

@@ -6,7 +6,7 @@ export type Mutation = {
   readonly base: string;
   /** What was done to it; mutations are counted by this. */
   readonly kind: string;
-  readonly what: string;
+  readonly description: string;
   readonly text: string;
   /**
    * `same`: it has to be taken. `issuer`: the issuer signed something else, so whether it is taken depends on what it
@@ -16,7 +16,7 @@ export type Mutation = {
 };
 
 /** Numbers from 0 to below 1, the same ones for the same seed (mulberry32). */
-export function seeded(seed: number): () => number {
+export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -27,7 +27,7 @@ export function seeded(seed: number): () => number {
 }
 
 /** `count` places below `length`, spread over all of it, none twice. */
-export function places(length: number, count: number, random: () => number): readonly number[] {
+export function spreadPositions(length: number, count: number, random: () => number): readonly number[] {
   const wanted = Math.min(length, count);
   return Array.from({ length: wanted }, (_, index) => {
     const from = Math.floor((index * length) / wanted);
@@ -37,17 +37,21 @@ export function places(length: number, count: number, random: () => number): rea
 }
 
 /** Copies with one bit turned. */
-export function flips(bytes: Buffer, count: number, random: () => number): readonly { readonly what: string; readonly bytes: Buffer }[] {
-  return places(bytes.length, count, random).map((at) => {
+export function flipBits(
+  bytes: Buffer,
+  count: number,
+  random: () => number,
+): readonly { readonly description: string; readonly bytes: Buffer }[] {
+  return spreadPositions(bytes.length, count, random).map((at) => {
     const bit = Math.floor(random() * 8);
     const copy = Buffer.from(bytes);
     copy.writeUInt8(copy.readUInt8(at) ^ (1 << bit), at);
-    return { what: `bit ${bit} of byte ${at} of ${bytes.length}`, bytes: copy };
+    return { description: `bit ${bit} of byte ${at} of ${bytes.length}`, bytes: copy };
   });
 }
 
 /** What is written in the place of a member: nothing, and values of every type. */
-export const OTHER_VALUES: readonly (readonly [string, unknown])[] = [
+export const REPLACEMENT_VALUES: readonly (readonly [string, unknown])[] = [
   ['left out', undefined],
   ['null', null],
   ['true', true],
@@ -62,7 +66,7 @@ export const OTHER_VALUES: readonly (readonly [string, unknown])[] = [
 ];
 
 /** The same presentation may come about in several ways; it is judged once, and a good one not at all. */
-export function distinct(mutations: readonly Mutation[], good: readonly string[]): readonly Mutation[] {
+export function deduplicate(mutations: readonly Mutation[], good: readonly string[]): readonly Mutation[] {
   const byText = new Map(mutations.map((one) => [one.text, one]));
   for (const text of good) byText.delete(text);
   return [...byText.values()];
@@ -70,7 +74,7 @@ export function distinct(mutations: readonly Mutation[], good: readonly string[]
 
 /** Why we say something else than a reader of other people: the first category that fits. */
 export type Category = {
-  readonly why: string;
+  readonly explanation: string;
   readonly reasons?: readonly RefusalReason[];
   readonly kinds?: RegExp;
   readonly count: number;
@@ -79,70 +83,70 @@ export type Category = {
 // biome-ignore format: a table
 /** What @sd-jwt/sd-jwt-vc takes and we refuse. */
 export const SD_JWT_STRICTER: readonly Category[] = [
-  { why: 'base64url has one spelling and no padding (RFC 7515 section 2)', kinds: /spelling|extended/,
+  { explanation: 'base64url has one spelling and no padding (RFC 7515 section 2)', kinds: /spelling|extended/,
     reasons: ['malformed'], count: 24 },
-  { why: 'JSON names a member once (RFC 8259 section 4)', kinds: /twice/, reasons: ['malformed'], count: 13 },
-  { why: 'a disclosure comes once (RFC 9901 section 7.1 step 4)', reasons: ['duplicate_disclosure'], count: 6 },
-  { why: 'dates of a binding are numbers (RFC 7519 section 2)', reasons: ['kb_claim_type'], count: 57 },
-  { why: 'a binding is fresh (RFC 9901 section 7.3 step 5)', reasons: ['kb_iat_window'], count: 12 },
-  { why: 'a binding is made for one verifier, who is us (OpenID4VP 1.0 appendix B.3.6)',
+  { explanation: 'JSON names a member once (RFC 8259 section 4)', kinds: /twice/, reasons: ['malformed'], count: 13 },
+  { explanation: 'a disclosure comes once (RFC 9901 section 7.1 step 4)', reasons: ['duplicate_disclosure'], count: 6 },
+  { explanation: 'dates of a binding are numbers (RFC 7519 section 2)', reasons: ['kb_claim_type'], count: 57 },
+  { explanation: 'a binding is fresh (RFC 9901 section 7.3 step 5)', reasons: ['kb_iat_window'], count: 12 },
+  { explanation: 'a binding is made for one verifier, who is us (OpenID4VP 1.0 appendix B.3.6)',
     reasons: ['aud_mismatch', 'aud_not_string'], count: 39 },
-  { why: 'an algorithm is one that was offered, and that of the key (RFC 8725 section 3.1)',
+  { explanation: 'an algorithm is one that was offered, and that of the key (RFC 8725 section 3.1)',
     reasons: ['kb_alg', 'issuer_alg'], count: 32 },
-  { why: 'transaction data is confirmed (OpenID4VP 1.0 appendix B.3.3.1)',
+  { explanation: 'transaction data is confirmed (OpenID4VP 1.0 appendix B.3.3.1)',
     reasons: ['transaction_data_missing', 'transaction_data_mismatch'], count: 11 },
-  { why: 'digests and disclosures have their form and their place (RFC 9901 sections 4.2 and 7.1)',
+  { explanation: 'digests and disclosures have their form and their place (RFC 9901 sections 4.2 and 7.1)',
     reasons: ['malformed_sd', 'malformed_array_digest', 'reserved_key', 'nested_sd_alg', 'wrong_disclosure_length',
       'malformed_disclosure', 'reserved_claim_name'], count: 13 },
-  { why: 'a hash that is named is one that is known (RFC 9901 section 9.4)', reasons: ['unsupported_hash'], count: 8 },
-  { why: 'some claims are never hidden (SD-JWT VC section 2.2.2.3)', reasons: ['forbidden_disclosure'], count: 5 },
-  { why: 'disclosures nest to a limit (RFC 9901 section 9.5 leaves it to us)', reasons: ['too_deep'], count: 1 },
-  { why: 'a credential says what it is (SD-JWT VC section 2.2.1)', reasons: ['issuer_typ'], count: 11 },
-  { why: 'an extension that is not understood refuses (RFC 7515 section 4.1.11)',
+  { explanation: 'a hash that is named is one that is known (RFC 9901 section 9.4)', reasons: ['unsupported_hash'], count: 8 },
+  { explanation: 'some claims are never hidden (SD-JWT VC section 2.2.2.3)', reasons: ['forbidden_disclosure'], count: 5 },
+  { explanation: 'disclosures nest to a limit (RFC 9901 section 9.5 leaves it to us)', reasons: ['too_deep'], count: 1 },
+  { explanation: 'a credential says what it is (SD-JWT VC section 2.2.1)', reasons: ['issuer_typ'], count: 11 },
+  { explanation: 'an extension that is not understood refuses (RFC 7515 section 4.1.11)',
     reasons: ['unsupported_crit'], count: 19 },
-  { why: 'a path is validated whole (RFC 5280 section 6.1), which that reader leaves to its caller',
+  { explanation: 'a path is validated whole (RFC 5280 section 6.1), which that reader leaves to its caller',
     reasons: ['untrusted_chain', 'certificate_profile', 'issuer_key_unresolved'], count: 4 },
-  { why: 'claims of the type have their form (SD-JWT VC section 2.2.2)', reasons: ['malformed'], count: 39 },
-  { why: 'a status is one that can be asked (Token Status List section 6.2)', reasons: ['status_invalid'], count: 10 },
+  { explanation: 'claims of the type have their form (SD-JWT VC section 2.2.2)', reasons: ['malformed'], count: 39 },
+  { explanation: 'a status is one that can be asked (Token Status List section 6.2)', reasons: ['status_invalid'], count: 10 },
 ];
 
 // biome-ignore format: a table
 /** What @owf/mdoc takes and we refuse. */
 export const MDOC_STRICTER: readonly Category[] = [
-  { why: 'a map names a key once (RFC 8949 section 5.6)', kinds: /twice/, reasons: ['malformed'], count: 78 },
-  { why: 'keys are integers or text (ISO/IEC 18013-5 section 8.3.2.1.2.2)', kinds: /key of bytes/,
+  { explanation: 'a map names a key once (RFC 8949 section 5.6)', kinds: /twice/, reasons: ['malformed'], count: 78 },
+  { explanation: 'keys are integers or text (ISO/IEC 18013-5 section 8.3.2.1.2.2)', kinds: /key of bytes/,
     reasons: ['malformed'], count: 15 },
-  { why: 'a namespace that is there has items (ISO/IEC 18013-5 section 8.3.2.1.2.2)', kinds: /CBOR|items/,
+  { explanation: 'a namespace that is there has items (ISO/IEC 18013-5 section 8.3.2.1.2.2)', kinds: /CBOR|items/,
     reasons: ['malformed'], count: 4 },
-  { why: 'a device signs or makes a MAC, and signs what is detached (ISO/IEC 18013-5 section 9.1.3)', kinds: /device/,
+  { explanation: 'a device signs or makes a MAC, and signs what is detached (ISO/IEC 18013-5 section 9.1.3)', kinds: /device/,
     reasons: ['malformed'], count: 2 },
-  { why: 'a response has one document (HAIP 1.0 section 5.3.1)', reasons: ['multiple_documents'], count: 4 },
-  { why: 'an element comes once (ISO/IEC 18013-5 section 9.1.2.4)', reasons: ['duplicate_element'], count: 9 },
-  { why: 'digests and signatures cover what was sent (ISO/IEC 18013-5 sections 9.1.2.5 and 9.1.3.4)',
+  { explanation: 'a response has one document (HAIP 1.0 section 5.3.1)', reasons: ['multiple_documents'], count: 4 },
+  { explanation: 'an element comes once (ISO/IEC 18013-5 section 9.1.2.4)', reasons: ['duplicate_element'], count: 9 },
+  { explanation: 'digests and signatures cover what was sent (ISO/IEC 18013-5 sections 9.1.2.5 and 9.1.3.4)',
     reasons: ['digest_mismatch', 'device_signature'], count: 23 },
-  { why: 'the version is one we know (ISO/IEC 18013-5 section 8.3.2.1.2.2)', reasons: ['unsupported_version'], count: 9 },
-  { why: 'the status is OK (ISO/IEC 18013-5 section 8.3.2.1.2.3)', reasons: ['response_status'], count: 7 },
-  { why: 'an algorithm is one that was offered, and that of the key (RFC 9053 section 2)',
+  { explanation: 'the version is one we know (ISO/IEC 18013-5 section 8.3.2.1.2.2)', reasons: ['unsupported_version'], count: 9 },
+  { explanation: 'the status is OK (ISO/IEC 18013-5 section 8.3.2.1.2.3)', reasons: ['response_status'], count: 7 },
+  { explanation: 'an algorithm is one that was offered, and that of the key (RFC 9053 section 2)',
     reasons: ['device_alg', 'issuer_alg'], count: 16 },
-  { why: 'a device vouches for what it was allowed to (ISO/IEC 18013-5 section 9.3.2)',
+  { explanation: 'a device vouches for what it was allowed to (ISO/IEC 18013-5 section 9.3.2)',
     reasons: ['key_authorization'], count: 2 },
-  { why: 'an extension that is not understood refuses (RFC 9052 section 3.1)', reasons: ['unsupported_crit'], count: 1 },
-  { why: 'certificates stand unprotected and are DER to the last byte (ISO/IEC 18013-5 section 9.1.2.4)',
+  { explanation: 'an extension that is not understood refuses (RFC 9052 section 3.1)', reasons: ['unsupported_crit'], count: 1 },
+  { explanation: 'certificates stand unprotected and are DER to the last byte (ISO/IEC 18013-5 section 9.1.2.4)',
     reasons: ['issuer_key_unresolved'], count: 4 },
-  { why: 'a path is validated whole (RFC 5280 section 6.1), which that reader leaves to its caller',
+  { explanation: 'a path is validated whole (RFC 5280 section 6.1), which that reader leaves to its caller',
     reasons: ['certificate_profile', 'untrusted_chain'], count: 1 },
-  { why: 'the issuer means this type (ISO/IEC 18013-5 section 9.3.1)', reasons: ['doctype_mismatch'], count: 3 },
-  { why: 'nothing is signed tomorrow (ISO/IEC 18013-5 section 9.3.1)', reasons: ['credential_not_yet_valid'], count: 1 },
+  { explanation: 'the issuer means this type (ISO/IEC 18013-5 section 9.3.1)', reasons: ['doctype_mismatch'], count: 3 },
+  { explanation: 'nothing is signed tomorrow (ISO/IEC 18013-5 section 9.3.1)', reasons: ['credential_not_yet_valid'], count: 1 },
 ];
 
 // biome-ignore format: a table
 /** What @owf/mdoc refuses and we take. */
 export const MDOC_LOOSER: readonly Category[] = [
-  { why: 'strings may come in chunks (RFC 8949 section 3.2.3)', kinds: /in chunks/, count: 24 },
-  { why: 'labels of headers may be text (RFC 9052 section 1.4)', kinds: /an entry more/, count: 6 },
-  { why: 'a signature may be tagged (RFC 9052 section 4.2)', kinds: /the device changed/, count: 1 },
-  { why: 'a wallet may show no element (ISO/IEC 18013-5 section 8.3.2.1.2.2)', kinds: /left out|a bit flipped/, count: 5 },
-  { why: 'the second number of a version is free (ISO/IEC 18013-5 section 8.3.2.1.2.2)', kinds: /security object/, count: 1 },
+  { explanation: 'strings may come in chunks (RFC 8949 section 3.2.3)', kinds: /in chunks/, count: 24 },
+  { explanation: 'labels of headers may be text (RFC 9052 section 1.4)', kinds: /an entry more/, count: 6 },
+  { explanation: 'a signature may be tagged (RFC 9052 section 4.2)', kinds: /the device changed/, count: 1 },
+  { explanation: 'a wallet may show no element (ISO/IEC 18013-5 section 8.3.2.1.2.2)', kinds: /left out|a bit flipped/, count: 5 },
+  { explanation: 'the second number of a version is free (ISO/IEC 18013-5 section 8.3.2.1.2.2)', kinds: /security object/, count: 1 },
 ];
 
 /**
@@ -150,7 +154,7 @@ export const MDOC_LOOSER: readonly Category[] = [
  * allows (RFC 8949 section 3), may hold members that nobody reads, and need not show all elements: a holder withholds
  * what he likes.
  */
-export const HARMLESS: Readonly<Record<string, number>> = {
+export const HARMLESS_MDOC_MUTATIONS: Readonly<Record<string, number>> = {
   'CBOR: a float of the value': 3,
   'CBOR: a long head': 63,
   'CBOR: an indefinite length': 36,
@@ -169,10 +173,10 @@ export const HARMLESS: Readonly<Record<string, number>> = {
 };
 
 /** The category that explains a disagreement. @throws Error when there is none. */
-export function explain(categories: readonly Category[], { kind, what, base }: Mutation, reason: string | undefined): string {
+export function explain(categories: readonly Category[], { kind, description, base }: Mutation, reason: string | undefined): string {
   const fits = ({ kinds, reasons }: Category) =>
     (kinds === undefined || kinds.test(kind)) && (reasons === undefined || reasons.some((one) => one === reason));
   const found = categories.find(fits);
-  if (found === undefined) throw new Error(`unexplained: ${base}: ${kind}, ${what}: ${reason ?? 'taken by us'}`);
-  return found.why;
+  if (found === undefined) throw new Error(`unexplained: ${base}: ${kind}, ${description}: ${reason ?? 'taken by us'}`);
+  return found.explanation;
 }

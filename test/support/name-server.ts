@@ -10,7 +10,7 @@ const NO_SUCH_NAME = 3;
 /** A name server over UDP (RFC 1035) that says what a test wants. */
 export class NameServer {
   /** Names that were asked for, once for each family. */
-  readonly asked: string[] = [];
+  readonly queriedNames: string[] = [];
   zone: Zone = () => 'nothing';
   readonly #socket: Socket = createSocket('udp4');
 
@@ -43,7 +43,7 @@ export class NameServer {
     const name = labels.join('.').toLowerCase();
     const type = query.readUInt16BE(at + 1);
     const question = query.subarray(12, at + 5);
-    this.asked.push(name);
+    this.queriedNames.push(name);
     const found = this.zone(name);
     if (found === 'silence') return undefined;
     const wanted = found === 'nothing' ? [] : found.filter((address) => address.includes(':') === (type === AAAA));

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { freePort } from '../demo/process.ts';
-import { type Running, startProgram } from './programs.ts';
+import { type RunningProgram, startProgram } from './programs.ts';
 
 const NGINX = '/usr/sbin/nginx';
 const CONFIGURATION = new URL('../../deploy/compose/nginx.conf', import.meta.url);
@@ -17,7 +17,7 @@ export type Nginx = {
   readonly certificate: string;
   /** Where its configuration and its certificate are. */
   readonly folder: string;
-  readonly program: Running;
+  readonly program: RunningProgram;
   close(): Promise<void>;
 };
 

@@ -16,7 +16,7 @@ import { basename, delimiter, join } from 'node:path';
 import { Agent, request as undiciRequest } from 'undici';
 import type { VaultSettings } from '../../adapters/kms/vault/vault-settings.ts';
 import { freePort } from '../demo/process.ts';
-import { PATIENCE_MS } from './patience.ts';
+import { WAIT_TIMEOUT_MS } from './patience.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 export type BaoAnswer = { readonly status: number; readonly body: Body };
@@ -96,9 +96,9 @@ export async function startOpenBao(binary: string, tls?: BaoTls): Promise<OpenBa
   process.once('exit', killIt);
   const gone = async () => {
     killIt();
-    await until(() => child.exitCode !== null || child.signalCode !== null);
+    await waitUntil(() => child.exitCode !== null || child.signalCode !== null);
   };
-  const answers = (status: number) => until(async () => (await send('GET', 'sys/health')).status === status, child);
+  const answers = (status: number) => waitUntil(async () => (await send('GET', 'sys/health')).status === status, child);
   try {
     await answers(501);
     const { body } = await send('PUT', 'sys/init', { secret_shares: 1, secret_threshold: 1 });
@@ -205,8 +205,8 @@ function isProgram(file: string): boolean {
 }
 
 /** Waits until something holds, but not for ever; with a server, only as long as it runs. */
-export async function until(holds: () => boolean | Promise<boolean>, server?: ChildProcess): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
+export async function waitUntil(holds: () => boolean | Promise<boolean>, server?: ChildProcess): Promise<void> {
+  const deadline = performance.now() + WAIT_TIMEOUT_MS;
   for (;;) {
     if (
       await Promise.resolve()
@@ -214,7 +214,7 @@ export async function until(holds: () => boolean | Promise<boolean>, server?: Ch
         .catch(() => false)
     )
       return;
-    if (performance.now() > deadline) throw new Error(`waited ${PATIENCE_MS} ms for nothing`);
+    if (performance.now() > deadline) throw new Error(`waited ${WAIT_TIMEOUT_MS} ms for nothing`);
     if (server !== undefined && server.exitCode !== null) throw new Error('the server has ended');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
@@ -232,7 +232,7 @@ export function makeTls(folder: string): BaoTls {
   return { certificate: file('server.pem'), key: file('server.key'), ca: file('ca.pem') };
 }
 
-export type FrontCall = {
+export type ProxiedCall = {
   readonly method: string;
   /** Below `/v1/`. */
   readonly path: string;
@@ -241,23 +241,23 @@ export type FrontCall = {
 };
 
 /** `cut`: the connection ends without an answer. */
-export type Played = { readonly status: number; readonly body: string | object; readonly headers?: object } | 'cut';
+export type CannedResponse = { readonly status: number; readonly body: string | object; readonly headers?: object } | 'cut';
 
 /** Stands between the service and a real server and sees each call. */
-export type OpenBaoFront = {
+export type OpenBaoProxy = {
   readonly address: string;
   /** The calls since the last time that this was asked, as `POST sign/…` without the mount of Transit. */
-  take(): readonly string[];
-  readonly calls: readonly FrontCall[];
+  takeCalls(): readonly string[];
+  readonly calls: readonly ProxiedCall[];
   /** What is answered here, since the real server cannot be made to; undefined is passed on. */
-  play(play: (call: FrontCall) => Played | undefined | Promise<Played | undefined>): void;
+  play(respondWith: (call: ProxiedCall) => CannedResponse | undefined | Promise<CannedResponse | undefined>): void;
   end(): Promise<void>;
 };
 
-export async function openBaoFront(target: string): Promise<OpenBaoFront> {
-  const calls: FrontCall[] = [];
+export async function startOpenBaoProxy(target: string): Promise<OpenBaoProxy> {
+  const calls: ProxiedCall[] = [];
   let taken = 0;
-  let play: Parameters<OpenBaoFront['play']>[0] = () => undefined;
+  let play: Parameters<OpenBaoProxy['play']>[0] = () => undefined;
   const server = createServer(async (incoming, outgoing) => {
     const parts: Buffer[] = [];
     for await (const part of incoming) parts.push(part as Buffer);
@@ -274,7 +274,7 @@ export async function openBaoFront(target: string): Promise<OpenBaoFront> {
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
-    take() {
+    takeCalls() {
       const since = calls.slice(taken);
       taken = calls.length;
       return since.map(({ method, path }) => `${method} ${path.replace(/^transit\//, '')}`);
@@ -290,7 +290,7 @@ export async function openBaoFront(target: string): Promise<OpenBaoFront> {
   };
 }
 
-function forward(target: string, incoming: IncomingMessage, call: FrontCall, outgoing: ServerResponse): void {
+function forward(target: string, incoming: IncomingMessage, call: ProxiedCall, outgoing: ServerResponse): void {
   const { host: _host, ...headers } = incoming.headers;
   const onward = request(`${target}${incoming.url}`, { method: call.method, headers }, (answer) => {
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
@@ -333,7 +333,7 @@ export class VaultProxy {
     });
   }
 
-  static async before(target: string): Promise<VaultProxy> {
+  static async startInFrontOf(target: string): Promise<VaultProxy> {
     const proxy = new VaultProxy(target);
     await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
     return proxy;
@@ -343,23 +343,23 @@ export class VaultProxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  will(mode: VaultProxy['mode']): void {
+  setMode(mode: VaultProxy['mode']): void {
     this.mode = mode;
   }
 
   /** Calls since the last time that this was asked. */
-  take(): readonly string[] {
+  takeCalls(): readonly string[] {
     return this.calls.splice(0);
   }
 
   /** Ends the connections that are there. */
-  cut(): void {
+  cutConnections(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
-    this.cut();
+    this.cutConnections();
     await closed;
   }
 }

@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
 import { freePort } from '../demo/process.ts';
-import { bareEnvironment } from './compile-cache.ts';
+import { minimalEnvironment } from './compile-cache.ts';
 import { type Nginx, startNginx } from './nginx.ts';
 import { rawSql } from './postgres-server.ts';
-import { answers, type Ended, type Running, startProgram } from './programs.ts';
+import { type ProcessResult, type RunningProgram, startProgram, waitForAnswer } from './programs.ts';
 import { startedProgram } from './start-options.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -32,7 +32,7 @@ export class OperatedMachine {
   readonly #server: URL;
   readonly #nginx: Nginx;
   readonly #control: Server;
-  #service: Running | undefined;
+  #service: RunningProgram | undefined;
   #written = '';
 
   private constructor(server: URL, port: number, nginx: Nginx) {
@@ -95,7 +95,7 @@ export class OperatedMachine {
       ['WORKERS=auto', 'WORKERS=1'],
     );
     this.#environment = {
-      ...bareEnvironment(),
+      ...minimalEnvironment(),
       PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
       HOME: folder,
       NODE_EXTRA_CA_CERTS: authority,
@@ -128,7 +128,7 @@ export class OperatedMachine {
   }
 
   /** Variables that are exported are there for the next text. */
-  type(text: string): Promise<Ended> {
+  type(text: string): Promise<ProcessResult> {
     const kept = join(this.folder, '.environment');
     const script = `set -e\n${this.here(this.functions)}\n${this.here(text)}\nenv -0 > '${kept}'`;
     const options = { cwd: this.folder, env: this.#environment };
@@ -149,14 +149,14 @@ export class OperatedMachine {
 
   async #start(): Promise<void> {
     const environment = {
-      ...bareEnvironment(),
+      ...minimalEnvironment(),
       ...{ NODE_ENV: 'production', DATA_FOLDER: join(this.folder, 'data'), DRAIN_SECONDS: '0' },
       ...{ PORT: String(this.#port), HOST: '127.0.0.1' },
       NODE_EXTRA_CA_CERTS: this.#environment['NODE_EXTRA_CA_CERTS'],
       ...this.#settings(),
     };
     this.#service = startProgram(process.execPath, [startedProgram()], { environment, cwd: this.folder });
-    await answers(this.#service, `http://127.0.0.1:${this.#port}/health/ready`);
+    await waitForAnswer(this.#service, `http://127.0.0.1:${this.#port}/health/ready`);
   }
 
   async #stop(): Promise<void> {

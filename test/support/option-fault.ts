@@ -1,5 +1,5 @@
 /** What is wrong with the options of a command, in one line. @param error what `parseArgs` threw. */
-export function optionFault(error: unknown): string {
+export function describeOptionError(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const unknown = /^Unknown option '([^']+)'/.exec(message)?.[1];
   if (unknown !== undefined) return `${unknown} is not known`;

@@ -15,7 +15,7 @@ import { certify, pem } from './test-certificates.ts';
 import { type Callable, createTenant, type TestService } from './test-service.ts';
 
 /** Ids of things in one tenant, as administrators name them. */
-export type Ids = {
+export type TenantIds = {
   readonly tenant: string;
   readonly client: string;
   readonly keyChain: string;
@@ -36,7 +36,7 @@ export type Ids = {
 };
 
 /** What a wallet of the tenant holds. */
-export type Artefacts = {
+export type WalletArtefacts = {
   /** Neither is used up. */
   readonly code: string;
   readonly nonce: string;
@@ -67,12 +67,12 @@ export type Artefacts = {
   readonly notificationId: string;
 };
 
-export type Populated = {
+export type PopulatedTenant = {
   readonly service: TestService;
   readonly token: string;
-  readonly ids: Ids;
+  readonly ids: TenantIds;
   readonly wallet: RawWallet;
-  readonly artefacts: Artefacts;
+  readonly artefacts: WalletArtefacts;
 };
 
 /** A backend's key; it may stand in no answer. */
@@ -118,7 +118,7 @@ export const claimsWebhookOffer = (credential: string) => ({
 });
 
 /** A tenant with one of everything. Every id that can be chosen begins with the id of the tenant. */
-export async function populate(service: TestService, id: string): Promise<Populated> {
+export async function populate(service: TestService, id: string): Promise<PopulatedTenant> {
   const { token } = await createTenant(service, id);
   const ids = {
     tenant: id,
@@ -128,7 +128,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
     presentation: `${id}-presentation`,
     trustList: `${id}-trust-list`,
   };
-  const post = (path: string, json: object) => created(service, token, path, json);
+  const post = (path: string, json: object) => createResource(service, token, path, json);
   await post('/client', { clientId: ids.client, roles: ['presentation:request'] });
   await post('/key-chain', { id: ids.keyChain, usages: ['signing', 'access'] });
   // Nobody listens there; what needs the upstream provider fails at once.
@@ -158,10 +158,10 @@ export async function populate(service: TestService, id: string): Promise<Popula
   await service.call('GET', status.status_list.uri);
 
   const refused = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
-  await refuse(wallet, refused.uri);
+  await rejectRequest(wallet, refused.uri);
   const open = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
   const ofPage = await post('/verifier/offer', { response_type: 'dc-api', requestId: ids.presentation });
-  const deferred = await defer(service, id, issued.session, ids.credential);
+  const deferred = await createDeferred(service, id, issued.session, ids.credential);
   const unused = await offer();
   const coded = await post('/issuer/offer', {
     ...{ ...offerBody(ids.credential), flow: 'authorization_code' },
@@ -178,7 +178,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
       issuance: issued.session,
       verification: refused.session,
       deferred,
-      followedList: await waitForSigner(service, token, { tenant: id, name: `${id}-follower` }),
+      followedList: await addPendingSigner(service, token, { tenant: id, name: `${id}-follower` }),
     },
     artefacts: {
       code: await wallet.code(unused.uri),
@@ -206,7 +206,7 @@ const [PINNED_SIGNER, NEXT_SIGNER] = await Promise.all([certify({ name: 'Before'
 export const NEXT_FINGERPRINT = thumbprintOf(NEXT_SIGNER.certificate);
 
 /** Names a trust list of somebody else, of which a release came that another one signed. @param role whose business it is. */
-export async function waitForSigner(
+export async function addPendingSigner(
   service: TestService,
   token: string,
   { tenant, name, role = '' }: { readonly tenant: string; readonly name: string; readonly role?: string },
@@ -217,11 +217,11 @@ export async function waitForSigner(
     const { body } = await service.call('GET', '/issuer/config', { token });
     const { createdAt: _created, updatedAt: _updated, ...known } = body;
     const wallets = { walletProviderTrustLists: [trustList], walletProviderTrustListCertificates: signedBy };
-    await created(service, token, '/issuer/config', { ...known, ...wallets });
+    await createResource(service, token, '/issuer/config', { ...known, ...wallets });
   } else {
     const { webhook: _webhook, ...configuration } = presentationBody(name, 'signing');
     const trustAnchors = [{ trustList, signedBy }];
-    await created(service, token, '/verifier/config', { ...configuration, trustAnchors });
+    await createResource(service, token, '/verifier/config', { ...configuration, trustAnchors });
   }
   const id = copyIdOf(trustList, pinSigners(signedBy));
   const signer = NEXT_SIGNER.certificate;
@@ -239,7 +239,7 @@ async function authorityIdOf(service: TestService, token: string): Promise<strin
 }
 
 /** A deferred transaction as the claims webhook of a backend brings it about. */
-export async function defer(
+export async function createDeferred(
   { service }: TestService,
   tenantId: string,
   sessionId: string,
@@ -278,7 +278,7 @@ export async function defer(
 }
 
 /** Ends a presentation the way a wallet does whose user says no. */
-async function refuse(wallet: RawWallet, uri: string): Promise<void> {
+async function rejectRequest(wallet: RawWallet, uri: string): Promise<void> {
   const requestUri = new URL(uri).searchParams.get('request_uri') ?? '';
   const { text } = await wallet.service.call('GET', requestUri);
   const { state } = JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString());
@@ -289,7 +289,7 @@ async function refuse(wallet: RawWallet, uri: string): Promise<void> {
 
 /** The body of a 201. */
 // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
-export async function created(service: Callable, token: string, path: string, json: object): Promise<any> {
+export async function createResource(service: Callable, token: string, path: string, json: object): Promise<any> {
   const answer = await service.call('POST', path, { token, json });
   if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${answer.text}`);
   return answer.body;
@@ -297,12 +297,12 @@ export async function created(service: Callable, token: string, path: string, js
 
 /** A client with these rights, and its token. */
 export async function addClient(
-  { service, token }: Pick<Populated, 'service' | 'token'>,
+  { service, token }: Pick<PopulatedTenant, 'service' | 'token'>,
   clientId: string,
   rights: { readonly roles: readonly string[] } & Readonly<Record<string, unknown>>,
 ): Promise<string> {
   const secret = `secret-of-${clientId}-0123456789`;
-  await created(service, token, '/client', { clientId, secret, ...rights });
+  await createResource(service, token, '/client', { clientId, secret, ...rights });
   return service.token(clientId, secret);
 }
 

@@ -52,7 +52,7 @@ async function connectBare(url: string): Promise<MikroORM> {
 const SPREAD = new URL('../../deploy/citus.sql', import.meta.url);
 
 /** @returns the machines of a cluster that spreads tables (Citus), the one that is asked first; undefined for a server that is no part of one. */
-export async function nodesOf(server: string): Promise<readonly [URL, ...URL[]] | undefined> {
+export async function findClusterNodes(server: string): Promise<readonly [URL, ...URL[]] | undefined> {
   return rawSql(server, async (run) => {
     const [found] = await run(`select to_regclass('pg_catalog.pg_dist_node') is not null as cluster`);
     if (found?.['cluster'] !== true) return undefined;
@@ -67,7 +67,7 @@ export async function nodesOf(server: string): Promise<readonly [URL, ...URL[]] 
 export const databaseOn = (node: URL, name: string) => Object.assign(new URL(node), { pathname: `/${name}` }).href;
 
 /** Makes an empty database that all machines have a part of. @returns its address on the first. */
-export async function createOnAll(nodes: readonly [URL, ...URL[]], name: string): Promise<string> {
+export async function createOnNodes(nodes: readonly [URL, ...URL[]], name: string): Promise<string> {
   const [first, ...workers] = nodes;
   for (const node of nodes) {
     await rawSql(node.href, (run) => run(`create database ${name}`));
@@ -82,7 +82,7 @@ export async function createOnAll(nodes: readonly [URL, ...URL[]], name: string)
 }
 
 /** Runs `deploy/citus.sql`. */
-export async function spread(url: string): Promise<void> {
+export async function distributeTables(url: string): Promise<void> {
   const statements = readFileSync(SPREAD, 'utf8')
     .replace(/^--.*$/gm, '')
     .split(/;\s*$/m);
@@ -91,7 +91,7 @@ export async function spread(url: string): Promise<void> {
   });
 }
 
-export async function dropOnAll(nodes: readonly URL[], name: string): Promise<void> {
+export async function dropOnNodes(nodes: readonly URL[], name: string): Promise<void> {
   for (const node of nodes) {
     await rawSql(node.href, (run) => run(`drop database if exists ${name} with (force)`));
   }
@@ -184,7 +184,7 @@ export function restoreLinks(): void {
 }
 
 /** Of Debian, the newest first; else whatever is in PATH. */
-export function folderOfTools(): string {
+export function findToolFolder(): string {
   const all = '/usr/lib/postgresql';
   const [newest] = existsSync(all) ? readdirSync(all).sort((a, b) => Number(b) - Number(a)) : [];
   return newest === undefined ? '' : join(all, newest, 'bin');
@@ -195,29 +195,29 @@ export function folderOfTools(): string {
  * is said in one line; with `CI=true` it is a failure.
  */
 export async function canDump(url: string): Promise<boolean> {
-  const fault = await whyNot(url);
+  const fault = await findDumpProblem(url);
   if (fault === undefined) return true;
   if (process.env['CI'] === 'true') throw new Error(`CI needs dumps of PostgreSQL: ${fault}.`);
   console.log(`    dumps of PostgreSQL are skipped: ${fault}`);
   return false;
 }
 
-async function whyNot(url: string): Promise<string | undefined> {
+async function findDumpProblem(url: string): Promise<string | undefined> {
   let tool: number;
   try {
-    const said = execFileSync(join(folderOfTools(), 'pg_dump'), ['--version'], { encoding: 'utf8' });
-    tool = majorOf(said);
+    const said = execFileSync(join(findToolFolder(), 'pg_dump'), ['--version'], { encoding: 'utf8' });
+    tool = majorVersion(said);
   } catch {
     return 'there is no pg_dump';
   }
   let server = 0;
   await rawSql(url, async (run) => {
     const [row] = (await run("select current_setting('server_version') as server_version")) as { server_version: string }[];
-    server = majorOf(row?.server_version ?? '');
+    server = majorVersion(row?.server_version ?? '');
   });
   return server > tool ? `pg_dump is of release ${tool}, and the server of ${server}` : undefined;
 }
 
-function majorOf(text: string): number {
+function majorVersion(text: string): number {
   return Number(/\d+/.exec(text)?.[0] ?? Number.NaN);
 }

@@ -6,28 +6,28 @@ import { type HolderKey, makeJwt, newKey, now, RawWallet } from './raw-wallet.ts
 import { type Answer, createTenant, startTestService, type TestService } from './test-service.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tokens of every shape
-type Members = Record<string, any>;
+type JsonProperties = Record<string, any>;
 
-export type Held = { readonly text: string; readonly holder: HolderKey; readonly session: string };
+export type HeldCredential = { readonly text: string; readonly holder: HolderKey; readonly session: string };
 
-export type Asked = {
+export type FetchedRequest = {
   readonly session: string;
   readonly uri: string;
   readonly url: string;
   readonly text: string;
-  readonly header: Members;
-  readonly payload: Members;
+  readonly header: JsonProperties;
+  readonly payload: JsonProperties;
 };
 
 /** Header and payload of a compact token, unverified. */
-export function decode(text: string): { header: Members; payload: Members } {
+export function decode(text: string): { header: JsonProperties; payload: JsonProperties } {
   const [header = '', payload = ''] = text.split('.');
-  const read = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString()) as Members;
+  const read = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString()) as JsonProperties;
   return { header: read(header), payload: read(payload) };
 }
 
 /** Checks an ES256 token with the leaf of its `x5c`, by other means than the product's. */
-export function verifiedByLeaf(text: string): X509Certificate {
+export function verifyWithLeaf(text: string): X509Certificate {
   const { header } = decode(text);
   const leaf = new X509Certificate(Buffer.from(header['x5c'][0], 'base64'));
   const [head, body, signature = ''] = text.split('.');
@@ -47,7 +47,7 @@ export async function issue(
   configurationId: string,
   offer: object = {},
   isPatient = false,
-): Promise<Held> {
+): Promise<HeldCredential> {
   const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [configurationId], ...offer };
   const made = await service.call('POST', '/issuer/offer', { token: tenant.token, json });
   expect(made.status, made.text).to.equal(201);
@@ -65,7 +65,12 @@ export async function issue(
 }
 
 /** Asks for a presentation and fetches the request as a wallet does. */
-export async function ask(service: TestService, token: string, requestId: string, more: object = {}): Promise<Asked> {
+export async function requestPresentation(
+  service: TestService,
+  token: string,
+  requestId: string,
+  more: object = {},
+): Promise<FetchedRequest> {
   const made = await service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId, ...more } });
   expect(made.status, made.text).to.equal(201);
   const url = new URL(made.body.uri).searchParams.get('request_uri') ?? '';
@@ -76,7 +81,12 @@ export async function ask(service: TestService, token: string, requestId: string
 }
 
 /** The credential with the disclosures of the named claims, bound to the request (RFC 9901 section 4.3). */
-export function bind(asked: Pick<Asked, 'payload'>, held: Held, names?: readonly string[], changes: object = {}): string {
+export function bindToRequest(
+  asked: Pick<FetchedRequest, 'payload'>,
+  held: HeldCredential,
+  names?: readonly string[],
+  changes: object = {},
+): string {
   const [jwt = '', ...disclosures] = held.text.split('~').slice(0, -1);
   const kept = disclosures.filter((disclosure) => {
     const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
@@ -94,7 +104,7 @@ export function bind(asked: Pick<Asked, 'payload'>, held: Held, names?: readonly
 }
 
 /** Encrypts a response to the key of the request. */
-export async function encrypt(asked: Pick<Asked, 'payload'>, plaintext: unknown): Promise<string> {
+export async function encryptResponse(asked: Pick<FetchedRequest, 'payload'>, plaintext: unknown): Promise<string> {
   const [jwk] = asked.payload['client_metadata'].jwks.keys;
   return new CompactEncrypt(Buffer.from(JSON.stringify(plaintext)))
     .setProtectedHeader({ alg: 'ECDH-ES', enc: 'A256GCM', kid: jwk.kid })
@@ -102,20 +112,20 @@ export async function encrypt(asked: Pick<Asked, 'payload'>, plaintext: unknown)
 }
 
 /** The right form for the mode that was asked for. */
-export async function formOf(asked: Asked, vpToken: unknown): Promise<Record<string, string>> {
+export async function responseForm(asked: FetchedRequest, vpToken: unknown): Promise<Record<string, string>> {
   const { state, response_mode: mode } = asked.payload;
   if (mode === 'direct_post') return { vp_token: JSON.stringify(vpToken), state };
-  return { response: await encrypt(asked, { vp_token: vpToken, state }) };
+  return { response: await encryptResponse(asked, { vp_token: vpToken, state }) };
 }
 
-export function post(service: TestService, asked: Asked, form: Record<string, string>): Promise<Answer> {
+export function postResponse(service: TestService, asked: FetchedRequest, form: Record<string, string>): Promise<Answer> {
   return service.call('POST', asked.payload['response_uri'], { form });
 }
 
 /** Answers the one query of the request with one credential. */
-export async function present(service: TestService, asked: Asked, held: Held): Promise<Answer> {
+export async function present(service: TestService, asked: FetchedRequest, held: HeldCredential): Promise<Answer> {
   const [query] = asked.payload['dcql_query'].credentials;
-  return post(service, asked, await formOf(asked, { [query.id]: [bind(asked, held)] }));
+  return postResponse(service, asked, await responseForm(asked, { [query.id]: [bindToRequest(asked, held)] }));
 }
 
 export const QUERY = {
@@ -166,7 +176,7 @@ export class Shop {
   }
 
   /** @returns the same tenants and configurations on a service whose database is a copy of this one's. */
-  async on(service: TestService): Promise<Shop> {
+  async withService(service: TestService): Promise<Shop> {
     return new Shop({ ...this, service, backend: await Backend.start() });
   }
 
@@ -186,23 +196,23 @@ export class Shop {
     expect(written.status, written.text).to.equal(201);
   }
 
-  issue(configurationId = 'card', offer: object = {}): Promise<Held> {
+  issue(configurationId = 'card', offer: object = {}): Promise<HeldCredential> {
     return issue(this.service, this.acme, configurationId, offer);
   }
 
-  ask(requestId = 'check', more: object = {}): Promise<Asked> {
-    return ask(this.service, this.token, requestId, more);
+  requestPresentation(requestId = 'check', more: object = {}): Promise<FetchedRequest> {
+    return requestPresentation(this.service, this.token, requestId, more);
   }
 
-  present(asked: Asked, held: Held): Promise<Answer> {
+  present(asked: FetchedRequest, held: HeldCredential): Promise<Answer> {
     return present(this.service, asked, held);
   }
 
-  post(asked: Asked, form: Record<string, string>): Promise<Answer> {
-    return post(this.service, asked, form);
+  postResponse(asked: FetchedRequest, form: Record<string, string>): Promise<Answer> {
+    return postResponse(this.service, asked, form);
   }
 
-  async session(id: string): Promise<Members> {
+  async session(id: string): Promise<JsonProperties> {
     return (await this.call('GET', `/session/${id}`)).body;
   }
 }
@@ -225,7 +235,7 @@ export async function fetchRequest(service: TestService, uri: string): Promise<P
 }
 
 /** The form of a right answer: the credential with all its disclosures, bound to the request and encrypted. */
-export async function answerOf(request: PresentationRequest, credential: string, holder: HolderKey): Promise<Record<string, string>> {
+export async function makeResponse(request: PresentationRequest, credential: string, holder: HolderKey): Promise<Record<string, string>> {
   const binding = makeJwt(
     holder,
     { alg: 'ES256', typ: 'kb+jwt' },

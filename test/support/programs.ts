@@ -1,8 +1,8 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { bareEnvironment } from './compile-cache.ts';
-import { PATIENCE_MS } from './patience.ts';
+import { minimalEnvironment } from './compile-cache.ts';
+import { WAIT_TIMEOUT_MS } from './patience.ts';
 import { builtProgram } from './start-options.ts';
 
 /** Says in one line what the commands of a page want that is not here; with `CI=true` that is a failure. */
@@ -14,15 +14,15 @@ export function hasPrograms(page: string, names: readonly string[]): boolean {
   return false;
 }
 
-export type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
+export type ProcessResult = { readonly code: number; readonly stdout: string; readonly stderr: string };
 type Environment = Readonly<Record<string, string>>;
 
 const addressOf = (command: string) => new URL(`../../bootstrap/${command}.ts`, import.meta.url);
 
 /** A program of `bootstrap/` as a process of its own. */
-export function runProcess(command: string, args: readonly string[], environment: Environment): Promise<Ended> {
+export function runProcess(command: string, args: readonly string[], environment: Environment): Promise<ProcessResult> {
   return new Promise((resolve) => {
-    const env = { ...bareEnvironment(), ...environment };
+    const env = { ...minimalEnvironment(), ...environment };
     execFile(process.execPath, [builtProgram(command), ...args], { env }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     );
@@ -44,20 +44,20 @@ let before: Promise<unknown> = Promise.resolve();
  * The same within this process, which has loaded all that it needs: another process would take most of a second for that.
  * That a command works as a process is to be shown by `runProcess` once.
  */
-export function runCommand(command: string, args: readonly string[], environment: Environment): Promise<Ended> {
+export function runCommand(command: string, args: readonly string[], environment: Environment): Promise<ProcessResult> {
   const run = before.then(() => runHere(command, args, environment));
   before = run.catch(() => {});
   return run;
 }
 
-async function runHere(command: string, args: readonly string[], environment: Environment): Promise<Ended> {
+async function runHere(command: string, args: readonly string[], environment: Environment): Promise<ProcessResult> {
   const { argv, env, exitCode, exit } = process;
   const { log, error } = console;
   const said = { stdout: '', stderr: '' };
   const address = addressOf(command);
   try {
     process.argv = [process.execPath, fileURLToPath(address), ...args];
-    process.env = { ...bareEnvironment(), ...environment };
+    process.env = { ...minimalEnvironment(), ...environment };
     process.exitCode = undefined;
     process.exit = (code) => {
       throw new Exit(Number(code));
@@ -80,7 +80,7 @@ async function runHere(command: string, args: readonly string[], environment: En
   }
 }
 
-export type Running = {
+export type RunningProgram = {
   readonly child: ChildProcess;
   /** All that it has said so far, on both ways. */
   output(): string;
@@ -88,21 +88,21 @@ export type Running = {
   readonly ended: Promise<number | null>;
 };
 
-const running = new Set<ChildProcess>();
+const runningPrograms = new Set<ChildProcess>();
 
 /** A program of a package, an image or a unit, with nothing in its environment but what is given. */
 export function startProgram(
   command: string,
   args: readonly string[],
   options: { readonly cwd?: string; readonly environment: Readonly<Record<string, string | undefined>>; readonly user?: number },
-): Running {
+): RunningProgram {
   const child = spawn(command, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...options.environment },
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     ...(options.user === undefined ? {} : { uid: options.user, gid: options.user }),
   });
-  running.add(child);
+  runningPrograms.add(child);
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream?.on('data', (chunk: Buffer) => {
@@ -112,11 +112,11 @@ export function startProgram(
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code) => {
-      running.delete(child);
+      runningPrograms.delete(child);
       resolve(code);
     });
   });
-  ended.catch(() => running.delete(child));
+  ended.catch(() => runningPrograms.delete(child));
   return { child, ended, output: () => said };
 }
 
@@ -130,10 +130,10 @@ export async function runProgram(
 }
 
 /** @returns when `address` answers with `status`, or throws with what the program has said. */
-export async function answers(
-  program: Running,
+export async function waitForAnswer(
+  program: RunningProgram,
   address: string,
-  { status = 200, seconds = PATIENCE_MS / 1000 }: { readonly status?: number; readonly seconds?: number } = {},
+  { status = 200, seconds = WAIT_TIMEOUT_MS / 1000 }: { readonly status?: number; readonly seconds?: number } = {},
 ): Promise<void> {
   const deadline = performance.now() + seconds * 1000;
   for (;;) {
@@ -147,7 +147,7 @@ export async function answers(
 }
 
 /** What a test that failed left running. */
-export async function endPrograms(): Promise<void> {
-  for (const child of running) child.kill('SIGKILL');
-  while (running.size > 0) await setTimeout(20);
+export async function stopPrograms(): Promise<void> {
+  for (const child of runningPrograms) child.kill('SIGKILL');
+  while (runningPrograms.size > 0) await setTimeout(20);
 }

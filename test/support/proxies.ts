@@ -16,8 +16,8 @@ export type CountingProxy = {
   /** The address of the database, through the proxy. */
   readonly url: string;
   /** Round trips since the last call of this or of `takeAll`. */
-  take(): number;
-  takeAll(): Traffic;
+  takeRoundTrips(): number;
+  takeTraffic(): Traffic;
   end(): Promise<void>;
 };
 
@@ -60,8 +60,8 @@ export async function countingProxy(url: string): Promise<CountingProxy> {
   };
   return {
     url: proxied.href,
-    take: () => takeAll().roundTrips,
-    takeAll,
+    takeRoundTrips: () => takeAll().roundTrips,
+    takeTraffic: takeAll,
     async end() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
@@ -133,7 +133,7 @@ export type CuttingProxy = {
   readonly url: string;
   /** Ends all connections; new ones end at once until `mend`. */
   cut(): void;
-  mend(): void;
+  restore(): void;
   end(): Promise<void>;
 };
 
@@ -171,7 +171,7 @@ export async function cuttingProxy(url: string): Promise<CuttingProxy> {
       isCut = true;
       destroyAll();
     },
-    mend() {
+    restore() {
       isCut = false;
     },
     async end() {
@@ -193,7 +193,7 @@ export type HangingProxy = {
    */
   hang(what?: 'everything' | 'answers'): void;
   /** Loses the answers from the moment on at which the database is told this. */
-  loseAnswersTo(words: string): void;
+  dropAnswersAfter(words: string): void;
   /** New connections are passed on again. */
   forward(): void;
   end(): Promise<void>;
@@ -233,7 +233,7 @@ export async function hangingProxy(url: string): Promise<HangingProxy> {
   return {
     url: through.href,
     hang,
-    loseAnswersTo(words) {
+    dropAnswersAfter(words) {
       lastWords = words;
     },
     forward() {

@@ -5,7 +5,7 @@ import type { Secrets } from '../../application/ports/secrets.ts';
  * Makes the hashes of new secrets cheap. A hash says what it costs, so that each process verifies these as it does any
  * other; what a hash has to cost is proved by the contract of the port.
  */
-export function hashQuickly(secrets: Secrets): void {
+export function useCheapSecretHashes(secrets: Secrets): void {
   secrets.hash = async (secret) => {
     const salt = randomBytes(16);
     const cost = { memory: 8, passes: 1, parallelism: 1 };

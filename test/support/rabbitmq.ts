@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type ChannelModel, connect } from 'amqplib';
 import { freePort } from '../demo/process.ts';
-import { PATIENCE_MS } from './patience.ts';
+import { WAIT_TIMEOUT_MS } from './patience.ts';
 import { certify, pem } from './test-certificates.ts';
 
 const run = promisify(execFile);
@@ -72,7 +72,7 @@ async function startIn(scripts: string): Promise<RabbitMq> {
   const start = async () => {
     const begun = begin(join(scripts, 'rabbitmq-server'), []);
     server = begun;
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + WAIT_TIMEOUT_MS;
     for (;;) {
       const connection = await connect(url).catch(() => undefined);
       if (connection !== undefined) return connection.close();
@@ -185,7 +185,7 @@ async function writeSettings(folder: string, ports: Ports) {
 export async function until(
   what: string,
   attempt: () => boolean | Promise<boolean>,
-  { withinMs = PATIENCE_MS, about = () => '' }: { readonly withinMs?: number; readonly about?: () => string } = {},
+  { withinMs = WAIT_TIMEOUT_MS, about = () => '' }: { readonly withinMs?: number; readonly about?: () => string } = {},
 ): Promise<void> {
   const deadline = performance.now() + withinMs;
   while (!(await attempt())) {

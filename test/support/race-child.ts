@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import { stepsOf } from '../contract/store/steps.ts';
-import { race, type Track } from './races.ts';
+import { type RaceKeys, race } from './races.ts';
 
 /** One of two processes over the same database: runs the race at a given time and prints what it achieved. */
 export type Assignment = {
   readonly url: string;
   readonly masterSecret: string;
-  readonly track: Track;
+  readonly track: RaceKeys;
   readonly count: number;
   readonly runner: number;
   /** Milliseconds since the epoch. */

@@ -3,10 +3,10 @@ import { createServer } from 'node:net';
 import { inflateSync } from 'node:zlib';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
-import { bareEnvironment } from './compile-cache.ts';
+import { minimalEnvironment } from './compile-cache.ts';
 import type { DatabaseKind, TestDatabase } from './databases.ts';
-import { PATIENCE_MS } from './patience.ts';
-import { created, credentialBody, offerBody } from './populated.ts';
+import { WAIT_TIMEOUT_MS } from './patience.ts';
+import { createResource, credentialBody, offerBody } from './populated.ts';
 import { RawWallet } from './raw-wallet.ts';
 import { startedProgram } from './start-options.ts';
 import { type Answer, type CallOptions, createTenant, dataFolderOf, ROOT, startTestService, type TestService } from './test-service.ts';
@@ -21,7 +21,7 @@ export async function startSecondProcess(environment: Readonly<Record<string, st
     env: {
       DATA_FOLDER: dataFolderOf(environment['DATABASE_URL']),
       ...environment,
-      ...bareEnvironment(),
+      ...minimalEnvironment(),
       PORT: String(port),
       DRAIN_SECONDS: '0',
     },
@@ -30,7 +30,7 @@ export async function startSecondProcess(environment: Readonly<Record<string, st
   const output: string[] = [];
   child.stderr.on('data', (chunk: Buffer) => output.push(chunk.toString()));
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + WAIT_TIMEOUT_MS;
   while (!(await isHealthy(address))) {
     if (child.exitCode !== null || performance.now() > deadline) {
       child.kill('SIGKILL');
@@ -56,7 +56,7 @@ async function isHealthy(address: string): Promise<boolean> {
 }
 
 /** The same service, whose calls go to each of the processes in turn; its public address stays the first one's. */
-export function spread(service: TestService, others: readonly string[]): TestService {
+export function distributeCalls(service: TestService, others: readonly string[]): TestService {
   const addresses = [service.address, ...others];
   let turn = 0;
   return {
@@ -72,7 +72,7 @@ export function spread(service: TestService, others: readonly string[]): TestSer
 const MASTER_SECRET = 'a master secret for the races 0123456789';
 
 /** One database and one or two processes over it; calls go to the processes in turn. */
-export type Racing = {
+export type RaceContext = {
   readonly service: TestService;
   /** One per process. */
   readonly addresses: readonly string[];
@@ -82,21 +82,21 @@ export type Racing = {
 };
 
 /** Sessions with an access token each, ready for their credential request. */
-export function readySessions(
-  { service, token, wallet }: Pick<Racing, 'service' | 'token' | 'wallet'>,
+export function prepareSessions(
+  { service, token, wallet }: Pick<RaceContext, 'service' | 'token' | 'wallet'>,
   count: number,
 ): Promise<readonly { readonly session: string; readonly accessToken: string }[]> {
-  return times(count, async () => {
-    const { uri, session } = await created(service, token, '/issuer/offer', offerBody('pid'));
+  return callInParallel(count, async () => {
+    const { uri, session } = await createResource(service, token, '/issuer/offer', offerBody('pid'));
     return { session, accessToken: await wallet.accessToken(uri) };
   });
 }
 
-export const times = <T>(count: number, call: (index: number) => Promise<T>): Promise<T[]> =>
+export const callInParallel = <T>(count: number, call: (index: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => call(index)));
 
 /** How often each outcome came: its status, with the error where there is one. */
-export function tally(answers: readonly Answer[]): Record<string, number> {
+export function countOutcomes(answers: readonly Answer[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status, body } of answers) {
     const name = [status, body?.error ?? body?.code].filter((part) => part !== undefined).join(' ');
@@ -106,14 +106,14 @@ export function tally(answers: readonly Answer[]): Record<string, number> {
 }
 
 /** What is raced, and its tests. */
-export type RacedSuite = readonly [subject: string, define: (racing: () => Racing) => void];
+export type RaceSuite = readonly [subject: string, define: (racing: () => RaceContext) => void];
 
 /**
  * Defines the tests of all suites for a kind of database: on SQLite, which belongs to one process, for one, on PostgreSQL for two, of
  * which each gets half of the calls and so races within itself, too. Starting processes takes longer than most suites, so all suites
  * have the same ones, each with a tenant of its own.
  */
-export function describeRaces(kind: DatabaseKind, suites: readonly RacedSuite[]): void {
+export function describeRaces(kind: DatabaseKind, suites: readonly RaceSuite[]): void {
   const processes = kind.name === 'sqlite' ? 1 : 2;
   const where = `on ${kind.name} in ${processes === 1 ? 'one process' : 'two processes'}`;
   describe(`races ${where}`, () => {
@@ -134,7 +134,7 @@ export function describeRaces(kind: DatabaseKind, suites: readonly RacedSuite[])
     });
     for (const [index, [subject, define]] of suites.entries()) {
       describe(`${subject} ${where}`, () => {
-        let racing: Racing;
+        let racing: RaceContext;
         before(async () => {
           if (first === undefined) throw new Error('the service was not started');
           racing = await prepare(`acme-${index}`, first, second === undefined ? [] : [second.address]);
@@ -156,22 +156,22 @@ function startSecond(publicUrl: string, environment: Readonly<Record<string, str
   });
 }
 
-async function prepare(id: string, first: TestService, others: readonly string[]): Promise<Racing> {
-  const service = spread(first, others);
+async function prepare(id: string, first: TestService, others: readonly string[]): Promise<RaceContext> {
+  const service = distributeCalls(first, others);
   const { token } = await createTenant(service, id);
-  await created(service, token, '/issuer/credentials', credentialBody('pid', 'signing'));
+  await createResource(service, token, '/issuer/credentials', credentialBody('pid', 'signing'));
   return { service, addresses: [first.address, ...others], token, wallet: new RawWallet(service, id) };
 }
 
 /** Where a credential says that its status stands. */
-export type Entry = { readonly idx: number; readonly uri: string };
+export type StatusEntry = { readonly idx: number; readonly uri: string };
 
 export const payloadOf = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
 
-export const entryOf = (credential: string): Entry => payloadOf(credential).status.status_list;
+export const statusEntryOf = (credential: string): StatusEntry => payloadOf(credential).status.status_list;
 
 /** The entries of a list as everybody can read them at one of the processes. */
-export async function readList({ service, addresses }: Racing, process: string, uri: string) {
+export async function readStatusList({ service, addresses }: RaceContext, process: string, uri: string) {
   const address = uri.replace(addresses[0] ?? '', process);
   const answer = await fetch(address);
   expect(answer.status, address).to.equal(200);

@@ -8,7 +8,7 @@ import { batchIssuance, grantRedemption, responseDelivery, stepsOf } from '../co
 const isDone = ({ done }: CommitResult) => done;
 
 /** What all runners of a race know; the rows it names exist already. */
-export type Track = {
+export type RaceKeys = {
   readonly tenantId: TenantId;
   readonly grantId: string;
   /** Hash of the value that all try to use. */
@@ -19,7 +19,7 @@ export type Track = {
 };
 
 /** What one runner, with `count` callers at once, achieved. */
-export type Result = {
+export type RaceResult = {
   readonly consumed: number;
   readonly remembered: number;
   readonly claimed: number;
@@ -32,7 +32,7 @@ export type Result = {
  * Runs every race with `count` callers at the same time.
  * @param runner number from 0; runners change different entries of the status list.
  */
-export async function race(store: Store, track: Track, count: number, runner = 0): Promise<Result> {
+export async function race(store: Store, track: RaceKeys, count: number, runner = 0): Promise<RaceResult> {
   const steps = stepsOf(store, track.tenantId);
   const all = <T>(call: (index: number) => Promise<T>) => Promise.all(Array.from({ length: count }, (_, i) => call(i)));
   const value = aUse('c_nonce', { hash: track.hash });

@@ -41,14 +41,14 @@ export function send(address: string, { method, path, headers, body }: RawReques
   });
 }
 
-export type Conversation = { readonly text: string; readonly closed: boolean };
+export type RawConversation = { readonly text: string; readonly closed: boolean };
 
 /** Writes bytes to a connection of its own and waits until the peer closes it, at most `patienceMs`. */
-export function converse(
+export function sendBytes(
   address: string,
   bytes: readonly (string | Buffer)[],
-  options: { readonly patienceMs?: number; readonly end?: boolean } = {},
-): Promise<Conversation> {
+  options: { readonly timeoutMs?: number; readonly end?: boolean } = {},
+): Promise<RawConversation> {
   const { hostname, port } = new URL(address);
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname);
@@ -58,7 +58,7 @@ export function converse(
       socket.destroy();
       resolve({ text: Buffer.concat(chunks).toString('latin1'), closed });
     };
-    const timer = setTimeout(() => finish(false), options.patienceMs ?? 3_000);
+    const timer = setTimeout(() => finish(false), options.timeoutMs ?? 3_000);
     socket.on('data', (chunk: Buffer) => chunks.push(chunk));
     socket.once('close', () => finish(true));
     socket.once('error', () => finish(true));

@@ -19,26 +19,26 @@ export function makeJwt(key: HolderKey, header: object, payload: object): string
 
 export const now = () => Math.floor(Date.now() / 1000);
 
-export type Bend = { readonly header?: Record<string, unknown>; readonly payload?: Record<string, unknown> };
+export type Overrides = { readonly header?: Record<string, unknown>; readonly payload?: Record<string, unknown> };
 
 /** Removes members that are bent to undefined. */
-const bent = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
+const withOverrides = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
   Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
 
-export function dpopProof(key: HolderKey, url: string, options: { token?: string; method?: string } & Bend = {}): string {
+export function dpopProof(key: HolderKey, url: string, options: { token?: string; method?: string } & Overrides = {}): string {
   const ath = options.token === undefined ? {} : { ath: createHash('sha256').update(options.token).digest('base64url') };
   return makeJwt(
     key,
-    bent({ typ: 'dpop+jwt', alg: 'ES256', jwk: key.jwk }, options.header),
-    bent({ jti: randomUUID(), htm: options.method ?? 'POST', htu: url, iat: now(), ...ath }, options.payload),
+    withOverrides({ typ: 'dpop+jwt', alg: 'ES256', jwk: key.jwk }, options.header),
+    withOverrides({ jti: randomUUID(), htm: options.method ?? 'POST', htu: url, iat: now(), ...ath }, options.payload),
   );
 }
 
-export function keyProof(key: HolderKey, audience: string, nonce: string, bend: Bend = {}): string {
+export function keyProof(key: HolderKey, audience: string, nonce: string, bend: Overrides = {}): string {
   return makeJwt(
     key,
-    bent({ typ: 'openid4vci-proof+jwt', alg: 'ES256', jwk: key.jwk }, bend.header),
-    bent({ aud: audience, iat: now(), nonce }, bend.payload),
+    withOverrides({ typ: 'openid4vci-proof+jwt', alg: 'ES256', jwk: key.jwk }, bend.header),
+    withOverrides({ aud: audience, iat: now(), nonce }, bend.payload),
   );
 }
 
@@ -178,7 +178,7 @@ export class RawWallet {
 
   authorization(
     token: string,
-    options: { key?: HolderKey; scheme?: string; path?: string; method?: string; url?: string } & Bend = {},
+    options: { key?: HolderKey; scheme?: string; path?: string; method?: string; url?: string } & Overrides = {},
   ): Record<string, string> {
     const url = options.url ?? `${this.issuer}/${options.path ?? 'credential'}`;
     const proof = dpopProof(options.key ?? this.dpopKey, url, { token, ...options });

@@ -6,7 +6,7 @@ export const REGISTERED_QUERY = {
   credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid:1'] }, claims: [{ path: ['given_name'] }] }],
 };
 /** The same as a registrar takes it down. */
-export const REGISTERED = REGISTERED_QUERY.credentials.map(({ id: _id, ...credential }) => credential);
+export const REGISTERED_CREDENTIALS = REGISTERED_QUERY.credentials.map(({ id: _id, ...credential }) => credential);
 
 /** A tenant of a service, and a registrar beside it. */
 export class RegistrarWorld {
@@ -50,19 +50,19 @@ export class RegistrarWorld {
   }
 
   /** Writes a presentation configuration that wants a registration certificate. */
-  present(id: string, registrationCert: object | null, changes: object = {}, token = this.token): Promise<Answer> {
+  configurePresentation(id: string, registrationCert: object | null, changes: object = {}, token = this.token): Promise<Answer> {
     const json = { id, dcql_query: REGISTERED_QUERY, registrationCert, ...changes };
     return this.call('POST', '/verifier/config', json, token);
   }
 
-  ask(requestId: string, token = this.token): Promise<Answer> {
+  requestPresentation(requestId: string, token = this.token): Promise<Answer> {
     return this.call('POST', '/verifier/offer', { response_type: 'uri', requestId }, token);
   }
 
   /** The request object that a wallet fetches. */
   // biome-ignore lint/suspicious/noExplicitAny: requests of every shape
   async request(requestId: string, token = this.token): Promise<{ header: any; payload: any }> {
-    const made = await this.ask(requestId, token);
+    const made = await this.requestPresentation(requestId, token);
     expect(made.status, made.text).to.equal(201);
     const { text } = await this.service.call('GET', new URL(made.body.uri).searchParams.get('request_uri') ?? '');
     const [header, payload] = text
@@ -73,7 +73,7 @@ export class RegistrarWorld {
   }
 
   /** What the registrar does from now on is seen: nothing is remembered of what was. */
-  forget(): void {
+  clearCaches(): void {
     const { registrar } = this;
     registrar.answers.clear();
     registrar.calls.length = 0;

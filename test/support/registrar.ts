@@ -3,20 +3,20 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { writePemCertificates } from '../../domain/formats/der/pem.ts';
 import { type HolderKey, makeJwt, now } from './raw-wallet.ts';
-import { type Certified, certify, certifyKey } from './test-certificates.ts';
+import { type CertifiedKey, certify, certifyKey } from './test-certificates.ts';
 
 export const REGISTRAR_PASSWORD = 'password-at-the-registrar-in-the-clear';
 export const REGISTRAR_SECRET = 'client-secret-at-the-registrar-in-the-clear';
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of every shape
-type Members = Record<string, any>;
+type JsonProperties = Record<string, any>;
 
 export type RegistrarCall = {
   readonly method: string;
   readonly path: string;
   /** Of the `Authorization` header. */
   readonly token: string;
-  readonly body: Members | undefined;
+  readonly body: JsonProperties | undefined;
 };
 
 export type Login = { readonly username: string; readonly authorization: string | undefined; readonly token: string };
@@ -25,38 +25,38 @@ export type Login = { readonly username: string; readonly authorization: string 
 export type RegistrarAnswer = (response: ServerResponse, request: IncomingMessage) => unknown;
 
 /** Removes members that are bent to undefined. */
-const bent = (base: Members, change: Members = {}) =>
+const withOverrides = (base: JsonProperties, change: JsonProperties = {}) =>
   Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
 
 /** Whether access is wished for by whoever has the password, and what is issued to them; right unless it is bent. */
 export class TestRegistrar {
   readonly url: string;
   readonly close: () => Promise<void>;
-  readonly ca: Certified;
-  readonly signer: Certified;
+  readonly ca: CertifiedKey;
+  readonly signer: CertifiedKey;
   readonly logins: Login[] = [];
   readonly calls: RegistrarCall[] = [];
   readonly answers = new Map<string, RegistrarAnswer>();
   /** Registration certificates by id. */
-  readonly issued = new Map<string, Members>();
+  readonly issued = new Map<string, JsonProperties>();
   password = REGISTRAR_PASSWORD;
   /** Seconds. */
   tokenLifetime = 600;
-  parties: Members[] = [{ id: 'party-1', name: 'Acme', VAT: 'DE123456789' }];
+  parties: JsonProperties[] = [{ id: 'party-1', name: 'Acme', VAT: 'DE123456789' }];
   /** Changes members of the next registration certificates. */
-  header: Members = {};
-  payload: Members = {};
+  header: JsonProperties = {};
+  payload: JsonProperties = {};
   /** Signs registration certificates. */
-  signedBy: Certified;
+  signedBy: CertifiedKey;
   /** Names the organization in access certificates. */
   organizationIdentifier: string | undefined = 'VATDE-123456789';
   /** Whose key access certificates are for, instead of the one that was sent. */
   otherKey: HolderKey['jwk'] | undefined;
   /** End of access certificates. */
-  until: string | undefined;
+  accessCertificateExpiry: string | undefined;
   readonly #tokens = new Map<string, number>();
 
-  private constructor(url: string, close: () => Promise<void>, ca: Certified, signer: Certified) {
+  private constructor(url: string, close: () => Promise<void>, ca: CertifiedKey, signer: CertifiedKey) {
     this.url = url;
     this.close = close;
     this.ca = ca;
@@ -85,8 +85,8 @@ export class TestRegistrar {
   }
 
   /** A login at this registrar as administrators configure it. */
-  login(changes: Members = {}): Members {
-    return bent(
+  login(changes: JsonProperties = {}): JsonProperties {
+    return withOverrides(
       {
         registrarUrl: `${this.url}/api`,
         oidcUrl: this.url,
@@ -109,12 +109,12 @@ export class TestRegistrar {
   }
 
   /** Calls of one path. */
-  at(path: string): readonly RegistrarCall[] {
+  callsTo(path: string): readonly RegistrarCall[] {
     return this.calls.filter((call) => call.path === path);
   }
 
   /** A registration certificate for these credentials, and for what may be issued, as far as it is not bent. */
-  certificate(credentials: readonly Members[] | undefined, provided?: readonly Members[]): string {
+  certificate(credentials: readonly JsonProperties[] | undefined, provided?: readonly JsonProperties[]): string {
     const iat = now();
     const header = { alg: 'ES256', typ: 'rc-wrp+jwt', x5c: [this.signedBy.certificate, this.ca.certificate], iat };
     const payload = {
@@ -131,7 +131,7 @@ export class TestRegistrar {
       iat,
       exp: iat + 30 * 86_400,
     };
-    return makeJwt(this.signedBy, bent(header, this.header), bent(payload, this.payload));
+    return makeJwt(this.signedBy, withOverrides(header, this.header), withOverrides(payload, this.payload));
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse, text: string): Promise<unknown> {
@@ -148,11 +148,11 @@ export class TestRegistrar {
 
   #record(request: IncomingMessage, path: string, text: string): void {
     const token = request.headers.authorization?.replace(/^Bearer /, '') ?? '';
-    const body = text === '' ? undefined : (JSON.parse(text) as Members);
+    const body = text === '' ? undefined : (JSON.parse(text) as JsonProperties);
     this.calls.push({ method: request.method ?? '', path: path.slice('/api'.length), token, body });
   }
 
-  #metadata(): Members {
+  #metadata(): JsonProperties {
     return { issuer: this.url, token_endpoint: `${this.url}/token`, token_endpoint_auth_methods_supported: ['client_secret_basic'] };
   }
 
@@ -173,7 +173,7 @@ export class TestRegistrar {
   }
 
   async #api(call: string, response: ServerResponse, text: string): Promise<unknown> {
-    const body = text === '' ? {} : (JSON.parse(text) as Members);
+    const body = text === '' ? {} : (JSON.parse(text) as JsonProperties);
     if (call === 'GET /relying-parties') return json(response, 200, this.parties);
     if (call === 'POST /access-certificates') return json(response, 201, await this.#certify(body));
     if (call === 'POST /registration-certificates') {
@@ -187,9 +187,9 @@ export class TestRegistrar {
 
   /** Issues a registration certificate. */
   register(
-    credentials: readonly Members[] | undefined,
+    credentials: readonly JsonProperties[] | undefined,
     relyingPartyId = 'party-1',
-    provided?: readonly Members[],
+    provided?: readonly JsonProperties[],
   ): { id: string; jwt: string } {
     const id = randomUUID();
     const jwt = this.certificate(credentials, provided);
@@ -197,14 +197,14 @@ export class TestRegistrar {
     return { id, jwt };
   }
 
-  async #certify({ publicKey, dns }: Members): Promise<Members> {
+  async #certify({ publicKey, dns }: JsonProperties): Promise<JsonProperties> {
     const jwk = createPublicKey(publicKey).export({ format: 'jwk' }) as HolderKey['jwk'];
     const leaf = await certifyKey(this.otherKey ?? jwk, {
       name: 'Acme',
       by: this.ca,
       dns,
       ...(this.organizationIdentifier !== undefined && { organizationIdentifier: this.organizationIdentifier }),
-      ...(this.until !== undefined && { until: this.until }),
+      ...(this.accessCertificateExpiry !== undefined && { until: this.accessCertificateExpiry }),
     });
     return { id: randomUUID(), crt: writePemCertificates([leaf, this.ca.certificate]) };
   }

@@ -18,17 +18,17 @@ export type Narrowing = {
   /** Method and path, such as `POST /tenant`. */
   readonly operation: string;
   /** `parameter x`, `body`, or the dotted path of a property; `[]` stands for the items of an array. Empty: the operation. */
-  readonly place: string;
+  readonly location: string;
   readonly problem: string;
 };
 
-/** A line of the changelog for it, with the problem in the place of a reason. */
-export function changelogLine({ operation, place, problem }: Narrowing): string {
-  return `- \`${operation}\`${place === '' ? '' : ` property \`${place}\``}: ${problem}`;
+/** A changelog line for the narrowing, with the problem as its reason. */
+export function changelogLine({ operation, location, problem }: Narrowing): string {
+  return `- \`${operation}\`${location === '' ? '' : ` property \`${location}\``}: ${problem}`;
 }
 
-/** Allowed narrowings by operation; a place that ends with `*` stands for all that begin so. */
-export type AllowedNarrowing = { readonly operation: string; readonly place: string };
+/** Allowed narrowings by operation; a location that ends with `*` is a prefix. */
+export type AllowedNarrowing = { readonly operation: string; readonly location: string };
 
 /**
  * Lines under *Breaking* of all versions above `release`, such as ``- `POST /x`, `PUT /x/{id}` property `a.b`: reason``.
@@ -41,16 +41,19 @@ export function allowedByChangelog(changelog: string, release: string): readonly
     const [, version] = /^## \[?v?(\S+?)\]?(?:\s|$)/.exec(line) ?? [];
     if (version === release) break;
     if (line.startsWith('#')) isBreaking = /^#{3} Breaking\b/.test(line);
-    const [, operations = '', place = '', reason = ''] = /^- ((?:`[A-Z]+ [^`]+`(?:, )?)+)(?: property `([^`]+)`)?: (.*)$/.exec(line) ?? [];
+    const [, operations = '', location = '', reason = ''] =
+      /^- ((?:`[A-Z]+ [^`]+`(?:, )?)+)(?: property `([^`]+)`)?: (.*)$/.exec(line) ?? [];
     if (!isBreaking || reason.trim() === '') continue;
-    for (const [, operation = ''] of operations.matchAll(/`([^`]+)`/g)) allowed.push({ operation, place });
+    for (const [, operation = ''] of operations.matchAll(/`([^`]+)`/g)) allowed.push({ operation, location });
   }
   return allowed;
 }
 
-export function isAllowed({ operation, place }: Narrowing, allowed: readonly AllowedNarrowing[]): boolean {
+export function isAllowed({ operation, location }: Narrowing, allowed: readonly AllowedNarrowing[]): boolean {
   return allowed.some(
-    (each) => each.operation === operation && (each.place.endsWith('*') ? place.startsWith(each.place.slice(0, -1)) : place === each.place),
+    (each) =>
+      each.operation === operation &&
+      (each.location.endsWith('*') ? location.startsWith(each.location.slice(0, -1)) : location === each.location),
   );
 }
 
@@ -64,11 +67,11 @@ export function findRequestNarrowings(older: ApiDocument, newer: ApiDocument): r
     Object.entries(item).flatMap(([method, before]) => {
       const after = operations.get(nameOf(method, path));
       const operation = `${method.toUpperCase()} ${path}`;
-      const report = (place: string, problem: string): Narrowing => ({ operation, place, problem });
+      const report = (location: string, problem: string): Narrowing => ({ operation, location, problem });
       if (after === undefined) return [report('', 'the operation is gone')];
       const compare = new Comparison(older, newer);
-      return [...parameterNarrowings(before, after, compare), ...bodyNarrowings(before, after, compare)].map(({ place, problem }) =>
-        report(place, problem),
+      return [...parameterNarrowings(before, after, compare), ...bodyNarrowings(before, after, compare)].map(({ location, problem }) =>
+        report(location, problem),
       );
     }),
   );
@@ -79,7 +82,7 @@ function nameOf(method: string, path: string): string {
   return `${method} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`;
 }
 
-type Problem = Pick<Narrowing, 'place' | 'problem'>;
+type Problem = Pick<Narrowing, 'location' | 'problem'>;
 
 function parameterNarrowings(before: Operation, after: Operation, compare: Comparison): readonly Problem[] {
   const problems: Problem[] = [];
@@ -87,18 +90,18 @@ function parameterNarrowings(before: Operation, after: Operation, compare: Compa
   const is = (after.parameters ?? []).filter(({ in: where }) => where !== 'path');
   const keyOf = (parameter: Parameter) => `${parameter.in} ${parameter.name}`.toLowerCase();
   for (const parameter of was.filter(({ in: where }) => where !== 'path')) {
-    const place = `parameter ${parameter.name}`;
+    const location = `parameter ${parameter.name}`;
     const other = is.find((each) => keyOf(each) === keyOf(parameter));
     if (other === undefined) {
-      problems.push({ place, problem: 'the parameter is gone' });
+      problems.push({ location, problem: 'the parameter is gone' });
       continue;
     }
-    problems.push(...compare.schemas(parameter.schema ?? true, other.schema ?? true, place));
+    problems.push(...compare.schemas(parameter.schema ?? true, other.schema ?? true, location));
   }
   for (const parameter of is) {
     const former = was.find((each) => keyOf(each) === keyOf(parameter));
     if (parameter.required === true && former?.required !== true)
-      problems.push({ place: `parameter ${parameter.name}`, problem: 'it is required now' });
+      problems.push({ location: `parameter ${parameter.name}`, problem: 'it is required now' });
   }
   return problems;
 }
@@ -106,10 +109,10 @@ function parameterNarrowings(before: Operation, after: Operation, compare: Compa
 function bodyNarrowings(before: Operation, after: Operation, compare: Comparison): readonly Problem[] {
   const [was, is] = [before.requestBody, after.requestBody];
   const problems: Problem[] = [];
-  if (is?.required === true && was?.required !== true) problems.push({ place: 'body', problem: 'it is required now' });
+  if (is?.required === true && was?.required !== true) problems.push({ location: 'body', problem: 'it is required now' });
   for (const [type, { schema = true }] of Object.entries(was?.content ?? {})) {
     const other = is?.content[type];
-    if (other === undefined) problems.push({ place: 'body', problem: `${type} is not accepted any more` });
+    if (other === undefined) problems.push({ location: 'body', problem: `${type} is not accepted any more` });
     else problems.push(...compare.schemas(schema, other.schema ?? true, ''));
   }
   return problems;
@@ -174,64 +177,64 @@ class Comparison {
   }
 
   /** @returns why some value that `was` accepts is rejected by `is`; where that cannot be decided, it says so. */
-  schemas(was: Schema, is: Schema, place: string): readonly Problem[] {
+  schemas(was: Schema, is: Schema, location: string): readonly Problem[] {
     const pair = JSON.stringify([refOf(was), refOf(is)]);
     const isReference = refOf(was) !== undefined || refOf(is) !== undefined;
     if (isReference && this.#open.has(pair)) return [];
     if (isReference) this.#open.add(pair);
     try {
-      return this.#compare(resolve(was, this.#older), resolve(is, this.#newer), place);
+      return this.#compare(resolve(was, this.#older), resolve(is, this.#newer), location);
     } finally {
       if (isReference) this.#open.delete(pair);
     }
   }
 
-  #compare(was: Schema, is: Schema, place: string): readonly Problem[] {
-    const said = (problem: string): Problem[] => [{ place: place || 'body', problem }];
+  #compare(was: Schema, is: Schema, location: string): readonly Problem[] {
+    const said = (problem: string): Problem[] => [{ location: location || 'body', problem }];
     if (is === true || was === false || isNever(was)) return [];
     if (is === false || isNever(is)) return said('it is not accepted any more');
-    if (was === true) return Object.keys(constraintsOf(is)).length === 0 ? [] : this.#compare({}, is, place);
+    if (was === true) return Object.keys(constraintsOf(is)).length === 0 ? [] : this.#compare({}, is, location);
     for (const keyword of ['anyOf', 'oneOf', 'allOf'] as const) {
       const [former] = [was[keyword]];
       if (keyword === 'allOf' || !Array.isArray(former)) continue;
       const rest = without(was, keyword);
-      return former.flatMap((branch: Schema) => this.schemas(merge(resolve(branch, this.#older), rest), is, place));
+      return former.flatMap((branch: Schema) => this.schemas(merge(resolve(branch, this.#older), rest), is, location));
     }
     if (Array.isArray(was['allOf'])) {
       const texts = was['allOf'].map((part) => JSON.stringify(part));
       const parts = was['allOf'].map((part: Schema) => resolve(part, this.#older)).filter((part) => !isCondition(part));
       // A part that both have narrows nothing.
       const rest = Array.isArray(is['allOf']) ? { ...is, allOf: is['allOf'].filter((part) => !texts.includes(JSON.stringify(part))) } : is;
-      return this.#compare(parts.reduce(merge, without(was, 'allOf')), rest, place);
+      return this.#compare(parts.reduce(merge, without(was, 'allOf')), rest, location);
     }
     const problems: Problem[] = [];
     for (const keyword of ['if', 'then', 'else', 'dependentRequired'] as const) {
       if (is[keyword] !== undefined && JSON.stringify(is[keyword]) !== JSON.stringify(was[keyword]))
         problems.push(...said(`the condition ${keyword} ${JSON.stringify(is[keyword])} is new`));
     }
-    if (Array.isArray(is['allOf'])) problems.push(...is['allOf'].flatMap((part: Schema) => this.schemas(was, part, place)));
+    if (Array.isArray(is['allOf'])) problems.push(...is['allOf'].flatMap((part: Schema) => this.schemas(was, part, location)));
     for (const keyword of ['anyOf', 'oneOf'] as const) {
       const branches = is[keyword];
-      if (Array.isArray(branches)) problems.push(...this.#oneOf(was, branches, place));
+      if (Array.isArray(branches)) problems.push(...this.#oneOf(was, branches, location));
     }
-    return [...problems, ...this.#keywords(was, is, place, said)];
+    return [...problems, ...this.#keywords(was, is, location, said)];
   }
 
   /** The branch that fits best speaks for all. */
-  #oneOf(was: Schema, branches: readonly Schema[], place: string): readonly Problem[] {
+  #oneOf(was: Schema, branches: readonly Schema[], location: string): readonly Problem[] {
     let best: readonly Problem[] | undefined;
     let leastCost = Number.POSITIVE_INFINITY;
     // A value of several types may need several branches.
     const types = typeof was === 'object' ? typesOf(was) : TYPES;
     if (types.length > 1 && typeof was === 'object' && was['const'] === undefined && !Array.isArray(was['enum'])) {
       const single = types.filter((type) => type !== 'integer' || !types.includes('number'));
-      return single.flatMap((type) => this.#oneOf({ ...was, type }, branches, place));
+      return single.flatMap((type) => this.#oneOf({ ...was, type }, branches, location));
     }
     for (const branch of branches) {
-      const problems = this.schemas(was, branch, place);
+      const problems = this.schemas(was, branch, location);
       if (problems.length === 0) return [];
       // A branch for another type says nothing about what was narrowed.
-      const isOtherType = problems.some((each) => each.place === (place || 'body') && each.problem.startsWith(LOST_TYPE));
+      const isOtherType = problems.some((each) => each.location === (location || 'body') && each.problem.startsWith(LOST_TYPE));
       // The same goes for a branch that another value of a property selects.
       const isOtherKind = problems.some(({ problem }) => problem.startsWith(LOST_CONST));
       const cost = problems.length + (isOtherType ? 1_000 : 0) + (isOtherKind ? 500 : 0);
@@ -244,7 +247,7 @@ class Comparison {
   #keywords(
     was: Exclude<Schema, boolean>,
     is: Exclude<Schema, boolean>,
-    place: string,
+    location: string,
     said: (problem: string) => Problem[],
   ): readonly Problem[] {
     const problems: Problem[] = [];
@@ -277,18 +280,18 @@ class Comparison {
       if (keyword === 'pattern' && typeof from === 'string' && isWider(String(to), from)) continue;
       problems.push(...said(`${keyword} is ${JSON.stringify(to)}, was ${from === undefined ? 'free' : JSON.stringify(from)}`));
     }
-    if (types.includes('object')) problems.push(...this.#objects(was, is, place));
-    if (types.includes('array')) problems.push(...this.#arrays(was, is, place));
+    if (types.includes('object')) problems.push(...this.#objects(was, is, location));
+    if (types.includes('array')) problems.push(...this.#arrays(was, is, location));
     return problems;
   }
 
-  #objects(was: Exclude<Schema, boolean>, is: Exclude<Schema, boolean>, place: string): readonly Problem[] {
+  #objects(was: Exclude<Schema, boolean>, is: Exclude<Schema, boolean>, location: string): readonly Problem[] {
     const problems: Problem[] = [];
-    const inside = (name: string) => (place === '' ? name : `${place}.${name}`);
+    const inside = (name: string) => (location === '' ? name : `${location}.${name}`);
     const [before, after] = [propertiesOf(was), propertiesOf(is)];
     const [restBefore, restAfter] = [restOf(was), restOf(is)];
     for (const name of requiredOf(is)) {
-      if (!requiredOf(was).includes(name)) problems.push({ place: inside(name), problem: 'it is required now' });
+      if (!requiredOf(was).includes(name)) problems.push({ location: inside(name), problem: 'it is required now' });
     }
     for (const [name, schema] of Object.entries(before)) {
       problems.push(...this.schemas(schema, after[name] ?? restAfter, inside(name)));
@@ -298,7 +301,7 @@ class Comparison {
       for (const [name, schema] of Object.entries(after)) {
         if (before[name] === undefined && typeof restBefore === 'object') problems.push(...this.schemas(restBefore, schema, inside(name)));
       }
-      if (restAfter === false) problems.push({ place: place || 'body', problem: 'other properties are not accepted any more' });
+      if (restAfter === false) problems.push({ location: location || 'body', problem: 'other properties are not accepted any more' });
       else problems.push(...this.schemas(restBefore, restAfter, inside('*')));
     }
     if (is['propertyNames'] !== undefined)
@@ -312,13 +315,13 @@ class Comparison {
     return problems;
   }
 
-  #arrays(was: Exclude<Schema, boolean>, is: Exclude<Schema, boolean>, place: string): readonly Problem[] {
+  #arrays(was: Exclude<Schema, boolean>, is: Exclude<Schema, boolean>, location: string): readonly Problem[] {
     const count = Math.max(headsOf(was)?.length ?? 0, headsOf(is)?.length ?? 0);
     const problems = Array.from({ length: count }, (_, index) =>
-      this.schemas(itemOf(was, index), itemOf(is, index), `${place}[${index}]`),
+      this.schemas(itemOf(was, index), itemOf(is, index), `${location}[${index}]`),
     ).flat();
     const items = (was['items'] as Schema | undefined) ?? true;
-    return items === false ? problems : [...problems, ...this.schemas(items, (is['items'] as Schema | undefined) ?? true, `${place}[]`)];
+    return items === false ? problems : [...problems, ...this.schemas(items, (is['items'] as Schema | undefined) ?? true, `${location}[]`)];
   }
 }
 

@@ -4,17 +4,17 @@ import { updateOutcome } from '../../domain/sessions/session-change.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import {
   addClient,
+  addPendingSigner,
   claimsWebhookOffer,
-  created,
+  createDeferred,
+  createResource,
   credentialBody,
-  defer,
-  type Ids,
   NEXT_FINGERPRINT,
   offerBody,
-  type Populated,
+  type PopulatedTenant,
   presentationBody,
+  type TenantIds,
   trustListBody,
-  waitForSigner,
 } from './populated.ts';
 import { newKey } from './raw-wallet.ts';
 import { sharedRegistrar } from './registrar.ts';
@@ -23,19 +23,19 @@ export type Request = { readonly params?: Readonly<Record<string, string>>; read
 
 type Recipe = {
   /** A valid request about these things; `fresh` is an id that nothing has yet. */
-  readonly request: (ids: Ids, fresh: string, role?: string) => Request;
+  readonly request: (ids: TenantIds, fresh: string, role?: string) => Request;
   /** Makes what the call uses up. */
-  readonly prepare?: (world: Populated, fresh: string, role?: string) => Promise<Partial<Ids>>;
+  readonly prepare?: (world: PopulatedTenant, fresh: string, role?: string) => Promise<Partial<TenantIds>>;
 };
 
 /** Sessions are shown by kind to the roles that they are about. */
-const session = (ids: Ids, role = 'issuance:manage') => ({ id: role.startsWith('presentation') ? ids.verification : ids.issuance });
+const session = (ids: TenantIds, role = 'issuance:manage') => ({ id: role.startsWith('presentation') ? ids.verification : ids.issuance });
 
 const freshClient: Recipe['prepare'] = async (world, fresh, role) => {
   if (role === 'tenants:manage') {
     const { service } = world;
     const json = { id: fresh, name: 'Fresh', roles: ['clients:manage'] };
-    await created(service, await service.rootToken(), '/tenant', json);
+    await createResource(service, await service.rootToken(), '/tenant', json);
     return { client: `${fresh}-admin` };
   }
   await addClient(world, fresh, { roles: ['clients:manage'] });
@@ -45,8 +45,8 @@ const freshClient: Recipe['prepare'] = async (world, fresh, role) => {
 const freshSession: Recipe['prepare'] = async ({ service, token, ids }, _fresh, role = '') => {
   const verification = { response_type: 'uri', requestId: ids.presentation };
   return role.startsWith('presentation')
-    ? { verification: (await created(service, token, '/verifier/offer', verification)).session }
-    : { issuance: (await created(service, token, '/issuer/offer', offerBody(ids.credential))).session };
+    ? { verification: (await createResource(service, token, '/verifier/offer', verification)).session }
+    : { issuance: (await createResource(service, token, '/issuer/offer', offerBody(ids.credential))).session };
 };
 
 /** Of whose failure the session below tells. */
@@ -56,9 +56,9 @@ const withFailedDelivery: Recipe['prepare'] = async (world, fresh, role = '') =>
   const { service, ids } = world;
   const notifyWebhook = { url: 'http://127.0.0.1:9/nobody-listens' };
   const offered = { ...offerBody(ids.credential), notifyWebhook };
-  const made: Partial<Ids> = role.startsWith('presentation')
+  const made: Partial<TenantIds> = role.startsWith('presentation')
     ? ((await freshSession?.(world, fresh, role)) ?? {})
-    : { issuance: (await created(service, world.token, '/issuer/offer', offered)).session };
+    : { issuance: (await createResource(service, world.token, '/issuer/offer', offered)).session };
   const id = (made.verification ?? made.issuance ?? '') as SessionId;
   const store = service.service.container.get(Store);
   const tenantId = ids.tenant as TenantId;
@@ -78,14 +78,14 @@ const withFailedDelivery: Recipe['prepare'] = async (world, fresh, role = '') =>
 };
 
 const freshDeferred: Recipe['prepare'] = async ({ service, token, ids }) => {
-  const { session } = await created(service, token, '/issuer/offer', offerBody(ids.credential));
-  return { deferred: await defer(service, ids.tenant, session, ids.credential) };
+  const { session } = await createResource(service, token, '/issuer/offer', offerBody(ids.credential));
+  return { deferred: await createDeferred(service, ids.tenant, session, ids.credential) };
 };
 
 const made =
-  (kind: keyof Ids, path: string, body: (id: string, ids: Ids, role?: string) => object): NonNullable<Recipe['prepare']> =>
+  (kind: keyof TenantIds, path: string, body: (id: string, ids: TenantIds, role?: string) => object): NonNullable<Recipe['prepare']> =>
   async ({ service, token, ids }, fresh, role) => {
-    await created(service, token, path, body(fresh, ids, role));
+    await createResource(service, token, path, body(fresh, ids, role));
     return { [kind]: fresh };
   };
 
@@ -95,7 +95,7 @@ const usageOf = (role?: string) => (role === 'presentation:manage' ? 'access' : 
 /** That nothing names. */
 const ownKeyChain = made('keyChain', '/key-chain', (id, _, role) => ({ id, usageType: usageOf(role) }));
 /** That the role may touch. */
-const keyChainOf = (ids: Ids, role?: string) =>
+const keyChainOf = (ids: TenantIds, role?: string) =>
   role === 'presentation:manage' ? 'access' : role === 'issuance:manage' ? 'signing' : ids.keyChain;
 const IMPORTED = newKey().privateKey.export({ format: 'jwk' });
 
@@ -103,18 +103,18 @@ const registrar = await sharedRegistrar();
 
 /** There is a login, whatever was called before. */
 const withLogin: Recipe['prepare'] = async ({ service, token }) => {
-  await created(service, token, '/registrar/config', registrar.login());
+  await createResource(service, token, '/registrar/config', registrar.login());
   return {};
 };
 
 const nothing = { request: () => ({}) };
-const client = (ids: Ids) => ({ params: { id: ids.client } });
-const keyChain = (ids: Ids) => ({ params: { id: ids.keyChain } });
-const credential = (ids: Ids) => ({ params: { id: ids.credential } });
-const presentation = (ids: Ids) => ({ params: { id: ids.presentation } });
-const trustList = (ids: Ids) => ({ params: { id: ids.trustList } });
-const statusList = (ids: Ids) => ({ params: { listId: ids.statusList } });
-const tenant = (ids: Ids) => ({ params: { id: ids.tenant } });
+const client = (ids: TenantIds) => ({ params: { id: ids.client } });
+const keyChain = (ids: TenantIds) => ({ params: { id: ids.keyChain } });
+const credential = (ids: TenantIds) => ({ params: { id: ids.credential } });
+const presentation = (ids: TenantIds) => ({ params: { id: ids.presentation } });
+const trustList = (ids: TenantIds) => ({ params: { id: ids.trustList } });
+const statusList = (ids: TenantIds) => ({ params: { listId: ids.statusList } });
+const tenant = (ids: TenantIds) => ({ params: { id: ids.tenant } });
 
 /** How to call every route that needs a role. A route that is missing here fails the matrices. */
 const RECIPES: Readonly<Record<string, Recipe>> = {
@@ -127,7 +127,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'POST /trust/lists/:id/confirm-signer': {
     request: (ids) => ({ params: { id: ids.followedList }, json: { fingerprint: NEXT_FINGERPRINT } }),
     prepare: async ({ service, token, ids: { tenant } }, name, role = '') => ({
-      followedList: await waitForSigner(service, token, { tenant, name, role }),
+      followedList: await addPendingSigner(service, token, { tenant, name, role }),
     }),
   },
   'GET /cache/stats': nothing,
@@ -142,7 +142,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'DELETE /tenant/:id': {
     request: tenant,
     async prepare({ service }, fresh) {
-      await created(service, await service.rootToken(), '/tenant', { id: fresh, name: 'Fresh' });
+      await createResource(service, await service.rootToken(), '/tenant', { id: fresh, name: 'Fresh' });
       return { tenant: fresh };
     },
   },
@@ -185,7 +185,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'DELETE /status-lists/:listId': {
     request: statusList,
     async prepare({ service, token }) {
-      return { statusList: (await created(service, token, '/status-lists', {})).id };
+      return { statusList: (await createResource(service, token, '/status-lists', {})).id };
     },
   },
   'GET /status-list-config': nothing,
@@ -249,7 +249,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     request: (ids) => ({ json: { keyChainId: ids.keyChain } }),
     async prepare(world, fresh) {
       await withLogin(world, fresh);
-      await created(world.service, world.token, '/key-chain', { id: fresh, usageType: 'access' });
+      await createResource(world.service, world.token, '/key-chain', { id: fresh, usageType: 'access' });
       return { keyChain: fresh };
     },
   },

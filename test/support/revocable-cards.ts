@@ -12,10 +12,10 @@ export const CARD = {
 };
 
 type Tenant = { readonly id: string; readonly token: string };
-export type Entry = { readonly uri: string; readonly listId: string; readonly idx: number };
+export type StatusEntry = { readonly uri: string; readonly listId: string; readonly idx: number };
 
 /** A tenant that issues revocable cards in batches. */
-export async function revocable(service: Callable, id: string, batchSize: number): Promise<Tenant> {
+export async function createRevocableIssuer(service: Callable, id: string, batchSize: number): Promise<Tenant> {
   const tenant = await createTenant(service, id, { statusListConfig: { immediateUpdate: true } });
   const call = async (path: string, json: object) => {
     const answer = await service.call('POST', path, { token: tenant.token, json });
@@ -42,7 +42,7 @@ export async function issueBatch(
   service: Callable,
   tenant: Tenant,
   size = 10,
-): Promise<{ readonly session: string; readonly entries: readonly Entry[] }> {
+): Promise<{ readonly session: string; readonly entries: readonly StatusEntry[] }> {
   const { uri, session } = await offer(service, tenant);
   const wallet = new RawWallet(service, tenant.id);
   const token = await wallet.accessToken(uri);
@@ -51,16 +51,16 @@ export async function issueBatch(
   const body = { credential_configuration_id: CARD.id, proofs: { jwt } };
   const answer = await wallet.request(token, CARD.id, { body });
   if (answer.status !== 200) throw new Error(`credential: ${answer.status} ${answer.text}`);
-  return { session, entries: answer.body.credentials.map(entryOf) };
+  return { session, entries: answer.body.credentials.map(statusEntryOf) };
 }
 
-function entryOf({ credential }: { readonly credential: string }): Entry {
+function statusEntryOf({ credential }: { readonly credential: string }): StatusEntry {
   const { uri, idx } = decode(credential).payload['status'].status_list;
   return { uri, idx, listId: String(uri).split('/').at(-1) ?? '' };
 }
 
 /** The status at an index, in a list as it is published. */
-export function entriesOf({ text }: Answer): (index: number) => number {
+export function parseStatuses({ text }: Answer): (index: number) => number {
   const { bits, lst } = decode(text).payload['status_list'];
   const bytes = inflateSync(Buffer.from(lst, 'base64url'));
   const perByte = 8 / bits;

@@ -1,15 +1,15 @@
 import { constants, createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { parseCertificate } from '../../domain/formats/der/certificate.ts';
 import { parseElements, parseSequence } from '../../domain/formats/der/reader.ts';
-import { type CertificateOptions, type Certified, certify } from './test-certificates.ts';
+import { type CertificateOptions, type CertifiedKey, certify } from './test-certificates.ts';
 
 /** What a list of `by` says; right in every respect that is not changed. */
 export type CrlOptions = {
   /** Who signs. */
-  readonly by: Certified;
+  readonly by: CertifiedKey;
   /** Whose name it bears, where that is another one. */
-  readonly issuer?: Certified;
-  readonly revoked?: readonly (Revoked | Certified)[];
+  readonly issuer?: CertifiedKey;
+  readonly revoked?: readonly (RevokedEntry | CertifiedKey)[];
   readonly thisUpdate?: Date;
   /** Null: it does not say when the next one comes. */
   readonly nextUpdate?: Date | null;
@@ -20,7 +20,7 @@ export type CrlOptions = {
   /** Changes what is signed, after it was signed. */
   readonly bend?: (der: Buffer) => Buffer;
 };
-export type Revoked = { readonly serial: Buffer; readonly reason?: number; readonly extensions?: readonly Buffer[] };
+export type RevokedEntry = { readonly serial: Buffer; readonly reason?: number; readonly extensions?: readonly Buffer[] };
 
 /** DER of an AlgorithmIdentifier, and what signs by it. */
 export type Signing = { readonly algorithm: Buffer; readonly sign: (toBeSigned: Buffer) => Buffer };
@@ -44,9 +44,9 @@ export function extension(oid: string, value: Buffer, critical = false): Buffer 
 export const crlNumber = (number: number) => extension('551d14', der(0x02, Buffer.from([number])));
 export const deltaIndicator = () => extension('551d1b', der(0x02, Buffer.from([1])), true);
 /** `IssuingDistributionPoint` */
-export const scope = (...fields: readonly Buffer[]) => extension('551d1c', der(0x30, ...fields), true);
-export const scopeOf = (uri: string) => der(0xa0, der(0xa0, der(0x86, Buffer.from(uri))));
-export const FLAG = { users: hex('8101ff'), authorities: hex('8201ff'), indirect: hex('8401ff'), reasons: hex('83020640') };
+export const issuingDistributionPoint = (...fields: readonly Buffer[]) => extension('551d1c', der(0x30, ...fields), true);
+export const distributionPointName = (uri: string) => der(0xa0, der(0xa0, der(0x86, Buffer.from(uri))));
+export const SCOPE_FLAGS = { users: hex('8101ff'), authorities: hex('8201ff'), indirect: hex('8401ff'), reasons: hex('83020640') };
 
 export function time(date: Date): Buffer {
   const digits = date.toISOString().replace(/[-:T]|\.\d+/g, '');
@@ -62,7 +62,7 @@ export function namesOf(certificate: string) {
   return { serial, issuer, subject };
 }
 
-function entry(revoked: Revoked | Certified, at: Date): Buffer {
+function entry(revoked: RevokedEntry | CertifiedKey, at: Date): Buffer {
   const {
     serial,
     reason,
@@ -95,16 +95,16 @@ export function makeCrl(options: CrlOptions): Buffer {
 }
 
 const signerOf =
-  ({ privateKey }: Certified) =>
+  ({ privateKey }: CertifiedKey) =>
   (toBeSigned: Buffer) =>
     sign('sha256', toBeSigned, privateKey);
 
 export type OcspOptions = {
   /** About whom, and who issued that. */
-  readonly about: Certified;
-  readonly issuer: Certified;
+  readonly about: CertifiedKey;
+  readonly issuer: CertifiedKey;
   /** Who signs; the issuer unless stated. */
-  readonly by?: Certified;
+  readonly by?: CertifiedKey;
   readonly status?: 'good' | 'revoked' | 'unknown';
   readonly thisUpdate: Date;
   readonly nextUpdate?: Date | undefined;
@@ -154,7 +154,7 @@ const HASH_OIDS = { sha1: '06052b0e03021a', sha256: '0609608648016503040201', sh
 type Hash = keyof typeof HASH_OIDS;
 
 /** A certificate with an RSA key, and that key. */
-export type RsaCertified = Certified & { readonly rsa: KeyObject };
+export type RsaCertified = CertifiedKey & { readonly rsa: KeyObject };
 
 export const pkcs1 = (privateKey: KeyObject): Signing => ({
   algorithm: der(0x30, hex('06092a864886f70d01010b'), hex('0500')),

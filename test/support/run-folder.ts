@@ -27,7 +27,7 @@ export function useRunFolder(): void {
 }
 
 /** @returns a new folder within the folder of the run. */
-export function emptyFolder(): string {
+export function createRunFolder(): string {
   return mkdtempSync(join(tmpdir(), 'cwd-'));
 }
 

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../domain/shared/json.ts';
 import type { HolderKey } from './raw-wallet.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tokens of every shape
-export type Members = Record<string, any>;
+export type JsonProperties = Record<string, any>;
 
 /** A key with the certificates that vouch for it, DER in standard base64, leaf first. */
 export type Signer = { readonly key: HolderKey; readonly chain: readonly string[] };
@@ -14,9 +14,9 @@ export type SdJwtBase = {
   readonly issuer: Signer;
   readonly holder: HolderKey;
   /** Claims that every presentation shows. */
-  readonly visible: Members;
+  readonly visible: JsonProperties;
   /** Claims that are disclosed one by one. */
-  readonly hidden: Members;
+  readonly hidden: JsonProperties;
   readonly audience: string;
   readonly nonce: string;
   /** Seconds. */
@@ -24,25 +24,25 @@ export type SdJwtBase = {
 };
 
 /** What is wrong with it. Members that are bent to undefined are left out. */
-export type SdJwtBend = {
-  readonly visible?: Members;
-  readonly hidden?: Members;
-  readonly header?: Members;
+export type SdJwtOverrides = {
+  readonly visible?: JsonProperties;
+  readonly hidden?: JsonProperties;
+  readonly header?: JsonProperties;
   /** The issuer's payload before it is signed, digests and all. */
-  readonly payload?: Members | ((payload: Members) => Members);
+  readonly payload?: JsonProperties | ((payload: JsonProperties) => JsonProperties);
   readonly issuer?: Signer;
   /** Signs in the issuer's place, under the issuer's certificates. */
   readonly issuerKey?: HolderKey;
   /** Changes the issuer's JWT after it is signed. */
   readonly issuerJwt?: (jwt: string) => string;
   /** Changes what is disclosed, before it is bound. */
-  readonly show?: (disclosures: readonly string[]) => readonly string[];
+  readonly changeDisclosures?: (disclosures: readonly string[]) => readonly string[];
   /** What `sd_hash` is made from; the SD-JWT unless told. */
-  readonly bound?: (text: string) => string;
+  readonly hashedText?: (text: string) => string;
   /** What `sd_hash` is made with, as node:crypto calls it. */
-  readonly boundHash?: string;
-  readonly kbHeader?: Members;
-  readonly kb?: Members;
+  readonly hashAlgorithm?: string;
+  readonly kbHeader?: JsonProperties;
+  readonly kb?: JsonProperties;
   readonly kbKey?: HolderKey;
   readonly kbJwt?: (jwt: string) => string;
   /** Changes the whole presentation. */
@@ -54,7 +54,7 @@ export const digestOf = (text: string, algorithm = 'sha256') => createHash(algor
 
 /** RFC 9901 section 4.2.1. @param parts salt, name and value; salt and value for a member of an array. */
 export const disclosureOf = (...parts: readonly unknown[]) => encode(parts);
-export const salted = (...parts: readonly unknown[]) => disclosureOf(randomBytes(12).toString('base64url'), ...parts);
+export const saltedDisclosure = (...parts: readonly unknown[]) => disclosureOf(randomBytes(12).toString('base64url'), ...parts);
 
 export function signJws(input: string, { privateKey }: HolderKey): string {
   const signature = sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' });
@@ -62,18 +62,18 @@ export function signJws(input: string, { privateKey }: HolderKey): string {
 }
 
 /** ES256 over any header and payload; JSON leaves out what is undefined. */
-export function jws(header: Members, payload: Members, key: HolderKey): string {
+export function jws(header: JsonProperties, payload: JsonProperties, key: HolderKey): string {
   return signJws(`${encode(header)}.${encode(payload)}`, key);
 }
 
 /** An SD-JWT with key binding that is right in every respect that `bend` does not touch (RFC 9901 section 4.3). */
-export function presentSdJwt(base: SdJwtBase, bend: SdJwtBend = {}): string {
+export function presentSdJwt(base: SdJwtBase, bend: SdJwtOverrides = {}): string {
   const credential = makeSdJwt(base, bend);
   const kb = {
     iat: base.now,
     aud: base.audience,
     nonce: base.nonce,
-    sd_hash: digestOf(bend.bound?.(credential) ?? credential, bend.boundHash),
+    sd_hash: digestOf(bend.hashedText?.(credential) ?? credential, bend.hashAlgorithm),
     ...bend.kb,
   };
   const binding = jws({ alg: 'ES256', typ: 'kb+jwt', ...bend.kbHeader }, kb, bend.kbKey ?? base.holder);
@@ -82,11 +82,11 @@ export function presentSdJwt(base: SdJwtBase, bend: SdJwtBend = {}): string {
 }
 
 /** The same without key binding, up to and including the last `~`. */
-export function makeSdJwt(base: SdJwtBase, bend: SdJwtBend = {}): string {
+export function makeSdJwt(base: SdJwtBase, bend: SdJwtOverrides = {}): string {
   const issuer = bend.issuer ?? base.issuer;
   const disclosures = Object.entries({ ...base.hidden, ...bend.hidden })
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => salted(name, value));
+    .map(([name, value]) => saltedDisclosure(name, value));
   const decoy = digestOf(randomBytes(16).toString('hex'));
   const signed = {
     cnf: { jwk: base.holder.jwk },
@@ -99,13 +99,13 @@ export function makeSdJwt(base: SdJwtBase, bend: SdJwtBend = {}): string {
   const payload = typeof bend.payload === 'function' ? bend.payload(signed) : { ...signed, ...bend.payload };
   const header = { alg: 'ES256', typ: 'dc+sd-jwt', x5c: issuer.chain, ...bend.header };
   const jwt = jws(header, payload, bend.issuerKey ?? issuer.key);
-  const shown = bend.show?.(disclosures) ?? disclosures;
+  const shown = bend.changeDisclosures?.(disclosures) ?? disclosures;
   return [bend.issuerJwt?.(jwt) ?? jwt, ...shown, ''].join('~');
 }
 
 /** Changes one part of a text that a character separates. */
-export const part =
-  (separator: string, at: number, change: (part: string) => string) =>
+export const changePart =
+  (separator: string, at: number, change: (changePart: string) => string) =>
   (text: string): string =>
     text
       .split(separator)
@@ -113,10 +113,10 @@ export const part =
       .join(separator);
 
 /** Changes the first byte of base64url, so that it stays base64url. */
-export const flipped = (text: string) => (text.startsWith('A') ? 'B' : 'A') + text.slice(1);
+export const flipFirstByte = (text: string) => (text.startsWith('A') ? 'B' : 'A') + text.slice(1);
 
 /** The claims as others may see them: withheld array members are gone (RFC 9901 section 7.1 step 3d). */
-export function withoutTombstones(claims: DisclosedObject): JsonObject {
+export function withoutUndisclosed(claims: DisclosedObject): JsonObject {
   return outputOf(claims) as JsonObject;
 }
 

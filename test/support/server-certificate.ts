@@ -8,7 +8,7 @@ import { writePemCertificates } from '../../domain/formats/der/pem.ts';
 import { signingKey } from '../../domain/keys/signing-key.ts';
 
 /** A self-signed certificate for a test server, with its key as PEM. */
-export async function aServerCertificate(host: string): Promise<{ key: string; cert: string }> {
+export async function makeServerCertificate(host: string): Promise<{ key: string; cert: string }> {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const random = new NodeRandom();
   const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });

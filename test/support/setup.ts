@@ -1,10 +1,10 @@
 import 'reflect-metadata';
 import { Socket } from 'node:net';
-import { keepCompiled } from './compile-cache.ts';
-import { fileEnds, testBegins, testEnds } from './lifetimes.ts';
-import { emptyFolder, useRunFolder } from './run-folder.ts';
+import { useCompileCache } from './compile-cache.ts';
+import { beginTest, endFile, endTest } from './lifetimes.ts';
+import { createRunFolder, useRunFolder } from './run-folder.ts';
 
-keepCompiled();
+useCompileCache();
 useRunFolder();
 
 const cloneFolder = process.cwd();
@@ -19,10 +19,10 @@ function forbidden(): never {
 export const mochaHooks = {
   /** Relative paths, such as the default `./data`, must not reach the folder of the clone: a developer's service has its data there. */
   beforeAll() {
-    process.chdir(emptyFolder());
+    process.chdir(createRunFolder());
   },
   beforeEach(this: Mocha.Context) {
-    testBegins();
+    beginTest();
     if (!this.currentTest?.file?.includes('/test/unit/')) return;
     globalThis.fetch = forbidden as never;
     Socket.prototype.connect = forbidden as never;
@@ -30,10 +30,10 @@ export const mochaHooks = {
   afterEach() {
     globalThis.fetch = originalFetch;
     Socket.prototype.connect = originalConnect;
-    testEnds();
+    endTest();
   },
   afterAll() {
     process.chdir(cloneFolder);
-    fileEnds();
+    endFile();
   },
 };

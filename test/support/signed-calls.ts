@@ -4,7 +4,7 @@ import { Log } from '../../application/ports/log.ts';
 import { verifyWebhook } from '../../docs/examples/verify-webhook.mjs';
 import type { BackendCall } from './backend.ts';
 import { Issuer } from './interactive-authorization.ts';
-import { ask, type Held, present } from './present.ts';
+import { type HeldCredential, present, requestPresentation } from './present.ts';
 import { RawWallet } from './raw-wallet.ts';
 import { type Answer, createTenant, type TestService } from './test-service.ts';
 
@@ -48,7 +48,7 @@ export function isSignedWith(secret: string, { headers, text }: Pick<BackendCall
 }
 
 /** The call with one thing changed each. */
-export function bentCalls({ headers, text }: BackendCall): readonly Pick<BackendCall, 'headers' | 'text'>[] {
+export function tamperedCalls({ headers, text }: BackendCall): readonly Pick<BackendCall, 'headers' | 'text'>[] {
   const time = Number(headers['webhook-timestamp']);
   return [
     { headers, text: `${text} ` },
@@ -64,18 +64,18 @@ const legible = (value: unknown) => (value instanceof Error ? `${value.stack} ${
 /** An issuer whose service makes calls of every kind, and all that was told or logged meanwhile. */
 export class SignedWorld {
   readonly issuer: Issuer;
-  readonly held: Held;
+  readonly credential: HeldCredential;
   /** Every secret that was told. */
-  readonly told: string[] = [];
+  readonly secrets: string[] = [];
   /** Everything that anybody logged, whatever its level. */
-  readonly logged: unknown[] = [];
+  readonly logs: unknown[] = [];
 
-  private constructor(issuer: Issuer, held: Held) {
+  private constructor(issuer: Issuer, held: HeldCredential) {
     this.issuer = issuer;
-    this.held = held;
+    this.credential = held;
     const log = issuer.service.service.container.get(Log) as unknown as Record<string, unknown>;
     for (const level of ['debug', 'info', 'warn', 'error']) {
-      log[level] = (...what: unknown[]) => this.logged.push(what.map(legible));
+      log[level] = (...what: unknown[]) => this.logs.push(what.map(legible));
     }
   }
 
@@ -83,27 +83,27 @@ export class SignedWorld {
     const issuer = await Issuer.open(environment);
     issuer.reference = SignedWorld.REFERENCE;
     const url = (path: string) => `${issuer.backend.url}/${path}`;
-    await issuer.check('told', { webhook: { url: url('presented') } });
-    await issuer.badge('friend', [{ type: 'openid4vp_presentation', presentationConfigId: 'told' }]);
+    await issuer.addPresentationConfig('told', { webhook: { url: url('presented') } });
+    await issuer.addBadge('friend', [{ type: 'openid4vp_presentation', presentationConfigId: 'told' }]);
     const page = { type: 'redirect_to_web', url: url('page?visit={auth_session}') };
-    await issuer.badge('guest', [{ ...page, callbackUrl: url('confirm') }]);
-    return new SignedWorld(issuer, await issuer.hold());
+    await issuer.addBadge('guest', [{ ...page, callbackUrl: url('confirm') }]);
+    return new SignedWorld(issuer, await issuer.issueCredential());
   }
 
   /** Nothing was called, and every webhook takes what it is told. */
-  forget(): void {
-    this.issuer.backend.forget();
+  reset(): void {
+    this.issuer.backend.clearCalls();
     this.issuer.backend.on('/presented', { json: {} });
   }
 
   async rotate(json: object = {}, token = this.issuer.token): Promise<string> {
     const secret = await rotateWebhookSecret({ service: this.issuer.service, token }, json);
-    this.told.push(secret);
+    this.secrets.push(secret);
     return secret;
   }
 
   /** The secret of another tenant of the same service. */
-  async foreignSecret(): Promise<string> {
+  async otherTenantSecret(): Promise<string> {
     return this.rotate({}, (await createTenant(this.issuer.service, 'other')).token);
   }
 
@@ -119,17 +119,17 @@ export class SignedWorld {
 
   /** A claims webhook that answers so. @returns its call. */
   async #askClaims(status: number, answer: Parameters<Issuer['backend']['on']>[1], more: object = {}): Promise<BackendCall> {
-    this.forget();
+    this.reset();
     const { backend } = this.issuer;
     backend.on('/of-offer', answer);
     const card = { type: 'webhook', webhook: { url: `${backend.url}/of-offer` } };
     const { issued } = await this.#issue('card', { credentialClaims: { card }, ...more });
     expect(issued.status, issued.text).to.equal(status);
-    return this.only('/of-offer');
+    return this.onlyCall('/of-offer');
   }
 
-  only(path: string): BackendCall {
-    const calls = this.issuer.backend.at(path);
+  onlyCall(path: string): BackendCall {
+    const calls = this.issuer.backend.callsTo(path);
     expect(calls, path).to.have.length(1);
     return calls[0] as BackendCall;
   }
@@ -140,25 +140,25 @@ export class SignedWorld {
   }
 
   /** One whose holder is somebody else. */
-  async #stolen(): Promise<Held> {
-    return { ...this.held, holder: (await this.issuer.hold()).holder };
+  async #stolen(): Promise<HeldCredential> {
+    return { ...this.credential, holder: (await this.issuer.issueCredential()).holder };
   }
 
-  async presentationCall(held: Held, status: number, requestId = 'told'): Promise<BackendCall> {
+  async presentationCall(held: HeldCredential, status: number, requestId = 'told'): Promise<BackendCall> {
     const { service, token } = this.issuer;
-    const asked = await ask(service, token, requestId, { reference: SignedWorld.REFERENCE });
+    const asked = await requestPresentation(service, token, requestId, { reference: SignedWorld.REFERENCE });
     expect((await present(service, asked, held)).status).to.equal(status);
-    return this.only('/presented');
+    return this.onlyCall('/presented');
   }
 
-  async #presentationBeforeIssuance(held: Held): Promise<BackendCall> {
+  async #presentationBeforeIssuance(held: HeldCredential): Promise<BackendCall> {
     const wallet = this.issuer.wallet();
     const { uri } = await this.issuer.offer('friend');
-    const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: 'friend' }));
+    const asked = wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'friend' }));
     const answer = await wallet.present(asked, held);
-    if (held === this.held) wallet.issuedCode(answer);
+    if (held === this.credential) wallet.expectCode(answer);
     else expect(answer.body.error).to.equal('access_denied');
-    return this.only('/presented');
+    return this.onlyCall('/presented');
   }
 
   async #notification(): Promise<BackendCall> {
@@ -170,16 +170,16 @@ export class SignedWorld {
       json: { notification_id: issued.body.notification_id, event: 'credential_accepted' },
     });
     expect(answer.status, answer.text).to.equal(204);
-    return this.only('/notified');
+    return this.onlyCall('/notified');
   }
 
   async #webStep(): Promise<BackendCall> {
     const wallet = this.issuer.wallet();
     const { uri } = await this.issuer.offer('guest');
-    const asked = wallet.asksWeb(await wallet.begin(uri, { scope: 'guest' }));
+    const asked = wallet.expectWebStep(await wallet.begin(uri, { scope: 'guest' }));
     const { back } = await wallet.visit(asked);
     wallet.codeFrom(back);
-    return this.only('/confirm');
+    return this.onlyCall('/confirm');
   }
 
   /** `reference` of every offer and request. */
@@ -191,9 +191,9 @@ export class SignedWorld {
     'the claims webhook that defers': (world) => world.#askClaims(202, { json: { deferred: true, interval: 5 } }),
     'the claims webhook that fails': (world) => world.#askClaims(400, (response) => response.writeHead(503).end()),
     'the notification webhook': (world) => world.#notification(),
-    'the presentation webhook': (world) => world.presentationCall(world.held, 200),
+    'the presentation webhook': (world) => world.presentationCall(world.credential, 200),
     'the presentation webhook of a refused response': async (world) => world.presentationCall(await world.#stolen(), 400),
-    'the presentation webhook before an issuance': (world) => world.#presentationBeforeIssuance(world.held),
+    'the presentation webhook before an issuance': (world) => world.#presentationBeforeIssuance(world.credential),
     'the presentation webhook of a refused response before an issuance': async (world) =>
       world.#presentationBeforeIssuance(await world.#stolen()),
     'the question whether a web step is done': (world) => world.#webStep(),

@@ -62,19 +62,19 @@ export const QUERIES = {
   },
 };
 /** What answers to the queries tell. */
-export const TOLD = {
+export const EXPECTED_VALUES = {
   diploma: { degree: 'Mathematics', address: { locality: 'London' } },
   licence: { [NAMESPACE]: { document_number: '1234567', driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2010-01-01' }] } },
 };
-export type Name = keyof typeof CARDS;
-export const NAMES = Object.keys(CARDS) as Name[];
+export type CardName = keyof typeof CARDS;
+export const CARD_NAMES = Object.keys(CARDS) as CardName[];
 
 /** A tenant that issues and asks for a diploma and a licence, and a simulated wallet that has both. */
 export class SimulatedWorld {
   readonly wallet: SimulatedWallet;
   readonly exchanges: Exchange[] = [];
   /** Sessions in which the wallet got its cards. */
-  readonly offers = {} as Record<Name, string>;
+  readonly offers = {} as Record<CardName, string>;
   readonly #service: TestService;
   readonly #token: string;
 
@@ -89,7 +89,7 @@ export class SimulatedWorld {
     const { token } = await createTenant(service, 'acme');
     const world = new SimulatedWorld(service, token);
     await world.post('/key-chain', { id: 'gb', usageType: 'signing', country: 'GB' });
-    for (const name of NAMES) {
+    for (const name of CARD_NAMES) {
       const more = { keyChainId: 'gb', statusManagement: true, lifeTime: 86_400 };
       await world.post('/issuer/credentials', { id: name, ...CARDS[name], ...more });
       await world.post('/verifier/config', {
@@ -115,7 +115,7 @@ export class SimulatedWorld {
     return this.post('/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ids, ...more });
   }
 
-  ask(requestId: string) {
+  requestPresentation(requestId: string) {
     return this.post('/verifier/offer', { response_type: 'uri', requestId });
   }
 

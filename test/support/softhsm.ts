@@ -25,7 +25,7 @@ const VARIABLE = 'SOFTHSM2_CONF';
 export const PIN = 'pin-that-nobody-sees';
 
 /** The functions of the library with which a test does what somebody else may do. */
-export type OtherUser = Cryptoki & {
+export type TokenAccess = Cryptoki & {
   C_CloseAllSessions(slot: Handle): void;
   C_Logout(session: Handle): void;
   C_SetPIN(session: Handle, old: string, fresh: string): void;
@@ -38,14 +38,14 @@ type Settings = Parameters<typeof Pkcs11Kms.open>[0]['settings'];
  * skipped that is an error.
  */
 export function hasSoftHsm(): boolean {
-  const missing = whatIsMissing();
+  const missing = findMissing();
   if (missing === undefined) return true;
   if (process.env['CI'] === 'true') throw new Error(`install what the tests of HSMs need: ${missing}`);
   console.log(`    skipped: keys in an HSM (needs ${missing})`);
   return false;
 }
 
-function whatIsMissing(): string | undefined {
+function findMissing(): string | undefined {
   try {
     createRequire(import.meta.url).resolve('pkcs11js');
   } catch {
@@ -96,14 +96,14 @@ export class SoftHsm {
   }
 
   /** The same library, in this process; a provider must be open. */
-  other(): OtherUser {
-    const { PKCS11 } = createRequire(import.meta.url)('pkcs11js') as { PKCS11: new (library: string) => OtherUser };
+  cryptoki(): TokenAccess {
+    const { PKCS11 } = createRequire(import.meta.url)('pkcs11js') as { PKCS11: new (library: string) => TokenAccess };
     return new PKCS11(this.library);
   }
 
   /** Something that is done to a token in a session beside those of the providers, who are logged in. */
-  beside<T>(token: string, work: (other: OtherUser, session: Handle, slot: Handle) => T): T {
-    const other = this.other();
+  withSession<T>(token: string, work: (other: TokenAccess, session: Handle, slot: Handle) => T): T {
+    const other = this.cryptoki();
     const slot = other.C_GetSlotList(true).find((each) => other.C_GetTokenInfo(each).label.trim() === token);
     if (slot === undefined) throw new Error(`there is no token ${token}`);
     const session = other.C_OpenSession(slot, 6);
@@ -127,19 +127,19 @@ export class SoftHsm {
 }
 
 /** The key of `acme` signs what its public half verifies. */
-export async function expectSigns(kms: Pkcs11Kms, key: StoredKey): Promise<void> {
+export async function expectValidSignature(kms: Pkcs11Kms, key: StoredKey): Promise<void> {
   const signature = await kms.sign(signingKey('acme', key), 'data');
   expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);
 }
 
 /** What the log is told of a call that is `unavailable`. */
-export async function reasonOf(work: () => Promise<unknown>): Promise<string> {
+export async function unavailableReason(work: () => Promise<unknown>): Promise<string> {
   const error = await failing(work);
   expect(error).to.be.instanceOf(Failure).with.property('code', 'unavailable');
   return ((error as Failure).cause as Error).message;
 }
 
-export async function messageOf(work: () => Promise<unknown>): Promise<string | undefined> {
+export async function errorMessage(work: () => Promise<unknown>): Promise<string | undefined> {
   return ((await failing(work)) as Error | undefined)?.message;
 }
 

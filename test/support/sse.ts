@@ -13,7 +13,7 @@ export type EventStream = {
   leave(): void;
 };
 
-const PATIENCE_MS = 5_000;
+const WAIT_TIMEOUT_MS = 5_000;
 
 /** Reads server-sent events the way a browser does (WHATWG HTML section 9.2). */
 export async function openStream(address: string, headers: Readonly<Record<string, string>> = {}): Promise<EventStream> {
@@ -50,7 +50,7 @@ async function* read(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamMes
 function within<T>(promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error('the stream stayed silent')), PATIENCE_MS);
+    timer = setTimeout(() => reject(new Error('the stream stayed silent')), WAIT_TIMEOUT_MS);
   });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }

@@ -9,7 +9,7 @@ import { freePort } from '../demo/process.ts';
 import { rawSql, restoreLinks } from './postgres-server.ts';
 import { isRunning } from './worker-service.ts';
 
-const PATIENCE_MS = 20_000;
+const WAIT_TIMEOUT_MS = 20_000;
 
 /** PostgreSQL does not run as root. */
 const account = (): { uid?: number; gid?: number } => {
@@ -85,7 +85,7 @@ export class Cluster {
     const end = () => server.kill('SIGQUIT');
     process.once('exit', end);
     server.once('exit', () => process.off('exit', end));
-    await until(async () => {
+    await waitUntil(async () => {
       await rawSql(this.urlOf('postgres'), (run) => run('select 1'));
       return true;
     });
@@ -111,7 +111,7 @@ export class Cluster {
     const pids = own.split(' ').filter((pid) => pid !== '');
     for (const pid of [...pids.map(Number), process.pid]) kill(pid, 'SIGKILL');
     await ended;
-    await until(async () => !pids.some((pid) => isRunning(Number(pid))));
+    await waitUntil(async () => !pids.some((pid) => isRunning(Number(pid))));
   }
 
   /** A standby of this one, which has to be stopped. */
@@ -131,8 +131,8 @@ export class Cluster {
   }
 
   /** Waits until a standby has all that there is. */
-  async isFollowed(): Promise<void> {
-    await until(async () => {
+  async waitForReplication(): Promise<void> {
+    await waitUntil(async () => {
       const rows = await rawSql(this.urlOf('postgres'), (run) =>
         run(`select 1 from pg_stat_replication where state = 'streaming' and replay_lsn >= pg_current_wal_flush_lsn()`),
       );
@@ -158,8 +158,8 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-export async function until(work: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + PATIENCE_MS;
+export async function waitUntil(work: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + WAIT_TIMEOUT_MS;
   for (;;) {
     const last = await work().catch((error: Error) => error);
     if (last === true) return;

@@ -20,7 +20,7 @@ import { type HolderKey, newKey } from './raw-wallet.ts';
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
 /** A key with a certificate, made outside the service. */
-export type Certified = HolderKey & {
+export type CertifiedKey = HolderKey & {
   readonly name: string;
   /** DER in standard base64. */
   readonly certificate: string;
@@ -30,7 +30,7 @@ export type CertificateOptions = {
   /** The common name, and whatever is to follow it: `Issuer, C=GB`. */
   readonly name: string;
   /** Absent: the certificate signs itself. */
-  readonly by?: Certified;
+  readonly by?: CertifiedKey;
   readonly ca?: boolean;
   readonly key?: HolderKey;
   /** X.520 `organizationIdentifier` of the subject. */
@@ -49,11 +49,11 @@ export type CertificateOptions = {
   readonly keyId?: string | null;
   readonly authorityKeyId?: string;
   /** Addresses of revocation lists, each a distribution point of its own. */
-  readonly lists?: readonly string[];
+  readonly crlUrls?: readonly string[];
   /** Address of an OCSP responder. */
   readonly ocsp?: string;
   /** False: an authority may not sign revocation lists. */
-  readonly signsLists?: boolean;
+  readonly signsCrls?: boolean;
   /** Whether it says that it is never revoked (RFC 9608). */
   readonly neverRevoked?: boolean;
   /** Whether these purposes are marked critical. */
@@ -61,7 +61,7 @@ export type CertificateOptions = {
 };
 
 /** A certificate that is right in every respect that `options` does not change. */
-export async function certify(options: CertificateOptions): Promise<Certified> {
+export async function certify(options: CertificateOptions): Promise<CertifiedKey> {
   const { key = newKey() } = options;
   return { ...key, name: options.name, certificate: await certificateFor(key.jwk, options, key) };
 }
@@ -74,7 +74,7 @@ export const WEB_SERVER = '1.3.6.1.5.5.7.3.1';
 export const READER = '1.0.18013.5.1.6';
 
 /** A certificate for a key of somebody else. @returns DER in standard base64. */
-export function certifyKey(jwk: HolderKey['jwk'], options: CertificateOptions & { readonly by: Certified }): Promise<string> {
+export function certifyKey(jwk: HolderKey['jwk'], options: CertificateOptions & { readonly by: CertifiedKey }): Promise<string> {
   return certificateFor(jwk, options, options.by);
 }
 
@@ -83,7 +83,7 @@ async function certificateFor(jwk: HolderKey['jwk'], options: CertificateOptions
   const publicKey = await importPublic(jwk);
   const signer = by ?? self;
   const leafUsage = options.signs === false ? KeyUsageFlags.keyAgreement : KeyUsageFlags.digitalSignature;
-  const listUsage = options.signsLists === false ? 0 : KeyUsageFlags.cRLSign;
+  const listUsage = options.signsCrls === false ? 0 : KeyUsageFlags.cRLSign;
   const usage = ca ? KeyUsageFlags.keyCertSign | listUsage : leafUsage;
   const certificate = await X509CertificateGenerator.create({
     subject: `CN=${name}${organizationIdentifier === undefined ? '' : `, 2.5.4.97=${organizationIdentifier}`}`,
@@ -110,7 +110,7 @@ async function certificateFor(jwk: HolderKey['jwk'], options: CertificateOptions
   return (validity === undefined ? der : withTimes(der, validity, signer)).toString('base64');
 }
 
-function revocationOf({ lists = [], ocsp, neverRevoked = false }: CertificateOptions): readonly Extension[] {
+function revocationOf({ crlUrls: lists = [], ocsp, neverRevoked = false }: CertificateOptions): readonly Extension[] {
   return [
     ...(lists.length > 0 ? [new CRLDistributionPointsExtension([...lists])] : []),
     ...(ocsp === undefined ? [] : [new AuthorityInfoAccessExtension({ ocsp: [ocsp] })]),
@@ -146,7 +146,7 @@ export const UNREADABLE_TIMES: Readonly<Record<string, NonNullable<CertificateOp
   'an end before its beginning': { notBefore: '260101000000Z', notAfter: '250101000000Z' },
 };
 
-export function pem({ certificate }: Certified): string {
+export function pem({ certificate }: CertifiedKey): string {
   return writePemCertificates([certificate]);
 }
 
@@ -186,7 +186,11 @@ export function rsaKey({ bits = 2048, exponent }: RsaNumbers = {}): Buffer {
  * @param spki of the key; an RSA key for a CA, as strangers send them.
  * @returns DER in standard base64.
  */
-export async function pretend(names: { readonly subject: string; readonly issuer: string }, spki: Buffer, ca = true): Promise<string> {
+export async function forgeCertificate(
+  names: { readonly subject: string; readonly issuer: string },
+  spki: Buffer,
+  ca = true,
+): Promise<string> {
   const { privateKey } = await webcrypto.subtle.generateKey(SIGNATURE, true, ['sign', 'verify']);
   const certificate = await X509CertificateGenerator.create({
     ...names,

@@ -6,9 +6,9 @@ import { Secrets } from '../../application/ports/secrets.ts';
 import { type RunningService, startService } from '../../bootstrap/start/service.ts';
 import { readSettings } from '../../config/settings.ts';
 import { freePort } from '../demo/process.ts';
-import { makeSqlite } from './databases.ts';
-import { Documentation } from './documented.ts';
-import { hashQuickly } from './quick-secrets.ts';
+import { createSqliteFile } from './databases.ts';
+import { ResponseValidator } from './documented.ts';
+import { useCheapSecretHashes } from './quick-secrets.ts';
 
 export const ROOT = { clientId: 'root', secret: 'root-secret-for-the-tests' };
 export const MASTER_SECRET = 'a master secret for the tests 0123456789';
@@ -17,7 +17,7 @@ export type TestService = {
   readonly address: string;
   readonly service: RunningService;
   /** Every answer to `call` is compared with it. */
-  readonly documentation: Documentation;
+  readonly documentation: ResponseValidator;
   /** One request; JSON bodies become text. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** Access token of a client. */
@@ -73,7 +73,7 @@ export async function startTestService(
   { runsJobs = false }: { readonly runsJobs?: boolean } = {},
 ): Promise<TestService> {
   const folder = dataFolderOf(environment['DATABASE_URL']);
-  if (environment['DATABASE_URL'] === undefined) await makeSqlite(join(folder, 'vidimus.sqlite'));
+  if (environment['DATABASE_URL'] === undefined) await createSqliteFile(join(folder, 'vidimus.sqlite'));
   const port = await freePort(createServer);
   const address = `http://localhost:${port}`;
   const settings = readSettings({
@@ -88,10 +88,10 @@ export async function startTestService(
     ...environment,
   });
   const service = await startService(settings, environment, { isFirst: true, listens: true, runsJobs });
-  hashQuickly(service.container.get(Secrets));
+  useCheapSecretHashes(service.container.get(Secrets));
   const base = settings.PUBLIC_URL.startsWith('http://localhost') ? settings.PUBLIC_URL : address;
   const tokens = new Map<string, string>();
-  const documentation = Documentation.of(service, environment);
+  const documentation = ResponseValidator.forService(service, environment);
 
   const call = async (method: string, path: string, options: CallOptions = {}): Promise<Answer> => {
     const { token, json, form, text, headers } = options;
@@ -109,7 +109,7 @@ export async function startTestService(
     });
     const content = await answer.text();
     const said = { status: answer.status, headers: answer.headers, text: content, body: parse(content) };
-    const fault = documentation.faultOf(method, path.replace(base, ''), { ...said, contentType: answer.headers.get('content-type') });
+    const fault = documentation.findProblem(method, path.replace(base, ''), { ...said, contentType: answer.headers.get('content-type') });
     if (fault !== undefined) throw new Error(`${fault}: ${content.slice(0, 500)}`);
     return said;
   };

@@ -3,14 +3,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { REFERENCE } from '../bench/floor.ts';
 
-export type Sent = {
+export type MeasuredRequest = {
   readonly address: string;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 };
 
-type Held = { readonly status: number; readonly milliseconds: number };
+type BlockMeasurement = { readonly status: number; readonly milliseconds: number };
 
 /** With growing pauses between them, about ten seconds: a neighbour on the machine rarely disturbs all of them. */
 const MAX_TRIES = 45;
@@ -43,7 +43,7 @@ function threadMilliseconds(): number {
 const KEYS = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
 /** How much longer this machine takes than the one of reference: signatures that are made and verified, as in the bench. */
-function slowness(): number {
+function machineSlowness(): number {
   const data = Buffer.alloc(200);
   const begun = threadMilliseconds();
   for (let i = 0; i < SIGNATURES; i++) verify('sha256', data, KEYS.publicKey, sign('sha256', data, KEYS.privateKey));
@@ -51,7 +51,7 @@ function slowness(): number {
 }
 
 /** Measures how long one request keeps this thread, on which the service runs, from doing anything else. */
-export class ThreadHolds {
+export class BlockMeter {
   readonly #sender = new Worker(SENDER, { eval: true });
 
   /**
@@ -59,13 +59,13 @@ export class ThreadHolds {
    * of garbage only ever add to it.
    * @param enough ends the tries once one is below.
    */
-  async of(make: () => Sent | Promise<Sent>, enough: number): Promise<Held> {
-    let best: Held = { status: 0, milliseconds: Number.POSITIVE_INFINITY };
+  async measure(make: () => MeasuredRequest | Promise<MeasuredRequest>, enough: number): Promise<BlockMeasurement> {
+    let best: BlockMeasurement = { status: 0, milliseconds: Number.POSITIVE_INFINITY };
     for (let tries = 0; tries < MAX_TRIES && best.milliseconds >= enough; tries++) {
-      const before = slowness();
+      const before = machineSlowness();
       const { status, milliseconds } = await this.#once(await make());
       // What slows a machine down comes and goes.
-      const here = (before + slowness()) / 2;
+      const here = (before + machineSlowness()) / 2;
       if (milliseconds / here < best.milliseconds) best = { status, milliseconds: milliseconds / here };
       // A neighbour that takes the caches for a tenth of a second would be in all of them otherwise.
       if (best.milliseconds >= enough) await pause(PAUSE_MS * tries);
@@ -73,7 +73,7 @@ export class ThreadHolds {
     return best;
   }
 
-  #once(sent: Sent): Promise<Held> {
+  #once(sent: MeasuredRequest): Promise<BlockMeasurement> {
     return new Promise((resolve) => {
       let longest = 0;
       let last = threadMilliseconds();

@@ -1,10 +1,10 @@
 import { makeJwt } from './raw-wallet.ts';
-import type { Certified } from './test-certificates.ts';
+import type { CertifiedKey } from './test-certificates.ts';
 
 const SERVICE_TYPE = 'http://uri.etsi.org/19602/SvcType';
 
 /** Removes members that are bent to undefined. */
-const bent = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
+const withOverrides = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
   Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
 
 /** One service of an entity; `type` is the last part of its identifier. */
@@ -23,18 +23,18 @@ export type ListOptions = {
   /** Bends `ListAndSchemeInformation`. */
   readonly scheme?: Record<string, unknown>;
   readonly header?: Record<string, unknown>;
-  readonly signer?: Certified;
+  readonly signer?: CertifiedKey;
   /** Replaces the whole document. */
   readonly payload?: Record<string, unknown>;
 };
 
 /** A list of trusted entities (ETSI TS 119 602), signed; right in every respect that `options` does not change. */
 export function trustList(
-  options: ListOptions & { readonly entities: readonly ListedEntity[]; readonly signer: Certified },
+  options: ListOptions & { readonly entities: readonly ListedEntity[]; readonly signer: CertifiedKey },
   seconds: number,
 ): string {
   const { entities, sequenceNumber = 1, signer } = options;
-  const scheme = bent(
+  const scheme = withOverrides(
     {
       LoTEVersionIdentifier: 1,
       LoTESequenceNumber: sequenceNumber,
@@ -46,10 +46,13 @@ export function trustList(
     options.scheme,
   );
   const payload = options.payload ?? {
-    LoTE: bent({ ListAndSchemeInformation: scheme, TrustedEntitiesList: entities.length === 0 ? undefined : entities.map(entityDocument) }),
+    LoTE: withOverrides({
+      ListAndSchemeInformation: scheme,
+      TrustedEntitiesList: entities.length === 0 ? undefined : entities.map(entityDocument),
+    }),
   };
   const header = { alg: 'ES256', typ: 'trustlist+jwt', x5c: [signer.certificate], iat: seconds - 60 };
-  return makeJwt(signer, bent(header, options.header), payload);
+  return makeJwt(signer, withOverrides(header, options.header), payload);
 }
 
 function dateTime(seconds: number): string {

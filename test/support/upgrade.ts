@@ -6,17 +6,17 @@ import { fileURLToPath } from 'node:url';
 import { brotliDecompressSync } from 'node:zlib';
 import { runMigrations } from '../../adapters/persistence/opening/database.ts';
 import { databases, rawSql, type TestDatabase } from './databases.ts';
-import { answers, type Running, startProgram } from './programs.ts';
+import { type RunningProgram, startProgram, waitForAnswer } from './programs.ts';
 import { type Callable, type CallOptions, ROOT, startTestService, type TestService } from './test-service.ts';
-import { callsTo } from './worker-service.ts';
+import { callerFor } from './worker-service.ts';
 
-const archiveOf = (state: Earlier) => new URL(`../upgrade/${state === 'first' ? 'first-release' : state}.tar.br`, import.meta.url);
+const archiveOf = (state: EarlierRelease) => new URL(`../upgrade/${state === 'first' ? 'first-release' : state}.tar.br`, import.meta.url);
 const PACKAGES = fileURLToPath(new URL('../../node_modules', import.meta.url));
 const PRESENT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Release 0.1.0, and the state before 0.2.0, which has no number. */
-export type Earlier = 'first' | '2026-11-28';
-export type Release = Earlier | 'present';
+export type EarlierRelease = 'first' | '2026-11-28';
+export type Release = EarlierRelease | 'present';
 
 /** Releases as programs: earlier ones as they were, on the packages of this one. */
 export class Releases {
@@ -46,7 +46,7 @@ export class Releases {
     };
   }
 
-  #unpacked(state: Earlier): string {
+  #unpacked(state: EarlierRelease): string {
     const folder = join(this.folder, state);
     if (existsSync(folder)) return folder;
     mkdirSync(folder);
@@ -55,21 +55,21 @@ export class Releases {
     return folder;
   }
 
-  launch(release: Release, port: number): Running {
+  launch(release: Release, port: number): RunningProgram {
     const root = release === 'present' ? PRESENT : this.#unpacked(release);
     const environment = { PATH: process.env['PATH'], ...this.environment(port) };
     return startProgram(process.execPath, [join(root, 'bootstrap/main.ts')], { environment, cwd: this.folder });
   }
 
-  async start(release: Release, port: number): Promise<Running> {
+  async start(release: Release, port: number): Promise<RunningProgram> {
     const program = this.launch(release, port);
-    await answers(program, `http://127.0.0.1:${port}/health`);
+    await waitForAnswer(program, `http://127.0.0.1:${port}/health`);
     return program;
   }
 
   /** What is called by the public address is sent to one process. */
   callsTo(port: number): Callable {
-    const { address, ...rest } = callsTo(`http://127.0.0.1:${port}`);
+    const { address, ...rest } = callerFor(`http://127.0.0.1:${port}`);
     const call = (method: string, path: string, options?: CallOptions) =>
       rest.call(method, path.replace(this.#publicUrl, address), options);
     const token = async (clientId: string, secret: string) => {
@@ -86,7 +86,7 @@ export class Releases {
   }
 }
 
-export async function stop({ child, ended }: Running): Promise<void> {
+export async function stop({ child, ended }: RunningProgram): Promise<void> {
   child.kill('SIGTERM');
   await ended;
 }
@@ -98,7 +98,7 @@ export type Upgrade = {
   /** A service of this release, which brings the database up to date; what still runs at the end is stopped. */
   start(): Promise<TestService>;
   /** Moves what is stored to tables as they were after `migration`. No service runs meanwhile. */
-  goBack(migration: string): Promise<void>;
+  downgrade(migration: string): Promise<void>;
 };
 
 /** Defines the tests of `suite` for every kind of database. */
@@ -123,9 +123,9 @@ export function describeUpgrade(subject: string, suite: (upgrade: () => Upgrade,
           };
           return { ...service, close };
         };
-        upgrade = { kind, url, start, goBack };
+        upgrade = { kind, url, start, downgrade: goBack };
         async function goBack(migration: string): Promise<void> {
-          await goBackTo(kind, url, migration);
+          await copyToOlderTables(kind, url, migration);
           // The older release kept no record of how far the database was.
           rmSync(folder, { recursive: true });
           folder = newDataFolder();
@@ -143,7 +143,7 @@ export function describeUpgrade(subject: string, suite: (upgrade: () => Upgrade,
 const newDataFolder = () => mkdtempSync(join(tmpdir(), 'vidimus-upgrade-'));
 
 /** Puts the tables aside, makes those of the older release, and copies into them what they have room for. */
-async function goBackTo(kind: Upgrade['kind'], url: string, migration: string): Promise<void> {
+async function copyToOlderTables(kind: Upgrade['kind'], url: string, migration: string): Promise<void> {
   const isSqlite = kind === 'sqlite';
   const former = `${url.slice('sqlite:'.length)}-former`;
   await rawSql(url, (run) => run(isSqlite ? 'pragma wal_checkpoint(truncate)' : 'alter schema public rename to former'));

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { type Grant, type Interaction, Provider } from 'oidc-provider';
 
 /** What our browser tells the test provider about the person who sits in front of it. */
-export const PERSON = 'x-test-account';
-export const DENIAL = 'x-test-deny';
+export const ACCOUNT_HEADER = 'x-test-account';
+export const DENIAL_HEADER = 'x-test-deny';
 
 /** Follows redirects with the cookies that it is given, until it is sent away from the provider. */
 export async function browse(
@@ -20,8 +20,8 @@ export async function browse(
       redirect: 'manual',
       headers: {
         cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; '),
-        [PERSON]: accountId,
-        ...(deny === undefined ? {} : { [DENIAL]: deny }),
+        [ACCOUNT_HEADER]: accountId,
+        ...(deny === undefined ? {} : { [DENIAL_HEADER]: deny }),
       },
     });
     for (const line of answer.headers.getSetCookie()) {
@@ -38,10 +38,10 @@ export async function browse(
 }
 
 /** A secret that shows whether it was form-encoded before it was put into a Basic header. */
-export const CONFIDENTIAL = { clientId: 'confidential:client', clientSecret: 'a secret: +/%&=~' } as const;
+export const CONFIDENTIAL_CLIENT = { clientId: 'confidential:client', clientSecret: 'a secret: +/%&=~' } as const;
 /** The same, but it must send its secret in the body. */
-export const POSTING = { clientId: 'posting', clientSecret: 'another secret +&' } as const;
-export const PUBLIC = { clientId: 'public' } as const;
+export const POST_SECRET_CLIENT = { clientId: 'posting', clientSecret: 'another secret +&' } as const;
+export const PUBLIC_CLIENT = { clientId: 'public' } as const;
 
 export const ALICE = { given_name: 'Alice', family_name: 'Adams', email: 'alice@example.org' } as const;
 
@@ -153,11 +153,11 @@ function configuration(options: UpstreamOptions, extras: WeakMap<object, Claims>
   });
   return {
     clients: [
-      client(CONFIDENTIAL.clientId, CONFIDENTIAL.clientSecret, 'client_secret_basic', {
+      client(CONFIDENTIAL_CLIENT.clientId, CONFIDENTIAL_CLIENT.clientSecret, 'client_secret_basic', {
         grant_types: ['authorization_code', 'client_credentials'],
       }),
-      client(POSTING.clientId, POSTING.clientSecret, 'client_secret_post'),
-      client(PUBLIC.clientId, undefined, 'none'),
+      client(POST_SECRET_CLIENT.clientId, POST_SECRET_CLIENT.clientSecret, 'client_secret_post'),
+      client(PUBLIC_CLIENT.clientId, undefined, 'none'),
       ...(options.clients ?? []),
     ],
     jwks: { keys: [privateKey(algorithm)] },
@@ -221,10 +221,10 @@ async function interact(
   response: ServerResponse,
 ): Promise<void> {
   const interaction = await provider.interactionDetails(request, response);
-  const error = request.headers[DENIAL];
+  const error = request.headers[DENIAL_HEADER];
   const finish = (result: object) => provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true });
   if (error !== undefined) return finish({ error, error_description: 'the person did not want to' });
-  if (interaction.prompt.name === 'login') return finish({ login: { accountId: request.headers[PERSON] } });
+  if (interaction.prompt.name === 'login') return finish({ login: { accountId: request.headers[ACCOUNT_HEADER] } });
   const grantId = await consent(provider, interaction);
   const issuerState = interaction.params['issuer_state'];
   if (issuerState !== undefined) issuerStates.set(grantId, issuerState);
@@ -254,7 +254,7 @@ async function mint(
 ): Promise<string> {
   const token = new provider.AccessToken({
     accountId: wanted.accountId ?? 'alice',
-    client: await provider.Client.find(wanted.clientId ?? PUBLIC.clientId),
+    client: await provider.Client.find(wanted.clientId ?? PUBLIC_CLIENT.clientId),
     resourceServer: new provider.ResourceServer(audience, resourceServer(options, audience)),
     expiresIn: wanted.lifetimeSeconds ?? 600,
     scope: wanted.scope,

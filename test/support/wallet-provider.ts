@@ -3,24 +3,24 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { packEntries } from '../../domain/status-lists/bits.ts';
 import { compressList } from './compress-list.ts';
-import { type Bend, type HolderKey, makeJwt, newKey, now } from './raw-wallet.ts';
-import { type Certified, certify, pem } from './test-certificates.ts';
+import { type HolderKey, makeJwt, newKey, now, type Overrides } from './raw-wallet.ts';
+import { type CertifiedKey, certify, pem } from './test-certificates.ts';
 import { type ListedEntity, type ListOptions, trustList } from './trust-list.ts';
 
 /** Removes members that are bent to undefined. */
-const bent = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
+const withOverrides = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
   Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
 
-export type AttestationOptions = Bend & { readonly clientId?: string; readonly signer?: Certified };
+export type AttestationOptions = Overrides & { readonly clientId?: string; readonly signer?: CertifiedKey };
 
-export type PopOptions = Bend & { readonly challenge?: string };
+export type PopOptions = Overrides & { readonly challenge?: string };
 
-type AllCertified = Pick<WalletProvider, 'root' | 'signer' | 'revocationRoot' | 'revocationSigner' | 'operator'>;
+type ProviderCertificates = Pick<WalletProvider, 'root' | 'signer' | 'revocationRoot' | 'revocationSigner' | 'operator'>;
 
 /** Providers differ in what they serve, not in their keys. */
-let certified: Promise<AllCertified> | undefined;
+let providerCertificates: Promise<ProviderCertificates> | undefined;
 
-async function certifyAll(): Promise<AllCertified> {
+async function certifyAll(): Promise<ProviderCertificates> {
   const root = await certify({ name: 'Wallet CA', ca: true });
   const revocationRoot = await certify({ name: 'Wallet Revocation CA', ca: true });
   return {
@@ -37,11 +37,11 @@ async function certifyAll(): Promise<AllCertified> {
  * revocation, and the operator's self-signed certificate.
  */
 export class WalletProvider {
-  readonly root: Certified;
-  readonly signer: Certified;
-  readonly revocationRoot: Certified;
-  readonly revocationSigner: Certified;
-  readonly operator: Certified;
+  readonly root: CertifiedKey;
+  readonly signer: CertifiedKey;
+  readonly revocationRoot: CertifiedKey;
+  readonly revocationSigner: CertifiedKey;
+  readonly operator: CertifiedKey;
   readonly clientId = 'https://wallet.example';
   /** Where the server listens; an address that nobody serves until `listen`. */
   url = 'https://wallet-provider.example';
@@ -52,27 +52,27 @@ export class WalletProvider {
   /** How many entries the list has; it may grow. */
   capacity = 100;
   /** Who signs the status list. */
-  statusSigner: readonly Certified[];
+  statusSigner: readonly CertifiedKey[];
   /** Paths that were asked for. */
   readonly calls: string[] = [];
   readonly #seconds: () => number;
   #close: () => Promise<void> = async () => {};
 
-  private constructor(certified: AllCertified, seconds: () => number) {
-    this.root = certified.root;
-    this.signer = certified.signer;
-    this.revocationRoot = certified.revocationRoot;
-    this.revocationSigner = certified.revocationSigner;
-    this.operator = certified.operator;
-    this.statusSigner = [certified.revocationSigner];
+  private constructor(providerCertificates: ProviderCertificates, seconds: () => number) {
+    this.root = providerCertificates.root;
+    this.signer = providerCertificates.signer;
+    this.revocationRoot = providerCertificates.revocationRoot;
+    this.revocationSigner = providerCertificates.revocationSigner;
+    this.operator = providerCertificates.operator;
+    this.statusSigner = [providerCertificates.revocationSigner];
     this.#seconds = seconds;
     this.published = this.list();
   }
 
   /** Without a server. @param seconds the present time, for worlds with a clock of their own. */
   static async make(seconds: () => number = now): Promise<WalletProvider> {
-    certified ??= certifyAll();
-    return new WalletProvider(await certified, seconds);
+    providerCertificates ??= certifyAll();
+    return new WalletProvider(await providerCertificates, seconds);
   }
 
   /** With a server on this machine. */
@@ -152,7 +152,7 @@ export class WalletProvider {
       wallet_name: 'Example Wallet',
     };
     const typ = 'oauth-client-attestation+jwt';
-    return makeJwt(signer, bent({ alg: 'ES256', typ, x5c: [signer.certificate] }, header), bent(claims, payload));
+    return makeJwt(signer, withOverrides({ alg: 'ES256', typ, x5c: [signer.certificate] }, header), withOverrides(claims, payload));
   }
 
   /** @param audience issuer of the authorization server. */
@@ -160,7 +160,7 @@ export class WalletProvider {
     const { challenge, header, payload } = options;
     const claims = { iss: this.clientId, aud: audience, jti: randomUUID(), iat: this.#seconds(), challenge };
     const typ = 'oauth-client-attestation-pop+jwt';
-    return makeJwt(instance, bent({ alg: 'ES256', typ }, header), bent(claims, payload));
+    return makeJwt(instance, withOverrides({ alg: 'ES256', typ }, header), withOverrides(claims, payload));
   }
 
   /** Both header fields of a request. */
@@ -168,7 +168,7 @@ export class WalletProvider {
     instance: HolderKey,
     audience: string,
     challenge: string | undefined,
-    options: { readonly attestation?: AttestationOptions; readonly pop?: Bend } = {},
+    options: { readonly attestation?: AttestationOptions; readonly pop?: Overrides } = {},
   ): Record<string, string> {
     return {
       'OAuth-Client-Attestation': this.attestation(instance, options.attestation),
@@ -179,7 +179,7 @@ export class WalletProvider {
   /** OpenID4VCI 1.0 appendix D.1: says where the keys of a wallet live. */
   keyAttestation(
     keys: readonly HolderKey[] = [newKey()],
-    options: Bend & { readonly nonce?: string; readonly signer?: Certified } = {},
+    options: Overrides & { readonly nonce?: string; readonly signer?: CertifiedKey } = {},
   ): string {
     const { nonce, signer = this.signer, header, payload } = options;
     const seconds = this.#seconds();
@@ -193,7 +193,7 @@ export class WalletProvider {
       nonce,
     };
     const typ = 'key-attestation+jwt';
-    return makeJwt(signer, bent({ alg: 'ES256', typ, x5c: [signer.certificate] }, header), bent(claims, payload));
+    return makeJwt(signer, withOverrides({ alg: 'ES256', typ, x5c: [signer.certificate] }, header), withOverrides(claims, payload));
   }
 
   /** The `status` claim of an attestation that has this place in the provider's status list. */

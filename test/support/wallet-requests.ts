@@ -1,5 +1,5 @@
 import type { Route } from '../../adapters/http/route.ts';
-import type { Artefacts } from './populated.ts';
+import type { WalletArtefacts } from './populated.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, dpopProof, keyProof, newKey, PRE_AUTHORIZED, type RawWallet } from './raw-wallet.ts';
 import { nameOf } from './requests.ts';
 import type { CallOptions } from './test-service.ts';
@@ -7,7 +7,7 @@ import type { CallOptions } from './test-service.ts';
 type WalletCall = CallOptions & { readonly path: string };
 
 /** A call to the tenant of this wallet that uses these artefacts, wherever they come from. */
-type WalletRecipe = (wallet: RawWallet, artefacts: Artefacts) => WalletCall;
+type WalletRecipe = (wallet: RawWallet, artefacts: WalletArtefacts) => WalletCall;
 
 const document =
   (path: string): WalletRecipe =>

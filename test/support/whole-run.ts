@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { announce, migrate, type PreparedDatabases } from './databases.ts';
+import { migrate, type PreparedDatabases, setPreparedDatabases } from './databases.ts';
 import { findServer, rawSql } from './postgres-server.ts';
 
 let folder: string | undefined;
@@ -14,7 +14,7 @@ export async function mochaGlobalSetup(): Promise<void> {
   const sqlite = join(folder, 'template.sqlite');
   const [server] = await Promise.all([findServer(), migrate(`sqlite:${sqlite}`)]);
   postgres = server === undefined ? null : await makeTemplate(server);
-  announce({ sqlite, postgres });
+  setPreparedDatabases({ sqlite, postgres });
 }
 
 export async function mochaGlobalTeardown(): Promise<void> {

@@ -4,8 +4,8 @@ import { type Agent, request } from 'node:http';
 import { createServer } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { freePort } from '../demo/process.ts';
-import { bareEnvironment } from './compile-cache.ts';
-import { PATIENCE_MS } from './patience.ts';
+import { minimalEnvironment } from './compile-cache.ts';
+import { WAIT_TIMEOUT_MS } from './patience.ts';
 import { startedProgram } from './start-options.ts';
 import { type Answer, type Callable, type CallOptions, dataFolderOf, ROOT } from './test-service.ts';
 
@@ -30,7 +30,7 @@ export class WorkerService {
     this.address = `http://localhost:${port}`;
     this.process = spawn(process.execPath, [NODE_OPTION, startedProgram()], {
       env: {
-        ...bareEnvironment(),
+        ...minimalEnvironment(),
         HOST: '127.0.0.1',
         PORT: String(port),
         WORKERS,
@@ -79,7 +79,7 @@ export class WorkerService {
 
   /** Waits for lines of the log. @returns the last of them. */
   async line(isIt: (line: LogLine) => boolean, count = 1): Promise<LogLine> {
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + WAIT_TIMEOUT_MS;
     for (;;) {
       const found = this.lines.filter(isIt);
       const last = found.at(-1);
@@ -111,7 +111,7 @@ export function isRunning(pid: number): boolean {
 }
 
 /** Calls of which each has a connection of its own, or one of an agent. */
-export function callsTo(address: string, agent: Agent | false = false): Callable {
+export function callerFor(address: string, agent: Agent | false = false): Callable {
   const call = (method: string, path: string, options: CallOptions = {}): Promise<Answer> => {
     const { token, json, form, text, headers } = options;
     const body = json !== undefined ? JSON.stringify(json) : form ? new URLSearchParams(form).toString() : text;

@@ -5,7 +5,7 @@ const FRAME_HEADER = 24;
  * How many transactions a write-ahead log holds since it was last begun anew: the last frame of each names the size of the
  * database (SQLite file format, section 4.1).
  */
-export function transactionsIn(log: Buffer): number {
+export function countTransactions(log: Buffer): number {
   if (log.length < HEADER) return 0;
   const pageSize = log.readUInt32BE(8);
   const salts = log.subarray(16, 24);

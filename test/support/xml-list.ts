@@ -1,6 +1,6 @@
 import { createSign, type KeyObject } from 'node:crypto';
 import { createRequire } from 'node:module';
-import type { Certified } from './test-certificates.ts';
+import type { CertifiedKey } from './test-certificates.ts';
 
 const require = createRequire(import.meta.url);
 const TSL = 'http://uri.etsi.org/02231/v2#';
@@ -105,7 +105,7 @@ function xmlPointer({ uri, signers, territory, type, mimeType }: XmlPointer): st
 /** How a signature is made; what is left out is as it should be. */
 export type XmlSigning = {
   /** Whose certificate stands in it. */
-  readonly shown?: string;
+  readonly shownCertificateOf?: string;
   readonly uri?: string;
   readonly xpath?: string;
   readonly transforms?: readonly string[];
@@ -120,9 +120,9 @@ class Ecdsa {
 }
 
 /** An enveloped signature, XAdES baseline B-B as far as readers look. */
-export function signXml(xml: string, signer: Certified, signing: XmlSigning = {}): string {
+export function signXml(xml: string, signer: CertifiedKey, signing: XmlSigning = {}): string {
   const { SignedXml } = require('xml-crypto');
-  const shown = signing.shown ?? signer.certificate;
+  const shown = signing.shownCertificateOf ?? signer.certificate;
   const signature = new SignedXml({
     privateKey: signer.privateKey,
     signatureAlgorithm: ECDSA,

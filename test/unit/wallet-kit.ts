@@ -72,15 +72,15 @@ import type { Tenant } from '../../domain/tenants/tenant.ts';
 import { FakeAuthorizationServers } from '../support/fakes.ts';
 import {
   AUTHORIZATION_REQUEST,
-  type Bend,
   CLIENT_ID,
   CODE_VERIFIER,
   dpopProof,
   type HolderKey,
   keyProof,
   newKey,
+  type Overrides,
 } from '../support/raw-wallet.ts';
-import { rememberedCaller } from '../support/remembered-caller.ts';
+import { cachedCaller } from '../support/remembered-caller.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 import { ACME, PUBLIC_URL, World } from './verification/kit.ts';
 
@@ -269,7 +269,7 @@ export type Offered = {
 /** Offers credentials, `card` unless stated, by a pre-authorized code unless stated. */
 export async function anOffer(world: WalletWorld, changes: object = {}, tenantId = ACME): Promise<Offered> {
   const body = OfferRequest.parse({ response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'], ...changes });
-  const caller = rememberedCaller(await world.caller(tenantId));
+  const caller = cachedCaller(await world.caller(tenantId));
   const { session: id } = await world.createOffer.execute(caller, body);
   const session = await world.session(id, tenantId);
   const { offer } = session.request as IssuanceRequest;
@@ -292,17 +292,17 @@ export class Wallet {
     return `${PUBLIC_URL}/${this.tenantId}`;
   }
 
-  #timed({ header = {}, payload = {} }: Bend): Bend {
+  #timed({ header = {}, payload = {} }: Overrides): Overrides {
     return { header, payload: { iat: this.world.seconds, ...payload } };
   }
 
   /** @param path below the issuer. */
-  dpop(path: string, options: { token?: string; method?: string; key?: HolderKey } & Bend = {}): string {
+  dpop(path: string, options: { token?: string; method?: string; key?: HolderKey } & Overrides = {}): string {
     const { key = this.key, ...rest } = options;
     return dpopProof(key, `${this.issuer}/${path}`, { ...rest, ...this.#timed(options) });
   }
 
-  keyProof(nonce: string, bend: Bend = {}, key = newKey()): string {
+  keyProof(nonce: string, bend: Overrides = {}, key = newKey()): string {
     return keyProof(key, this.issuer, nonce, this.#timed(bend));
   }
 

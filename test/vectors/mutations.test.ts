@@ -10,20 +10,20 @@ import { Refusal } from '../../domain/shared/refusal.ts';
 import { presentMdoc } from '../support/mdoc-maker.ts';
 import {
   type Category,
-  distinct,
+  deduplicate,
   explain,
-  HARMLESS,
+  HARMLESS_MDOC_MUTATIONS,
   MDOC_LOOSER,
   MDOC_STRICTER,
   type Mutation,
   SD_JWT_STRICTER,
-  seeded,
+  seededRandom,
 } from '../support/mutations.ts';
-import { issuedMdocs, spoiledMdocs } from '../support/mutations-mdoc.ts';
-import { issuedBy, issuerMutations, mutationsOf } from '../support/mutations-sd-jwt.ts';
+import { corruptMdocs, signedMdocMutations } from '../support/mutations-mdoc.ts';
+import { credentialMaker, holderMutations, issuerMutations } from '../support/mutations-sd-jwt.ts';
 import { loadOracles, type OracleVerdict } from '../support/oracles.ts';
 import { type HolderKey, newKey } from '../support/raw-wallet.ts';
-import { withoutTombstones } from '../support/sd-jwt-maker.ts';
+import { withoutUndisclosed } from '../support/sd-jwt-maker.ts';
 import { certify, DOCUMENT_SIGNER } from '../support/test-certificates.ts';
 
 const read = (name: string) => JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8'));
@@ -78,7 +78,7 @@ const SD_JWTS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['valid', 'valid, nothing disclosed', 'valid with transaction data'].map((name) => [name, presentationOf(name).presentation]),
   ),
-  'with nested claims': issuedBy(ecosystem)(),
+  'with nested claims': credentialMaker(ecosystem)(),
 };
 const responseOf = (name: string) => mdoc.vectors.find((one: { name: string }) => one.name === name).device_response as string;
 const MDOCS: Readonly<Record<string, string>> = {
@@ -94,7 +94,7 @@ const MDOCS: Readonly<Record<string, string>> = {
 function judgeSdJwt({ base, text }: Pick<Mutation, 'base' | 'text'>): Own {
   const { transaction_data: transactionData } = presentationOf(base) ?? {};
   return verdictOf(() =>
-    withoutTombstones(
+    withoutUndisclosed(
       verifySdJwtVc(ports, text, {
         now: NOW,
         requestedAt: new Date(NOW.getTime() - 60_000),
@@ -135,7 +135,7 @@ const countOf = (names: readonly string[]) => {
   for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
   return counts;
 };
-const countsOf = (categories: readonly Category[]) => Object.fromEntries(categories.map(({ why, count }) => [why, count]));
+const countsOf = (categories: readonly Category[]) => Object.fromEntries(categories.map(({ explanation: why, count }) => [why, count]));
 
 /** Whether one says nothing that the other does not say. */
 function isPart(some: unknown, whole: unknown): boolean {
@@ -149,21 +149,21 @@ describe('mutated presentations', () => {
   const good = new Map<string, Claims>();
 
   before(async () => {
-    const random = seeded(SEED);
+    const random = seededRandom(SEED);
     const fixed = Object.entries(SD_JWTS).filter(([name]) => presentationOf(name) !== undefined);
-    sdJwts = distinct(
+    sdJwts = deduplicate(
       [
-        ...fixed.flatMap(([name, text]) => mutationsOf({ name, text, holder }, random)),
+        ...fixed.flatMap(([name, text]) => holderMutations({ name, text, holder }, random)),
         ...(await issuerMutations('with nested claims', ecosystem)),
       ],
       Object.values(SD_JWTS),
     ).map((one) => ({ ...one, own: judgeSdJwt(one) }));
-    mdocs = distinct(
+    mdocs = deduplicate(
       [
         ...Object.entries(MDOCS)
           .filter(([name]) => name !== 'made here')
-          .flatMap(([name, text]) => spoiledMdocs(name, text, random)),
-        ...(await issuedMdocs('made here', mdocBase, authority)),
+          .flatMap(([name, text]) => corruptMdocs(name, text, random)),
+        ...(await signedMdocMutations('made here', mdocBase, authority)),
       ],
       Object.values(MDOCS),
     ).map((one) => ({ ...one, own: judgeMdoc(one) }));
@@ -184,23 +184,23 @@ describe('mutated presentations', () => {
   it('are accepted if they are valid', () => {
     const right = [...sdJwts, ...mdocs].filter(({ nature }) => nature === 'same');
     expect(right.length).to.be.greaterThan(20);
-    for (const { own, base, kind, what } of right) {
-      expect(own.reason, `${base}: ${kind}, ${what}`).to.equal(undefined);
-      expect(isPart(own.claims, good.get(base)), `${base}: ${kind}, ${what}`).to.equal(true);
+    for (const { own, base, kind, description } of right) {
+      expect(own.reason, `${base}: ${kind}, ${description}`).to.equal(undefined);
+      expect(isPart(own.claims, good.get(base)), `${base}: ${kind}, ${description}`).to.equal(true);
     }
   });
 
   it('are rejected if a signature covers the changed part', () => {
     const taken = sdJwts.filter(({ nature, own }) => nature === 'bad' && own.claims !== undefined);
-    expect(taken.map(({ base, kind, what }) => `${base}: ${kind}, ${what}`)).to.deep.equal([]);
+    expect(taken.map(({ base, kind, description }) => `${base}: ${kind}, ${description}`)).to.deep.equal([]);
   });
 
   it('are accepted only with content of the original', () => {
     const taken = mdocs.filter(({ nature, own }) => nature === 'bad' && own.claims !== undefined);
-    for (const { own, base, kind, what } of taken) {
-      expect(isPart(own.claims, good.get(base)), `${base}: ${kind}, ${what}`).to.equal(true);
+    for (const { own, base, kind, description } of taken) {
+      expect(isPart(own.claims, good.get(base)), `${base}: ${kind}, ${description}`).to.equal(true);
     }
-    expect(countOf(taken.map(({ kind }) => kind))).to.deep.equal(HARMLESS);
+    expect(countOf(taken.map(({ kind }) => kind))).to.deep.equal(HARMLESS_MDOC_MUTATIONS);
   });
 
   it('are evaluated like in other implementations, or the difference is explained', async function () {
@@ -233,7 +233,7 @@ function disagreements(
     const other = others[at];
     if (other === undefined) throw new Error('not judged');
     if (own.claims !== undefined && other.claims !== undefined) {
-      expect(own.claims, `${one.base}: ${one.kind}, ${one.what}`).to.deep.equal(other.claims);
+      expect(own.claims, `${one.base}: ${one.kind}, ${one.description}`).to.deep.equal(other.claims);
     }
     if ((own.claims === undefined) === (other.claims === undefined)) return [];
     return [explain(own.claims === undefined ? stricter : looser, one, own.reason)];

@@ -7,7 +7,7 @@ import { assertDpopProofClaims, parseDpopProof } from '../../domain/oauth/dpop.t
 import { isChallenge, verifyPkce } from '../../domain/oauth/pkce.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
-import { withoutTombstones } from '../support/sd-jwt-maker.ts';
+import { withoutUndisclosed } from '../support/sd-jwt-maker.ts';
 
 /** The examples that specifications print: what they call right is right here, and a change of it is not. */
 const signatures = new NodeSignatures();
@@ -77,7 +77,7 @@ describe('RFC 9901 section 4.2', () => {
       },
       ['WyJfMjZiYzRMVC1hYzZxMktJNmNCVzVlcyIsICJmYW1pbHlfbmFtZSIsICJNw7ZiaXVzIl0', 'WyJsa2x4RjVqTVlsR1RQVW92TU5JdkNBIiwgIkZSIl0'],
     );
-    expect(withoutTombstones(claims)).to.deep.equal({ nationalities: ['DE', 'FR', 'US'], family_name: 'Möbius' });
+    expect(withoutUndisclosed(claims)).to.deep.equal({ nationalities: ['DE', 'FR', 'US'], family_name: 'Möbius' });
   });
 });
 

@@ -6,7 +6,7 @@ import { verifySdJwtVc } from '../../application/verification/verify-sd-jwt-vc.t
 import { processDisclosures } from '../../domain/formats/sd-jwt/disclosures.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
-import { withoutTombstones } from '../support/sd-jwt-maker.ts';
+import { withoutUndisclosed } from '../support/sd-jwt-maker.ts';
 
 type DisclosureCase = {
   readonly name: string;
@@ -72,7 +72,7 @@ function check(one: PresentationCase, haip = false) {
 describe('SD-JWT disclosure vectors', () => {
   for (const one of vectors.disclosures) {
     it(`${one.error === undefined ? 'are accepted' : 'are rejected'}: ${one.name}`, () => {
-      const run = () => withoutTombstones(processDisclosures(one.payload, one.disclosures).claims);
+      const run = () => withoutUndisclosed(processDisclosures(one.payload, one.disclosures).claims);
       if (one.error === undefined) expect(run()).to.deep.equal(one.processed);
       else expect(outcomeOf(run)).to.equal(one.error);
     });
@@ -85,7 +85,7 @@ describe('SD-JWT VC presentation vectors', () => {
     it(`${expected === 'accept' ? 'are accepted' : `are rejected as ${expected}`}: ${one.name}`, () => {
       expect(outcomeOf(() => check(one))).to.equal(expected);
       if (one.processed === undefined) return;
-      const claims = withoutTombstones(check(one).claims);
+      const claims = withoutUndisclosed(check(one).claims);
       for (const [name, value] of Object.entries(one.processed)) expect(claims[name]).to.deep.equal(value);
     });
   }

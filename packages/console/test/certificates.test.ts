@@ -1,6 +1,6 @@
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
-import { type Certified, certify, pem } from '../../../test/support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../../../test/support/test-certificates.ts';
 import { nameOf, newAmong } from '../src/pages/trust/anchors.ts';
 import { issuing } from '../src/pages/trust/key-chain.ts';
 import {
@@ -55,10 +55,10 @@ const NOW = new Date();
 const key = () => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 
 describe('Certificates that are given to the console', () => {
-  let ca: Certified;
-  let other: Certified;
-  let signer: Certified;
-  let ended: Certified;
+  let ca: CertifiedKey;
+  let other: CertifiedKey;
+  let signer: CertifiedKey;
+  let ended: CertifiedKey;
 
   before(async () => {
     ca = await certify({ name: 'First CA', ca: true });
@@ -69,7 +69,7 @@ describe('Certificates that are given to the console', () => {
 
   const read = (content: string | Uint8Array, purpose: CertificatePurpose = 'authority'): Reading =>
     readCertificates(typeof content === 'string' ? Buffer.from(content) : content, 'a.pem', purpose, NOW);
-  const der = ({ certificate }: Certified) => Buffer.from(certificate, 'base64');
+  const der = ({ certificate }: CertifiedKey) => Buffer.from(certificate, 'base64');
 
   it('are read from PEM with several certificates, and from DER, each once', () => {
     const { found, refused } = read(`first\r\n${pem(ca)}and\n${pem(other)}${pem(ca)}`);

@@ -18,7 +18,7 @@ import { acceptAndEnd, acceptForDelivery, type SessionChange, updateOutcome } fr
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusChange } from '../../../domain/status-lists/status-list.ts';
 import type { Revisions } from '../../../domain/tenants/revisions.ts';
-import { fetched } from '../../support/fetched.ts';
+import { fetchedChange } from '../../support/fetched.ts';
 import { NOW } from './builders.ts';
 
 export type Revocation = {
@@ -129,7 +129,7 @@ export function stepsOf(store: Store, tenantId: TenantId) {
     async fetchSession(publicId: PublicId, now: Date) {
       const before = await reads.sessionByPublicId(publicId);
       if (before?.session === undefined) return before && { ...before, changed: false };
-      const { done: changed } = await commit({ serving: true, session: fetched(before.session) }, now);
+      const { done: changed } = await commit({ serving: true, session: fetchedChange(before.session) }, now);
       const after = await reads.sessionByPublicId(publicId);
       return after && { ...after, changed };
     },

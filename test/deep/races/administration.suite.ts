@@ -2,23 +2,23 @@ import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { RenewKeyChains } from '../../../application/keys/renew-key-chains.ts';
-import { editsOf, writer } from '../../support/edits.ts';
-import { addClient, created, populate } from '../../support/populated.ts';
-import { verifiedByLeaf } from '../../support/present.ts';
-import { type RacedSuite, readySessions, tally, times } from '../../support/raced-services.ts';
+import { editsOf, makeWriter } from '../../support/edits.ts';
+import { addClient, createResource, populate } from '../../support/populated.ts';
+import { verifyWithLeaf } from '../../support/present.ts';
+import { callInParallel, countOutcomes, prepareSessions, type RaceSuite } from '../../support/raced-services.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { sharedRegistrar } from '../../support/registrar.ts';
 import { type Answer, createTenant } from '../../support/test-service.ts';
 
-export const administration: RacedSuite = [
+export const administration: RaceSuite = [
   'concurrent administrators',
   (racing) => {
     it('keep one valid secret after many rotations', async () => {
       const { service, token } = racing();
-      await created(service, token, '/client', { clientId: 'rotated', roles: ['issuance:offer'] });
-      const answers = await times(10, () => service.call('POST', '/client/rotated/rotate-secret', { token }));
-      const { 201: made = 0, '409 conflict': refused = 0 } = tally(answers);
-      expect(made + refused, JSON.stringify(tally(answers))).to.equal(10);
+      await createResource(service, token, '/client', { clientId: 'rotated', roles: ['issuance:offer'] });
+      const answers = await callInParallel(10, () => service.call('POST', '/client/rotated/rotate-secret', { token }));
+      const { 201: made = 0, '409 conflict': refused = 0 } = countOutcomes(answers);
+      expect(made + refused, JSON.stringify(countOutcomes(answers))).to.equal(10);
       expect(made).to.be.greaterThan(0);
       // One after the other: many attempts on one client at once are refused.
       const logins: typeof answers = [];
@@ -27,7 +27,7 @@ export const administration: RacedSuite = [
         const json = { grant_type: 'client_credentials', client_id: 'rotated', client_secret: body.secret };
         logins.push(await service.call('POST', '/oauth2/token', { json }));
       }
-      const { 200: good = 0, '401 invalid_client': bad = 0 } = tally(logins);
+      const { 200: good = 0, '401 invalid_client': bad = 0 } = countOutcomes(logins);
       expect([good, bad]).to.deep.equal([1, made - 1]);
     });
 
@@ -35,8 +35,8 @@ export const administration: RacedSuite = [
       const { service } = racing();
       const token = await service.rootToken();
       const json = { id: 'wanted', name: 'Wanted', roles: ['clients:manage'] };
-      const answers = await times(10, () => service.call('POST', '/tenant', { token, json }));
-      expect(tally(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
+      const answers = await callInParallel(10, () => service.call('POST', '/tenant', { token, json }));
+      expect(countOutcomes(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
       const winner = answers.find(({ status }) => status === 201);
       const tenants = await service.call('GET', '/tenant', { token });
       expect(tenants.body.filter(({ id }: { id: string }) => id === 'wanted')).to.have.length(1);
@@ -46,8 +46,8 @@ export const administration: RacedSuite = [
     it('create one client from simultaneous requests', async () => {
       const { service, token } = racing();
       const json = { clientId: 'wanted', roles: ['issuance:offer'] };
-      const answers = await times(10, () => service.call('POST', '/client', { token, json }));
-      expect(tally(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
+      const answers = await callInParallel(10, () => service.call('POST', '/client', { token, json }));
+      expect(countOutcomes(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
     });
 
     it('write one configuration as if the requests came one after the other', async () => {
@@ -57,9 +57,9 @@ export const administration: RacedSuite = [
         lifeTime,
         dcql_query: { credentials: [{ id: 'x', format: 'dc+sd-jwt', meta: { vct_values: ['y'] } }] },
       });
-      const answers = await times(20, (index) => service.call('POST', '/verifier/config', { token, json: body(100 + index) }));
-      const { 201: made = 0, '409 conflict': refused = 0 } = tally(answers);
-      expect(made + refused, JSON.stringify(tally(answers))).to.equal(20);
+      const answers = await callInParallel(20, (index) => service.call('POST', '/verifier/config', { token, json: body(100 + index) }));
+      const { 201: made = 0, '409 conflict': refused = 0 } = countOutcomes(answers);
+      expect(made + refused, JSON.stringify(countOutcomes(answers))).to.equal(20);
       const stored = await service.call('GET', '/verifier/config/contested', { token });
       expect(stored.body.lifeTime).to.be.within(100, 119);
     });
@@ -67,9 +67,9 @@ export const administration: RacedSuite = [
     it('delete a session once', async () => {
       const { service, token } = racing();
       const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'] };
-      const { session } = await created(service, token, '/issuer/offer', json);
-      const answers = await times(10, () => service.call('DELETE', `/session/${session}`, { token }));
-      expect(tally(answers)).to.deep.equal({ 200: 1, '404 not_found': 9 });
+      const { session } = await createResource(service, token, '/issuer/offer', json);
+      const answers = await callInParallel(10, () => service.call('DELETE', `/session/${session}`, { token }));
+      expect(countOutcomes(answers)).to.deep.equal({ 200: 1, '404 not_found': 9 });
     });
 
     it('change rights that apply in every process at once', async () => {
@@ -79,8 +79,8 @@ export const administration: RacedSuite = [
         const roles = round % 2 === 0 ? ['issuance:manage'] : ['issuance:manage', 'clients:manage'];
         const changed = await service.call('PATCH', '/client/demoted', { token, json: { roles } });
         expect(changed.status).to.equal(200);
-        const answers = await times(4, () => service.call('GET', '/client', { token: client }));
-        expect(tally(answers)).to.deep.equal(round % 2 === 0 ? { '403 forbidden': 4 } : { 200: 4 });
+        const answers = await callInParallel(4, () => service.call('GET', '/client', { token: client }));
+        expect(countOutcomes(answers)).to.deep.equal(round % 2 === 0 ? { '403 forbidden': 4 } : { 200: 4 });
       }
     });
 
@@ -88,14 +88,14 @@ export const administration: RacedSuite = [
       const { service } = racing();
       const { token } = await createTenant(service, 'keepers');
       const badge = { id: 'badge', config: { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] }, vct: 'urn:badge:1' };
-      await created(service, token, '/issuer/credentials', badge);
+      await createResource(service, token, '/issuer/credentials', badge);
       let kept = 'signing';
       for (let round = 0; round < 8; round++) {
         const other = `signing-${round}`;
-        await created(service, token, '/key-chain', { id: other, usages: ['signing'] });
+        await createResource(service, token, '/key-chain', { id: other, usages: ['signing'] });
         const ids = [kept, other];
-        const answers = await times(2, (index) => service.call('DELETE', `/key-chain/${ids[index]}`, { token }));
-        expect(tally(answers), `round ${round}`).to.deep.equal({ 200: 1, '409 conflict': 1 });
+        const answers = await callInParallel(2, (index) => service.call('DELETE', `/key-chain/${ids[index]}`, { token }));
+        expect(countOutcomes(answers), `round ${round}`).to.deep.equal({ 200: 1, '409 conflict': 1 });
         kept = ids[answers.findIndex(({ status }) => status === 409)] ?? '';
       }
     });
@@ -106,7 +106,7 @@ export const administration: RacedSuite = [
       const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
       for (let round = 0; round < 8; round++) {
         const keyChainId = `own-${round}`;
-        await created(service, token, '/key-chain', { id: keyChainId, usages: ['signing'] });
+        await createResource(service, token, '/key-chain', { id: keyChainId, usages: ['signing'] });
         const json = { id: `badge-${round}`, config, vct: 'urn:badge:1', keyChainId };
         const [removed, named] = await Promise.all([
           service.call('DELETE', `/key-chain/${keyChainId}`, { token }),
@@ -123,7 +123,7 @@ export const administration: RacedSuite = [
 
 const registrar = await sharedRegistrar();
 
-export const editsWithOneTag: RacedSuite = [
+export const editsWithOneTag: RaceSuite = [
   'concurrent edits with one tag',
   (racing) => {
     it('succeed once for any edited resource and any concurrent edits', async () => {
@@ -131,12 +131,12 @@ export const editsWithOneTag: RacedSuite = [
       const world = await populate(service, 'raced');
       const root = await service.rootToken();
       for (const edit of editsOf(world.ids, registrar)) {
-        const { write, tagOf } = writer(world, root, edit);
+        const { write, tagOf } = makeWriter(world, root, edit);
         // What all of them write differs from what is there.
         await write(0, 0);
         const tag = await tagOf();
-        const answers = await times(12, (n) => write(n, edit.read.startsWith('/status-lists') ? 1 : n + 1, tag));
-        const counts = tally(answers);
+        const answers = await callInParallel(12, (n) => write(n, edit.read.startsWith('/status-lists') ? 1 : n + 1, tag));
+        const counts = countOutcomes(answers);
         const good = (counts['200'] ?? 0) + (counts['201'] ?? 0);
         expect([good, counts['409 conflict']], `${edit.name}: ${JSON.stringify(counts)}`).to.deep.equal([1, 11]);
         const winner = answers.find(({ status }) => status < 300);
@@ -155,7 +155,7 @@ export const editsWithOneTag: RacedSuite = [
       };
       for (let round = 0; round < 5; round++) {
         const tag = (await service.call('GET', path, { token })).headers.get('etag') ?? '';
-        const answers = await times(8, (n) => patch(`${round} ${n}`, n % 2 === 0 ? tag : undefined));
+        const answers = await callInParallel(8, (n) => patch(`${round} ${n}`, n % 2 === 0 ? tag : undefined));
         for (const { status, text } of answers) expect(status, text).to.be.oneOf([200, 409]);
         const conditional = answers.filter((_, n) => n % 2 === 0);
         expect(conditional.filter(({ status }) => status === 200).length).to.be.at.most(1);
@@ -166,22 +166,22 @@ export const editsWithOneTag: RacedSuite = [
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-export const keys: RacedSuite = [
+export const keys: RaceSuite = [
   'key chains',
   (racing) => {
     const call = (method: string, path: string, json?: object): Promise<Answer> =>
       racing().service.call(method, path, { token: racing().token, ...(json === undefined ? {} : { json }) });
     const create = (id: string, more: object = {}) => {
       const { service, token } = racing();
-      return created(service, token, '/key-chain', { id, usageType: 'signing', ...more });
+      return createResource(service, token, '/key-chain', { id, usageType: 'signing', ...more });
     };
     const kid = ({ key }: { key: { kid: string } }): string => key.kid;
 
     it('are rotated one after the other, and every key that signed stays published', async () => {
       const made = await create('contested');
-      const answers = await times(20, () => call('POST', '/key-chain/contested/rotate'));
-      const { 200: done = 0, '409 conflict': refused = 0 } = tally(answers);
-      expect(done + refused, JSON.stringify(tally(answers))).to.equal(20);
+      const answers = await callInParallel(20, () => call('POST', '/key-chain/contested/rotate'));
+      const { 200: done = 0, '409 conflict': refused = 0 } = countOutcomes(answers);
+      expect(done + refused, JSON.stringify(countOutcomes(answers))).to.equal(20);
       expect(done).to.be.greaterThan(0);
       const { body: chain } = await call('GET', '/key-chain/contested');
       const active = answers.filter(({ status }) => status === 200).map(({ body }) => body.activeKey.kid);
@@ -197,14 +197,14 @@ export const keys: RacedSuite = [
 
     it('sign concurrent credentials, each under its own certificate', async () => {
       const { wallet } = racing();
-      const sessions = await readySessions(racing(), 12);
+      const sessions = await prepareSessions(racing(), 12);
       const [issued] = await Promise.all([
-        times(12, (index) => wallet.request(sessions[index]?.accessToken ?? '', 'pid', { key: newKey() })),
-        times(6, () => call('POST', '/key-chain/signing/rotate')),
+        callInParallel(12, (index) => wallet.request(sessions[index]?.accessToken ?? '', 'pid', { key: newKey() })),
+        callInParallel(6, () => call('POST', '/key-chain/signing/rotate')),
       ]);
       for (const { status, body, text } of issued) {
         expect(status, text).to.equal(200);
-        const leaf = verifiedByLeaf(body.credentials[0].credential.split('~')[0]);
+        const leaf = verifyWithLeaf(body.credentials[0].credential.split('~')[0]);
         const { body: chain } = await call('GET', '/key-chain/signing');
         expect(leaf.verify(new X509Certificate(chain.rootCertificate).publicKey)).to.equal(true);
       }
@@ -228,7 +228,7 @@ export const keys: RacedSuite = [
     it('stay deleted when a certificate is created for them simultaneously', async () => {
       for (let round = 0; round < 24; round++) {
         const id = `going-${round}`;
-        const { key } = await created(racing().service, racing().token, '/key', { id });
+        const { key } = await createResource(racing().service, racing().token, '/key', { id });
         const [made, removed] = await Promise.all([
           call('POST', '/certs', { id: `cert-${round}`, keyId: id, certUsageTypes: ['signing'] }),
           pause(round % 6).then(() => call('DELETE', `/key/${id}`)),
@@ -243,8 +243,8 @@ export const keys: RacedSuite = [
 
     it('are imported once under one id', async () => {
       const key = newKey().privateKey.export({ format: 'jwk' });
-      const answers = await times(10, () => call('POST', '/key-chain/import', { id: 'wanted', usageType: 'signing', key }));
-      expect(tally(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
+      const answers = await callInParallel(10, () => call('POST', '/key-chain/import', { id: 'wanted', usageType: 'signing', key }));
+      expect(countOutcomes(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
     });
 
     it('are rotated once by many simultaneous maintenance runs', async () => {
@@ -252,7 +252,7 @@ export const keys: RacedSuite = [
       const chore = racing().service.service.container.get(RenewKeyChains);
       const clock = sinon.useFakeTimers({ now: Date.now() + 21 * DAY_MS, toFake: ['Date'] });
       try {
-        await times(8, () => chore.execute(new Date(), 100));
+        await callInParallel(8, () => chore.execute(new Date(), 100));
       } finally {
         clock.restore();
       }

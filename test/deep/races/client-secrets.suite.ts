@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Backend, type BackendCall } from '../../support/backend.ts';
-import { created, offerBody } from '../../support/populated.ts';
-import { type RacedSuite, type Racing, tally, times } from '../../support/raced-services.ts';
+import { createResource, offerBody } from '../../support/populated.ts';
+import { callInParallel, countOutcomes, type RaceContext, type RaceSuite } from '../../support/raced-services.ts';
 import { newKey, RawWallet } from '../../support/raw-wallet.ts';
 import { isSignedWith, rotateWebhookSecret, signaturesOf } from '../../support/signed-calls.ts';
 import type { Answer } from '../../support/test-service.ts';
@@ -10,7 +10,7 @@ import { WalletProvider } from '../../support/wallet-provider.ts';
 const SECRET = 'a-secret-that-is-about-to-go';
 
 /** What becomes of access tokens when the secret is replaced that they were had with. */
-function raceClientSecrets(racing: () => Racing): void {
+function raceClientSecrets(racing: () => RaceContext): void {
   const client = async (clientId: string) => {
     const { service, token } = racing();
     const json = { clientId, roles: ['issuance:manage', 'issuance:offer'], secret: SECRET };
@@ -80,7 +80,7 @@ function raceClientSecrets(racing: () => Racing): void {
     const { addresses } = racing();
     await client('raced');
     const [tokens] = await Promise.all([
-      times(24, (index) => login(addresses[index % addresses.length] ?? '', 'raced', SECRET)),
+      callInParallel(24, (index) => login(addresses[index % addresses.length] ?? '', 'raced', SECRET)),
       rotate('raced'),
     ]);
     for (const former of tokens.filter((one) => one !== undefined)) {
@@ -89,11 +89,11 @@ function raceClientSecrets(racing: () => Racing): void {
   });
 }
 
-export const clientSecrets: RacedSuite = ['concurrent rotations of client secrets', raceClientSecrets];
+export const clientSecrets: RaceSuite = ['concurrent rotations of client secrets', raceClientSecrets];
 
 const WEBHOOK_CALLERS = 24;
 
-export const webhookSecrets: RacedSuite = [
+export const webhookSecrets: RaceSuite = [
   'concurrent webhook secrets',
   (racing) => {
     let backend: Backend;
@@ -103,14 +103,14 @@ export const webhookSecrets: RacedSuite = [
       backend.on('/claims', { json: { pid: { given_name: 'Ada', family_name: 'Lovelace' } } });
     });
     after(() => backend.close());
-    beforeEach(() => backend.forget());
+    beforeEach(() => backend.clearCalls());
 
     const readyToken = async () => {
       const { service, token, wallet } = racing();
       const webhook = { url: `${backend.url}/claims` };
       const credentialClaims = { pid: { type: 'webhook', webhook } };
       const json = { ...offerBody('pid'), credentialClaims };
-      return wallet.accessToken((await created(service, token, '/issuer/offer', json)).uri);
+      return wallet.accessToken((await createResource(service, token, '/issuer/offer', json)).uri);
     };
     const issue = async (accessToken: string) => {
       const answer = await racing().wallet.request(accessToken, 'pid');
@@ -119,17 +119,17 @@ export const webhookSecrets: RacedSuite = [
     /** The call that a credential request leads to. */
     const nextCall = async (): Promise<BackendCall> => {
       const accessToken = await readyToken();
-      backend.forget();
+      backend.clearCalls();
       await issue(accessToken);
       return backend.calls[0] as BackendCall;
     };
 
     it('keep the last of many that are created simultaneously; only the three before it still sign', async () => {
       const { service, token, addresses } = racing();
-      const secrets = await times(WEBHOOK_CALLERS, () => rotateWebhookSecret(racing()));
+      const secrets = await callInParallel(WEBHOOK_CALLERS, () => rotateWebhookSecret(racing()));
       expect(new Set(secrets).size).to.equal(WEBHOOK_CALLERS);
       // The calls go to the processes in turn.
-      const states = await times(addresses.length, () => service.call('GET', '/webhook-secret', { token }));
+      const states = await callInParallel(addresses.length, () => service.call('GET', '/webhook-secret', { token }));
       for (const { body } of states) {
         expect(body).to.deep.equal(states[0]?.body);
         expect(body.former).to.have.length(3);
@@ -148,7 +148,7 @@ export const webhookSecrets: RacedSuite = [
       for (let round = 0; round < 6; round++) {
         const accessToken = await readyToken();
         const secret = await rotateWebhookSecret(racing(), { overlapSeconds: 0 });
-        backend.forget();
+        backend.clearCalls();
         await issue(accessToken);
         const call = backend.calls[0] as BackendCall;
         expect([isSignedWith(secret, call), signaturesOf(call)]).to.deep.equal([true, 1]);
@@ -159,10 +159,10 @@ export const webhookSecrets: RacedSuite = [
 
     it('sign all calls while they are being replaced', async () => {
       const known = await rotateWebhookSecret(racing(), { overlapSeconds: 0 });
-      const tokens = await times(WEBHOOK_CALLERS, readyToken);
-      backend.forget();
+      const tokens = await callInParallel(WEBHOOK_CALLERS, readyToken);
+      backend.clearCalls();
       const calls = tokens.map(issue);
-      const secrets = await times(3, () => rotateWebhookSecret(racing()));
+      const secrets = await callInParallel(3, () => rotateWebhookSecret(racing()));
       await Promise.all(calls);
       expect(backend.calls).to.have.length(WEBHOOK_CALLERS);
       for (const call of backend.calls) expect(isSignedWith(known, call)).to.equal(true);
@@ -174,14 +174,14 @@ export const webhookSecrets: RacedSuite = [
 
 const ATTESTED_CALLERS = 20;
 
-export const attestedClients: RacedSuite = [
+export const attestedClients: RaceSuite = [
   'concurrent proofs of possession without a challenge',
   (racing) => {
     let provider: WalletProvider;
     before(async () => {
       provider = await WalletProvider.start();
       const { service, token } = racing();
-      await created(service, token, '/issuer/config', {
+      await createResource(service, token, '/issuer/config', {
         display: [{ name: 'Acme', locale: 'en' }],
         ...provider.configuration(),
         attestationChallenge: 'optional',
@@ -194,26 +194,26 @@ export const attestedClients: RacedSuite = [
     it('are accepted once by pushed authorization requests', async () => {
       const { service, token, wallet } = racing();
       const body = { ...offerBody('pid'), flow: 'authorization_code' };
-      const { uri } = await created(service, token, '/issuer/offer', body);
+      const { uri } = await createResource(service, token, '/issuer/offer', body);
       const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
       const form = { issuer_state: grants.authorization_code.issuer_state, scope: 'pid' };
       const sent = headers();
-      const answers = await times(ATTESTED_CALLERS, () => wallet.par(form, sent));
-      expect(tally(answers)).to.deep.equal({ 201: 1, '400 invalid_client_attestation': ATTESTED_CALLERS - 1 });
+      const answers = await callInParallel(ATTESTED_CALLERS, () => wallet.par(form, sent));
+      expect(countOutcomes(answers)).to.deep.equal({ 201: 1, '400 invalid_client_attestation': ATTESTED_CALLERS - 1 });
       expect((await wallet.par(form, headers())).status).to.equal(201);
     });
 
     it('are accepted once by token requests with different codes', async () => {
       const { service, token, wallet } = racing();
-      const codes = await times(ATTESTED_CALLERS, async () =>
-        wallet.code((await created(service, token, '/issuer/offer', offerBody('pid'))).uri),
+      const codes = await callInParallel(ATTESTED_CALLERS, async () =>
+        wallet.code((await createResource(service, token, '/issuer/offer', offerBody('pid'))).uri),
       );
       const sent = headers();
       const wallets = codes.map(() => new RawWallet(service, wallet.tenant));
       const redeem = (index: number) =>
         wallets[index]?.redeem(codes[index] ?? '', {}, { ...sent, ...wallets[index].tokenProof() }) as Promise<Answer>;
-      const answers = await times(ATTESTED_CALLERS, redeem);
-      expect(tally(answers)).to.deep.equal({ 200: 1, '400 invalid_client_attestation': ATTESTED_CALLERS - 1 });
+      const answers = await callInParallel(ATTESTED_CALLERS, redeem);
+      expect(countOutcomes(answers)).to.deep.equal({ 200: 1, '400 invalid_client_attestation': ATTESTED_CALLERS - 1 });
       // A repeated request of the same wallet with its code needs a new proof, too.
       const winner = answers.findIndex(({ status }) => status === 200);
       expect((await redeem(winner)).body.error).to.equal('invalid_client_attestation');

@@ -2,20 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { inflateSync } from 'node:zlib';
 import { expect } from 'chai';
 import { openConfirmation } from '../../support/chained-artefacts.ts';
-import { created, credentialBody, offerBody, presentationBody } from '../../support/populated.ts';
-import { answerOf, fetchRequest } from '../../support/present.ts';
-import { type RacedSuite, type Racing, readySessions, tally, times } from '../../support/raced-services.ts';
+import { createResource, credentialBody, offerBody, presentationBody } from '../../support/populated.ts';
+import { fetchRequest, makeResponse } from '../../support/present.ts';
+import { callInParallel, countOutcomes, prepareSessions, type RaceContext, type RaceSuite } from '../../support/raced-services.ts';
 import { newKey, RawWallet } from '../../support/raw-wallet.ts';
 import type { Answer } from '../../support/test-service.ts';
 
 const ISSUANCE_CALLERS = 30;
 
-export const issuances: RacedSuite = [
+export const issuances: RaceSuite = [
   'concurrent issuance by one session',
   (racing) => {
     const configured = async (id: string, changes: object) => {
       const { service, token } = racing();
-      await created(service, token, '/issuer/credentials', { ...credentialBody(id, 'signing'), ...changes });
+      await createResource(service, token, '/issuer/credentials', { ...credentialBody(id, 'signing'), ...changes });
     };
 
     it('is limited for any number of simultaneous requests', async () => {
@@ -23,22 +23,22 @@ export const issuances: RacedSuite = [
       await configured('few', { maxIssuances: 3 });
       await configured('other', {});
       const both = { ...offerBody('few'), credentialConfigurationIds: ['few', 'other'] };
-      const { uri } = await created(service, token, '/issuer/offer', both);
+      const { uri } = await createResource(service, token, '/issuer/offer', both);
       const accessToken = await wallet.accessToken(uri);
       // What it issues of another configuration does not count.
       for (let issued = 0; issued < 4; issued++) expect((await wallet.request(accessToken, 'other')).status).to.equal(200);
-      const answers = await times(ISSUANCE_CALLERS, () => wallet.request(accessToken, 'few'));
-      expect(tally(answers)).to.deep.equal({ 200: 3, '400 credential_request_denied': ISSUANCE_CALLERS - 3 });
+      const answers = await callInParallel(ISSUANCE_CALLERS, () => wallet.request(accessToken, 'few'));
+      expect(countOutcomes(answers)).to.deep.equal({ 200: 3, '400 credential_request_denied': ISSUANCE_CALLERS - 3 });
       expect((await wallet.request(accessToken, 'other')).status).to.equal(200);
     });
 
     it('has one active set: all but the last set are revoked', async () => {
       const { service, token, wallet } = racing();
       await configured('single', { oneActiveSet: true });
-      const { uri, session } = await created(service, token, '/issuer/offer', offerBody('single'));
+      const { uri, session } = await createResource(service, token, '/issuer/offer', offerBody('single'));
       const accessToken = await wallet.accessToken(uri);
-      const answers = await times(8, () => wallet.request(accessToken, 'single'));
-      expect(tally(answers)).to.deep.equal({ 200: 8 });
+      const answers = await callInParallel(8, () => wallet.request(accessToken, 'single'));
+      expect(countOutcomes(answers)).to.deep.equal({ 200: 8 });
       const statuses = await Promise.all(answers.map(({ body }) => statusOf(body.credentials[0].credential as string)));
       expect(statuses.sort()).to.deep.equal([0, 1, 1, 1, 1, 1, 1, 1]);
       const entries = (await service.call('GET', `/audit-log?limit=100`, { token })).body as { target: string; actor: unknown }[];
@@ -60,7 +60,7 @@ export const issuances: RacedSuite = [
 
 const APPROVAL_CALLERS = 50;
 
-export const approvals: RacedSuite = [
+export const approvals: RaceSuite = [
   'concurrent approval of an unauthenticated wallet',
   (racing) => {
     it('issues one code for 50 equal requests, and none in addition to a denial', async () => {
@@ -70,13 +70,13 @@ export const approvals: RacedSuite = [
       expect((await service.call('POST', '/issuer/config', { token, json })).status).to.equal(201);
       for (const decisions of [['approve'], ['approve', 'deny']]) {
         const { confirmation, confirmationCookie } = await openConfirmation(service, wallet.tenant, 'pid');
-        const answers = await times(APPROVAL_CALLERS, (index) =>
+        const answers = await callInParallel(APPROVAL_CALLERS, (index) =>
           service.call('POST', `/${wallet.tenant}/chained-as/confirm`, {
             form: { confirmation, decision: decisions[index % decisions.length] ?? '' },
             headers: { Cookie: confirmationCookie },
           }),
         );
-        expect(tally(answers), answers[0]?.text).to.deep.equal({ 303: 1, 400: APPROVAL_CALLERS - 1 });
+        expect(countOutcomes(answers), answers[0]?.text).to.deep.equal({ 303: 1, 400: APPROVAL_CALLERS - 1 });
       }
     });
   },
@@ -84,19 +84,19 @@ export const approvals: RacedSuite = [
 
 const OFFER_CALLERS = 40;
 
-export const repeatedOffers: RacedSuite = [
+export const repeatedOffers: RaceSuite = [
   'request that is repeated with one Idempotency-Key',
   (racing) => {
-    const ask = ({ service, token }: Racing, path: string, key: string, json: object) =>
+    const ask = ({ service, token }: RaceContext, path: string, key: string, json: object) =>
       service.call('POST', path, { token, json, headers: { 'Idempotency-Key': key } });
-    const sessions = async ({ service, token }: Racing) =>
+    const sessions = async ({ service, token }: RaceContext) =>
       (await service.call('GET', '/session?limit=500', { token })).body.length as number;
 
     it('creates one offer', async () => {
       for (let round = 0; round < 3; round++) {
         const [key, before] = [randomUUID(), await sessions(racing())];
-        const answers = await times(OFFER_CALLERS, () => ask(racing(), '/issuer/offer', key, offerBody('pid')));
-        expect(tally(answers)).to.deep.equal({ 201: OFFER_CALLERS });
+        const answers = await callInParallel(OFFER_CALLERS, () => ask(racing(), '/issuer/offer', key, offerBody('pid')));
+        expect(countOutcomes(answers)).to.deep.equal({ 201: OFFER_CALLERS });
         expect(new Set(answers.map(({ text }) => text)).size).to.equal(1);
         expect(await sessions(racing())).to.equal(before + 1);
       }
@@ -108,8 +108,8 @@ export const repeatedOffers: RacedSuite = [
       expect((await service.call('POST', '/verifier/config', { token, json: question })).status).to.equal(201);
       const [key, before] = [randomUUID(), await sessions(racing())];
       const json = { response_type: 'uri', requestId: 'repeated' };
-      const answers = await times(OFFER_CALLERS, () => ask(racing(), '/verifier/offer', key, json));
-      expect(tally(answers)).to.deep.equal({ 201: OFFER_CALLERS });
+      const answers = await callInParallel(OFFER_CALLERS, () => ask(racing(), '/verifier/offer', key, json));
+      expect(countOutcomes(answers)).to.deep.equal({ 201: OFFER_CALLERS });
       expect(new Set(answers.map(({ text }) => text)).size).to.equal(1);
       expect(await sessions(racing())).to.equal(before + 1);
     });
@@ -117,8 +117,8 @@ export const repeatedOffers: RacedSuite = [
     it('accepts one of two bodies with the same key, and no other', async () => {
       const key = randomUUID();
       const bodies = [offerBody('pid'), { ...offerBody('pid'), expiresIn: 60 }];
-      const answers = await times(OFFER_CALLERS, (index) => ask(racing(), '/issuer/offer', key, bodies[index % 2] ?? {}));
-      expect(tally(answers)).to.deep.equal({ 201: OFFER_CALLERS / 2, '409 conflict': OFFER_CALLERS / 2 });
+      const answers = await callInParallel(OFFER_CALLERS, (index) => ask(racing(), '/issuer/offer', key, bodies[index % 2] ?? {}));
+      expect(countOutcomes(answers)).to.deep.equal({ 201: OFFER_CALLERS / 2, '409 conflict': OFFER_CALLERS / 2 });
     });
   },
 ];
@@ -127,14 +127,14 @@ const CANCELLATION_CALLERS = 24;
 const ROUNDS = 4;
 
 /** Half of the callers cancel, half do something else, in turn. */
-async function against(racing: Racing, session: string, other: (index: number) => Promise<Answer>) {
+async function against(racing: RaceContext, session: string, other: (index: number) => Promise<Answer>) {
   const { service, token } = racing;
   const cancel = () => service.call('POST', `/session/${session}/cancel`, { token });
-  const answers = await times(CANCELLATION_CALLERS, (index) => (index % 2 === 0 ? other(index) : cancel()));
+  const answers = await callInParallel(CANCELLATION_CALLERS, (index) => (index % 2 === 0 ? other(index) : cancel()));
   const seen = await service.call('GET', `/session/${session}`, { token });
   return {
-    others: tally(answers.filter((_, index) => index % 2 === 0)),
-    cancels: tally(answers.filter((_, index) => index % 2 === 1)),
+    others: countOutcomes(answers.filter((_, index) => index % 2 === 0)),
+    cancels: countOutcomes(answers.filter((_, index) => index % 2 === 1)),
     session: seen.body,
   };
 }
@@ -151,33 +151,33 @@ function expectOne(outcome: Awaited<ReturnType<typeof against>>, late: RegExp): 
   expect(session.failure?.code).to.equal(isDone ? undefined : 'cancelled');
 }
 
-export const cancellations: RacedSuite = [
+export const cancellations: RaceSuite = [
   'concurrent cancellation',
   (racing) => {
     it('succeeds once with any concurrent requests', async () => {
       const { service, token } = racing();
-      const { session } = await created(service, token, '/issuer/offer', offerBody('pid'));
-      const answers = await times(CANCELLATION_CALLERS, () => service.call('POST', `/session/${session}/cancel`, { token }));
-      expect(tally(answers)).to.deep.equal({ 200: 1, '409 conflict': CANCELLATION_CALLERS - 1 });
+      const { session } = await createResource(service, token, '/issuer/offer', offerBody('pid'));
+      const answers = await callInParallel(CANCELLATION_CALLERS, () => service.call('POST', `/session/${session}/cancel`, { token }));
+      expect(countOutcomes(answers)).to.deep.equal({ 200: 1, '409 conflict': CANCELLATION_CALLERS - 1 });
     });
 
     it('or the redemption of a code succeeds: no token is valid afterwards', async () => {
       const { service, token, wallet } = racing();
       for (let round = 0; round < ROUNDS; round++) {
-        const { uri, session } = await created(service, token, '/issuer/offer', offerBody('pid'));
+        const { uri, session } = await createResource(service, token, '/issuer/offer', offerBody('pid'));
         const code = await wallet.code(uri);
         // The wallet may ask again for the tokens of one grant, until the offer is cancelled.
         const { cancels, session: seen } = await against(racing(), session, () => wallet.redeem(code));
         expect(cancels['200'], 'an offer without a credential can be cancelled').to.equal(1);
         expect([seen.status, seen.failure.code]).to.deep.equal(['failed', 'cancelled']);
-        expect(tally([await wallet.redeem(code)])).to.deep.equal({ '400 invalid_grant': 1 });
+        expect(countOutcomes([await wallet.redeem(code)])).to.deep.equal({ '400 invalid_grant': 1 });
       }
     });
 
     it('or a credential request succeeds, exactly one of both', async () => {
       const { wallet } = racing();
       for (let round = 0; round < ROUNDS; round++) {
-        const [ready] = await readySessions(racing(), 1);
+        const [ready] = await prepareSessions(racing(), 1);
         let asked = false;
         const outcome = await against(racing(), ready?.session ?? '', async () => {
           const answer = await wallet.request(ready?.accessToken ?? '', 'pid');
@@ -193,18 +193,18 @@ export const cancellations: RacedSuite = [
     it('or a presentation response succeeds, exactly one of both', async () => {
       const { service, token, wallet } = racing();
       const holder = newKey();
-      const [session] = await readySessions(racing(), 1);
+      const [session] = await prepareSessions(racing(), 1);
       const issued = await wallet.request(session?.accessToken ?? '', 'pid', { key: holder });
       const credential = issued.body.credentials[0].credential as string;
       const { vct } = JSON.parse(Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString());
       const { webhook: _webhook, ...question } = presentationBody('ended', 'signing');
       const credentials = [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: [vct] } }];
-      await created(service, token, '/verifier/config', { ...question, dcql_query: { credentials } });
+      await createResource(service, token, '/verifier/config', { ...question, dcql_query: { credentials } });
       for (let round = 0; round < ROUNDS; round++) {
         const json = { response_type: 'uri', requestId: 'ended' };
-        const offer = await created(service, token, '/verifier/offer', json);
+        const offer = await createResource(service, token, '/verifier/offer', json);
         const request = await fetchRequest(service, offer.uri);
-        const forms = await times(CANCELLATION_CALLERS, () => answerOf(request, credential, holder));
+        const forms = await callInParallel(CANCELLATION_CALLERS, () => makeResponse(request, credential, holder));
         const outcome = await against(racing(), offer.session, (index) =>
           service.call('POST', request.response_uri, { form: forms[index] ?? {} }),
         );
@@ -224,72 +224,72 @@ function grantOf(accessToken: string): string {
   return JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString()).grant_id;
 }
 
-export const usedOnce: RacedSuite = [
+export const usedOnce: RaceSuite = [
   'concurrent use of a single-use value',
   (racing) => {
     it('redeems a pre-authorized code once', async () => {
       const { service, token, wallet } = racing();
       for (let round = 0; round < 3; round++) {
-        const { uri } = await created(service, token, '/issuer/offer', offerBody('pid'));
+        const { uri } = await createResource(service, token, '/issuer/offer', offerBody('pid'));
         const code = await wallet.code(uri);
         const wallets = Array.from({ length: CALLERS }, () => new RawWallet(service, wallet.tenant));
         const answers = await Promise.all(wallets.map((one) => one.redeem(code)));
-        expect(tally(answers)).to.deep.equal({ 200: 1, '400 invalid_grant': CALLERS - 1 });
+        expect(countOutcomes(answers)).to.deep.equal({ 200: 1, '400 invalid_grant': CALLERS - 1 });
         // The others took nothing away from the one that was first.
         const issued = await Promise.all(wallets.map((one, index) => one.request(answers[index]?.body.access_token ?? 'none', 'pid')));
-        expect(tally(issued)).to.deep.equal({ 200: 1, '401 invalid_token': CALLERS - 1 });
+        expect(countOutcomes(issued)).to.deep.equal({ 200: 1, '401 invalid_token': CALLERS - 1 });
       }
     });
 
     it('creates one grant for one wallet from any number of requests with a pre-authorized code', async () => {
       const { service, token, wallet } = racing();
-      const { uri } = await created(service, token, '/issuer/offer', offerBody('pid'));
+      const { uri } = await createResource(service, token, '/issuer/offer', offerBody('pid'));
       const code = await wallet.code(uri);
-      const answers = await times(CALLERS, () => wallet.redeem(code));
-      expect(tally(answers)).to.deep.equal({ 200: CALLERS });
+      const answers = await callInParallel(CALLERS, () => wallet.redeem(code));
+      expect(countOutcomes(answers)).to.deep.equal({ 200: CALLERS });
       const grants = answers.map(({ body }) => [grantOf(body.access_token), body.refresh_token].join(' '));
       expect(new Set(grants).size).to.equal(1);
       const last = answers.at(-1)?.body.access_token;
       expect((await wallet.request(last, 'pid')).status).to.equal(200);
-      expect(tally(await times(CALLERS, () => wallet.redeem(code)))).to.deep.equal({ '400 invalid_grant': CALLERS });
+      expect(countOutcomes(await callInParallel(CALLERS, () => wallet.redeem(code)))).to.deep.equal({ '400 invalid_grant': CALLERS });
     });
 
     it('accepts a nonce once from 50 sessions', async () => {
       const { wallet } = racing();
-      const sessions = await readySessions(racing(), CALLERS);
+      const sessions = await prepareSessions(racing(), CALLERS);
       const nonce = await wallet.nonce();
-      const answers = await times(CALLERS, (index) => wallet.request(sessions[index]?.accessToken ?? '', 'pid', { nonce }));
-      expect(tally(answers)).to.deep.equal({ 200: 1, '400 invalid_nonce': CALLERS - 1 });
+      const answers = await callInParallel(CALLERS, (index) => wallet.request(sessions[index]?.accessToken ?? '', 'pid', { nonce }));
+      expect(countOutcomes(answers)).to.deep.equal({ 200: 1, '400 invalid_nonce': CALLERS - 1 });
       // Whoever came too late is served with a nonce of its own.
-      const again = await times(CALLERS, (index) => wallet.request(sessions[index]?.accessToken ?? '', 'pid'));
-      expect(tally(again)).to.deep.equal({ 200: CALLERS });
+      const again = await callInParallel(CALLERS, (index) => wallet.request(sessions[index]?.accessToken ?? '', 'pid'));
+      expect(countOutcomes(again)).to.deep.equal({ 200: CALLERS });
     });
 
     it('accepts a DPoP proof once with 50 nonces', async () => {
       const { wallet } = racing();
-      const [session] = await readySessions(racing(), 1);
+      const [session] = await prepareSessions(racing(), 1);
       const headers = wallet.authorization(session?.accessToken ?? '');
-      const nonces = await times(CALLERS, () => wallet.nonce());
-      const answers = await times(CALLERS, (index) => wallet.request('', 'pid', { headers, nonce: nonces[index] ?? '' }));
-      expect(tally(answers)).to.deep.equal({ 200: 1, '401 invalid_dpop_proof': CALLERS - 1 });
+      const nonces = await callInParallel(CALLERS, () => wallet.nonce());
+      const answers = await callInParallel(CALLERS, (index) => wallet.request('', 'pid', { headers, nonce: nonces[index] ?? '' }));
+      expect(countOutcomes(answers)).to.deep.equal({ 200: 1, '401 invalid_dpop_proof': CALLERS - 1 });
     });
 
     it('accepts one response to a presentation request', async () => {
       const { service, token, wallet } = racing();
       const holder = newKey();
-      const [session] = await readySessions(racing(), 1);
+      const [session] = await prepareSessions(racing(), 1);
       const issued = await wallet.request(session?.accessToken ?? '', 'pid', { key: holder });
       const credential = issued.body.credentials[0].credential as string;
       const { webhook: _webhook, ...question } = presentationBody('question', 'signing');
       const credentials = [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: [vctOf(credential)] } }];
-      await created(service, token, '/verifier/config', { ...question, dcql_query: { credentials } });
+      await createResource(service, token, '/verifier/config', { ...question, dcql_query: { credentials } });
       for (let round = 0; round < 3; round++) {
         const json = { response_type: 'uri', requestId: 'question' };
-        const offer = await created(service, token, '/verifier/offer', json);
+        const offer = await createResource(service, token, '/verifier/offer', json);
         const request = await fetchRequest(service, offer.uri);
-        const forms = await times(CALLERS, () => answerOf(request, credential, holder));
-        const answers = await times(CALLERS, (index) => service.call('POST', request.response_uri, { form: forms[index] ?? {} }));
-        expect(tally(answers), answers[0]?.text).to.deep.equal({ 200: 1, '400 invalid_request': CALLERS - 1 });
+        const forms = await callInParallel(CALLERS, () => makeResponse(request, credential, holder));
+        const answers = await callInParallel(CALLERS, (index) => service.call('POST', request.response_uri, { form: forms[index] ?? {} }));
+        expect(countOutcomes(answers), answers[0]?.text).to.deep.equal({ 200: 1, '400 invalid_request': CALLERS - 1 });
         const seen = await service.call('GET', `/session/${offer.session}`, { token });
         expect(seen.body.status, seen.text).to.equal('completed');
         expect(seen.body.credentials).to.have.length(1);
@@ -298,9 +298,9 @@ export const usedOnce: RacedSuite = [
 
     it('returns the secret of a client once', async () => {
       const { service, token } = racing();
-      await created(service, token, '/client', { clientId: 'picked', roles: ['issuance:offer'] });
-      const answers = await times(20, () => service.call('GET', '/client/picked/secret', { token }));
-      expect(tally(answers)).to.deep.equal({ 200: 1, '410 gone': 19 });
+      await createResource(service, token, '/client', { clientId: 'picked', roles: ['issuance:offer'] });
+      const answers = await callInParallel(20, () => service.call('GET', '/client/picked/secret', { token }));
+      expect(countOutcomes(answers)).to.deep.equal({ 200: 1, '410 gone': 19 });
     });
   },
 ];

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { Backend } from '../../support/backend.ts';
-import { created, presentationBody } from '../../support/populated.ts';
-import { answerOf, fetchRequest } from '../../support/present.ts';
-import { type RacedSuite, readySessions, tally, times } from '../../support/raced-services.ts';
+import { createResource, presentationBody } from '../../support/populated.ts';
+import { fetchRequest, makeResponse } from '../../support/present.ts';
+import { callInParallel, countOutcomes, prepareSessions, type RaceSuite } from '../../support/raced-services.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 
 const CALLERS = 40;
 
-export const responseCodes: RacedSuite = [
+export const responseCodes: RaceSuite = [
   'response code of a waiting result',
   (racing) => {
     let backend: Backend;
@@ -19,12 +19,12 @@ export const responseCodes: RacedSuite = [
     it('is consumed once, and the backend is notified of the result once', async () => {
       const { service, token, wallet } = racing();
       const holder = newKey();
-      const [ready] = await readySessions(racing(), 1);
+      const [ready] = await prepareSessions(racing(), 1);
       const issued = await wallet.request(ready?.accessToken ?? '', 'pid', { key: holder });
       const credential = issued.body.credentials[0].credential as string;
       const { vct } = JSON.parse(Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString());
       const credentials = [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: [vct] } }];
-      await created(service, token, '/verifier/config', {
+      await createResource(service, token, '/verifier/config', {
         ...presentationBody('awaited', 'signing'),
         dcql_query: { credentials },
         requireResponseCode: true,
@@ -32,18 +32,18 @@ export const responseCodes: RacedSuite = [
         webhook: { url: `${backend.url}/presented` },
       });
       for (let round = 0; round < 3; round++) {
-        backend.forget();
+        backend.clearCalls();
         const json = { response_type: 'uri', requestId: 'awaited' };
-        const offer = await created(service, token, '/verifier/offer', json);
+        const offer = await createResource(service, token, '/verifier/offer', json);
         const request = await fetchRequest(service, offer.uri);
-        const form = await answerOf(request, credential, holder);
+        const form = await makeResponse(request, credential, holder);
         const answer = await service.call('POST', request.response_uri, { form });
         expect(answer.status, answer.text).to.equal(200);
         const code = new URL(answer.body.redirect_uri).searchParams.get('response_code');
         const path = `/session/${offer.session}?response_code=${code}`;
-        const answers = await times(CALLERS, () => service.call('GET', path, { token }));
+        const answers = await callInParallel(CALLERS, () => service.call('GET', path, { token }));
         expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
-        expect(tally(answers)['403 forbidden']).to.equal(CALLERS - 1);
+        expect(countOutcomes(answers)['403 forbidden']).to.equal(CALLERS - 1);
         expect(backend.calls).to.have.length(1);
         const seen = await service.call('GET', `/session/${offer.session}`, { token });
         expect(seen.body.status, seen.text).to.equal('completed');

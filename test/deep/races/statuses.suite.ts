@@ -2,23 +2,32 @@ import { expect } from 'chai';
 import { FulfilRevocations } from '../../../application/status-lists/fulfil-revocations.ts';
 import { obtain } from '../../../bootstrap/wiring/wire.ts';
 import { Backend } from '../../support/backend.ts';
-import { created, credentialBody, offerBody } from '../../support/populated.ts';
+import { createResource, credentialBody, offerBody } from '../../support/populated.ts';
 import { decode } from '../../support/present.ts';
-import { type Entry, entryOf, type RacedSuite, type Racing, readList, readySessions, tally, times } from '../../support/raced-services.ts';
+import {
+  callInParallel,
+  countOutcomes,
+  prepareSessions,
+  type RaceContext,
+  type RaceSuite,
+  readStatusList,
+  type StatusEntry,
+  statusEntryOf,
+} from '../../support/raced-services.ts';
 import { keyProof, newKey, RawWallet } from '../../support/raw-wallet.ts';
 import { type Answer, createTenant } from '../../support/test-service.ts';
 
-function entriesOf(answers: readonly Answer[]): Entry[] {
+function entriesOf(answers: readonly Answer[]): StatusEntry[] {
   const credentials = answers.flatMap(({ body }) => body.credentials as { credential: string }[]);
-  return credentials.map(({ credential }) => entryOf(credential));
+  return credentials.map(({ credential }) => statusEntryOf(credential));
 }
 
 /** No index twice, all inside their list, and all valid there. */
-async function expectOwnEntries(racing: Racing, entries: readonly Entry[]): Promise<void> {
+async function expectOwnEntries(racing: RaceContext, entries: readonly StatusEntry[]): Promise<void> {
   expect(new Set(entries.map(({ uri, idx }) => `${uri} ${idx}`)).size).to.equal(entries.length);
   for (const uri of new Set(entries.map((entry) => entry.uri))) {
     for (const process of racing.addresses) {
-      const list = await readList(racing, process, uri);
+      const list = await readStatusList(racing, process, uri);
       for (const { idx } of entries.filter((entry) => entry.uri === uri)) {
         expect(idx).to.be.within(0, list.capacity - 1);
         expect(list.at(idx)).to.equal(0);
@@ -28,28 +37,28 @@ async function expectOwnEntries(racing: Racing, entries: readonly Entry[]): Prom
 }
 
 /** Another tenant of the racing, which issues `pid` too. */
-async function another({ service, addresses }: Racing, id: string, statusListConfig: object, batchSize = 1): Promise<Racing> {
+async function another({ service, addresses }: RaceContext, id: string, statusListConfig: object, batchSize = 1): Promise<RaceContext> {
   const { token } = await createTenant(service, id, { statusListConfig });
-  await created(service, token, '/issuer/credentials', credentialBody('pid', 'signing'));
-  await created(service, token, '/issuer/config', { display: [{ name: 'Issuer', locale: 'en' }], batchSize });
+  await createResource(service, token, '/issuer/credentials', credentialBody('pid', 'signing'));
+  await createResource(service, token, '/issuer/config', { display: [{ name: 'Issuer', locale: 'en' }], batchSize });
   return { service, addresses, token, wallet: new RawWallet(service, id) };
 }
 
 /** Many credential requests at once, of a session each, with `batch` proofs. */
-async function issue(racing: Racing, count: number, batch = 1) {
+async function issue(racing: RaceContext, count: number, batch = 1) {
   const { wallet } = racing;
-  const sessions = await readySessions(racing, count);
-  const nonces = await times(count, () => wallet.nonce());
-  const answers = await times(count, (index) => {
+  const sessions = await prepareSessions(racing, count);
+  const nonces = await callInParallel(count, () => wallet.nonce());
+  const answers = await callInParallel(count, (index) => {
     const jwt = Array.from({ length: batch }, () => keyProof(newKey(), wallet.issuer, nonces[index] ?? ''));
     const body = { credential_configuration_id: 'pid', proofs: { jwt } };
     return wallet.request(sessions[index]?.accessToken ?? '', 'pid', { body });
   });
-  expect(tally(answers)).to.deep.equal({ 200: count });
+  expect(countOutcomes(answers)).to.deep.equal({ 200: count });
   return { sessions, entries: entriesOf(answers) };
 }
 
-export const statuses: RacedSuite = [
+export const statuses: RaceSuite = [
   'concurrent use of status lists',
   (racing) => {
     it('assign no index to two of 200 credentials', async () => {
@@ -72,17 +81,17 @@ export const statuses: RacedSuite = [
       const { sessions, entries } = await issue(revoking, 110);
       // All processes hold the lists before anything is revoked, so the change must reach what they hold.
       await expectOwnEntries(revoking, entries);
-      const answers = await times(100, (index) => {
+      const answers = await callInParallel(100, (index) => {
         const json = { sessionId: sessions[index]?.session, status: 1 };
         return service.call('POST', '/session/revoke', { token, json });
       });
-      expect(tally(answers)).to.deep.equal({ 201: 100 });
+      expect(countOutcomes(answers)).to.deep.equal({ 201: 100 });
       // Another process looks at the database twice a second.
       if (addresses.length > 1) await new Promise((resolve) => setTimeout(resolve, 600));
       for (const process of addresses) {
-        const lists = new Map<string, Awaited<ReturnType<typeof readList>>>();
+        const lists = new Map<string, Awaited<ReturnType<typeof readStatusList>>>();
         for (const uri of new Set(entries.map((entry) => entry.uri))) {
-          lists.set(uri, await readList(revoking, process, uri));
+          lists.set(uri, await readStatusList(revoking, process, uri));
         }
         const statuses = entries.map(({ uri, idx }) => lists.get(uri)?.at(idx));
         expect(statuses).to.deep.equal(entries.map((_, index) => (index < 100 ? 1 : 0)));
@@ -97,15 +106,15 @@ export const statuses: RacedSuite = [
         const json = { sessionId: sessions[index]?.session, status };
         return service.call('POST', '/session/revoke', { token, json });
       };
-      const answers = await times(120, (index) => change(index % 10, [2, 0, 1, 0][index % 4] ?? 0));
-      expect(Object.keys(tally(answers)).sort()).to.deep.equal(['201', '409 conflict']);
+      const answers = await callInParallel(120, (index) => change(index % 10, [2, 0, 1, 0][index % 4] ?? 0));
+      expect(Object.keys(countOutcomes(answers)).sort()).to.deep.equal(['201', '409 conflict']);
       for (let index = 0; index < 10; index++) {
         expect((await change(index, 1)).status).to.equal(201);
         expect((await change(index, 0)).status).to.equal(409);
       }
       await new Promise((resolve) => setTimeout(resolve, 600));
       for (const process of final.addresses) {
-        for (const { uri, idx } of entries) expect((await readList(final, process, uri)).at(idx)).to.equal(1);
+        for (const { uri, idx } of entries) expect((await readStatusList(final, process, uri)).at(idx)).to.equal(1);
       }
     });
 
@@ -113,11 +122,11 @@ export const statuses: RacedSuite = [
       const flipping = await another(racing(), 'flipping', { immediateUpdate: true, bits: 2 });
       const { service, token } = flipping;
       const { sessions, entries } = await issue(flipping, 20);
-      const answers = await times(80, (index) => {
+      const answers = await callInParallel(80, (index) => {
         const json = { sessionId: sessions[index % 20]?.session, status: index < 40 ? (index % 2) * 2 : 2 };
         return service.call('POST', '/session/revoke', { token, json });
       });
-      expect(tally(answers)).to.deep.equal({ 201: 80 });
+      expect(countOutcomes(answers)).to.deep.equal({ 201: 80 });
       for (const { session } of sessions) {
         const json = { sessionId: session, status: 2 };
         expect((await service.call('POST', '/session/revoke', { token, json })).status).to.equal(201);
@@ -125,25 +134,25 @@ export const statuses: RacedSuite = [
       await new Promise((resolve) => setTimeout(resolve, 600));
       for (const process of flipping.addresses) {
         for (const { uri, idx } of entries) {
-          expect((await readList(flipping, process, uri)).at(idx)).to.equal(2);
+          expect((await readStatusList(flipping, process, uri)).at(idx)).to.equal(2);
         }
       }
     });
   },
 ];
 
-export const removedStatusLists: RacedSuite = [
+export const removedStatusLists: RaceSuite = [
   'status lists that administrators remove',
   (racing) => {
     it('are either removed or serve their entries when many credentials are issued at once', async () => {
       const { service, token, wallet } = racing();
       const made: { id: string; uri: string }[] = [];
-      for (let i = 0; i < 12; i++) made.push(await created(service, token, '/status-lists', { capacity: 100 }));
-      const sessions = await readySessions(racing(), 30);
-      const issuing = times(30, (i) => wallet.request(sessions[i]?.accessToken ?? '', 'pid'));
-      const removing = times(36, (i) => service.call('DELETE', `/status-lists/${made[i % made.length]?.id}`, { token }));
+      for (let i = 0; i < 12; i++) made.push(await createResource(service, token, '/status-lists', { capacity: 100 }));
+      const sessions = await prepareSessions(racing(), 30);
+      const issuing = callInParallel(30, (i) => wallet.request(sessions[i]?.accessToken ?? '', 'pid'));
+      const removing = callInParallel(36, (i) => service.call('DELETE', `/status-lists/${made[i % made.length]?.id}`, { token }));
       const [issued, removed] = [await issuing, await removing];
-      expect(tally(issued)).to.deep.equal({ 200: 30 });
+      expect(countOutcomes(issued)).to.deep.equal({ 200: 30 });
       for (const answer of removed) expect(answer.status, answer.text).to.be.oneOf([204, 404, 409]);
       const entries = issued.map(({ body }) => decode(body.credentials[0].credential).payload['status'].status_list);
       expect(new Set(entries.map(({ uri, idx }) => `${uri} ${idx}`)).size).to.equal(30);
@@ -180,7 +189,7 @@ const credentialsOf = (answers: readonly Answer[]): readonly string[] =>
     status === 200 ? (body.credentials as { credential: string }[]).map(({ credential }) => credential) : [],
   );
 
-export const subjects: RacedSuite = [
+export const subjects: RaceSuite = [
   'concurrent revocation by subject',
   (racing) => {
     let backend: Backend;
@@ -192,9 +201,9 @@ export const subjects: RacedSuite = [
       expect((await service.call('PUT', '/status-list-config', { token, json })).status).to.equal(200);
       const { schema: _schema, claims: _claims, disclosureFrame: _frame, ...base } = credentialBody('', '');
       const about = { ...base, keyChainId: 'signing', subjectClaims: [['number']] };
-      await created(service, token, '/issuer/credentials', { ...about, id: 'card' });
+      await createResource(service, token, '/issuer/credentials', { ...about, id: 'card' });
       const claimsWebhook = { url: `${backend.url}/claims` };
-      await created(service, token, '/issuer/credentials', { ...about, id: 'late', claimsWebhook });
+      await createResource(service, token, '/issuer/credentials', { ...about, id: 'late', claimsWebhook });
     });
     after(() => backend.close());
 
@@ -205,35 +214,35 @@ export const subjects: RacedSuite = [
       const issuedByOldTokens: string[] = [];
       const during = async ({ person, tokens, late }: Holder) => {
         const { wallet, service, token } = racing();
-        const renewed = times(tokens.length * 2, (index) => wallet.request(tokens[index % tokens.length] ?? '', 'card'));
-        const decided = times(late.length, (index) =>
+        const renewed = callInParallel(tokens.length * 2, (index) => wallet.request(tokens[index % tokens.length] ?? '', 'card'));
+        const decided = callInParallel(late.length, (index) =>
           service.call('POST', `/issuer/deferred/${late[index]?.transactionId}/complete`, { token, json: { claims: { number: person } } }),
         );
-        const fresh = times(SESSIONS, async () => wallet.request(await offered(person), 'card'));
+        const fresh = callInParallel(SESSIONS, async () => wallet.request(await offered(person), 'card'));
         const byOldTokens = credentialsOf(await renewed);
         if (person === 'ada') issuedByOldTokens.push(...byOldTokens);
         issued[person].push(...byOldTokens, ...credentialsOf(await fresh));
-        const decisions = tally(await decided);
+        const decisions = countOutcomes(await decided);
         if (person === 'bob') expect(decisions).to.deep.equal({ 200: LATE });
         else expect(Object.keys(decisions)).to.not.include('500');
       };
-      const revoking = times(CALLERS, async (index) => {
+      const revoking = callInParallel(CALLERS, async (index) => {
         // Some at the same moment, and some while those are at work.
         await new Promise((resolve) => setTimeout(resolve, (index % 4) * 60));
         calls.push(await revoke('ada'));
       });
-      const working = times(6, async (index) => {
+      const working = callInParallel(6, async (index) => {
         await new Promise((resolve) => setTimeout(resolve, index * 50));
         await job();
       });
       await Promise.all([revoking, working, during(ada), during(bob)]);
       while ((await job()) > 0);
 
-      expect(tally(calls)).to.deep.equal({ 201: CALLERS });
+      expect(countOutcomes(calls)).to.deep.equal({ 201: CALLERS });
       // A request that was in progress was rejected, or its credential was revoked.
       await expectStatuses([...ada.held, ...issuedByOldTokens], 1);
-      const again = await times(SESSIONS, (index) => racing().wallet.request(ada.tokens[index] ?? '', 'card'));
-      expect(tally(again), again[0]?.text).to.deep.equal({ '401 invalid_token': SESSIONS });
+      const again = await callInParallel(SESSIONS, (index) => racing().wallet.request(ada.tokens[index] ?? '', 'card'));
+      expect(countOutcomes(again), again[0]?.text).to.deep.equal({ '401 invalid_token': SESSIONS });
       const audited = await revokedByAudit();
       expect(audited.all).to.equal(await revokedInLists());
       expect(calls.reduce((sum, { body }) => sum + body.revoked, 0)).to.equal(audited.byCalls);
@@ -255,15 +264,15 @@ export const subjects: RacedSuite = [
       const { service, token, wallet } = racing();
       const claims = { type: 'inline', claims: { number: person } };
       const body = { ...offerBody(configuration), ...(configuration === 'card' && { credentialClaims: { card: claims } }) };
-      return wallet.accessToken((await created(service, token, '/issuer/offer', body)).uri);
+      return wallet.accessToken((await createResource(service, token, '/issuer/offer', body)).uri);
     }
 
     async function holder(person: Person): Promise<Holder> {
       const { wallet } = racing();
-      const tokens = await times(SESSIONS, () => offered(person));
-      const first = await times(SESSIONS, (index) => wallet.request(tokens[index] ?? '', 'card'));
-      expect(tally(first), first[0]?.text).to.deep.equal({ 200: SESSIONS });
-      const late = await times(LATE, async () => {
+      const tokens = await callInParallel(SESSIONS, () => offered(person));
+      const first = await callInParallel(SESSIONS, (index) => wallet.request(tokens[index] ?? '', 'card'));
+      expect(countOutcomes(first), first[0]?.text).to.deep.equal({ 200: SESSIONS });
+      const late = await callInParallel(LATE, async () => {
         const accessToken = await offered(person, 'late');
         const answer = await wallet.request(accessToken, 'late');
         expect(answer.status, answer.text).to.equal(202);
@@ -274,7 +283,7 @@ export const subjects: RacedSuite = [
 
     const fetchLate = async ({ late }: Holder) =>
       credentialsOf(
-        await times(late.length, (index) => {
+        await callInParallel(late.length, (index) => {
           const { accessToken = '', transactionId } = late[index] ?? {};
           const { service, wallet } = racing();
           return service.call('POST', `/${wallet.tenant}/deferred_credential`, {
@@ -294,7 +303,7 @@ export const subjects: RacedSuite = [
     async function expectStatuses(credentials: readonly string[], status: number): Promise<void> {
       // Another process looks at the database twice a second.
       await new Promise((resolve) => setTimeout(resolve, 600));
-      const entries = credentials.map(entryOf);
+      const entries = credentials.map(statusEntryOf);
       for (const process of racing().addresses) {
         const lists = await listsOf(racing(), process, new Set(entries.map(({ uri }) => uri)));
         const found = entries.map(({ uri, idx }) => lists.get(uri)?.at(idx));
@@ -328,8 +337,8 @@ export const subjects: RacedSuite = [
   },
 ];
 
-async function listsOf(racing: Racing, process: string, uris: Iterable<string>) {
-  const lists = new Map<string, Awaited<ReturnType<typeof readList>>>();
-  for (const uri of uris) lists.set(uri, await readList(racing, process, uri));
+async function listsOf(racing: RaceContext, process: string, uris: Iterable<string>) {
+  const lists = new Map<string, Awaited<ReturnType<typeof readStatusList>>>();
+  for (const uri of uris) lists.set(uri, await readStatusList(racing, process, uri));
   return lists;
 }

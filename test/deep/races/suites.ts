@@ -1,4 +1,4 @@
-import type { RacedSuite } from '../../support/raced-services.ts';
+import type { RaceSuite } from '../../support/raced-services.ts';
 import { administration, editsWithOneTag, keys } from './administration.suite.ts';
 import { attestedClients, clientSecrets, webhookSecrets } from './client-secrets.suite.ts';
 import { approvals, cancellations, issuances, repeatedOffers, usedOnce } from './issuances.suite.ts';
@@ -7,7 +7,7 @@ import { removedStatusLists, statuses, subjects } from './statuses.suite.ts';
 import { trustLists } from './trust-lists.suite.ts';
 
 /** Everything that many may ask the service for at the same time. */
-export const SUITES: readonly RacedSuite[] = [
+export const SUITES: readonly RaceSuite[] = [
   usedOnce,
   attestedClients,
   cancellations,

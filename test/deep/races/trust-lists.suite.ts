@@ -8,8 +8,8 @@ import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { Store } from '../../../application/ports/store.ts';
 import { RenewTrustLists } from '../../../application/trust-lists/renew-trust-lists.ts';
 import { TrustListPublisher } from '../../../application/trust-lists/trust-list-publisher.ts';
-import { created } from '../../support/populated.ts';
-import { type RacedSuite, tally, times } from '../../support/raced-services.ts';
+import { createResource } from '../../support/populated.ts';
+import { callInParallel, countOutcomes, type RaceSuite } from '../../support/raced-services.ts';
 import type { Answer } from '../../support/test-service.ts';
 
 const numberOf = (jwt: string): number =>
@@ -18,14 +18,14 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 const ENTITIES = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } }];
 
-export const trustLists: RacedSuite = [
+export const trustLists: RaceSuite = [
   'concurrent writes of trust lists',
   (racing) => {
     const call = (method: string, path: string, json?: object): Promise<Answer> =>
       racing().service.call(method, path, { token: racing().token, ...(json === undefined ? {} : { json }) });
     const create = (id: string) => {
       const { service, token } = racing();
-      return created(service, token, '/trust-list', { id, entities: ENTITIES });
+      return createResource(service, token, '/trust-list', { id, entities: ENTITIES });
     };
     /** The numbers of all releases: those that were replaced, and the one that is there. */
     const numbersOf = async (id: string): Promise<number[]> => {
@@ -37,13 +37,13 @@ export const trustLists: RacedSuite = [
 
     it('assign every write a separate sequence number, without gaps, and keep each version once', async () => {
       await create('contested');
-      const answers = await times(36, (index) => {
+      const answers = await callInParallel(36, (index) => {
         const description = `Write ${index}`;
         return index % 2 === 0
           ? call('PATCH', '/trust-list/contested', { description })
           : call('PUT', '/trust-list/contested', { description, entities: ENTITIES });
       });
-      expect(tally(answers)).to.deep.equal({ 200: 36 });
+      expect(countOutcomes(answers)).to.deep.equal({ 200: 36 });
       const told = answers.map(({ body }) => body.sequenceNumber).sort((one, other) => one - other);
       expect(told).to.deep.equal(upTo(37).slice(1));
       for (const { body } of answers) expect(numberOf(body.jwt)).to.equal(body.sequenceNumber);
@@ -54,21 +54,21 @@ export const trustLists: RacedSuite = [
       await create('shared');
       const data = { LoTE: { ListAndSchemeInformation: { SchemeTerritory: 'DE' } } };
       const changes = [{ description: 'Changed' }, { data }, { keyChainId: 'trust-list' }];
-      const answers = await times(3, (index) => call('PATCH', '/trust-list/shared', changes[index]));
-      expect(tally(answers)).to.deep.equal({ 200: 3 });
+      const answers = await callInParallel(3, (index) => call('PATCH', '/trust-list/shared', changes[index]));
+      expect(countOutcomes(answers)).to.deep.equal({ 200: 3 });
       const { body } = await call('GET', '/trust-list/shared/export');
       expect(body).to.deep.include({ description: 'Changed', data, keyChainId: 'trust-list' });
     });
 
     it('are created once', async () => {
-      const answers = await times(10, () => call('POST', '/trust-list', { id: 'wanted', entities: [] }));
-      expect(tally(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
+      const answers = await callInParallel(10, () => call('POST', '/trust-list', { id: 'wanted', entities: [] }));
+      expect(countOutcomes(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
     });
 
     it('never repeat a sequence number after any number of removals and creations', async () => {
       const numbers: number[] = [];
       for (let round = 0; round < 4; round++) {
-        const answers = await times(12, (index) => {
+        const answers = await callInParallel(12, (index) => {
           if (index % 3 === 0) return call('DELETE', '/trust-list/fickle');
           if (index % 3 === 1) return call('POST', '/trust-list', { id: 'fickle', entities: [] });
           return call('PATCH', '/trust-list/fickle', {});
@@ -96,7 +96,7 @@ export const trustLists: RacedSuite = [
       const clock = sinon.useFakeTimers({ now: Date.now() + 25 * DAY_MS, toFake: ['Date'] });
       try {
         // Each with a publisher of its own, as in a process of its own
-        await times(8, () => {
+        await callInParallel(8, () => {
           const trustListPublisher = new TrustListPublisher(ports);
           return new RenewTrustLists({ store, log, trustListPublisher }).execute(new Date(), 100);
         });
@@ -110,7 +110,7 @@ export const trustLists: RacedSuite = [
       for (let round = 0; round < 6; round++) {
         const issuerKeyChainId = `own-${round}`;
         const { service, token } = racing();
-        await created(service, token, '/key-chain', { id: issuerKeyChainId, usages: ['signing'] });
+        await createResource(service, token, '/key-chain', { id: issuerKeyChainId, usages: ['signing'] });
         const entities = [{ type: 'internal', issuerKeyChainId, info: { name: 'Own', country: 'DE', streetAddress: 'Weg 1' } }];
         const [removed, named] = await Promise.all([
           call('DELETE', `/key-chain/${issuerKeyChainId}`),

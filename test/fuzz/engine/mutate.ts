@@ -1,11 +1,11 @@
-import { seeded } from '../../support/mutations.ts';
+import { seededRandom } from '../../support/mutations.ts';
 
 /** Choices that are the same for the same seed. */
 export class Random {
   readonly #next: () => number;
 
   constructor(seed: number) {
-    this.#next = seeded(seed);
+    this.#next = seededRandom(seed);
   }
 
   /** A whole number from 0 to below `limit`. */

@@ -3,9 +3,9 @@ import { CompactEncrypt, type CompactJWEHeaderParameters, importJWK } from 'jose
 import { MAX_UNDECRYPTED_ATTEMPTS } from '../../../application/verification/response-intake.ts';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
 import { withoutIssuers } from '../../support/failures.ts';
-import { type Asked, encrypt, formOf } from '../../support/present.ts';
+import { encryptResponse, type FetchedRequest, responseForm } from '../../support/present.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { digestOf, flipped, jws, type Members, part } from '../../support/sd-jwt-maker.ts';
+import { changePart, digestOf, flipFirstByte, type JsonProperties, jws } from '../../support/sd-jwt-maker.ts';
 import type { Answer } from '../../support/test-service.ts';
 import { accepted, CARD_QUERY, type Case, kept, LICENCE_QUERY, PASS_QUERY, type PresentationCase, refused, type World } from './world.ts';
 
@@ -13,7 +13,7 @@ const MODES = [{}, { responseMode: 'direct_post' }];
 const modeOf = (mode: object) => ('responseMode' in mode ? 'in the clear' : 'encrypted');
 
 /** One shape, in both modes. */
-const shape = (row: number, what: string, make: (text: string, asked: Asked) => unknown): readonly Case[] =>
+const shape = (row: number, what: string, make: (text: string, asked: FetchedRequest) => unknown): readonly Case[] =>
   MODES.map((configuration) => ({
     row,
     what: `${what}, ${modeOf(configuration)}`,
@@ -25,7 +25,7 @@ const shape = (row: number, what: string, make: (text: string, asked: Asked) => 
 const TWO = [CARD_QUERY, PASS_QUERY];
 const twoCredentials = (...credential_sets: object[]) => ({ dcql_query: { credentials: TWO, credential_sets } });
 
-const incomplete = (row: number, what: string, configuration: Members, missing: string): Case => ({
+const incomplete = (row: number, what: string, configuration: JsonProperties, missing: string): Case => ({
   row,
   what,
   configuration,
@@ -101,7 +101,7 @@ export const vpTokenCases: readonly Case[] = [
     run: async (world, asked) => {
       const submission = { id: 'x', definition_id: 'y', descriptor_map: [] };
       const vp_token = { card: [world.card(asked)] };
-      const response = await encrypt(asked, { vp_token, state: asked.payload['state'], presentation_submission: submission });
+      const response = await encryptResponse(asked, { vp_token, state: asked.payload['state'], presentation_submission: submission });
       return world.service.call('POST', asked.payload['response_uri'], { form: { response } });
     },
     expected: accepted,
@@ -111,14 +111,14 @@ export const vpTokenCases: readonly Case[] = [
     what: 'a presentation_submission in the form',
     configuration: { responseMode: 'direct_post' },
     run: async (world, asked) => {
-      const form = await formOf(asked, { card: [world.card(asked)] });
+      const form = await responseForm(asked, { card: [world.card(asked)] });
       return world.service.call('POST', asked.payload['response_uri'], { form: { ...form, presentation_submission: '{' } });
     },
     expected: accepted,
   },
 ];
 
-const licenceOf = (world: World, asked: Asked) => world.licence(asked);
+const licenceOf = (world: World, asked: FetchedRequest) => world.licence(asked);
 
 /** Presentations that stand in the wrong place. */
 export const misplacedCases: readonly PresentationCase[] = [
@@ -135,7 +135,7 @@ export const misplacedCases: readonly PresentationCase[] = [
 const ENTRY = { type: 'urn:example:payment', credential_ids: ['card'], amount: '12.50 EUR' };
 const SECOND = { ...ENTRY, amount: '1.00 EUR' };
 
-const textsOf = ({ payload }: Asked): readonly string[] => payload['transaction_data'];
+const textsOf = ({ payload }: FetchedRequest): readonly string[] => payload['transaction_data'];
 const hashes = (texts: readonly string[], algorithm?: string) => texts.map((text) => digestOf(text, algorithm));
 const decoded = (text: string) => Buffer.from(text, 'base64url').toString();
 
@@ -144,8 +144,8 @@ const confirming = (
   row: number,
   what: string,
   reason: RefusalReason,
-  claims: (texts: readonly string[], world: World) => Members | Promise<Members>,
-  entries: readonly Members[] = [ENTRY],
+  claims: (texts: readonly string[], world: World) => JsonProperties | Promise<JsonProperties>,
+  entries: readonly JsonProperties[] = [ENTRY],
 ): PresentationCase => ({
   row,
   what,
@@ -209,7 +209,7 @@ export const transactionDataCases: readonly PresentationCase[] = [
   })),
 ];
 
-const twoWithTransactionData = (entry: Members, credential_sets?: readonly Members[]) => ({
+const twoWithTransactionData = (entry: JsonProperties, credential_sets?: readonly JsonProperties[]) => ({
   transaction_data: [entry],
   dcql_query: { credentials: [CARD_QUERY, PASS_QUERY], ...(credential_sets && { credential_sets }) },
 });
@@ -258,12 +258,12 @@ export const transactionDataResponseCases: readonly Case[] = [
   },
 ];
 
-type Make = (world: World, asked: Asked, payload: Members) => Promise<string> | string;
+type Make = (world: World, asked: FetchedRequest, payload: JsonProperties) => Promise<string> | string;
 
-const keyOf = ({ payload }: Asked): Members => payload['client_metadata'].jwks.keys[0];
+const keyOf = ({ payload }: FetchedRequest): JsonProperties => payload['client_metadata'].jwks.keys[0];
 
 /** Other people's encryption, its header being bent. */
-async function sealedBy(jwk: Members, plaintext: unknown, header: Members): Promise<string> {
+async function sealedBy(jwk: JsonProperties, plaintext: unknown, header: JsonProperties): Promise<string> {
   const text = typeof plaintext === 'string' ? plaintext : JSON.stringify(plaintext);
   const all = { alg: 'ECDH-ES', enc: 'A256GCM', kid: jwk['kid'], ...header };
   const kept = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
@@ -273,30 +273,30 @@ async function sealedBy(jwk: Members, plaintext: unknown, header: Members): Prom
     .encrypt(await importJWK({ ...jwk, alg: all.alg }, all.alg), options);
 }
 const bent =
-  (header: Members): Make =>
+  (header: JsonProperties): Make =>
   (_, asked, payload) =>
     sealedBy(keyOf(asked), payload, header);
 const plaintext =
-  (make: (asked: Asked) => string): Make =>
+  (make: (asked: FetchedRequest) => string): Make =>
   (_, asked) =>
     sealedBy(keyOf(asked), make(asked), {});
 const edited =
   (at: number, change: (text: string) => string): Make =>
   async (_, asked, payload) =>
-    part('.', at, change)(await encrypt(asked, payload));
-const header = (change: (header: Members) => Members) =>
+    changePart('.', at, change)(await encryptResponse(asked, payload));
+const header = (change: (header: JsonProperties) => JsonProperties) =>
   edited(0, (text) => {
-    const known = JSON.parse(Buffer.from(text, 'base64url').toString()) as Members;
+    const known = JSON.parse(Buffer.from(text, 'base64url').toString()) as JsonProperties;
     return Buffer.from(JSON.stringify({ ...known, ...change(known) })).toString('base64url');
   });
 
-const respond = (make: Make) => async (world: World, asked: Asked) => {
+const respond = (make: Make) => async (world: World, asked: FetchedRequest) => {
   const payload = { vp_token: { card: [world.card(asked)] }, state: asked.payload['state'] };
   const form = { response: await make(world, asked, payload) };
   return world.service.call('POST', asked.payload['response_uri'], { form });
 };
 /** The first few of what does not decrypt leave the request open. */
-const insist = (make: Make) => async (world: World, asked: Asked) => {
+const insist = (make: Make) => async (world: World, asked: FetchedRequest) => {
   const once = respond(make);
   for (let i = 1; i < MAX_UNDECRYPTED_ATTEMPTS; i++) await once(world, asked);
   return once(world, asked);
@@ -316,7 +316,7 @@ export const encryptionCases: readonly Case[] = [
     'a kid that is no text': bent({ kid: 5 }),
   }),
   ...closed(51, {
-    'the key of another session': async (world, _, payload) => encrypt(await world.ask(), payload),
+    'the key of another session': async (world, _, payload) => encryptResponse(await world.ask(), payload),
     'the key of another session under the kid of this one': async (world, asked, payload) =>
       sealedBy(keyOf(await world.ask()), payload, { kid: keyOf(asked)['kid'] }),
     'a key that was not requested': (_, asked, payload) => sealedBy(newKey().jwk, payload, { kid: keyOf(asked)['kid'] }),
@@ -343,10 +343,10 @@ export const encryptionCases: readonly Case[] = [
     'no epk': header(() => ({ epk: undefined })),
   }),
   ...closed(55, {
-    'a changed tag': edited(4, flipped),
+    'a changed tag': edited(4, flipFirstByte),
     'a shortened tag': edited(4, (text) => text.slice(0, 16)),
-    'a changed ciphertext': edited(3, flipped),
-    'a changed iv': edited(2, flipped),
+    'a changed ciphertext': edited(3, flipFirstByte),
+    'a changed iv': edited(2, flipFirstByte),
     'a changed header': header(() => ({ cty: 'json' })),
     'an apu that came later': header(() => ({ apu: 'AAAA' })),
   }),
@@ -373,7 +373,7 @@ export const encryptionCases: readonly Case[] = [
     (state): Case => ({
       row: 59,
       what: `the state ${state} inside`,
-      run: respond((_, asked, payload) => encrypt(asked, { ...payload, state })),
+      run: respond((_, asked, payload) => encryptResponse(asked, { ...payload, state })),
       expected: kept(),
     }),
   ),
@@ -382,7 +382,7 @@ export const encryptionCases: readonly Case[] = [
     what: 'the right state inside and another one outside',
     run: async (world, asked): Promise<Answer> => {
       const { state, response_uri } = asked.payload;
-      const response = await encrypt(asked, { vp_token: { card: [world.card(asked)] }, state });
+      const response = await encryptResponse(asked, { vp_token: { card: [world.card(asked)] }, state });
       return world.service.call('POST', response_uri, { form: { response, state: 'wrong' } });
     },
     expected: kept(),

@@ -1,19 +1,19 @@
 import { expect } from 'chai';
 import { withoutIssuers } from '../../support/failures.ts';
-import type { Asked } from '../../support/present.ts';
-import type { Members } from '../../support/sd-jwt-maker.ts';
+import type { FetchedRequest } from '../../support/present.ts';
+import type { JsonProperties } from '../../support/sd-jwt-maker.ts';
 import { CARD_QUERY, type Case, type ConfigurationCase, LICENCE_QUERY, PASS_QUERY, type PresentationCase, type World } from './world.ts';
 
 /** Values that presentations of this world show. */
 const VALUES = /Erika|Nygård/;
 
 /** Nothing verified is left in the session, and the backend saw no value. */
-async function expectNothing(world: World, asked: Asked): Promise<void> {
+async function expectNothing(world: World, asked: FetchedRequest): Promise<void> {
   const told = world.told(asked);
   const seen = await world.session(asked);
   expect(JSON.stringify(seen), 'the session').to.not.match(VALUES);
   expect(JSON.stringify(told), 'the backend').to.not.match(VALUES);
-  const results: Members[] = [...(seen['credentials'] ?? []), ...told.flatMap(({ credentials }) => credentials)];
+  const results: JsonProperties[] = [...(seen['credentials'] ?? []), ...told.flatMap(({ credentials }) => credentials)];
   for (const result of results) expect(result, 'no value, not even an empty one').to.not.have.property('values');
 }
 
@@ -68,15 +68,15 @@ export async function expectRefusedPresentation(world: World, one: PresentationC
   await world.settle();
 }
 
-const configurationOf = async (world: World, { configuration }: PresentationCase): Promise<Members> =>
+const configurationOf = async (world: World, { configuration }: PresentationCase): Promise<JsonProperties> =>
   typeof configuration === 'function' ? configuration(world) : (configuration ?? {});
 
 /** What no case bends is taken: a refusal above has no other cause than what the case says. */
 export async function expectTaken(
   world: World,
   format: 'dc+sd-jwt' | 'mso_mdoc',
-  configuration: Members,
-  present: (asked: Asked) => string,
+  configuration: JsonProperties,
+  present: (asked: FetchedRequest) => string,
 ): Promise<void> {
   const own = format === 'mso_mdoc' ? LICENCE_QUERY : CARD_QUERY;
   for (const mode of MODES) {
@@ -87,20 +87,20 @@ export async function expectTaken(
   }
 }
 
-async function expectFailed(world: World, asked: Asked, id: string, { reason, detail }: PresentationCase): Promise<void> {
+async function expectFailed(world: World, asked: FetchedRequest, id: string, { reason, detail }: PresentationCase): Promise<void> {
   const seen = await world.session(asked);
   expect([seen['status'], seen['failure']?.code]).to.deep.equal(['failed', 'presentation_refused']);
-  const failed = (seen['report'] as Members[]).find((entry) => entry['id'] === id && entry['result'] === 'failed');
+  const failed = (seen['report'] as JsonProperties[]).find((entry) => entry['id'] === id && entry['result'] === 'failed');
   expect(failed?.['reason'], JSON.stringify(seen['report'])).to.equal(reason);
   if (detail !== undefined) expect(failed?.['detail']).to.match(detail);
   await expectNothing(world, asked);
   for (const { credentials } of world.told(asked)) {
-    expect(credentials.map((entry: Members) => Object.keys(entry))).to.deep.include(['id', 'error']);
+    expect(credentials.map((entry: JsonProperties) => Object.keys(entry))).to.deep.include(['id', 'error']);
   }
 }
 
 /** OpenID4VP 1.0 section 8.6: what is good beside it counts, unless the whole response answers another request. */
-async function expectBeside(world: World, one: PresentationCase, own: Members): Promise<void> {
+async function expectBeside(world: World, one: PresentationCase, own: JsonProperties): Promise<void> {
   const id = own['id'] as string;
   const credential_sets = [{ options: [['pass']] }, { options: [[id]], required: false }];
   const dcql_query = { credentials: [PASS_QUERY, own], credential_sets };

@@ -1,19 +1,20 @@
 import { expect } from 'chai';
-import { type Asked, encrypt, formOf } from '../../support/present.ts';
+import { encryptResponse, type FetchedRequest, responseForm } from '../../support/present.ts';
 import type { Answer } from '../../support/test-service.ts';
 import { accepted, type Case, kept, noted, refused, type World } from './world.ts';
 
 const PLAIN = { responseMode: 'direct_post' };
 
-const vp = (world: World, asked: Asked) => ({ card: [world.card(asked)] });
-const text = (world: World, asked: Asked) => JSON.stringify(vp(world, asked));
-const stateOf = ({ payload }: Asked): string => payload['state'];
-const sealed = (world: World, asked: Asked, key = asked) => encrypt(key, { vp_token: vp(world, asked), state: stateOf(asked) });
-const send = ({ service }: World, { payload }: Asked, form: Record<string, string>) =>
+const vp = (world: World, asked: FetchedRequest) => ({ card: [world.card(asked)] });
+const text = (world: World, asked: FetchedRequest) => JSON.stringify(vp(world, asked));
+const stateOf = ({ payload }: FetchedRequest): string => payload['state'];
+const sealed = (world: World, asked: FetchedRequest, key = asked) =>
+  encryptResponse(key, { vp_token: vp(world, asked), state: stateOf(asked) });
+const send = ({ service }: World, { payload }: FetchedRequest, form: Record<string, string>) =>
   service.call('POST', payload['response_uri'], { form });
 const form =
-  (make: (world: World, asked: Asked) => Record<string, string> | Promise<Record<string, string>>) =>
-  async (world: World, asked: Asked): Promise<Answer> =>
+  (make: (world: World, asked: FetchedRequest) => Record<string, string> | Promise<Record<string, string>>) =>
+  async (world: World, asked: FetchedRequest): Promise<Answer> =>
     send(world, asked, await make(world, asked));
 
 /** The post of a wallet, before anything in it is looked at (OpenID4VP 1.0 sections 8.2, 8.3 and 8.5). */
@@ -62,7 +63,7 @@ export const envelopeCases: readonly Case[] = [
     row: 36,
     what: 'vp_token and error inside the ciphertext',
     run: form(async (world, asked) => ({
-      response: await encrypt(asked, { vp_token: vp(world, asked), state: stateOf(asked), error: 'access_denied' }),
+      response: await encryptResponse(asked, { vp_token: vp(world, asked), state: stateOf(asked), error: 'access_denied' }),
     })),
     expected: refused('response_mode'),
   },
@@ -76,7 +77,7 @@ export const envelopeCases: readonly Case[] = [
   {
     row: 38,
     what: 'no state inside the ciphertext',
-    run: form(async (world, asked) => ({ response: await encrypt(asked, { vp_token: vp(world, asked) }) })),
+    run: form(async (world, asked) => ({ response: await encryptResponse(asked, { vp_token: vp(world, asked) }) })),
     expected: kept(),
   },
   {
@@ -97,7 +98,7 @@ export const envelopeCases: readonly Case[] = [
     configuration: PLAIN,
     run: async (world, asked) => {
       const other = await world.ask(PLAIN);
-      const answer = await send(world, other, await formOf(asked, vp(world, asked)));
+      const answer = await send(world, other, await responseForm(asked, vp(world, asked)));
       expect((await world.session(other))['status'], 'the other one').to.equal('fetched');
       return answer;
     },
@@ -160,7 +161,9 @@ export const envelopeCases: readonly Case[] = [
   {
     row: 45,
     what: 'an error of the wallet inside the ciphertext',
-    run: form(async (_, asked) => ({ response: await encrypt(asked, { error: 'vp_formats_not_supported', state: stateOf(asked) }) })),
+    run: form(async (_, asked) => ({
+      response: await encryptResponse(asked, { error: 'vp_formats_not_supported', state: stateOf(asked) }),
+    })),
     expected: noted('vp_formats_not_supported'),
   },
   ...[{ state: 'wrong' }, {}].map(

@@ -2,20 +2,20 @@ import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
 import { embed, encodeCbor } from '../../../domain/formats/cbor/encode.ts';
 import { type Cbor, type CborMap, type EncodedCbor, tdate } from '../../../domain/formats/cbor/values.ts';
 import { dcApiTranscript, interactiveTranscript } from '../../../domain/formats/mdoc/session-transcript.ts';
-import type { MdocBend } from '../../support/mdoc-maker.ts';
+import type { MdocOverrides } from '../../support/mdoc-maker.ts';
 import { newKey, now } from '../../support/raw-wallet.ts';
-import { flipped } from '../../support/sd-jwt-maker.ts';
+import { flipFirstByte } from '../../support/sd-jwt-maker.ts';
 import { type CertificateOptions, certify, DOCUMENT_SIGNER, READER, WEB_SERVER } from '../../support/test-certificates.ts';
 import { bending, DOC_TYPE, NAMESPACE, type PresentationCase, type World } from './world.ts';
 
-const bent = bending<MdocBend>((world, asked, bend) => world.licence(asked, bend), { format: 'mso_mdoc' });
+const bent = bending<MdocOverrides>((world, asked, bend) => world.licence(asked, bend), { format: 'mso_mdoc' });
 
 type Parts = Record<string, Cbor>;
 const members = (value: Cbor) => value as Parts;
 
 /** Changes one item after it was hashed. */
-const item = (change: (item: Map<string, Cbor>) => void, name = 'family_name'): MdocBend => ({
-  shown: (items) => mapItems(items, (one) => (nameOf(one) === name ? edited(one, change) : one)),
+const item = (change: (item: Map<string, Cbor>) => void, name = 'family_name'): MdocOverrides => ({
+  changeItems: (items) => mapItems(items, (one) => (nameOf(one) === name ? edited(one, change) : one)),
 });
 const mapItems = (items: ReadonlyMap<string, readonly EncodedCbor[]>, change: (one: EncodedCbor) => EncodedCbor) =>
   new Map([...items].map(([namespace, all]) => [namespace, all.map(change)] as const)) as unknown as CborMap;
@@ -27,10 +27,10 @@ function edited({ content }: EncodedCbor, change: (item: Map<string, Cbor>) => v
 }
 
 const at = (days: number) => tdate(new Date((now() + days * 86_400) * 1000));
-const valid = (signed: Cbor, validFrom: Cbor, validUntil: Cbor): MdocBend => ({
+const valid = (signed: Cbor, validFrom: Cbor, validUntil: Cbor): MdocOverrides => ({
   mso: (mso) => mso.set('validityInfo', { signed, validFrom, validUntil }),
 });
-const device = (change: (deviceSigned: Parts) => Cbor): MdocBend => ({
+const device = (change: (deviceSigned: Parts) => Cbor): MdocOverrides => ({
   document: (document) => ({ ...document, deviceSigned: change(members(document['deviceSigned'])) }),
 });
 const certified = (options: (world: World) => CertificateOptions) => async (world: World) => {
@@ -79,12 +79,12 @@ const ITEMS: readonly PresentationCase[] = [
     'another digestID': item((one) => one.set('digestID', 2)),
     'an unknown digestID': item((one) => one.set('digestID', 99)),
     'another random': item((one) => one.set('random', Buffer.alloc(24))),
-    'another namespace': { shown: (items) => new Map([['org.example', items.get(NAMESPACE) ?? []]]) as unknown as CborMap },
+    'another namespace': { changeItems: (items) => new Map([['org.example', items.get(NAMESPACE) ?? []]]) as unknown as CborMap },
     'a namespace that is there twice over': {
-      shown: (items) => new Map([...items, ['org.example', items.get(NAMESPACE) ?? []]]) as unknown as CborMap,
+      changeItems: (items) => new Map([...items, ['org.example', items.get(NAMESPACE) ?? []]]) as unknown as CborMap,
     },
     'an item that was written in another way': {
-      shown: (items) =>
+      changeItems: (items) =>
         mapItems(items, ({ content }) => {
           const long = Buffer.concat([Buffer.of(0xd9, 0, 24, 0x59, 0, content.length), content]);
           return decodeCbor(long) as EncodedCbor;
@@ -93,13 +93,13 @@ const ITEMS: readonly PresentationCase[] = [
   }),
   ...bent(111, 'malformed', {
     'items without tag 24': {
-      shown: (items) => new Map([...items].map(([name, all]) => [name, all.map(({ content }) => content)])) as unknown as CborMap,
+      changeItems: (items) => new Map([...items].map(([name, all]) => [name, all.map(({ content }) => content)])) as unknown as CborMap,
     },
     'a short random': { item: (one) => one.set('random', Buffer.alloc(8)) },
     'a negative digestID': { item: (one) => one.set('digestID', -1) },
   }),
   ...bent(112, 'duplicate_element', {
-    'an item twice': { shown: (items) => new Map([...items].map(([name, all]) => [name, [...all, all[0]]])) as unknown as CborMap },
+    'an item twice': { changeItems: (items) => new Map([...items].map(([name, all]) => [name, [...all, all[0]]])) as unknown as CborMap },
     'two values of one element': {
       item: (one) => {
         if (one.get('elementIdentifier') === 'height') one.set('elementIdentifier', 'family_name');
@@ -263,7 +263,7 @@ const DEVICE: readonly PresentationCase[] = [
     'another device': () => ({ holder: newKey() }),
     'a signature that was changed': {
       deviceAuth([head, header, payload, signature]) {
-        const changed = Buffer.from(flipped((signature as Buffer).toString('base64url')), 'base64url');
+        const changed = Buffer.from(flipFirstByte((signature as Buffer).toString('base64url')), 'base64url');
         return { deviceSignature: [head, header, payload, changed] };
       },
     },
@@ -338,12 +338,12 @@ const DEVICE: readonly PresentationCase[] = [
   ...bent(125, 'missing_claim', {
     'a claim that only the device vouches for': {
       mso: authorized({ nameSpaces: [NAMESPACE] }),
-      shown: (items) =>
+      changeItems: (items) =>
         new Map([...items].map(([name, all]) => [name, all.filter((one) => nameOf(one) !== 'family_name')])) as unknown as CborMap,
       deviceNameSpaces: { [NAMESPACE]: { family_name: 'Device' } },
     },
     'a claim that was withheld': {
-      shown: (items) =>
+      changeItems: (items) =>
         new Map([...items].map(([name, all]) => [name, all.filter((one) => nameOf(one) !== 'family_name')])) as unknown as CborMap,
     },
     'no namespaces': {
@@ -368,7 +368,7 @@ const DEVICE: readonly PresentationCase[] = [
       },
     },
     'a key that stands in an item twice': {
-      shown: (items) =>
+      changeItems: (items) =>
         mapItems(items, ({ content }) => {
           const again = encodeCbor({ digestID: 0 }).subarray(1);
           return embed(Buffer.concat([Buffer.of(content.readUInt8(0) + 1), content.subarray(1), again]));

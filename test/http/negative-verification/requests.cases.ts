@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Asked, encrypt } from '../../support/present.ts';
+import { encryptResponse, type FetchedRequest } from '../../support/present.ts';
 import type { Answer } from '../../support/test-service.ts';
 import { type Case, kept, noted, PAGE, type PresentationCase, refused, THROUGH_PAGE, type World } from './world.ts';
 
@@ -100,11 +100,11 @@ export type ResultCase = {
   readonly row: number;
   readonly what: string;
   readonly status: 403 | 404;
-  readonly read: (world: World, asked: Asked, code: string) => Promise<Answer>;
+  readonly read: (world: World, asked: FetchedRequest, code: string) => Promise<Answer>;
 };
 
 /** Makes a session whose result is there, and the code that the browser brings. */
-export async function answered(world: World): Promise<{ asked: Asked; code: string }> {
+export async function answered(world: World): Promise<{ asked: FetchedRequest; code: string }> {
   const asked = await world.ask(REDIRECTED);
   const answer = await world.answer(asked, { card: [world.card(asked)] });
   expect(answer.status, answer.text).to.equal(200);
@@ -159,14 +159,14 @@ export async function expectNoResult(world: World, { read, status }: ResultCase)
 
 const EVIL = 'https://evil.example';
 
-const card = (row: number, what: string, aud: (asked: Asked) => unknown): PresentationCase => ({
+const card = (row: number, what: string, aud: (asked: FetchedRequest) => unknown): PresentationCase => ({
   row,
   what,
   reason: 'aud_mismatch',
   configuration: THROUGH_PAGE,
   present: (world, asked) => world.card(asked, { kb: { aud: aud(asked) } }),
 });
-const licence = (row: number, what: string, transcript: (world: World, asked: Asked) => Buffer): PresentationCase => ({
+const licence = (row: number, what: string, transcript: (world: World, asked: FetchedRequest) => Buffer): PresentationCase => ({
   row,
   what,
   reason: 'device_signature',
@@ -199,7 +199,7 @@ export const pagePresentationCases: readonly PresentationCase[] = [
   },
 ];
 
-const hand = ({ service }: World, { uri }: Asked, json: unknown) => service.call('POST', uri, { json });
+const hand = ({ service }: World, { uri }: FetchedRequest, json: unknown) => service.call('POST', uri, { json });
 const PLAIN = { ...THROUGH_PAGE, responseMode: 'direct_post' };
 
 /** What a page hands over. */
@@ -217,7 +217,7 @@ export const pageResponseCases: readonly Case[] = [
     configuration: PLAIN,
     run: async (world, asked) => {
       const other = await world.ask(THROUGH_PAGE);
-      const response = await encrypt(other, { vp_token: { card: [world.card(asked)] } });
+      const response = await encryptResponse(other, { vp_token: { card: [world.card(asked)] } });
       return hand(world, asked, { response });
     },
     expected: refused('response_mode'),
@@ -228,7 +228,7 @@ export const pageResponseCases: readonly Case[] = [
     configuration: THROUGH_PAGE,
     run: async (world, asked) => {
       const vp_token = { card: [world.card(asked)] };
-      return hand(world, asked, { response: await encrypt(asked, { vp_token }), vp_token });
+      return hand(world, asked, { response: await encryptResponse(asked, { vp_token }), vp_token });
     },
     expected: refused('response_mode'),
   },

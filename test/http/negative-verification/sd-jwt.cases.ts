@@ -1,10 +1,18 @@
 import { createHmac, createPublicKey } from 'node:crypto';
 import { type HolderKey, newKey, now } from '../../support/raw-wallet.ts';
-import { digestOf, disclosureOf, flipped, type Members, part, type SdJwtBend, salted } from '../../support/sd-jwt-maker.ts';
+import {
+  changePart,
+  digestOf,
+  disclosureOf,
+  flipFirstByte,
+  type JsonProperties,
+  type SdJwtOverrides,
+  saltedDisclosure,
+} from '../../support/sd-jwt-maker.ts';
 import { type CertificateOptions, certify, READER, WEB_SERVER } from '../../support/test-certificates.ts';
 import { bending, CARD_QUERY, type PresentationCase, VCT, type World } from './world.ts';
 
-const bent = bending<SdJwtBend>((world, asked, bend) => world.card(asked, bend));
+const bent = bending<SdJwtOverrides>((world, asked, bend) => world.card(asked, bend));
 
 const YEAR = 31_536_000;
 const bindingOf = (text: string) => text.slice(text.lastIndexOf('~') + 1);
@@ -18,10 +26,10 @@ function hmac({ jwk }: HolderKey): (jwt: string) => string {
     return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
   };
 }
-const unsigned = part('.', 2, () => '');
+const unsigned = changePart('.', 2, () => '');
 
 /** `r || s` as X.509 would write it (RFC 3279 section 2.2.3). */
-const asDer = part('.', 2, (signature) => {
+const asDer = changePart('.', 2, (signature) => {
   const raw = Buffer.from(signature, 'base64url');
   const integers = [raw.subarray(0, 32), raw.subarray(32)].map((bytes) => {
     const value = Buffer.from(bytes.toString('hex').replace(/^(00)+/, ''), 'hex');
@@ -31,36 +39,39 @@ const asDer = part('.', 2, (signature) => {
   const content = Buffer.concat(integers);
   return Buffer.concat([Buffer.of(0x30, content.length), content]).toString('base64url');
 });
-const shortened = part('.', 2, (signature) => Buffer.from(signature, 'base64url').subarray(1).toString('base64url'));
-const cracked = part('.', 2, flipped);
+const shortened = changePart('.', 2, (signature) => Buffer.from(signature, 'base64url').subarray(1).toString('base64url'));
+const cracked = changePart('.', 2, flipFirstByte);
 
 /** One more disclosure, with its digest where `place` puts it. */
-const extra = (text: string, place = inTop): SdJwtBend => ({
+const extra = (text: string, place = inTop): SdJwtOverrides => ({
   payload: (payload) => place(payload, digestOf(text)),
-  show: (disclosures) => [...disclosures, text],
+  changeDisclosures: (disclosures) => [...disclosures, text],
 });
-const inTop = (payload: Members, digest: string): Members => ({ ...payload, _sd: [...payload['_sd'], digest] });
-const inArray = (payload: Members, digest: string): Members => ({ ...payload, list: [{ '...': digest }] });
+const inTop = (payload: JsonProperties, digest: string): JsonProperties => ({ ...payload, _sd: [...payload['_sd'], digest] });
+const inArray = (payload: JsonProperties, digest: string): JsonProperties => ({ ...payload, list: [{ '...': digest }] });
 
 /** A claim of the format that comes out of a disclosure instead of standing in sight. */
-const hidden = (name: string, value: (payload: Members) => unknown): SdJwtBend => {
+const hidden = (name: string, value: (payload: JsonProperties) => unknown): SdJwtOverrides => {
   const made: string[] = [];
   return {
     payload(payload) {
-      const text = salted(name, value(payload));
+      const text = saltedDisclosure(name, value(payload));
       made.push(text);
       const { [name]: _, ...rest } = payload;
       return inTop(rest, digestOf(text));
     },
-    show: (disclosures) => [...disclosures, ...made.slice(-1)],
+    changeDisclosures: (disclosures) => [...disclosures, ...made.slice(-1)],
   };
 };
 
 /** Disclosures inside disclosures. */
-function nested(levels: number): SdJwtBend {
-  const texts = [salted('leaf', 1)];
-  while (texts.length < levels) texts.push(salted('level', { _sd: [digestOf(texts.at(-1) ?? '')] }));
-  return { payload: (payload) => inTop(payload, digestOf(texts.at(-1) ?? '')), show: (disclosures) => [...disclosures, ...texts] };
+function nested(levels: number): SdJwtOverrides {
+  const texts = [saltedDisclosure('leaf', 1)];
+  while (texts.length < levels) texts.push(saltedDisclosure('level', { _sd: [digestOf(texts.at(-1) ?? '')] }));
+  return {
+    payload: (payload) => inTop(payload, digestOf(texts.at(-1) ?? '')),
+    changeDisclosures: (disclosures) => [...disclosures, ...texts],
+  };
 }
 
 const certified = (options: (world: World) => CertificateOptions) => async (world: World) => {
@@ -80,8 +91,8 @@ const BINDING: readonly PresentationCase[] = [
   }),
   ...bent(76, 'malformed', {
     'two key bindings': { text: (text) => `${text}~${bindingOf(text)}` },
-    'an empty disclosure': { show: (disclosures) => [...disclosures, ''] },
-    'an empty disclosure in front': { show: (disclosures) => ['', ...disclosures] },
+    'an empty disclosure': { changeDisclosures: (disclosures) => [...disclosures, ''] },
+    'an empty disclosure in front': { changeDisclosures: (disclosures) => ['', ...disclosures] },
     'a tilde after the key binding': { text: (text) => `${text}~` },
   }),
   ...bent(77, 'kb_typ', {
@@ -145,9 +156,9 @@ const BINDING: readonly PresentationCase[] = [
   ...bent(85, 'kb_claim_type', { 'an sd_hash that is no text': { kb: { sd_hash: 1 } } }),
   ...bent(85, 'sd_hash_mismatch', {
     'another sd_hash': { kb: { sd_hash: 'x' } },
-    'an sd_hash without the last tilde': { bound: (text) => text.slice(0, -1) },
-    'an sd_hash over the JWT alone': { bound: (text) => text.split('~')[0] ?? '' },
-    'an sd_hash by another hash': { boundHash: 'sha384' },
+    'an sd_hash without the last tilde': { hashedText: (text) => text.slice(0, -1) },
+    'an sd_hash over the JWT alone': { hashedText: (text) => text.split('~')[0] ?? '' },
+    'an sd_hash by another hash': { hashAlgorithm: 'sha384' },
   }),
   ...bent(86, 'sd_hash_mismatch', {
     'a disclosure that was removed afterwards': { text: (text) => text.split('~').toSpliced(1, 1).join('~') },
@@ -160,7 +171,7 @@ const BINDING: readonly PresentationCase[] = [
     'a disclosure that was added afterwards': () => {
       let withheld = '';
       return {
-        show(disclosures) {
+        changeDisclosures(disclosures) {
           withheld = disclosures[1] ?? '';
           return disclosures.toSpliced(1, 1);
         },
@@ -173,14 +184,14 @@ const BINDING: readonly PresentationCase[] = [
 const ISSUER: readonly PresentationCase[] = [
   ...bent(87, 'issuer_signature', {
     'a payload that was changed': {
-      issuerJwt: part('.', 1, (text) => {
-        const payload = JSON.parse(Buffer.from(text, 'base64url').toString()) as Members;
+      issuerJwt: changePart('.', 1, (text) => {
+        const payload = JSON.parse(Buffer.from(text, 'base64url').toString()) as JsonProperties;
         return encode({ ...payload, iat: payload['iat'] - 1 });
       }),
     },
     'a header that was changed': {
-      issuerJwt: part('.', 0, (text) => {
-        const header = JSON.parse(Buffer.from(text, 'base64url').toString()) as Members;
+      issuerJwt: changePart('.', 0, (text) => {
+        const header = JSON.parse(Buffer.from(text, 'base64url').toString()) as JsonProperties;
         return encode({ ...header, kid: 'x' });
       }),
     },
@@ -280,19 +291,21 @@ const DISCLOSURES: readonly PresentationCase[] = [
     'a digest twice': { payload: (payload) => inTop(payload, payload['_sd'][0]) },
     'a decoy twice': { payload: (payload) => inArray(inTop(payload, digestOf('decoy')), digestOf('decoy')) },
   }),
-  ...bent(98, 'duplicate_disclosure', { 'a disclosure twice': { show: (disclosures) => [...disclosures, disclosures[0] ?? ''] } }),
+  ...bent(98, 'duplicate_disclosure', {
+    'a disclosure twice': { changeDisclosures: (disclosures) => [...disclosures, disclosures[0] ?? ''] },
+  }),
   ...bent(98, 'unreferenced_disclosure', {
-    'a disclosure without digest': { show: (disclosures) => [...disclosures, salted('x', 'y')] },
+    'a disclosure without digest': { changeDisclosures: (disclosures) => [...disclosures, saltedDisclosure('x', 'y')] },
     'a disclosure inside one that was withheld': () => {
-      const inner = salted('x', 'y');
-      const outer = salted('outer', { _sd: [digestOf(inner)] });
+      const inner = saltedDisclosure('x', 'y');
+      const outer = saltedDisclosure('outer', { _sd: [digestOf(inner)] });
       const { payload } = extra(outer);
-      return { payload: payload ?? {}, show: (disclosures) => [...disclosures, inner] };
+      return { payload: payload ?? {}, changeDisclosures: (disclosures) => [...disclosures, inner] };
     },
   }),
   ...bent(98, 'wrong_disclosure_length', {
-    'an element of an array as claim': () => extra(salted('x')),
-    'a claim as element of an array': () => extra(salted('x', 'y'), inArray),
+    'an element of an array as claim': () => extra(saltedDisclosure('x')),
+    'a claim as element of an array': () => extra(saltedDisclosure('x', 'y'), inArray),
   }),
   ...bent(98, 'malformed_disclosure', {
     'a disclosure of four': () => extra(disclosureOf('salt', 'a', 'b', 'c')),
@@ -305,11 +318,11 @@ const DISCLOSURES: readonly PresentationCase[] = [
     98,
     'reserved_claim_name',
     Object.fromEntries(
-      ['_sd', '...', '_sd_alg', '__proto__'].map((name) => [`a claim of the name ${name}`, () => extra(salted(name, []))]),
+      ['_sd', '...', '_sd_alg', '__proto__'].map((name) => [`a claim of the name ${name}`, () => extra(saltedDisclosure(name, []))]),
     ),
   ),
   ...bent(98, 'claim_exists', {
-    'a claim that stands there already': () => ({ visible: { nickname: 'Eri' }, ...extra(salted('nickname', 'Rika')) }),
+    'a claim that stands there already': () => ({ visible: { nickname: 'Eri' }, ...extra(saltedDisclosure('nickname', 'Rika')) }),
   }),
   ...bent(98, 'malformed_sd', { '_sd is text': { payload: { _sd: 'x' } } }),
   ...bent(98, 'malformed_array_digest', { 'a digest with company': { payload: { list: [{ '...': 'x', other: 1 }] } } }),
@@ -334,7 +347,7 @@ const DISCLOSURES: readonly PresentationCase[] = [
   ...bent(101, 'malformed', {
     '10 000 disclosures': () => {
       const many = Array.from({ length: 10_000 }, (_, index) => disclosureOf('', `c${index}`, 1));
-      return { show: (disclosures) => [...disclosures, ...many] };
+      return { changeDisclosures: (disclosures) => [...disclosures, ...many] };
     },
   }),
 ];
@@ -359,7 +372,7 @@ const REST: readonly PresentationCase[] = [
   }),
   ...bent(104, 'missing_claim', {
     'a claim that was withheld': {
-      show: (disclosures) => disclosures.filter((one) => !Buffer.from(one, 'base64url').toString().includes('"name"')),
+      changeDisclosures: (disclosures) => disclosures.filter((one) => !Buffer.from(one, 'base64url').toString().includes('"name"')),
     },
     'a claim that is not there': { hidden: { name: undefined } },
   }),

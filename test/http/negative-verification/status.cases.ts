@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
 import type { BackendAnswer } from '../../support/backend.ts';
 import { newKey, now } from '../../support/raw-wallet.ts';
-import { jws, type Members, type Signer } from '../../support/sd-jwt-maker.ts';
+import { type JsonProperties, jws, type Signer } from '../../support/sd-jwt-maker.ts';
 import { type CertificateOptions, certify, WEB_SERVER } from '../../support/test-certificates.ts';
 import type { PresentationCase, World } from './world.ts';
 
@@ -14,8 +14,8 @@ const LIST = deflateSync(Buffer.concat([Buffer.of(0b11_10_01_00), Buffer.alloc(2
 const MEDIA_TYPE = 'application/statuslist+jwt';
 
 export type ListBend = {
-  readonly header?: Members;
-  readonly payload?: Members;
+  readonly header?: JsonProperties;
+  readonly payload?: JsonProperties;
   readonly signer?: Signer;
   /** Signs in the signer's place, under the signer's certificates. */
   readonly key?: Signer['key'];

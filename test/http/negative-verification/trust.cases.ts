@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { Asked } from '../../support/present.ts';
+import type { FetchedRequest } from '../../support/present.ts';
 import { now } from '../../support/raw-wallet.ts';
-import { flipped, part } from '../../support/sd-jwt-maker.ts';
+import { changePart, flipFirstByte } from '../../support/sd-jwt-maker.ts';
 import { certify, DOCUMENT_SIGNER, pem, WEB_SERVER } from '../../support/test-certificates.ts';
 import { type ListOptions, trustList } from '../../support/trust-list.ts';
 import { CARD_QUERY, LICENCE_QUERY, type PresentationCase, type World } from './world.ts';
@@ -88,7 +88,8 @@ const entity = (certificate: string, type = SERVICE) => ({ name: 'Listed', servi
 const trusting = (world: World, trustList: string) => ({
   trustAnchors: [{ certificate: pem(world.authority) }, { trustList, signedBy: [pem(OPERATOR), pem(OPERATORS)] }],
 });
-const byListed = (world: World, asked: Asked) => world.card(asked, { issuer: { key: LISTED_LEAF, chain: [LISTED_LEAF.certificate] } });
+const byListed = (world: World, asked: FetchedRequest) =>
+  world.card(asked, { issuer: { key: LISTED_LEAF, chain: [LISTED_LEAF.certificate] } });
 
 /** A card of the listed issuer, where the list is of no use. */
 const unlisted = (
@@ -118,9 +119,9 @@ const LISTS: readonly PresentationCase[] = [
     'an issuer who is not listed': async () => ({ entities: [entity((await certify({ name: 'Other', ca: true })).certificate)] }),
   }),
   ...unlisted(134, /\/trust\/\d+: /, {
-    'a list whose signature is broken': { text: part('.', 2, flipped) },
+    'a list whose signature is broken': { text: changePart('.', 2, flipFirstByte) },
     'a list that was changed': {
-      text: part('.', 1, (payload) => {
+      text: changePart('.', 1, (payload) => {
         const text = Buffer.from(payload, 'base64url').toString().replace('Scheme Operator', 'Scheme operator');
         return Buffer.from(text).toString('base64url');
       }),

@@ -6,11 +6,11 @@ import { dcApiTranscript, redirectTranscript } from '../../../domain/formats/mdo
 import type { PublicJwk } from '../../../domain/shared/jwk.ts';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
 import { Backend } from '../../support/backend.ts';
-import { type MdocBase, type MdocBend, presentMdoc } from '../../support/mdoc-maker.ts';
-import { type Asked, ask, decode, encrypt, formOf, post } from '../../support/present.ts';
+import { type MdocBase, type MdocOverrides, presentMdoc } from '../../support/mdoc-maker.ts';
+import { decode, encryptResponse, type FetchedRequest, postResponse, requestPresentation, responseForm } from '../../support/present.ts';
 import { newKey, now } from '../../support/raw-wallet.ts';
-import { type Members, presentSdJwt, type SdJwtBase, type SdJwtBend, type Signer } from '../../support/sd-jwt-maker.ts';
-import { type Certified, certify, DOCUMENT_SIGNER, pem } from '../../support/test-certificates.ts';
+import { type JsonProperties, presentSdJwt, type SdJwtBase, type SdJwtOverrides, type Signer } from '../../support/sd-jwt-maker.ts';
+import { type CertifiedKey, certify, DOCUMENT_SIGNER, pem } from '../../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../../support/test-service.ts';
 
 export const VCT = 'urn:card:1';
@@ -38,29 +38,29 @@ type Tenant = 'shop' | 'rival';
 export type World = {
   readonly service: TestService;
   readonly backend: Backend;
-  readonly authority: Certified;
+  readonly authority: CertifiedKey;
   readonly issuer: Signer;
   admin(method: string, path: string, json?: unknown, tenant?: Tenant): Promise<Answer>;
   /** The id of a presentation configuration; one is made for each content. */
-  configured(changes: Members, tenant?: Tenant): Promise<string>;
+  configured(changes: JsonProperties, tenant?: Tenant): Promise<string>;
   /** By a link; by a page where the configuration names one. */
-  ask(changes?: Members, tenant?: Tenant): Promise<Asked>;
-  card(asked: Asked, bend?: SdJwtBend): string;
-  pass(asked: Asked, bend?: SdJwtBend): string;
-  licence(asked: Asked, bend?: MdocBend): string;
+  ask(changes?: JsonProperties, tenant?: Tenant): Promise<FetchedRequest>;
+  card(asked: FetchedRequest, bend?: SdJwtOverrides): string;
+  pass(asked: FetchedRequest, bend?: SdJwtOverrides): string;
+  licence(asked: FetchedRequest, bend?: MdocOverrides): string;
   /** Transcript of the request, or of one that is bent. */
-  transcript(asked: Asked, bend?: Partial<Parameters<typeof redirectTranscript>[0]>): Buffer;
+  transcript(asked: FetchedRequest, bend?: Partial<Parameters<typeof redirectTranscript>[0]>): Buffer;
   /** The same for a page. */
-  pageTranscript(asked: Asked, bend?: Partial<Parameters<typeof dcApiTranscript>[0]>): Buffer;
+  pageTranscript(asked: FetchedRequest, bend?: Partial<Parameters<typeof dcApiTranscript>[0]>): Buffer;
   /** Answers in the mode that was asked for. */
-  answer(asked: Asked, vpToken: unknown): Promise<Answer>;
-  session(asked: Asked, tenant?: Tenant): Promise<Members>;
+  answer(asked: FetchedRequest, vpToken: unknown): Promise<Answer>;
+  session(asked: FetchedRequest, tenant?: Tenant): Promise<JsonProperties>;
   /** What the backend was told about this session. */
-  told(asked: Asked): readonly Members[];
+  told(asked: FetchedRequest): readonly JsonProperties[];
   /** Until `work` is over, the service's clock is ahead. */
   later<T>(seconds: number, work: () => Promise<T>): Promise<T>;
   /** A client of the shop. @returns what makes a token at the service's present time. */
-  client(rights?: Members): Promise<() => Promise<string>>;
+  client(rights?: JsonProperties): Promise<() => Promise<string>>;
   /** Has something looked at when the case is over. */
   afterwards(check: () => Promise<void>): void;
   /** Looks at it. */
@@ -111,7 +111,7 @@ export async function openWorld(): Promise<World> {
     const json = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
     return async () => (await service.call('POST', '/oauth2/token', { json })).body.access_token;
   };
-  const sdJwtBase = ({ payload }: Asked, visible: Members): SdJwtBase => ({
+  const sdJwtBase = ({ payload }: FetchedRequest, visible: JsonProperties): SdJwtBase => ({
     issuer,
     holder,
     visible,
@@ -126,14 +126,14 @@ export async function openWorld(): Promise<World> {
   };
   const pageTranscript: World['pageTranscript'] = ({ payload }, bend) =>
     dcApiTranscript({ origin: PAGE, nonce: payload['nonce'], encryptionKey: keyOf(payload), ...bend });
-  const askThroughPage = async (requestId: string, tenant: Tenant): Promise<Asked> => {
+  const askThroughPage = async (requestId: string, tenant: Tenant): Promise<FetchedRequest> => {
     const made = await admin('POST', '/verifier/offer', { response_type: 'dc-api', requestId }, tenant);
     expect(made.status, made.text).to.equal(201);
     const { session, uri, dcApi } = made.body;
     const text = dcApi.requests[0].data.request as string;
     return { session, uri, url: uri, text, ...decode(text) };
   };
-  const mdocBase = (asked: Asked): MdocBase => ({
+  const mdocBase = (asked: FetchedRequest): MdocBase => ({
     issuer,
     holder,
     docType: DOC_TYPE,
@@ -154,22 +154,22 @@ export async function openWorld(): Promise<World> {
     async ask(changes = {}, tenant = 'shop') {
       const id = await configured(changes, tenant);
       if (changes['expectedOrigins'] !== undefined) return askThroughPage(id, tenant);
-      return ask(service, tokens.get(tenant) ?? '', id);
+      return requestPresentation(service, tokens.get(tenant) ?? '', id);
     },
     card: (asked, bend) => presentSdJwt(sdJwtBase(asked, { vct: VCT }), bend),
     pass: (asked, bend) => presentSdJwt(sdJwtBase(asked, { vct: 'urn:pass:1' }), bend),
     licence: (asked, bend) => presentMdoc(mdocBase(asked), bend),
     async answer(asked, vpToken) {
-      if (!isOfPage(asked.payload)) return post(service, asked, await formOf(asked, vpToken));
+      if (!isOfPage(asked.payload)) return postResponse(service, asked, await responseForm(asked, vpToken));
       const plain = { vp_token: vpToken };
       const isPlain = asked.payload['response_mode'] === 'dc_api';
-      const json = isPlain ? plain : { response: await encrypt(asked, plain) };
+      const json = isPlain ? plain : { response: await encryptResponse(asked, plain) };
       return service.call('POST', asked.uri, { json });
     },
     session: async ({ session }, tenant) => (await admin('GET', `/session/${session}`, undefined, tenant)).body,
     told: ({ session }) =>
       backend
-        .at('/hook')
+        .callsTo('/hook')
         .map(({ body }) => body)
         .filter((body) => body.session === session),
     async later(seconds, work) {
@@ -194,15 +194,15 @@ export async function openWorld(): Promise<World> {
   };
 }
 
-const isOfPage = (payload: Members) => String(payload['response_mode']).startsWith('dc_api');
-const keyOf = (payload: Members): PublicJwk | undefined => payload['client_metadata'].jwks?.keys[0];
+const isOfPage = (payload: JsonProperties) => String(payload['response_mode']).startsWith('dc_api');
+const keyOf = (payload: JsonProperties): PublicJwk | undefined => payload['client_metadata'].jwks?.keys[0];
 
 type Row = { readonly row: number; readonly what: string };
 
 /** One body that no configuration or request may be made of. */
 export type ConfigurationCase = Row & {
   /** Changes a presentation configuration that would be taken. */
-  readonly body?: Members;
+  readonly body?: JsonProperties;
   readonly run?: (world: World) => Promise<Answer>;
   readonly status?: number;
 };
@@ -219,11 +219,11 @@ export type Expected = {
 
 /** One wrong move around a request that was asked and fetched. */
 export type Case = Row & {
-  readonly configuration?: Members;
-  readonly run: (world: World, asked: Asked) => Promise<Answer>;
+  readonly configuration?: JsonProperties;
+  readonly run: (world: World, asked: FetchedRequest) => Promise<Answer>;
   readonly expected: Expected;
   /** What else has to hold. */
-  readonly also?: (world: World, asked: Asked) => Promise<void>;
+  readonly also?: (world: World, asked: FetchedRequest) => Promise<void>;
 };
 
 /** One wrong presentation in a response that is right otherwise. */
@@ -231,8 +231,8 @@ export type PresentationCase = Row & {
   readonly reason: RefusalReason;
   readonly format?: 'mso_mdoc';
   /** Changes the query that it answers. */
-  readonly query?: Members;
-  readonly configuration?: Members | ((world: World) => Members | Promise<Members>);
+  readonly query?: JsonProperties;
+  readonly configuration?: JsonProperties | ((world: World) => JsonProperties | Promise<JsonProperties>);
   /** What the operator reads about it. */
   readonly detail?: RegExp;
   /**
@@ -240,14 +240,17 @@ export type PresentationCase = Row & {
    * the response cannot be good without it, so that nothing is tried beside it.
    */
   readonly effect?: 'discarded' | 'spoilsAll' | 'needed';
-  readonly present: (world: World, asked: Asked) => string | Promise<string>;
+  readonly present: (world: World, asked: FetchedRequest) => string | Promise<string>;
 };
 
-type BendOf<B> = B | ((world: World, asked: Asked) => B | Promise<B>);
+type BendOf<B> = B | ((world: World, asked: FetchedRequest) => B | Promise<B>);
 
 /** Makes cases from presentations that are bent in one way each. */
 export const bending =
-  <B extends object>(present: (world: World, asked: Asked, bend: B) => string | Promise<string>, common: Partial<PresentationCase> = {}) =>
+  <B extends object>(
+    present: (world: World, asked: FetchedRequest, bend: B) => string | Promise<string>,
+    common: Partial<PresentationCase> = {},
+  ) =>
   (
     row: number,
     reason: RefusalReason,

@@ -1,4 +1,4 @@
-import { type Bend, dpopProof, newKey, now, type RawWallet } from '../../support/raw-wallet.ts';
+import { dpopProof, newKey, now, type Overrides, type RawWallet } from '../../support/raw-wallet.ts';
 import type { Answer } from '../../support/test-service.ts';
 import { accepted, type Case, type Expected, type World } from './world.ts';
 
@@ -9,7 +9,7 @@ const denied = (error: string): Expected => ({
 });
 const BAD_PROOF = denied('invalid_dpop_proof');
 
-type Options = { key?: ReturnType<typeof newKey>; scheme?: string } & Bend;
+type Options = { key?: ReturnType<typeof newKey>; scheme?: string } & Overrides;
 
 /** A credential request with a proof that is bent. */
 const bent =

@@ -2,7 +2,7 @@ import { Clock } from '../../../application/ports/clock.ts';
 import { FetchedSessions } from '../../../application/sessions/fetched-sessions.ts';
 import { obtain } from '../../../bootstrap/wiring/wire.ts';
 import { Backend } from '../../support/backend.ts';
-import { created } from '../../support/populated.ts';
+import { createResource } from '../../support/populated.ts';
 import { dpopProof, type HolderKey, keyProof, newKey, RawWallet } from '../../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../../support/test-service.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
@@ -42,7 +42,7 @@ export async function openWorld(): Promise<World> {
   for (const id of ['open', 'strict', 'plain', 'foreign']) {
     tokens.set(id, (await createTenant(service, id)).token);
   }
-  const post = (tenant: string, path: string, json: object) => created(service, tokens.get(tenant) ?? '', path, json);
+  const post = (tenant: string, path: string, json: object) => createResource(service, tokens.get(tenant) ?? '', path, json);
 
   await post('open', '/issuer/config', { display, batchSize: 3, builtInAs: { walletInitiated: true } });
   for (const entry of [

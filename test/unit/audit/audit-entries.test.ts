@@ -4,7 +4,7 @@ import { AuditLogQuery, ListAuditEntries } from '../../../application/audit/audi
 import type { Caller } from '../../../application/caller.ts';
 import { describeChange, describeClient, describeNewClient, describeRevocation } from '../../../domain/audit/describe-change.ts';
 import type { Client } from '../../../domain/clients/client.ts';
-import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../../support/test-certificates.ts';
 import { ACME, type AdministrationWorld, anAdministration, endOf, ROOT } from '../administrators.ts';
 
 describe('audit log entries', () => {
@@ -99,11 +99,11 @@ describe('audit log entries', () => {
   }
 });
 
-const fingerprint = ({ certificate }: Certified) => createHash('sha256').update(Buffer.from(certificate, 'base64')).digest('base64url');
+const fingerprint = ({ certificate }: CertifiedKey) => createHash('sha256').update(Buffer.from(certificate, 'base64')).digest('base64url');
 
 describe('change of trust anchors', () => {
-  let one: Certified;
-  let other: Certified;
+  let one: CertifiedKey;
+  let other: CertifiedKey;
   before(async () => {
     one = await certify({ name: 'One', ca: true });
     other = await certify({ name: 'Other', ca: true });
@@ -134,7 +134,7 @@ describe('change of trust anchors', () => {
   });
 
   it('logs the replacement of a pinned signer, and the first pinned signer', () => {
-    const pinned = (...signers: Certified[]) => ({ walletProviderTrustListCertificates: signers.map(pem) });
+    const pinned = (...signers: CertifiedKey[]) => ({ walletProviderTrustListCertificates: signers.map(pem) });
     const { changes } = describeChange('issuance-configuration', 'default', pinned(one), pinned(other));
     expect(changes).to.deep.equal([
       { member: 'walletProviderTrustListCertificates', before: [fingerprint(one)], after: [fingerprint(other)] },

@@ -13,7 +13,7 @@ import { EndOverdueResponses } from '../../../application/verification/end-overd
 import { startJobs } from '../../../bootstrap/jobs/jobs.ts';
 import { aClient, addTenant, aUse, openOffer } from '../../contract/store/builders.ts';
 import { stepsOf } from '../../contract/store/steps.ts';
-import { nothingFollowed } from '../../support/fakes.ts';
+import { stubFollowJobs } from '../../support/fakes.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
 const START = new Date('2031-01-01T00:00:00Z');
@@ -36,7 +36,7 @@ describe('job runner', () => {
     container.bind(RenewKeyChains).toConstantValue(keys as unknown as RenewKeyChains);
     const renewal = { execute: async () => ({ renewed: 0, last: undefined }) };
     container.bind(EndOverdueResponses).toConstantValue({ execute: async () => 0 } as unknown as EndOverdueResponses);
-    nothingFollowed(container);
+    stubFollowJobs(container);
     container.bind(RenewTrustLists).toConstantValue(renewal as unknown as RenewTrustLists);
     container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
     const settings = { sessionTtlSeconds: 60 } as ServiceSettings;

@@ -17,12 +17,12 @@ import {
   rsaPair,
   type Signing,
 } from '../../support/revocation-maker.ts';
-import { type CertificateOptions, type Certified, certify } from '../../support/test-certificates.ts';
+import { type CertificateOptions, type CertifiedKey, certify } from '../../support/test-certificates.ts';
 import { FakeRemote, SetClock } from '../verification/kit.ts';
 
 const RESPONDER = 'http://ocsp.example/at';
 const OCSP_SIGNING = '1.3.6.1.5.5.7.3.9';
-const ecdsa = ({ privateKey }: Certified): Signing => ({
+const ecdsa = ({ privateKey }: CertifiedKey): Signing => ({
   algorithm: der(0x30, Buffer.from('06082a8648ce3d040302', 'hex')),
   sign: (data) => sign('sha256', data, privateKey),
 });
@@ -30,9 +30,9 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 describe('OCSP responder', () => {
-  let authority: Certified;
-  let other: Certified;
-  let leaf: Certified;
+  let authority: CertifiedKey;
+  let other: CertifiedKey;
+  let leaf: CertifiedKey;
   let remote: FakeRemote;
   let clock: SetClock;
   let responders: OcspResponders;
@@ -89,7 +89,7 @@ describe('OCSP responder', () => {
   });
 
   it('may be delegated by the issuer, but not by another issuer', async () => {
-    const read = ({ certificate }: Certified) => {
+    const read = ({ certificate }: CertifiedKey) => {
       const known = parseCertificate(Buffer.from(certificate, 'base64'));
       if (known === undefined) throw new Error('unreadable');
       return known;

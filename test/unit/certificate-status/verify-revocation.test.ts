@@ -16,14 +16,14 @@ import {
   type CrlOptions,
   crlNumber,
   deltaIndicator,
+  distributionPointName,
   extension,
-  FLAG,
+  issuingDistributionPoint,
   makeCrl,
   namesOf,
-  scope,
-  scopeOf,
+  SCOPE_FLAGS,
 } from '../../support/revocation-maker.ts';
-import { type CertificateOptions, type Certified, certify } from '../../support/test-certificates.ts';
+import { type CertificateOptions, type CertifiedKey, certify } from '../../support/test-certificates.ts';
 import { FakeRemote, SetClock } from '../verification/kit.ts';
 
 const OF_ROOT = 'http://ca.example/root.crl';
@@ -37,10 +37,10 @@ class NoLog extends Log {
 }
 
 describe('revocation status of issuer certificates', () => {
-  let root: Certified;
-  let middle: Certified;
-  let leaf: Certified;
-  let stranger: Certified;
+  let root: CertifiedKey;
+  let middle: CertifiedKey;
+  let leaf: CertifiedKey;
+  let stranger: CertifiedKey;
   let remote: FakeRemote;
   let clock: SetClock;
   let lists: RevocationLists;
@@ -57,8 +57,8 @@ describe('revocation status of issuer certificates', () => {
 
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
-    middle = await certify({ name: 'Middle', by: root, ca: true, lists: [OF_ROOT] });
-    leaf = await certify({ name: 'Leaf', by: middle, lists: [OF_MIDDLE] });
+    middle = await certify({ name: 'Middle', by: root, ca: true, crlUrls: [OF_ROOT] });
+    leaf = await certify({ name: 'Leaf', by: middle, crlUrls: [OF_MIDDLE] });
     stranger = await certify({ name: 'Stranger', ca: true });
   });
 
@@ -82,7 +82,7 @@ describe('revocation status of issuer certificates', () => {
   const serve = (url: string, options: CrlOptions) =>
     served.set(url, makeCrl({ thisUpdate: at(-HOUR), nextUpdate: at(24 * HOUR), ...options }));
 
-  type Path = { readonly chain?: readonly Certified[]; readonly anchor?: Certified; readonly tenantId?: string };
+  type Path = { readonly chain?: readonly CertifiedKey[]; readonly anchor?: CertifiedKey; readonly tenantId?: string };
   const check = async (mode: CertificateRevocation = 'required', path: Path = {}): Promise<string> => {
     const { chain = [leaf, middle], anchor = root, tenantId = 'acme' } = path;
     const given = chain.map(({ certificate }) => certificate);
@@ -189,8 +189,8 @@ describe('revocation status of issuer certificates', () => {
       const old = { revoked: [leaf], ...times['out of date']() };
       for (const options of [
         { by: stranger, issuer: middle },
-        { by: middle, extensions: [scope(FLAG.authorities)] },
-        { by: middle, extensions: [scope(scopeOf('http://ca.example/part-2.crl'))] },
+        { by: middle, extensions: [issuingDistributionPoint(SCOPE_FLAGS.authorities)] },
+        { by: middle, extensions: [issuingDistributionPoint(distributionPointName('http://ca.example/part-2.crl'))] },
       ]) {
         lists = newLists();
         serve(OF_MIDDLE, { ...options, ...old });
@@ -211,7 +211,7 @@ describe('revocation status of issuer certificates', () => {
     });
 
     it('uses the next address if the list at the first one is outdated and names other certificates', async () => {
-      const signer = await certify({ name: 'Two', by: middle, lists: [OF_MIDDLE, 'http://ca.example/2.crl'] });
+      const signer = await certify({ name: 'Two', by: middle, crlUrls: [OF_MIDDLE, 'http://ca.example/2.crl'] });
       serve(OF_MIDDLE, { by: middle, ...times['out of date']() });
       serve('http://ca.example/2.crl', { by: middle });
       const chain = [signer, middle];
@@ -261,12 +261,12 @@ describe('revocation status of issuer certificates', () => {
     'without an end': [/nextUpdate/, () => ({ nextUpdate: null })],
     'ended before it began': [/nextUpdate/, () => ({ nextUpdate: at(-2 * HOUR) })],
     'of changes alone': [/a delta list/, () => ({ extensions: [crlNumber(2), deltaIndicator()] })],
-    'of several issuers': [/the list is indirect/, () => ({ extensions: [scope(FLAG.indirect)] })],
-    'of some reasons': [/some reasons/, () => ({ extensions: [scope(FLAG.reasons)] })],
-    'of authorities alone': [/about other certificates/, () => ({ extensions: [scope(FLAG.authorities)] })],
+    'of several issuers': [/the list is indirect/, () => ({ extensions: [issuingDistributionPoint(SCOPE_FLAGS.indirect)] })],
+    'of some reasons': [/some reasons/, () => ({ extensions: [issuingDistributionPoint(SCOPE_FLAGS.reasons)] })],
+    'of authorities alone': [/about other certificates/, () => ({ extensions: [issuingDistributionPoint(SCOPE_FLAGS.authorities)] })],
     'for another distribution point': [
       /about other certificates/,
-      () => ({ extensions: [scope(scopeOf('http://ca.example/part-2.crl'))] }),
+      () => ({ extensions: [issuingDistributionPoint(distributionPointName('http://ca.example/part-2.crl'))] }),
     ],
     'with a critical extension': [/critical 1\.2\.3/, () => ({ extensions: [extension('2a03', Buffer.from([5, 0]), true)] })],
     'with an entry of another issuer': [
@@ -300,8 +300,8 @@ describe('revocation status of issuer certificates', () => {
   }
 
   it('is accepted from lists for the distribution point, or the kind of certificate', async () => {
-    serve(OF_MIDDLE, { by: middle, extensions: [scope(scopeOf(OF_MIDDLE), FLAG.users)] });
-    serve(OF_ROOT, { by: root, extensions: [scope(FLAG.authorities)] });
+    serve(OF_MIDDLE, { by: middle, extensions: [issuingDistributionPoint(distributionPointName(OF_MIDDLE), SCOPE_FLAGS.users)] });
+    serve(OF_ROOT, { by: root, extensions: [issuingDistributionPoint(SCOPE_FLAGS.authorities)] });
     expect(await check()).to.include('required: signer: not on');
   });
 
@@ -310,7 +310,7 @@ describe('revocation status of issuer certificates', () => {
     const keyId = '00112233445566778899aabbccddeeff00112233';
     for (const [named, authorityKeyId] of [[keyId, keyId], [null]] as const) {
       const by = await certify({ name: 'Named', ca: true, keyId: named });
-      const signer = await certify({ name: 'Signer', by, lists: [OF_MIDDLE], ...(authorityKeyId && { authorityKeyId }) });
+      const signer = await certify({ name: 'Signer', by, crlUrls: [OF_MIDDLE], ...(authorityKeyId && { authorityKeyId }) });
       lists = newLists();
       serve(OF_MIDDLE, { by, extensions: [signedBy(keyId)] });
       expect(await check('required', { chain: [signer], anchor: by })).to.include('required: signer: not on');
@@ -326,8 +326,8 @@ describe('revocation status of issuer certificates', () => {
   });
 
   it('is rejected from an issuer that may not sign lists', async () => {
-    const mute = await certify({ name: 'Mute', ca: true, signsLists: false });
-    const signer = await certify({ name: 'Signer', by: mute, lists: [OF_MIDDLE] });
+    const mute = await certify({ name: 'Mute', ca: true, signsCrls: false });
+    const signer = await certify({ name: 'Signer', by: mute, crlUrls: [OF_MIDDLE] });
     serve(OF_MIDDLE, { by: mute });
     expect(await check('required', { chain: [signer], anchor: mute })).to.include('may not sign lists');
   });
@@ -345,12 +345,12 @@ describe('revocation status of issuer certificates', () => {
       const ocsp = 'http://ocsp.example';
       expect(await of({ ocsp })).to.match(/revocation_unavailable: signer: http:\/\/ocsp.example\/ \(HTTP status 404\)/);
       expect(remote.calls).to.have.length(1);
-      expect(await of({ ocsp, lists: [OF_ROOT] }), 'lists come first').to.include('required: signer: not on');
+      expect(await of({ ocsp, crlUrls: [OF_ROOT] }), 'lists come first').to.include('required: signer: not on');
       expect(remote.calls.map(({ url }) => url).slice(1)).to.deep.equal([OF_ROOT]);
     });
 
     it('no http address, is unavailable', async () => {
-      expect(await of({ lists: ['ldap://ca.example/cn=x'] })).to.include('no list with a usable address');
+      expect(await of({ crlUrls: ['ldap://ca.example/cn=x'] })).to.include('no list with a usable address');
       expect(remote.calls).to.deep.equal([]);
     });
 
@@ -360,7 +360,7 @@ describe('revocation status of issuer certificates', () => {
       expect(await of({ neverRevoked: true })).to.equal('required: signer: short-lived or never revoked');
       expect(await of({ ...week, until: '2026-06-06T00:00:01Z' })).to.include('revocation_unavailable');
       expect(await of({ ...week, ocsp: 'http://ocsp.example' })).to.include('revocation_unavailable');
-      const named = await certify({ name: 'Named', by: root, ...week, lists: [OF_ROOT] });
+      const named = await certify({ name: 'Named', by: root, ...week, crlUrls: [OF_ROOT] });
       serve(OF_ROOT, { by: root, revoked: [named] });
       expect(await check('required', { chain: [named] })).to.include('certificate_revoked');
     });
@@ -373,9 +373,9 @@ describe('revocation status of issuer certificates', () => {
 
     it('several lists, is determined by the first available one of at most three', async () => {
       const dead = ['http://a.example/', 'http://b.example/'];
-      expect(await of({ lists: [...dead, OF_ROOT] })).to.include(`signer: not on ${OF_ROOT}`);
+      expect(await of({ crlUrls: [...dead, OF_ROOT] })).to.include(`signer: not on ${OF_ROOT}`);
       remote.calls.length = 0;
-      expect(await of({ lists: [...dead, 'http://c.example/?secret=1', OF_ROOT] })).to.match(/^revocation_unavailable: [^?]+$/);
+      expect(await of({ crlUrls: [...dead, 'http://c.example/?secret=1', OF_ROOT] })).to.match(/^revocation_unavailable: [^?]+$/);
       expect(remote.calls.map(({ url }) => url)).to.deep.equal(['http://c.example/?secret=1']);
     });
   });
@@ -437,7 +437,7 @@ describe('revocation status of issuer certificates', () => {
     eventBus.publish({ type: 'cache', tenantId: 'acme' as never, lists: 'revocation-lists' });
     expect([lists.stats('acme').size, lists.stats('beta').size]).to.deep.equal([0, 2]);
     const other = await certify({ name: 'Middle', ca: true });
-    const signer = await certify({ name: 'Leaf', by: other, lists: [OF_MIDDLE] });
+    const signer = await certify({ name: 'Leaf', by: other, crlUrls: [OF_MIDDLE] });
     expect(await check('required', { chain: [signer], anchor: other })).to.include('signature');
   });
 });

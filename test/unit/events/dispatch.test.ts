@@ -20,7 +20,7 @@ import { startJobs } from '../../../bootstrap/jobs/jobs.ts';
 import { readSettings } from '../../../config/settings.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { addTenant, openOffer } from '../../contract/store/builders.ts';
-import { nothingFollowed } from '../../support/fakes.ts';
+import { stubFollowJobs } from '../../support/fakes.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
 type Said = { readonly answer?: string; readonly params?: unknown; readonly error?: unknown };
@@ -167,7 +167,7 @@ describe('jobs of a process with a broker', () => {
     container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
     container.bind(RenewKeyChains).toConstantValue(keys as unknown as RenewKeyChains);
     container.bind(EndOverdueResponses).toConstantValue({ execute: async () => 0 } as unknown as EndOverdueResponses);
-    nothingFollowed(container);
+    stubFollowJobs(container);
     container.bind(RenewTrustLists).toConstantValue(lists as unknown as RenewTrustLists);
     container.bind(ServiceSettings).toConstantValue({ sessionTtlSeconds: 60 } as ServiceSettings);
     container.bind(WorkQueue).toConstantValue(queue);

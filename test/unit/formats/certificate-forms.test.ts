@@ -23,10 +23,10 @@ import {
   type Signing,
   time,
 } from '../../support/revocation-maker.ts';
-import { type Certified, certify, pem, pretend } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify, forgeCertificate, pem } from '../../support/test-certificates.ts';
 
 const hex = (text: string) => Buffer.from(text, 'hex');
-const bytesOf = ({ certificate }: Pick<Certified, 'certificate'>) => Buffer.from(certificate, 'base64');
+const bytesOf = ({ certificate }: Pick<CertifiedKey, 'certificate'>) => Buffer.from(certificate, 'base64');
 
 /** What is read of a certificate with these extensions. */
 async function readWith(...extensions: Extension[]) {
@@ -89,12 +89,12 @@ describe('certificate extensions', () => {
   it('include the extended key usage for signing credentials', async () => {
     const spki = ({ publicKey }: { readonly publicKey: KeyObject }) => publicKey.export({ format: 'der', type: 'spki' });
     const names = { subject: 'CN=A', issuer: 'CN=B' };
-    const jwkOf = async (bytes: Buffer) => parseCertificate(bytesOf({ certificate: await pretend(names, bytes) }))?.publicJwk;
+    const jwkOf = async (bytes: Buffer) => parseCertificate(bytesOf({ certificate: await forgeCertificate(names, bytes) }))?.publicJwk;
     expect(await jwkOf(spki(generateKeyPairSync('ed25519')))).to.include({ kty: 'OKP', crv: 'Ed25519' });
     expect(await jwkOf(spki(generateKeyPairSync('ec', { namedCurve: 'P-384' })))).to.include({ crv: 'P-384' });
     for (const type of ['rsa', 'rsa-pss'] as const) {
       const key = spki(generateKeyPairSync(type as 'rsa', { modulusLength: 2048 }));
-      const read = parseCertificate(bytesOf({ certificate: await pretend(names, key) }));
+      const read = parseCertificate(bytesOf({ certificate: await forgeCertificate(names, key) }));
       expect(read, type).to.not.equal(undefined);
       expect(read, type).to.not.have.property('publicJwk');
     }
@@ -349,7 +349,7 @@ describe('authorities that sign with RSASSA-PSS', () => {
   const pair = rsaPair();
   let root: RsaCertified;
 
-  const judge = (chain: readonly Certified[], anchor: Certified): string => {
+  const judge = (chain: readonly CertifiedKey[], anchor: CertifiedKey): string => {
     const verdict = certificates.verifyChain(
       chain.map(({ certificate }) => certificate),
       [{ certificate: anchor.certificate }],

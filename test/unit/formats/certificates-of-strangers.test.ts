@@ -3,13 +3,13 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { parseCertificate } from '../../../domain/formats/der/certificate.ts';
-import { type Certified, certify, pretend, type RsaNumbers, rsaKey } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify, forgeCertificate, type RsaNumbers, rsaKey } from '../../support/test-certificates.ts';
 
 const NOW = new Date('2027-01-15T08:00:00Z');
 const PURPOSE = { purpose: 'SD-JWT VC' } as const;
 
 describe('untrusted certificates', () => {
-  let root: Certified;
+  let root: CertifiedKey;
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
   });
@@ -17,7 +17,7 @@ describe('untrusted certificates', () => {
 
   describe('with RSA keys', () => {
     const read = async (numbers: RsaNumbers) => {
-      const text = await pretend({ subject: 'CN=RSA', issuer: 'CN=RSA' }, rsaKey(numbers));
+      const text = await forgeCertificate({ subject: 'CN=RSA', issuer: 'CN=RSA' }, rsaKey(numbers));
       return parseCertificate(Buffer.from(text, 'base64'));
     };
     const exponents: Readonly<Record<string, readonly [Buffer, boolean]>> = {
@@ -49,7 +49,7 @@ describe('untrusted certificates', () => {
 
     it('are checked before any other code parses them', async () => {
       const exponent = Buffer.alloc(256, 0x7f);
-      const text = await pretend({ subject: 'CN=RSA', issuer: 'CN=RSA' }, rsaKey({ exponent }));
+      const text = await forgeCertificate({ subject: 'CN=RSA', issuer: 'CN=RSA' }, rsaKey({ exponent }));
       const asked = sinon.spy(X509Certificate.prototype, 'publicKey', ['get']);
       parseCertificate(Buffer.from(text, 'base64'));
       expect(asked.get.callCount).to.equal(0);
@@ -61,10 +61,10 @@ describe('untrusted certificates', () => {
     before(async () => {
       const spki = rsaKey({ bits: 4096 });
       chain = [
-        await pretend({ subject: 'CN=Leaf', issuer: 'CN=A' }, Buffer.from(spkiOf(root)), false),
-        await pretend({ subject: 'CN=A', issuer: 'CN=B' }, spki),
-        await pretend({ subject: 'CN=B', issuer: 'CN=C' }, spki),
-        await pretend({ subject: 'CN=C', issuer: 'CN=D' }, spki),
+        await forgeCertificate({ subject: 'CN=Leaf', issuer: 'CN=A' }, Buffer.from(spkiOf(root)), false),
+        await forgeCertificate({ subject: 'CN=A', issuer: 'CN=B' }, spki),
+        await forgeCertificate({ subject: 'CN=B', issuer: 'CN=C' }, spki),
+        await forgeCertificate({ subject: 'CN=C', issuer: 'CN=D' }, spki),
       ];
     });
 
@@ -80,7 +80,7 @@ describe('untrusted certificates', () => {
     });
 
     it('are verified from the anchor down, so that their keys are never used', async () => {
-      const pretending = [...chain.slice(0, 3), await pretend({ subject: 'CN=C', issuer: 'CN=Root' }, rsaKey())];
+      const pretending = [...chain.slice(0, 3), await forgeCertificate({ subject: 'CN=C', issuer: 'CN=Root' }, rsaKey())];
       const verified = sinon.spy(X509Certificate.prototype, 'verify');
       const verdict = new NodeCertificates().verifyChain(pretending, [root], NOW, PURPOSE);
       expect(verdict.trusted || verdict.reason).to.equal('untrusted_chain');
@@ -89,14 +89,14 @@ describe('untrusted certificates', () => {
 
     it('are verified with a limited number of anchors of the same name', async () => {
       const alike = await Promise.all(Array.from({ length: 50 }, () => certify({ name: 'Alike', ca: true })));
-      const leaf = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Alike' }, Buffer.from(spkiOf(root)), false);
+      const leaf = await forgeCertificate({ subject: 'CN=Leaf', issuer: 'CN=Alike' }, Buffer.from(spkiOf(root)), false);
       const verified = sinon.spy(X509Certificate.prototype, 'verify');
       expect(new NodeCertificates().verifyChain([leaf], alike, NOW, PURPOSE).trusted).to.equal(false);
       expect(verified.callCount).to.be.greaterThan(1).and.at.most(32);
     });
 
     it('are rejected from the cache for ten seconds, and verified again after that', async () => {
-      const near = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Root' }, Buffer.from(spkiOf(root)), false);
+      const near = await forgeCertificate({ subject: 'CN=Leaf', issuer: 'CN=Root' }, Buffer.from(spkiOf(root)), false);
       const verified = sinon.spy(X509Certificate.prototype, 'verify');
       const certificates = new NodeCertificates();
       const anchors = [root];
@@ -114,7 +114,7 @@ describe('untrusted certificates', () => {
     });
 
     it('are evicted when there are too many, unlike trusted ones', async () => {
-      const near = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Root' }, Buffer.from(spkiOf(root)), false);
+      const near = await forgeCertificate({ subject: 'CN=Leaf', issuer: 'CN=Root' }, Buffer.from(spkiOf(root)), false);
       const { certificate: known } = await certify({ name: 'Known', by: root });
       const verified = sinon.spy(X509Certificate.prototype, 'verify');
       const certificates = new NodeCertificates();
@@ -131,7 +131,7 @@ describe('untrusted certificates', () => {
   });
 });
 
-function spkiOf({ certificate }: Certified): Buffer {
+function spkiOf({ certificate }: CertifiedKey): Buffer {
   const { publicKey } = new X509Certificate(Buffer.from(certificate, 'base64'));
   return publicKey.export({ format: 'der', type: 'spki' });
 }

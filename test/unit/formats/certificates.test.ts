@@ -20,7 +20,7 @@ import { parseCertificate } from '../../../domain/formats/der/certificate.ts';
 import { parseTime } from '../../../domain/formats/der/time.ts';
 import { parseDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
 import type { CertificatePurpose } from '../../../domain/keys/certificate-purpose.ts';
-import { type Certified, certify, READER, UNREADABLE_TIMES, WEB_SERVER } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify, READER, UNREADABLE_TIMES, WEB_SERVER } from '../../support/test-certificates.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const NOW = new Date('2027-01-15T08:00:00Z');
@@ -287,9 +287,9 @@ const RIGHT: Readonly<Record<CertificatePurpose, readonly string[]>> = {
 const KNOWN = [WEB_SERVER, READER, '1.3.6.1.5.5.7.3.4', ...new Set(Object.values(RIGHT).flat())];
 
 describe('certificate purpose', () => {
-  let root: Certified;
+  let root: CertifiedKey;
   const shared = new NodeCertificates();
-  const judge = (purpose: CertificatePurpose, chain: readonly Certified[], anchors = [root]): string => {
+  const judge = (purpose: CertificatePurpose, chain: readonly CertifiedKey[], anchors = [root]): string => {
     const texts = chain.map(({ certificate }) => certificate);
     const verdict = shared.verifyChain(texts, anchors, NOW, { purpose });
     return verdict.trusted ? 'trusted' : verdict.reason;
@@ -351,10 +351,10 @@ describe('certificate purpose', () => {
 const UTC_TIME = 0x17;
 const GENERALIZED_TIME = 0x18;
 
-const read = ({ certificate }: Certified) => parseCertificate(Buffer.from(certificate, 'base64'));
+const read = ({ certificate }: CertifiedKey) => parseCertificate(Buffer.from(certificate, 'base64'));
 
 describe('certificate times', () => {
-  function judge(chain: readonly Certified[], anchors: readonly Certified[]): string {
+  function judge(chain: readonly CertifiedKey[], anchors: readonly CertifiedKey[]): string {
     const verdict = new NodeCertificates().verifyChain(
       chain.map(({ certificate }) => certificate),
       anchors,

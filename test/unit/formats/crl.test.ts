@@ -6,8 +6,19 @@ import { type CertificateList, parseCrl } from '../../../domain/formats/der/crl.
 import { RevokedEntries } from '../../../domain/formats/der/crl-entries.ts';
 import { DerError } from '../../../domain/formats/der/reader.ts';
 import { processorTime } from '../../support/measurements.ts';
-import { crlNumber, deltaIndicator, der, extension, FLAG, makeCrl, namesOf, scope, scopeOf, time } from '../../support/revocation-maker.ts';
-import { type Certified, certify } from '../../support/test-certificates.ts';
+import {
+  crlNumber,
+  deltaIndicator,
+  der,
+  distributionPointName,
+  extension,
+  issuingDistributionPoint,
+  makeCrl,
+  namesOf,
+  SCOPE_FLAGS,
+  time,
+} from '../../support/revocation-maker.ts';
+import { type CertifiedKey, certify } from '../../support/test-certificates.ts';
 
 const revokedBy = ({ entries }: CertificateList) => new RevokedEntries(entries);
 const SERIAL = Buffer.from('0102030405060708090a0b0c0d0e0f10', 'hex');
@@ -20,7 +31,7 @@ const serialOf = (index: number) => {
 describe('certificate revocation list', () => {
   const entryOf = (serial: Buffer, ...more: Buffer[]) => der(0x30, der(0x02, serial), time(new Date('2026-01-01T00:00:00Z')), ...more);
 
-  let authority: Certified;
+  let authority: CertifiedKey;
   before(async () => {
     authority = await certify({ name: 'Authority', ca: true });
   });
@@ -185,22 +196,37 @@ describe('structure of a certificate revocation list', () => {
     ['has a field behind its extensions', 'unknown field', () => list(...FIELDS, der(0xa0, der(0x30, crlNumber(1))), der(0xa0, der(0x30)))],
     ['is about changes alone', 'a delta list', () => extended(deltaIndicator())],
     ['has a critical extension that is unknown', 'critical 1.2.3', () => extended(extension('2a03', hex('0500'), true))],
-    ['is about some reasons', 'some reasons', () => extended(scope(FLAG.reasons))],
-    ['is of several issuers', 'the list is indirect', () => extended(scope(FLAG.indirect))],
-    ['is about users alone and authorities alone', 'scope', () => extended(scope(FLAG.users, FLAG.authorities))],
-    ['is about authorities alone and users alone', 'scope', () => extended(scope(FLAG.authorities, FLAG.users))],
-    ['is about attributes alone', 'scope', () => extended(scope(hex('8501ff')))],
-    ['is for a point named beside its issuer', 'relative name', () => extended(scope(der(0xa0, der(0xa1, hex('0603550403')))))],
+    ['is about some reasons', 'some reasons', () => extended(issuingDistributionPoint(SCOPE_FLAGS.reasons))],
+    ['is of several issuers', 'the list is indirect', () => extended(issuingDistributionPoint(SCOPE_FLAGS.indirect))],
+    [
+      'is about users alone and authorities alone',
+      'scope',
+      () => extended(issuingDistributionPoint(SCOPE_FLAGS.users, SCOPE_FLAGS.authorities)),
+    ],
+    [
+      'is about authorities alone and users alone',
+      'scope',
+      () => extended(issuingDistributionPoint(SCOPE_FLAGS.authorities, SCOPE_FLAGS.users)),
+    ],
+    ['is about attributes alone', 'scope', () => extended(issuingDistributionPoint(hex('8501ff')))],
+    [
+      'is for a point named beside its issuer',
+      'relative name',
+      () => extended(issuingDistributionPoint(der(0xa0, der(0xa1, hex('0603550403'))))),
+    ],
   ];
   for (const [what, message, read] of wrong) {
     it(`is rejected when it ${what}`, () => expect(read).to.throw(DerError, message));
   }
 
   it('has the scope of its certificates', () => {
-    const scopes = (...fields: Buffer[]) => extended(scope(...fields)).scope;
-    expect(scopes(FLAG.users)).to.deep.equal({ only: 'users' });
-    expect(scopes(FLAG.authorities)).to.deep.equal({ only: 'authorities' });
-    expect(scopes(scopeOf('http://a.example/crl'), FLAG.users)).to.deep.equal({ points: ['http://a.example/crl'], only: 'users' });
+    const scopes = (...fields: Buffer[]) => extended(issuingDistributionPoint(...fields)).scope;
+    expect(scopes(SCOPE_FLAGS.users)).to.deep.equal({ only: 'users' });
+    expect(scopes(SCOPE_FLAGS.authorities)).to.deep.equal({ only: 'authorities' });
+    expect(scopes(distributionPointName('http://a.example/crl'), SCOPE_FLAGS.users)).to.deep.equal({
+      points: ['http://a.example/crl'],
+      only: 'users',
+    });
     expect(scopes(...['810100', '820100', '840100', '850100'].map(hex)), 'what is not set').to.deep.equal({});
     const directory = der(0xa4, NAME);
     const both = der(0xa0, der(0xa0, directory, der(0x86, Buffer.from('http://a.example'))));

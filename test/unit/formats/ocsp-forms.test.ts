@@ -4,7 +4,7 @@ import { type Certificate, parseCertificate } from '../../../domain/formats/der/
 import { buildOcspRequest, parseOcspResponse } from '../../../domain/formats/der/ocsp.ts';
 import { DerError, parseElement, parseElements, parseSequence } from '../../../domain/formats/der/reader.ts';
 import { der, namesOf } from '../../support/revocation-maker.ts';
-import { type Certified, certify } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify } from '../../support/test-certificates.ts';
 
 const hex = (text: string) => Buffer.from(text, 'hex');
 const at = (digits: string) => der(0x18, Buffer.from(`${digits}Z`));
@@ -21,7 +21,7 @@ describe('structure of an OCSP response', () => {
   let serial: Buffer;
   let id: Buffer;
   before(async () => {
-    const authority: Certified = await certify({ name: 'Authority', ca: true });
+    const authority: CertifiedKey = await certify({ name: 'Authority', ca: true });
     const read = parseCertificate(Buffer.from(authority.certificate, 'base64'));
     if (read === undefined) throw new Error('no certificate');
     issuer = read;

@@ -8,7 +8,7 @@ import { parseSdJwt } from '../../../domain/formats/sd-jwt/parse.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { Json, JsonObject } from '../../../domain/shared/json.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
-import { withoutTombstones } from '../../support/sd-jwt-maker.ts';
+import { withoutUndisclosed } from '../../support/sd-jwt-maker.ts';
 
 const HEADER = { alg: 'ES256', typ: 'dc+sd-jwt' };
 const VISIBLE = { vct: 'urn:example:card', iat: 1_800_000_000 };
@@ -63,7 +63,7 @@ describe('SD-JWT issuance', () => {
     fc.assert(
       fc.property(aClaimSet, fc.infiniteStream(fc.boolean()), (claims, choices) => {
         const frame = frameOf(claims, () => choices.next().value === true);
-        const { iat, vct, ...rest } = withoutTombstones(disclose(issue(claims, frame)));
+        const { iat, vct, ...rest } = withoutUndisclosed(disclose(issue(claims, frame)));
         expect({ iat, vct }).to.deep.equal(VISIBLE);
         expect(JSON.parse(JSON.stringify(rest))).to.deep.equal(claims);
       }),
@@ -77,7 +77,7 @@ describe('SD-JWT issuance', () => {
     const text = issue(claims, frame);
     const { issuer } = parseSdJwt(text);
     const bare = processDisclosures(issuer.payload, []).claims;
-    expect(withoutTombstones(bare)).to.deep.equal({ ...VISIBLE, nationalities: [], address: { city: 'y' } });
+    expect(withoutUndisclosed(bare)).to.deep.equal({ ...VISIBLE, nationalities: [], address: { city: 'y' } });
     expect(bare['nationalities']).to.deep.equal([UNDISCLOSED, UNDISCLOSED]);
     expect(text.endsWith('~')).to.equal(true);
   });
@@ -87,7 +87,7 @@ describe('SD-JWT issuance', () => {
     const { issuer, disclosures } = parseSdJwt(issue({ nationalities: ['DE', 'FR', 'US'] }, frame));
     const { claims } = processDisclosures(issuer.payload, disclosures.slice(1));
     expect(claims['nationalities']).to.deep.equal([UNDISCLOSED, 'FR', 'US']);
-    expect(withoutTombstones(claims)['nationalities']).to.deep.equal(['FR', 'US']);
+    expect(withoutUndisclosed(claims)['nationalities']).to.deep.equal(['FR', 'US']);
   });
 
   it('sorts digests, so that their order reveals nothing', () => {

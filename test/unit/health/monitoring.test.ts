@@ -11,7 +11,7 @@ import { CreateTenant } from '../../../application/tenants/tenants.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TenantCreation } from '../../../domain/tenants/tenant.ts';
 import { describeMetrics, ownMetrics } from '../../../tools/describe-metrics.ts';
-import { sumOf } from '../../support/metrics.ts';
+import { sumSamples } from '../../support/metrics.ts';
 import { aWorld, ROOT } from '../administrators.ts';
 
 const DAY_MS = 86_400_000;
@@ -103,7 +103,7 @@ describe('expiry metrics from the database', () => {
     const metrics = new PrometheusMetrics({ version: '1', commit: null, tenants: 0 });
     await new MeasureStored(world as never).begin(metrics, 10)();
     stub.restore();
-    const days = sumOf(await metrics.registry.metrics(), 'vidimus_days_until_end', { kind: 'registration' });
+    const days = sumSamples(await metrics.registry.metrics(), 'vidimus_days_until_end', { kind: 'registration' });
     expect(Math.round(days)).to.equal(1);
   });
 });
@@ -120,13 +120,13 @@ describe('metrics of the days until an expiry', () => {
   it('report the first expiry of each kind, without a name', async () => {
     const text = await days(0, all);
     expect(text).to.not.match(/acme|bank/);
-    expect(Math.round(sumOf(text, 'days', { kind: 'certificate' }))).to.equal(3);
-    expect(Math.round(sumOf(text, 'days', { kind: 'authority' }))).to.equal(900);
+    expect(Math.round(sumSamples(text, 'days', { kind: 'certificate' }))).to.equal(3);
+    expect(Math.round(sumSamples(text, 'days', { kind: 'authority' }))).to.equal(900);
   });
 
   it('are reported by name for labelled tenants, and for at most a thousand of a kind', async () => {
     const text = await days(1_000, all);
-    expect(Math.round(sumOf(text, 'days', { kind: 'certificate', tenant: 'acme', id: 'signing' }))).to.equal(40);
+    expect(Math.round(sumSamples(text, 'days', { kind: 'certificate', tenant: 'acme', id: 'signing' }))).to.equal(40);
     const many = Array.from({ length: 3_000 }, (_, index) => ending('trust-list', `t${index}`, index));
     expect((await days(1_000, many)).split('\n').filter((line) => line.startsWith('days{')).length).to.be.at.most(1_000);
   });

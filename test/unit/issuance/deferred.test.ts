@@ -7,7 +7,7 @@ import type { FailureCode } from '../../../domain/shared/failure.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { decode } from '../../support/present.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { ACME, PUBLIC_URL } from '../verification/kit.ts';
 import { anOffer, endOf, failureOf, type Issued, Wallet, WalletWorld } from '../wallet-kit.ts';
 
@@ -194,7 +194,7 @@ describe('RetrieveDeferred', () => {
 
   it('returns no credential that was revoked before the request', async () => {
     const promised = await ready();
-    const caller = rememberedCaller(await world.caller());
+    const caller = cachedCaller(await world.caller());
     await world.revokeSession.execute(caller, { sessionId: promised.session, status: 1 });
     expect(await endOf(fetch(promised))).to.equal('credential_request_denied');
     expect(await transaction(promised.id)).to.deep.include({ status: 'failed', credentials: null });

@@ -7,7 +7,7 @@ import { TenantConfiguration } from '../../../application/tenant-cache/tenant-co
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { decode } from '../../support/present.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { certify } from '../../support/test-certificates.ts';
 import { ACME } from '../verification/kit.ts';
 import { AttestedWallet, anOffer, endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
@@ -93,7 +93,7 @@ describe('credentials that follow their wallet', () => {
     revoke(3, 0);
     expect(await run(2 * LATER)).to.equal(0);
     expect(await statusOf(one)).to.deep.equal([1]);
-    const restoring = world.revokeSession.execute(rememberedCaller(await world.caller()), { ...{ sessionId: one.session, status: 0 } });
+    const restoring = world.revokeSession.execute(cachedCaller(await world.caller()), { ...{ sessionId: one.session, status: 0 } });
     expect(await endOf(restoring)).to.equal('conflict');
     expect(await statusOf(one)).to.deep.equal([1]);
   });

@@ -17,7 +17,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import { parseInput } from '../../../domain/shared/parse-input.ts';
 import { TrustListReplacement } from '../../../domain/trust-lists/list-configuration.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../../support/test-certificates.ts';
 import { trustList } from '../../support/trust-list.ts';
 import { signXml, xmlList } from '../../support/xml-list.ts';
 import { ACME, type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
@@ -121,15 +121,15 @@ describe('registered wallet client', () => {
 });
 
 describe('registered wallet provider', () => {
-  let root: Certified;
-  let leaf: Certified;
-  let other: Certified;
+  let root: CertifiedKey;
+  let leaf: CertifiedKey;
+  let other: CertifiedKey;
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
     leaf = await certify({ name: 'Leaf', by: root });
     other = await certify({ name: 'Other', ca: true });
   });
-  const found = (registered: Certified, clientId = 'wallet') => {
+  const found = (registered: CertifiedKey, clientId = 'wallet') => {
     const redirect_uris = ['https://wallet.example/cb'];
     const provider = { certificates: [pem(registered)], client_ids: ['wallet'], redirect_uris };
     const anchor = hash('sha256', Buffer.from(root.certificate, 'base64'), 'base64url');
@@ -217,7 +217,7 @@ describe('issuance configuration of a tenant', () => {
 
   describe('with lists of wallet providers', () => {
     const [FIRST, SECOND] = ['https://lists.example/1.jwt', 'https://lists.example/2.jwt'];
-    let operator: Certified;
+    let operator: CertifiedKey;
     let served: Map<string, string>;
     let calls: string[];
     const issuing = (changes: object) => {

@@ -13,7 +13,7 @@ import type { FailureCode } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { decode } from '../../support/present.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { aWorld } from '../administrators.ts';
 import { ACME } from '../verification/kit.ts';
 import { anOffer, endOf, failureOf, type Offered, Wallet, WalletWorld } from '../wallet-kit.ts';
@@ -325,7 +325,7 @@ describe('credential request', () => {
     const both = { credentialConfigurationIds: ['listed', 'card'] };
     const { token, request, offered } = await ready(both, listed);
     await execute(request);
-    const caller = rememberedCaller(await world.caller());
+    const caller = cachedCaller(await world.caller());
     await world.revokeSession.execute(caller, { sessionId: offered.session.id, status: 1 });
     const giveBack = sinon.spy(world.statusAllocator, 'release');
     expect(await endOf(wallet.issue(token, listed))).to.equal('credential_request_denied');

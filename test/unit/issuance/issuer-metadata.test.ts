@@ -11,7 +11,7 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { aKeyChain } from '../../contract/store/builders.ts';
 import { UPSTREAM } from '../../support/fakes.ts';
-import { decode, verifiedByLeaf } from '../../support/present.ts';
+import { decode, verifyWithLeaf } from '../../support/present.ts';
 import { ACME, PUBLIC_URL } from '../verification/kit.ts';
 import { anOffer, endOf, failureOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
@@ -56,7 +56,7 @@ describe('GetIssuerMetadata', () => {
     const { header, payload } = decode(first);
     expect(header['typ']).to.equal('openidvci-issuer-metadata+jwt');
     expect(payload).to.include({ sub: ISSUER, iat: world.seconds, exp: world.seconds + 86_400 });
-    verifiedByLeaf(first);
+    verifyWithLeaf(first);
     expect(await signed()).to.equal(first);
     expect(await world.later(12 * 3600 - 1, signed)).to.equal(first);
     expect(await world.later(12 * 3600, signed)).not.to.equal(first);
@@ -113,7 +113,7 @@ describe('GetIssuerMetadata', () => {
     );
     await adopt();
     const { signed_metadata: inside, ...plain } = JSON.parse((await read({})).text);
-    verifiedByLeaf(inside);
+    verifyWithLeaf(inside);
     expect(decode(inside).header['x5c']).to.deep.equal(access);
     expect(decode(inside).payload).to.deep.include(plain).and.not.have.property('signed_metadata');
     expect(inside).to.equal((await read({ signed: true })).text);

@@ -163,7 +163,7 @@ describe('mdoc creation', () => {
     const instance = { holderKey: holder.jwk as never, status };
     const [text = ''] = await world.factory.create(aView(world.chain), anMdoc(BADGE, { lifeTime: 7200 }), { name: 'Ada' }, [instance]);
     expect(text).to.match(/^[A-Za-z0-9_-]+$/);
-    const { mso, opened } = read(text);
+    const { mso, parsed: opened } = read(text);
     expect(mso.docType).to.equal(BADGE.docType);
     expect(parseCoseKey(mso.deviceKey)).to.deep.equal(holder.jwk);
     expect(mso.status).to.deep.equal(new Map([['status_list', new Map<string, unknown>(Object.entries(status))]]));
@@ -182,7 +182,7 @@ describe('mdoc creation', () => {
   for (const algorithm of SIGNING_ALGORITHMS) {
     it(`is signed with ${algorithm} by a document signer under the chain's own authority`, async () => {
       const { make, chain, clock } = await aFactory(algorithm);
-      const { opened, mso, chain: certificates } = read(await make(anMdoc(), { family_name: 'Nygård' }), MDL);
+      const { parsed: opened, mso, chain: certificates } = read(await make(anMdoc(), { family_name: 'Nygård' }), MDL);
       const { issuerAuth } = opened;
       expect([...issuerAuth.protectedHeader]).to.deep.equal([[1, coseAlgorithm(algorithm)]]);
       expect([...issuerAuth.unprotectedHeader.keys()]).to.deep.equal([33]);
@@ -214,7 +214,7 @@ describe('mdoc creation', () => {
     const claims = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`name_${index}`, index]));
     const copies = await Promise.all([1, 2, 3].map(() => world.make(anMdoc(BADGE), claims)));
     const opened = copies.map((text) => read(text));
-    const items = opened.flatMap(({ opened: { items } }) =>
+    const items = opened.flatMap(({ parsed: { items } }) =>
       [...(items.get(NAMESPACE) ?? [])].map(({ encoded: whole }) => whole.toString('hex')),
     );
     expect(new Set(items).size).to.equal(36);
@@ -276,7 +276,7 @@ describe('mdoc creation', () => {
       age_over_18: true,
       driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2024-01-02' }],
     };
-    const { elements, opened } = read(await world.make(anMdoc(), claims), MDL);
+    const { elements, parsed: opened } = read(await world.make(anMdoc(), claims), MDL);
     expect(elements).to.deep.equal({ [MDL_NAMESPACE]: claims });
     const items = (opened.items.get(MDL_NAMESPACE) ?? []).map(({ content }) => content.toString('hex')).join();
     // Tag 1004 and tag 0 before texts, a byte string, and an integer of two bytes.

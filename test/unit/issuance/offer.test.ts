@@ -14,7 +14,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { UPSTREAM } from '../../support/fakes.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { ACME, PUBLIC_URL } from '../verification/kit.ts';
 import { anOffer, endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
 import { aConfiguration, ISSUER } from './kit.ts';
@@ -213,7 +213,7 @@ describe('CreateOffer', () => {
   const body = (changes: object = {}) =>
     OfferRequest.parse({ response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'], ...changes });
   const offer = async (changes: object = {}, allowed: readonly string[] | null = null) =>
-    world.createOffer.execute(rememberedCaller({ ...(await world.caller()), allowedIssuanceConfigs: allowed }), body(changes));
+    world.createOffer.execute(cachedCaller({ ...(await world.caller()), allowedIssuanceConfigs: allowed }), body(changes));
 
   const refusals: readonly [what: string, changes: object, path: string][] = [
     ['an unknown configuration', { credentialConfigurationIds: ['none'] }, 'credentialConfigurationIds.0'],
@@ -305,17 +305,17 @@ describe('CreateOffer', () => {
   });
 
   it('uses the configuration that another process changed just before', async () => {
-    const remembered = rememberedCaller(await world.caller());
+    const remembered = cachedCaller(await world.caller());
     await world.offers({ id: 'newest' });
     const wanted = body({ credentialConfigurationIds: ['newest'] });
     expect(await endOf(world.createOffer.execute(remembered, wanted))).to.equal('done');
     await world.store.forTenant(ACME, (own) => own.credentialConfigurations.remove('newest'), { by: 'system' });
-    const stale = rememberedCaller({ ...(await world.caller()), tenant: remembered.cachedTenant });
+    const stale = cachedCaller({ ...(await world.caller()), tenant: remembered.cachedTenant });
     expect(await endOf(world.createOffer.execute(stale, wanted))).to.equal('invalid_input');
   });
 
   it('is checked with the current rights of the client', async () => {
-    const remembered = rememberedCaller(await world.caller());
+    const remembered = cachedCaller(await world.caller());
     await world.issues({ batchSize: 2, chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
     const again = async () => {
       throw new Failure('forbidden', 'the client lost its role');

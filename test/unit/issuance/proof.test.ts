@@ -7,7 +7,7 @@ import { attestedKey, KeyAttestationCache, parseKeyAttestation } from '../../../
 import { assertJwtProofClaims, parseJwtProof } from '../../../domain/issuance/proof.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { isOnCurve, type PublicJwk, parsePublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
-import { codeOf as outcome } from '../../support/failures.ts';
+import { failureCode as outcome } from '../../support/failures.ts';
 import { processorTime } from '../../support/measurements.ts';
 import { keyProof, makeJwt, newKey } from '../../support/raw-wallet.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';

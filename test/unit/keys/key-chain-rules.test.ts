@@ -26,7 +26,7 @@ import { isSameHandle, signingKey } from '../../../domain/keys/signing-key.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { Profile } from '../../../domain/shared/finding.ts';
 import { aKeyChain } from '../../contract/store/builders.ts';
-import { type Certified, certify } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify } from '../../support/test-certificates.ts';
 
 const LATER = new Date('2046-01-01T00:00:00Z');
 const handleOf = (keyId: string, kms = 'vault') => ({ kms, keyId, algorithm: 'ES256' }) as const;
@@ -179,9 +179,9 @@ describe('keys at providers', () => {
 });
 
 describe('key chain certificates', () => {
-  let authority: Certified;
-  let leaf: Certified;
-  let alone: Certified;
+  let authority: CertifiedKey;
+  let leaf: CertifiedKey;
+  let alone: CertifiedKey;
   before(async () => {
     authority = await certify({ name: 'Authority', ca: true });
     leaf = await certify({ name: 'Leaf, O=Acme, C=DE', by: authority });

@@ -16,7 +16,7 @@ import { parseAuthorizationRequest } from '../../../domain/oauth/authorization-r
 import { authorizationResponse, redirectDestination } from '../../../domain/oauth/authorization-response.ts';
 import { createHandle, hashSecret, isSecret, parseHandle } from '../../../domain/oauth/handle.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { codeOf } from '../../support/failures.ts';
+import { failureCode } from '../../support/failures.ts';
 import { AUTHORIZATION_REQUEST } from '../../support/raw-wallet.ts';
 import { ACME } from '../verification/kit.ts';
 import { endOf } from '../wallet-kit.ts';
@@ -96,7 +96,7 @@ const valid = {
   scope: 'card',
 };
 const read = (change: Record<string, string>) => parseAuthorizationRequest({ ...valid, ...change }, context);
-const refusal = (change: Record<string, string>) => codeOf(() => read(change));
+const refusal = (change: Record<string, string>) => failureCode(() => read(change));
 
 describe('authorization request', () => {
   describe('with an accepted redirect URI', () => {

@@ -11,7 +11,7 @@ import type { FailureCode } from '../../../domain/shared/failure.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import { type PublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
 import { UPSTREAM } from '../../support/fakes.ts';
-import { AUTHORIZATION_REQUEST, type Bend, CLIENT_ID, makeJwt, newKey } from '../../support/raw-wallet.ts';
+import { AUTHORIZATION_REQUEST, CLIENT_ID, makeJwt, newKey, type Overrides } from '../../support/raw-wallet.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
 import { ACME } from '../verification/kit.ts';
 import { anOffer, endOf, failureOf, Wallet, WalletWorld } from '../wallet-kit.ts';
@@ -181,7 +181,7 @@ describe('PushAuthorization', () => {
       await world.issues({ ...provider.configuration(), attestationMaxAgeSeconds: 3600 });
     });
 
-    const attested = (bends: { attestation?: Bend; pop?: Bend; challenge?: string } = {}) => {
+    const attested = (bends: { attestation?: Overrides; pop?: Overrides; challenge?: string } = {}) => {
       const challenge = attestationChallenge(world, ACME, wallet.issuer, world.clock.now());
       const pop = { challenge: bends.challenge ?? challenge, ...bends.pop };
       return {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
 import { ASSERTION_TYPE, keysFor, parseAssertion } from '../../../domain/oauth/client-assertion.ts';
-import { type Bend, type HolderKey, makeJwt, newKey } from '../../support/raw-wallet.ts';
+import { type HolderKey, makeJwt, newKey, type Overrides } from '../../support/raw-wallet.ts';
 import { ClientWorld, SERVER } from './kit.ts';
 
 const CLIENT = 'https://bank.example/wallet';
@@ -13,7 +13,7 @@ let key: HolderKey;
 
 const seconds = () => client.world.seconds;
 
-function assertion(bend: Bend & { readonly key?: HolderKey } = {}): string {
+function assertion(bend: Overrides & { readonly key?: HolderKey } = {}): string {
   const header = { alg: 'ES256', typ: 'JWT', kid: 'one', ...bend.header };
   const iat = seconds();
   const payload = { iss: CLIENT, sub: CLIENT, aud: SERVER, iat, exp: iat + 300, jti: 'first', ...bend.payload };

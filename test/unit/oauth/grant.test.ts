@@ -18,7 +18,7 @@ import { PRE_AUTHORIZED_CODE_GRANT, parseTokenRequest, REFRESH_TOKEN_GRANT } fro
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, SessionId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
-import { codeOf } from '../../support/failures.ts';
+import { failureCode } from '../../support/failures.ts';
 import { AUTHORIZATION_REQUEST, dpopProof, newKey } from '../../support/raw-wallet.ts';
 import { ClientWorld, SERVER, type Sent } from './kit.ts';
 
@@ -258,8 +258,8 @@ describe('request with authorization_details and scope', () => {
   });
 
   it('is rejected for an unknown scope only without other credentials', () => {
-    expect(codeOf(() => asked({ scope: 'unknown' }))).to.equal('invalid_scope');
-    expect(codeOf(() => asked({ ...details([CARD]), scope: 'unknown' }))).to.equal('taken');
+    expect(failureCode(() => asked({ scope: 'unknown' }))).to.equal('invalid_scope');
+    expect(failureCode(() => asked({ ...details([CARD]), scope: 'unknown' }))).to.equal('taken');
   });
 
   it('accepts more scopes than a session has configurations when the offer contains few of them', () => {
@@ -289,8 +289,8 @@ describe('request with authorization_details and scope', () => {
   for (const [what, change] of refused) {
     it(`is rejected with ${what}, in the authorization and in the redemption`, () => {
       const entry = { ...CARD, ...change };
-      expect(codeOf(() => asked(details([entry])))).to.equal('invalid_authorization_details');
-      expect(codeOf(() => token([entry]))).to.equal('invalid_authorization_details');
+      expect(failureCode(() => asked(details([entry])))).to.equal('invalid_authorization_details');
+      expect(failureCode(() => token([entry]))).to.equal('invalid_authorization_details');
     });
   }
 
@@ -304,15 +304,15 @@ describe('request with authorization_details and scope', () => {
   ] as const) {
     it(`is accepted with ${what}`, () => {
       const entry = { ...CARD, ...change };
-      expect(codeOf(() => asked(details([entry])))).to.equal('taken');
-      expect(codeOf(() => token([entry]))).to.equal('taken');
+      expect(failureCode(() => asked(details([entry])))).to.equal('taken');
+      expect(failureCode(() => token([entry]))).to.equal('taken');
     });
   }
 
   it('is rejected with another type at the token endpoint', () => {
     // RFC 9396 section 5
-    expect(codeOf(() => token([{ ...CARD, type: 'payment' }]))).to.equal('invalid_authorization_details');
-    expect(codeOf(() => token([CARD, { ...CARD, type: 'payment' }]))).to.equal('invalid_authorization_details');
+    expect(failureCode(() => token([{ ...CARD, type: 'payment' }]))).to.equal('invalid_authorization_details');
+    expect(failureCode(() => token([CARD, { ...CARD, type: 'payment' }]))).to.equal('invalid_authorization_details');
   });
 });
 

@@ -26,7 +26,7 @@ import {
   supportsWeb,
 } from '../../../domain/oauth/interaction-wire.ts';
 import type { InteractiveAction } from '../../../domain/oauth/interactive-action.ts';
-import { outcomeOf as outcome } from '../../support/failures.ts';
+import { resultOrFailureCode as outcome } from '../../support/failures.ts';
 import { CODE_VERIFIER } from '../../support/raw-wallet.ts';
 
 const CHALLENGE = '_IhBZY88woJ6oD5MlABM04Aap43i2LzsA14HBhVnfos';

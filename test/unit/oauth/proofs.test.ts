@@ -12,7 +12,7 @@ import { isChallenge, verifyPkce } from '../../../domain/oauth/pkce.ts';
 import { createRefreshToken, parseRefreshToken } from '../../../domain/oauth/refresh-token.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { codeOf } from '../../support/failures.ts';
+import { failureCode } from '../../support/failures.ts';
 import { UPSTREAM } from '../../support/fakes.ts';
 import { dpopProof, keyProof, newKey, now } from '../../support/raw-wallet.ts';
 import { ACME, PUBLIC_URL } from '../verification/kit.ts';
@@ -21,7 +21,7 @@ import { AttestedWallet, anOffer, endOf, failureOf, WalletWorld } from '../walle
 const URL = 'https://issuer.example/acme/token';
 
 const judged = (payload: Record<string, unknown>) =>
-  codeOf(() =>
+  failureCode(() =>
     assertDpopProofClaims(parseDpopProof([dpopProof(newKey(), URL, { payload })]), { ...{ method: 'POST', url: URL, now: new Date() } }),
   );
 
@@ -62,7 +62,7 @@ describe('time of a key proof', () => {
   const ISSUER = 'https://issuer.example/acme';
 
   const judged = (iat: number) =>
-    codeOf(() =>
+    failureCode(() =>
       assertJwtProofClaims(parseJwtProof(keyProof(newKey(), ISSUER, 'nonce', { payload: { iat } })), {
         ...{ audience: ISSUER, clientId: undefined, now: new Date() },
       }),
@@ -80,7 +80,7 @@ describe('key for an encrypted answer', () => {
   const judged = (changes: object) => {
     const jwk = { ...newKey().jwk, alg: 'ECDH-ES', ...changes };
     const body = { credential_response_encryption: { jwk, enc: 'A256GCM' } };
-    return codeOf(() => parseResponseEncryption(body, { use: 'optional', encrypted: true }));
+    return failureCode(() => parseResponseEncryption(body, { use: 'optional', encrypted: true }));
   };
 
   it('is rejected if it is a signature key', () => {

@@ -9,7 +9,7 @@ import {
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { makeJwt } from '../../support/raw-wallet.ts';
-import { type Certified, certify, certifyKey } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify, certifyKey } from '../../support/test-certificates.ts';
 import { ACME, type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
 import { query } from '../verification/kit.ts';
 
@@ -36,8 +36,8 @@ const FAULTS: [RegistrarFault, string][] = [
 
 describe('certificate from the registrar of a tenant', () => {
   let world: AdministrationWorld;
-  let root: Certified;
-  let signer: Certified;
+  let root: CertifiedKey;
+  let signer: CertifiedKey;
   const caller = (allowed: string[] | null = null) => world.caller(['registrar:manage'], { allowedPresentationConfigs: allowed });
   const hasLogin = (changes: object = {}) =>
     world.store.prepare(`a login ${JSON.stringify(changes)}`, () =>

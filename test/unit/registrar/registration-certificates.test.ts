@@ -8,7 +8,7 @@ import type { IssuedRegistrationCertificate } from '../../../domain/registrar/re
 import type { RegistrationCertificateRequest } from '../../../domain/registrar/registration-certificate-request.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { makeJwt } from '../../support/raw-wallet.ts';
-import { type Certified, certify } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify } from '../../support/test-certificates.ts';
 import { ACME, World } from '../verification/kit.ts';
 
 const MINUTE = 60_000;
@@ -21,7 +21,7 @@ const dcql_query = DcqlQuery.parse({
 /** Issues what it is told to, and counts. */
 class FakeRegistrar extends Registrar {
   readonly #world: World;
-  readonly #signer: Certified;
+  readonly #signer: CertifiedKey;
   lifetimeSeconds = 3 * 3600;
   credentials: readonly object[] = [CREDENTIAL];
   /** In every certificate. */
@@ -31,7 +31,7 @@ class FakeRegistrar extends Registrar {
   /** What a lookup waits for before it fails as it would have then. */
   held: Promise<void> | undefined;
 
-  constructor(world: World, signer: Certified) {
+  constructor(world: World, signer: CertifiedKey) {
     super();
     this.#world = world;
     this.#signer = signer;
@@ -67,7 +67,7 @@ class FakeRegistrar extends Registrar {
 }
 
 describe('registration certificates', () => {
-  let signer: Certified;
+  let signer: CertifiedKey;
   let world: World;
   let registrar: FakeRegistrar;
   let certificates: RegistrationCertificates;

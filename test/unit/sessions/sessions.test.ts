@@ -17,7 +17,7 @@ import type { VerificationRequest } from '../../../domain/verification/verificat
 import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
 import { aClient, NOW } from '../../contract/store/builders.ts';
 import { sessionOpening, sessionRemoval, stepsOf } from '../../contract/store/steps.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { ACME, aSession, aWorld, codeOf, type World } from '../administrators.ts';
 
 const TENANT = { id: 'acme', name: 'Acme', description: null, status: 'active', createdAt: new Date(0) } as const;
@@ -28,7 +28,7 @@ describe('sessions for administrators', () => {
   const id = (number: number) => `session-${number}` as SessionId;
   const asking = async (caller: TenantCaller) => {
     const head = await stepsOf(world.store, ACME).state();
-    return rememberedCaller({ ...caller, tenant: new TenantConfiguration(world, head ?? caller.tenant.state) });
+    return cachedCaller({ ...caller, tenant: new TenantConfiguration(world, head ?? caller.tenant.state) });
   };
 
   beforeEach(async () => {
@@ -166,7 +166,7 @@ describe('sessions for administrators', () => {
   });
 
   it('are returned according to the current rights of the client, not the cached ones', async () => {
-    const outdated = rememberedCaller(both());
+    const outdated = cachedCaller(both());
     expect(await codeOf(new GetSession(world).execute(outdated, id(0)))).to.equal(undefined);
     await world.store.forTenant(ACME, ({ clients }) => clients.add(aClient(ACME)), { by: 'system' });
     const again = async () => world.caller(['issuance:offer']);
@@ -231,7 +231,7 @@ describe('session with presented values', () => {
   const show = async (by: TenantCaller, id = 'session-1') => {
     const state = await stepsOf(world.store, ACME).state();
     const caller = { ...by, tenant: new TenantConfiguration(world, state ?? by.tenant.state) };
-    return new ShowSession(world).execute(await rememberedCaller(caller), id as SessionId);
+    return new ShowSession(world).execute(await cachedCaller(caller), id as SessionId);
   };
   const records = () => world.store.forTenant(ACME, ({ audit }) => audit.list({ action: 'shown', limit: 100 }));
 
@@ -272,7 +272,7 @@ describe('session that is controlled by its caller', () => {
   const caller = () => world.caller(['issuance:offer', 'presentation:request']);
   const asking = async (by: TenantCaller) => {
     const state = await stepsOf(world.store, ACME).state();
-    return rememberedCaller({ ...by, tenant: new TenantConfiguration(world, state ?? by.tenant.state) });
+    return cachedCaller({ ...by, tenant: new TenantConfiguration(world, state ?? by.tenant.state) });
   };
   const cancel = async ({ id }: Session, by = caller()) => new CancelSession(world).execute(await asking(by), id);
 

@@ -13,7 +13,7 @@ import { packEntries } from '../../../domain/status-lists/bits.ts';
 import { prepareStatusListCwt } from '../../../domain/status-lists/token-cwt.ts';
 import { compressList } from '../../support/compress-list.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { type Certified, certify } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify } from '../../support/test-certificates.ts';
 import { FakeRemote, SetClock } from '../verification/kit.ts';
 
 const URI = 'https://issuer.example/lists/1';
@@ -26,7 +26,7 @@ class NoLog extends Log {
 }
 
 describe('external status list in CWT form', () => {
-  let signer: Certified;
+  let signer: CertifiedKey;
   let remote: FakeRemote;
   let clock: SetClock;
   let lists: RemoteStatusLists;

@@ -13,7 +13,7 @@ import { type PublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
 import type { IssuedBatch } from '../../../domain/status-lists/status-list.ts';
 import { UPSTREAM } from '../../support/fakes.ts';
 import { AUTHORIZATION_REQUEST, makeJwt, newKey } from '../../support/raw-wallet.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { ACME } from '../verification/kit.ts';
 import { anOffer, endOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
@@ -108,7 +108,7 @@ describe('RevokeBySubject', () => {
     const one = await held(ADA);
     expect((await revoke({ claims: ADA })).revoked).to.equal(1);
     const restore = (status: 0 | 2) =>
-      world.caller().then((caller) => world.revokeSession.execute(rememberedCaller(caller), { sessionId: one.session, status }));
+      world.caller().then((caller) => world.revokeSession.execute(cachedCaller(caller), { sessionId: one.session, status }));
     for (const status of [0, 2] as const) expect(await endOf(restore(status))).to.be.oneOf(['conflict', 'invalid_input']);
     expect(await statusOf(one.session)).to.deep.equal([1]);
   });

@@ -13,7 +13,7 @@ import { parseAttestedStatuses } from '../../../domain/status-lists/attested-sta
 import { ENTRY_BITS, packEntries } from '../../../domain/status-lists/bits.ts';
 import { distinctStatuses, endOfStatuses, revokedIndices } from '../../../domain/status-lists/wallet-status.ts';
 import { decode } from '../../support/present.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { ACME } from '../verification/kit.ts';
 import { anOffer, endOf, failureOf, type Issued, Wallet, WalletWorld } from '../wallet-kit.ts';
 
@@ -37,7 +37,7 @@ describe('ListSessionStatuses', () => {
   const list = async (session: SessionId, query: object = {}, rights: Partial<TenantCaller> = {}) =>
     new ListSessionStatuses(world).execute({ ...(await world.caller()), ...rights }, session, SessionStatusesQuery.parse(query));
   const revoke = async (sessionId: SessionId, credentialConfigurationId?: string) =>
-    world.revokeSession.execute(rememberedCaller(await world.caller()), {
+    world.revokeSession.execute(cachedCaller(await world.caller()), {
       ...{ sessionId, status: 1 },
       ...(credentialConfigurationId !== undefined && { credentialConfigurationId }),
     });
@@ -147,7 +147,7 @@ describe('RevokeSession', () => {
     return entries.find(({ index }) => index === idx)?.status ?? 0;
   };
   const revoke = async ({ session }: Pick<Held, 'session'>, changes: Partial<Revocation> = {}, rights: Partial<TenantCaller> = {}) => {
-    const caller = rememberedCaller({ ...(await world.caller()), ...rights });
+    const caller = cachedCaller({ ...(await world.caller()), ...rights });
     return world.revokeSession.execute(caller, { sessionId: session, status: 1, ...changes });
   };
 
@@ -264,7 +264,7 @@ describe('RevokeSession', () => {
   });
 
   it('finds lists that another process created just before', async () => {
-    const caller = rememberedCaller(await world.caller());
+    const caller = cachedCaller(await world.caller());
     await world.offers({ id: 'listed', statusManagement: true, keyChainId: 'signing' });
     const held = await offered();
     await issue(held, 'listed');

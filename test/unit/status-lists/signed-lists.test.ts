@@ -23,7 +23,7 @@ import {
 import { parseStatusListCwt, prepareStatusListCwt, STATUS_LIST_CWT_TYPE } from '../../../domain/status-lists/token-cwt.ts';
 import { compressList } from '../../support/compress-list.ts';
 import { decode } from '../../support/present.ts';
-import { type CertificateOptions, type Certified, certify, DOCUMENT_SIGNER, WEB_SERVER } from '../../support/test-certificates.ts';
+import { type CertificateOptions, type CertifiedKey, certify, DOCUMENT_SIGNER, WEB_SERVER } from '../../support/test-certificates.ts';
 import { ACME, PUBLIC_URL, SetClock } from '../verification/kit.ts';
 import { anOffer, endOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
@@ -335,10 +335,10 @@ describe('signer of a status list', () => {
 
   const clock = new SetClock();
   const certificates = new NodeCertificates();
-  let root: Certified;
-  let otherRoot: Certified;
-  let middle: Certified;
-  let former: Certified;
+  let root: CertifiedKey;
+  let otherRoot: CertifiedKey;
+  let middle: CertifiedKey;
+  let former: CertifiedKey;
 
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
@@ -347,7 +347,7 @@ describe('signer of a status list', () => {
     former = await certify({ name: 'DS 1, O=Issuer, C=DE', by: root, ...DOCUMENT_SIGNER });
   });
 
-  const check = async (chain: readonly Certified[], changes: Partial<StatusQuery> = {}, credential = former): Promise<string> => {
+  const check = async (chain: readonly CertifiedKey[], changes: Partial<StatusQuery> = {}, credential = former): Promise<string> => {
     const signer = chain.map(({ certificate }) => certificate);
     const list = { uri: URI, bits: 1, bytes: Buffer.alloc(2), signer, fetchedAt: clock.now() };
     const checker = new StatusVerifier({
@@ -394,7 +394,7 @@ describe('signer of a status list', () => {
         expect(await check([await signer()], { purpose, revocation: other })).to.match(/^status_invalid/);
       });
 
-      const rejected: Record<string, () => Promise<readonly Certified[]>> = {
+      const rejected: Record<string, () => Promise<readonly CertifiedKey[]>> = {
         'of another organization': async () => [await signer({ name: 'DS 2, O=Other, C=DE' })],
         'of another country': async () => [await signer({ name: 'DS 2, O=Issuer, C=FR' })],
         'of an issuer without organization': async () => [await signer({ name: 'DS 2' })],

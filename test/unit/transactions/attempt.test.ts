@@ -11,8 +11,8 @@ import type { Session, SessionOutcome } from '../../../domain/sessions/session.t
 import { acceptAndEnd, updateOutcome } from '../../../domain/sessions/session-change.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { fetched } from '../../support/fetched.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { fetchedChange } from '../../support/fetched.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { ACME } from '../verification/kit.ts';
 import { anOffer, endOf, failureOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
@@ -96,11 +96,11 @@ describe('attempt', () => {
   it('commits if no data that was read has changed, and consumes nothing otherwise', async () => {
     const [one, two] = [await anOffer(world), await anOffer(world)];
     await change();
-    await run((known) => known.commit({ session: fetched(one.session) }));
+    await run((known) => known.commit({ session: fetchedChange(one.session) }));
     expect(runs).to.deep.equal(['memory']);
     runs.length = 0;
     await change();
-    await run((known) => known.claim({ session: fetched(two.session) }));
+    await run((known) => known.claim({ session: fetchedChange(two.session) }));
     expect(runs).to.deep.equal(['memory', 'stored']);
   });
 
@@ -110,7 +110,7 @@ describe('attempt', () => {
     const used = aUse();
     await run(async (known) => {
       await known.tenant.issuance();
-      return known.commit({ uses: [used], session: fetched(session) });
+      return known.commit({ uses: [used], session: fetchedChange(session) });
     });
     expect(runs).to.deep.equal(['memory', 'stored']);
     expect((await world.session(session.id)).version, 'commits').to.equal(2);
@@ -127,7 +127,7 @@ describe('attempt', () => {
   it('fails for a tenant that another process suspended', async () => {
     const { session } = await anOffer(world);
     await world.change({ status: 'suspended' });
-    expect(await endOf(run((known) => known.commit({ session: fetched(session) })))).to.equal('not_found');
+    expect(await endOf(run((known) => known.commit({ session: fetchedChange(session) })))).to.equal('not_found');
     expect(runs).to.deep.equal(['memory']);
     await world.change({ status: 'active' });
     expect((await world.session(session.id)).status).to.equal('active');
@@ -139,7 +139,7 @@ describe('attempt', () => {
     const work = async (known: TenantTransaction) => {
       if (!known.isStored) return refuse();
       await world.change({ status: 'suspended' });
-      return known.commit({ session: fetched(session) });
+      return known.commit({ session: fetchedChange(session) });
     };
     expect(await endOf(run(work))).to.equal('not_found');
     await world.change({ status: 'active' });
@@ -158,7 +158,7 @@ describe('attempt', () => {
     const { session } = await anOffer(world);
     await world.caller();
     const onMemory = async (known: TenantTransaction) => {
-      await known.commit({ session: fetched(session) });
+      await known.commit({ session: fetchedChange(session) });
       await change();
       return refuse();
     };
@@ -185,7 +185,7 @@ describe('attempt', () => {
   it('records the work in progress also for a tenant that was suspended after the first commit', async () => {
     const { session } = await anOffer(world);
     await run(async (known) => {
-      await known.commit({ session: fetched(session) });
+      await known.commit({ session: fetchedChange(session) });
       await world.change({ status: 'suspended' });
       await known.commit(issue({ ...session, status: 'fetched' }, batch(session), undefined, {}));
     });
@@ -197,7 +197,7 @@ describe('attempt', () => {
     const { session } = await anOffer(world);
     const used = aUse();
     await run((known) => known.commit({ uses: [used] }));
-    const gone = { ...fetched(session), id: 'gone' as Session['id'] };
+    const gone = { ...fetchedChange(session), id: 'gone' as Session['id'] };
     const refusals = { uses: (kind: ConsumedValue['kind']) => new Failure('invalid_nonce', kind), session: () => new Failure('gone') };
     const ends = [{ uses: [used] }, { session: gone }].map((part) => endOf(run((known) => known.commit(part, refusals))));
     expect(await Promise.all(ends)).to.deep.equal(['invalid_nonce', 'gone']);
@@ -205,7 +205,7 @@ describe('attempt', () => {
 
   it('hides a rejection by cached data, and runs once more', async () => {
     const { session } = await anOffer(world);
-    await world.store.commit(ACME, { session: fetched(session) }, world.clock.now());
+    await world.store.commit(ACME, { session: fetchedChange(session) }, world.clock.now());
     const told: boolean[] = [];
     const work = async (known: TenantTransaction) => {
       const found = await known.session(session.publicId);
@@ -213,7 +213,7 @@ describe('attempt', () => {
         told.push(known.isStored);
         return new Failure('gone');
       };
-      if (found !== undefined) await known.commit({ session: fetched(found) }, { session: gone });
+      if (found !== undefined) await known.commit({ session: fetchedChange(found) }, { session: gone });
     };
     expect(await endOf(run(work))).to.equal('gone');
     expect([runs, told]).to.deep.equal([['memory', 'stored'], [true]]);
@@ -222,7 +222,7 @@ describe('attempt', () => {
   it('distinguishes an ended session from other rejections', async () => {
     const { session } = await anOffer(world);
     const used = aUse();
-    const tried = (part: object) => run((known) => known.tryCommit({ session: fetched(session), ...part }, {}));
+    const tried = (part: object) => run((known) => known.tryCommit({ session: fetchedChange(session), ...part }, {}));
     expect(await tried({ uses: [used] })).to.equal('done');
     expect(await tried({})).to.equal('session');
     expect(await endOf(tried({ session: { id: session.id, anytime: ['fetched'] }, uses: [used] }))).to.equal('conflict');
@@ -250,7 +250,7 @@ describe('cache after an attempt', () => {
 
   it('contains the status of the commit', async () => {
     const { session } = await anOffer(world);
-    await run((known) => known.commit({ session: fetched(session) }));
+    await run((known) => known.commit({ session: fetchedChange(session) }));
     expect(remembered(session)).to.deep.include({ status: 'fetched', version: 2 });
   });
 
@@ -259,7 +259,7 @@ describe('cache after an attempt', () => {
     // Another process has noted what a backend was told.
     const outcome = { deliveries: [] } as unknown as SessionOutcome;
     await world.store.commit(ACME, { session: updateOutcome(session, outcome, undefined) }, world.clock.now());
-    await run((known) => known.commit({ session: fetched(session) }));
+    await run((known) => known.commit({ session: fetchedChange(session) }));
     expect(remembered(session)).to.equal(undefined);
     const { outcome: kept, status } = await world.session(session.id);
     expect([kept, status]).to.deep.equal([outcome, 'fetched']);
@@ -289,7 +289,7 @@ describe('cache after an attempt', () => {
         return { uses };
       },
     ],
-    ['the session itself', 'gone', async (session) => world.store.commit(ACME, { session: fetched(session) }, world.clock.now())],
+    ['the session itself', 'gone', async (session) => world.store.commit(ACME, { session: fetchedChange(session) }, world.clock.now())],
     [
       'a configuration of the past',
       'unavailable',
@@ -308,7 +308,7 @@ describe('cache after an attempt', () => {
         if (known.isStored) return;
         expect(remembered(session)).to.deep.equal(session);
         await known.tenant.issuance();
-        expect(await endOf(known.commit({ uses, session: fetched(session) }, refusals))).to.equal(end);
+        expect(await endOf(known.commit({ uses, session: fetchedChange(session) }, refusals))).to.equal(end);
       });
       expect(remembered(session)).to.equal(undefined);
     });
@@ -327,20 +327,20 @@ describe('cache after an attempt', () => {
     world.eventBus.subscribe((wakeUp) => heard.push(wakeUp));
     await record(world, ACME, { session: { id: session.id, anytime: ['active'] } });
     expect(heard).to.deep.equal([]);
-    await record(world, ACME, { session: fetched(session) });
+    await record(world, ACME, { session: fetchedChange(session) });
     expect(heard).to.deep.equal([{ type: 'session', tenantId: ACME, sessionId: session.id }]);
   });
 
   describe('attemptFor', () => {
     it('uses the cached rights of a client as long as the tenant is unchanged', async () => {
-      const caller = rememberedCaller(await world.caller());
+      const caller = cachedCaller(await world.caller());
       const again = sinon.spy(caller, 'reauthorize');
       const known = await attemptFor(world, caller, async (_, present) => present.roles);
       expect([known, again.callCount]).to.deep.equal([caller.roles, 0]);
     });
 
     it('evaluates them again with stored data, once', async () => {
-      const caller = rememberedCaller(await world.caller());
+      const caller = cachedCaller(await world.caller());
       const again = sinon.spy(caller, 'reauthorize');
       await world.issues();
       const isNew = await attemptFor(world, caller, async (known, { tenant: configured }) => {
@@ -353,9 +353,9 @@ describe('cache after an attempt', () => {
 
   describe('for a client whose tenant', () => {
     const aim = async (own: WalletWorld) => {
-      const caller = rememberedCaller(await own.caller());
+      const caller = cachedCaller(await own.caller());
       const { session } = await anOffer(own);
-      const commit = (known: TenantTransaction) => known.commit({ session: fetched(session) });
+      const commit = (known: TenantTransaction) => known.commit({ session: fetchedChange(session) });
       const read = (known: TenantTransaction) => known.confirm(known.reads.session(session.id));
       return async () => [await endOf(attemptFor(own, caller, commit)), await endOf(attemptFor(own, caller, read))];
     };

@@ -10,21 +10,21 @@ import { parseTrustList } from '../../../domain/trust-lists/lote.ts';
 import { documentOf, selectListSigner } from '../../../domain/trust-lists/published-list.ts';
 import type { SchemeInformation, TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
 import { aKeyChain } from '../../contract/store/builders.ts';
-import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../../support/test-certificates.ts';
 
 const NOW = new Date('2026-06-01T12:00:00.987Z');
 const ETSI = 'http://uri.etsi.org/19602';
 const OWNER = { ...NO_ORGANIZATION, name: 'Acme' };
 const DAYS = 24 * 60 * 60 * 1000;
 
-let root: Certified;
-let leaf: Certified;
-let older: Certified;
-let external: Certified;
-let expired: Certified;
+let root: CertifiedKey;
+let leaf: CertifiedKey;
+let older: CertifiedKey;
+let external: CertifiedKey;
+let expired: CertifiedKey;
 let chains: readonly KeyChain[];
 
-const leafOf = ({ certificate }: Certified, notAfter = new Date('2030-01-01T00:00:00Z')) => ({
+const leafOf = ({ certificate }: CertifiedKey, notAfter = new Date('2030-01-01T00:00:00Z')) => ({
   ...aKeyChain('acme' as never, 'x').active,
   certificates: [certificate],
   notAfter,

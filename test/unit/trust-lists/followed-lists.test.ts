@@ -18,7 +18,7 @@ import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal
 import { addTenant } from '../../contract/store/builders.ts';
 import { inlineTrustLists } from '../../support/fakes.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
-import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../../support/test-certificates.ts';
 import type { ListOptions } from '../../support/trust-list.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
 import { signXml, type XmlList, xmlList } from '../../support/xml-list.ts';
@@ -29,7 +29,7 @@ const PLACE = { uri: 'https://lists.example/list' };
 
 describe('followed trust lists of a tenant', () => {
   let world: WalletWorld;
-  let signer: Certified;
+  let signer: CertifiedKey;
   before(async () => {
     signer = await certify({ name: 'Another operator' });
   });
@@ -204,7 +204,7 @@ describe('stored copy of a followed trust list', () => {
   let clock: SetClock;
   let remote: FakeRemote;
   let provider: WalletProvider;
-  let stranger: Certified;
+  let stranger: CertifiedKey;
   let lists: TrustLists;
 
   const iso = (milliseconds: number) => new Date(clock.time + milliseconds).toISOString();
@@ -226,7 +226,7 @@ describe('stored copy of a followed trust list', () => {
       tenantConfigurations: new TenantConfigurations({ store, settings, eventBus, clock }),
     });
   };
-  const read = (signer: Certified = provider.operator) =>
+  const read = (signer: CertifiedKey = provider.operator) =>
     lists.get(ACME, URI, pinSigners([pem(signer)])).then(
       ({ entities }) => entities.map(({ name }) => name).join(','),
       (error: unknown) => {
@@ -412,7 +412,7 @@ describe('stored copy of a followed trust list', () => {
   });
 
   describe('in XML', () => {
-    const xml = (list: XmlList, by: Certified) => answer(signXml(xmlList(list), by));
+    const xml = (list: XmlList, by: CertifiedKey) => answer(signXml(xmlList(list), by));
     const fault = async () => {
       restart();
       clock.time += 60_000;

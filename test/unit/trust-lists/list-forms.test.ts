@@ -22,7 +22,7 @@ import { approvedPeriods, isWithin } from '../../../domain/trust-lists/service-h
 import { assertSigningTime, parseDateTime, parseSignedList } from '../../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
 import { aKeyChain } from '../../contract/store/builders.ts';
-import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../../support/test-certificates.ts';
 
 const OWNER = { ...NO_ORGANIZATION, name: 'Acme' };
 const NOW = new Date('2027-01-15T08:00:00Z');
@@ -129,7 +129,7 @@ describe('trust list document', () => {
   });
 
   describe('selects certificates', () => {
-    let one: Certified;
+    let one: CertifiedKey;
     before(async () => {
       one = await certify({ name: 'One' });
     });

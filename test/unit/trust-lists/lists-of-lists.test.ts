@@ -15,7 +15,7 @@ import { credentialIssuers, selectCertificates, WALLET_PROVIDERS } from '../../.
 import { addTenant } from '../../contract/store/builders.ts';
 import { inlineTrustLists } from '../../support/fakes.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
-import { type Certified, certify } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify } from '../../support/test-certificates.ts';
 import { type ListedEntity, type ListedService, trustList } from '../../support/trust-list.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
 import { LIST_OF_LISTS, signXml, type XmlList, type XmlPointer, xmlList } from '../../support/xml-list.ts';
@@ -36,10 +36,10 @@ describe('list of lists', () => {
   let clock: SetClock;
   let remote: FakeRemote;
   let lists: TrustLists;
-  let europe: Certified;
-  let foe: Certified;
-  const operators = new Map<string, Certified>();
-  const issuers = new Map<string, Certified>();
+  let europe: CertifiedKey;
+  let foe: CertifiedKey;
+  const operators = new Map<string, CertifiedKey>();
+  const issuers = new Map<string, CertifiedKey>();
   const published = new Map<string, string | RemoteError>();
 
   before(async () => {
@@ -72,7 +72,7 @@ describe('list of lists', () => {
   });
 
   const dates = { issuedAt: '2020-01-01T00:00:00Z', nextUpdate: '2049-01-01T00:00:00Z' };
-  const signerOf = (territory: string) => operators.get(territory) as Certified;
+  const signerOf = (territory: string) => operators.get(territory) as CertifiedKey;
   const certificateOf = (territory: string) => issuers.get(territory)?.certificate ?? '';
   const national = (territory: string, changes: XmlList = {}, by = signerOf(territory)) => {
     const services = [{ type: TYPE, since: dates.issuedAt, certificates: [certificateOf(territory)] }];
@@ -227,8 +227,8 @@ describe('list of lists', () => {
 });
 
 let provider: WalletProvider;
-let first: Certified;
-let second: Certified;
+let first: CertifiedKey;
+let second: CertifiedKey;
 
 function select(...entities: ListedEntity[]) {
   const payload = parseCompactJws(provider.list({ entities }))?.payload ?? {};

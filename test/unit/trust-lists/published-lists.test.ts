@@ -20,15 +20,15 @@ import type { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { configurationOf, TrustListReplacement, TrustListUpdate } from '../../../domain/trust-lists/list-configuration.ts';
 import { MAX_LISTS } from '../../../domain/trust-lists/published-list.ts';
-import { type Certified, certify } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify } from '../../support/test-certificates.ts';
 import { ACME, type AdministrationWorld, anAdministration, aWorld, codeOf, endOf, type World } from '../administrators.ts';
 
 const OURS = { type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } };
 
 describe('trust lists that a tenant publishes', () => {
   let world: AdministrationWorld;
-  let ca: Certified;
-  let ended: Certified;
+  let ca: CertifiedKey;
+  let ended: CertifiedKey;
   const caller = () => world.caller(['issuance:manage']);
   const elsewhere = () => ({ ...caller(), tenantId: 'other' as TenantId });
   const create = (wanted: object = {}) =>
@@ -43,7 +43,7 @@ describe('trust lists that a tenant publishes', () => {
   const versions = (id: string, query: object = {}, by = caller()) =>
     new ListTrustListVersions(world).execute(by, id, VersionListQuery.parse(query));
   const version = (id: string, versionId: string, by = caller()) => new GetTrustListVersion(world).execute(by, id, versionId);
-  const external = (...certificates: Certified[]) => ({
+  const external = (...certificates: CertifiedKey[]) => ({
     type: 'external',
     issuerCertPem: writePemCertificates(certificates.map(({ certificate }) => certificate)),
     info: { name: 'Somebody', country: 'DE', streetAddress: 'Weg 1' },

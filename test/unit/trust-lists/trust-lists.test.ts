@@ -13,7 +13,7 @@ import { addTenant } from '../../contract/store/builders.ts';
 import { inlineTrustLists } from '../../support/fakes.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { type Certified, certify, pem, UNREADABLE_TIMES, WEB_SERVER } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem, UNREADABLE_TIMES, WEB_SERVER } from '../../support/test-certificates.ts';
 import type { ListOptions } from '../../support/trust-list.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
 import { ACME, FakeRemote, FakeSettings, SetClock } from '../verification/kit.ts';
@@ -70,7 +70,7 @@ function startProcess(trustListReader: TrustListReader = inlineTrustLists()): Tr
 }
 
 /** The names of the entities, or why the list is not used. */
-async function read(signers: readonly Certified[] = [provider.operator], tenant = ACME): Promise<string> {
+async function read(signers: readonly CertifiedKey[] = [provider.operator], tenant = ACME): Promise<string> {
   try {
     const { entities } = await lists.get(tenant, URI, pinSigners(signers.map(pem)));
     return entities.map(({ name }) => name).join(',');
@@ -129,7 +129,7 @@ describe('trust list', () => {
       }
     });
     it('when it names a pinned certificate by its hash instead of including it', async () => {
-      const thumbprint = (signer: Certified) => hash('sha256', Buffer.from(signer.certificate, 'base64'), 'base64url');
+      const thumbprint = (signer: CertifiedKey) => hash('sha256', Buffer.from(signer.certificate, 'base64'), 'base64url');
       publish({ header: { x5c: undefined, 'x5t#S256': thumbprint(provider.operator) } });
       expect(await read()).to.equal('Wallet Provider');
       lists.clear(ACME);

@@ -3,7 +3,7 @@ import { MAX_XML_BYTES, XmlTrustedLists } from '../../../adapters/xml/xml-truste
 import { credentialIssuers, selectCertificates } from '../../../domain/trust-lists/select-certificates.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
 import { processorTimeUntil } from '../../support/measurements.ts';
-import { type Certified, certify } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify } from '../../support/test-certificates.ts';
 import { signXml, type XmlList, type XmlSigning, xmlList } from '../../support/xml-list.ts';
 
 const NOW = new Date('2026-06-01T12:00:00Z');
@@ -12,10 +12,10 @@ const STATUS = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus';
 
 describe('trusted lists in XML (ETSI TS 119 612)', () => {
   const documents = new XmlTrustedLists();
-  let operator: Certified;
-  let stranger: Certified;
-  let issuer: Certified;
-  let other: Certified;
+  let operator: CertifiedKey;
+  let stranger: CertifiedKey;
+  let issuer: CertifiedKey;
+  let other: CertifiedKey;
 
   before(async () => {
     operator = await certify({ name: 'Operator' });
@@ -167,7 +167,7 @@ describe('trusted lists in XML (ETSI TS 119 612)', () => {
     expect(await fault(signed(), [stranger.certificate])).to.match(/^untrusted_signer/);
     expect(await fault(signed(), [])).to.match(/^untrusted_signer/);
     expect(await fault(signed({}, {}, stranger))).to.match(/^untrusted_signer/);
-    const borrowed = signed({}, { shown: operator.certificate }, stranger);
+    const borrowed = signed({}, { shownCertificateOf: operator.certificate }, stranger);
     expect(await fault(borrowed), 'with the certificate of somebody else').to.match(/^signature/);
     expect(await fault(xmlList()), 'not signed').to.match(/^malformed: exactly one signature/);
     expect(await fault(signed(), [operator.certificate], new Date('2050-01-01T00:00:00Z'))).to.match(/not valid now/);
@@ -283,7 +283,7 @@ const MARK = '<tsl:TrustServiceProviderList>';
 
 describe('cost of a trusted list in XML', () => {
   const lists = new XmlTrustedLists();
-  let operator: Certified;
+  let operator: CertifiedKey;
 
   before(async () => {
     operator = await certify({ name: 'Operator' });
@@ -344,7 +344,7 @@ describe('cost of a trusted list in XML', () => {
     const stranger = await certify({ name: 'Stranger' });
     // Its canonical form is too large to be computed, which is not noticed.
     const uri = `urn:${'x'.repeat(50_000)}`;
-    const small = signXml(xmlList(), stranger, { shown: operator.certificate });
+    const small = signXml(xmlList(), stranger, { shownCertificateOf: operator.certificate });
     const large = small.replace(' Id="list"', ` Id="list" xmlns:p="${uri}"`).replace(MARK, '<a><p:b/></a>'.repeat(2_000) + MARK);
     expect(outcome(large)).to.equal('signature');
   });

@@ -9,8 +9,8 @@ import {
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { PresentationConfigurationBody, PresentationConfigurationUpdate } from '../../../domain/verification/configuration.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
-import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
+import { type CertifiedKey, certify, pem } from '../../support/test-certificates.ts';
 import { ACME, pemOf, query, World } from './kit.ts';
 
 const AUTH = { type: 'apiKey', config: { headerName: 'x-key', value: 'secret-1' } };
@@ -63,9 +63,9 @@ describe('presentation configuration', () => {
     expect((await failureOf(patch({ id: 'other' }))).details.errors?.[0]?.path).to.equal('id');
   });
 
-  let ended: Certified;
-  let mute: Certified;
-  let web: Certified;
+  let ended: CertifiedKey;
+  let mute: CertifiedKey;
+  let web: CertifiedKey;
   before(async () => {
     ended = await certify({ name: 'Ended', from: '2020-01-01T00:00:00Z', until: '2021-01-01T00:00:00Z' });
     mute = await certify({ name: 'Mute', signs: false });
@@ -97,7 +97,7 @@ describe('presentation configuration', () => {
     const keyId = '00112233445566778899aabbccddeeff00112233';
     const [first, second] = [await certify({ name: 'First', ca: true, keyId }), await certify({ name: 'Second', ca: true, keyId })];
     const again = await certify({ name: 'First anew', ca: true, keyId, key: first });
-    const anchored = (...certified: readonly Certified[]) =>
+    const anchored = (...certified: readonly CertifiedKey[]) =>
       world.configure({ trustAnchors: certified.map((one) => ({ certificate: pem(one) })) });
     const failure = await failureOf(anchored(first, again, second));
     expect([failure.code, failure.details.errors?.[0]?.path]).to.deep.equal(['invalid_input', 'trustAnchors.2']);
@@ -118,9 +118,9 @@ describe('presentation configuration', () => {
     await world.configure({ accessKeyChainId: 'access' });
     const body = { response_type: 'uri', requestId: 'card' } as const;
     world.clock.time += 366 * 24 * 3600 * 1000;
-    const expired = await failureOf(world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body));
+    const expired = await failureOf(world.createPresentationRequest.execute(cachedCaller(await world.caller()), body));
     await world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove('access'), { by: 'system' });
-    const gone = await failureOf(world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body));
+    const gone = await failureOf(world.createPresentationRequest.execute(cachedCaller(await world.caller()), body));
     expect([expired.code, gone.code]).to.deep.equal(['invalid_input', 'invalid_input']);
   });
 

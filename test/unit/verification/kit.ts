@@ -55,7 +55,7 @@ import type { PostedVerification } from '../../../domain/verification/verificati
 import { stepsOf } from '../../contract/store/steps.ts';
 import { inlineTrustLists } from '../../support/fakes.ts';
 import { MemoryStore, TEST_CIPHER } from '../../support/memory-store.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 
 export const PUBLIC_URL = 'https://vidimus.example';
 export const ACME = 'acme' as TenantId;
@@ -310,7 +310,7 @@ export class World {
   /** Opens a session and fetches its request as a wallet does. */
   async request(options: { tenantId?: TenantId; body?: JsonObject } = {}): Promise<Asked> {
     const { tenantId = ACME, body = {} } = options;
-    const offer = await this.createPresentationRequest.execute(rememberedCaller(await this.caller(tenantId)), {
+    const offer = await this.createPresentationRequest.execute(cachedCaller(await this.caller(tenantId)), {
       response_type: 'uri',
       requestId: 'card',
       ...body,

@@ -14,7 +14,7 @@ import type { Change, CommitResult } from '../../../domain/changes/change.ts';
 import { updateOutcome } from '../../../domain/sessions/session-change.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { failureOf, WalletWorld } from '../wallet-kit.ts';
 import { ACME, formOf, present, World } from './kit.ts';
 
@@ -207,7 +207,7 @@ describe('response code redemption', () => {
     return { id: asked.session.id, code: new URL(redirect_uri).searchParams.get('response_code') ?? '' };
   }
   const spend = async ({ id, code }: Awaited<ReturnType<typeof answered>>, given = code) =>
-    useCase.execute(rememberedCaller(await world.caller()), id, given);
+    useCase.execute(cachedCaller(await world.caller()), id, given);
   const webhook = { url: 'https://shop.example/presented' };
 
   it('verifies the browser once if no delivery waits for it', async () => {

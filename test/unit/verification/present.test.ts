@@ -8,7 +8,7 @@ import { PRESENTATION_ALGORITHMS } from '../../../domain/verification/request-ob
 import type { PostedVerification } from '../../../domain/verification/verification-request.ts';
 import { stepsOf } from '../../contract/store/steps.ts';
 import { withoutIssuers } from '../../support/failures.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { ACME, formOf, PUBLIC_URL, present, query, World } from './kit.ts';
 
 async function failureOf(work: Promise<unknown>): Promise<Failure> {
@@ -231,7 +231,7 @@ describe('presentation', () => {
 
   it('completes even if the wallet fetches the request concurrently', async () => {
     await world.configure();
-    const offer = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), {
+    const offer = await world.createPresentationRequest.execute(cachedCaller(await world.caller()), {
       response_type: 'uri',
       requestId: 'card',
     });
@@ -279,13 +279,13 @@ describe('presentation', () => {
   it('without a redirect may also be requested across devices', async () => {
     await world.configure();
     const body = { response_type: 'uri', requestId: 'card' } as const;
-    const offer = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body);
+    const offer = await world.createPresentationRequest.execute(cachedCaller(await world.caller()), body);
     // The webhook of the configuration may name an address for the redirect.
     const suffixOf = (one: string, other: string) => other.replace(one, '');
     expect(suffixOf(offer.uri, String(offer.crossDeviceUri))).to.match(/^\.[\w-]{22}%2Fcross-device$/);
     expect(offer.uri).to.match(/^openid4vp:\/\/\?client_id=x509_hash%3A[^&]+&request_uri=https%3A%2F%2F[^&]+$/);
     expect(offer.uri).to.not.include(offer.session);
-    const redirected = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), {
+    const redirected = await world.createPresentationRequest.execute(cachedCaller(await world.caller()), {
       ...body,
       redirectUri: 'https://shop.example/',
     });
@@ -296,7 +296,7 @@ describe('presentation', () => {
     await world.configure();
     const caller = await world.caller(ACME, ['another']);
     const body = { response_type: 'uri', requestId: 'card' } as const;
-    expect((await failureOf(world.createPresentationRequest.execute(rememberedCaller(caller), body))).code).to.equal('forbidden');
+    expect((await failureOf(world.createPresentationRequest.execute(cachedCaller(caller), body))).code).to.equal('forbidden');
   });
 
   it('never shows the API key of the webhook in the stored offer', async () => {

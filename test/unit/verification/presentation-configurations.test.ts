@@ -16,7 +16,7 @@ import type { Finding, ReportFindings } from '../../../domain/shared/finding.ts'
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { parseInput } from '../../../domain/shared/parse-input.ts';
 import { PresentationConfigurationBody, PresentationConfigurationUpdate } from '../../../domain/verification/configuration.ts';
-import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../../support/test-certificates.ts';
 import { type ListOptions, trustList } from '../../support/trust-list.ts';
 import { type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
 import { query } from './kit.ts';
@@ -26,8 +26,8 @@ const DATA = { type: 'payment', credential_ids: ['card'] };
 
 describe('presentation configurations of a tenant', () => {
   let world: AdministrationWorld;
-  let signer: Certified;
-  let otherOperator: Certified;
+  let signer: CertifiedKey;
+  let otherOperator: CertifiedKey;
   const caller = (allowed: string[] | null = null) => world.caller(['presentation:manage'], { allowedPresentationConfigs: allowed });
   const put = async (changes: object = {}, by = caller()) =>
     new ReplacePresentationConfiguration(world).execute(by, parseInput(PresentationConfigurationBody, { ...CHECK, ...changes }));

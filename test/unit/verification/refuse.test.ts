@@ -4,7 +4,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
 import { withoutIssuers } from '../../support/failures.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { ACME, type Asked, type Changes, type Encrypted, encrypt, formOf, makeHolder, present, query, World } from './kit.ts';
 
 type Form = Record<string, string>;
@@ -104,7 +104,7 @@ describe('rejected response', () => {
   it('never ends a request that was not fetched', async () => {
     await world.configure();
     const body = { response_type: 'uri', requestId: 'card' } as const;
-    const offer = await world.createPresentationRequest.execute(rememberedCaller(await world.caller()), body);
+    const offer = await world.createPresentationRequest.execute(cachedCaller(await world.caller()), body);
     const session = await world.session(offer.session);
     const request = session.request as Asked['request'];
     const asked = { tenantId: ACME, session, publicId: session.publicId, request, claims: {}, text: '' };

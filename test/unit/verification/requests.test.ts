@@ -14,7 +14,7 @@ import { deviceTransactionData, keyBoundTransactionData } from '../../../domain/
 import type { DcApiVerification, PostedVerification } from '../../../domain/verification/verification-request.ts';
 import { parseWalletMetadata, parseWalletParameters, type RequestRequirements } from '../../../domain/verification/wallet-parameters.ts';
 import { decode } from '../../support/present.ts';
-import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { cachedCaller } from '../../support/remembered-caller.ts';
 import { endOf } from '../wallet-kit.ts';
 import { ACME, World } from './kit.ts';
 
@@ -376,7 +376,7 @@ describe('ServeDcApiRequest', () => {
 
   const ask = async (changes: object = {}): Promise<Session> => {
     const body = { response_type: 'dc-api', requestId: 'card', ...changes } as const;
-    const caller = rememberedCaller(await world.caller());
+    const caller = cachedCaller(await world.caller());
     const { session } = await world.createPresentationRequest.execute(caller, body);
     return world.session(session);
   };

@@ -6,7 +6,7 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { packEntries } from '../../../domain/status-lists/bits.ts';
 import { compressList } from '../../support/compress-list.ts';
-import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify, pem } from '../../support/test-certificates.ts';
 import { type ListedEntity, type ListOptions, trustList } from '../../support/trust-list.ts';
 import { LIST_OF_LISTS, signXml, type XmlList, xmlList } from '../../support/xml-list.ts';
 import { ACME, type Changes, formOf, PUBLIC_URL, pemOf, present, query, World } from './kit.ts';
@@ -15,7 +15,7 @@ const LIST = 'https://operator.example/lote.jwt';
 const STATUS = 'https://issuer.example/lists/1';
 
 let world: World;
-let operator: Certified;
+let operator: CertifiedKey;
 let lists: Map<string, string | RemoteError | Partial<RemoteResponse>>;
 
 const rootOf = (chain: KeyChain) => chain.root?.certificate ?? '';
@@ -91,7 +91,7 @@ describe('credential issuer on a trust list', () => {
     it('is not trusted for a service that was withdrawn, of another type, or on a list with another signer', async () => {
       const [type, certificates] = [QEAA, [rootOf(world.issuer)]];
       const status = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/withdrawn';
-      const refusals: [XmlList, Certified?][] = [
+      const refusals: [XmlList, CertifiedKey?][] = [
         [{ services: [{ type, certificates, status, since: at(-60) }] }],
         [{ services: [{ type: 'http://uri.etsi.org/TrstSvc/Svctype/CA/QC', certificates, since: at(-60) }] }],
         [{}, await certify({ name: 'Somebody' })],
@@ -434,7 +434,7 @@ describe('credential issuer on a trust list', () => {
         string,
       ];
       const type = 'http://uri.etsi.org/TrstSvc/Svctype/EAA/Q';
-      const xml = (uri: string, list: XmlList, by: Certified) => lists.set(uri, signXml(xmlList({ issuedAt, nextUpdate, ...list }), by));
+      const xml = (uri: string, list: XmlList, by: CertifiedKey) => lists.set(uri, signXml(xmlList({ issuedAt, nextUpdate, ...list }), by));
       const services = [{ type, since: issuedAt, certificates: [rootOf(world.issuer)] }];
       xml('https://de.example/list', { territory: 'DE', services }, operator);
       const pointers = [{ uri: 'https://de.example/list', territory: 'DE', signers: [operator.certificate] }];

@@ -23,7 +23,7 @@ import { presentationAlgorithms } from '../../../domain/verification/request-obj
 import { type CheckedPresentation, decideVerdict } from '../../../domain/verification/verdict.ts';
 import { presentMdoc } from '../../support/mdoc-maker.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { type Certified, certify } from '../../support/test-certificates.ts';
+import { type CertifiedKey, certify } from '../../support/test-certificates.ts';
 import { ACME, type Changes, formOf, present, World } from './kit.ts';
 
 const meta = { vct_values: ['urn:pid'] };
@@ -198,8 +198,8 @@ describe('time of issuance', () => {
   const NOW = new Date('2026-06-01T12:00:00Z');
 
   const ports = { signatures: new NodeSignatures(), certificates: new NodeCertificates() };
-  let root: Certified;
-  let signer: Certified;
+  let root: CertifiedKey;
+  let signer: CertifiedKey;
 
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
@@ -304,24 +304,24 @@ describe('iss of a presented credential', () => {
 
 const CLAIMED = '00112233445566778899aabbccddeeff00112233';
 
-const read = ({ certificate }: Certified) => parseCertificate(Buffer.from(certificate, 'base64'));
-const keyIdOf = (one: Certified) => read(one)?.subjectKeyId ?? '';
+const read = ({ certificate }: CertifiedKey) => parseCertificate(Buffer.from(certificate, 'base64'));
+const keyIdOf = (one: CertifiedKey) => read(one)?.subjectKeyId ?? '';
 const encoded = (keyId: string) => Buffer.from(keyId, 'hex').toString('base64url');
 
 describe('required key identifier', () => {
   const NOW = new Date('2027-01-15T08:00:00Z');
 
   /** Which of the key identifiers that are asked for belong to who vouches for the chain. */
-  const met = (anchors: readonly Certified[], chain: readonly Certified[], ...asked: readonly string[]) => {
+  const met = (anchors: readonly CertifiedKey[], chain: readonly CertifiedKey[], ...asked: readonly string[]) => {
     const trust = { anchors, ...{ withFormer: [], dated: new Map() }, listedAnchors: new Map(), lists: [], missing: [] };
     const trusted = { chain: chain.map(({ certificate }) => certificate), purpose: 'SD-JWT VC' } as const;
     const demanded = [{ type: 'aki', values: new Set(asked) }];
     return authorityOf(new NodeCertificates(), trust, demanded, trusted, NOW).authorityKeyIds;
   };
 
-  let root: Certified;
-  let middle: Certified;
-  let leaf: Certified;
+  let root: CertifiedKey;
+  let middle: CertifiedKey;
+  let leaf: CertifiedKey;
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
     middle = await certify({ name: 'Middle', by: root, ca: true });
