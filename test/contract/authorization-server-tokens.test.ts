@@ -3,7 +3,13 @@ import type { RemoteAuthorizationServers } from '../../adapters/remote/authoriza
 import { AuthorizationServerError, type AuthorizationServerFault } from '../../application/ports/authorization-servers.ts';
 import type { ForeignTokenReason } from '../../domain/oauth/foreign-token.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { type Answer, MisbehavingProvider, makeKey, makeUnsignedToken, signWithPublicKeyAsSecret } from '../support/bent-provider.ts';
+import {
+  MisbehavingProvider,
+  makeKey,
+  makeUnsignedToken,
+  type ProviderAnswer,
+  signWithPublicKeyAsSecret,
+} from '../support/bent-provider.ts';
 import { ForeignWorld, outcome } from '../support/foreign-world.ts';
 
 const EXCHANGE = {
@@ -69,7 +75,7 @@ describe('AuthorizationServers: code exchange', () => {
       expect(provider.countRequests('/token')).to.equal(0);
     });
 
-    const bad: readonly [string, Answer, AuthorizationServerFault][] = [
+    const bad: readonly [string, ProviderAnswer, AuthorizationServerFault][] = [
       ['an OAuth error', { json: { error: 'invalid_grant' }, status: 400 }, 'refused'],
       ['an OAuth error with status 200', { json: { error: 'invalid_grant', id_token: 'x' } }, 'refused'],
       ['an error without a code', { json: { message: 'no' }, status: 500 }, 'bad_status'],
@@ -281,12 +287,12 @@ describe('AuthorizationServers: userinfo', () => {
       return `${error.fault} ${error.error}`;
     }
   };
-  const signed = (claims: object = {}, more: object = {}): Answer => {
+  const signed = (claims: object = {}, more: object = {}): ProviderAnswer => {
     const token = provider.token({ claims: { exp: undefined, nonce: undefined, ...claims }, ...more });
     return (response) => response.writeHead(200, JWT).end(token);
   };
   const text =
-    (body: string, headers: Record<string, string> = { 'content-type': 'application/json' }): Answer =>
+    (body: string, headers: Record<string, string> = { 'content-type': 'application/json' }): ProviderAnswer =>
     (response) =>
       response.writeHead(200, headers).end(body);
 
@@ -311,7 +317,7 @@ describe('AuthorizationServers: userinfo', () => {
     expect(provider.countRequests('/me')).to.equal(0);
   });
 
-  const bad: readonly [what: string, answer: () => Answer, told: string][] = [
+  const bad: readonly [what: string, answer: () => ProviderAnswer, told: string][] = [
     ['another subject', () => ({ json: { sub: 'u-2' } }), 'bad_answer userinfo_subject'],
     ['no subject', () => ({ json: { name: 'Ada' } }), 'bad_answer userinfo_subject'],
     ['a subject that is not a string', () => ({ json: { sub: ['u-1'] } }), 'bad_answer userinfo_subject'],

@@ -3,7 +3,7 @@ import { RemoteAuthorizationServers } from '../../adapters/remote/authorization-
 import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import type { AuthorizationServerFault } from '../../application/ports/authorization-servers.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { type Answer, MisbehavingProvider, makeKey } from '../support/bent-provider.ts';
+import { MisbehavingProvider, makeKey, type ProviderAnswer } from '../support/bent-provider.ts';
 import { ForeignWorld, outcome } from '../support/foreign-world.ts';
 
 const ACME = 'acme' as TenantId;
@@ -30,7 +30,7 @@ describe('AuthorizationServers', () => {
       await other.close();
     });
 
-    const absent: readonly [string, Answer][] = [
+    const absent: readonly [string, ProviderAnswer][] = [
       ['is not found', { json: {}, status: 404 }],
       ['is a page', (response) => response.writeHead(200).end('<html></html>')],
       ['leads to a login page', (response) => response.writeHead(302, { location: '/login' }).end()],
@@ -50,7 +50,7 @@ describe('AuthorizationServers', () => {
       expect(provider.countRequests('oauth-authorization-server')).to.equal(0);
     });
 
-    const broken: readonly [string, Answer, AuthorizationServerFault][] = [
+    const broken: readonly [string, ProviderAnswer, AuthorizationServerFault][] = [
       ['status 500', { json: { issuer: 'x' }, status: 500 }, 'bad_status'],
       ['no JSON', (response) => response.end('<html>'), 'not_json'],
       ['a list', { json: [] }, 'not_json'],
@@ -192,7 +192,7 @@ describe('AuthorizationServers', () => {
       expect(await accessToken(provider.token())).to.equal('good');
     });
 
-    const bad: readonly [string, Answer, AuthorizationServerFault][] = [
+    const bad: readonly [string, ProviderAnswer, AuthorizationServerFault][] = [
       ['no key set', { json: { keys: 'none' } }, 'bad_keys'],
       ['too many keys', { json: { keys: Array.from({ length: 101 }, () => ({})) } }, 'bad_keys'],
       ['a huge document', (response) => response.end(' '.repeat(129 * 1024)), 'too_large'],

@@ -13,7 +13,7 @@ describe('failed call during an upstream login', () => {
 
   before(async () => {
     world = await ChainedWorld.start(['acme']);
-    ({ token, wallet } = await world.openTenant('acme'));
+    ({ token, wallet } = await world.createIssuingTenant('acme'));
     faults = new Faults(world.service.service);
   });
   after(() => world.close());

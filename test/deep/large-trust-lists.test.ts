@@ -74,7 +74,7 @@ describe('large trust lists', () => {
   after(() => rmSync(folder, { recursive: true }));
 
   it('in XML are parsed in a worker thread within 128 MiB, and the main thread is never blocked for 50 ms', async () => {
-    const { longest, peak, listings, services, firstService } = await inChild(large);
+    const { longest, peakMebibytes: peak, listings, services, firstService } = await inChild(large);
     expect(listings).to.equal(2 * listed);
     expect(services).to.equal(listed);
     expect(firstService).to.deep.include({ since: '2026-01-01T00:00:00.000Z', type: `${TYPE}/EAA/Q` });
@@ -89,7 +89,7 @@ describe('large trust lists', () => {
     const entities = [{ name: 'Issuers', services }];
     const text = Buffer.from(trustList({ entities, signer: operator }, NOW.getTime() / 1000));
     expect(text.length).to.be.greaterThan(500_000);
-    const { refusal, longest, peak, anchors } = await inChild(text);
+    const { refusal, longest, peakMebibytes: peak, anchors } = await inChild(text);
     expect(refusal).to.equal(undefined);
     expect(anchors).to.equal(1_000);
     expect(longest, 'ms').to.be.lessThan(50);
@@ -106,7 +106,7 @@ describe('large trust lists', () => {
     const compact = Buffer.from(trustList({ entities: [{ name: 'Issuers', services }], signer: operator }, NOW.getTime() / 1000));
     expect(compact.length).to.be.within(1_700_000, 2_000_000);
     const twenty = (text: Buffer) => Array.from({ length: 20 }, () => text);
-    const { refusal, lists, longest, peak } = await inChild(...twenty(listOf(0.25 * MEGABYTE)), ...twenty(compact));
+    const { refusal, lists, longest, peakMebibytes: peak } = await inChild(...twenty(listOf(0.25 * MEGABYTE)), ...twenty(compact));
     expect(refusal).to.equal(undefined);
     expect(lists).to.equal(40);
     expect(peak, 'MiB').to.be.at.most(MAX_PEAK_MIB);
@@ -177,7 +177,7 @@ describe('large trust lists', () => {
         const signed = signXml(xmlList(), operator);
         const [signature = ''] = /<Signature [\s\S]*<\/Signature>/.exec(signed) ?? [];
         const end = '</tsl:TrustServiceStatusList>';
-        const { refusal, longest, peak } = await inChild(Buffer.from(make().replace(end, signature + end)));
+        const { refusal, longest, peakMebibytes: peak } = await inChild(Buffer.from(make().replace(end, signature + end)));
         // Comments are no part of what is signed.
         if (name !== 'comments') expect(refusal).to.match(/^(?:malformed|signature)/);
         expect(refusal).not.to.match(/memory|seconds/);
@@ -188,7 +188,7 @@ describe('large trust lists', () => {
 
     it('by a signed text with many references are parsed within 128 MiB', async () => {
       const text = `<a>${`<b>${'&amp;'.repeat(100)}</b>`.repeat(7_000)}</a>`;
-      const { refusal, peak, longest } = await inChild(Buffer.from(signXml(filled(text), operator)));
+      const { refusal, peakMebibytes: peak, longest } = await inChild(Buffer.from(signXml(filled(text), operator)));
       expect(refusal).to.equal(undefined);
       expect(peak, 'MiB').to.be.at.most(MAX_PEAK_MIB);
       expect(longest, 'ms').to.be.lessThan(50);
@@ -208,7 +208,7 @@ describe('large trust lists', () => {
         const payload = make((piece) => piece.repeat(Math.floor(1_500_000 / piece.length)));
         const [header] = trustList({ entities: [], signer: operator }, NOW.getTime() / 1000).split('.');
         const text = `${header}.${Buffer.from(payload).toString('base64url')}.${'A'.repeat(86)}`;
-        const { refusal, longest, peak } = await inChild(Buffer.from(text));
+        const { refusal, longest, peakMebibytes: peak } = await inChild(Buffer.from(text));
         expect(refusal).to.match(/^(?:malformed|signature)/);
         expect(peak, 'MiB').to.be.at.most(MAX_PEAK_MIB);
         expect(longest, 'ms').to.be.lessThan(50);

@@ -331,7 +331,7 @@ describe('the authorization request of a session at the chained server', () => {
   after(() => world.close());
 
   it('is shown like that of the built-in server, also if the wallet started the flow', async () => {
-    const { token, wallet } = await world.openTenant('acme');
+    const { token, wallet } = await world.createIssuingTenant('acme');
     const code = await wallet.chainedCode(world.provider, { scope: 'card' });
     const spent = async () => {
       const sessions = await world.service.call('GET', '/session', { token });

@@ -31,7 +31,7 @@ describe('login for a wallet without client authentication', () => {
 
   before(async () => {
     world = await ChainedWorld.start(['acme', 'other']);
-    ({ token, wallet } = await world.openTenant('acme', { upstream: world.upstream(), ...asItComes }));
+    ({ token, wallet } = await world.createIssuingTenant('acme', { upstream: world.upstream(), ...asItComes }));
   });
   after(() => world.close());
 
@@ -150,7 +150,7 @@ describe('login for a wallet without client authentication', () => {
     });
 
     it('at another tenant', async () => {
-      const { wallet: other } = await world.openTenant('other', { upstream: world.upstream(), ...asItComes });
+      const { wallet: other } = await world.createIssuingTenant('other', { upstream: world.upstream(), ...asItComes });
       const text = shown.text.replace(wallet.server, other.server);
       expectErrorPage(await browser.press({ ...shown, text }, 'approve'), UNKNOWN_PAGE);
     });
@@ -205,7 +205,7 @@ describe('login for a request that any client may push', () => {
 
   before(async () => {
     world = await ChainedWorld.start(['acme']);
-    ({ token, wallet } = await world.openTenant('acme', { upstream: world.upstream(), ...asItComes }));
+    ({ token, wallet } = await world.createIssuingTenant('acme', { upstream: world.upstream(), ...asItComes }));
   });
   after(() => world.close());
 

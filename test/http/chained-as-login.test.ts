@@ -20,7 +20,7 @@ describe('a login at the upstream provider', () => {
 
   before(async () => {
     world = await ChainedWorld.start(['acme', 'other']);
-    ({ token, wallet } = await world.openTenant('acme'));
+    ({ token, wallet } = await world.createIssuingTenant('acme'));
   });
   after(() => world.close());
 
@@ -134,7 +134,7 @@ describe('a login at the upstream provider', () => {
     });
 
     it('a tenant without this login', async () => {
-      const { wallet: other } = await world.openTenant('other', { upstream: world.upstream() });
+      const { wallet: other } = await world.createIssuingTenant('other', { upstream: world.upstream() });
       const url = back.href.replace(wallet.server, other.server);
       expectErrorPage(await browser.visit(url), UNKNOWN_LOGIN);
       // Nor does a login there with everything else of its own help.
@@ -286,7 +286,7 @@ for (const form of ['json', 'jwt'] as const) {
     before(async () => {
       world = await ChainedWorld.start(['acme'], form);
       const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL_CLIENT };
-      ({ token, wallet } = await world.openTenant('acme', { upstream }));
+      ({ token, wallet } = await world.createIssuingTenant('acme', { upstream }));
     });
     after(() => world.close());
 
@@ -319,7 +319,7 @@ describe('OpenID provider whose access tokens are not valid at its userinfo endp
     const world = await ChainedWorld.start(['acme']);
     try {
       const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL_CLIENT };
-      const { token, wallet } = await world.openTenant('acme', { upstream });
+      const { token, wallet } = await world.createIssuingTenant('acme', { upstream });
       const ended = await wallet.chainedCode(world.provider, { scope: 'badge' }).catch((error: Error) => error);
       expect(String(ended)).to.include('server_error');
       await world.configure(token, { upstream: { ...upstream, userinfo: false } });
@@ -339,7 +339,7 @@ describe('The chained authorization server of the published contract', () => {
 
   before(async () => {
     world = await ChainedWorld.start(['acme']);
-    ({ wallet } = await world.openTenant('acme'));
+    ({ wallet } = await world.createIssuingTenant('acme'));
   });
   after(() => world.close());
 

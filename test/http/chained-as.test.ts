@@ -24,7 +24,7 @@ describe('the chained authorization server', () => {
 
   before(async () => {
     world = await ChainedWorld.start(['acme']);
-    ({ token, wallet } = await world.openTenant('acme'));
+    ({ token, wallet } = await world.createIssuingTenant('acme'));
   });
   after(() => world.close());
   beforeEach(() => world.backend.clearCalls());
@@ -169,7 +169,7 @@ describe('the chained authorization server', () => {
   });
 
   it('rejects a request for more credentials than a session can count', async () => {
-    const { token: many, wallet: other } = await world.openTenant('many', { upstream: world.upstream() });
+    const { token: many, wallet: other } = await world.createIssuingTenant('many', { upstream: world.upstream() });
     for (let i = 0; i <= 30; i++) {
       const card = { id: `card-${i}`, config: { ...config, scope: 'all' }, vct: 'urn:card:1', claims: {} };
       await createResource(world.service, many, '/issuer/credentials', card);
@@ -302,7 +302,7 @@ describe('wallets at the chained authorization server', () => {
 
   before(async () => {
     world = await ChainedWorld.start(['acme', 'short']);
-    ({ token, wallet } = await world.openTenant('acme'));
+    ({ token, wallet } = await world.createIssuingTenant('acme'));
   });
   after(() => world.close());
 
@@ -344,7 +344,7 @@ describe('wallets at the chained authorization server', () => {
     });
 
     it('issues a short-lived bearer token if the tenant configures it', async () => {
-      const { wallet: plain } = await world.openTenant(
+      const { wallet: plain } = await world.createIssuingTenant(
         'short',
         { upstream: world.upstream(), requireDPoP: false, token: { lifetimeSeconds: 60 } },
         { dPopRequired: true },

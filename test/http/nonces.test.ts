@@ -47,7 +47,7 @@ describe('DPoP nonces in advance', () => {
   let token: string;
   before(async () => {
     world = await ChainedWorld.start(['acme']);
-    ({ token } = await world.openTenant('acme'));
+    ({ token } = await world.createIssuingTenant('acme'));
   });
   after(() => world.close());
 

@@ -222,7 +222,7 @@ describe('published operations', () => {
   };
 
   async function logInByTheChainedServer(): Promise<void> {
-    const { token, wallet } = await chained.openTenant('acme');
+    const { token, wallet } = await chained.createIssuingTenant('acme');
     const at = (end: string) => `/:tenant/chained-as/${end}`;
     const pushed = await wallet.par({ scope: 'badge' });
     told.set(`POST ${at('par')}`, pushed);

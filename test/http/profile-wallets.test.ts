@@ -29,7 +29,7 @@ describe('wallet of a tenant with the profile haip', () => {
   before(async () => {
     provider = await WalletProvider.start();
     world = await ChainedWorld.start(['acme']);
-    ({ token } = await world.openTenant('acme'));
+    ({ token } = await world.createIssuingTenant('acme'));
     // Nothing of what the profile fills in.
     const { walletAttestationRequired: _filledIn, ...trust } = provider.configuration();
     await world.configure(token, { upstream: world.upstream() }, trust);

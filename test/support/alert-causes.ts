@@ -71,7 +71,7 @@ export async function scrapeMisconfigured(environment: Readonly<Record<string, s
   return { ...(await scrapeAround(async () => {}, environment)), before: '' };
 }
 
-const times = (count: number, work: () => Promise<unknown>) => Promise.all(Array.from({ length: count }, work));
+const repeat = (count: number, work: () => Promise<unknown>) => Promise.all(Array.from({ length: count }, work));
 const offer = (shop: Shop, more: object = {}) =>
   shop.call(
     'POST',
@@ -84,7 +84,7 @@ export const fullSessionQuota = () =>
   scrapeAroundShop(
     async (shop) => {
       const claims = { name: 'x'.repeat(100_000) };
-      await times(12, () => offer(shop, { credentialClaims: { card: { type: 'inline', claims } } }));
+      await repeat(12, () => offer(shop, { credentialClaims: { card: { type: 'inline', claims } } }));
     },
     { QUOTA_SESSION_BYTES: '1048576' },
   );
@@ -107,11 +107,11 @@ async function whileLocked(environment: Readonly<Record<string, string>>, reques
   try {
     const before = await scrapeHealth(shop.service);
     await run('begin; lock table sessions in access exclusive mode; select pg_sleep(0)');
-    const waiting = times(requests, () => offer(shop));
+    const offers = repeat(requests, () => offer(shop));
     await setTimeout(500);
     const after = await scrape(shop.service.address);
     await run('rollback');
-    await waiting;
+    await offers;
     return { before, after, at: Date.now() / 1000 };
   } finally {
     await close();
@@ -130,7 +130,7 @@ export const rejectedWrites = () =>
     const { StoreUnwritableError } = await import('../../application/ports/store.ts');
     sinon.stub(store, 'ping').rejects(new StoreUnwritableError('read-only'));
     sinon.stub(store, 'commit').rejects(new StoreUnwritableError('read-only'));
-    await times(20, () => offer(shop));
+    await repeat(20, () => offer(shop));
   });
 
 export const unexpectedErrors = () =>
@@ -147,9 +147,9 @@ export const slowBackend = () =>
     shop.backend.on('/slow', (response) => {
       globalThis.setTimeout(() => response.end(JSON.stringify({ slow: { name: 'Ada' } })), 1_500);
     });
-    const asked = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['slow'] };
-    await times(5, async () => {
-      const { body } = await shop.call('POST', '/issuer/offer', asked, shop.acme.token);
+    const offerBody = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['slow'] };
+    await repeat(5, async () => {
+      const { body } = await shop.call('POST', '/issuer/offer', offerBody, shop.acme.token);
       const wallet = new RawWallet(shop.service, 'acme');
       await wallet.request(await wallet.accessToken(body.uri), 'slow');
     });
@@ -174,24 +174,24 @@ export const manyConnections = () =>
 
 /** Other tests may hold the processor: until this process has it again. Each scrape begins a new measurement. */
 export async function scrapeIdle(service: TestService): Promise<string> {
-  for (let left = 50; ; left--) {
+  for (let attempts = 50; ; attempts--) {
     await setTimeout(200);
     const text = await scrape(service.address);
-    if (left === 0 || sumSamples(text, 'nodejs_eventloop_lag_p99_seconds') < 0.1) return text;
+    if (attempts === 0 || sumSamples(text, 'nodejs_eventloop_lag_p99_seconds') < 0.1) return text;
   }
 }
 
 export async function blockedThread(): Promise<Scrapes> {
-  let calm = '';
-  const held = await scrapeAround(async (service) => {
-    calm = await scrapeIdle(service);
+  let idleScrape = '';
+  const result = await scrapeAround(async (service) => {
+    idleScrape = await scrapeIdle(service);
     for (let index = 0; index < 8; index++) {
       const until = performance.now() + 300;
       while (performance.now() < until);
       await setImmediate();
     }
   });
-  return { ...held, before: calm };
+  return { ...result, before: idleScrape };
 }
 
 export const failingSignatures = () =>
@@ -222,14 +222,14 @@ export const failingBackend = () =>
   scrapeAroundShop(async (shop) => {
     await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told` } });
     shop.backend.on('/told', (response) => response.writeHead(503).end());
-    const held = await shop.issue();
-    for (let index = 0; index < 3; index++) await shop.present(await shop.requestPresentation('told'), held);
+    const result = await shop.issue();
+    for (let index = 0; index < 3; index++) await shop.present(await shop.requestPresentation('told'), result);
   });
 
 export const closedPort = () => freePort(createServer);
 
 /** A database from before, as `prepare` left it, in which somebody then did something. */
-async function fromBefore(
+async function scrapeExistingDatabase(
   prepare: (shop: Shop) => Promise<unknown>,
   change: (run: (text: string) => Promise<unknown>) => Promise<unknown> = async () => {},
 ): Promise<Scrapes> {
@@ -245,7 +245,7 @@ async function fromBefore(
   const service = await startMeasuredService({ DATABASE_URL: database.url });
   try {
     let after = '';
-    for (let left = 100; left > 0 && !/task="measure"/.test(after); left--) {
+    for (let attempts = 100; attempts > 0 && !/task="measure"/.test(after); attempts--) {
       await setTimeout(50);
       after = await scrape(service.address);
     }
@@ -256,26 +256,26 @@ async function fromBefore(
   }
 }
 
-const succeeds = ({ status, text }: { readonly status: number; readonly text: string }) => {
+const expectSuccess = ({ status, text }: { readonly status: number; readonly text: string }) => {
   if (status >= 300) throw new Error(`${status} ${text}`);
 };
 
 export const expiringCertificate = () =>
-  fromBefore(async (shop) => {
+  scrapeExistingDatabase(async (shop) => {
     const json = { usageType: 'statusList', certValidityDays: 5, rotationIntervalDays: 5 };
-    succeeds(await shop.call('POST', '/key-chain', json));
+    expectSuccess(await shop.call('POST', '/key-chain', json));
   });
 
 export const oldTrustList = () =>
-  fromBefore(
+  scrapeExistingDatabase(
     async (shop) => {
-      succeeds(await shop.call('POST', '/trust-list', trustListBody('issuers', 'signing'), shop.acme.token));
+      expectSuccess(await shop.call('POST', '/trust-list', trustListBody('issuers', 'signing'), shop.acme.token));
     },
     (run) => run(`update trust_lists set next_update = ${Date.now() + 3 * 86_400_000}`),
   );
 
 export const oldRegistration = () =>
-  fromBefore(async (shop) => {
+  scrapeExistingDatabase(async (shop) => {
     const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const exp = Math.floor(Date.now() / 1000) + 10 * 86_400;
     const jwt = `${encode({ alg: 'ES256', typ: 'rc-rp+jwt' })}.${encode({ exp })}.${'A'.repeat(86)}`;
@@ -290,7 +290,7 @@ export const oldRegistration = () =>
   });
 
 export const failingJob = () =>
-  fromBefore(
+  scrapeExistingDatabase(
     async () => {},
     (run) => run('drop table status_lists'),
   );
@@ -319,23 +319,23 @@ export async function restoredBackup(): Promise<Scrapes> {
 }
 
 export async function stoppedJobs(): Promise<Scrapes> {
-  const { after, at } = await fromBefore(async () => {});
+  const { after, at } = await scrapeExistingDatabase(async () => {});
   return { before: after ?? '', after, at, hasStoppedJobs: true };
 }
 
 export async function restarts(): Promise<Scrapes> {
-  const [first, second] = [await startedAlone(), await startedAlone()];
+  const [first, second] = [await scrapeNewProcess(), await scrapeNewProcess()];
   return { before: first, after: second, at: Date.now() / 1000, alternatesStartTime: true };
 }
 
 export async function fullHeap(): Promise<Scrapes> {
-  const held = new URL('./held-memory.ts', import.meta.url).href;
-  const after = await startedAlone({ NODE_OPTIONS: `--max-old-space-size=100 --import=${held}` });
+  const result = new URL('./held-memory.ts', import.meta.url).href;
+  const after = await scrapeNewProcess({ NODE_OPTIONS: `--max-old-space-size=100 --import=${result}` });
   return { before: '', after, at: Date.now() / 1000 };
 }
 
 /** What a process of its own measured at its start. */
-async function startedAlone(environment: Readonly<Record<string, string>> = {}): Promise<string> {
+async function scrapeNewProcess(environment: Readonly<Record<string, string>> = {}): Promise<string> {
   const service = await WorkerService.start({ WORKERS: '1', LOG_LEVEL: 'info', METRICS_TOKEN, ...environment });
   try {
     await setTimeout(600);

@@ -35,15 +35,15 @@ export async function attack(args: readonly string[], environment: Readonly<Reco
       env: { ...minimalEnvironment(), ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    const said = { stdout: '', stderr: '' };
+    const output = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr'] as const) {
       child[name].setEncoding('utf8').on('data', (text: string) => {
-        said[name] += text;
+        output[name] += text;
       });
     }
     const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
     const { families = [] } = readReport(report);
-    return { code, ...said, families, cases: families.flatMap(({ results }) => results) };
+    return { code, ...output, families, cases: families.flatMap(({ results }) => results) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -61,12 +61,12 @@ function readReport(file: string): Report {
 
 /** What somebody reads who has to find out why a run is not good. */
 export const formatCases = (cases: readonly CaseResult[], outcome: CaseResult['outcome']): string[] =>
-  cases.filter((one) => one.outcome === outcome).map(({ family, name }) => `${family}: ${name}`);
+  cases.filter((caseResult) => caseResult.outcome === outcome).map(({ family, name }) => `${family}: ${name}`);
 
 const ROLES = ['clients:manage', 'issuance:manage', 'issuance:offer', 'presentation:manage', 'presentation:request'];
 const VCT = 'urn:attacked:card:1';
 const DOC_TYPE = 'org.iso.18013.5.1.mDL';
-const SPACE = 'org.iso.18013.5.1';
+const NAMESPACE = 'org.iso.18013.5.1';
 
 /** A service in a process of its own, with everything in it that can be attacked. */
 export type AttackedService = {
@@ -117,8 +117,8 @@ export async function startAttackedService(environment: Readonly<Record<string, 
     const link = async (path: string, body: object) => (await admin.post<{ uri: string }>(path, { response_type: 'uri', ...body })).uri;
     const offer: AttackedService['offer'] = (flow = 'pre_authorized_code') =>
       link('/issuer/offer', { flow, credentialConfigurationIds: ['card'] });
-    const ask = () => link('/verifier/offer', { requestId: 'card' });
-    return { address, ...tenant, target, offer, ask, close };
+    const requestPresentation = () => link('/verifier/offer', { requestId: 'card' });
+    return { address, ...tenant, target, offer, ask: requestPresentation, close };
   } catch (error) {
     await close();
     throw error;
@@ -133,11 +133,11 @@ async function configure(address: string, root: AdminClient, backend: string, pr
   const admin = new AdminClient(address, clientId, secret);
   await admin.post('/issuer/config', { display, batchSize: 3, ...provider.configuration(), walletAttestationRequired: false });
   const config = { format: 'dc+sd-jwt', scope: 'card', display };
-  const card = { config, vct: VCT, claims: { name: 'Ada', age: 36 }, disclosureFrame: { _sd: ['name', 'age'] } };
-  await admin.post('/issuer/credentials', { id: 'card', ...card, statusManagement: true });
+  const addCredential = { config, vct: VCT, claims: { name: 'Ada', age: 36 }, disclosureFrame: { _sd: ['name', 'age'] } };
+  await admin.post('/issuer/credentials', { id: 'card', ...addCredential, statusManagement: true });
   await admin.post('/issuer/credentials', {
     id: 'later',
-    ...card,
+    ...addCredential,
     config: { ...config, scope: 'later' },
     vct: `${VCT}:later`,
     claimsWebhook: { url: `${backend}/claims` },
@@ -149,16 +149,20 @@ async function configure(address: string, root: AdminClient, backend: string, pr
       scope: 'licence',
       docType: DOC_TYPE,
       display,
-      claimsByNamespace: { [SPACE]: { family_name: 'Lovelace', age_over_18: true } },
+      claimsByNamespace: { [NAMESPACE]: { family_name: 'Lovelace', age_over_18: true } },
     },
   });
-  const ask = (id: string, query: object) =>
+  const requestPresentation = (id: string, query: object) =>
     admin.post('/verifier/config', {
       id,
       dcql_query: { credentials: [{ id: 'asked', ...query }] },
       trustAnchors: [{ keyChainId: 'signing' }],
     });
-  await ask('card', { format: 'dc+sd-jwt', meta: { vct_values: [VCT] }, claims: [{ path: ['name'] }] });
-  await ask('licence', { format: 'mso_mdoc', meta: { doctype_value: DOC_TYPE }, claims: [{ path: [SPACE, 'family_name'] }] });
+  await requestPresentation('card', { format: 'dc+sd-jwt', meta: { vct_values: [VCT] }, claims: [{ path: ['name'] }] });
+  await requestPresentation('licence', {
+    format: 'mso_mdoc',
+    meta: { doctype_value: DOC_TYPE },
+    claims: [{ path: [NAMESPACE, 'family_name'] }],
+  });
   return { clientId, secret };
 }

@@ -2,7 +2,9 @@ import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject, sign 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export type Answer = { readonly json: unknown; readonly status?: number } | ((response: ServerResponse, request: ReceivedRequest) => void);
+export type ProviderAnswer =
+  | { readonly json: unknown; readonly status?: number }
+  | ((response: ServerResponse, request: ReceivedRequest) => void);
 
 export type ReceivedRequest = {
   readonly path: string;
@@ -22,7 +24,7 @@ export type SigningPair = {
 export class MisbehavingProvider {
   readonly issuer: string;
   readonly requests: ReceivedRequest[] = [];
-  readonly answers = new Map<string, Answer>();
+  readonly answers = new Map<string, ProviderAnswer>();
   readonly close: () => Promise<void>;
   keys: readonly SigningPair[] = [makeKey('key-1', 'ES256')];
 
@@ -52,33 +54,33 @@ export class MisbehavingProvider {
     return provider;
   }
 
-  metadata(more: object = {}): object {
+  metadata(extra: object = {}): object {
     return {
       issuer: this.issuer,
       authorization_endpoint: `${this.issuer}/authorize`,
       token_endpoint: `${this.issuer}/token`,
       jwks_uri: `${this.issuer}/jwks`,
-      ...more,
+      ...extra,
     };
   }
 
   /** @param path below the issuer's. */
-  respondAt(path: string, answer: Answer): void {
+  respondAt(path: string, answer: ProviderAnswer): void {
     this.answers.set(new URL(this.issuer).pathname.replace(/\/$/, '') + path, answer);
   }
 
   /** How often an address that ends like this was asked. */
-  countRequests(end: string): number {
-    return this.requests.filter(({ path }) => path.endsWith(end)).length;
+  countRequests(suffix: string): number {
+    return this.requests.filter(({ path }) => path.endsWith(suffix)).length;
   }
 
   /** A token that is right in everything but what `bend` changes; undefined takes a member away. */
-  token(bend: { readonly header?: object; readonly claims?: object; readonly key?: SigningPair } = {}): string {
-    const key = bend.key ?? this.keys[0];
+  token(overrides: { readonly header?: object; readonly claims?: object; readonly key?: SigningPair } = {}): string {
+    const key = overrides.key ?? this.keys[0];
     if (key === undefined) throw new Error('no key');
     const now = Math.floor(Date.now() / 1000);
-    const header = { alg: key.alg, ...(key.kid === undefined ? {} : { kid: key.kid }), ...bend.header };
-    const claims = { iss: this.issuer, sub: 'u-1', aud: 'client', exp: now + 300, iat: now, nonce: 'n-1', ...bend.claims };
+    const header = { alg: key.alg, ...(key.kid === undefined ? {} : { kid: key.kid }), ...overrides.header };
+    const claims = { iss: this.issuer, sub: 'u-1', aud: 'client', exp: now + 300, iat: now, nonce: 'n-1', ...overrides.claims };
     return signCompact(key, header, claims);
   }
 
@@ -93,7 +95,7 @@ export class MisbehavingProvider {
     }
   }
 
-  #standard(path: string): Answer {
+  #standard(path: string): ProviderAnswer {
     if (path.endsWith('/.well-known/openid-configuration')) return { json: this.metadata() };
     if (path.endsWith('/jwks')) return { json: { keys: this.keys.map(({ jwk }) => jwk) } };
     if (path.endsWith('/token')) return { json: { id_token: this.token(), access_token: 'opaque' } };

@@ -24,7 +24,7 @@ export async function openLogin(
   credentialConfigurationId: string,
 ): Promise<{ loginState: string; loginCookie: string }> {
   const state = secret();
-  const { id, cookie } = await write(service, tenantId, credentialConfigurationId, {
+  const { id, cookie } = await commitWith(service, tenantId, credentialConfigurationId, {
     stage: 'upstream',
     handles: { upstream: hashSecret(state) },
   });
@@ -38,7 +38,7 @@ export async function openConfirmation(
   credentialConfigurationId: string,
 ): Promise<{ confirmation: string; confirmationCookie: string }> {
   const handle = secret();
-  const { id, cookie } = await write(service, tenantId, credentialConfigurationId, {
+  const { id, cookie } = await commitWith(service, tenantId, credentialConfigurationId, {
     stage: 'confirming',
     handles: { confirmation: hashSecret(handle) },
     identity: { iss: 'http://127.0.0.1:9', sub: 'alice', token_claims: {} },
@@ -46,11 +46,11 @@ export async function openConfirmation(
   return { confirmation: createHandle(id, handle), confirmationCookie: cookie };
 }
 
-async function write(
+async function commitWith(
   { service }: TestService,
   tenantId: string,
   credentialConfigurationId: string,
-  standing: Pick<Authorization, 'stage' | 'handles' | 'identity'>,
+  transaction: Pick<Authorization, 'stage' | 'handles' | 'identity'>,
 ): Promise<{ id: string; cookie: string }> {
   const [id, cookie] = [randomBytes(16).toString('base64url'), secret()];
   const now = new Date();
@@ -79,7 +79,7 @@ async function write(
           codeVerifier: secret(),
           browserHash: hashSecret(cookie),
         },
-        ...standing,
+        ...transaction,
       },
     },
     uses: [],

@@ -70,8 +70,8 @@ export class ChainedWallet extends RawWallet {
   }
 
   override par(form: Record<string, string> = {}, headers?: Record<string, string>): Promise<Answer> {
-    const all = { ...AUTHORIZATION_REQUEST, ...form };
-    const sent = Object.entries(all).filter(([, value]) => value !== '');
+    const parameters = { ...AUTHORIZATION_REQUEST, ...form };
+    const sent = Object.entries(parameters).filter(([, value]) => value !== '');
     return this.service.call('POST', `/${this.tenant}/chained-as/par`, {
       form: Object.fromEntries(sent),
       headers: headers ?? { DPoP: dpopProof(this.dpopKey, `${this.server}/par`) },
@@ -91,25 +91,25 @@ export class ChainedWallet extends RawWallet {
     provider: UpstreamProvider,
     browser: Browser,
     address: string,
-    person: { readonly accountId?: string; readonly deny?: string } = {},
+    account: { readonly accountId?: string; readonly deny?: string } = {},
   ): Promise<string> {
     const { location, status, text } = await browser.visit(address);
     if (location === undefined) throw new Error(`authorize: ${status} ${text}`);
-    return (await provider.login(location.href, person)).href;
+    return (await provider.login(location.href, account)).href;
   }
 
   /** From a pushed request to a code. */
   async chainedCode(provider: UpstreamProvider, form: Record<string, string> = {}): Promise<string> {
     const browser = new Browser();
-    const back = await this.logIn(provider, browser, await this.begin(form));
-    const { location, text } = await browser.visit(back);
+    const redirect = await this.logIn(provider, browser, await this.begin(form));
+    const { location, text } = await browser.visit(redirect);
     const code = location?.searchParams.get('code');
     if (code === null || code === undefined) throw new Error(`callback: ${location} ${text}`);
     return code;
   }
 
   override redeemCode(code: string, form: Record<string, string> = {}, headers?: Record<string, string>): Promise<Answer> {
-    const all: Record<string, string> = {
+    const parameters: Record<string, string> = {
       grant_type: 'authorization_code',
       code,
       client_id: CLIENT_ID,
@@ -117,7 +117,7 @@ export class ChainedWallet extends RawWallet {
       code_verifier: CODE_VERIFIER,
       ...form,
     };
-    const sent = Object.entries(all).filter(([, value]) => value !== '');
+    const sent = Object.entries(parameters).filter(([, value]) => value !== '');
     return this.service.call('POST', `/${this.tenant}/chained-as/token`, {
       form: Object.fromEntries(sent),
       headers: headers ?? { DPoP: dpopProof(this.dpopKey, `${this.server}/token`) },
@@ -180,31 +180,31 @@ export class ChainedWorld {
    * Wallets of these tests prove nothing, and most tests are about what is between login and wallet; so users are asked
    * nothing about them unless `chainedAs` says `confirmUnverifiedWallets`, or, with `undefined`, leaves it as it comes.
    */
-  async configure(token: string, chainedAs: object, more: object = {}): Promise<void> {
+  async configure(token: string, chainedAs: object, extra: object = {}): Promise<void> {
     const server = { confirmUnverifiedWallets: false, ...chainedAs };
-    const json = { display: [{ name: 'Acme', locale: 'en' }], chainedAs: server, ...more };
+    const json = { display: [{ name: 'Acme', locale: 'en' }], chainedAs: server, ...extra };
     const answer = await this.service.call('POST', '/issuer/config', { token, json });
     expect(answer.status, answer.text).to.equal(201);
   }
 
   /** A tenant with a badge whose claims the backend makes of the user, and a card that is the same for all. */
-  async openTenant(
+  async createIssuingTenant(
     id: string,
     chainedAs: object = { upstream: this.upstream() },
-    more: object = {},
+    extra: object = {},
   ): Promise<{ token: string; wallet: ChainedWallet }> {
     const { token } = await createTenant(this.service, id);
     const claimsWebhook = { url: `${this.backend.url}/claims` };
-    const badge = { id: 'badge', config: format, vct: 'urn:badge:1', claimsWebhook };
-    await createResource(this.service, token, '/issuer/credentials', badge);
-    const card = { id: 'card', config: format, vct: 'urn:card:1', claims: { name: 'Ada' } };
-    await createResource(this.service, token, '/issuer/credentials', card);
-    await this.configure(token, chainedAs, more);
+    const badgeCredential = { id: 'badge', config: format, vct: 'urn:badge:1', claimsWebhook };
+    await createResource(this.service, token, '/issuer/credentials', badgeCredential);
+    const credential = { id: 'card', config: format, vct: 'urn:card:1', claims: { name: 'Ada' } };
+    await createResource(this.service, token, '/issuer/credentials', credential);
+    await this.configure(token, chainedAs, extra);
     return { token, wallet: new ChainedWallet(this.service, id) };
   }
 
-  async offer(token: string, wallet: ChainedWallet, credential: string, more: object = {}) {
-    const body = { ...offerBody(credential), flow: 'authorization_code', ...more };
+  async offer(token: string, wallet: ChainedWallet, credential: string, extra: object = {}) {
+    const body = { ...offerBody(credential), flow: 'authorization_code', ...extra };
     const { uri, session } = await createResource(this.service, token, '/issuer/offer', body);
     const { grants } = (await wallet.offer(uri)) as {
       grants: { authorization_code: { issuer_state: string; authorization_server?: string } };

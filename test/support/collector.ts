@@ -26,7 +26,7 @@ export class Collector {
 
   static async start(): Promise<Collector> {
     const server = createServer();
-    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const collector = new Collector(server);
     server.on('request', async (request, response) => {
       const text = Buffer.concat(await request.toArray()).toString();
@@ -53,6 +53,6 @@ export class Collector {
 
   async close(): Promise<void> {
     this.#server.closeAllConnections();
-    await new Promise((done) => this.#server.close(done));
+    await new Promise((resolve) => this.#server.close(resolve));
   }
 }

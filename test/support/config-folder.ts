@@ -6,7 +6,7 @@ import { rawSql } from './databases.ts';
 import { certify, pem } from './test-certificates.ts';
 
 /** A placeholder, written so that nobody takes it for a template. */
-export const placeholder = (inside: string) => `$\{${inside}}`;
+export const placeholder = (expression: string) => `$\{${expression}}`;
 
 export type Files = Readonly<Record<string, unknown>>;
 

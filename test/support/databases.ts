@@ -18,17 +18,17 @@ export type PreparedDatabases = {
   } | null;
 };
 
-const VARIABLE = 'TEST_PREPARED_DATABASES';
+const ENVIRONMENT_VARIABLE = 'TEST_PREPARED_DATABASES';
 
 /** Undefined where single files are run. */
 export function readPreparedDatabases(): PreparedDatabases | undefined {
-  const text = process.env[VARIABLE];
+  const text = process.env[ENVIRONMENT_VARIABLE];
   return text === undefined ? undefined : (JSON.parse(text) as PreparedDatabases);
 }
 
 /** Tells this process and all that it starts from now on. */
 export function setPreparedDatabases(databases: PreparedDatabases): void {
-  process.env[VARIABLE] = JSON.stringify(databases);
+  process.env[ENVIRONMENT_VARIABLE] = JSON.stringify(databases);
 }
 
 export { openRaw, rawSql };
@@ -67,12 +67,12 @@ export function httpDatabases(): DatabaseKind[] {
 /** The kinds of database that every suite of the persistence runs on. */
 export function databases(): DatabaseKind[] {
   return [
-    { name: 'sqlite', open: openSqlite, openEmpty: openEmptySqlite, copy: ofItsOwn(copySqlite), backUp: copySqlite },
-    { name: 'postgres', open: openPostgres, openEmpty: openEmptyPostgres, copy: ofItsOwn(copyPostgres), backUp: copyPostgres },
+    { name: 'sqlite', open: openSqlite, openEmpty: openEmptySqlite, copy: createCopy(copySqlite), backUp: copySqlite },
+    { name: 'postgres', open: openPostgres, openEmpty: openEmptyPostgres, copy: createCopy(copyPostgres), backUp: copyPostgres },
   ];
 }
 
-function ofItsOwn(copy: DatabaseKind['backUp']): DatabaseKind['copy'] {
+function createCopy(copy: DatabaseKind['backUp']): DatabaseKind['copy'] {
   return async (database) => {
     const made = await copy(database);
     await rawSql(made.url, (run) => run('delete from service_terms'));
@@ -106,8 +106,8 @@ export async function createSqliteFile(file: string): Promise<void> {
 }
 
 async function sqliteTemplate(): Promise<string> {
-  const prepared = readPreparedDatabases();
-  if (prepared !== undefined) return prepared.sqlite;
+  const preparedDatabases = readPreparedDatabases();
+  if (preparedDatabases !== undefined) return preparedDatabases.sqlite;
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'template.sqlite');
@@ -116,12 +116,12 @@ async function sqliteTemplate(): Promise<string> {
 }
 
 async function openPostgres(): Promise<TestDatabase | undefined> {
-  const nodes = await clusterOfTests();
+  const nodes = await findTestCluster();
   if (nodes !== undefined) return openOnCluster(nodes);
   const source = readPreparedDatabases()?.postgres?.template;
   const database = await createPostgres(source);
   if (database !== undefined && source === undefined) await migrate(database.url);
-  return process.env['TEST_LEAST_PRIVILEGE'] === 'true' && database !== undefined ? ofServiceUser(database) : database;
+  return process.env['TEST_LEAST_PRIVILEGE'] === 'true' && database !== undefined ? forServiceUser(database) : database;
 }
 
 const SERVICE_USER = 'vidimus_service_test';
@@ -139,7 +139,7 @@ export async function createServiceUser(database: TestDatabase): Promise<string>
 }
 
 /** The database for a user who may not create tables. `TEST_LEAST_PRIVILEGE=true` runs suites with it. */
-async function ofServiceUser(database: TestDatabase): Promise<TestDatabase> {
+async function forServiceUser(database: TestDatabase): Promise<TestDatabase> {
   const url = await createServiceUser(database);
   await grantToService(database.url, SERVICE_USER);
   return { ...database, url };
@@ -148,8 +148,8 @@ async function ofServiceUser(database: TestDatabase): Promise<TestDatabase> {
 let cluster: ReturnType<typeof findClusterNodes> | undefined;
 
 /** Where `TEST_DATABASE_URL` names the coordinator of a cluster, all that runs on PostgreSQL runs on that. */
-async function clusterOfTests() {
-  const server = await serverOfTests();
+async function findTestCluster() {
+  const server = await findTestServer();
   if (server === undefined) return undefined;
   cluster ??= findClusterNodes(server);
   return cluster;
@@ -175,14 +175,14 @@ async function copyPostgres({ url }: TestDatabase): Promise<TestDatabase> {
 
 /** @param source what it is a copy of; nobody may be connected to that. */
 async function createPostgres(source: string | undefined): Promise<TestDatabase | undefined> {
-  const server = await serverOfTests();
+  const server = await findTestServer();
   if (server === undefined) return undefined;
   administration ??= openRaw(server);
   const { run } = await administration;
   const name = `vidimus_test_${randomBytes(6).toString('hex')}`;
-  const copied = source === undefined ? '' : ` template ${source}`;
+  const copy = source === undefined ? '' : ` template ${source}`;
   // Its other way of copying writes everything twice.
-  await run(`create database ${name}${copied} strategy file_copy`);
+  await run(`create database ${name}${copy} strategy file_copy`);
   const url = new URL(server);
   url.pathname = `/${name}`;
   return {
@@ -195,14 +195,14 @@ async function createPostgres(source: string | undefined): Promise<TestDatabase 
 
 /** Makes and drops databases, for as long as this process lives. */
 let administration: ReturnType<typeof openRaw> | undefined;
-let found: Promise<string | undefined> | undefined;
+let server: Promise<string | undefined> | undefined;
 
 /** The server of the whole run; where there is none, because single files are run, one for this process. */
-async function serverOfTests(): Promise<string | undefined> {
-  const prepared = readPreparedDatabases();
-  if (prepared !== undefined) return prepared.postgres?.server;
-  found ??= findServer();
-  return found;
+async function findTestServer(): Promise<string | undefined> {
+  const preparedDatabases = readPreparedDatabases();
+  if (preparedDatabases !== undefined) return preparedDatabases.postgres?.server;
+  server ??= findServer();
+  return server;
 }
 
 export async function migrate(url: string): Promise<void> {

@@ -12,9 +12,9 @@ export type DeviceMdoc = { readonly text: string; readonly holder: Pick<HolderKe
 /**
  * A DeviceResponse with one document, base64url.
  * @param transcript SessionTranscript, CBOR.
- * @param show the elements that are shown; all unless given.
+ * @param shownElements the elements that are shown; all unless given.
  */
-export function deviceResponse({ text, holder, docType }: DeviceMdoc, transcript: Buffer, show?: readonly string[]): string {
+export function deviceResponse({ text, holder, docType }: DeviceMdoc, transcript: Buffer, shownElements?: readonly string[]): string {
   const issuerSigned = decodeCbor(Buffer.from(text, 'base64url')) as CborMap;
   const encoded = embed(encodeCbor(new Map()));
   const protectedBytes = protectedHeaderOf('ES256');
@@ -22,17 +22,17 @@ export function deviceResponse({ text, holder, docType }: DeviceMdoc, transcript
   const signature = sign('sha256', toSign, { key: holder.privateKey, dsaEncoding: 'ieee-p1363' });
   const deviceSignature = buildCoseSign1({ protectedBytes, unprotectedHeader: new Map(), signature });
   const deviceSigned = { nameSpaces: encoded, deviceAuth: { deviceSignature } };
-  const shown = show === undefined ? issuerSigned : withOnly(issuerSigned, show);
-  const document = { docType, issuerSigned: shown, deviceSigned };
+  const issuerSignedPart = shownElements === undefined ? issuerSigned : selectElements(issuerSigned, shownElements);
+  const document = { docType, issuerSigned: issuerSignedPart, deviceSigned };
   return encodeCbor({ version: '1.0', documents: [document], status: 0 }).toString('base64url');
 }
 
-function withOnly(issuerSigned: CborMap, show: readonly string[]): CborMap {
+function selectElements(issuerSigned: CborMap, shownElements: readonly string[]): CborMap {
   const nameSpaces = [...(issuerSigned.get('nameSpaces') as CborMap)].map(([namespace, items]) => {
-    const kept = (items as readonly { content: Buffer }[]).filter(({ content }) =>
-      show.includes(String((decodeCbor(content) as CborMap).get('elementIdentifier'))),
+    const selected = (items as readonly { content: Buffer }[]).filter(({ content }) =>
+      shownElements.includes(String((decodeCbor(content) as CborMap).get('elementIdentifier'))),
     );
-    return [namespace, kept] as const;
+    return [namespace, selected] as const;
   });
   return new Map([...issuerSigned, ['nameSpaces', new Map(nameSpaces) as never]]);
 }

@@ -16,14 +16,14 @@ export type DocsPage = { readonly text: string; readonly requests: readonly Page
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\\n/g;
 
-/** A page of `docs/`, on which every JSON is the body of a request. @param least requests that it has. */
-export function readPage(name: string, least = 3): DocsPage {
+/** A page of `docs/`, on which every JSON is the body of a request. @param minRequests requests that it has. */
+export function readPage(name: string, minRequests = 3): DocsPage {
   const text = readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
   const all = [...text.matchAll(/^`(POST|PATCH|PUT) (\/\S+)`\n```json\n([\s\S]*?)\n```$/gm)];
   const requests = all.map(([, method = '', path = '', body = '']) => ({ method, path, text: body }));
   expect(requests, `${name}: requests among all JSON`)
     .to.have.length([...text.matchAll(/^```json$/gm)].length)
-    .and.length.at.least(least);
+    .and.length.at.least(minRequests);
   return { text, requests };
 }
 
@@ -38,7 +38,7 @@ export function withCertificate(text: string, pem: string): string {
 }
 
 export function expectPropertiesNamed({ text }: DocsPage, members: readonly string[]): void {
-  for (const member of members) expect(text, member).to.match(new RegExp(`["\`]${member}["\`]`));
+  for (const property of members) expect(text, property).to.match(new RegExp(`["\`]${property}["\`]`));
 }
 
 /** Runs a backend of a page as a process of its own; it listens at the port when this resolves. */
@@ -68,7 +68,7 @@ function isListening(port: number): Promise<boolean> {
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const STOP_MS = 10_000;
 /** What the service would write to, or what is not of the project. */
-const OWN = /^(data|dist|coverage|\.git|.*\.log)$/;
+const EXCLUDED = /^(data|dist|coverage|\.git|.*\.log)$/;
 
 /** What stands on a page in a frame, with the name on the line above. */
 export type NamedCodeBlock = { readonly section: string; readonly name: string; readonly language: string; readonly text: string };
@@ -77,8 +77,8 @@ export type NamedCodeBlock = { readonly section: string; readonly name: string; 
 export function namedCodeBlocks(page: string): readonly NamedCodeBlock[] {
   const blocks: NamedCodeBlock[] = [];
   let section = '';
-  const found = page.matchAll(/^#+ (.+)$|^(?:`([^`\n]+)`\n)?```(\w+)\n([\s\S]*?)\n```$/gm);
-  for (const [, heading, name = '', language = '', text = ''] of found) {
+  const matches = page.matchAll(/^#+ (.+)$|^(?:`([^`\n]+)`\n)?```(\w+)\n([\s\S]*?)\n```$/gm);
+  for (const [, heading, name = '', language = '', text = ''] of matches) {
     // A line of a shell script may look like a heading; those are within frames, which are taken as a whole.
     if (heading !== undefined) section = heading;
     else blocks.push({ section, name, language, text });
@@ -86,7 +86,7 @@ export function namedCodeBlocks(page: string): readonly NamedCodeBlock[] {
   return blocks;
 }
 
-type Settings = {
+type TerminalSettings = {
   /** What is elsewhere in a test. */
   readonly instead: Readonly<Record<string, string>>;
   /** Of the one who types, beside what every program needs. */
@@ -101,14 +101,14 @@ export class Terminal {
   readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-docs-'));
   /** What the service wrote since it was started. */
   log = '';
-  readonly #instead: Settings['instead'];
+  readonly #instead: TerminalSettings['instead'];
   readonly #kill = () => this.#endAll();
   #environment: Readonly<Record<string, string | undefined>>;
   #service: ChildProcess | undefined;
 
-  constructor({ instead, environment }: Settings) {
+  constructor({ instead, environment }: TerminalSettings) {
     this.#instead = instead;
-    for (const name of readdirSync(ROOT).filter((each) => !OWN.test(each))) {
+    for (const name of readdirSync(ROOT).filter((entry) => !EXCLUDED.test(entry))) {
       symlinkSync(join(ROOT, name), join(this.folder, name));
     }
     const home = { HOME: this.folder, npm_config_update_notifier: 'false', DRAIN_SECONDS: '0' };
@@ -117,19 +117,19 @@ export class Terminal {
   }
 
   /** A text of the page as it is here. */
-  here(text: string): string {
+  adaptToTest(text: string): string {
     return Object.entries(this.#instead).reduce((all, [from, to]) => all.replaceAll(from, to), text);
   }
 
   write(name: string, text: string): void {
     const file = join(this.folder, name);
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, this.here(text));
+    writeFileSync(file, this.adaptToTest(text));
   }
 
   /** @param address of the service, which answers when this resolves if it was started. */
   async type(text: string, address: string): Promise<ProcessResult> {
-    const lines = this.here(text).split('\n');
+    const lines = this.adaptToTest(text).split('\n');
     const starts = lines.at(-1) === 'npm start';
     const ended = await this.#run((starts ? lines.slice(0, -1) : lines).join('\n'));
     if (starts && ended.code === 0) {
@@ -161,13 +161,13 @@ export class Terminal {
 
   /** Variables that the commands export are there for the next ones. */
   #run(script: string): Promise<ProcessResult> {
-    const kept = join(this.folder, '.environment');
-    const whole = `set -e\n${script}\nenv -0 > '${kept}'`;
+    const environmentFile = join(this.folder, '.environment');
+    const commands = `set -e\n${script}\nenv -0 > '${environmentFile}'`;
     return new Promise((resolve) => {
       const options = { cwd: this.folder, env: this.#environment };
-      execFile('sh', ['-c', whole], options, (error, stdout, stderr) => {
+      execFile('sh', ['-c', commands], options, (error, stdout, stderr) => {
         const code = error === null ? 0 : Number(error.code);
-        if (code === 0) this.#environment = readEnvironment(kept);
+        if (code === 0) this.#environment = readEnvironment(environmentFile);
         resolve({ code, stdout, stderr });
       });
     });

@@ -37,12 +37,12 @@ export class ResponseValidator {
   /** Services with the same routes share one. */
   static #ofRoutes({ container }: RunningService): ResponseValidator {
     const routes = collectRoutes(container);
-    const names = routes.map(({ method, path }) => `${method} ${path}`).join(' ');
-    const known = ResponseValidator.#made.get(names);
-    if (known !== undefined) return known;
-    const made = new ResponseValidator(buildOpenApi(routes, { publicUrl: 'http://localhost', version: '0' }));
-    ResponseValidator.#made.set(names, made);
-    return made;
+    const routeNames = routes.map(({ method, path }) => `${method} ${path}`).join(' ');
+    const cached = ResponseValidator.#made.get(routeNames);
+    if (cached !== undefined) return cached;
+    const validator = new ResponseValidator(buildOpenApi(routes, { publicUrl: 'http://localhost', version: '0' }));
+    ResponseValidator.#made.set(routeNames, validator);
+    return validator;
   }
 
   private constructor(document: object) {
@@ -70,8 +70,8 @@ export class ResponseValidator {
    */
   findProblem(method: string, target: string, answer: ValidatedResponse): string | undefined {
     const [path = ''] = target.split(/[?#]/);
-    const wanted = method.toLowerCase();
-    const operation = this.#operations.find((one) => one.method === wanted && one.pattern.test(path));
+    const requestedMethod = method.toLowerCase();
+    const operation = this.#operations.find((one) => one.method === requestedMethod && one.pattern.test(path));
     if (operation === undefined) return undefined;
     const { status, contentType, body } = answer;
     // Another method of the address.
@@ -92,9 +92,9 @@ export class ResponseValidator {
     const bySchema = this.#bySchema.get(schema);
     if (bySchema !== undefined) return bySchema;
     const text = JSON.stringify(schema).replaceAll('"#/components/', '"https://vidimus.test/openapi#/components/');
-    const made = this.#byText.get(text) ?? this.#ajv.compile(JSON.parse(text));
-    this.#bySchema.set(schema, made);
-    this.#byText.set(text, made);
-    return made;
+    const validator = this.#byText.get(text) ?? this.#ajv.compile(JSON.parse(text));
+    this.#bySchema.set(schema, validator);
+    this.#byText.set(text, validator);
+    return validator;
   }
 }

@@ -16,43 +16,43 @@ export type Edit = {
   readonly needsServiceRole?: true;
 };
 
-const described = (n: number) => ({ description: `Changed ${n}` });
+const description = (n: number) => ({ description: `Changed ${n}` });
 
 /** Everything that `If-Match` protects, in one tenant. */
 export function editsOf(ids: TenantIds, registrar: Pick<Registrar, 'login'>): readonly Edit[] {
-  const patch = (path: string, json: (n: number) => object = described) => ({ method: 'PATCH', path, json });
+  const patch = (path: string, json: (n: number) => object = description) => ({ method: 'PATCH', path, json });
   const post = (path: string, json: (n: number) => object) => ({ method: 'POST', path, json });
-  const thing = (name: string, read: string, ...writes: readonly Write[]) => ({ name, read, writes });
+  const editable = (name: string, read: string, ...writes: readonly Write[]) => ({ name, read, writes });
   const [credential, presentation] = [`/issuer/credentials/${ids.credential}`, `/verifier/config/${ids.presentation}`];
   const [list, statusList] = [`/trust-list/${ids.trustList}`, `/status-lists/${ids.statusList}`];
   const settings = { method: 'PUT', json: (n: number) => ({ ttlSeconds: 5000 + n }) };
   return [
-    { ...thing('a tenant', `/tenant/${ids.tenant}`, patch(`/tenant/${ids.tenant}`)), needsServiceRole: true },
-    thing(
+    { ...editable('a tenant', `/tenant/${ids.tenant}`, patch(`/tenant/${ids.tenant}`)), needsServiceRole: true },
+    editable(
       'a client',
       `/client/${ids.client}`,
-      patch(`/client/${ids.client}`, (n) => ({ roles: ['presentation:request'], ...described(n) })),
+      patch(`/client/${ids.client}`, (n) => ({ roles: ['presentation:request'], ...description(n) })),
     ),
-    thing('a key chain', `/key-chain/${ids.keyChain}`, patch(`/key-chain/${ids.keyChain}`)),
-    thing('a certificate', `/certs/${ids.keyChain}`, patch(`/certs/${ids.keyChain}`)),
-    thing(
+    editable('a key chain', `/key-chain/${ids.keyChain}`, patch(`/key-chain/${ids.keyChain}`)),
+    editable('a certificate', `/certs/${ids.keyChain}`, patch(`/certs/${ids.keyChain}`)),
+    editable(
       'the issuance configuration',
       '/issuer/config',
       post('/issuer/config', (n) => ({ display: [{ name: `Issuer ${n}`, locale: 'en' }] })),
     ),
-    thing(
+    editable(
       'a credential configuration',
       credential,
       patch(credential),
-      post('/issuer/credentials', (n) => ({ ...credentialBody(ids.credential, ids.keyChain), ...described(n) })),
+      post('/issuer/credentials', (n) => ({ ...credentialBody(ids.credential, ids.keyChain), ...description(n) })),
     ),
-    thing(
+    editable(
       'a presentation configuration',
       presentation,
       patch(presentation, (n) => ({ lifeTime: 600 + n })),
       post('/verifier/config', (n) => ({ ...presentationBody(ids.presentation, ids.keyChain), lifeTime: 900 + n })),
     ),
-    thing(
+    editable(
       'the registrar configuration',
       '/registrar/config',
       patch('/registrar/config', (n) => ({ registrationCertificateDefaults: { privacy_policy: `https://acme.example/${n}` } })),
@@ -61,18 +61,18 @@ export function editsOf(ids: TenantIds, registrar: Pick<Registrar, 'login'>): re
         registrationCertificateDefaults: { support_uri: `https://acme.example/${n}` },
       })),
     ),
-    thing('a trust list', list, patch(list), { ...{ method: 'PUT', path: list }, json: (n) => ({ entities: [], ...described(n) }) }),
-    thing(
+    editable('a trust list', list, patch(list), { ...{ method: 'PUT', path: list }, json: (n) => ({ entities: [], ...description(n) }) }),
+    editable(
       'a status list',
       statusList,
       patch(statusList, (n) => ({ credentialConfigurationId: n % 2 === 1 ? ids.credential : null })),
     ),
-    thing('the settings of sessions', '/session-config', { ...settings, path: '/session-config' }),
-    thing('the settings of status lists', '/status-list-config', {
+    editable('the settings of sessions', '/session-config', { ...settings, path: '/session-config' }),
+    editable('the settings of status lists', '/status-list-config', {
       ...{ method: 'PUT', path: '/status-list-config' },
       json: (n) => ({ ttl: 900 + n }),
     }),
-    thing(
+    editable(
       'the secret of webhooks',
       '/webhook-secret',
       patch('/webhook-secret', (n) => ({ signing: n % 2 === 1 ? 'off' : 'v1' })),
@@ -89,8 +89,8 @@ export function makeWriter({ service, token }: Pick<PopulatedTenant, 'service' |
     expect(answer.status, `${edit.read}: ${answer.text}`).to.equal(200);
     return answer;
   };
-  const write = (which: number, n: number, ifMatch?: string) => {
-    const { method, path, json } = edit.writes[which % edit.writes.length] as Edit['writes'][number];
+  const write = (index: number, n: number, ifMatch?: string) => {
+    const { method, path, json } = edit.writes[index % edit.writes.length] as Edit['writes'][number];
     const headers = ifMatch === undefined ? {} : { 'If-Match': ifMatch };
     return service.call(method, path, { token: bearer, json: json(n), headers });
   };

@@ -7,7 +7,7 @@ type Operation = {
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly example?: object }>> };
 };
-type Described = { readonly method: string; readonly path: string; readonly operation: Operation };
+type DescribedOperation = { readonly method: string; readonly path: string; readonly operation: Operation };
 
 /** How a call differs from what the document has: who calls, and what a wallet proves. */
 export type ExampleCallOptions = Pick<CallOptions, 'token' | 'headers'> & { readonly service?: TestService };
@@ -19,9 +19,9 @@ export class ExampleCalls {
   readonly executed = new Set<string>();
   readonly #instead = new Map<string, string>();
   readonly #service: TestService;
-  readonly #operations: ReadonlyMap<string, Described>;
+  readonly #operations: ReadonlyMap<string, DescribedOperation>;
 
-  private constructor(service: TestService, operations: ReadonlyMap<string, Described>) {
+  private constructor(service: TestService, operations: ReadonlyMap<string, DescribedOperation>) {
     this.#service = service;
     this.#operations = operations;
   }
@@ -35,8 +35,8 @@ export class ExampleCalls {
   }
 
   /** A text of the examples that stands for another one: a handle, or the address of a party that there is not. */
-  replace(address: string, present: string): void {
-    this.#instead.set(JSON.stringify(address), JSON.stringify(present));
+  replace(address: string, replacement: string): void {
+    this.#instead.set(JSON.stringify(address), JSON.stringify(replacement));
   }
 
   get names(): readonly string[] {
@@ -93,7 +93,7 @@ export class ExampleCalls {
     const { id } = (body ?? {}) as { id?: string };
     const isOneOfMany = [...this.#operations.values()].some((each) => each.path === `${path}/{id}`);
     const place = isOneOfMany ? `${address}/${id}` : address.replace(/\/rotate$/, '');
-    const shown = await service.call('GET', place, token === undefined ? {} : { token });
-    return shown.headers.get('etag');
+    const current = await service.call('GET', place, token === undefined ? {} : { token });
+    return current.headers.get('etag');
   }
 }

@@ -30,11 +30,11 @@ const HASH = /^[\w-]{43}$/;
 export function withoutIssuers(credentials: unknown): Result[] {
   return (credentials as Result[]).map(({ issuer, ...result }) => {
     expect(issuer !== undefined, 'an issuer beside values alone').to.equal(result['values'] !== undefined);
-    for (const one of [issuer ?? []].flat()) {
-      expect(one.subject).to.be.a('string').and.not.equal('');
+    for (const issuerPart of [issuer ?? []].flat()) {
+      expect(issuerPart.subject).to.be.a('string').and.not.equal('');
       expect(
-        [one.fingerprint, one.anchor].every((text) => HASH.test(text)),
-        JSON.stringify(one),
+        [issuerPart.fingerprint, issuerPart.anchor].every((text) => HASH.test(text)),
+        JSON.stringify(issuerPart),
       ).to.equal(true);
     }
     if (Array.isArray(issuer)) expect(issuer, 'one for each').to.have.length(result['values'].length);

@@ -56,13 +56,13 @@ export class FakeAuthorizationServers extends AuthorizationServers {
 
 /** For jobs that are wired by hand: no credential follows its wallet, no person's are to be revoked, and nobody died in a call. */
 export function stubFollowJobs(container: Container): void {
-  const follow = { execute: async () => ({ fallen: 0, mayBeMore: false }) };
-  container.bind(FollowWallets).toConstantValue(follow as unknown as FollowWallets);
-  const fulfil = { execute: async () => 0 } as unknown as FulfilRevocations;
-  container.bind(FulfilRevocations).toConstantValue(fulfil);
-  const finish = { execute: async () => 0 } as unknown as FinishDeliveries;
-  container.bind(FinishDeliveries).toConstantValue(finish);
-  const prune = { execute: async () => ({ last: undefined, gone: 0 }) } as unknown as PruneAuditLog;
-  container.bind(PruneAuditLog).toConstantValue(prune);
+  const stubbedFollow = { execute: async () => ({ fallen: 0, mayBeMore: false }) };
+  container.bind(FollowWallets).toConstantValue(stubbedFollow as unknown as FollowWallets);
+  const stubbedFulfil = { execute: async () => 0 } as unknown as FulfilRevocations;
+  container.bind(FulfilRevocations).toConstantValue(stubbedFulfil);
+  const stubbedFinish = { execute: async () => 0 } as unknown as FinishDeliveries;
+  container.bind(FinishDeliveries).toConstantValue(stubbedFinish);
+  const stubbedPrune = { execute: async () => ({ last: undefined, gone: 0 }) } as unknown as PruneAuditLog;
+  container.bind(PruneAuditLog).toConstantValue(stubbedPrune);
   container.bind(NotifyWalletRevocations).toConstantValue({ execute: async () => 0 } as unknown as NotifyWalletRevocations);
 }

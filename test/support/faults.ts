@@ -37,23 +37,23 @@ export class Faults {
 
   /** @returns whether the call that was to fail came about. */
   disarm(): boolean {
-    const armed = this.#armed;
+    const wasArmed = this.#armed;
     this.#armed = undefined;
-    return armed !== undefined && this.#count >= armed.n;
+    return wasArmed !== undefined && this.#count >= wasArmed.n;
   }
 
   #wrap<T extends object>(target: T): T {
-    const members = Object.entries(target).map(([name, member]) => [name, this.#failing(member.bind(target))]);
-    return Object.fromEntries(members) as T;
+    const methods = Object.entries(target).map(([name, method]) => [name, this.#failing(method.bind(target))]);
+    return Object.fromEntries(methods) as T;
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: any method of any port
   #failing(call: (...parameters: any[]) => any): (...parameters: any[]) => any {
     return (...parameters) => {
-      const armed = this.#armed;
-      if (armed === undefined || ++this.#count !== armed.n) return call(...parameters);
-      const fault = new Error(`call ${armed.n} fails ${armed.mode} it happened`);
-      if (armed.mode === 'before') throw fault;
+      const wasArmed = this.#armed;
+      if (wasArmed === undefined || ++this.#count !== wasArmed.n) return call(...parameters);
+      const fault = new Error(`call ${wasArmed.n} fails ${wasArmed.mode} it happened`);
+      if (wasArmed.mode === 'before') throw fault;
       return Promise.resolve(call(...parameters)).then(() => {
         throw fault;
       });

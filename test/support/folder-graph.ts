@@ -1,7 +1,7 @@
 import type { IModule } from 'dependency-cruiser';
 
 /** Folders whose subfolders are parts of their own. */
-const DEEPER = ['adapters/http', 'adapters/persistence'];
+const NESTED = ['adapters/http', 'adapters/persistence'];
 
 /** Imports between the folders of the layers, those of types included: each folder with those that it imports from. */
 export type FolderGraph = ReadonlyMap<string, ReadonlySet<string>>;
@@ -10,19 +10,19 @@ export type FolderGraph = ReadonlyMap<string, ReadonlySet<string>>;
 function folderOf(file: string): string | undefined {
   const parts = file.split('/').slice(0, -1);
   const parent = parts.slice(0, 2).join('/');
-  const depth = DEEPER.includes(parent) ? 3 : 2;
+  const depth = NESTED.includes(parent) ? 3 : 2;
   return parts.length < depth ? undefined : parts.slice(0, depth).join('/');
 }
 
 export function folderGraph(modules: readonly Pick<IModule, 'source' | 'dependencies'>[]): FolderGraph {
   const graph = new Map<string, Set<string>>();
   for (const { source, dependencies } of modules) {
-    const from = folderOf(source);
-    if (from === undefined) continue;
+    const importer = folderOf(source);
+    if (importer === undefined) continue;
     for (const { resolved } of dependencies) {
-      const to = folderOf(resolved);
-      if (to === undefined || to === from || resolved.includes('node_modules/')) continue;
-      graph.set(from, (graph.get(from) ?? new Set()).add(to));
+      const imported = folderOf(resolved);
+      if (imported === undefined || imported === importer || resolved.includes('node_modules/')) continue;
+      graph.set(importer, (graph.get(importer) ?? new Set()).add(imported));
     }
   }
   return graph;
@@ -31,20 +31,20 @@ export function folderGraph(modules: readonly Pick<IModule, 'source' | 'dependen
 /** Folders that depend on each other in a circle, one list for each circle. */
 export function folderCycles(graph: FolderGraph): readonly (readonly string[])[] {
   const reachable = (start: string) => {
-    const seen = new Set<string>();
-    const open = [...(graph.get(start) ?? [])];
-    for (let folder = open.pop(); folder !== undefined; folder = open.pop()) {
-      if (seen.has(folder)) continue;
-      seen.add(folder);
-      open.push(...(graph.get(folder) ?? []));
+    const visited = new Set<string>();
+    const queue = [...(graph.get(start) ?? [])];
+    for (let folder = queue.pop(); folder !== undefined; folder = queue.pop()) {
+      if (visited.has(folder)) continue;
+      visited.add(folder);
+      queue.push(...(graph.get(folder) ?? []));
     }
-    return seen;
+    return visited;
   };
   const reached = new Map([...graph.keys()].map((folder) => [folder, reachable(folder)]));
   const cycles = new Map<string, readonly string[]>();
-  for (const [folder, others] of reached) {
-    if (!others.has(folder)) continue;
-    const cycle = [...others].filter((other) => reached.get(other)?.has(folder)).sort();
+  for (const [folder, reachableFolders] of reached) {
+    if (!reachableFolders.has(folder)) continue;
+    const cycle = [...reachableFolders].filter((other) => reached.get(other)?.has(folder)).sort();
     cycles.set(cycle.join(' '), cycle);
   }
   return [...cycles.values()];
@@ -53,7 +53,7 @@ export function folderCycles(graph: FolderGraph): readonly (readonly string[])[]
 /** The folders of a layer, those that import nothing first, each with what it imports from in the same layer. */
 export function describeLayer(graph: FolderGraph, layer: string): string {
   const isInside = (folder: string) => folder.startsWith(`${layer}/`);
-  const names = new Set([...graph].flatMap(([from, to]) => [from, ...to]).filter(isInside));
+  const names = new Set([...graph].flatMap(([importer, imported]) => [importer, ...imported]).filter(isInside));
   const targets = (folder: string) => [...(graph.get(folder) ?? [])].filter(isInside).sort();
   return [...names]
     .sort((one, other) => targets(one).length - targets(other).length || one.localeCompare(other))

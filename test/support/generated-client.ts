@@ -12,9 +12,9 @@ const packages = join(source, 'node_modules');
 /** What a client is made with has a lockfile of its own: it needs another compiler than the service. */
 export function isClientGeneratorInstalled(): boolean {
   if (existsSync(packages)) return true;
-  const words = 'the generator of clients is not installed (npm ci --prefix test/generated-client)';
-  if (process.env['CI'] === 'true') throw new Error(words);
-  console.log(`      skipped: ${words}`);
+  const message = 'the generator of clients is not installed (npm ci --prefix test/generated-client)';
+  if (process.env['CI'] === 'true') throw new Error(message);
+  console.log(`      skipped: ${message}`);
   return false;
 }
 

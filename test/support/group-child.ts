@@ -16,7 +16,7 @@ export type GroupAssignment = {
 
 const { url, masterSecret, tenantId, rounds, killsItself }: GroupAssignment = JSON.parse(process.argv[2] ?? '');
 const store = await OrmStore.open({ url, poolSize: 2 }, new MasterCipher({ masterSecrets: [masterSecret] }));
-const say = (word: string, id: string) => writeSync(1, `${word} ${id}\n`);
+const report = (outcome: string, id: string) => writeSync(1, `${outcome} ${id}\n`);
 
 for (let round = 1; round <= rounds; round++) {
   await Promise.all(
@@ -25,9 +25,9 @@ for (let round = 1; round <= rounds; round++) {
       const change = { opens: { session } };
       try {
         const { done } = await store.commit(tenantId, change, session.createdAt);
-        say(done ? 'done' : 'refused', session.id);
+        report(done ? 'done' : 'refused', session.id);
       } catch (error) {
-        say((error as Error).constructor.name, session.id);
+        report((error as Error).constructor.name, session.id);
       }
       if (killsItself && round === rounds) process.kill(process.pid, 'SIGKILL');
     }),

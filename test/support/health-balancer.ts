@@ -1,7 +1,7 @@
 import { get } from 'node:http';
 import { createServer, connect as dial, type Socket } from 'node:net';
 
-const LOOK_MS = 100;
+const PROBE_INTERVAL_MS = 100;
 
 /** Shares out connections among services, of which it asks again and again whether they are ready. */
 export class HealthBalancer {
@@ -17,32 +17,32 @@ export class HealthBalancer {
   static async start(ports: readonly number[]): Promise<HealthBalancer> {
     const ready = new Set<number>();
     const sockets = new Set<Socket>();
-    const look = () => Promise.all(ports.map(async (port) => ready[(await isReady(port)) ? 'add' : 'delete'](port)));
-    let turn = 0;
-    const server = createServer((near) => {
-      const there = [...ready];
-      const port = there[turn++ % there.length];
+    const probe = () => Promise.all(ports.map(async (port) => ready[(await isReady(port)) ? 'add' : 'delete'](port)));
+    let nextIndex = 0;
+    const server = createServer((client) => {
+      const target = [...ready];
+      const port = target[nextIndex++ % target.length];
       if (port === undefined) {
-        near.destroy();
+        client.destroy();
         return;
       }
-      const far = dial(port, '127.0.0.1');
-      for (const [socket, other] of [
-        [near, far],
-        [far, near],
+      const upstream = dial(port, '127.0.0.1');
+      for (const [socket, peer] of [
+        [client, upstream],
+        [upstream, client],
       ] as const) {
         sockets.add(socket);
-        socket.setNoDelay(true).on('error', () => other.destroy());
+        socket.setNoDelay(true).on('error', () => peer.destroy());
         socket.on('close', () => {
           sockets.delete(socket);
-          other.destroy();
+          peer.destroy();
         });
       }
-      near.pipe(far).pipe(near);
+      client.pipe(upstream).pipe(client);
     });
-    await look();
-    const timer = setInterval(look, LOOK_MS);
-    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    await probe();
+    const timer = setInterval(probe, PROBE_INTERVAL_MS);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as { port: number };
     return new HealthBalancer(port, () => {
       clearInterval(timer);
@@ -57,11 +57,11 @@ export class HealthBalancer {
 }
 
 function isReady(port: number): Promise<boolean> {
-  return new Promise((done) => {
-    const asked = get({ port, host: '127.0.0.1', path: '/health/ready', agent: false }, (response) => {
+  return new Promise((resolve) => {
+    const probeRequest = get({ port, host: '127.0.0.1', path: '/health/ready', agent: false }, (response) => {
       response.resume();
-      done(response.statusCode === 200);
+      resolve(response.statusCode === 200);
     });
-    asked.once('error', () => done(false));
+    probeRequest.once('error', () => resolve(false));
   });
 }

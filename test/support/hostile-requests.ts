@@ -7,7 +7,7 @@ import type { RawRequest } from './raw-request.ts';
  * Every character that a text can have, as unit of `fc.string`. The unit `binary` is the same, but lists all of them
  * before the first text, which takes a second.
  */
-export const anyCharacter = fc
+export const unicodeCharacter = fc
   .oneof(fc.integer({ min: 0, max: 0xd7ff }), fc.integer({ min: 0xe000, max: 0x10ffff }))
   .map((codePoint) => String.fromCodePoint(codePoint));
 
@@ -87,7 +87,7 @@ export function queries(route: Route): fc.Arbitrary<string> {
 const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
 
 /** What stands where something else belongs, as JSON text, since not all of it is a JavaScript value. */
-const HOSTILE: readonly string[] = [
+const HOSTILE_JSON: readonly string[] = [
   'null',
   'true',
   '0',
@@ -134,47 +134,47 @@ const HOSTILE: readonly string[] = [
 /** Anything, of a size that is no fault in itself. */
 export const hostileJson = (): fc.Arbitrary<string> =>
   fc.oneof(
-    { weight: 5, arbitrary: fc.constantFrom(...HOSTILE) },
+    { weight: 5, arbitrary: fc.constantFrom(...HOSTILE_JSON) },
     { weight: 1, arbitrary: fc.json({ maxDepth: 3 }) },
-    { weight: 1, arbitrary: fc.string({ unit: anyCharacter, maxLength: 30 }).map((text) => JSON.stringify(text)) },
+    { weight: 1, arbitrary: fc.string({ unit: unicodeCharacter, maxLength: 30 }).map((text) => JSON.stringify(text)) },
   );
 
-type Place = readonly (string | number)[];
+type JsonPath = readonly (string | number)[];
 
-function placesOf(value: unknown, here: Place = []): Place[] {
-  if (typeof value !== 'object' || value === null) return [here];
+function pathsOf(value: unknown, currentPath: JsonPath = []): JsonPath[] {
+  if (typeof value !== 'object' || value === null) return [currentPath];
   const entries = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
-  return [here, ...entries.flatMap(([name, member]) => placesOf(member, [...here, name]))];
+  return [currentPath, ...entries.flatMap(([name, member]) => pathsOf(member, [...currentPath, name]))];
 }
 
-const MARK = '\u0001hostile\u0001';
+const MARKER = '\u0001hostile\u0001';
 
 /** The document as JSON text with something else at one place. */
-function replaced(document: unknown, place: Place, text: string): string {
-  const [name, ...rest] = place;
+function replaceAt(document: unknown, place: JsonPath, text: string): string {
+  const [name, ...remaining] = place;
   if (name === undefined) return text;
   const copy = structuredClone(document) as Record<string | number, unknown>;
-  let at = copy;
+  let parent = copy;
   let last = name;
-  for (const next of rest) {
-    at = at[last] as typeof copy;
+  for (const next of remaining) {
+    parent = parent[last] as typeof copy;
     last = next;
   }
-  at[last] = MARK;
-  return JSON.stringify(copy).replace(JSON.stringify(MARK), () => text);
+  parent[last] = MARKER;
+  return JSON.stringify(copy).replace(JSON.stringify(MARKER), () => text);
 }
 
 /** Names of members that the schema of a body knows, so that those without an example are tried too. */
-function membersOf(route: Route): string[] {
+function propertyNames(route: Route): string[] {
   if (route.body === undefined) return [];
   const schema = z.toJSONSchema(route.body, { io: 'input', unrepresentable: 'any' });
   return Object.keys(schema.properties ?? {});
 }
 
-const withMember = (document: object, name: string, text: string) => replaced({ ...document, [name]: 0 }, [name], text);
+const withProperty = (document: object, name: string, text: string) => replaceAt({ ...document, [name]: 0 }, [name], text);
 
 /** Texts that are not one JSON object, or not one that everybody reads alike. */
-const brokenTexts = (document: object): readonly string[] => {
+const malformedBodies = (document: object): readonly string[] => {
   const text = JSON.stringify(document);
   const [first] = Object.keys(document);
   return [
@@ -203,21 +203,24 @@ const brokenTexts = (document: object): readonly string[] => {
 
 /** Bodies around a valid document: one fault, or none. */
 export function bodies(route: Route, document: object): fc.Arbitrary<string | Buffer> {
-  const places = placesOf(document);
-  const members = [...membersOf(route), '__proto__', 'constructor', 'unknown'];
+  const paths = pathsOf(document);
+  const properties = [...propertyNames(route), '__proto__', 'constructor', 'unknown'];
   const limit = route.bodyLimit ?? 64 * 1024;
   const filler = JSON.stringify({ ...document, filler: '' });
   return fc.oneof(
     { weight: 1, arbitrary: fc.constant(JSON.stringify(document)) },
-    { weight: 6, arbitrary: fc.tuple(fc.constantFrom(...places), hostileJson()).map(([place, text]) => replaced(document, place, text)) },
-    { weight: 4, arbitrary: fc.tuple(fc.constantFrom(...members), hostileJson()).map(([name, text]) => withMember(document, name, text)) },
-    { weight: 3, arbitrary: fc.constantFrom(...brokenTexts(document)) },
+    { weight: 6, arbitrary: fc.tuple(fc.constantFrom(...paths), hostileJson()).map(([place, text]) => replaceAt(document, place, text)) },
+    {
+      weight: 4,
+      arbitrary: fc.tuple(fc.constantFrom(...properties), hostileJson()).map(([name, text]) => withProperty(document, name, text)),
+    },
+    { weight: 3, arbitrary: fc.constantFrom(...malformedBodies(document)) },
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)) },
     {
       weight: 1,
       arbitrary: fc
         .constantFrom(0, 1)
-        .map((over) => filler.replace('"filler":""', `"filler":"${'x'.repeat(limit - filler.length + over)}"`)),
+        .map((oversized) => filler.replace('"filler":""', `"filler":"${'x'.repeat(limit - filler.length + oversized)}"`)),
     },
   );
 }
@@ -227,9 +230,9 @@ export function forms(form: Readonly<Record<string, string>>): fc.Arbitrary<stri
   const valid = new URLSearchParams(form).toString();
   const names = [...Object.keys(form), 'unknown', '__proto__', 'vp_token', 'response', 'tx_code'];
   const text = fc.oneof(
-    fc.constantFrom(...HOSTILE.map((json) => encodeURIComponent(json))),
+    fc.constantFrom(...HOSTILE_JSON.map((json) => encodeURIComponent(json))),
     fc.constantFrom('%', '%00', '%ff', '%ud800', '+', '&', '=', 'a.b.c', 'a.b.c.d.e', 'x'.repeat(20_000)),
-    fc.string({ unit: anyCharacter, maxLength: 30 }).map((value) => new URLSearchParams({ value }).toString().slice(6)),
+    fc.string({ unit: unicodeCharacter, maxLength: 30 }).map((value) => new URLSearchParams({ value }).toString().slice(6)),
   );
   const change = fc.tuple(fc.constantFrom(...names), text);
   return fc.oneof(
@@ -294,28 +297,28 @@ const HEADERS: readonly Headers[] = [
 /**
  * Requests to a route that are wrong in one respect, in several, or not at all. `isRouteKnown` tells that the address still
  * belongs to the route for sure.
- * @param right a token that may call the route; `others` are wrong in some way.
+ * @param validToken a token that may call the route; `others` are wrong in some way.
  */
 export function requests(
   route: Route,
   valid: ValidRequest,
-  right: string,
+  validToken: string,
   others: readonly (string | undefined)[],
 ): fc.Arbitrary<{ raw: RawRequest; isRouteKnown: boolean }> {
   const { params, query = '', document, form, headers } = valid;
   const body = document === undefined ? (form === undefined ? undefined : new URLSearchParams(form).toString()) : JSON.stringify(document);
-  const good = {
+  const validRequest = {
     params: fc.constant(params),
     query: fc.constant(query),
     body: fc.constant<string | Buffer | undefined>(body),
-    token: fc.constant<string | undefined>(right),
+    token: fc.constant<string | undefined>(validToken),
     more: fc.constant<Headers>({}),
   };
-  const bad = {
+  const invalidRequest = {
     params: fc.record(Object.fromEntries(Object.entries(params).map(([name, value]) => [name, segments(value)]))),
     query: fc.oneof(
       queries(route),
-      queries(route).map((more) => `${query}&${more}`),
+      queries(route).map((extraPair) => `${query}&${extraPair}`),
     ),
     body:
       document !== undefined
@@ -327,32 +330,32 @@ export function requests(
     more: fc.constantFrom(...HEADERS),
   };
   const type = document === undefined ? 'application/x-www-form-urlencoded' : 'application/json';
-  const bodyWeight = body === undefined ? 1 : 12;
+  const bodyFrequency = body === undefined ? 1 : 12;
   return fc
     .oneof(
-      { weight: Object.keys(params).length === 0 ? 0 : 6, arbitrary: fc.record({ ...good, params: bad.params }) },
-      { weight: 3, arbitrary: fc.record({ ...good, query: bad.query }) },
-      { weight: bodyWeight, arbitrary: fc.record({ ...good, body: bad.body }) },
-      { weight: 1, arbitrary: fc.record({ ...good, token: bad.token }) },
-      { weight: 4, arbitrary: fc.record({ ...good, more: bad.more }) },
-      { weight: 1, arbitrary: fc.record(bad) },
-      { weight: 1, arbitrary: fc.record(good) },
+      { weight: Object.keys(params).length === 0 ? 0 : 6, arbitrary: fc.record({ ...validRequest, params: invalidRequest.params }) },
+      { weight: 3, arbitrary: fc.record({ ...validRequest, query: invalidRequest.query }) },
+      { weight: bodyFrequency, arbitrary: fc.record({ ...validRequest, body: invalidRequest.body }) },
+      { weight: 1, arbitrary: fc.record({ ...validRequest, token: invalidRequest.token }) },
+      { weight: 4, arbitrary: fc.record({ ...validRequest, more: invalidRequest.more }) },
+      { weight: 1, arbitrary: fc.record(invalidRequest) },
+      { weight: 1, arbitrary: fc.record(validRequest) },
     )
-    .map((bent) => {
-      const path = route.path.replaceAll(/:([A-Za-z]+)/g, (_, name: string) => bent.params[name] ?? 'x');
+    .map((changedRequest) => {
+      const path = route.path.replaceAll(/:([A-Za-z]+)/g, (_, name: string) => changedRequest.params[name] ?? 'x');
       const link = path.includes('?') ? '&' : '?';
       return {
-        isRouteKnown: Object.entries(params).every(([name, value]) => bent.params[name] === value),
+        isRouteKnown: Object.entries(params).every(([name, value]) => changedRequest.params[name] === value),
         raw: {
           method: route.method.toUpperCase(),
-          path: bent.query === '' ? path : `${path}${link}${bent.query}`,
+          path: changedRequest.query === '' ? path : `${path}${link}${changedRequest.query}`,
           headers: {
-            ...(bent.body === undefined ? {} : { 'content-type': type }),
-            ...(bent.token === undefined ? {} : { authorization: `Bearer ${bent.token}` }),
+            ...(changedRequest.body === undefined ? {} : { 'content-type': type }),
+            ...(changedRequest.token === undefined ? {} : { authorization: `Bearer ${changedRequest.token}` }),
             ...headers,
-            ...bent.more,
+            ...changedRequest.more,
           },
-          ...(bent.body === undefined ? {} : { body: bent.body }),
+          ...(changedRequest.body === undefined ? {} : { body: changedRequest.body }),
         },
       };
     });

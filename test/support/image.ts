@@ -43,13 +43,13 @@ export function buildImage(context: string, folder: string): Image {
       stage = new Stage(join(folder, alias));
       stages.set(alias, stage);
     } else if (name === 'COPY') stage.copy(text, context, stages);
-    else stage.do(name, text);
+    else stage.run(name, text);
   }
   return stage;
 }
 
 /** The first folders of the image that are its own; others are those of the machine. */
-const OWN = /(?<![\w.])\/(app|data)(?=[\s/'"]|$)/g;
+const IMAGE_FOLDERS = /(?<![\w.])\/(app|data)(?=[\s/'"]|$)/g;
 
 class Stage implements Image {
   readonly root: string;
@@ -64,19 +64,19 @@ class Stage implements Image {
     mkdirSync(root, { recursive: true });
   }
 
-  do(name: string, text: string): void {
-    const here = text.replaceAll(OWN, `${this.root}/$1`);
+  run(name: string, text: string): void {
+    const hostPath = text.replaceAll(IMAGE_FOLDERS, `${this.root}/$1`);
     switch (name) {
       case 'WORKDIR':
-        this.workingFolder = here;
-        mkdirSync(here, { recursive: true });
+        this.workingFolder = hostPath;
+        mkdirSync(hostPath, { recursive: true });
         break;
       case 'ENV':
         for (const [, key = '', value = ''] of text.matchAll(/(\S+?)=(\S+)/g))
-          this.environment[key] = value.replaceAll(OWN, `${this.root}/$1`);
+          this.environment[key] = value.replaceAll(IMAGE_FOLDERS, `${this.root}/$1`);
         break;
       case 'RUN':
-        this.#run(here);
+        this.#run(hostPath);
         break;
       case 'CMD':
         this.command = JSON.parse(text) as string[];
@@ -113,9 +113,9 @@ class Stage implements Image {
     const tools = join(this.root, '.tools');
     mkdirSync(tools, { recursive: true });
     if (process.getuid?.() !== 0) writeFileSync(join(tools, 'chown'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
-    const ofMachine = Object.entries(process.env).filter(([name]) => REACHES_PACKAGES.test(name));
+    const machineEnvironment = Object.entries(process.env).filter(([name]) => REACHES_PACKAGES.test(name));
     const env = {
-      ...Object.fromEntries(ofMachine),
+      ...Object.fromEntries(machineEnvironment),
       ...this.environment,
       HOME: process.env['HOME'],
       PATH: `${tools}:${process.env['PATH']}`,

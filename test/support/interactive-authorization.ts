@@ -77,26 +77,26 @@ export class InteractiveWallet extends RawWallet {
 
   /** An empty value leaves a parameter out. */
   post(form: Form, headers: Record<string, string> = {}): Promise<Answer> {
-    const sent = Object.entries(form).filter(([, value]) => value !== '');
-    return this.service.call('POST', this.endpoint, { form: Object.fromEntries(sent), headers });
+    const fields = Object.entries(form).filter(([, value]) => value !== '');
+    return this.service.call('POST', this.endpoint, { form: Object.fromEntries(fields), headers });
   }
 
   /** For the offer behind a link, if there is one. */
   async begin(uri: string | undefined, form: Form = {}, headers: Record<string, string> = {}): Promise<Answer> {
     const types = `${this.draft.web}, ${this.draft.presentation}`;
-    const all = { ...AUTHORIZATION_REQUEST, interaction_types_supported: types, ...form };
-    if (uri === undefined) return this.post(all, headers);
+    const parameters = { ...AUTHORIZATION_REQUEST, interaction_types_supported: types, ...form };
+    if (uri === undefined) return this.post(parameters, headers);
     const { grants } = (await this.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
-    return this.post({ issuer_state: grants.authorization_code.issuer_state, ...all }, headers);
+    return this.post({ issuer_state: grants.authorization_code.issuer_state, ...parameters }, headers);
   }
 
   /** Reads the answer that asks for something first. */
   expectInteraction(answer: Answer, type: string): RequiredInteraction {
-    const { status, type: member, rest } = this.draft.required;
+    const { status, type: typeProperty, rest } = this.draft.required;
     expect(answer.status, answer.text).to.equal(status);
     expect(answer.headers.get('cache-control')).to.equal('no-store');
     const { auth_session, openid4vp_request, request_uri, expires_in, ...others } = answer.body;
-    expect(others).to.deep.equal({ ...rest, [member]: type });
+    expect(others).to.deep.equal({ ...rest, [typeProperty]: type });
     expect(auth_session).to.match(/^[\w-]+\.[\w-]{43}$/);
     if (type === this.draft.presentation) expect([request_uri, expires_in]).to.deep.equal([undefined, undefined]);
     else expect([openid4vp_request, expires_in]).to.deep.equal([undefined, 60]);
@@ -124,19 +124,19 @@ export class InteractiveWallet extends RawWallet {
   }
 
   /** A presentation of `held`, right in every respect that `bend` does not touch. */
-  bind(expectInteraction: RequiredInteraction, held: HeldCredential, bend: Record<string, unknown> = {}): string {
+  bind(interaction: RequiredInteraction, credential: HeldCredential, overrides: Record<string, unknown> = {}): string {
     const payload = {
       iat: now(),
       aud: this.audience,
-      nonce: expectInteraction.request.nonce,
-      sd_hash: createHash('sha256').update(held.text).digest('base64url'),
-      ...bend,
+      nonce: interaction.request.nonce,
+      sd_hash: createHash('sha256').update(credential.text).digest('base64url'),
+      ...overrides,
     };
-    return held.text + makeJwt(held.holder, { alg: 'ES256', typ: 'kb+jwt' }, payload);
+    return credential.text + makeJwt(credential.holder, { alg: 'ES256', typ: 'kb+jwt' }, payload);
   }
 
-  present(expectInteraction: RequiredInteraction, held: HeldCredential, bend: Record<string, unknown> = {}): Promise<Answer> {
-    return this.respond(expectInteraction, { vp_token: { card: [this.bind(expectInteraction, held, bend)] } });
+  present(interaction: RequiredInteraction, credential: HeldCredential, overrides: Record<string, unknown> = {}): Promise<Answer> {
+    return this.respond(interaction, { vp_token: { card: [this.bind(interaction, credential, overrides)] } });
   }
 
   respond({ authSession }: RequiredInteraction, response: unknown, headers: Record<string, string> = {}): Promise<Answer> {
@@ -151,16 +151,16 @@ export class InteractiveWallet extends RawWallet {
   }
 
   /** The same, and approves the wallet when asked. @returns where the browser is sent. */
-  async browse(expectInteraction: RequiredInteraction, clientId = CLIENT_ID, browser = this.browser): Promise<BrowserResponse> {
-    const shown = await this.open(expectInteraction, clientId, browser);
-    return shown.status === 200 ? browser.press(shown, 'approve') : shown;
+  async browse(interaction: RequiredInteraction, clientId = CLIENT_ID, browser = this.browser): Promise<BrowserResponse> {
+    const page = await this.open(interaction, clientId, browser);
+    return page.status === 200 ? browser.press(page, 'approve') : page;
   }
 
   /** Goes to the customer's page and back. @returns what the browser brings to the wallet. */
-  async visit(expectInteraction: RequiredInteraction): Promise<{ page: URL; back: URL }> {
-    const sent = await this.browse(expectInteraction);
-    expect(sent.status, sent.text).to.equal(303);
-    const { location: page } = sent;
+  async visit(interaction: RequiredInteraction): Promise<{ page: URL; back: URL }> {
+    const fields = await this.browse(interaction);
+    expect(fields.status, fields.text).to.equal(303);
+    const { location: page } = fields;
     if (page === undefined) throw new Error('no page to go to');
     const returned = await this.browser.visit(page.searchParams.get('return_to') ?? '');
     expect(returned.status, returned.text).to.equal(302);
@@ -168,16 +168,16 @@ export class InteractiveWallet extends RawWallet {
   }
 
   /** The code that the browser brings after the last step. */
-  codeFrom(back: URL | undefined): string {
-    const { code = '', ...others } = Object.fromEntries(back?.searchParams ?? []);
+  codeFrom(redirect: URL | undefined): string {
+    const { code = '', ...others } = Object.fromEntries(redirect?.searchParams ?? []);
     expect(others).to.deep.equal({ keep: 'this', state: 'state of the wallet', iss: this.issuer });
     expect(code).to.match(/^[\w-]{43}$/);
     return code;
   }
 
   /** Goes on after the browser came back. */
-  resume(back: URL, verifier = CODE_VERIFIER): Promise<Answer> {
-    return this.post({ auth_session: back.searchParams.get('auth_session') ?? '', code_verifier: verifier });
+  resume(redirect: URL, verifier = CODE_VERIFIER): Promise<Answer> {
+    return this.post({ auth_session: redirect.searchParams.get('auth_session') ?? '', code_verifier: verifier });
   }
 
   proof(key: HolderKey = this.dpopKey): Record<string, string> {
@@ -216,8 +216,8 @@ export class Issuer {
     const issuer = new Issuer(service, await Backend.start(), id, token);
     const page = `${issuer.backend.url}/page?visit={auth_session}`;
     await issuer.create('/issuer/config', { display });
-    for (const more of [{ id: 'card' }, { id: 'card-status', statusManagement: true }]) {
-      await issuer.create('/issuer/credentials', { ...CLAIMS, ...more, config: { format: 'dc+sd-jwt', display }, vct: 'urn:card:1' });
+    for (const overrides of [{ id: 'card' }, { id: 'card-status', statusManagement: true }]) {
+      await issuer.create('/issuer/credentials', { ...CLAIMS, ...overrides, config: { format: 'dc+sd-jwt', display }, vct: 'urn:card:1' });
     }
     await issuer.addPresentationConfig('check');
     await issuer.addPresentationConfig('encrypted', { responseMode: 'direct_post.jwt' });
@@ -242,21 +242,21 @@ export class Issuer {
   }
 
   async create(path: string, json: object): Promise<void> {
-    const written = await this.service.call('POST', path, { token: this.token, json });
-    expect(written.status, written.text).to.equal(201);
+    const response = await this.service.call('POST', path, { token: this.token, json });
+    expect(response.status, response.text).to.equal(201);
   }
 
   /** A presentation configuration that trusts the cards of this issuer, unless it says otherwise. */
-  addPresentationConfig(id: string, more: object = {}): Promise<void> {
-    const trusted = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'signing' }], values: 'requested' };
-    return this.create('/verifier/config', { id, responseMode: 'direct_post', ...trusted, ...more });
+  addPresentationConfig(id: string, overrides: object = {}): Promise<void> {
+    const defaults = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'signing' }], values: 'requested' };
+    return this.create('/verifier/config', { id, responseMode: 'direct_post', ...defaults, ...overrides });
   }
 
   /** A credential whose claims come from the backend. */
   addBadge(id: string, iaeActions: readonly object[]): Promise<void> {
     this.backend.on('/claims', (response, call) => {
-      const [presented] = call.body.credentials;
-      const claims = { role: presented === undefined ? 'visitor' : `friend of ${presented.values.name}` };
+      const [presentation] = call.body.credentials;
+      const claims = { role: presentation === undefined ? 'visitor' : `friend of ${presentation.values.name}` };
       response.end(JSON.stringify({ [call.body.credential_configuration_id]: claims }));
     });
     return this.create('/issuer/credentials', {
@@ -279,9 +279,9 @@ export class Issuer {
       credentialConfigurationIds,
       ...(this.reference !== undefined && { reference: this.reference }),
     };
-    const made = await this.service.call('POST', '/issuer/offer', { token: this.token, json });
-    expect(made.status, made.text).to.equal(201);
-    return made.body;
+    const offer = await this.service.call('POST', '/issuer/offer', { token: this.token, json });
+    expect(offer.status, offer.text).to.equal(201);
+    return offer.body;
   }
 
   issueCredential(configurationId = 'card'): Promise<HeldCredential> {
@@ -306,13 +306,13 @@ export async function startWebStep(issuer: Issuer, configuration = 'visitor') {
 }
 
 /** Where the wallet's browser is sent: the customer's page. */
-export async function openCustomerPage(wallet: InteractiveWallet, asked: RequiredInteraction): Promise<URL> {
-  return new URL((await wallet.browse(asked)).headers.get('location') ?? '');
+export async function openCustomerPage(wallet: InteractiveWallet, interaction: RequiredInteraction): Promise<URL> {
+  return new URL((await wallet.browse(interaction)).headers.get('location') ?? '');
 }
 
 /** The customer's page sends a browser back. */
-export function returnFromPage(browser: Browser, page: URL, more = ''): Promise<BrowserResponse> {
-  return browser.visit(`${page.searchParams.get('return_to')}${more}`);
+export function returnFromPage(browser: Browser, page: URL, overrides = ''): Promise<BrowserResponse> {
+  return browser.visit(`${page.searchParams.get('return_to')}${overrides}`);
 }
 
 export function expectError(answer: Answer, error: string): void {

@@ -7,11 +7,11 @@ import { type CborMap, EncodedCbor } from '../../domain/formats/cbor/values.ts';
  * A sender of HPKE, written down from RFC 9180 and by other means than the product's: mode base (section 5.1.1),
  * DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-128-GCM, no additional data.
  */
-const KEM = Buffer.concat([Buffer.from('KEM'), number(0x0010)]);
-const HPKE = Buffer.concat([Buffer.from('HPKE'), number(0x0010), number(0x0001), number(0x0001)]);
-const NOTHING = Buffer.alloc(0);
+const KEM = Buffer.concat([Buffer.from('KEM'), bigEndian(0x0010)]);
+const HPKE = Buffer.concat([Buffer.from('HPKE'), bigEndian(0x0010), bigEndian(0x0001), bigEndian(0x0001)]);
+const EMPTY = Buffer.alloc(0);
 
-function number(value: number): Buffer {
+function bigEndian(value: number): Buffer {
   return Buffer.from([value >> 8, value & 0xff]);
 }
 
@@ -26,7 +26,7 @@ function extract(suite: Buffer, salt: Buffer, label: string, value: Buffer): Buf
 
 /** Section 4, LabeledExpand: one block is enough for all that is wanted here. */
 function expand(suite: Buffer, secret: Buffer, label: string, info: Buffer, length: number): Buffer {
-  const labeled = [number(length), Buffer.from('HPKE-v1'), suite, Buffer.from(label), info];
+  const labeled = [bigEndian(length), Buffer.from('HPKE-v1'), suite, Buffer.from(label), info];
   return hmac(secret, ...labeled, Buffer.from([1])).subarray(0, length);
 }
 
@@ -35,13 +35,13 @@ export function sealHpke(recipient: Buffer, info: Buffer, plaintext: Uint8Array)
   const ephemeral = createECDH('prime256v1');
   const enc = ephemeral.generateKeys();
   // Section 4.1, Encap
-  const shared = extract(KEM, NOTHING, 'eae_prk', ephemeral.computeSecret(recipient));
+  const shared = extract(KEM, EMPTY, 'eae_prk', ephemeral.computeSecret(recipient));
   const secret = expand(KEM, shared, 'shared_secret', Buffer.concat([enc, recipient]), 32);
   // Section 5.1, KeySchedule
-  const pskIdHash = extract(HPKE, NOTHING, 'psk_id_hash', NOTHING);
-  const infoHash = extract(HPKE, NOTHING, 'info_hash', info);
+  const pskIdHash = extract(HPKE, EMPTY, 'psk_id_hash', EMPTY);
+  const infoHash = extract(HPKE, EMPTY, 'info_hash', info);
   const context = Buffer.concat([Buffer.from([0]), pskIdHash, infoHash]);
-  const scheduled = extract(HPKE, secret, 'secret', NOTHING);
+  const scheduled = extract(HPKE, secret, 'secret', EMPTY);
   const key = expand(HPKE, scheduled, 'key', context, 16);
   const nonce = expand(HPKE, scheduled, 'base_nonce', context, 12);
   const cipher = createCipheriv('aes-128-gcm', key, nonce);
@@ -62,8 +62,8 @@ export type RequestedDocument = {
   readonly isSigned: boolean;
 };
 
-const bytesOf = (text: string) => Buffer.from(text, 'base64url');
-const read = (text: string) => decodeCbor(bytesOf(text));
+const fromBase64url = (text: string) => Buffer.from(text, 'base64url');
+const decoded = (text: string) => decodeCbor(fromBase64url(text));
 
 /** SessionTranscript, written down from ISO/IEC TS 18013-7 section C.5. */
 export function sessionTranscript({ encryptionInfo }: IsoMdocData, origin: string): Buffer {
@@ -73,17 +73,17 @@ export function sessionTranscript({ encryptionInfo }: IsoMdocData, origin: strin
 
 /** Reads a DeviceRequest and checks who signed it. */
 export function parseRequestedDocuments(data: IsoMdocData, origin: string): readonly RequestedDocument[] {
-  const request = read(data.deviceRequest) as CborMap;
+  const request = decoded(data.deviceRequest) as CborMap;
   if (request.get('version') !== '1.0') throw new Error('another version');
   return (request.get('docRequests') as readonly CborMap[]).map((docRequest) => {
     const items = docRequest.get('itemsRequest') as EncodedCbor;
     if (!(items instanceof EncodedCbor)) throw new Error('ItemsRequestBytes without tag 24');
-    const asked = decodeCbor(items.content) as CborMap;
-    const nameSpaces = [...(asked.get('nameSpaces') as ReadonlyMap<string, ReadonlyMap<string, boolean>>)];
-    const elements = Object.fromEntries(nameSpaces.map(([name, own]) => [name, Object.fromEntries(own)]));
+    const documents = decodeCbor(items.content) as CborMap;
+    const nameSpaces = [...(documents.get('nameSpaces') as ReadonlyMap<string, ReadonlyMap<string, boolean>>)];
+    const elements = Object.fromEntries(nameSpaces.map(([name, elements]) => [name, Object.fromEntries(elements)]));
     const signer = signerOf(docRequest);
-    const isSigned = signer !== undefined && isGood(docRequest, items, sessionTranscript(data, origin), signer);
-    return { docType: String(asked.get('docType')), elements, signer, isSigned };
+    const isSigned = signer !== undefined && isSignatureValid(docRequest, items, sessionTranscript(data, origin), signer);
+    return { docType: String(documents.get('docType')), elements, signer, isSigned };
   });
 }
 
@@ -94,16 +94,16 @@ function signerOf(docRequest: CborMap): X509Certificate | undefined {
   return leaf === undefined ? undefined : new X509Certificate(leaf as Buffer);
 }
 
-function isGood(docRequest: CborMap, items: EncodedCbor, transcript: Buffer, signer: X509Certificate) {
-  const [head, , payload, signature] = docRequest.get('readerAuth') as readonly Buffer[];
+function isSignatureValid(docRequest: CborMap, items: EncodedCbor, transcript: Buffer, signer: X509Certificate) {
+  const [protectedHeader, , payload, signature] = docRequest.get('readerAuth') as readonly Buffer[];
   if (payload !== null) throw new Error('the payload is not detached');
   // Tag 24, then the array that ISO/IEC 18013-5 section 9.1.4.5 names.
   const parts = [Buffer.from([0x83]), encodeCbor('ReaderAuthentication'), transcript, items.encoded];
   const content = encodeCbor(Buffer.concat(parts));
   const detached = Buffer.concat([Buffer.from([0xd8, 24]), content]);
-  const signed = encodeCbor(['Signature1', head ?? null, Buffer.alloc(0), detached]);
+  const toBeSigned = encodeCbor(['Signature1', protectedHeader ?? null, Buffer.alloc(0), detached]);
   const key = { key: signer.publicKey, dsaEncoding: 'ieee-p1363' } as const;
-  return verify('sha256', signed, key, signature ?? Buffer.alloc(0));
+  return verify('sha256', toBeSigned, key, signature ?? Buffer.alloc(0));
 }
 
 /**
@@ -111,9 +111,9 @@ function isGood(docRequest: CborMap, items: EncodedCbor, transcript: Buffer, sig
  * @param info what it is sealed for; the transcript of the page unless given.
  */
 export function sealResponse(data: IsoMdocData, origin: string, plaintext: Uint8Array, info = sessionTranscript(data, origin)): string {
-  const [name, parameters] = read(data.encryptionInfo) as readonly [string, CborMap];
-  if (name !== 'dcapi' || (parameters.get('nonce') as Buffer).length < 16) throw new Error('EncryptionInfo');
-  const key = parameters.get('recipientPublicKey') as CborMap;
+  const [name, cborParameters] = decoded(data.encryptionInfo) as readonly [string, CborMap];
+  if (name !== 'dcapi' || (cborParameters.get('nonce') as Buffer).length < 16) throw new Error('EncryptionInfo');
+  const key = cborParameters.get('recipientPublicKey') as CborMap;
   const point = Buffer.concat([Buffer.from([4]), key.get(-2) as Buffer, key.get(-3) as Buffer]);
   return encodeCbor(['dcapi', sealHpke(point, info, plaintext)]).toString('base64url');
 }

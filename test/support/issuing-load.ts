@@ -16,7 +16,7 @@ const BACKENDS = 3;
 /** One of so many credentials is revoked as soon as its wallet has it. */
 const REVOKED = 3;
 /** A load that nobody ends must not outlive its test. */
-const LONGEST_MS = 180_000;
+const MAX_DURATION_MS = 180_000;
 
 /** Backends that make offers and wallets that redeem them, again and again, until `end`. Nothing is sent twice. */
 export class IssuingLoad {
@@ -25,7 +25,7 @@ export class IssuingLoad {
   readonly #calls: Callable;
   readonly #token: string;
   readonly #loops: readonly Promise<void>[];
-  readonly #until = Date.now() + LONGEST_MS;
+  readonly #until = Date.now() + MAX_DURATION_MS;
   #isOver = false;
 
   constructor(calls: Callable, token: string) {
@@ -36,8 +36,8 @@ export class IssuingLoad {
 
   /** Waits until `flows` more have ended, well or not. */
   async waitForFlows(flows: number): Promise<void> {
-    const before = this.#ended();
-    while (this.#ended() < before + flows) {
+    const previousCount = this.#ended();
+    while (this.#ended() < previousCount + flows) {
       if (Date.now() > this.#until) throw new Error(`${this.#ended()} flows ended, then none`);
       await pause(20);
     }

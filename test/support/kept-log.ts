@@ -12,23 +12,23 @@ export class CapturedLog {
   readonly #restore: () => void;
 
   constructor() {
-    const keep =
-      (real: (...given: never[]) => unknown, done: (given: unknown[], length: number) => unknown) =>
-      (...given: unknown[]) => {
-        const [fd, text] = given;
-        if (fd !== 1) return real(...(given as never[]));
+    const capture =
+      (originalWrite: (...values: never[]) => unknown, respond: (values: unknown[], length: number) => unknown) =>
+      (...values: unknown[]) => {
+        const [fd, text] = values;
+        if (fd !== 1) return originalWrite(...(values as never[]));
         this.#texts.push(String(text));
-        return done(given, Buffer.byteLength(String(text)));
+        return respond(values, Buffer.byteLength(String(text)));
       };
     const { write, writeSync } = fs;
     const stubs = [
       sinon.stub(fs, 'write').callsFake(
-        keep(write as never, (given, length) => {
-          const callback = given.at(-1) as (error: null, written: number) => void;
+        capture(write as never, (values, length) => {
+          const callback = values.at(-1) as (error: null, written: number) => void;
           setImmediate(() => callback(null, length));
         }) as never,
       ),
-      sinon.stub(fs, 'writeSync').callsFake(keep(writeSync as never, (_given, length) => length) as never),
+      sinon.stub(fs, 'writeSync').callsFake(capture(writeSync as never, (_given, length) => length) as never),
     ];
     this.#restore = () => {
       for (const stub of stubs) stub.restore();

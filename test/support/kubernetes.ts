@@ -43,10 +43,10 @@ export const VALUES: Readonly<Record<string, object>> = {
 };
 
 type Schema = { [name: string]: unknown };
-type Kind = { readonly group: string; readonly version: string; readonly kind: string };
+type ResourceKind = { readonly group: string; readonly version: string; readonly kind: string };
 
 /** Those two are written as text and as numbers. */
-const OR_NUMBER = ['int-or-string', 'quantity'];
+const INT_OR_STRING = ['int-or-string', 'quantity'];
 const MAX_DEPTH = 40;
 
 /**
@@ -58,35 +58,35 @@ export function writeSchemas(document: string, folder: string, wanted: readonly 
   const { definitions } = JSON.parse(readFileSync(document, 'utf8')) as { definitions: Record<string, Schema> };
   mkdirSync(folder, { recursive: true });
   for (const definition of Object.values(definitions)) {
-    const kinds = (definition['x-kubernetes-group-version-kind'] ?? []) as readonly Kind[];
+    const kinds = (definition['x-kubernetes-group-version-kind'] ?? []) as readonly ResourceKind[];
     if (kinds.length !== 1 || !Object.hasOwn((definition['properties'] ?? {}) as object, 'metadata')) continue;
-    const [{ group, version, kind }] = kinds as readonly [Kind];
+    const [{ group, version, kind }] = kinds as readonly [ResourceKind];
     if (!wanted.includes(kind)) continue;
     const name = [kind.toLowerCase(), ...(group === '' ? [] : [group.split('.')[0]]), version].join('-');
-    writeFileSync(join(folder, `${name}.json`), JSON.stringify(strict(definition, definitions, 0)));
+    writeFileSync(join(folder, `${name}.json`), JSON.stringify(makeStrict(definition, definitions, 0)));
   }
 }
 
-function strict(schema: Schema, definitions: Readonly<Record<string, Schema>>, depth: number): Schema {
+function makeStrict(schema: Schema, definitions: Readonly<Record<string, Schema>>, depth: number): Schema {
   const { $ref: reference } = schema;
   if (depth > MAX_DEPTH) return {};
   if (typeof reference === 'string') {
     const name = reference.slice('#/definitions/'.length);
-    const found = definitions[name] ?? {};
+    const definition = definitions[name] ?? {};
     const format = name.endsWith('.Quantity') ? { format: 'quantity' } : {};
-    return strict({ ...found, ...format }, definitions, depth + 1);
+    return makeStrict({ ...definition, ...format }, definitions, depth + 1);
   }
-  const { type, format, properties, items, additionalProperties: others, required } = schema;
-  if (typeof format === 'string' && OR_NUMBER.includes(format)) return { type: ['string', 'number'] };
-  const inner = (each: unknown) => strict(each as Schema, definitions, depth + 1);
+  const { type, format, properties, items, additionalProperties: additional, required } = schema;
+  if (typeof format === 'string' && INT_OR_STRING.includes(format)) return { type: ['string', 'number'] };
+  const nested = (each: unknown) => makeStrict(each as Schema, definitions, depth + 1);
   const result: Schema = { ...(type === undefined ? {} : { type }), ...(required === undefined ? {} : { required }) };
   if (Array.isArray(schema['enum'])) result['enum'] = schema['enum'];
-  if (items !== undefined) result['items'] = inner(items);
-  if (typeof others === 'object' && others !== null) result['additionalProperties'] = inner(others);
+  if (items !== undefined) result['items'] = nested(items);
+  if (typeof additional === 'object' && additional !== null) result['additionalProperties'] = nested(additional);
   if (properties !== undefined) {
-    const entries = Object.entries(properties as object).map(([name, each]) => [name, inner(each)]);
+    const entries = Object.entries(properties as object).map(([name, each]) => [name, nested(each)]);
     result['properties'] = Object.fromEntries(entries);
-    if (others === undefined) result['additionalProperties'] = false;
+    if (additional === undefined) result['additionalProperties'] = false;
   }
   return result;
 }
@@ -104,15 +104,15 @@ export type Cluster = {
 export async function startCluster(tls: BaoTls): Promise<Cluster> {
   const token = serviceAccountToken();
   const files = { cert: readFileSync(tls.certificate), key: readFileSync(tls.key) };
-  const server = createServer(files, async (asked, answer) => {
+  const server = createServer(files, async (request, response) => {
     const parts: Buffer[] = [];
-    for await (const part of asked) parts.push(part as Buffer);
-    const review = asked.url === REVIEWS ? JSON.parse(Buffer.concat(parts).toString()) : undefined;
+    for await (const part of request) parts.push(part as Buffer);
+    const review = request.url === REVIEWS ? JSON.parse(Buffer.concat(parts).toString()) : undefined;
     const user = { username: 'system:serviceaccount:vidimus:vidimus', uid: 'one', groups: [] };
     const status =
       review?.spec?.token === token ? { authenticated: true, user, audiences: review.spec.audiences } : { authenticated: false };
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', status };
-    answer.writeHead(201, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+    response.writeHead(201, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

@@ -66,10 +66,10 @@ export function measureLanguage(product: readonly Source[], tests: readonly Sour
   const comments = product.flatMap((source) => docComments(source.text).map((text) => ({ file: source.file, text })));
   const lines = product.flatMap(({ file, text }) => commentLines(text).map((line) => ({ file, text: line })));
   const titles = tests.flatMap(({ file, text }) => titlesOf(text).map((title) => ({ file, text: title })));
-  const named = (kind: 'bindings' | 'types') => names.flatMap((source) => source[kind].map((text) => ({ file: source.file, text })));
+  const measureNames = (kind: 'bindings' | 'types') => names.flatMap((source) => source[kind].map((text) => ({ file: source.file, text })));
   return {
-    bindings: measure(named('bindings'), (name) => BARE_NAMES.has(name)),
-    types: measure(named('types'), (name) => BARE_TYPES.has(name)),
+    bindings: measure(measureNames('bindings'), (name) => BARE_NAMES.has(name)),
+    types: measure(measureNames('types'), (name) => BARE_TYPES.has(name)),
     fragments: measure(comments, (text) => FRAGMENT.test(text)),
     relatives: measure(comments, (text) => RELATIVE.test(text)),
     persons: measure(lines, (text) => PERSON.test(text)),

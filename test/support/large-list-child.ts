@@ -24,7 +24,7 @@ export type LargeListRead = {
   /** Milliseconds that the main thread computed at a stretch, at most. */
   readonly longest: number;
   /** Resident memory above that before the list, MiB, at most. */
-  readonly peak: number;
+  readonly peakMebibytes: number;
   readonly anchors: number;
   readonly listings: number;
   readonly services: number;
@@ -32,9 +32,9 @@ export type LargeListRead = {
 };
 
 /** What this thread computes between two moments in which others had their turn; neighbours on the machine do not count. */
-class Holds {
+class BlockMeter {
   readonly #timer = setInterval(() => this.#look(), 1);
-  #last = Holds.#now();
+  #last = BlockMeter.#now();
   longest = 0;
 
   static #now(): number {
@@ -44,7 +44,7 @@ class Holds {
   }
 
   #look(): void {
-    const now = Holds.#now();
+    const now = BlockMeter.#now();
     this.longest = Math.max(this.longest, now - this.#last);
     this.#last = now;
   }
@@ -69,9 +69,9 @@ let peak = memoryBefore;
 const memory = setInterval(() => {
   peak = Math.max(peak, process.memoryUsage.rss());
 }, 2);
-const holds = new Holds();
+const holds = new BlockMeter();
 const signers = signersOf([signer]);
-const opened = await Promise.all(
+const parsedLists = await Promise.all(
   texts.map((text) =>
     lists.open(text, { signers: signers.anchors, now, tenantId: 'acme' as TenantId }).catch((error: unknown) => {
       if (error instanceof TrustListRefusal) return error.message;
@@ -80,20 +80,20 @@ const opened = await Promise.all(
   ),
 );
 const source = { uri: 'https://lists.example', signers: signersOf([]), purpose: credentialIssuers() };
-const accepted = opened.flatMap((one) => (typeof one === 'string' ? [] : [one.list]));
-const gathered = [...(await collectAnchors(accepted.map((list) => ({ source, list })))).values()];
+const acceptedLists = parsedLists.flatMap((one) => (typeof one === 'string' ? [] : [one.list]));
+const anchors = [...(await collectAnchors(acceptedLists.map((list) => ({ source, list })))).values()];
 // The first path that is validated has all anchors put in order.
-certificates.verifyChain([signer], gathered.map(anchorOf), now, { purpose: 'SD-JWT VC' });
-const services = accepted[0]?.entities.flatMap((entity) => entity.services) ?? [];
-const read: LargeListRead = {
-  refusal: opened.find((one) => typeof one === 'string'),
-  lists: accepted.length,
+certificates.verifyChain([signer], anchors.map(anchorOf), now, { purpose: 'SD-JWT VC' });
+const services = acceptedLists[0]?.entities.flatMap((entity) => entity.services) ?? [];
+const result: LargeListRead = {
+  refusal: parsedLists.find((one) => typeof one === 'string'),
+  lists: acceptedLists.length,
   longest: holds.end(),
-  peak: Math.round((peak - memoryBefore) / 1024 / 1024),
-  anchors: gathered.length,
-  listings: gathered[0]?.listings.length ?? 0,
+  peakMebibytes: Math.round((peak - memoryBefore) / 1024 / 1024),
+  anchors: anchors.length,
+  listings: anchors[0]?.listings.length ?? 0,
   services: services.length,
   firstService: services[0],
 };
 clearInterval(memory);
-process.stdout.write(JSON.stringify(read), () => process.exit(0));
+process.stdout.write(JSON.stringify(result), () => process.exit(0));

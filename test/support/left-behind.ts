@@ -42,12 +42,15 @@ export async function createState(calls: Callable): Promise<ReleaseState> {
   const [valid, revoked] = [await issue(asService(calls), issuer, 'pid'), await issue(asService(calls), issuer, 'pid')];
   await revoke(calls, token, revoked);
   const openOffer = await createResource(calls, token, '/issuer/offer', offerBody('pid'));
-  const begun = await createResource(calls, token, '/issuer/offer', offerBody('pid'));
+  const pendingOffer = await createResource(calls, token, '/issuer/offer', offerBody('pid'));
   const wallet = new RawWallet(calls, id);
-  const accessToken = await wallet.accessToken(begun.uri);
+  const accessToken = await wallet.accessToken(pendingOffer.uri);
   const openRequest = await requestPresentation(asService(calls), token, 'check');
   const { body: chains } = await calls.call('GET', '/key-chain', { token });
-  return { ...{ token, secret, valid, revoked, openOffer, openRequest, chains }, halfway: { wallet, accessToken, session: begun.session } };
+  return {
+    ...{ token, secret, valid, revoked, openOffer, openRequest, chains },
+    halfway: { wallet, accessToken, session: pendingOffer.session },
+  };
 }
 
 /** The bit of a credential in the list that its issuer publishes. */
@@ -68,50 +71,50 @@ export async function revoke(calls: Callable, token: string, { session }: Pick<H
 
 export async function redeemOffer(calls: Callable, uri: string): Promise<RawWallet> {
   const wallet = new RawWallet(calls, 'acme');
-  const collected = await wallet.request(await wallet.accessToken(uri), 'pid', { key: newKey() });
-  expect(collected.status, `an open offer: ${collected.text}`).to.equal(200);
+  const credentialResponse = await wallet.request(await wallet.accessToken(uri), 'pid', { key: newKey() });
+  expect(credentialResponse.status, `an open offer: ${credentialResponse.text}`).to.equal(200);
   return wallet;
 }
 
-export async function presentCredential(calls: Callable, token: string, held: HeldCredential): Promise<number> {
-  return (await present(asService(calls), await requestPresentation(asService(calls), token, 'check'), held)).status;
+export async function presentCredential(calls: Callable, token: string, credential: HeldCredential): Promise<number> {
+  return (await present(asService(calls), await requestPresentation(asService(calls), token, 'check'), credential)).status;
 }
 
-export async function expectStateUsable(calls: Callable, left: ReleaseState): Promise<void> {
-  const { token } = left;
-  const { status: known } = await calls.call('GET', '/issuer/credentials', { token });
-  expect(known, 'an access token that the first release gave').to.equal(200);
-  expect(await readStatus(calls, left.valid)).to.equal(0);
-  expect(await readStatus(calls, left.revoked)).to.equal(1);
+export async function expectStateUsable(calls: Callable, state: ReleaseState): Promise<void> {
+  const { token } = state;
+  const { status: configurationsStatus } = await calls.call('GET', '/issuer/credentials', { token });
+  expect(configurationsStatus, 'an access token that the first release gave').to.equal(200);
+  expect(await readStatus(calls, state.valid)).to.equal(0);
+  expect(await readStatus(calls, state.revoked)).to.equal(1);
   const { body: chains } = await calls.call('GET', '/key-chain', { token });
-  expect(chains.map(({ id }: { id: string }) => id)).to.deep.equal(left.chains.map(({ id }) => id));
+  expect(chains.map(({ id }: { id: string }) => id)).to.deep.equal(state.chains.map(({ id }) => id));
 
-  const { wallet, accessToken } = left.halfway;
-  const collected = await new MigratedWallet(wallet, calls).request(accessToken, 'pid', { key: newKey() });
-  expect(collected.status, `the wallet that was halfway: ${collected.text}`).to.equal(200);
-  const second = await redeemOffer(calls, left.openOffer.uri);
-  const again = await second.redeem(await second.code(left.openOffer.uri).catch(() => ''));
-  expect(again.status, 'the offer once more').to.equal(400);
-  for (const { session } of [left.halfway, left.openOffer]) {
+  const { wallet, accessToken } = state.halfway;
+  const credentialResponse = await new MigratedWallet(wallet, calls).request(accessToken, 'pid', { key: newKey() });
+  expect(credentialResponse.status, `the wallet that was halfway: ${credentialResponse.text}`).to.equal(200);
+  const secondWallet = await redeemOffer(calls, state.openOffer.uri);
+  const secondAttempt = await secondWallet.redeem(await secondWallet.code(state.openOffer.uri).catch(() => ''));
+  expect(secondAttempt.status, 'the offer once more').to.equal(400);
+  for (const { session } of [state.halfway, state.openOffer]) {
     const { body } = await calls.call('GET', `/session/${session}`, { token });
     expect(body.status).to.equal('completed');
   }
 
-  const answered = await present(asService(calls), left.openRequest, left.valid);
-  expect(answered.status, `the open request: ${answered.text}`).to.equal(200);
-  expect(await presentCredential(calls, token, left.valid), 'a valid credential').to.equal(200);
-  expect(await presentCredential(calls, token, left.revoked), 'a revoked credential').to.equal(400);
-  await revoke(calls, token, left.valid);
-  expect(await presentCredential(calls, token, left.valid), 'one that was revoked by this release').to.equal(400);
-  await calls.token('shop', left.secret);
+  const presentationResponse = await present(asService(calls), state.openRequest, state.valid);
+  expect(presentationResponse.status, `the open request: ${presentationResponse.text}`).to.equal(200);
+  expect(await presentCredential(calls, token, state.valid), 'a valid credential').to.equal(200);
+  expect(await presentCredential(calls, token, state.revoked), 'a revoked credential').to.equal(400);
+  await revoke(calls, token, state.valid);
+  expect(await presentCredential(calls, token, state.valid), 'one that was revoked by this release').to.equal(400);
+  await calls.token('shop', state.secret);
 }
 
 /** The same wallet, with its keys, which calls another process. */
 class MigratedWallet extends RawWallet {
   override readonly dpopKey: RawWallet['dpopKey'];
 
-  constructor(former: RawWallet, calls: Callable) {
-    super(calls, former.tenant);
-    this.dpopKey = former.dpopKey;
+  constructor(originalWallet: RawWallet, calls: Callable) {
+    super(calls, originalWallet.tenant);
+    this.dpopKey = originalWallet.dpopKey;
   }
 }

@@ -6,8 +6,8 @@ let fileCleanups: (() => void)[] = [];
  * Has something done when it is over with what is running now: the test, with the hooks around it; or the whole file,
  * for what `before` hooks make.
  */
-export function onCleanup(work: () => void): void {
-  (testCleanups ?? fileCleanups).push(work);
+export function onCleanup(callback: () => void): void {
+  (testCleanups ?? fileCleanups).push(callback);
 }
 
 export function beginTest(): void {
@@ -15,13 +15,13 @@ export function beginTest(): void {
 }
 
 export function endTest(): void {
-  const works = testCleanups ?? [];
+  const callbacks = testCleanups ?? [];
   testCleanups = undefined;
-  for (const work of works) work();
+  for (const callback of callbacks) callback();
 }
 
 export function endFile(): void {
-  const works = fileCleanups;
+  const callbacks = fileCleanups;
   fileCleanups = [];
-  for (const work of works) work();
+  for (const callback of callbacks) callback();
 }

@@ -3,14 +3,14 @@ import { registerHooks } from 'node:module';
 
 /** Preloaded into a process, which then tells of all that it has loaded whenever it gets the signal. */
 const FILE = process.env['LOADED_FILE'] ?? '';
-const loaded = new Set<string>();
+const loadedUrls = new Set<string>();
 registerHooks({
   load(url, context, next) {
-    loaded.add(url);
+    loadedUrls.add(url);
     return next(url, context);
   },
 });
 process.on('SIGUSR2', () => {
   const { moduleLoadList } = process as unknown as { readonly moduleLoadList: readonly string[] };
-  writeFileSync(FILE, [...loaded, ...moduleLoadList].join('\n'));
+  writeFileSync(FILE, [...loadedUrls, ...moduleLoadList].join('\n'));
 });

@@ -17,15 +17,15 @@ const postal = list(
     { Locality: text, StateOrProvince: text, PostalCode: text },
   ),
 );
-const time = { type: 'string', pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$' };
+const dateTime = { type: 'string', pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$' };
 
 const scheme = object(
   {
     LoTEVersionIdentifier: { const: 1 },
     LoTESequenceNumber: { type: 'integer', minimum: 1 },
     SchemeOperatorName: names,
-    ListIssueDateTime: time,
-    NextUpdate: time,
+    ListIssueDateTime: dateTime,
+    NextUpdate: dateTime,
   },
   {
     LoTEType: text,
@@ -46,7 +46,7 @@ const service = object({
   ServiceInformation: {
     ...object(
       { ServiceName: names, ServiceDigitalIdentity: object({ X509Certificates: list(object({ val: text })) }) },
-      { ServiceTypeIdentifier: text, ServiceStatus: text, StatusStartingTime: time },
+      { ServiceTypeIdentifier: text, ServiceStatus: text, StatusStartingTime: dateTime },
     ),
     dependentRequired: { ServiceStatus: ['StatusStartingTime'], StatusStartingTime: ['ServiceStatus'] },
   },

@@ -70,17 +70,17 @@ export type MdocOverrides = {
 };
 
 const DAY = 86_400;
-const NOTHING = Buffer.alloc(0);
+const EMPTY = Buffer.alloc(0);
 const ES256 = -7;
-const bytesOf = (text: string) => Buffer.from(text, 'base64url');
+const fromBase64url = (text: string) => Buffer.from(text, 'base64url');
 
 /** COSE_Key of a P-256 key (RFC 9053 section 7.1.1). */
 export function coseKey({ jwk }: HolderKey): Map<number, Cbor> {
   return new Map<number, Cbor>([
     [1, 2],
     [-1, 1],
-    [-2, bytesOf(jwk.x)],
-    [-3, bytesOf(jwk.y)],
+    [-2, fromBase64url(jwk.x)],
+    [-3, fromBase64url(jwk.y)],
   ]);
 }
 
@@ -92,47 +92,47 @@ export function coseSign1(
   detached = false,
 ): readonly Cbor[] {
   const header = headers.protected ?? new Map<number, Cbor>([[1, ES256]]);
-  const protectedBytes = header.size === 0 ? NOTHING : encodeCbor(header);
-  const toSign = encodeCbor(['Signature1', protectedBytes, NOTHING, payload]);
+  const protectedBytes = header.size === 0 ? EMPTY : encodeCbor(header);
+  const toSign = encodeCbor(['Signature1', protectedBytes, EMPTY, payload]);
   const signature = sign('sha256', toSign, { key: key.privateKey, dsaEncoding: 'ieee-p1363' });
   return [protectedBytes, headers.unprotected ?? new Map(), detached ? null : payload, signature];
 }
 
 /** A DeviceResponse that is right in every respect that `bend` does not touch, base64url. */
-export function presentMdoc(base: MdocBase, bend: MdocOverrides = {}): string {
+export function presentMdoc(base: MdocBase, overrides: MdocOverrides = {}): string {
   const { docType } = base;
-  const issuerSigned = issue(base, bend);
-  const document = { docType, issuerSigned, deviceSigned: deviceSigned(base, bend) };
-  const response = { version: '1.0', documents: [bend.document?.(document) ?? document], status: 0 };
-  const bytes = encodeCbor(bend.response?.(response) ?? response);
-  const text = (bend.bytes?.(bytes) ?? bytes).toString('base64url');
-  return bend.text?.(text) ?? text;
+  const issuerSigned = makeIssuerSigned(base, overrides);
+  const document = { docType, issuerSigned, deviceSigned: deviceSigned(base, overrides) };
+  const response = { version: '1.0', documents: [overrides.document?.(document) ?? document], status: 0 };
+  const bytes = encodeCbor(overrides.response?.(response) ?? response);
+  const text = (overrides.bytes?.(bytes) ?? bytes).toString('base64url');
+  return overrides.text?.(text) ?? text;
 }
 
-function issue(base: MdocBase, bend: MdocOverrides): Cbor {
-  const { items, digests } = itemsOf(base, bend);
-  const at = (days: number) => tdate(new Date((base.now + days * DAY) * 1000));
+function makeIssuerSigned(base: MdocBase, overrides: MdocOverrides): Cbor {
+  const { items, digests } = makeItems(base, overrides);
+  const dateAfterDays = (days: number) => tdate(new Date((base.now + days * DAY) * 1000));
   const mso = new Map<string, Cbor>([
     ['version', '1.0'],
     ['digestAlgorithm', 'SHA-256'],
     ['valueDigests', digests],
     ['deviceKeyInfo', { deviceKey: coseKey(base.holder) }],
     ['docType', base.docType],
-    ['validityInfo', { signed: at(-1), validFrom: at(-1), validUntil: at(30) }],
+    ['validityInfo', { signed: dateAfterDays(-1), validFrom: dateAfterDays(-1), validUntil: dateAfterDays(30) }],
   ]);
-  bend.mso?.(mso);
-  const made = embed(encodeCbor(mso)).encoded;
-  const payload = bend.payload?.(made) ?? made;
-  const { key, chain } = bend.issuer ?? base.issuer;
+  overrides.mso?.(mso);
+  const encodedMso = embed(encodeCbor(mso)).encoded;
+  const payload = overrides.payload?.(encodedMso) ?? encodedMso;
+  const { key, chain } = overrides.issuer ?? base.issuer;
   const certificates = chain.map((certificate) => Buffer.from(certificate, 'base64'));
   const protectedHeader = new Map<number, Cbor>([[1, ES256]]);
   const unprotected = new Map<number, Cbor>([[33, chain.length === 1 ? certificates[0] : certificates]]);
-  bend.issuerHeader?.(protectedHeader, unprotected);
-  const parts = coseSign1(payload, bend.issuerKey ?? key, { protected: protectedHeader, unprotected });
-  return { nameSpaces: bend.changeItems?.(items) ?? items, issuerAuth: bend.issuerAuth?.(parts) ?? parts };
+  overrides.issuerHeader?.(protectedHeader, unprotected);
+  const parts = coseSign1(payload, overrides.issuerKey ?? key, { protected: protectedHeader, unprotected });
+  return { nameSpaces: overrides.changeItems?.(items) ?? items, issuerAuth: overrides.issuerAuth?.(parts) ?? parts };
 }
 
-function itemsOf({ elements }: MdocBase, bend: MdocOverrides) {
+function makeItems({ elements }: MdocBase, overrides: MdocOverrides) {
   const items = new Map<string, readonly EncodedCbor[]>();
   const digests = new Map<string, Cbor>();
   for (const [namespace, members] of Object.entries(elements)) {
@@ -143,20 +143,20 @@ function itemsOf({ elements }: MdocBase, bend: MdocOverrides) {
         ['elementIdentifier', name],
         ['elementValue', value],
       ]);
-      bend.item?.(item);
+      overrides.item?.(item);
       return embed(encodeCbor(item));
     });
     items.set(namespace, encoded);
-    digests.set(namespace, new Map(encoded.map(({ encoded: whole }, id) => [id, sha256(whole)])));
+    digests.set(namespace, new Map(encoded.map(({ encoded: itemBytes }, id) => [id, sha256(itemBytes)])));
   }
   return { items, digests };
 }
 
 export const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
 
-function deviceSigned(base: MdocBase, bend: MdocOverrides): Cbor {
-  const nameSpaces = embed(encodeCbor(bend.deviceNameSpaces ?? new Map()));
-  const transcript = bend.transcript ?? base.transcript;
+function deviceSigned(base: MdocBase, overrides: MdocOverrides): Cbor {
+  const nameSpaces = embed(encodeCbor(overrides.deviceNameSpaces ?? new Map()));
+  const transcript = overrides.transcript ?? base.transcript;
   const authentication = Buffer.concat([
     Buffer.of(0x84),
     encodeCbor('DeviceAuthentication'),
@@ -165,8 +165,8 @@ function deviceSigned(base: MdocBase, bend: MdocOverrides): Cbor {
     nameSpaces.encoded,
   ]);
   const header = new Map<number, Cbor>([[1, ES256]]);
-  bend.deviceHeader?.(header);
+  overrides.deviceHeader?.(header);
   const payload = embed(authentication).encoded;
-  const signature = coseSign1(payload, bend.holder ?? base.holder, { protected: header }, true);
-  return { nameSpaces, deviceAuth: bend.deviceAuth?.(signature) ?? { deviceSignature: signature } };
+  const signature = coseSign1(payload, overrides.holder ?? base.holder, { protected: header }, true);
+  return { nameSpaces, deviceAuth: overrides.deviceAuth?.(signature) ?? { deviceSignature: signature } };
 }

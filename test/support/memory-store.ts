@@ -30,23 +30,23 @@ export type MemoryDatabase = {
 export const TEST_CIPHER = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
 
 /** Opening one takes as long as a hundred tests. */
-const FREE: MemoryDatabase[] = [];
+const FREE_DATABASES: MemoryDatabase[] = [];
 
 /** @param rows of another one. */
 export async function openMemory(rows?: Rows): Promise<MemoryDatabase> {
-  const free = FREE.pop();
-  const database = free ?? (await open());
-  if (free !== undefined || rows !== undefined) database.restore(rows);
+  const freeDatabase = FREE_DATABASES.pop();
+  const database = freeDatabase ?? (await open());
+  if (freeDatabase !== undefined || rows !== undefined) database.restore(rows);
   return database;
 }
 
 /** Nothing may be under way in it. */
 export function recycle(database: MemoryDatabase): void {
-  FREE.push(database);
+  FREE_DATABASES.push(database);
 }
 
 type Statement = { all(): unknown[]; raw(): Statement; run(...values: unknown[]): unknown };
-type Native = {
+type NativeDatabase = {
   exec(text: string): void;
   prepare(text: string): Statement;
   transaction<T>(work: (parameter: T) => void): (parameter: T) => void;
@@ -56,18 +56,18 @@ let before: Promise<unknown> = Promise.resolve();
 
 /** One after the other, so that each finds its own connection. */
 function open(): Promise<MemoryDatabase> {
-  const opening = before.then(openNext);
-  before = opening.catch(() => {});
-  return opening;
+  const openingDatabase = before.then(openNext);
+  before = openingDatabase.catch(() => {});
+  return openingDatabase;
 }
 
 async function openNext(): Promise<MemoryDatabase> {
-  const opened: Native[] = [];
+  const opened: NativeDatabase[] = [];
   const { createKyselyDialect } = SqliteConnection.prototype;
   // The store does not show its connection.
   SqliteConnection.prototype.createKyselyDialect = function (options) {
     const dialect = createKyselyDialect.call(this, options);
-    const { database } = this as unknown as { database: Native };
+    const { database } = this as unknown as { database: NativeDatabase };
     keepPrepared(database);
     opened.push(database);
     return dialect;
@@ -86,44 +86,44 @@ async function openNext(): Promise<MemoryDatabase> {
 const MAX_PREPARED = 300;
 
 /** What is below MikroORM prepares each statement anew. */
-function keepPrepared(database: Native): void {
+function keepPrepared(database: NativeDatabase): void {
   const prepare = database.prepare.bind(database);
-  const known = new Map<string, Statement>();
+  const cachedStatement = new Map<string, Statement>();
   database.prepare = (text) => {
-    const statement = known.get(text) ?? prepare(text);
-    known.delete(text);
-    known.set(text, statement);
-    if (known.size > MAX_PREPARED) {
-      const [oldest = ''] = known.keys();
-      known.delete(oldest);
+    const statement = cachedStatement.get(text) ?? prepare(text);
+    cachedStatement.delete(text);
+    cachedStatement.set(text, statement);
+    if (cachedStatement.size > MAX_PREPARED) {
+      const [oldest = ''] = cachedStatement.keys();
+      cachedStatement.delete(oldest);
     }
     return statement;
   };
 }
 
 /** No table refers to another one, so they may be written in any order. */
-function rowsOf(database: Native): Pick<MemoryDatabase, 'rows' | 'restore'> {
+function rowsOf(database: NativeDatabase): Pick<MemoryDatabase, 'rows' | 'restore'> {
   const names = database.prepare("select name from sqlite_master where type = 'table'").raw().all() as string[][];
   const tables = names.map(([name = '']) => {
     const width = database.prepare(`pragma table_info(${name})`).all().length;
-    const read = database.prepare(`select * from ${name}`).raw();
+    const select = database.prepare(`select * from ${name}`).raw();
     const clear = database.prepare(`delete from ${name}`);
     const insert = database.prepare(`insert into ${name} values (${Array(width).fill('?').join(', ')})`);
-    return { name, read, clear, insert };
+    return { name, read: select, clear, insert };
   });
-  const rows = (): Rows => new Map(tables.map(({ name, read }) => [name, read.all() as Row[]]));
-  const first = rows();
-  const write = database.transaction((wanted: Rows) => {
+  const rows = (): Rows => new Map(tables.map(({ name, read: select }) => [name, select.all() as Row[]]));
+  const initialRows = rows();
+  const replaceRows = database.transaction((newRows: Rows) => {
     for (const { name, clear, insert } of tables) {
       clear.run();
-      for (const row of wanted.get(name) ?? []) insert.run(...row);
+      for (const row of newRows.get(name) ?? []) insert.run(...row);
     }
   });
-  return { rows, restore: (wanted = first) => write(wanted) };
+  return { rows, restore: (newRows = initialRows) => replaceRows(newRows) };
 }
 
 /** What stores have after the steps of a name, and what the last one of them answered. */
-const PREPARED = new Map<string, { readonly rows: Rows; readonly result: unknown }>();
+const PREPARED_STATES = new Map<string, { readonly rows: Rows; readonly result: unknown }>();
 
 /**
  * The store on `sqlite::memory:`, opened at its first use, so that a world of ports can be made in one expression. When
@@ -148,27 +148,27 @@ export class MemoryStore extends Store {
    * Prepares this store by `work`, which depends on nothing but its name and what is stored. It is done for the first store
    * that takes these steps; those after it are given the same rows.
    */
-  prepare<T>(step: string, work: () => Promise<T>): Promise<T> {
-    const prepared = this.#lastStep.then(() => this.#prepare(step, work));
+  prepare<T>(stepName: string, work: () => Promise<T>): Promise<T> {
+    const prepared = this.#lastStep.then(() => this.#prepare(stepName, work));
     this.#lastStep = prepared.catch(() => {});
     return prepared;
   }
 
-  async #prepare<T>(step: string, work: () => Promise<T>): Promise<T> {
-    const steps = this.#steps === undefined || this.#underWay > 0 ? undefined : `${this.#steps}\n${step}`;
+  async #prepare<T>(stepName: string, work: () => Promise<T>): Promise<T> {
+    const steps = this.#steps === undefined || this.#underWay > 0 ? undefined : `${this.#steps}\n${stepName}`;
     if (steps === undefined) return work();
-    const known = PREPARED.get(steps);
-    if (known !== undefined) {
+    const cachedStatement = PREPARED_STATES.get(steps);
+    if (cachedStatement !== undefined) {
       this.#steps = steps;
-      if (this.#opening === undefined) this.#first = known.rows;
-      else (await this.#opening).restore(known.rows);
-      return known.result as T;
+      if (this.#opening === undefined) this.#first = cachedStatement.rows;
+      else (await this.#opening).restore(cachedStatement.rows);
+      return cachedStatement.result as T;
     }
     this.#isInStep = true;
     try {
       const result = await work();
       const { rows } = await this.#open();
-      PREPARED.set(steps, { rows: rows(), result });
+      PREPARED_STATES.set(steps, { rows: rows(), result });
       this.#steps = steps;
       return result;
     } catch (error) {
@@ -180,11 +180,11 @@ export class MemoryStore extends Store {
   }
 
   #giveBack(): void {
-    const opening = this.#opening;
+    const openingDatabase = this.#opening;
     this.#opening = Promise.reject(new Error('this store belonged to a test that is over'));
     this.#opening.catch(() => {});
     // What goes on after its test may still write.
-    if (this.#underWay === 0) opening?.then(recycle, () => {});
+    if (this.#underWay === 0) openingDatabase?.then(recycle, () => {});
   }
 
   async #use<T>(work: (store: OrmStore) => Promise<T>): Promise<T> {
@@ -206,19 +206,19 @@ export class MemoryStore extends Store {
     return this.#use(work);
   }
 
-  override forTenant<T>(tenantId: TenantId, work: (own: TenantReader) => Promise<T>): Promise<T>;
-  override forTenant<T>(tenantId: TenantId, work: (own: TenantRepositories) => Promise<T>, writing: TenantWriteOptions): Promise<T>;
-  override forTenant<T>(tenantId: TenantId, work: (own: TenantRepositories) => Promise<T>, writing?: TenantWriteOptions): Promise<T> {
+  override forTenant<T>(tenantId: TenantId, work: (reader: TenantReader) => Promise<T>): Promise<T>;
+  override forTenant<T>(tenantId: TenantId, work: (reader: TenantRepositories) => Promise<T>, writing: TenantWriteOptions): Promise<T>;
+  override forTenant<T>(tenantId: TenantId, work: (reader: TenantRepositories) => Promise<T>, writing?: TenantWriteOptions): Promise<T> {
     return writing === undefined
-      ? this.#use((store) => store.forTenant(tenantId, work as (own: TenantReader) => Promise<T>))
+      ? this.#use((store) => store.forTenant(tenantId, work as (reader: TenantReader) => Promise<T>))
       : this.#write((store) => store.forTenant(tenantId, work, writing));
   }
 
-  override forService<T>(work: (all: ServiceReader) => Promise<T>): Promise<T>;
-  override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: WriteOptions): Promise<T>;
-  override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing?: WriteOptions): Promise<T> {
+  override forService<T>(work: (reader: ServiceReader) => Promise<T>): Promise<T>;
+  override forService<T>(work: (reader: ServiceRepositories) => Promise<T>, writing: WriteOptions): Promise<T>;
+  override forService<T>(work: (reader: ServiceRepositories) => Promise<T>, writing?: WriteOptions): Promise<T> {
     return writing === undefined
-      ? this.#use((store) => store.forService(work as (all: ServiceReader) => Promise<T>))
+      ? this.#use((store) => store.forService(work as (reader: ServiceReader) => Promise<T>))
       : this.#write((store) => store.forService(work, writing));
   }
 
@@ -226,8 +226,8 @@ export class MemoryStore extends Store {
     return this.#write((store) => store.commit(tenantId, change, now));
   }
 
-  override note(...asked: Parameters<Store['note']>): ReturnType<Store['note']> {
-    return this.#write((store) => store.note(...asked));
+  override note(...parameters: Parameters<Store['note']>): ReturnType<Store['note']> {
+    return this.#write((store) => store.note(...parameters));
   }
 
   override read(tenantId: TenantId): TenantReads {
@@ -254,7 +254,7 @@ export class MemoryStore extends Store {
       (...parameters: unknown[]) => {
         const run = (store: OrmStore) => {
           const target = choose(store);
-          return (target[name] as (...all: unknown[]) => Promise<unknown>)(...parameters);
+          return (target[name] as (...reader: unknown[]) => Promise<unknown>)(...parameters);
         };
         return writes ? this.#write(run) : this.#use(run);
       };

@@ -15,8 +15,8 @@ export function parseSamples(text: string): readonly Sample[] {
     .map((line) => {
       const [, name = '', labels = '', value = ''] = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
       if (name === '') throw new Error(`no sample: ${line}`);
-      const read = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, key, text]) => [key, text]);
-      return { name, labels: Object.fromEntries(read), value: Number(value) };
+      const labelPairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, key, text]) => [key, text]);
+      return { name, labels: Object.fromEntries(labelPairs), value: Number(value) };
     });
 }
 
@@ -67,16 +67,16 @@ export function alertFires(alert: string, scrapes: Scrapes): boolean {
     const expr = `count(count by (alertname) (ALERTS{alertname=~"${alert}",alertstate="firing"}))`;
     const test = {
       interval: '1m',
-      input_series: seriesOf(scrapes),
+      input_series: toSeries(scrapes),
       promql_expr_test: [{ expr, eval_time: `${MINUTES_BEFORE + CAUSE_MINUTES - 1}m`, exp_samples: [] }],
     };
     writeFileSync(file, stringify({ rule_files: [ALERT_RULES], evaluation_interval: '1m', tests: [test] }));
-    const ran = promtool('test', 'rules', file);
-    if (ran === undefined) throw new Error('promtool is missing');
-    if (ran.status === 0) return false;
+    const result = promtool('test', 'rules', file);
+    if (result === undefined) throw new Error('promtool is missing');
+    if (result.status === 0) return false;
     // It says what it found in place of nothing.
-    if (/exp:\s*nil[\s\S]*got:\s*\{\}/.test(ran.output)) return true;
-    throw new Error(ran.output);
+    if (/exp:\s*nil[\s\S]*got:\s*\{\}/.test(result.output)) return true;
+    throw new Error(result.output);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -84,49 +84,49 @@ export function alertFires(alert: string, scrapes: Scrapes): boolean {
 
 type Series = { readonly series: string; readonly values: string };
 
-function seriesOf(scrapes: Scrapes): readonly Series[] {
+function toSeries(scrapes: Scrapes): readonly Series[] {
   const { before, after } = scrapes;
-  const old = new Map(parseSamples(before).map((sample) => [keyOf(sample), sample.value]));
-  const fresh = new Map(parseSamples(after ?? before).map((sample) => [keyOf(sample), sample.value]));
+  const oldSamples = new Map(parseSamples(before).map((sample) => [seriesKey(sample), sample.value]));
+  const newSamples = new Map(parseSamples(after ?? before).map((sample) => [seriesKey(sample), sample.value]));
   const counters = new Set([...`${before}\n${after}`.matchAll(/^# TYPE (\S+) (?:counter|histogram)$/gm)].map(([, name]) => name));
   const isCounter = (series: string) => {
     const name = series.slice(0, series.indexOf('{'));
     return counters.has(name) || counters.has(name.replace(/_(bucket|count|sum)$/, ''));
   };
   const up = { series: 'up{job="vidimus"}', values: `1x${MINUTES_BEFORE} ${after === undefined ? 0 : 1}x${CAUSE_MINUTES}` };
-  const all = [...new Set([...old.keys(), ...fresh.keys()])].map((series): Series => {
-    const [from, to] = [old.get(series), fresh.get(series)];
-    if (after === undefined) return { series, values: `${numeral(from)}x${MINUTES_BEFORE}` };
+  const all = [...new Set([...oldSamples.keys(), ...newSamples.keys()])].map((series): Series => {
+    const [from, to] = [oldSamples.get(series), newSamples.get(series)];
+    if (after === undefined) return { series, values: `${formatNumber(from)}x${MINUTES_BEFORE}` };
     if (isCounter(series)) {
       const last = to ?? from ?? 0;
       // One that was not there appears with what it is: Prometheus does not see that it grew until then.
-      const [before, first] = from === undefined ? ['_', last] : [numeral(from), from];
-      const growth = numeral(Math.max(0, last - (from ?? 0)));
-      return { series, values: `${before}x${MINUTES_BEFORE} ${numeral(first)}+${growth}x${CAUSE_MINUTES}` };
+      const [before, first] = from === undefined ? ['_', last] : [formatNumber(from), from];
+      const growth = formatNumber(Math.max(0, last - (from ?? 0)));
+      return { series, values: `${before}x${MINUTES_BEFORE} ${formatNumber(first)}+${growth}x${CAUSE_MINUTES}` };
     }
-    return { series, values: gaugeOf(series, from, to, scrapes) };
+    return { series, values: gaugeValues(series, from, to, scrapes) };
   });
   return [up, ...all];
 }
 
-function gaugeOf(series: string, from: number | undefined, to: number | undefined, scrapes: Scrapes): string {
+function gaugeValues(series: string, from: number | undefined, to: number | undefined, scrapes: Scrapes): string {
   if (series.startsWith('vidimus_job_last_success')) {
     // Time begins at 0 in a test.
     const last = (to ?? from ?? 0) - scrapes.at;
-    return `${numeral(last)}+${scrapes.hasStoppedJobs ? 0 : 60}x${MINUTES_BEFORE + CAUSE_MINUTES}`;
+    return `${formatNumber(last)}+${scrapes.hasStoppedJobs ? 0 : 60}x${MINUTES_BEFORE + CAUSE_MINUTES}`;
   }
   if (scrapes.alternatesStartTime && series.startsWith('process_start_time_seconds'))
-    return Array.from({ length: MINUTES_BEFORE + CAUSE_MINUTES }, (_, minute) => numeral(minute % 2 ? to : from)).join(' ');
-  return `${numeral(from)}x${MINUTES_BEFORE} ${numeral(to)}x${CAUSE_MINUTES}`;
+    return Array.from({ length: MINUTES_BEFORE + CAUSE_MINUTES }, (_, minute) => formatNumber(minute % 2 ? to : from)).join(' ');
+  return `${formatNumber(from)}x${MINUTES_BEFORE} ${formatNumber(to)}x${CAUSE_MINUTES}`;
 }
 
 /** What is not there, or no number, is left out. */
-function numeral(value: number | undefined): string {
+function formatNumber(value: number | undefined): string {
   return value === undefined || Number.isNaN(value) ? '_' : value.toFixed(6);
 }
 
 /** As a series is written, with the job that Prometheus adds. */
-function keyOf({ name, labels }: Sample): string {
+function seriesKey({ name, labels }: Sample): string {
   const all = Object.entries({ ...labels, job: 'vidimus', instance: 'a' });
   return `${name}{${all.map(([key, value]) => `${key}="${value}"`).join(',')}}`;
 }

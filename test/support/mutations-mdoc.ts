@@ -9,11 +9,11 @@ import { type CertifiedKey, certify, DOCUMENT_SIGNER } from './test-certificates
 /** One item written in another way. */
 export type Rewriting = { readonly kind: string; readonly description: string; readonly bytes: Buffer };
 
-type Way = readonly [string, Buffer];
+type RewritingWay = readonly [string, Buffer];
 /** Writes a member that is somewhere in an item, or leaves it to the rule. */
 type Hook = (path: string, value: Cbor) => Buffer | undefined;
 
-const BREAK = Buffer.of(0xff);
+const CBOR_BREAK = Buffer.of(0xff);
 
 /** A head of the length that `bytes` says, shortest unless told (RFC 8949 section 3). */
 export function cborHead(major: number, argument: number, bytes?: 0 | 1 | 2 | 4): Buffer {
@@ -27,10 +27,10 @@ export function cborHead(major: number, argument: number, bytes?: 0 | 1 | 2 | 4)
 
 /** The item as it is, but for what `hook` writes. Items in byte strings are left alone. */
 function write(value: Cbor, path: string, hook: Hook): Buffer {
-  const own = hook(path, value);
-  if (own !== undefined) return own;
+  const override = hook(path, value);
+  if (override !== undefined) return override;
   if (isArray(value)) {
-    return Buffer.concat([cborHead(4, value.length), ...value.map((one, at) => write(one, `${path}/${at}`, hook))]);
+    return Buffer.concat([cborHead(4, value.length), ...value.map((one, position) => write(one, `${path}/${position}`, hook))]);
   }
   if (isMap(value)) {
     const entries = [...value].flatMap(([key, one]) => [encodeCbor(key), write(one, `${path}/${key}`, hook)]);
@@ -40,7 +40,7 @@ function write(value: Cbor, path: string, hook: Hook): Buffer {
   return encodeCbor(value);
 }
 
-function nodesOf(root: Cbor): readonly (readonly [string, Cbor])[] {
+function findNodes(root: Cbor): readonly (readonly [string, Cbor])[] {
   const nodes: [string, Cbor][] = [];
   write(root, '', (path, value) => {
     nodes.push([path, value]);
@@ -51,16 +51,16 @@ function nodesOf(root: Cbor): readonly (readonly [string, Cbor])[] {
 
 /** Every item in `root`, written in every way that this file knows: legal, illegal and something else. */
 export function cborRewritings(root: Cbor): readonly Rewriting[] {
-  return nodesOf(root).flatMap(([path, value]) =>
-    waysOf(value).map(([kind, bytes]) => ({
+  return findNodes(root).flatMap(([path, value]) =>
+    rewriteItem(value).map(([kind, bytes]) => ({
       kind,
       description: path === '' ? 'the whole' : path,
-      bytes: write(root, '', (at) => (at === path ? bytes : undefined)),
+      bytes: write(root, '', (position) => (position === path ? bytes : undefined)),
     })),
   );
 }
 
-function waysOf(value: Cbor): readonly Way[] {
+function rewriteItem(value: Cbor): readonly RewritingWay[] {
   const own = encodeCbor(value);
   return [
     ['a tag in front', Buffer.concat([cborHead(6, 1000), own])],
@@ -70,65 +70,65 @@ function waysOf(value: Cbor): readonly Way[] {
     ['an empty map instead', encodeCbor(new Map())],
     ['an empty list instead', encodeCbor([])],
     ['a list around it', Buffer.concat([cborHead(4, 1), own])],
-    ...(isMap(value) ? waysOfMap([...value]) : []),
-    ...(isArray(value) ? waysOfList(value) : []),
-    ...(isBytes(value) ? waysOfString(2, value) : []),
-    ...(typeof value === 'string' ? waysOfString(3, Buffer.from(value)) : []),
-    ...(typeof value === 'number' && value >= 0 ? waysOfNumber(value) : []),
-    ...(value instanceof EncodedCbor ? waysOfEmbedded(value) : []),
+    ...(isMap(value) ? rewriteMap([...value]) : []),
+    ...(isArray(value) ? rewriteList(value) : []),
+    ...(isBytes(value) ? rewriteString(2, value) : []),
+    ...(typeof value === 'string' ? rewriteString(3, Buffer.from(value)) : []),
+    ...(typeof value === 'number' && value >= 0 ? rewriteNumber(value) : []),
+    ...(value instanceof EncodedCbor ? rewriteEmbedded(value) : []),
   ];
 }
 
-function waysOfMap(entries: readonly (readonly [string | number | bigint, Cbor])[]): readonly Way[] {
+function rewriteMap(entries: readonly (readonly [string | number | bigint, Cbor])[]): readonly RewritingWay[] {
   const pairs = entries.map(([key, value]) => Buffer.concat([encodeCbor(key), encodeCbor(value)]));
-  const all = Buffer.concat(pairs);
+  const joined = Buffer.concat(pairs);
   const count = pairs.length;
   return [
     ['entries in another order', Buffer.concat([cborHead(5, count), ...pairs.toReversed()])],
-    ['an indefinite length', Buffer.concat([Buffer.of(0xbf), all, BREAK])],
-    ['an indefinite length without end', Buffer.concat([Buffer.of(0xbf), all])],
-    ['a long head', Buffer.concat([cborHead(5, count, 4), all])],
-    ['a length too large', Buffer.concat([cborHead(5, count + 1), all])],
-    ['a length too small', Buffer.concat([cborHead(5, Math.max(count - 1, 0)), all])],
-    ['a huge length', Buffer.concat([Buffer.from('bb00ffffffffffffff', 'hex'), all])],
-    ['an entry more', Buffer.concat([cborHead(5, count + 1), all, encodeCbor('more'), encodeCbor(0)])],
-    ['an entry with a key of bytes', Buffer.concat([cborHead(5, count + 1), all, Buffer.of(0x41, 0x61, 0)])],
-    ...pairs.flatMap((pair, at): Way[] => [
-      ['an entry left out', Buffer.concat([cborHead(5, count - 1), ...pairs.toSpliced(at, 1)])],
-      ['an entry twice', Buffer.concat([cborHead(5, count + 1), all, pair])],
+    ['an indefinite length', Buffer.concat([Buffer.of(0xbf), joined, CBOR_BREAK])],
+    ['an indefinite length without end', Buffer.concat([Buffer.of(0xbf), joined])],
+    ['a long head', Buffer.concat([cborHead(5, count, 4), joined])],
+    ['a length too large', Buffer.concat([cborHead(5, count + 1), joined])],
+    ['a length too small', Buffer.concat([cborHead(5, Math.max(count - 1, 0)), joined])],
+    ['a huge length', Buffer.concat([Buffer.from('bb00ffffffffffffff', 'hex'), joined])],
+    ['an entry more', Buffer.concat([cborHead(5, count + 1), joined, encodeCbor('more'), encodeCbor(0)])],
+    ['an entry with a key of bytes', Buffer.concat([cborHead(5, count + 1), joined, Buffer.of(0x41, 0x61, 0)])],
+    ...pairs.flatMap((pair, position): RewritingWay[] => [
+      ['an entry left out', Buffer.concat([cborHead(5, count - 1), ...pairs.toSpliced(position, 1)])],
+      ['an entry twice', Buffer.concat([cborHead(5, count + 1), joined, pair])],
       [
         'a key twice, first with another value',
-        Buffer.concat([cborHead(5, count + 1), encodeCbor(entries[at]?.[0] ?? 0), encodeCbor(0), all]),
+        Buffer.concat([cborHead(5, count + 1), encodeCbor(entries[position]?.[0] ?? 0), encodeCbor(0), joined]),
       ],
       [
         'a key twice, then with another value',
-        Buffer.concat([cborHead(5, count + 1), all, encodeCbor(entries[at]?.[0] ?? 0), encodeCbor(0)]),
+        Buffer.concat([cborHead(5, count + 1), joined, encodeCbor(entries[position]?.[0] ?? 0), encodeCbor(0)]),
       ],
     ]),
   ];
 }
 
-function waysOfList(values: readonly Cbor[]): readonly Way[] {
-  const members = values.map((value) => encodeCbor(value));
-  const all = Buffer.concat(members);
-  const count = members.length;
+function rewriteList(values: readonly Cbor[]): readonly RewritingWay[] {
+  const elements = values.map((value) => encodeCbor(value));
+  const joined = Buffer.concat(elements);
+  const count = elements.length;
   return [
-    ['members in another order', Buffer.concat([cborHead(4, count), ...members.toReversed()])],
-    ['an indefinite length', Buffer.concat([Buffer.of(0x9f), all, BREAK])],
-    ['an indefinite length without end', Buffer.concat([Buffer.of(0x9f), all])],
-    ['a long head', Buffer.concat([cborHead(4, count, 2), all])],
-    ['a length too large', Buffer.concat([cborHead(4, count + 1), all])],
-    ['a length too small', Buffer.concat([cborHead(4, Math.max(count - 1, 0)), all])],
-    ['a huge length', Buffer.concat([Buffer.from('9b00ffffffffffffff', 'hex'), all])],
-    ['a member more', Buffer.concat([cborHead(4, count + 1), all, encodeCbor(null)])],
-    ...members.flatMap((member, at): Way[] => [
-      ['a member left out', Buffer.concat([cborHead(4, count - 1), ...members.toSpliced(at, 1)])],
-      ['a member twice', Buffer.concat([cborHead(4, count + 1), all, member])],
+    ['members in another order', Buffer.concat([cborHead(4, count), ...elements.toReversed()])],
+    ['an indefinite length', Buffer.concat([Buffer.of(0x9f), joined, CBOR_BREAK])],
+    ['an indefinite length without end', Buffer.concat([Buffer.of(0x9f), joined])],
+    ['a long head', Buffer.concat([cborHead(4, count, 2), joined])],
+    ['a length too large', Buffer.concat([cborHead(4, count + 1), joined])],
+    ['a length too small', Buffer.concat([cborHead(4, Math.max(count - 1, 0)), joined])],
+    ['a huge length', Buffer.concat([Buffer.from('9b00ffffffffffffff', 'hex'), joined])],
+    ['a member more', Buffer.concat([cborHead(4, count + 1), joined, encodeCbor(null)])],
+    ...elements.flatMap((element, position): RewritingWay[] => [
+      ['a member left out', Buffer.concat([cborHead(4, count - 1), ...elements.toSpliced(position, 1)])],
+      ['a member twice', Buffer.concat([cborHead(4, count + 1), joined, element])],
     ]),
   ];
 }
 
-function waysOfString(major: 2 | 3, content: Buffer): readonly Way[] {
+function rewriteString(major: 2 | 3, content: Buffer): readonly RewritingWay[] {
   const { length } = content;
   const half = length >> 1;
   const chunks = [content.subarray(0, half), content.subarray(half)];
@@ -139,11 +139,14 @@ function waysOfString(major: 2 | 3, content: Buffer): readonly Way[] {
     ['a byte more', Buffer.concat([cborHead(major, length + 1), content, Buffer.of(0x41)])],
     ['a byte less', Buffer.concat([cborHead(major, Math.max(length - 1, 0)), content.subarray(0, -1)])],
     ['the other kind of string', Buffer.concat([cborHead(major === 2 ? 3 : 2, length), content])],
-    ['in chunks', Buffer.concat([Buffer.of((major << 5) | 31), ...chunks.flatMap((one) => [cborHead(major, one.length), one]), BREAK])],
+    [
+      'in chunks',
+      Buffer.concat([Buffer.of((major << 5) | 31), ...chunks.flatMap((one) => [cborHead(major, one.length), one]), CBOR_BREAK]),
+    ],
   ];
 }
 
-function waysOfNumber(value: number): readonly Way[] {
+function rewriteNumber(value: number): readonly RewritingWay[] {
   return [
     ['a long head', cborHead(0, value, 4)],
     ['a negative number', cborHead(1, value)],
@@ -158,7 +161,7 @@ function float(value: number): Buffer {
   return buffer;
 }
 
-function waysOfEmbedded({ content }: EncodedCbor): readonly Way[] {
+function rewriteEmbedded({ content }: EncodedCbor): readonly RewritingWay[] {
   const string = Buffer.concat([cborHead(2, content.length), content]);
   return [
     ['without tag 24', string],
@@ -172,30 +175,34 @@ function waysOfEmbedded({ content }: EncodedCbor): readonly Way[] {
 }
 
 type Raw = Omit<Mutation, 'base'>;
-const bad = (kind: string, description: string, text: string): Raw => ({ kind, description, text, nature: 'bad' });
+const badMutation = (kind: string, description: string, text: string): Raw => ({ kind, description, text, nature: 'bad' });
 
 /** Other bytes, other lengths and other ways of writing the same, in a response whose bytes are given. */
 export function corruptMdocs(name: string, text: string, random: () => number): readonly Mutation[] {
   const bytes = Buffer.from(text, 'base64url');
-  const all: Raw[] = [
-    ...flipBits(bytes, 300, random).map((one) => bad('a bit flipped', one.description, one.bytes.toString('base64url'))),
-    ...spreadPositions(text.length, 30, random).map((at) => bad('truncated', `at ${at}`, text.slice(0, at))),
-    ...spreadPositions(bytes.length, 20, random).map((at) =>
-      bad('a byte left out', `${at}`, Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)]).toString('base64url')),
+  const joined: Raw[] = [
+    ...flipBits(bytes, 300, random).map((one) => badMutation('a bit flipped', one.description, one.bytes.toString('base64url'))),
+    ...spreadPositions(text.length, 30, random).map((position) => badMutation('truncated', `at ${position}`, text.slice(0, position))),
+    ...spreadPositions(bytes.length, 20, random).map((position) =>
+      badMutation(
+        'a byte left out',
+        `${position}`,
+        Buffer.concat([bytes.subarray(0, position), bytes.subarray(position + 1)]).toString('base64url'),
+      ),
     ),
-    ...['=', '==', 'A', 'AA', 'AAAA', ' ', '\n', '\0', '~'].flatMap((more) => [
-      bad('extended', `by ${JSON.stringify(more)}`, text + more),
-      bad('extended', `by ${JSON.stringify(more)} in front`, more + text),
+    ...['=', '==', 'A', 'AA', 'AAAA', ' ', '\n', '\0', '~'].flatMap((suffix) => [
+      badMutation('extended', `by ${JSON.stringify(suffix)}`, text + suffix),
+      badMutation('extended', `by ${JSON.stringify(suffix)} in front`, suffix + text),
     ]),
-    bad('another spelling of base64url', 'the other alphabet', bytes.toString('base64')),
-    bad('another spelling of base64url', 'hex', bytes.toString('hex')),
-    ...cborRewritings(decodeCbor(bytes)).map((one) => bad(`CBOR: ${one.kind}`, one.description, one.bytes.toString('base64url'))),
+    badMutation('another spelling of base64url', 'the other alphabet', bytes.toString('base64')),
+    badMutation('another spelling of base64url', 'hex', bytes.toString('hex')),
+    ...cborRewritings(decodeCbor(bytes)).map((one) => badMutation(`CBOR: ${one.kind}`, one.description, one.bytes.toString('base64url'))),
   ];
-  return all.map((one) => ({ base: name, ...one }));
+  return joined.map((one) => ({ base: name, ...one }));
 }
 
 /** What is written in the place of a member: nothing, and items of every type. */
-const OTHER_ITEMS: readonly (readonly [string, Cbor | 'absent'])[] = [
+const REPLACEMENT_ITEMS: readonly (readonly [string, Cbor | 'absent'])[] = [
   ['left out', 'absent'],
   ['null', null],
   ['true', true],
@@ -215,50 +222,56 @@ const set = (name: string, value: Cbor | 'absent') => (map: Map<string, Cbor>) =
   else map.set(name, value);
 };
 type Items = Parameters<NonNullable<MdocOverrides['changeItems']>>[0];
-const shownAs = (change: (all: readonly EncodedCbor[]) => readonly Cbor[]): MdocOverrides => ({
-  changeItems: (items: Items) => new Map([...items].map(([namespace, all]) => [namespace, change(all)])),
+const withShownItem = (change: (joined: readonly EncodedCbor[]) => readonly Cbor[]): MdocOverrides => ({
+  changeItems: (items: Items) => new Map([...items].map(([namespace, joined]) => [namespace, change(joined)])),
 });
-const rewrittenItem = (change: (item: Map<string, Cbor>) => void) => (one: EncodedCbor) => {
+const withRewrittenItem = (change: (item: Map<string, Cbor>) => void) => (one: EncodedCbor) => {
   const copy = new Map(decodeCbor(one.content) as ReadonlyMap<string, Cbor>);
   change(copy);
   return embed(encodeCbor(copy));
 };
 
 function itemsOf(): Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>> {
-  const one = (at: number, change: (item: Map<string, Cbor>) => void): MdocOverrides =>
-    shownAs((all) => all.with(at, rewrittenItem(change)(all[at] as EncodedCbor)));
+  const one = (position: number, change: (item: Map<string, Cbor>) => void): MdocOverrides =>
+    withShownItem((joined) => joined.with(position, withRewrittenItem(change)(joined[position] as EncodedCbor)));
   return {
-    'items in another order': [shownAs((all) => all.toReversed()), 'same'],
-    'an item left out': [shownAs((all) => all.slice(1)), 'same'],
-    'all items left out': [shownAs(() => []), 'bad'],
-    'an item twice': [shownAs((all) => [...all, all[0] as EncodedCbor]), 'bad'],
-    'an item without tag': [shownAs((all) => all.map(({ content }) => content)), 'bad'],
-    'items of two kinds': [shownAs((all) => [...all, 'x']), 'bad'],
+    'items in another order': [withShownItem((joined) => joined.toReversed()), 'same'],
+    'an item left out': [withShownItem((joined) => joined.slice(1)), 'same'],
+    'all items left out': [withShownItem(() => []), 'bad'],
+    'an item twice': [withShownItem((joined) => [...joined, joined[0] as EncodedCbor]), 'bad'],
+    'an item without tag': [withShownItem((joined) => joined.map(({ content }) => content)), 'bad'],
+    'items of two kinds': [withShownItem((joined) => [...joined, 'x']), 'bad'],
     'a second namespace': [
       { changeItems: (items) => new Map([...items, ['org.other', [...items.values()][0] ?? []]]) as unknown as CborMap },
       'bad',
     ],
     'another namespace': [
-      { changeItems: (items) => new Map([...items].map(([, all]) => ['org.other', all])) as unknown as CborMap },
+      { changeItems: (items) => new Map([...items].map(([, joined]) => ['org.other', joined])) as unknown as CborMap },
       'bad',
     ],
     ...Object.fromEntries(
       ['digestID', 'random', 'elementIdentifier', 'elementValue'].flatMap((name) =>
-        OTHER_ITEMS.flatMap(([description, value]) => [[`${name} of an item: ${description}`, [one(1, set(name, value)), 'bad'] as const]]),
+        REPLACEMENT_ITEMS.flatMap(([description, value]) => [
+          [`${name} of an item: ${description}`, [one(1, set(name, value)), 'bad'] as const],
+        ]),
       ),
     ),
     'a member of an item more': [one(0, (item) => item.set('more', 0)), 'bad'],
     'the digestIDs of two items exchanged': [
-      shownAs((all) => all.map((own, at) => rewrittenItem((item) => item.set('digestID', at === 0 ? 1 : at === 1 ? 0 : at))(own))),
+      withShownItem((joined) =>
+        joined.map((own, position) =>
+          withRewrittenItem((item) => item.set('digestID', position === 0 ? 1 : position === 1 ? 0 : position))(own),
+        ),
+      ),
       'bad',
     ],
     'the values of two items exchanged': [
-      shownAs(([first, second, ...rest]) => {
-        const elementOf = (own: EncodedCbor | undefined) =>
+      withShownItem(([first, second, ...rest]) => {
+        const elementOfItem = (own: EncodedCbor | undefined) =>
           own === undefined ? null : (decodeCbor(own.content) as CborMap).get('elementValue');
         return [
-          rewrittenItem((item) => item.set('elementValue', elementOf(second)))(first as EncodedCbor),
-          rewrittenItem((item) => item.set('elementValue', elementOf(first)))(second as EncodedCbor),
+          withRewrittenItem((item) => item.set('elementValue', elementOfItem(second)))(first as EncodedCbor),
+          withRewrittenItem((item) => item.set('elementValue', elementOfItem(first)))(second as EncodedCbor),
           ...rest,
         ];
       }),
@@ -271,21 +284,21 @@ const MSO = ['version', 'digestAlgorithm', 'valueDigests', 'deviceKeyInfo', 'doc
 const DAY = 86_400;
 
 /** Every member of the security object changed, signed by its issuer and by strangers. */
-async function reissued(base: MdocBase): Promise<readonly (readonly [string, string, MdocOverrides, Mutation['nature']])[]> {
-  const stranger = await certify({ name: 'Stranger, C=GB' });
-  const own = { key: stranger, chain: [stranger.certificate] };
+async function reissueMutations(base: MdocBase): Promise<readonly (readonly [string, string, MdocOverrides, Mutation['nature']])[]> {
+  const attacker = await certify({ name: 'Stranger, C=GB' });
+  const own = { key: attacker, chain: [attacker.certificate] };
   const signers: readonly (readonly [string, MdocOverrides, Mutation['nature']])[] = [
     ['by the issuer', {}, 'issuer'],
-    ['by another key', { issuerKey: stranger }, 'bad'],
+    ['by another key', { issuerKey: attacker }, 'bad'],
     ['by a stranger', { issuer: own }, 'bad'],
     ['by a stranger in front', { issuer: { ...own, chain: [...own.chain, ...base.issuer.chain] } }, 'bad'],
     ['by a stranger behind', { issuer: { ...own, chain: [...base.issuer.chain, ...own.chain] } }, 'bad'],
   ];
-  const at = (days: number) => tdate(new Date((base.now + days * DAY) * 1000));
+  const position = (days: number) => tdate(new Date((base.now + days * DAY) * 1000));
   const times = (signed: number, from: number, until: number) =>
-    set('validityInfo', { signed: at(signed), validFrom: at(from), validUntil: at(until) });
+    set('validityInfo', { signed: position(signed), validFrom: position(from), validUntil: position(until) });
   const changes: readonly (readonly [string, (mso: Map<string, Cbor>) => void])[] = [
-    ...MSO.flatMap((name) => OTHER_ITEMS.map(([description, value]) => [`${name}: ${description}`, set(name, value)] as const)),
+    ...MSO.flatMap((name) => REPLACEMENT_ITEMS.map(([description, value]) => [`${name}: ${description}`, set(name, value)] as const)),
     ['expired', times(-30, -30, -1)],
     ['not valid yet', times(-1, 1, 30)],
     ['signed in the future', times(1, -1, 30)],
@@ -298,12 +311,14 @@ async function reissued(base: MdocBase): Promise<readonly (readonly [string, str
     ['version 2.0', set('version', '2.0')],
     ['a member more', set('more', 1)],
   ];
-  return signers.flatMap(([who, signing, nature]) =>
-    changes.map(([description, mso]) => [`the security object changed ${who}`, description, { ...signing, mso }, nature] as const),
+  return signers.flatMap(([signerDescription, signing, nature]) =>
+    changes.map(
+      ([description, mso]) => [`the security object changed ${signerDescription}`, description, { ...signing, mso }, nature] as const,
+    ),
   );
 }
 
-function devices(base: MdocBase): Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>> {
+function deviceMutations(base: MdocBase): Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>> {
   const mac: Cbor = [encodeCbor(new Map([[1, 5]])), new Map(), null, Buffer.alloc(32)];
   return {
     'another device': [{ holder: newKey() }, 'bad'],
@@ -373,27 +388,27 @@ function devices(base: MdocBase): Readonly<Record<string, readonly [MdocOverride
   };
 }
 
-async function certificates(
+async function certificateMutations(
   base: MdocBase,
-  authority: CertifiedKey,
+  ca: CertifiedKey,
 ): Promise<Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>>> {
   const { key, chain } = base.issuer;
   const of = (options: Omit<Parameters<typeof certify>[0], 'name'>) =>
     certify({ name: 'Issuer, C=GB', key, ...DOCUMENT_SIGNER, ...options });
-  const by = (own: readonly string[], nature: Mutation['nature']) => [{ issuer: { key, chain: own } }, nature] as const;
-  const middle = await certify({ name: 'Middle, C=GB', by: authority, ca: true });
+  const withChain = (own: readonly string[], nature: Mutation['nature']) => [{ issuer: { key, chain: own } }, nature] as const;
+  const middle = await certify({ name: 'Middle, C=GB', by: ca, ca: true });
   return {
-    'another certificate of the same key': by([(await of({ by: authority })).certificate], 'same'),
-    'a certificate in between': by([(await of({ by: middle })).certificate, middle.certificate], 'same'),
-    'a certificate in between that is missing': by([(await of({ by: middle })).certificate], 'bad'),
-    'a certificate twice': by([...chain, ...chain], 'bad'),
-    'the anchor behind': by([...chain, authority.certificate], 'same'),
-    'a certificate that signed itself': by([(await of({})).certificate], 'bad'),
-    'a certificate that has expired': by([(await of({ by: authority, until: '2026-12-01T00:00:00Z' })).certificate], 'bad'),
-    'a CA as issuer': by([(await of({ by: authority, ca: true })).certificate], 'bad'),
-    'a certificate of another key': by([(await certify({ name: 'Issuer, C=GB', by: authority, ...DOCUMENT_SIGNER })).certificate], 'bad'),
-    'a certificate of another authority of the name': by(
-      [(await of({ by: await certify({ name: authority.name, ca: true }) })).certificate],
+    'another certificate of the same key': withChain([(await of({ by: ca })).certificate], 'same'),
+    'a certificate in between': withChain([(await of({ by: middle })).certificate, middle.certificate], 'same'),
+    'a certificate in between that is missing': withChain([(await of({ by: middle })).certificate], 'bad'),
+    'a certificate twice': withChain([...chain, ...chain], 'bad'),
+    'the anchor behind': withChain([...chain, ca.certificate], 'same'),
+    'a certificate that signed itself': withChain([(await of({})).certificate], 'bad'),
+    'a certificate that has expired': withChain([(await of({ by: ca, until: '2026-12-01T00:00:00Z' })).certificate], 'bad'),
+    'a CA as issuer': withChain([(await of({ by: ca, ca: true })).certificate], 'bad'),
+    'a certificate of another key': withChain([(await certify({ name: 'Issuer, C=GB', by: ca, ...DOCUMENT_SIGNER })).certificate], 'bad'),
+    'a certificate of another authority of the name': withChain(
+      [(await of({ by: await certify({ name: ca.name, ca: true }) })).certificate],
       'bad',
     ),
     'no certificate': [{ issuerHeader: (_, header) => header.delete(33) }, 'bad'],
@@ -401,8 +416,8 @@ async function certificates(
 }
 
 /** What issuers and devices sign, and what strangers sign in their place. */
-export async function signedMdocMutations(name: string, base: MdocBase, authority: CertifiedKey): Promise<readonly Mutation[]> {
-  const make = (kind: string, cases: Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>>): Mutation[] =>
+export async function signedMdocMutations(name: string, base: MdocBase, ca: CertifiedKey): Promise<readonly Mutation[]> {
+  const makeMutations = (kind: string, cases: Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>>): Mutation[] =>
     Object.entries(cases).map(([description, [bend, nature]]) => ({
       base: name,
       kind,
@@ -410,13 +425,13 @@ export async function signedMdocMutations(name: string, base: MdocBase, authorit
       text: presentMdoc(base, bend),
       nature,
     }));
-  const security = (await reissued(base)).map(
+  const security = (await reissueMutations(base)).map(
     ([kind, description, bend, nature]): Mutation => ({ base: name, kind, description, text: presentMdoc(base, bend), nature }),
   );
   return [
-    ...make('items changed', itemsOf()),
-    ...make('the device changed', devices(base)),
-    ...make('certificates changed', await certificates(base, authority)),
+    ...makeMutations('items changed', itemsOf()),
+    ...makeMutations('the device changed', deviceMutations(base)),
+    ...makeMutations('certificates changed', await certificateMutations(base, ca)),
     ...security,
   ];
 }

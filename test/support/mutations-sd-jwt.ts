@@ -24,76 +24,76 @@ type Raw = Omit<Mutation, 'base'>;
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const read = (text: string) => JSON.parse(Buffer.from(text, 'base64url').toString());
-const bad = (kind: string, description: string, text: string): Raw => ({ kind, description, text, nature: 'bad' });
+const badMutation = (kind: string, description: string, text: string): Raw => ({ kind, description, text, nature: 'bad' });
 
 /** Each run of base64url, with how often it is bent. */
-function regionsOf(text: string): readonly (readonly [string, number, (change: Change) => string])[] {
+function textRegions(text: string): readonly (readonly [string, number, (change: Change) => string])[] {
   const last = text.split('~').length - 1;
-  const inPart = (at: number, dot: number) => (change: Change) => changePart('~', at, changePart('.', dot, change))(text);
+  const inTextPart = (at: number, dot: number) => (change: Change) => changePart('~', at, changePart('.', dot, change))(text);
   const disclosures = Array.from(
     { length: last - 1 },
     (_, index) => [`disclosure ${index}`, 20, (change: Change) => changePart('~', index + 1, change)(text)] as const,
   );
   return [
-    ['issuer header', 20, inPart(0, 0)],
-    ['issuer payload', 35, inPart(0, 1)],
-    ['issuer signature', 20, inPart(0, 2)],
+    ['issuer header', 20, inTextPart(0, 0)],
+    ['issuer payload', 35, inTextPart(0, 1)],
+    ['issuer signature', 20, inTextPart(0, 2)],
     ...disclosures,
-    ['binding header', 12, inPart(last, 0)],
-    ['binding payload', 30, inPart(last, 1)],
-    ['binding signature', 20, inPart(last, 2)],
+    ['binding header', 12, inTextPart(last, 0)],
+    ['binding payload', 30, inTextPart(last, 1)],
+    ['binding signature', 20, inTextPart(last, 2)],
   ];
 }
 
 /** Other bytes, characters and spellings in every part of the text. */
 export function corruptText({ text }: MutationSubject, random: () => number): readonly Raw[] {
   return [
-    ...regionsOf(text).flatMap(([region, count, place]) => {
+    ...textRegions(text).flatMap(([region, count, changeRegion]) => {
       let own = '';
-      place((found) => {
+      changeRegion((found) => {
         own = found;
         return found;
       });
       const bytes = Buffer.from(own, 'base64url');
       return [
         ...flipBits(bytes, count, random).map((one) =>
-          bad(
+          badMutation(
             'a bit flipped',
             `${region}, ${one.description}`,
-            place(() => one.bytes.toString('base64url')),
+            changeRegion(() => one.bytes.toString('base64url')),
           ),
         ),
         ...spreadPositions(own.length, Math.ceil(count / 3), random).flatMap((at) => [
-          bad(
+          badMutation(
             'a character replaced',
             `${region} at ${at}`,
-            place(() => replaced(own, at, random)),
+            changeRegion(() => replaceCharacter(own, at, random)),
           ),
-          bad(
+          badMutation(
             'a character left out',
             `${region} at ${at}`,
-            place(() => own.slice(0, at) + own.slice(at + 1)),
+            changeRegion(() => own.slice(0, at) + own.slice(at + 1)),
           ),
-          bad(
+          badMutation(
             'a character put in',
             `${region} at ${at}`,
-            place(() => `${own.slice(0, at)}A${own.slice(at)}`),
+            changeRegion(() => `${own.slice(0, at)}A${own.slice(at)}`),
           ),
         ]),
         ...SPELLINGS.flatMap(([description, change]) => {
-          const spelt = place(change);
-          return spelt === text ? [] : [bad('another spelling of base64url', `${region}: ${description}`, spelt)];
+          const respelledText = changeRegion(change);
+          return respelledText === text ? [] : [badMutation('another spelling of base64url', `${region}: ${description}`, respelledText)];
         }),
       ];
     }),
-    ...spreadPositions(text.length, 40, random).map((at) => bad('truncated', `at ${at}`, text.slice(0, at))),
-    ...['~', '~~', '.', '.A', 'A', '=', ' ', '\n', '\0', '~A'].flatMap((more) => [
-      bad('extended', `by ${JSON.stringify(more)}`, text + more),
-      bad('extended', `by ${JSON.stringify(more)} in front`, more + text),
+    ...spreadPositions(text.length, 40, random).map((at) => badMutation('truncated', `at ${at}`, text.slice(0, at))),
+    ...['~', '~~', '.', '.A', 'A', '=', ' ', '\n', '\0', '~A'].flatMap((suffix) => [
+      badMutation('extended', `by ${JSON.stringify(suffix)}`, text + suffix),
+      badMutation('extended', `by ${JSON.stringify(suffix)} in front`, suffix + text),
     ]),
     ...separatorsOf(text).flatMap((at) =>
       ['', '~~', '..', ' ', text[at] === '~' ? '.' : '~'].map((other) =>
-        bad('a separator replaced', `at ${at} by "${other}"`, text.slice(0, at) + other + text.slice(at + 1)),
+        badMutation('a separator replaced', `at ${at} by "${other}"`, text.slice(0, at) + other + text.slice(at + 1)),
       ),
     ),
   ];
@@ -105,14 +105,14 @@ const SPELLINGS: readonly (readonly [string, Change])[] = [
   ['the other alphabet', (own) => own.replaceAll('-', '+').replaceAll('_', '/')],
   ['a line break', (own) => `${own.slice(0, 8)}\n${own.slice(8)}`],
   ['a space', (own) => `${own} `],
-  ['other bits at the end', (own) => (own.length % 4 === 0 ? own : own.slice(0, -1) + next(own.at(-1) ?? ''))],
+  ['other bits at the end', (own) => (own.length % 4 === 0 ? own : own.slice(0, -1) + nextCharacter(own.at(-1) ?? ''))],
   ['empty', () => ''],
   ['whitespace in the JSON', (own) => Buffer.concat([Buffer.from(own, 'base64url'), Buffer.of(32)]).toString('base64url')],
   ['a byte order mark', (own) => Buffer.concat([Buffer.from('\ufeff'), Buffer.from(own, 'base64url')]).toString('base64url')],
 ];
-const next = (character: string) => ALPHABET[ALPHABET.indexOf(character) ^ 1] ?? '';
+const nextCharacter = (character: string) => ALPHABET[ALPHABET.indexOf(character) ^ 1] ?? '';
 
-function replaced(own: string, at: number, random: () => number): string {
+function replaceCharacter(own: string, at: number, random: () => number): string {
   const shift = 1 + Math.floor(random() * (ALPHABET.length - 1));
   const other = ALPHABET[(ALPHABET.indexOf(own[at] ?? '') + shift) % ALPHABET.length];
   return own.slice(0, at) + other + own.slice(at + 1);
@@ -121,12 +121,12 @@ function replaced(own: string, at: number, random: () => number): string {
 const separatorsOf = (text: string) => [...text.matchAll(/[~.]/g)].map(({ index }) => index);
 
 /** Binds an SD-JWT, as its holder does or as somebody else would. */
-function bound(sdJwt: string, binding: { header: JsonProperties; payload: JsonProperties }, key: HolderKey): string {
+function bindDisclosures(sdJwt: string, binding: { header: JsonProperties; payload: JsonProperties }, key: HolderKey): string {
   const payload = { ...binding.payload, sd_hash: digestOf(sdJwt) };
   return sdJwt + jws(binding.header, payload, key);
 }
 
-function taken({ text }: MutationSubject) {
+function splitPresentation({ text }: MutationSubject) {
   const all = text.split('~');
   const binding = all.at(-1) ?? '';
   const [header = '', payload = ''] = binding.split('.');
@@ -144,13 +144,18 @@ const isParent = (disclosure: string) => JSON.stringify(read(disclosure).at(-1))
 
 /** Disclosures that are missing, repeated, foreign, moved or rewritten; left bound as they were, and bound anew. */
 export function rearrangeDisclosures(subject: MutationSubject): readonly Raw[] {
-  const { jwt, disclosures, binding, bindingText } = taken(subject);
-  const both = (kind: string, description: string, own: readonly string[], nature: Mutation['nature'] = 'bad'): Raw[] => {
+  const { jwt, disclosures, binding, bindingText } = splitPresentation(subject);
+  const withAndWithoutRebinding = (
+    kind: string,
+    description: string,
+    own: readonly string[],
+    nature: Mutation['nature'] = 'bad',
+  ): Raw[] => {
     const sdJwt = [jwt, ...own, ''].join('~');
     return [
-      bad(kind, description, sdJwt + bindingText),
-      { kind: `${kind}, bound anew`, description, text: bound(sdJwt, binding, subject.holder), nature },
-      bad(`${kind}, bound by another`, description, bound(sdJwt, binding, newKey())),
+      badMutation(kind, description, sdJwt + bindingText),
+      { kind: `${kind}, bound anew`, description, text: bindDisclosures(sdJwt, binding, subject.holder), nature },
+      badMutation(`${kind}, bound by another`, description, bindDisclosures(sdJwt, binding, newKey())),
     ];
   };
   const foreign = [
@@ -161,16 +166,28 @@ export function rearrangeDisclosures(subject: MutationSubject): readonly Raw[] {
   ];
   return [
     ...disclosures.flatMap((own, at) => [
-      ...both('a disclosure left out', `${at}`, disclosures.toSpliced(at, 1), isParent(own) ? 'bad' : 'same'),
-      ...both('a disclosure twice', `${at}`, disclosures.toSpliced(at, 0, own)),
-      ...both('a disclosure rewritten', `${at} with spaces`, disclosures.with(at, rewritten(own, spaced))),
-      ...both('a disclosure rewritten', `${at} with another value`, disclosures.with(at, rewritten(own, revalued))),
-      ...both('a disclosure rewritten', `${at} with another salt`, disclosures.with(at, rewritten(own, resalted))),
-      ...both('a disclosure rewritten', `${at} with one part more`, disclosures.with(at, rewritten(own, longer))),
+      ...withAndWithoutRebinding('a disclosure left out', `${at}`, disclosures.toSpliced(at, 1), isParent(own) ? 'bad' : 'same'),
+      ...withAndWithoutRebinding('a disclosure twice', `${at}`, disclosures.toSpliced(at, 0, own)),
+      ...withAndWithoutRebinding('a disclosure rewritten', `${at} with spaces`, disclosures.with(at, rewriteDisclosure(own, spacedParts))),
+      ...withAndWithoutRebinding(
+        'a disclosure rewritten',
+        `${at} with another value`,
+        disclosures.with(at, rewriteDisclosure(own, withOtherValue)),
+      ),
+      ...withAndWithoutRebinding(
+        'a disclosure rewritten',
+        `${at} with another salt`,
+        disclosures.with(at, rewriteDisclosure(own, withOtherSalt)),
+      ),
+      ...withAndWithoutRebinding(
+        'a disclosure rewritten',
+        `${at} with one part more`,
+        disclosures.with(at, rewriteDisclosure(own, withExtraPart)),
+      ),
       ...disclosures
         .slice(at + 1)
         .flatMap((other, behind) =>
-          both(
+          withAndWithoutRebinding(
             'disclosures in another order',
             `${at} and ${at + 1 + behind}`,
             disclosures.with(at, other).with(at + 1 + behind, own),
@@ -179,64 +196,72 @@ export function rearrangeDisclosures(subject: MutationSubject): readonly Raw[] {
         ),
     ]),
     ...foreign.flatMap((one, index) =>
-      [0, disclosures.length].flatMap((at) => both('a foreign disclosure', `${index} at ${at}`, disclosures.toSpliced(at, 0, one))),
+      [0, disclosures.length].flatMap((at) =>
+        withAndWithoutRebinding('a foreign disclosure', `${index} at ${at}`, disclosures.toSpliced(at, 0, one)),
+      ),
     ),
   ];
 }
 
-const rewritten = (text: string, change: (parts: unknown[]) => string) => Buffer.from(change(read(text))).toString('base64url');
-const spaced = (parts: unknown[]) => JSON.stringify(parts, null, 1);
-const revalued = (parts: unknown[]) => JSON.stringify(parts.with(-1, 'changed'));
-const resalted = (parts: unknown[]) => JSON.stringify(parts.with(0, 'salt'));
-const longer = (parts: unknown[]) => JSON.stringify([...parts, 'more']);
+const rewriteDisclosure = (text: string, change: (parts: unknown[]) => string) => Buffer.from(change(read(text))).toString('base64url');
+const spacedParts = (parts: unknown[]) => JSON.stringify(parts, null, 1);
+const withOtherValue = (parts: unknown[]) => JSON.stringify(parts.with(-1, 'changed'));
+const withOtherSalt = (parts: unknown[]) => JSON.stringify(parts.with(0, 'salt'));
+const withExtraPart = (parts: unknown[]) => JSON.stringify([...parts, 'more']);
 
 /** Members that a key binding must have as they were; the others are nobody's business. */
-const BOUND = new Set(['iat', 'aud', 'nonce', 'sd_hash', 'typ', 'alg', 'transaction_data_hashes']);
+const BINDING_CLAIMS = new Set(['iat', 'aud', 'nonce', 'sd_hash', 'typ', 'alg', 'transaction_data_hashes']);
 
 /** Every member of the key binding changed, signed by the holder and by somebody else. */
 export function changeKeyBinding(subject: MutationSubject): readonly Raw[] {
-  const { sdJwt, binding } = taken(subject);
-  const stranger = newKey();
-  const both = (kind: string, description: string, header: JsonProperties, payload: JsonProperties, nature: Mutation['nature']): Raw[] => [
+  const { sdJwt, binding } = splitPresentation(subject);
+  const attackerKey = newKey();
+  const withAndWithoutRebinding = (
+    kind: string,
+    description: string,
+    header: JsonProperties,
+    payload: JsonProperties,
+    nature: Mutation['nature'],
+  ): Raw[] => [
     { kind, description, text: sdJwt + jws(header, payload, subject.holder), nature },
-    bad(`${kind}, by another`, description, sdJwt + jws(header, payload, stranger)),
-    bad(`${kind}, by another with a key`, description, sdJwt + jws({ ...header, jwk: stranger.jwk }, payload, stranger)),
+    badMutation(`${kind}, by another`, description, sdJwt + jws(header, payload, attackerKey)),
+    badMutation(`${kind}, by another with a key`, description, sdJwt + jws({ ...header, jwk: attackerKey.jwk }, payload, attackerKey)),
   ];
   const { header, payload } = binding;
   return [
-    ...both('the same binding', 'signed again', header, payload, 'same'),
-    ...both('the same binding', 'and a member more', { ...header, kid: 'x' }, { ...payload, more: 1 }, 'same'),
+    ...withAndWithoutRebinding('the same binding', 'signed again', header, payload, 'same'),
+    ...withAndWithoutRebinding('the same binding', 'and a member more', { ...header, kid: 'x' }, { ...payload, more: 1 }, 'same'),
     ...Object.keys(payload).flatMap((name) =>
       REPLACEMENT_VALUES.flatMap(([description, value]) =>
-        both(`${name} of the binding`, description, header, { ...payload, [name]: value }, natureOf(name)),
+        withAndWithoutRebinding(`${name} of the binding`, description, header, { ...payload, [name]: value }, natureOfClaim(name)),
       ),
     ),
     ...Object.keys(header).flatMap((name) =>
       REPLACEMENT_VALUES.flatMap(([description, value]) =>
-        both(`${name} of the binding`, description, { ...header, [name]: value }, payload, natureOf(name)),
+        withAndWithoutRebinding(`${name} of the binding`, description, { ...header, [name]: value }, payload, natureOfClaim(name)),
       ),
     ),
-    ...audiencesOf(payload['aud']).flatMap(([description, aud]) =>
-      both('aud of the binding', description, header, { ...payload, aud }, 'bad'),
+    ...otherAudiences(payload['aud']).flatMap(([description, aud]) =>
+      withAndWithoutRebinding('aud of the binding', description, header, { ...payload, aud }, 'bad'),
     ),
     ...[-31_536_000, -3_600, 3_600, 31_536_000].flatMap((shift) =>
-      both('iat of the binding', `moved by ${shift}`, header, { ...payload, iat: payload['iat'] + shift }, 'bad'),
+      withAndWithoutRebinding('iat of the binding', `moved by ${shift}`, header, { ...payload, iat: payload['iat'] + shift }, 'bad'),
     ),
     ...['exp', 'nbf'].flatMap((name) =>
       REPLACEMENT_VALUES.slice(1).flatMap(([description, value]) => [
-        ...both(`${name} of the binding`, description, header, { ...payload, [name]: value }, 'issuer'),
+        ...withAndWithoutRebinding(`${name} of the binding`, description, header, { ...payload, [name]: value }, 'issuer'),
       ]),
     ),
     ...Object.keys(payload).map((name) => {
-      const twice = JSON.stringify(payload).replace('{', `{"${name}":${JSON.stringify(payload[name])},`);
-      const input = `${encode(header)}.${Buffer.from(twice).toString('base64url')}`;
-      return bad('a member of the binding twice', name, sdJwt + signJws(input, subject.holder));
+      const duplicatedText = JSON.stringify(payload).replace('{', `{"${name}":${JSON.stringify(payload[name])},`);
+      const input = `${encode(header)}.${Buffer.from(duplicatedText).toString('base64url')}`;
+      return badMutation('a member of the binding twice', name, sdJwt + signJws(input, subject.holder));
     }),
   ];
 }
 
-const natureOf = (name: string) => (BOUND.has(name) ? 'bad' : 'issuer');
-const audiencesOf = (aud: string): readonly (readonly [string, unknown])[] => [
+const natureOfClaim = (name: string) => (BINDING_CLAIMS.has(name) ? 'bad' : 'issuer');
+const otherAudiences = (aud: string): readonly (readonly [string, unknown])[] => [
   ['a list of the right one', [aud]],
   ['the right one among others', [aud, 'x']],
   ['without its prefix', aud.slice(aud.indexOf(':') + 1)],
@@ -249,10 +274,10 @@ const ALGORITHMS = ['none', 'None', '', 'HS256', 'RS256', 'PS256', 'ES384', 'ES5
 
 /** Algorithms that are announced and not used, and signatures that are none. */
 export function breakSignatures(subject: MutationSubject): readonly Raw[] {
-  const { jwt, sdJwt, bindingText } = taken(subject);
+  const { jwt, sdJwt, bindingText } = splitPresentation(subject);
   const rest = subject.text.slice(jwt.length);
   const secret = createPublicKey({ key: subject.holder.jwk, format: 'jwk' }).export({ type: 'spki', format: 'pem' });
-  const announced = (token: string, alg: string) => changePart('.', 0, (header) => encode({ ...read(header), alg }))(token);
+  const withAlgorithm = (token: string, alg: string) => changePart('.', 0, (header) => encode({ ...read(header), alg }))(token);
   const signatures: readonly (readonly [string, Change])[] = [
     ['the signature kept', (token) => token],
     ['no signature', changePart('.', 2, () => '')],
@@ -262,15 +287,15 @@ export function breakSignatures(subject: MutationSubject): readonly Raw[] {
   ];
   return ALGORITHMS.concat('ES256').flatMap((alg) =>
     signatures.flatMap(([description, sign]) => {
-      const issued = sign(announced(jwt, alg)) + rest;
-      const binding = sdJwt + sign(announced(bindingText, alg));
+      const issuerPart = sign(withAlgorithm(jwt, alg)) + rest;
+      const binding = sdJwt + sign(withAlgorithm(bindingText, alg));
       const texts: [string, string][] = [
-        ['of the issuer', issued],
+        ['of the issuer', issuerPart],
         ['of the binding', binding],
       ];
       return texts
         .filter(([, text]) => text !== subject.text)
-        .map(([whose, text]) => bad('an algorithm announced', `"${alg}" ${whose}, ${description}`, text));
+        .map(([signatureKind, text]) => badMutation('an algorithm announced', `"${alg}" ${signatureKind}, ${description}`, text));
     }),
   );
 }
@@ -298,7 +323,7 @@ export type IssuerSetup = {
   readonly vct: string;
   readonly statusUri: string;
 };
-type Signing = Pick<SdJwtOverrides, 'issuer' | 'issuerKey' | 'header'>;
+type SigningOptions = Pick<SdJwtOverrides, 'issuer' | 'issuerKey' | 'header'>;
 
 /** A credential with claims, parts of claims and members of lists that are disclosed one by one, and decoys. */
 export function credentialMaker({ base, vct, statusUri }: IssuerSetup) {
@@ -315,14 +340,14 @@ export function credentialMaker({ base, vct, statusUri }: IssuerSetup) {
     address: { country: 'GB', _sd: [digestOf(street), digestOf('decoy of the address')] },
     nationalities: [{ '...': digestOf(first) }, 'DE', { '...': digestOf(second) }, { '...': digestOf('decoy') }],
   };
-  const whole: SdJwtBase = { ...base, visible, hidden: { family_name: 'Lovelace', age: 36 } };
+  const fullBase: SdJwtBase = { ...base, visible, hidden: { family_name: 'Lovelace', age: 36 } };
   /** @param payload changes what the issuer signs; @param shown changes what the holder shows. */
   return (
     bend: Omit<SdJwtOverrides, 'payload' | 'show'> = {},
     payload: (payload: JsonProperties) => JsonProperties = (own) => own,
     shown: (disclosures: readonly string[]) => readonly string[] = (own) => own,
   ): string =>
-    presentSdJwt(whole, {
+    presentSdJwt(fullBase, {
       ...bend,
       payload: (own) => payload({ ...own, _sd: [...own['_sd'], digestOf(employer)] }),
       changeDisclosures: (own) => shown([...own, street, employer, title, first]),
@@ -330,101 +355,103 @@ export function credentialMaker({ base, vct, statusUri }: IssuerSetup) {
 }
 
 /** Values that are right where they do not come from a disclosure. */
-const HIDDEN: JsonProperties = { exp: 1_900_000_000, nbf: 1, status: { status_list: { idx: 1, uri: 'x' } } };
-const more = (text: string, into: (payload: JsonProperties, digest: string) => JsonProperties) =>
+const HIDDEN_VALUES: JsonProperties = { exp: 1_900_000_000, nbf: 1, status: { status_list: { idx: 1, uri: 'x' } } };
+const suffix = (text: string, into: (payload: JsonProperties, digest: string) => JsonProperties) =>
   [(payload: JsonProperties) => into(payload, digestOf(text)), (shown: readonly string[]) => [...shown, text]] as const;
-const inTop = (payload: JsonProperties, digest: string): JsonProperties => ({ ...payload, _sd: [...payload['_sd'], digest] });
-const inList = (payload: JsonProperties, digest: string): JsonProperties => ({
+const inTopLevel = (payload: JsonProperties, digest: string): JsonProperties => ({ ...payload, _sd: [...payload['_sd'], digest] });
+const inArray = (payload: JsonProperties, digest: string): JsonProperties => ({
   ...payload,
   nationalities: [...payload['nationalities'], { '...': digest }],
 });
 
-type Made = ReturnType<typeof credentialMaker>;
+type MadePresentation = ReturnType<typeof credentialMaker>;
 
 /** Credentials that break the rules of the format, signed by the issuer all the same. */
-function unruly(made: Made): readonly Raw[] {
+function ruleBreakingCredentials(makePresentation: MadePresentation): readonly Raw[] {
   const cases: Readonly<Record<string, () => string>> = {
-    'a digest twice': () => made({}, (own) => inTop(own, own['_sd'][0])),
-    'a decoy twice': () => made({}, (own) => inList(inTop(own, digestOf('x')), digestOf('x'))),
-    'digests that are no list': () => made({}, (own) => ({ ...own, _sd: 'x' })),
-    'digests that are no text': () => made({}, (own) => ({ ...own, _sd: [...own['_sd'], 7] })),
-    'digests in an object that are no list': () => made({}, (own) => ({ ...own, address: { _sd: {} } })),
-    'a digest with company': () => made({}, (own) => ({ ...own, list: [{ '...': 'x', y: 1 }] })),
-    'a digest in a list that is no text': () => made({}, (own) => ({ ...own, list: [{ '...': 7 }] })),
-    'a member of the name ...': () => made({}, (own) => ({ ...own, other: { '...': 'x' } })),
-    'a hash inside': () => made({}, (own) => ({ ...own, other: { _sd_alg: 'sha-256' } })),
-    'a claim as member of a list': () => made({}, ...more(saltedDisclosure('x', 1), inList)),
-    'a member of a list as claim': () => made({}, ...more(saltedDisclosure(1), inTop)),
-    'a claim that is there already': () => made({}, ...more(saltedDisclosure('nationalities', []), inTop)),
-    'a disclosure of one': () => made({}, ...more(disclosureOf('salt'), inTop)),
-    'a disclosure of four': () => made({}, ...more(disclosureOf('salt', 'a', 'b', 'c'), inTop)),
-    'a disclosure that is an object': () => made({}, ...more(encode({ a: 1 }), inTop)),
-    'a disclosure that is text': () => made({}, ...more(encode('text'), inTop)),
-    'a disclosure that is no JSON': () => made({}, ...more(Buffer.from('text').toString('base64url'), inTop)),
-    'a disclosure that is no UTF-8': () => made({}, ...more(Buffer.from('5b2273222c2261222c22ff225d', 'hex').toString('base64url'), inTop)),
-    'a disclosure with a member twice': () => made({}, ...more(Buffer.from('["s","a",{"b":1,"b":2}]').toString('base64url'), inTop)),
-    'a salt that is no text': () => made({}, ...more(disclosureOf(1, 'a', 'b'), inTop)),
-    'a claim name that is no text': () => made({}, ...more(disclosureOf('s', 1, 'b'), inTop)),
+    'a digest twice': () => makePresentation({}, (own) => inTopLevel(own, own['_sd'][0])),
+    'a decoy twice': () => makePresentation({}, (own) => inArray(inTopLevel(own, digestOf('x')), digestOf('x'))),
+    'digests that are no list': () => makePresentation({}, (own) => ({ ...own, _sd: 'x' })),
+    'digests that are no text': () => makePresentation({}, (own) => ({ ...own, _sd: [...own['_sd'], 7] })),
+    'digests in an object that are no list': () => makePresentation({}, (own) => ({ ...own, address: { _sd: {} } })),
+    'a digest with company': () => makePresentation({}, (own) => ({ ...own, list: [{ '...': 'x', y: 1 }] })),
+    'a digest in a list that is no text': () => makePresentation({}, (own) => ({ ...own, list: [{ '...': 7 }] })),
+    'a member of the name ...': () => makePresentation({}, (own) => ({ ...own, other: { '...': 'x' } })),
+    'a hash inside': () => makePresentation({}, (own) => ({ ...own, other: { _sd_alg: 'sha-256' } })),
+    'a claim as member of a list': () => makePresentation({}, ...suffix(saltedDisclosure('x', 1), inArray)),
+    'a member of a list as claim': () => makePresentation({}, ...suffix(saltedDisclosure(1), inTopLevel)),
+    'a claim that is there already': () => makePresentation({}, ...suffix(saltedDisclosure('nationalities', []), inTopLevel)),
+    'a disclosure of one': () => makePresentation({}, ...suffix(disclosureOf('salt'), inTopLevel)),
+    'a disclosure of four': () => makePresentation({}, ...suffix(disclosureOf('salt', 'a', 'b', 'c'), inTopLevel)),
+    'a disclosure that is an object': () => makePresentation({}, ...suffix(encode({ a: 1 }), inTopLevel)),
+    'a disclosure that is text': () => makePresentation({}, ...suffix(encode('text'), inTopLevel)),
+    'a disclosure that is no JSON': () => makePresentation({}, ...suffix(Buffer.from('text').toString('base64url'), inTopLevel)),
+    'a disclosure that is no UTF-8': () =>
+      makePresentation({}, ...suffix(Buffer.from('5b2273222c2261222c22ff225d', 'hex').toString('base64url'), inTopLevel)),
+    'a disclosure with a member twice': () =>
+      makePresentation({}, ...suffix(Buffer.from('["s","a",{"b":1,"b":2}]').toString('base64url'), inTopLevel)),
+    'a salt that is no text': () => makePresentation({}, ...suffix(disclosureOf(1, 'a', 'b'), inTopLevel)),
+    'a claim name that is no text': () => makePresentation({}, ...suffix(disclosureOf('s', 1, 'b'), inTopLevel)),
     ...Object.fromEntries(
       ['_sd', '...', '_sd_alg', '__proto__'].map((name) => [
         `a claim of the name ${name}`,
-        () => made({}, ...more(saltedDisclosure(name, ['x']), inTop)),
+        () => makePresentation({}, ...suffix(saltedDisclosure(name, ['x']), inTopLevel)),
       ]),
     ),
     ...Object.fromEntries(
       ['iss', 'nbf', 'exp', 'cnf', 'vct', 'status', 'vct#integrity'].map((name) => [
         `${name} from a disclosure`,
         () => {
-          const text = saltedDisclosure(name, HIDDEN[name] ?? 'x');
-          const [payload, shown] = more(text, inTop);
-          return made({}, ({ [name]: _, ...own }) => payload(own), shown);
+          const text = saltedDisclosure(name, HIDDEN_VALUES[name] ?? 'x');
+          const [payload, shown] = suffix(text, inTopLevel);
+          return makePresentation({}, ({ [name]: _, ...own }) => payload(own), shown);
         },
       ]),
     ),
     ...Object.fromEntries(
       ['SHA-256', 'sha-1', 'md5', 'sha-256-64', '', 'sha-512'].map((name) => [
         `the hash ${name}`,
-        () => made({}, (own) => ({ ...own, _sd_alg: name })),
+        () => makePresentation({}, (own) => ({ ...own, _sd_alg: name })),
       ]),
     ),
     '40 levels of disclosures': () => {
       const texts = [saltedDisclosure('leaf', 1)];
       while (texts.length < 40) texts.push(saltedDisclosure('level', { _sd: [digestOf(texts.at(-1) ?? '')] }));
-      return made(
+      return makePresentation(
         {},
-        (own) => inTop(own, digestOf(texts.at(-1) ?? '')),
+        (own) => inTopLevel(own, digestOf(texts.at(-1) ?? '')),
         (own) => [...own, ...texts],
       );
     },
   };
-  return Object.entries(cases).map(([description, make]) => ({
+  return Object.entries(cases).map(([description, makeText]) => ({
     kind: 'a credential that breaks a rule',
     description,
-    text: make(),
+    text: makeText(),
     nature: 'bad',
   }));
 }
 
 /** Every member of the credential changed, signed by its issuer and by three kinds of strangers. */
-async function reissued(made: Made, { base, authority }: IssuerSetup): Promise<readonly Raw[]> {
-  const stranger = await certify({ name: 'Stranger' });
+async function reissueMutations(makePresentation: MadePresentation, { base, authority }: IssuerSetup): Promise<readonly Raw[]> {
+  const attackerKey = await certify({ name: 'Stranger' });
   const { chain } = base.issuer;
-  const signers: readonly (readonly [string, Signing, Mutation['nature']])[] = [
+  const signers: readonly (readonly [string, SigningOptions, Mutation['nature']])[] = [
     ['by the issuer', {}, 'issuer'],
-    ['by another key', { issuerKey: stranger }, 'bad'],
-    ['by a stranger', { issuer: { key: stranger, chain: [stranger.certificate] } }, 'bad'],
-    ['by another key in the header', { issuerKey: stranger, header: { jwk: stranger.jwk } }, 'bad'],
-    ['by a stranger in front', { issuer: { key: stranger, chain: [stranger.certificate, ...chain] } }, 'bad'],
-    ['by a stranger behind', { issuer: { key: stranger, chain: [...chain, stranger.certificate] } }, 'bad'],
+    ['by another key', { issuerKey: attackerKey }, 'bad'],
+    ['by a stranger', { issuer: { key: attackerKey, chain: [attackerKey.certificate] } }, 'bad'],
+    ['by another key in the header', { issuerKey: attackerKey, header: { jwk: attackerKey.jwk } }, 'bad'],
+    ['by a stranger in front', { issuer: { key: attackerKey, chain: [attackerKey.certificate, ...chain] } }, 'bad'],
+    ['by a stranger behind', { issuer: { key: attackerKey, chain: [...chain, attackerKey.certificate] } }, 'bad'],
   ];
   const members = ['vct', 'iss', 'iat', 'nbf', 'exp', 'cnf', 'status', 'address', 'nationalities', '_sd', '_sd_alg'];
   const payloads = members.flatMap((name) =>
     REPLACEMENT_VALUES.flatMap(([description, value]) =>
       signers.map(
-        ([who, signing, nature]): Raw => ({
-          kind: `the credential changed ${who}`,
+        ([signerDescription, signing, nature]): Raw => ({
+          kind: `the credential changed ${signerDescription}`,
           description: `${name}: ${description}`,
-          text: made(signing, (own) => ({ ...own, [name]: value })),
+          text: makePresentation(signing, (own) => ({ ...own, [name]: value })),
           nature,
         }),
       ),
@@ -435,7 +462,7 @@ async function reissued(made: Made, { base, authority }: IssuerSetup): Promise<r
       ([description, value]): Raw => ({
         kind: 'the header changed by the issuer',
         description: `${name}: ${description}`,
-        text: made({ header: { [name]: value } }),
+        text: makePresentation({ header: { [name]: value } }),
         nature: name === 'kid' || name === 'jwk' ? 'issuer' : 'bad',
       }),
     ),
@@ -445,11 +472,16 @@ async function reissued(made: Made, { base, authority }: IssuerSetup): Promise<r
   return [
     ...payloads,
     ...headers.map((one) => (neutral.has(one.description) ? { ...one, nature: 'same' as const } : one)),
-    ...(await certificates(made, authority, base.issuer.key, chain)),
+    ...(await certificateMutations(makePresentation, authority, base.issuer.key, chain)),
   ];
 }
 
-async function certificates(made: Made, authority: CertifiedKey, key: HolderKey, chain: readonly string[]): Promise<readonly Raw[]> {
+async function certificateMutations(
+  makePresentation: MadePresentation,
+  authority: CertifiedKey,
+  key: HolderKey,
+  chain: readonly string[],
+): Promise<readonly Raw[]> {
   const of = (options: Omit<Parameters<typeof certify>[0], 'name'>) => certify({ name: 'Issuer', key, ...options });
   const middle = await certify({ name: 'Middle', by: authority, ca: true });
   const leaf = await of({ by: authority });
@@ -480,7 +512,7 @@ async function certificates(made: Made, authority: CertifiedKey, key: HolderKey,
   return Object.entries(chains).map(([description, [own, nature]]) => ({
     kind: 'certificates changed',
     description,
-    text: made({ issuer: { key, chain: own } }),
+    text: makePresentation({ issuer: { key, chain: own } }),
     nature,
   }));
 }
@@ -489,12 +521,12 @@ const decoded = ([first = '']: readonly string[]) => Buffer.from(first, 'base64'
 
 /** What issuers sign, and what strangers sign in their place. */
 export async function issuerMutations(name: string, ecosystem: IssuerSetup): Promise<readonly Mutation[]> {
-  const made = credentialMaker(ecosystem);
-  const stolen = newKey();
+  const makePresentation = credentialMaker(ecosystem);
+  const otherHolderKey = newKey();
   const all: Raw[] = [
-    ...unruly(made),
-    ...(await reissued(made, ecosystem)),
-    { kind: 'another holder', description: '', text: made({ kbKey: stolen }), nature: 'bad' },
+    ...ruleBreakingCredentials(makePresentation),
+    ...(await reissueMutations(makePresentation, ecosystem)),
+    { kind: 'another holder', description: '', text: makePresentation({ kbKey: otherHolderKey }), nature: 'bad' },
   ];
   return all.map((one) => ({ base: name, ...one }));
 }

@@ -28,10 +28,10 @@ export function seededRandom(seed: number): () => number {
 
 /** `count` places below `length`, spread over all of it, none twice. */
 export function spreadPositions(length: number, count: number, random: () => number): readonly number[] {
-  const wanted = Math.min(length, count);
-  return Array.from({ length: wanted }, (_, index) => {
-    const from = Math.floor((index * length) / wanted);
-    const until = Math.floor(((index + 1) * length) / wanted);
+  const chunkCount = Math.min(length, count);
+  return Array.from({ length: chunkCount }, (_, index) => {
+    const from = Math.floor((index * length) / chunkCount);
+    const until = Math.floor(((index + 1) * length) / chunkCount);
     return from + Math.floor(random() * (until - from));
   });
 }
@@ -42,11 +42,11 @@ export function flipBits(
   count: number,
   random: () => number,
 ): readonly { readonly description: string; readonly bytes: Buffer }[] {
-  return spreadPositions(bytes.length, count, random).map((at) => {
+  return spreadPositions(bytes.length, count, random).map((position) => {
     const bit = Math.floor(random() * 8);
     const copy = Buffer.from(bytes);
-    copy.writeUInt8(copy.readUInt8(at) ^ (1 << bit), at);
-    return { description: `bit ${bit} of byte ${at} of ${bytes.length}`, bytes: copy };
+    copy.writeUInt8(copy.readUInt8(position) ^ (1 << bit), position);
+    return { description: `bit ${bit} of byte ${position} of ${bytes.length}`, bytes: copy };
   });
 }
 
@@ -174,9 +174,9 @@ export const HARMLESS_MDOC_MUTATIONS: Readonly<Record<string, number>> = {
 
 /** The category that explains a disagreement. @throws Error when there is none. */
 export function explain(categories: readonly Category[], { kind, description, base }: Mutation, reason: string | undefined): string {
-  const fits = ({ kinds, reasons }: Category) =>
+  const matches = ({ kinds, reasons }: Category) =>
     (kinds === undefined || kinds.test(kind)) && (reasons === undefined || reasons.some((one) => one === reason));
-  const found = categories.find(fits);
-  if (found === undefined) throw new Error(`unexplained: ${base}: ${kind}, ${description}: ${reason ?? 'taken by us'}`);
-  return found.explanation;
+  const category = categories.find(matches);
+  if (category === undefined) throw new Error(`unexplained: ${base}: ${kind}, ${description}: ${reason ?? 'taken by us'}`);
+  return category.explanation;
 }

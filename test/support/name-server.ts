@@ -35,22 +35,22 @@ export class NameServer {
 
   #answer(query: Buffer): Buffer | undefined {
     const labels: string[] = [];
-    let at = 12;
-    for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
-      labels.push(query.toString('latin1', at + 1, at + 1 + length));
-      at += 1 + length;
+    let position = 12;
+    for (let length = query[position] ?? 0; length > 0; length = query[position] ?? 0) {
+      labels.push(query.toString('latin1', position + 1, position + 1 + length));
+      position += 1 + length;
     }
     const name = labels.join('.').toLowerCase();
-    const type = query.readUInt16BE(at + 1);
-    const question = query.subarray(12, at + 5);
+    const type = query.readUInt16BE(position + 1);
+    const question = query.subarray(12, position + 5);
     this.queriedNames.push(name);
-    const found = this.zone(name);
-    if (found === 'silence') return undefined;
-    const wanted = found === 'nothing' ? [] : found.filter((address) => address.includes(':') === (type === AAAA));
-    const records = type === A || type === AAAA ? wanted.map((address) => recordOf(address, type)) : [];
+    const addresses = this.zone(name);
+    if (addresses === 'silence') return undefined;
+    const matchingAddresses = addresses === 'nothing' ? [] : addresses.filter((address) => address.includes(':') === (type === AAAA));
+    const records = type === A || type === AAAA ? matchingAddresses.map((address) => resourceRecord(address, type)) : [];
     const header = Buffer.alloc(12);
     query.copy(header, 0, 0, 2);
-    header.writeUInt16BE(0x8180 | (found === 'nothing' ? NO_SUCH_NAME : 0), 2);
+    header.writeUInt16BE(0x8180 | (addresses === 'nothing' ? NO_SUCH_NAME : 0), 2);
     header.writeUInt16BE(1, 4);
     header.writeUInt16BE(records.length, 6);
     return Buffer.concat([header, question, ...records]);
@@ -58,16 +58,16 @@ export class NameServer {
 }
 
 /** With the name of the question, for a minute. */
-function recordOf(address: string, type: number): Buffer {
-  const data = type === A ? Buffer.from(address.split('.').map(Number)) : bytesOf(address);
-  const head = Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 60, 0, data.length]);
-  return Buffer.concat([head, data]);
+function resourceRecord(address: string, type: number): Buffer {
+  const data = type === A ? Buffer.from(address.split('.').map(Number)) : addressBytes(address);
+  const fixedPart = Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 60, 0, data.length]);
+  return Buffer.concat([fixedPart, data]);
 }
 
-function bytesOf(address: string): Buffer {
-  const [before = '', after = ''] = address.split('::');
+function addressBytes(address: string): Buffer {
+  const [left = '', right = ''] = address.split('::');
   const groups = (text: string) => text.split(':').filter(Boolean);
-  const middle = Array(8 - groups(before).length - groups(after).length).fill('0');
-  const words = [...groups(before), ...middle, ...groups(after)];
-  return Buffer.from(words.map((word: string) => word.padStart(4, '0')).join(''), 'hex');
+  const middle = Array(8 - groups(left).length - groups(right).length).fill('0');
+  const allGroups = [...groups(left), ...middle, ...groups(right)];
+  return Buffer.from(allGroups.map((word: string) => word.padStart(4, '0')).join(''), 'hex');
 }

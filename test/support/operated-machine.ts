@@ -41,9 +41,9 @@ export class OperatedMachine {
     this.#nginx = nginx;
     this.#control = createHttp(async (incoming, outgoing) => {
       const words = Buffer.concat(await incoming.toArray()).toString();
-      const said = await this.#obey(words).catch((error: Error) => error);
-      outgoing.statusCode = said instanceof Error ? 500 : 200;
-      outgoing.end(said instanceof Error ? said.message : said);
+      const result = await this.#obey(words).catch((error: Error) => error);
+      outgoing.statusCode = result instanceof Error ? 500 : 200;
+      outgoing.end(result instanceof Error ? result.message : result);
     });
   }
 
@@ -67,16 +67,16 @@ export class OperatedMachine {
     symlinkSync(process.execPath, join(folder, 'opt/node_modules/.bin/node'));
     symlinkSync(ROOT, join(folder, 'opt/node_modules/vidimus'));
     const { port } = this.#control.address() as AddressInfo;
-    const tell = (words: string) => `exec curl -sS --fail-with-body --data "${words}" http://127.0.0.1:${port}/`;
-    this.shim('systemctl', tell('$*'));
+    const report = (words: string) => `exec curl -sS --fail-with-body --data "${words}" http://127.0.0.1:${port}/`;
+    this.shim('systemctl', report('$*'));
     // Lines are written half a second later.
-    this.shim('journalctl', `sleep 1; ${tell('journal')}`);
+    this.shim('journalctl', `sleep 1; ${report('journal')}`);
     this.shim('nginx', `exec /usr/sbin/nginx -c ${this.#nginx.folder}/nginx.conf -p ${this.#nginx.folder} "$@"`);
     this.shim('scp', `exec cp "$2" ${join(folder, 'far')}/`);
     const authority = join(folder, 'authority.pem');
     writeFileSync(authority, this.#nginx.certificate);
-    const { hostname, port: at, username, password } = this.#server;
-    const place = `${hostname}:${at || 5432}`;
+    const { hostname, port: databasePort, username, password } = this.#server;
+    const hostAndPort = `${hostname}:${databasePort || 5432}`;
     this.instead.push(
       ['/opt/vidimus', join(folder, 'opt')],
       ['/etc/systemd/system', join(folder, 'system')],
@@ -86,8 +86,8 @@ export class OperatedMachine {
       ['/etc/cron.d', join(folder, 'cron.d')],
       ['/var/backups', join(folder, 'backups')],
       ['https://id.acme.example', this.address],
-      ['db.acme.example:5432/vidimus', `${place}/${this.name}`],
-      ['-h db.acme.example -U postgres', `-h ${hostname} -p ${at || 5432} -U ${username} -d postgres`],
+      ['db.acme.example:5432/vidimus', `${hostAndPort}/${this.name}`],
+      ['-h db.acme.example -U postgres', `-h ${hostname} -p ${databasePort || 5432} -U ${username} -d postgres`],
       ['role vidimus', `role ${this.name}`],
       ['database vidimus owner vidimus', `database ${this.name} owner ${this.name}`],
       ['postgres://vidimus:', `postgres://${this.name}:`],
@@ -110,7 +110,7 @@ export class OperatedMachine {
   }
 
   /** A text of the page as it is here. */
-  here(text: string): string {
+  adaptToTest(text: string): string {
     return this.instead.reduce((all, [from, to]) => all.replaceAll(from, to), text);
   }
 
@@ -129,12 +129,12 @@ export class OperatedMachine {
 
   /** Variables that are exported are there for the next text. */
   type(text: string): Promise<ProcessResult> {
-    const kept = join(this.folder, '.environment');
-    const script = `set -e\n${this.here(this.functions)}\n${this.here(text)}\nenv -0 > '${kept}'`;
+    const environmentFile = join(this.folder, '.environment');
+    const script = `set -e\n${this.adaptToTest(this.functions)}\n${this.adaptToTest(text)}\nenv -0 > '${environmentFile}'`;
     const options = { cwd: this.folder, env: this.#environment };
     return new Promise((resolve) => {
       execFile('sh', ['-c', script], options, (error, stdout, stderr) => {
-        if (error === null) this.#environment = readEnvironment(kept);
+        if (error === null) this.#environment = readEnvironment(environmentFile);
         resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
       });
     });

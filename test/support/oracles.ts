@@ -46,10 +46,10 @@ const folder = new URL('../oracles/', import.meta.url);
 export function loadOracles(): Oracles | undefined {
   if (existsSync(new URL('node_modules', folder))) {
     return {
-      judgeSdJwtVcs: (...parameters) => ask('judgeSdJwtVcs', parameters) as ReturnType<Oracles['judgeSdJwtVcs']>,
-      judgeMdocs: (...parameters) => ask('judgeMdocs', parameters) as ReturnType<Oracles['judgeMdocs']>,
-      readMdoc: (...parameters) => ask('readMdoc', parameters) as Promise<ReadMdoc>,
-      readSdJwtVc: (...parameters) => ask('readSdJwtVc', parameters) as ReturnType<Oracles['readSdJwtVc']>,
+      judgeSdJwtVcs: (...parameters) => callOracle('judgeSdJwtVcs', parameters) as ReturnType<Oracles['judgeSdJwtVcs']>,
+      judgeMdocs: (...parameters) => callOracle('judgeMdocs', parameters) as ReturnType<Oracles['judgeMdocs']>,
+      readMdoc: (...parameters) => callOracle('readMdoc', parameters) as Promise<ReadMdoc>,
+      readSdJwtVc: (...parameters) => callOracle('readSdJwtVc', parameters) as ReturnType<Oracles['readSdJwtVc']>,
     };
   }
   if (process.env['CI'] === 'true') throw new Error('install the oracles: npm ci --prefix test/oracles');
@@ -57,7 +57,7 @@ export function loadOracles(): Oracles | undefined {
   return undefined;
 }
 
-async function ask(name: string, parameters: readonly unknown[]): Promise<unknown> {
+async function callOracle(name: string, parameters: readonly unknown[]): Promise<unknown> {
   const child = spawn(process.execPath, [fileURLToPath(new URL('oracles.mjs', folder))], { stdio: ['pipe', 'pipe', 'inherit'] });
   child.stdin.end(JSON.stringify([name, ...parameters]));
   const chunks: Buffer[] = [];

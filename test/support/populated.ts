@@ -157,13 +157,13 @@ export async function populate(service: TestService, id: string): Promise<Popula
   // The first reader of a list has its token made, which its record tells of.
   await service.call('GET', status.status_list.uri);
 
-  const refused = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
-  await rejectRequest(wallet, refused.uri);
-  const open = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
-  const ofPage = await post('/verifier/offer', { response_type: 'dc-api', requestId: ids.presentation });
+  const rejection = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
+  await rejectRequest(wallet, rejection.uri);
+  const openRequest = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
+  const pageRequest = await post('/verifier/offer', { response_type: 'dc-api', requestId: ids.presentation });
   const deferred = await createDeferred(service, id, issued.session, ids.credential);
-  const unused = await offer();
-  const coded = await post('/issuer/offer', {
+  const unusedOffer = await offer();
+  const codeOffer = await post('/issuer/offer', {
     ...{ ...offerBody(ids.credential), flow: 'authorization_code' },
     authorization_server: wallet.issuer,
   });
@@ -176,18 +176,18 @@ export async function populate(service: TestService, id: string): Promise<Popula
       trustListVersion: version.id,
       statusList: lastSegment(status.status_list.uri),
       issuance: issued.session,
-      verification: refused.session,
+      verification: rejection.session,
       deferred,
       followedList: await addPendingSigner(service, token, { tenant: id, name: `${id}-follower` }),
     },
     artefacts: {
-      code: await wallet.code(unused.uri),
+      code: await wallet.code(unusedOffer.uri),
       nonce: await wallet.nonce(),
-      offerId: lastSegment(new URL(unused.uri).searchParams.get('credential_offer_uri')),
-      pageId: lastSegment(unused.pageUrl),
-      requestId: lastSegment(new URL(open.uri).searchParams.get('request_uri')),
-      dcApiId: lastSegment(ofPage.uri),
-      requestUri: await wallet.push(coded.uri, ids.credential),
+      offerId: lastSegment(new URL(unusedOffer.uri).searchParams.get('credential_offer_uri')),
+      pageId: lastSegment(unusedOffer.pageUrl),
+      requestId: lastSegment(new URL(openRequest.uri).searchParams.get('request_uri')),
+      dcApiId: lastSegment(pageRequest.uri),
+      requestUri: await wallet.push(codeOffer.uri, ids.credential),
       chainedRequestUri: await pushChained(wallet, ids.credential),
       ...(await openLogin(service, id, ids.credential)),
       ...(await openConfirmation(service, id, ids.credential)),
@@ -273,7 +273,7 @@ export async function createDeferred(
       1,
     ),
   );
-  await service.container.get(Store).commit(tenantId as TenantId, { holds: held(id), follows: followed(session) }, now);
+  await service.container.get(Store).commit(tenantId as TenantId, { holds: makeTransaction(id), follows: followed(session) }, now);
   return id;
 }
 
@@ -311,7 +311,7 @@ export function lastSegment(address: string | null): string {
 }
 
 const PROVIDERS_LIST = { uri: 'https://wallet-provider.example/status/1', anchor: 'anchor', idx: 5 };
-const held = (transactionId: string) => ({ transactionId, statuses: [PROVIDERS_LIST] });
+const makeTransaction = (transactionId: string) => ({ transactionId, statuses: [PROVIDERS_LIST] });
 const followed = ({ id: sessionId }: Pick<Session, 'id'>) => ({
   ...{ sessionId, batchId: randomUUID(), endsAt: null },
   statuses: [{ ...PROVIDERS_LIST, listId: 'list' }],

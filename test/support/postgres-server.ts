@@ -38,13 +38,13 @@ export async function openRaw(url: string): Promise<{ readonly run: Run; close()
 
 /** Without what is known of the tables: to learn that takes ten times as long as most of what is done here. */
 async function connectBare(url: string): Promise<MikroORM> {
-  const common = { entities: [], discovery: { warnWhenNoEntities: false }, ensureDatabase: false, forceUtcTimezone: true };
+  const commonOptions = { entities: [], discovery: { warnWhenNoEntities: false }, ensureDatabase: false, forceUtcTimezone: true };
   if (dialectOf(url) === 'sqlite') {
-    const orm = await SqliteOrm.init({ ...common, dbName: url.slice('sqlite:'.length) });
+    const orm = await SqliteOrm.init({ ...commonOptions, dbName: url.slice('sqlite:'.length) });
     return orm as unknown as MikroORM;
   }
   const driverOptions = { connectionTimeoutMillis: 15_000 };
-  const orm = await PostgresOrm.init({ ...common, clientUrl: url, pool: { min: 0, max: 2 }, driverOptions });
+  const orm = await PostgresOrm.init({ ...commonOptions, clientUrl: url, pool: { min: 0, max: 2 }, driverOptions });
   tolerateLostTransactionsOnPostgres(await orm.em.getConnection().getNativeClient());
   return orm as unknown as MikroORM;
 }
@@ -54,13 +54,13 @@ const SPREAD = new URL('../../deploy/citus.sql', import.meta.url);
 /** @returns the machines of a cluster that spreads tables (Citus), the one that is asked first; undefined for a server that is no part of one. */
 export async function findClusterNodes(server: string): Promise<readonly [URL, ...URL[]] | undefined> {
   return rawSql(server, async (run) => {
-    const [found] = await run(`select to_regclass('pg_catalog.pg_dist_node') is not null as cluster`);
-    if (found?.['cluster'] !== true) return undefined;
+    const [citusCheck] = await run(`select to_regclass('pg_catalog.pg_dist_node') is not null as cluster`);
+    if (citusCheck?.['cluster'] !== true) return undefined;
     const rows = await run('select nodename as host, nodeport as port from pg_dist_node order by groupid');
-    const [first, ...workers] = rows.map(({ host, port }) =>
+    const [coordinator, ...workers] = rows.map(({ host, port }) =>
       Object.assign(new URL(server), { hostname: String(host), port: String(port) }),
     );
-    return first !== undefined && workers.length > 0 ? [first, ...workers] : undefined;
+    return coordinator !== undefined && workers.length > 0 ? [coordinator, ...workers] : undefined;
   });
 }
 
@@ -68,14 +68,14 @@ export const databaseOn = (node: URL, name: string) => Object.assign(new URL(nod
 
 /** Makes an empty database that all machines have a part of. @returns its address on the first. */
 export async function createOnNodes(nodes: readonly [URL, ...URL[]], name: string): Promise<string> {
-  const [first, ...workers] = nodes;
+  const [coordinator, ...workers] = nodes;
   for (const node of nodes) {
     await rawSql(node.href, (run) => run(`create database ${name}`));
     await rawSql(databaseOn(node, name), (run) => run('create extension citus'));
   }
-  const url = databaseOn(first, name);
+  const url = databaseOn(coordinator, name);
   await rawSql(url, async (run) => {
-    await run(`select citus_set_coordinator_host('${first.hostname}', ${first.port})`);
+    await run(`select citus_set_coordinator_host('${coordinator.hostname}', ${coordinator.port})`);
     for (const { hostname, port } of workers) await run(`select citus_add_node('${hostname}', ${port})`);
   });
   return url;
@@ -107,21 +107,21 @@ const LOCAL_SERVER = 'postgres://postgres@127.0.0.1:5432/postgres';
  * @returns the address of its database `postgres`; undefined when there is none and none starts, which throws with `CI=true`.
  */
 export async function findServer(): Promise<string | undefined> {
-  const named = process.env['TEST_DATABASE_URL'];
-  if (named !== undefined && named !== '') {
-    if (dialectOf(named) !== 'postgres') throw new Error('TEST_DATABASE_URL must name a PostgreSQL server.');
-    await rawSql(named, (run) => run('select 1'));
-    return named;
+  const configuredServer = process.env['TEST_DATABASE_URL'];
+  if (configuredServer !== undefined && configuredServer !== '') {
+    if (dialectOf(configuredServer) !== 'postgres') throw new Error('TEST_DATABASE_URL must name a PostgreSQL server.');
+    await rawSql(configuredServer, (run) => run('select 1'));
+    return configuredServer;
   }
   try {
     await rawSql(LOCAL_SERVER, (run) => run('select 1'));
     return LOCAL_SERVER;
   } catch {
-    return ownServer();
+    return startOwnServer();
   }
 }
 
-async function ownServer(): Promise<string | undefined> {
+async function startOwnServer(): Promise<string | undefined> {
   try {
     return await startPostgres();
   } catch (error) {
@@ -166,7 +166,7 @@ function remove(folder: string): void {
     const [pid] = readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n');
     process.kill(Number(pid), 'SIGQUIT');
     const pause = new Int32Array(new SharedArrayBuffer(4));
-    for (let tries = 0; tries < 50 && existsSync(join(folder, 'postmaster.pid')); tries++) {
+    for (let attempts = 0; attempts < 50 && existsSync(join(folder, 'postmaster.pid')); attempts++) {
       Atomics.wait(pause, 0, 0, 20);
     }
   } catch {
@@ -185,9 +185,9 @@ export function restoreLinks(): void {
 
 /** Of Debian, the newest first; else whatever is in PATH. */
 export function findToolFolder(): string {
-  const all = '/usr/lib/postgresql';
-  const [newest] = existsSync(all) ? readdirSync(all).sort((a, b) => Number(b) - Number(a)) : [];
-  return newest === undefined ? '' : join(all, newest, 'bin');
+  const versionsFolder = '/usr/lib/postgresql';
+  const [newest] = existsSync(versionsFolder) ? readdirSync(versionsFolder).sort((a, b) => Number(b) - Number(a)) : [];
+  return newest === undefined ? '' : join(versionsFolder, newest, 'bin');
 }
 
 /**
@@ -195,18 +195,18 @@ export function findToolFolder(): string {
  * is said in one line; with `CI=true` it is a failure.
  */
 export async function canDump(url: string): Promise<boolean> {
-  const fault = await findDumpProblem(url);
-  if (fault === undefined) return true;
-  if (process.env['CI'] === 'true') throw new Error(`CI needs dumps of PostgreSQL: ${fault}.`);
-  console.log(`    dumps of PostgreSQL are skipped: ${fault}`);
+  const dumpError = await findDumpProblem(url);
+  if (dumpError === undefined) return true;
+  if (process.env['CI'] === 'true') throw new Error(`CI needs dumps of PostgreSQL: ${dumpError}.`);
+  console.log(`    dumps of PostgreSQL are skipped: ${dumpError}`);
   return false;
 }
 
 async function findDumpProblem(url: string): Promise<string | undefined> {
   let tool: number;
   try {
-    const said = execFileSync(join(findToolFolder(), 'pg_dump'), ['--version'], { encoding: 'utf8' });
-    tool = majorVersion(said);
+    const versionOutput = execFileSync(join(findToolFolder(), 'pg_dump'), ['--version'], { encoding: 'utf8' });
+    tool = majorVersion(versionOutput);
   } catch {
     return 'there is no pg_dump';
   }

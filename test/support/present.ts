@@ -22,18 +22,18 @@ export type FetchedRequest = {
 /** Header and payload of a compact token, unverified. */
 export function decode(text: string): { header: JsonProperties; payload: JsonProperties } {
   const [header = '', payload = ''] = text.split('.');
-  const read = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString()) as JsonProperties;
-  return { header: read(header), payload: read(payload) };
+  const parsePart = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString()) as JsonProperties;
+  return { header: parsePart(header), payload: parsePart(payload) };
 }
 
 /** Checks an ES256 token with the leaf of its `x5c`, by other means than the product's. */
 export function verifyWithLeaf(text: string): X509Certificate {
   const { header } = decode(text);
   const leaf = new X509Certificate(Buffer.from(header['x5c'][0], 'base64'));
-  const [head, body, signature = ''] = text.split('.');
+  const [jwsHeader, body, signature = ''] = text.split('.');
   const key = { key: leaf.publicKey, dsaEncoding: 'ieee-p1363' } as const;
-  const good = verify('sha256', Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'));
-  expect(good, 'the signature').to.equal(true);
+  const isValid = verify('sha256', Buffer.from(`${jwsHeader}.${body}`), key, Buffer.from(signature, 'base64url'));
+  expect(isValid, 'the signature').to.equal(true);
   return leaf;
 }
 
@@ -55,13 +55,13 @@ export async function issue(
   const holder = newKey();
   if (isPatient) {
     await wallet.code(made.body.uri);
-    const seen = await service.call('GET', `/session/${made.body.session}`, { token: tenant.token });
-    expect(seen.body.status).to.equal('fetched');
+    const session = await service.call('GET', `/session/${made.body.session}`, { token: tenant.token });
+    expect(session.body.status).to.equal('fetched');
   }
   const accessToken = await wallet.accessToken(made.body.uri);
-  const issued = await wallet.request(accessToken, configurationId, { key: holder });
-  expect(issued.status, issued.text).to.equal(200);
-  return { text: issued.body.credentials[0].credential, holder, session: made.body.session };
+  const credentialResponse = await wallet.request(accessToken, configurationId, { key: holder });
+  expect(credentialResponse.status, credentialResponse.text).to.equal(200);
+  return { text: credentialResponse.body.credentials[0].credential, holder, session: made.body.session };
 }
 
 /** Asks for a presentation and fetches the request as a wallet does. */
@@ -69,63 +69,63 @@ export async function requestPresentation(
   service: TestService,
   token: string,
   requestId: string,
-  more: object = {},
+  overrides: object = {},
 ): Promise<FetchedRequest> {
-  const made = await service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId, ...more } });
-  expect(made.status, made.text).to.equal(201);
-  const url = new URL(made.body.uri).searchParams.get('request_uri') ?? '';
-  const fetched = await service.call('GET', url);
-  expect(fetched.status, fetched.text).to.equal(200);
-  const { session, uri } = made.body;
-  return { session, uri, url, text: fetched.text, ...decode(fetched.text) };
+  const offer = await service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId, ...overrides } });
+  expect(offer.status, offer.text).to.equal(201);
+  const url = new URL(offer.body.uri).searchParams.get('request_uri') ?? '';
+  const requestResponse = await service.call('GET', url);
+  expect(requestResponse.status, requestResponse.text).to.equal(200);
+  const { session, uri } = offer.body;
+  return { session, uri, url, text: requestResponse.text, ...decode(requestResponse.text) };
 }
 
 /** The credential with the disclosures of the named claims, bound to the request (RFC 9901 section 4.3). */
 export function bindToRequest(
-  asked: Pick<FetchedRequest, 'payload'>,
-  held: HeldCredential,
+  request: Pick<FetchedRequest, 'payload'>,
+  credential: HeldCredential,
   names?: readonly string[],
   changes: object = {},
 ): string {
-  const [jwt = '', ...disclosures] = held.text.split('~').slice(0, -1);
-  const kept = disclosures.filter((disclosure) => {
+  const [jwt = '', ...disclosures] = credential.text.split('~').slice(0, -1);
+  const keptDisclosures = disclosures.filter((disclosure) => {
     const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
     return names === undefined || parts.length === 2 || names.includes(String(parts[1]));
   });
-  const bound = [jwt, ...kept, ''].join('~');
+  const presentation = [jwt, ...keptDisclosures, ''].join('~');
   const payload = {
     iat: now(),
-    aud: asked.payload['client_id'],
-    nonce: asked.payload['nonce'],
-    sd_hash: createHash('sha256').update(bound).digest('base64url'),
+    aud: request.payload['client_id'],
+    nonce: request.payload['nonce'],
+    sd_hash: createHash('sha256').update(presentation).digest('base64url'),
     ...changes,
   };
-  return bound + makeJwt(held.holder, { alg: 'ES256', typ: 'kb+jwt' }, payload);
+  return presentation + makeJwt(credential.holder, { alg: 'ES256', typ: 'kb+jwt' }, payload);
 }
 
 /** Encrypts a response to the key of the request. */
-export async function encryptResponse(asked: Pick<FetchedRequest, 'payload'>, plaintext: unknown): Promise<string> {
-  const [jwk] = asked.payload['client_metadata'].jwks.keys;
+export async function encryptResponse(request: Pick<FetchedRequest, 'payload'>, plaintext: unknown): Promise<string> {
+  const [jwk] = request.payload['client_metadata'].jwks.keys;
   return new CompactEncrypt(Buffer.from(JSON.stringify(plaintext)))
     .setProtectedHeader({ alg: 'ECDH-ES', enc: 'A256GCM', kid: jwk.kid })
     .encrypt(await importJWK(jwk, 'ECDH-ES'));
 }
 
 /** The right form for the mode that was asked for. */
-export async function responseForm(asked: FetchedRequest, vpToken: unknown): Promise<Record<string, string>> {
-  const { state, response_mode: mode } = asked.payload;
-  if (mode === 'direct_post') return { vp_token: JSON.stringify(vpToken), state };
-  return { response: await encryptResponse(asked, { vp_token: vpToken, state }) };
+export async function responseForm(request: FetchedRequest, vpToken: unknown): Promise<Record<string, string>> {
+  const { state, response_mode: responseMode } = request.payload;
+  if (responseMode === 'direct_post') return { vp_token: JSON.stringify(vpToken), state };
+  return { response: await encryptResponse(request, { vp_token: vpToken, state }) };
 }
 
-export function postResponse(service: TestService, asked: FetchedRequest, form: Record<string, string>): Promise<Answer> {
-  return service.call('POST', asked.payload['response_uri'], { form });
+export function postResponse(service: TestService, request: FetchedRequest, form: Record<string, string>): Promise<Answer> {
+  return service.call('POST', request.payload['response_uri'], { form });
 }
 
 /** Answers the one query of the request with one credential. */
-export async function present(service: TestService, asked: FetchedRequest, held: HeldCredential): Promise<Answer> {
-  const [query] = asked.payload['dcql_query'].credentials;
-  return postResponse(service, asked, await responseForm(asked, { [query.id]: [bindToRequest(asked, held)] }));
+export async function present(service: TestService, request: FetchedRequest, credential: HeldCredential): Promise<Answer> {
+  const [query] = request.payload['dcql_query'].credentials;
+  return postResponse(service, request, await responseForm(request, { [query.id]: [bindToRequest(request, credential)] }));
 }
 
 export const QUERY = {
@@ -157,19 +157,19 @@ export class Shop {
   }
 
   /** With the presentation configuration `check` and two credentials; `card-status` has a revocable status. */
-  static async open(issuer: Record<string, unknown> = {}, start = () => startTestService()): Promise<Shop> {
-    const service = await start();
+  static async open(issuer: Record<string, unknown> = {}, startService = () => startTestService()): Promise<Shop> {
+    const service = await startService();
     const backend = await Backend.start();
     const acme = await createTenant(service, 'acme', issuer);
     const { token } = await createTenant(service, 'shop');
-    const asAcme = (method: string, path: string, json?: unknown) =>
+    const callAsIssuer = (method: string, path: string, json?: unknown) =>
       service.call(method, path, { token: acme.token, ...(json === undefined ? {} : { json }) });
-    await asAcme('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
-    for (const more of [{ id: 'card' }, { id: 'card-status', statusManagement: true }]) {
-      const written = await asAcme('POST', '/issuer/credentials', { ...CARD, ...more });
-      expect(written.status, written.text).to.equal(201);
+    await callAsIssuer('POST', '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+    for (const overrides of [{ id: 'card' }, { id: 'card-status', statusManagement: true }]) {
+      const response = await callAsIssuer('POST', '/issuer/credentials', { ...CARD, ...overrides });
+      expect(response.status, response.text).to.equal(201);
     }
-    const anchor = (await asAcme('GET', '/key-chain/signing')).body.rootCertificate;
+    const anchor = (await callAsIssuer('GET', '/key-chain/signing')).body.rootCertificate;
     const shop = new Shop({ service, backend, acme, token, anchor });
     await shop.configure({ id: 'check' });
     return shop;
@@ -191,25 +191,25 @@ export class Shop {
 
   /** Writes a presentation configuration that trusts the issuer unless it says otherwise. */
   async configure(changes: object): Promise<void> {
-    const trusted = { dcql_query: QUERY, trustAnchors: [{ certificate: this.anchor }], values: 'requested' };
-    const written = await this.call('POST', '/verifier/config', { ...trusted, ...changes });
-    expect(written.status, written.text).to.equal(201);
+    const defaults = { dcql_query: QUERY, trustAnchors: [{ certificate: this.anchor }], values: 'requested' };
+    const response = await this.call('POST', '/verifier/config', { ...defaults, ...changes });
+    expect(response.status, response.text).to.equal(201);
   }
 
   issue(configurationId = 'card', offer: object = {}): Promise<HeldCredential> {
     return issue(this.service, this.acme, configurationId, offer);
   }
 
-  requestPresentation(requestId = 'check', more: object = {}): Promise<FetchedRequest> {
-    return requestPresentation(this.service, this.token, requestId, more);
+  requestPresentation(requestId = 'check', overrides: object = {}): Promise<FetchedRequest> {
+    return requestPresentation(this.service, this.token, requestId, overrides);
   }
 
-  present(asked: FetchedRequest, held: HeldCredential): Promise<Answer> {
-    return present(this.service, asked, held);
+  present(request: FetchedRequest, credential: HeldCredential): Promise<Answer> {
+    return present(this.service, request, credential);
   }
 
-  postResponse(asked: FetchedRequest, form: Record<string, string>): Promise<Answer> {
-    return postResponse(this.service, asked, form);
+  postResponse(request: FetchedRequest, form: Record<string, string>): Promise<Answer> {
+    return postResponse(this.service, request, form);
   }
 
   async session(id: string): Promise<JsonProperties> {

@@ -7,10 +7,10 @@ import { builtProgram } from './start-options.ts';
 
 /** Says in one line what the commands of a page want that is not here; with `CI=true` that is a failure. */
 export function hasPrograms(page: string, names: readonly string[]): boolean {
-  const missing = names.filter((name) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0);
-  if (missing.length === 0) return true;
-  if (process.env['CI'] === 'true') throw new Error(`install what ${page} uses: ${missing.join(' ')}`);
-  console.log(`    skipped: commands of ${page} (needs ${missing.join(' ')})`);
+  const missingPrograms = names.filter((name) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0);
+  if (missingPrograms.length === 0) return true;
+  if (process.env['CI'] === 'true') throw new Error(`install what ${page} uses: ${missingPrograms.join(' ')}`);
+  console.log(`    skipped: commands of ${page} (needs ${missingPrograms.join(' ')})`);
   return false;
 }
 
@@ -29,7 +29,7 @@ export function runProcess(command: string, args: readonly string[], environment
   });
 }
 
-class Exit {
+class ProcessExit {
   readonly code: number;
 
   constructor(code: number) {
@@ -38,42 +38,42 @@ class Exit {
 }
 
 let runs = 0;
-let before: Promise<unknown> = Promise.resolve();
+let previousRun: Promise<unknown> = Promise.resolve();
 
 /**
  * The same within this process, which has loaded all that it needs: another process would take most of a second for that.
  * That a command works as a process is to be shown by `runProcess` once.
  */
 export function runCommand(command: string, args: readonly string[], environment: Environment): Promise<ProcessResult> {
-  const run = before.then(() => runHere(command, args, environment));
-  before = run.catch(() => {});
+  const run = previousRun.then(() => runInProcess(command, args, environment));
+  previousRun = run.catch(() => {});
   return run;
 }
 
-async function runHere(command: string, args: readonly string[], environment: Environment): Promise<ProcessResult> {
+async function runInProcess(command: string, args: readonly string[], environment: Environment): Promise<ProcessResult> {
   const { argv, env, exitCode, exit } = process;
   const { log, error } = console;
-  const said = { stdout: '', stderr: '' };
+  const output = { stdout: '', stderr: '' };
   const address = addressOf(command);
   try {
     process.argv = [process.execPath, fileURLToPath(address), ...args];
     process.env = { ...minimalEnvironment(), ...environment };
     process.exitCode = undefined;
     process.exit = (code) => {
-      throw new Exit(Number(code));
+      throw new ProcessExit(Number(code));
     };
     console.log = (text: string) => {
-      said.stdout += `${text}\n`;
+      output.stdout += `${text}\n`;
     };
     console.error = (text: string) => {
-      said.stderr += `${text}\n`;
+      output.stderr += `${text}\n`;
     };
     // Another address is another module: its statements run again, those of what it imports do not.
     await import(`${address}?run=${++runs}`);
-    return { code: Number(process.exitCode ?? 0), ...said };
-  } catch (thrown) {
-    if (thrown instanceof Exit) return { code: thrown.code, ...said };
-    throw thrown;
+    return { code: Number(process.exitCode ?? 0), ...output };
+  } catch (thrownError) {
+    if (thrownError instanceof ProcessExit) return { code: thrownError.code, ...output };
+    throw thrownError;
   } finally {
     Object.assign(process, { argv, env, exitCode, exit });
     Object.assign(console, { log, error });
@@ -103,10 +103,10 @@ export function startProgram(
     ...(options.user === undefined ? {} : { uid: options.user, gid: options.user }),
   });
   runningPrograms.add(child);
-  let said = '';
+  let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream?.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
+      output += chunk.toString();
     });
   }
   const ended = new Promise<number | null>((resolve, reject) => {
@@ -117,14 +117,14 @@ export function startProgram(
     });
   });
   ended.catch(() => runningPrograms.delete(child));
-  return { child, ended, output: () => said };
+  return { child, ended, output: () => output };
 }
 
 /** @returns the exit code and all that was said. */
 export async function runProgram(
-  ...given: Parameters<typeof startProgram>
+  ...parameters: Parameters<typeof startProgram>
 ): Promise<{ readonly code: number | null; readonly output: string }> {
-  const program = startProgram(...given);
+  const program = startProgram(...parameters);
   const code = await program.ended;
   return { code, output: program.output() };
 }

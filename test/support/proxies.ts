@@ -21,7 +21,7 @@ export type CountingProxy = {
   end(): Promise<void>;
 };
 
-const NOTHING: Traffic = { roundTrips: 0, statements: 0, commits: 0, bytes: 0 };
+const NO_TRAFFIC: Traffic = { roundTrips: 0, statements: 0, commits: 0, bytes: 0 };
 
 /** Changes rows: by itself, in a common table expression, or by the function that applies a change. */
 const WRITES = /^\s*(insert|update|delete)\b|\b(insert into|delete from)\b|\bupdate \w+ set\b|\bcommit_change_\d/i;
@@ -29,34 +29,34 @@ const WRITES = /^\s*(insert|update|delete)\b|\b(insert into|delete from)\b|\bupd
 export async function countingProxy(url: string): Promise<CountingProxy> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
-  let traffic = NOTHING;
-  const add = (more: Partial<Traffic>) => {
-    const sum = (name: keyof Traffic) => traffic[name] + (more[name] ?? 0);
+  let traffic = NO_TRAFFIC;
+  const countTraffic = (delta: Partial<Traffic>) => {
+    const sum = (name: keyof Traffic) => traffic[name] + (delta[name] ?? 0);
     traffic = { roundTrips: sum('roundTrips'), statements: sum('statements'), commits: sum('commits'), bytes: sum('bytes') };
   };
-  const server = createServer((near) => {
-    const far = dial(Number(target.port || 5432), target.hostname);
-    for (const socket of [near, far]) {
+  const server = createServer((client) => {
+    const upstream = dial(Number(target.port || 5432), target.hostname);
+    for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.setNoDelay(true);
       socket.on('error', () => {});
     }
-    const read = messages(new ConnectionReader(add));
-    near.on('data', (bytes: Buffer) => {
-      add({ bytes: bytes.length });
-      read(bytes);
+    const readMessages = messages(new ConnectionReader(countTraffic));
+    client.on('data', (bytes: Buffer) => {
+      countTraffic({ bytes: bytes.length });
+      readMessages(bytes);
     });
-    near.pipe(far);
-    far.pipe(near);
+    client.pipe(upstream);
+    upstream.pipe(client);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const proxied = new URL(url);
   proxied.hostname = '127.0.0.1';
   proxied.port = String((server.address() as { port: number }).port);
   const takeAll = () => {
-    const taken = traffic;
-    traffic = NOTHING;
-    return taken;
+    const result = traffic;
+    traffic = NO_TRAFFIC;
+    return result;
   };
   return {
     url: proxied.href,
@@ -71,18 +71,18 @@ export async function countingProxy(url: string): Promise<CountingProxy> {
 
 /** Follows the messages of one connection (PostgreSQL manual, sections 55.2 and 55.7). */
 class ConnectionReader {
-  readonly #add: (more: Partial<Traffic>) => void;
+  readonly #add: (delta: Partial<Traffic>) => void;
   /** Texts of what was prepared, by name. */
   readonly #prepared = new Map<string, string>();
   #bound = '';
   #isOpen = false;
   #wrote = false;
 
-  constructor(add: (more: Partial<Traffic>) => void) {
-    this.#add = add;
+  constructor(countTraffic: (delta: Partial<Traffic>) => void) {
+    this.#add = countTraffic;
   }
 
-  read(type: string, body: Buffer): void {
+  readMessages(type: string, body: Buffer): void {
     const text = (from: number) => body.toString('utf8', from, body.indexOf(0, from));
     if (type === 'P') this.#prepared.set(text(0), text(Buffer.byteLength(text(0)) + 1));
     else if (type === 'B') this.#bound = this.#prepared.get(text(Buffer.byteLength(text(0)) + 1)) ?? '';
@@ -111,18 +111,18 @@ class ConnectionReader {
 
 /** Gives each message of a client to the reader; the first one, which starts the connection, has no type. */
 function messages(reader: ConnectionReader): (bytes: Buffer) => void {
-  let rest: Buffer = Buffer.alloc(0);
+  let remainder: Buffer = Buffer.alloc(0);
   let hasStarted = false;
   return (bytes) => {
-    rest = Buffer.concat([rest, bytes]);
+    remainder = Buffer.concat([remainder, bytes]);
     for (;;) {
       const head = hasStarted ? 1 : 0;
-      if (rest.length < head + 4) return;
-      const length = head + rest.readInt32BE(head);
-      if (rest.length < length) return;
-      if (hasStarted) reader.read(String.fromCharCode(rest[0] ?? 0), rest.subarray(head + 4, length));
+      if (remainder.length < head + 4) return;
+      const length = head + remainder.readInt32BE(head);
+      if (remainder.length < length) return;
+      if (hasStarted) reader.readMessages(String.fromCharCode(remainder[0] ?? 0), remainder.subarray(head + 4, length));
       hasStarted = true;
-      rest = rest.subarray(length);
+      remainder = remainder.subarray(length);
     }
   };
 }
@@ -141,32 +141,32 @@ export async function cuttingProxy(url: string): Promise<CuttingProxy> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
   let isCut = false;
-  const server = createServer((near) => {
+  const server = createServer((client) => {
     if (isCut) {
-      near.destroy();
+      client.destroy();
       return;
     }
-    const far = dial(Number(target.port), target.hostname);
-    for (const socket of [near, far]) {
+    const upstream = dial(Number(target.port), target.hostname);
+    for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on('error', () => {});
       socket.on('close', () => {
         sockets.delete(socket);
-        near.destroy();
-        far.destroy();
+        client.destroy();
+        upstream.destroy();
       });
     }
-    near.pipe(far);
-    far.pipe(near);
+    client.pipe(upstream);
+    upstream.pipe(client);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const through = new URL(url);
-  through.host = `127.0.0.1:${(server.address() as { port: number }).port}`;
+  const proxiedUrl = new URL(url);
+  proxiedUrl.host = `127.0.0.1:${(server.address() as { port: number }).port}`;
   const destroyAll = () => {
     for (const socket of sockets) socket.destroy();
   };
   return {
-    url: through.href,
+    url: proxiedUrl.href,
     cut() {
       isCut = true;
       destroyAll();
@@ -189,62 +189,62 @@ export type HangingProxy = {
   /**
    * From now on nothing passes on the connections that are there, for ever, as if somebody between had forgotten them. New
    * ones are taken in and not answered until `forward`.
-   * @param what `answers`: what is said to the database still arrives there.
+   * @param mode `answers`: what is said to the database still arrives there.
    */
-  hang(what?: 'everything' | 'answers'): void;
+  hang(mode?: 'everything' | 'answers'): void;
   /** Loses the answers from the moment on at which the database is told this. */
-  dropAnswersAfter(words: string): void;
+  dropAnswersAfter(marker: string): void;
   /** New connections are passed on again. */
   forward(): void;
   end(): Promise<void>;
 };
 
-type Pair = { near: Socket; far: Socket | undefined; isDeaf: boolean; isDumb: boolean };
+type ConnectionPair = { near: Socket; far: Socket | undefined; isDeaf: boolean; isDumb: boolean };
 
 export async function hangingProxy(url: string): Promise<HangingProxy> {
   const target = new URL(url);
-  const pairs = new Set<Pair>();
+  const pairs = new Set<ConnectionPair>();
   let isHanging = false;
-  let lastWords: string | undefined;
-  const hang: HangingProxy['hang'] = (what = 'everything') => {
+  let dropMarker: string | undefined;
+  const hang: HangingProxy['hang'] = (mode = 'everything') => {
     isHanging = true;
     for (const pair of pairs) {
       pair.isDumb = true;
-      if (what === 'everything') pair.isDeaf = true;
+      if (mode === 'everything') pair.isDeaf = true;
     }
   };
-  const server = createServer((near) => {
-    const far = isHanging ? undefined : dial(Number(target.port || 5432), target.hostname);
-    const pair: Pair = { near, far, isDeaf: isHanging, isDumb: isHanging };
+  const server = createServer((client) => {
+    const upstream = isHanging ? undefined : dial(Number(target.port || 5432), target.hostname);
+    const pair: ConnectionPair = { near: client, far: upstream, isDeaf: isHanging, isDumb: isHanging };
     pairs.add(pair);
-    for (const socket of [near, far]) socket?.on('error', () => {});
-    near.on('data', (bytes) => {
-      if (lastWords !== undefined && bytes.includes(lastWords)) hang('answers');
-      if (!pair.isDeaf) far?.write(bytes);
+    for (const socket of [client, upstream]) socket?.on('error', () => {});
+    client.on('data', (bytes) => {
+      if (dropMarker !== undefined && bytes.includes(dropMarker)) hang('answers');
+      if (!pair.isDeaf) upstream?.write(bytes);
     });
-    far?.on('data', (bytes) => pair.isDumb || near.write(bytes));
+    upstream?.on('data', (bytes) => pair.isDumb || client.write(bytes));
     // The database does not learn that its caller has gone.
-    near.on('close', () => pair.isDeaf || pair.isDumb || far?.destroy());
-    far?.on('close', () => pair.isDumb || near.destroy());
+    client.on('close', () => pair.isDeaf || pair.isDumb || upstream?.destroy());
+    upstream?.on('close', () => pair.isDumb || client.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const through = new URL(url);
-  through.host = `127.0.0.1:${(server.address() as { port: number }).port}`;
+  const proxiedUrl = new URL(url);
+  proxiedUrl.host = `127.0.0.1:${(server.address() as { port: number }).port}`;
   return {
-    url: through.href,
+    url: proxiedUrl.href,
     hang,
-    dropAnswersAfter(words) {
-      lastWords = words;
+    dropAnswersAfter(marker) {
+      dropMarker = marker;
     },
     forward() {
       isHanging = false;
-      lastWords = undefined;
+      dropMarker = undefined;
     },
     async end() {
       const closed = new Promise<unknown>((resolve) => server.close(resolve));
-      for (const { near, far } of pairs) {
-        near.destroy();
-        far?.destroy();
+      for (const { near: client, far: upstream } of pairs) {
+        client.destroy();
+        upstream?.destroy();
       }
       await closed;
     },

@@ -20,7 +20,7 @@ export type RabbitMq = {
   readonly tls: { readonly url: string; readonly ca: string };
   /** What a shell needs so that `rabbitmqctl` means this server. */
   readonly environment: Readonly<Record<string, string>>;
-  control(...words: string[]): Promise<string>;
+  control(...args: string[]): Promise<string>;
   /** A connection beside the service. The one who opens it closes it. */
   connect(): Promise<ChannelModel>;
   /** Ends it as a power failure would, once the queues and bindings of before are on its disk: RabbitMQ confirms them up to two seconds earlier. */
@@ -52,36 +52,36 @@ async function startIn(scripts: string): Promise<RabbitMq> {
   const url = `amqp://guest:guest@127.0.0.1:${ports.amqp}/`;
   const children = new Set<ChildProcess>();
   const killAll = () => {
-    for (const child of children) end(child);
+    for (const child of children) stopProgram(child);
   };
   process.once('exit', killAll);
-  const begin = (file: string, words: readonly string[]) => {
+  const spawnProgram = (file: string, args: readonly string[]) => {
     // In a group of its own, with what it starts.
-    const child = spawn(file, words, { cwd: folder, env: environment, stdio: 'ignore', detached: true });
+    const child = spawn(file, args, { cwd: folder, env: environment, stdio: 'ignore', detached: true });
     children.add(child);
     child.once('exit', () => children.delete(child));
     child.once('error', () => children.delete(child));
     return child;
   };
-  const names = begin('epmd', ['-address', '127.0.0.1', '-port', String(ports.names)]);
+  const names = spawnProgram('epmd', ['-address', '127.0.0.1', '-port', String(ports.names)]);
   let server: ChildProcess | undefined;
-  const control = async (...words: string[]) => {
-    const { stdout } = await run(join(scripts, 'rabbitmqctl'), ['-q', ...words], { env: environment });
+  const control = async (...args: string[]) => {
+    const { stdout } = await run(join(scripts, 'rabbitmqctl'), ['-q', ...args], { env: environment });
     return stdout;
   };
   const start = async () => {
-    const begun = begin(join(scripts, 'rabbitmq-server'), []);
-    server = begun;
+    const brokerProcess = spawnProgram(join(scripts, 'rabbitmq-server'), []);
+    server = brokerProcess;
     const deadline = performance.now() + WAIT_TIMEOUT_MS;
     for (;;) {
       const connection = await connect(url).catch(() => undefined);
       if (connection !== undefined) return connection.close();
-      if (begun.exitCode !== null || performance.now() > deadline) throw new Error('RabbitMQ does not start');
+      if (brokerProcess.exitCode !== null || performance.now() > deadline) throw new Error('RabbitMQ does not start');
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   };
   const kill = async () => {
-    if (server !== undefined) await ended(server);
+    if (server !== undefined) await exitOf(server);
   };
   const rabbit: RabbitMq = {
     url,
@@ -106,7 +106,7 @@ async function startIn(scripts: string): Promise<RabbitMq> {
     },
     async stop() {
       await kill();
-      await ended(names);
+      await exitOf(names);
       process.removeListener('exit', killAll);
       rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
     },
@@ -120,14 +120,14 @@ async function startIn(scripts: string): Promise<RabbitMq> {
   return rabbit;
 }
 
-function ended(child: ChildProcess): Promise<void> {
+function exitOf(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return Promise.resolve();
-  const over = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  end(child);
-  return over;
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  stopProgram(child);
+  return exited;
 }
 
-function end({ pid }: ChildProcess): void {
+function stopProgram({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
@@ -183,13 +183,13 @@ async function writeSettings(folder: string, ports: Ports) {
 
 /** Waits until `attempt` says yes. @param about what an error tells besides. */
 export async function until(
-  what: string,
+  description: string,
   attempt: () => boolean | Promise<boolean>,
-  { withinMs = WAIT_TIMEOUT_MS, about = () => '' }: { readonly withinMs?: number; readonly about?: () => string } = {},
+  { withinMs = WAIT_TIMEOUT_MS, about: describeState = () => '' }: { readonly withinMs?: number; readonly about?: () => string } = {},
 ): Promise<void> {
   const deadline = performance.now() + withinMs;
   while (!(await attempt())) {
-    if (performance.now() > deadline) throw new Error(`in vain: ${what}\n${about()}`);
+    if (performance.now() > deadline) throw new Error(`in vain: ${description}\n${describeState()}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -56,15 +56,15 @@ async function isHealthy(address: string): Promise<boolean> {
 }
 
 /** The same service, whose calls go to each of the processes in turn; its public address stays the first one's. */
-export function distributeCalls(service: TestService, others: readonly string[]): TestService {
-  const addresses = [service.address, ...others];
-  let turn = 0;
+export function distributeCalls(service: TestService, otherAddresses: readonly string[]): TestService {
+  const addresses = [service.address, ...otherAddresses];
+  let nextIndex = 0;
   return {
     ...service,
     call(method: string, path: string, options?: CallOptions) {
-      const address = addresses[turn++ % addresses.length] ?? service.address;
-      const inside = path.startsWith(service.address) ? path.slice(service.address.length) : path;
-      return service.call(method, address + inside, options);
+      const address = addresses[nextIndex++ % addresses.length] ?? service.address;
+      const localPath = path.startsWith(service.address) ? path.slice(service.address.length) : path;
+      return service.call(method, address + localPath, options);
     },
   };
 }
@@ -115,8 +115,8 @@ export type RaceSuite = readonly [subject: string, define: (racing: () => RaceCo
  */
 export function describeRaces(kind: DatabaseKind, suites: readonly RaceSuite[]): void {
   const processes = kind.name === 'sqlite' ? 1 : 2;
-  const where = `on ${kind.name} in ${processes === 1 ? 'one process' : 'two processes'}`;
-  describe(`races ${where}`, () => {
+  const suffix = `on ${kind.name} in ${processes === 1 ? 'one process' : 'two processes'}`;
+  describe(`races ${suffix}`, () => {
     let database: TestDatabase | undefined;
     let first: TestService | undefined;
     let second: SecondProcess | undefined;
@@ -133,7 +133,7 @@ export function describeRaces(kind: DatabaseKind, suites: readonly RaceSuite[]):
       await database?.drop();
     });
     for (const [index, [subject, define]] of suites.entries()) {
-      describe(`${subject} ${where}`, () => {
+      describe(`${subject} ${suffix}`, () => {
         let racing: RaceContext;
         before(async () => {
           if (first === undefined) throw new Error('the service was not started');
@@ -156,30 +156,30 @@ function startSecond(publicUrl: string, environment: Readonly<Record<string, str
   });
 }
 
-async function prepare(id: string, first: TestService, others: readonly string[]): Promise<RaceContext> {
-  const service = distributeCalls(first, others);
+async function prepare(id: string, first: TestService, otherAddresses: readonly string[]): Promise<RaceContext> {
+  const service = distributeCalls(first, otherAddresses);
   const { token } = await createTenant(service, id);
   await createResource(service, token, '/issuer/credentials', credentialBody('pid', 'signing'));
-  return { service, addresses: [first.address, ...others], token, wallet: new RawWallet(service, id) };
+  return { service, addresses: [first.address, ...otherAddresses], token, wallet: new RawWallet(service, id) };
 }
 
 /** Where a credential says that its status stands. */
 export type StatusEntry = { readonly idx: number; readonly uri: string };
 
-export const payloadOf = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
+export const decodePayload = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
 
-export const statusEntryOf = (credential: string): StatusEntry => payloadOf(credential).status.status_list;
+export const statusEntryOf = (credential: string): StatusEntry => decodePayload(credential).status.status_list;
 
 /** The entries of a list as everybody can read them at one of the processes. */
 export async function readStatusList({ service, addresses }: RaceContext, process: string, uri: string) {
   const address = uri.replace(addresses[0] ?? '', process);
   const answer = await fetch(address);
   expect(answer.status, address).to.equal(200);
-  const { sub, status_list: list } = payloadOf(await answer.text());
+  const { sub, status_list: list } = decodePayload(await answer.text());
   expect(sub).to.equal(uri);
   const { bits } = list;
   expect(uri.startsWith(service.address)).to.equal(true);
   const bytes = inflateSync(Buffer.from(list.lst, 'base64url'));
-  const at = (idx: number) => ((bytes[(idx * bits) >> 3] ?? 0) >> ((idx * bits) & 7)) & ((1 << bits) - 1);
-  return { capacity: (bytes.length * 8) / bits, at };
+  const statusAt = (idx: number) => ((bytes[(idx * bits) >> 3] ?? 0) >> ((idx * bits) & 7)) & ((1 << bits) - 1);
+  return { capacity: (bytes.length * 8) / bits, at: statusAt };
 }

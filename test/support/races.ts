@@ -34,7 +34,7 @@ export type RaceResult = {
  */
 export async function race(store: Store, track: RaceKeys, count: number, runner = 0): Promise<RaceResult> {
   const steps = stepsOf(store, track.tenantId);
-  const all = <T>(call: (index: number) => Promise<T>) => Promise.all(Array.from({ length: count }, (_, i) => call(i)));
+  const callAll = <T>(call: (index: number) => Promise<T>) => Promise.all(Array.from({ length: count }, (_, i) => call(i)));
   const value = aUse('c_nonce', { hash: track.hash });
   const session = aSession(track.tenantId, { id: track.issuedSessionId });
 
@@ -42,12 +42,12 @@ export async function race(store: Store, track: RaceKeys, count: number, runner 
   if (grant === undefined) throw new Error(`the race has no grant ${track.grantId}`);
 
   const [consumed, remembered, claimed, counters, issued] = await Promise.all([
-    all(() => steps.commit(grantRedemption(grant, REDEMPTION, [aUse()]))),
-    all(() => steps.commit({ uses: [aUse(), value] })),
-    all(() => steps.commit(responseDelivery(track.claimedSessionId))),
-    all(() => steps.allocateStatusRun({ id: track.listId, keyChainId: null }, 1)),
-    all((i) => steps.commit(batchIssuance(session.id, aBatch(session), 1 << (i % 2), 0b11))),
-    all((i) => {
+    callAll(() => steps.commit(grantRedemption(grant, REDEMPTION, [aUse()]))),
+    callAll(() => steps.commit({ uses: [aUse(), value] })),
+    callAll(() => steps.commit(responseDelivery(track.claimedSessionId))),
+    callAll(() => steps.allocateStatusRun({ id: track.listId, keyChainId: null }, 1)),
+    callAll((i) => steps.commit(batchIssuance(session.id, aBatch(session), 1 << (i % 2), 0b11))),
+    callAll((i) => {
       const index = runner * count + i;
       return steps.commit({ statuses: [{ listId: track.listId, index, status: 1 }] });
     }),

@@ -23,21 +23,24 @@ export function send(address: string, { method, path, headers, body }: RawReques
   // Without a length the body of a GET would be read as another request.
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   return new Promise((resolve, reject) => {
-    const call = request({ agent, hostname, port, method, path, headers: { ...headers, ...length }, timeout: 15_000 }, (response) => {
-      const { statusCode: status = 0, headers: received } = response;
-      if (received['content-type'] === 'text/event-stream') {
-        response.destroy();
-        resolve({ status, headers: received, text: '' });
-        return;
-      }
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.once('error', reject);
-      response.once('end', () => resolve({ status, headers: received, text: Buffer.concat(chunks).toString('utf8') }));
-    });
-    call.once('timeout', () => call.destroy(new Error(`no answer to ${method} ${path.slice(0, 100)}`)));
-    call.once('error', reject);
-    call.end(body);
+    const clientRequest = request(
+      { agent, hostname, port, method, path, headers: { ...headers, ...length }, timeout: 15_000 },
+      (response) => {
+        const { statusCode: status = 0, headers: onResponse } = response;
+        if (onResponse['content-type'] === 'text/event-stream') {
+          response.destroy();
+          resolve({ status, headers: onResponse, text: '' });
+          return;
+        }
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.once('error', reject);
+        response.once('end', () => resolve({ status, headers: onResponse, text: Buffer.concat(chunks).toString('utf8') }));
+      },
+    );
+    clientRequest.once('timeout', () => clientRequest.destroy(new Error(`no answer to ${method} ${path.slice(0, 100)}`)));
+    clientRequest.once('error', reject);
+    clientRequest.end(body);
   });
 }
 
@@ -53,15 +56,15 @@ export function sendBytes(
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname);
     const chunks: Buffer[] = [];
-    const finish = (closed: boolean) => {
+    const finishConversation = (closed: boolean) => {
       clearTimeout(timer);
       socket.destroy();
       resolve({ text: Buffer.concat(chunks).toString('latin1'), closed });
     };
-    const timer = setTimeout(() => finish(false), options.timeoutMs ?? 3_000);
+    const timer = setTimeout(() => finishConversation(false), options.timeoutMs ?? 3_000);
     socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-    socket.once('close', () => finish(true));
-    socket.once('error', () => finish(true));
+    socket.once('close', () => finishConversation(true));
+    socket.once('error', () => finishConversation(true));
     for (const part of bytes) socket.write(part);
     if (options.end === true) socket.end();
   });

@@ -22,8 +22,8 @@ export const now = () => Math.floor(Date.now() / 1000);
 export type Overrides = { readonly header?: Record<string, unknown>; readonly payload?: Record<string, unknown> };
 
 /** Removes members that are bent to undefined. */
-const withOverrides = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
-  Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
+const withOverrides = (base: Record<string, unknown>, changes: Record<string, unknown> = {}) =>
+  Object.fromEntries(Object.entries({ ...base, ...changes }).filter(([, value]) => value !== undefined));
 
 export function dpopProof(key: HolderKey, url: string, options: { token?: string; method?: string } & Overrides = {}): string {
   const ath = options.token === undefined ? {} : { ath: createHash('sha256').update(options.token).digest('base64url') };
@@ -34,11 +34,11 @@ export function dpopProof(key: HolderKey, url: string, options: { token?: string
   );
 }
 
-export function keyProof(key: HolderKey, audience: string, nonce: string, bend: Overrides = {}): string {
+export function keyProof(key: HolderKey, audience: string, nonce: string, overrides: Overrides = {}): string {
   return makeJwt(
     key,
-    withOverrides({ typ: 'openid4vci-proof+jwt', alg: 'ES256', jwk: key.jwk }, bend.header),
-    withOverrides({ aud: audience, iat: now(), nonce }, bend.payload),
+    withOverrides({ typ: 'openid4vci-proof+jwt', alg: 'ES256', jwk: key.jwk }, overrides.header),
+    withOverrides({ aud: audience, iat: now(), nonce }, overrides.payload),
   );
 }
 
@@ -108,9 +108,9 @@ export class RawWallet {
   }
 
   par(form: Record<string, string> = {}, headers: Record<string, string> = {}): Promise<Answer> {
-    const all = { ...AUTHORIZATION_REQUEST, ...form };
-    const sent = Object.entries(all).filter(([, value]) => value !== '');
-    return this.service.call('POST', `/${this.tenant}/par`, { form: Object.fromEntries(sent), headers });
+    const parameters = { ...AUTHORIZATION_REQUEST, ...form };
+    const fields = Object.entries(parameters).filter(([, value]) => value !== '');
+    return this.service.call('POST', `/${this.tenant}/par`, { form: Object.fromEntries(fields), headers });
   }
 
   /** Opens the page and presses a button. @returns where the browser is sent. */
@@ -133,7 +133,7 @@ export class RawWallet {
   }
 
   redeemCode(code: string, form: Record<string, string> = {}, headers?: Record<string, string>): Promise<Answer> {
-    const all: Record<string, string> = {
+    const parameters: Record<string, string> = {
       grant_type: 'authorization_code',
       code,
       client_id: CLIENT_ID,
@@ -141,8 +141,8 @@ export class RawWallet {
       code_verifier: CODE_VERIFIER,
       ...form,
     };
-    const sent = Object.entries(all).filter(([, value]) => value !== '');
-    return this.service.call('POST', `/${this.tenant}/token`, { form: Object.fromEntries(sent), headers: headers ?? this.tokenProof() });
+    const fields = Object.entries(parameters).filter(([, value]) => value !== '');
+    return this.service.call('POST', `/${this.tenant}/token`, { form: Object.fromEntries(fields), headers: headers ?? this.tokenProof() });
   }
 
   refresh(refreshToken: string, form: Record<string, string> = {}, headers?: Record<string, string>): Promise<Answer> {

@@ -28,10 +28,10 @@ export class RegistrarWorld {
 
   /** With a login at the registrar and a presentation configuration `check` that it has registered. */
   static async openRegistered(): Promise<RegistrarWorld> {
-    const world = await RegistrarWorld.open();
-    await world.configure();
-    await world.call('POST', '/verifier/config', { id: 'check', dcql_query: REGISTERED_QUERY });
-    return world;
+    const registrarWorld = await RegistrarWorld.open();
+    await registrarWorld.configure();
+    await registrarWorld.call('POST', '/verifier/config', { id: 'check', dcql_query: REGISTERED_QUERY });
+    return registrarWorld;
   }
 
   async close(): Promise<void> {
@@ -45,8 +45,8 @@ export class RegistrarWorld {
 
   /** Saves the login at the registrar. */
   async configure(changes: object = {}, token = this.token): Promise<void> {
-    const written = await this.call('POST', '/registrar/config', this.registrar.login({ ...changes }), token);
-    expect(written.status, written.text).to.equal(201);
+    const response = await this.call('POST', '/registrar/config', this.registrar.login({ ...changes }), token);
+    expect(response.status, response.text).to.equal(201);
   }
 
   /** Writes a presentation configuration that wants a registration certificate. */
@@ -62,9 +62,9 @@ export class RegistrarWorld {
   /** The request object that a wallet fetches. */
   // biome-ignore lint/suspicious/noExplicitAny: requests of every shape
   async request(requestId: string, token = this.token): Promise<{ header: any; payload: any }> {
-    const made = await this.requestPresentation(requestId, token);
-    expect(made.status, made.text).to.equal(201);
-    const { text } = await this.service.call('GET', new URL(made.body.uri).searchParams.get('request_uri') ?? '');
+    const offer = await this.requestPresentation(requestId, token);
+    expect(offer.status, offer.text).to.equal(201);
+    const { text } = await this.service.call('GET', new URL(offer.body.uri).searchParams.get('request_uri') ?? '');
     const [header, payload] = text
       .split('.')
       .slice(0, 2)

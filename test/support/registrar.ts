@@ -25,8 +25,8 @@ export type Login = { readonly username: string; readonly authorization: string 
 export type RegistrarAnswer = (response: ServerResponse, request: IncomingMessage) => unknown;
 
 /** Removes members that are bent to undefined. */
-const withOverrides = (base: JsonProperties, change: JsonProperties = {}) =>
-  Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
+const withOverrides = (base: JsonProperties, changes: JsonProperties = {}) =>
+  Object.fromEntries(Object.entries({ ...base, ...changes }).filter(([, value]) => value !== undefined));
 
 /** Whether access is wished for by whoever has the password, and what is issued to them; right unless it is bent. */
 export class TestRegistrar {
@@ -114,7 +114,7 @@ export class TestRegistrar {
   }
 
   /** A registration certificate for these credentials, and for what may be issued, as far as it is not bent. */
-  certificate(credentials: readonly JsonProperties[] | undefined, provided?: readonly JsonProperties[]): string {
+  certificate(credentials: readonly JsonProperties[] | undefined, providedAttestations?: readonly JsonProperties[]): string {
     const iat = now();
     const header = { alg: 'ES256', typ: 'rc-wrp+jwt', x5c: [this.signedBy.certificate, this.ca.certificate], iat };
     const payload = {
@@ -125,7 +125,7 @@ export class TestRegistrar {
       registry_uri: this.url,
       entitlements: ['https://uri.etsi.org/19475/Entitlement/Service_Provider'],
       credentials: credentials?.map(({ claims, ...rest }) => ({ ...rest, claim: claims })),
-      provides_attestations: provided,
+      provides_attestations: providedAttestations,
       intended_use_id: randomUUID(),
       policy_id: ['0.4.0.19475.3.1'],
       iat,
@@ -136,9 +136,9 @@ export class TestRegistrar {
 
   async #answer(request: IncomingMessage, response: ServerResponse, text: string): Promise<unknown> {
     const path = request.url ?? '';
-    const instead = [...this.answers].find(([prefix]) => path.startsWith(prefix));
+    const cannedAnswer = [...this.answers].find(([prefix]) => path.startsWith(prefix));
     if (path.startsWith('/api')) this.#record(request, path, text);
-    if (instead !== undefined) return instead[1](response, request);
+    if (cannedAnswer !== undefined) return cannedAnswer[1](response, request);
     if (path === '/.well-known/openid-configuration') return json(response, 200, this.#metadata());
     if (path === '/token') return this.#logIn(request, response, new URLSearchParams(text));
     const token = request.headers.authorization?.replace(/^Bearer /, '') ?? '';
@@ -158,8 +158,8 @@ export class TestRegistrar {
 
   #logIn(request: IncomingMessage, response: ServerResponse, form: URLSearchParams): unknown {
     const { authorization } = request.headers;
-    const expected = `Basic ${Buffer.from(`vidimus:${REGISTRAR_SECRET}`).toString('base64')}`;
-    const isClient = authorization === undefined ? form.get('client_id') === 'vidimus' : authorization === expected;
+    const expectedHeader = `Basic ${Buffer.from(`vidimus:${REGISTRAR_SECRET}`).toString('base64')}`;
+    const isClient = authorization === undefined ? form.get('client_id') === 'vidimus' : authorization === expectedHeader;
     if (!isClient) return json(response, 401, { error: 'invalid_client' });
     if (form.get('grant_type') !== 'password') return json(response, 400, { error: 'unsupported_grant_type' });
     if (form.get('password') !== this.password) {
@@ -189,10 +189,10 @@ export class TestRegistrar {
   register(
     credentials: readonly JsonProperties[] | undefined,
     relyingPartyId = 'party-1',
-    provided?: readonly JsonProperties[],
+    providedAttestations?: readonly JsonProperties[],
   ): { id: string; jwt: string } {
     const id = randomUUID();
-    const jwt = this.certificate(credentials, provided);
+    const jwt = this.certificate(credentials, providedAttestations);
     this.issued.set(id, { id, jwt, cwt: 'aa', intendedUse: 'x', relyingPartyId, revoked: null });
     return { id, jwt };
   }
@@ -214,10 +214,10 @@ function json(response: ServerResponse, status: number, body: unknown): ServerRe
   return response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
 }
 
-let shared: Promise<TestRegistrar> | undefined;
+let sharedInstance: Promise<TestRegistrar> | undefined;
 
 /** One for all who only want that there is one. It keeps no process alive. */
 export function sharedRegistrar(): Promise<TestRegistrar> {
-  shared ??= TestRegistrar.start();
-  return shared;
+  sharedInstance ??= TestRegistrar.start();
+  return sharedInstance;
 }

@@ -86,20 +86,20 @@ type Problem = Pick<Narrowing, 'location' | 'problem'>;
 
 function parameterNarrowings(before: Operation, after: Operation, compare: Comparison): readonly Problem[] {
   const problems: Problem[] = [];
-  const was = before.parameters ?? [];
-  const is = (after.parameters ?? []).filter(({ in: where }) => where !== 'path');
+  const older = before.parameters ?? [];
+  const newer = (after.parameters ?? []).filter(({ in: where }) => where !== 'path');
   const keyOf = (parameter: Parameter) => `${parameter.in} ${parameter.name}`.toLowerCase();
-  for (const parameter of was.filter(({ in: where }) => where !== 'path')) {
+  for (const parameter of older.filter(({ in: where }) => where !== 'path')) {
     const location = `parameter ${parameter.name}`;
-    const other = is.find((each) => keyOf(each) === keyOf(parameter));
-    if (other === undefined) {
+    const counterpart = newer.find((each) => keyOf(each) === keyOf(parameter));
+    if (counterpart === undefined) {
       problems.push({ location, problem: 'the parameter is gone' });
       continue;
     }
-    problems.push(...compare.schemas(parameter.schema ?? true, other.schema ?? true, location));
+    problems.push(...compare.schemas(parameter.schema ?? true, counterpart.schema ?? true, location));
   }
-  for (const parameter of is) {
-    const former = was.find((each) => keyOf(each) === keyOf(parameter));
+  for (const parameter of newer) {
+    const former = older.find((each) => keyOf(each) === keyOf(parameter));
     if (parameter.required === true && former?.required !== true)
       problems.push({ location: `parameter ${parameter.name}`, problem: 'it is required now' });
   }
@@ -107,13 +107,13 @@ function parameterNarrowings(before: Operation, after: Operation, compare: Compa
 }
 
 function bodyNarrowings(before: Operation, after: Operation, compare: Comparison): readonly Problem[] {
-  const [was, is] = [before.requestBody, after.requestBody];
+  const [older, newer] = [before.requestBody, after.requestBody];
   const problems: Problem[] = [];
-  if (is?.required === true && was?.required !== true) problems.push({ location: 'body', problem: 'it is required now' });
-  for (const [type, { schema = true }] of Object.entries(was?.content ?? {})) {
-    const other = is?.content[type];
-    if (other === undefined) problems.push({ location: 'body', problem: `${type} is not accepted any more` });
-    else problems.push(...compare.schemas(schema, other.schema ?? true, ''));
+  if (newer?.required === true && older?.required !== true) problems.push({ location: 'body', problem: 'it is required now' });
+  for (const [type, { schema = true }] of Object.entries(older?.content ?? {})) {
+    const counterpart = newer?.content[type];
+    if (counterpart === undefined) problems.push({ location: 'body', problem: `${type} is not accepted any more` });
+    else problems.push(...compare.schemas(schema, counterpart.schema ?? true, ''));
   }
   return problems;
 }
@@ -127,17 +127,17 @@ const SAMPLES = 100;
 const WIDER = new Map<string, boolean>();
 
 /** Whether one pattern matches all samples of another one, which are the same at each run. */
-function isWider(pattern: string, other: string): boolean {
-  const pair = JSON.stringify([pattern, other]);
-  const result = WIDER.get(pair) ?? matchesSamples(pattern, other);
+function isWider(pattern: string, counterpart: string): boolean {
+  const pair = JSON.stringify([pattern, counterpart]);
+  const result = WIDER.get(pair) ?? matchesSamples(pattern, counterpart);
   WIDER.set(pair, result);
   return result;
 }
 
-function matchesSamples(pattern: string, other: string): boolean {
-  const [wide, narrow] = [new RegExp(pattern, 'u'), new RegExp(other, 'u')];
+function matchesSamples(pattern: string, counterpart: string): boolean {
+  const [wide, narrow] = [new RegExp(pattern, 'u'), new RegExp(counterpart, 'u')];
   try {
-    const texts = fc.stringMatching(new RegExp(withoutLookaheads(other)), { maxLength: 100 });
+    const texts = fc.stringMatching(new RegExp(withoutLookaheads(counterpart)), { maxLength: 100 });
     return fc
       .sample(texts, { numRuns: SAMPLES, seed: 1 })
       .filter((text) => narrow.test(text))
@@ -177,61 +177,63 @@ class Comparison {
   }
 
   /** @returns why some value that `was` accepts is rejected by `is`; where that cannot be decided, it says so. */
-  schemas(was: Schema, is: Schema, location: string): readonly Problem[] {
-    const pair = JSON.stringify([refOf(was), refOf(is)]);
-    const isReference = refOf(was) !== undefined || refOf(is) !== undefined;
+  schemas(older: Schema, newer: Schema, location: string): readonly Problem[] {
+    const pair = JSON.stringify([refOf(older), refOf(newer)]);
+    const isReference = refOf(older) !== undefined || refOf(newer) !== undefined;
     if (isReference && this.#open.has(pair)) return [];
     if (isReference) this.#open.add(pair);
     try {
-      return this.#compare(resolve(was, this.#older), resolve(is, this.#newer), location);
+      return this.#compare(resolve(older, this.#older), resolve(newer, this.#newer), location);
     } finally {
       if (isReference) this.#open.delete(pair);
     }
   }
 
-  #compare(was: Schema, is: Schema, location: string): readonly Problem[] {
+  #compare(older: Schema, newer: Schema, location: string): readonly Problem[] {
     const said = (problem: string): Problem[] => [{ location: location || 'body', problem }];
-    if (is === true || was === false || isNever(was)) return [];
-    if (is === false || isNever(is)) return said('it is not accepted any more');
-    if (was === true) return Object.keys(constraintsOf(is)).length === 0 ? [] : this.#compare({}, is, location);
+    if (newer === true || older === false || isNever(older)) return [];
+    if (newer === false || isNever(newer)) return said('it is not accepted any more');
+    if (older === true) return Object.keys(constraintsOf(newer)).length === 0 ? [] : this.#compare({}, newer, location);
     for (const keyword of ['anyOf', 'oneOf', 'allOf'] as const) {
-      const [former] = [was[keyword]];
+      const [former] = [older[keyword]];
       if (keyword === 'allOf' || !Array.isArray(former)) continue;
-      const rest = without(was, keyword);
-      return former.flatMap((branch: Schema) => this.schemas(merge(resolve(branch, this.#older), rest), is, location));
+      const rest = omitKeyword(older, keyword);
+      return former.flatMap((branch: Schema) => this.schemas(merge(resolve(branch, this.#older), rest), newer, location));
     }
-    if (Array.isArray(was['allOf'])) {
-      const texts = was['allOf'].map((part) => JSON.stringify(part));
-      const parts = was['allOf'].map((part: Schema) => resolve(part, this.#older)).filter((part) => !isCondition(part));
+    if (Array.isArray(older['allOf'])) {
+      const texts = older['allOf'].map((part) => JSON.stringify(part));
+      const parts = older['allOf'].map((part: Schema) => resolve(part, this.#older)).filter((part) => !isCondition(part));
       // A part that both have narrows nothing.
-      const rest = Array.isArray(is['allOf']) ? { ...is, allOf: is['allOf'].filter((part) => !texts.includes(JSON.stringify(part))) } : is;
-      return this.#compare(parts.reduce(merge, without(was, 'allOf')), rest, location);
+      const rest = Array.isArray(newer['allOf'])
+        ? { ...newer, allOf: newer['allOf'].filter((part) => !texts.includes(JSON.stringify(part))) }
+        : newer;
+      return this.#compare(parts.reduce(merge, omitKeyword(older, 'allOf')), rest, location);
     }
     const problems: Problem[] = [];
     for (const keyword of ['if', 'then', 'else', 'dependentRequired'] as const) {
-      if (is[keyword] !== undefined && JSON.stringify(is[keyword]) !== JSON.stringify(was[keyword]))
-        problems.push(...said(`the condition ${keyword} ${JSON.stringify(is[keyword])} is new`));
+      if (newer[keyword] !== undefined && JSON.stringify(newer[keyword]) !== JSON.stringify(older[keyword]))
+        problems.push(...said(`the condition ${keyword} ${JSON.stringify(newer[keyword])} is new`));
     }
-    if (Array.isArray(is['allOf'])) problems.push(...is['allOf'].flatMap((part: Schema) => this.schemas(was, part, location)));
+    if (Array.isArray(newer['allOf'])) problems.push(...newer['allOf'].flatMap((part: Schema) => this.schemas(older, part, location)));
     for (const keyword of ['anyOf', 'oneOf'] as const) {
-      const branches = is[keyword];
-      if (Array.isArray(branches)) problems.push(...this.#oneOf(was, branches, location));
+      const branches = newer[keyword];
+      if (Array.isArray(branches)) problems.push(...this.#oneOf(older, branches, location));
     }
-    return [...problems, ...this.#keywords(was, is, location, said)];
+    return [...problems, ...this.#keywords(older, newer, location, said)];
   }
 
   /** The branch that fits best speaks for all. */
-  #oneOf(was: Schema, branches: readonly Schema[], location: string): readonly Problem[] {
-    let best: readonly Problem[] | undefined;
+  #oneOf(older: Schema, branches: readonly Schema[], location: string): readonly Problem[] {
+    let fewestProblems: readonly Problem[] | undefined;
     let leastCost = Number.POSITIVE_INFINITY;
     // A value of several types may need several branches.
-    const types = typeof was === 'object' ? typesOf(was) : TYPES;
-    if (types.length > 1 && typeof was === 'object' && was['const'] === undefined && !Array.isArray(was['enum'])) {
-      const single = types.filter((type) => type !== 'integer' || !types.includes('number'));
-      return single.flatMap((type) => this.#oneOf({ ...was, type }, branches, location));
+    const types = typeof older === 'object' ? typesOf(older) : TYPES;
+    if (types.length > 1 && typeof older === 'object' && older['const'] === undefined && !Array.isArray(older['enum'])) {
+      const singleType = types.filter((type) => type !== 'integer' || !types.includes('number'));
+      return singleType.flatMap((type) => this.#oneOf({ ...older, type }, branches, location));
     }
     for (const branch of branches) {
-      const problems = this.schemas(was, branch, location);
+      const problems = this.schemas(older, branch, location);
       if (problems.length === 0) return [];
       // A branch for another type says nothing about what was narrowed.
       const isOtherType = problems.some((each) => each.location === (location || 'body') && each.problem.startsWith(LOST_TYPE));
@@ -239,89 +241,96 @@ class Comparison {
       const isOtherKind = problems.some(({ problem }) => problem.startsWith(LOST_CONST));
       const cost = problems.length + (isOtherType ? 1_000 : 0) + (isOtherKind ? 500 : 0);
       if (cost >= leastCost) continue;
-      [best, leastCost] = [problems, cost];
+      [fewestProblems, leastCost] = [problems, cost];
     }
-    return best ?? [];
+    return fewestProblems ?? [];
   }
 
   #keywords(
-    was: Exclude<Schema, boolean>,
-    is: Exclude<Schema, boolean>,
+    older: Exclude<Schema, boolean>,
+    newer: Exclude<Schema, boolean>,
     location: string,
     said: (problem: string) => Problem[],
   ): readonly Problem[] {
     const problems: Problem[] = [];
-    const types = typesOf(was);
-    const lost = types.filter((type) => !acceptsType(typesOf(is), type));
-    if (lost.length > 0) return said(`${LOST_TYPE} ${lost.join(', ')}`);
-    const values = valuesOf(is);
+    const types = typesOf(older);
+    const lostTypes = types.filter((type) => !acceptsType(typesOf(newer), type));
+    if (lostTypes.length > 0) return said(`${LOST_TYPE} ${lostTypes.join(', ')}`);
+    const values = valuesOf(newer);
     if (values !== undefined) {
-      const former = valuesOf(was);
+      const former = valuesOf(older);
       const missing = former?.filter((value) => !values.includes(value));
       if (former === undefined) return said(`only ${values.join(', ')} is accepted now`);
       if (missing !== undefined && missing.length > 0)
-        problems.push(...said(`${'const' in is ? LOST_CONST : LOST_VALUES} ${missing.join(', ')}`));
+        problems.push(...said(`${'const' in newer ? LOST_CONST : LOST_VALUES} ${missing.join(', ')}`));
     }
     // Values that are listed one by one need no comparison of the rules for them.
-    if (valuesOf(was) !== undefined) return problems;
+    if (valuesOf(older) !== undefined) return problems;
     for (const keyword of LOWER_BOUNDS) {
-      const [from, to] = [was[keyword], is[keyword]];
-      if (typeof to !== 'number' || !concerns(keyword, types) || to <= LEAST(keyword)) continue;
-      if (typeof from !== 'number' || to > from) problems.push(...said(`${keyword} is ${to}, was ${from ?? 'not limited'}`));
+      const [oldBound, newBound] = [older[keyword], newer[keyword]];
+      if (typeof newBound !== 'number' || !appliesTo(keyword, types) || newBound <= minimumOf(keyword)) continue;
+      if (typeof oldBound !== 'number' || newBound > oldBound)
+        problems.push(...said(`${keyword} is ${newBound}, was ${oldBound ?? 'not limited'}`));
     }
     for (const keyword of UPPER_BOUNDS) {
-      const [from, to] = [was[keyword], is[keyword]];
-      if (typeof to !== 'number' || !concerns(keyword, types) || to >= Number.MAX_SAFE_INTEGER) continue;
-      if (typeof from !== 'number' || to < from) problems.push(...said(`${keyword} is ${to}, was ${from ?? 'not limited'}`));
+      const [oldBound, newBound] = [older[keyword], newer[keyword]];
+      if (typeof newBound !== 'number' || !appliesTo(keyword, types) || newBound >= Number.MAX_SAFE_INTEGER) continue;
+      if (typeof oldBound !== 'number' || newBound < oldBound)
+        problems.push(...said(`${keyword} is ${newBound}, was ${oldBound ?? 'not limited'}`));
     }
     for (const keyword of EXACT) {
-      const [from, to] = [was[keyword], is[keyword]];
-      if (to === undefined || !concerns(keyword, types) || JSON.stringify(from) === JSON.stringify(to)) continue;
-      if (keyword === 'pattern' && typeof from === 'string' && isWider(String(to), from)) continue;
-      problems.push(...said(`${keyword} is ${JSON.stringify(to)}, was ${from === undefined ? 'free' : JSON.stringify(from)}`));
+      const [oldBound, newBound] = [older[keyword], newer[keyword]];
+      if (newBound === undefined || !appliesTo(keyword, types) || JSON.stringify(oldBound) === JSON.stringify(newBound)) continue;
+      if (keyword === 'pattern' && typeof oldBound === 'string' && isWider(String(newBound), oldBound)) continue;
+      problems.push(
+        ...said(`${keyword} is ${JSON.stringify(newBound)}, was ${oldBound === undefined ? 'free' : JSON.stringify(oldBound)}`),
+      );
     }
-    if (types.includes('object')) problems.push(...this.#objects(was, is, location));
-    if (types.includes('array')) problems.push(...this.#arrays(was, is, location));
+    if (types.includes('object')) problems.push(...this.#objects(older, newer, location));
+    if (types.includes('array')) problems.push(...this.#arrays(older, newer, location));
     return problems;
   }
 
-  #objects(was: Exclude<Schema, boolean>, is: Exclude<Schema, boolean>, location: string): readonly Problem[] {
+  #objects(older: Exclude<Schema, boolean>, newer: Exclude<Schema, boolean>, location: string): readonly Problem[] {
     const problems: Problem[] = [];
-    const inside = (name: string) => (location === '' ? name : `${location}.${name}`);
-    const [before, after] = [propertiesOf(was), propertiesOf(is)];
-    const [restBefore, restAfter] = [restOf(was), restOf(is)];
-    for (const name of requiredOf(is)) {
-      if (!requiredOf(was).includes(name)) problems.push({ location: inside(name), problem: 'it is required now' });
+    const nestedNames = (name: string) => (location === '' ? name : `${location}.${name}`);
+    const [before, after] = [propertiesOf(older), propertiesOf(newer)];
+    const [restBefore, restAfter] = [restOf(older), restOf(newer)];
+    for (const name of requiredOf(newer)) {
+      if (!requiredOf(older).includes(name)) problems.push({ location: nestedNames(name), problem: 'it is required now' });
     }
     for (const [name, schema] of Object.entries(before)) {
-      problems.push(...this.schemas(schema, after[name] ?? restAfter, inside(name)));
+      problems.push(...this.schemas(schema, after[name] ?? restAfter, nestedNames(name)));
     }
     // A property that is new for the older document was accepted there as any other one.
     if (restBefore !== false) {
       for (const [name, schema] of Object.entries(after)) {
-        if (before[name] === undefined && typeof restBefore === 'object') problems.push(...this.schemas(restBefore, schema, inside(name)));
+        if (before[name] === undefined && typeof restBefore === 'object')
+          problems.push(...this.schemas(restBefore, schema, nestedNames(name)));
       }
       if (restAfter === false) problems.push({ location: location || 'body', problem: 'other properties are not accepted any more' });
-      else problems.push(...this.schemas(restBefore, restAfter, inside('*')));
+      else problems.push(...this.schemas(restBefore, restAfter, nestedNames('*')));
     }
-    if (is['propertyNames'] !== undefined)
+    if (newer['propertyNames'] !== undefined)
       problems.push(
         ...this.schemas(
-          merge((was['propertyNames'] as Schema | undefined) ?? true, { type: 'string' }),
-          merge(is['propertyNames'] as Schema, { type: 'string' }),
-          inside('*'),
+          merge((older['propertyNames'] as Schema | undefined) ?? true, { type: 'string' }),
+          merge(newer['propertyNames'] as Schema, { type: 'string' }),
+          nestedNames('*'),
         ),
       );
     return problems;
   }
 
-  #arrays(was: Exclude<Schema, boolean>, is: Exclude<Schema, boolean>, location: string): readonly Problem[] {
-    const count = Math.max(headsOf(was)?.length ?? 0, headsOf(is)?.length ?? 0);
+  #arrays(older: Exclude<Schema, boolean>, newer: Exclude<Schema, boolean>, location: string): readonly Problem[] {
+    const count = Math.max(headsOf(older)?.length ?? 0, headsOf(newer)?.length ?? 0);
     const problems = Array.from({ length: count }, (_, index) =>
-      this.schemas(itemOf(was, index), itemOf(is, index), `${location}[${index}]`),
+      this.schemas(itemOf(older, index), itemOf(newer, index), `${location}[${index}]`),
     ).flat();
-    const items = (was['items'] as Schema | undefined) ?? true;
-    return items === false ? problems : [...problems, ...this.schemas(items, (is['items'] as Schema | undefined) ?? true, `${location}[]`)];
+    const items = (older['items'] as Schema | undefined) ?? true;
+    return items === false
+      ? problems
+      : [...problems, ...this.schemas(items, (newer['items'] as Schema | undefined) ?? true, `${location}[]`)];
   }
 }
 
@@ -345,7 +354,7 @@ function resolve(schema: Schema, document: ApiDocument): Schema {
   const name = ref.replace('#/components/schemas/', '');
   const target = document.components?.schemas?.[name];
   if (target === undefined) throw new Error(`The API document has no schema ${ref}.`);
-  return merge(resolve(target, document), without(schema as Exclude<Schema, boolean>, '$ref'));
+  return merge(resolve(target, document), omitKeyword(schema as Exclude<Schema, boolean>, '$ref'));
 }
 
 const ANNOTATIONS = ['title', 'description', 'example', 'examples', 'default', 'deprecated', 'readOnly', 'writeOnly', '$comment'];
@@ -354,29 +363,33 @@ function constraintsOf(schema: Exclude<Schema, boolean>): Exclude<Schema, boolea
   return Object.fromEntries(Object.entries(schema).filter(([keyword]) => !ANNOTATIONS.includes(keyword)));
 }
 
-function without(schema: Exclude<Schema, boolean>, keyword: string): Exclude<Schema, boolean> {
+function omitKeyword(schema: Exclude<Schema, boolean>, keyword: string): Exclude<Schema, boolean> {
   const { [keyword]: _left, ...rest } = schema;
   return rest;
 }
 
 /** Both have to be kept; where both say something, the first one counts. */
-function merge(one: Schema, other: Schema): Schema {
-  if (one === false || other === false) return false;
-  if (one === true) return other;
-  if (other === true) return one;
-  const types = typesOf(one).filter((type) => acceptsType(typesOf(other), type));
+function merge(one: Schema, counterpart: Schema): Schema {
+  if (one === false || counterpart === false) return false;
+  if (one === true) return counterpart;
+  if (counterpart === true) return one;
+  const types = typesOf(one).filter((type) => acceptsType(typesOf(counterpart), type));
   if (types.length === 0) return false;
-  const heads = headsOf(one) ?? headsOf(other);
+  const heads = headsOf(one) ?? headsOf(counterpart);
   return {
-    ...other,
+    ...counterpart,
     ...one,
-    ...((one['type'] ?? other['type']) !== undefined && { type: types.length === 1 ? types[0] : types }),
+    ...((one['type'] ?? counterpart['type']) !== undefined && { type: types.length === 1 ? types[0] : types }),
     // Rules for all items count for the first ones, too, where they stand in different parts.
     ...(heads !== undefined && {
-      prefixItems: heads.map((head, index) => merge(head, itemOf(headsOf(one) === undefined ? one : other, index))),
+      prefixItems: heads.map((head, index) => merge(head, itemOf(headsOf(one) === undefined ? one : counterpart, index))),
     }),
-    ...((one['properties'] ?? other['properties']) !== undefined && { properties: { ...propertiesOf(other), ...propertiesOf(one) } }),
-    ...((one['required'] ?? other['required']) !== undefined && { required: [...new Set([...requiredOf(one), ...requiredOf(other)])] }),
+    ...((one['properties'] ?? counterpart['properties']) !== undefined && {
+      properties: { ...propertiesOf(counterpart), ...propertiesOf(one) },
+    }),
+    ...((one['required'] ?? counterpart['required']) !== undefined && {
+      required: [...new Set([...requiredOf(one), ...requiredOf(counterpart)])],
+    }),
   };
 }
 
@@ -409,9 +422,9 @@ function valuesOf(schema: Exclude<Schema, boolean>): readonly string[] | undefin
   return Array.isArray(values) ? values.map((value) => JSON.stringify(value)) : undefined;
 }
 
-const LEAST = (keyword: string) => (/^min(Length|Items|Properties|Contains)$/.test(keyword) ? 0 : -Number.MAX_SAFE_INTEGER);
+const minimumOf = (keyword: string) => (/^min(Length|Items|Properties|Contains)$/.test(keyword) ? 0 : -Number.MAX_SAFE_INTEGER);
 
-function concerns(keyword: string, types: readonly string[]): boolean {
+function appliesTo(keyword: string, types: readonly string[]): boolean {
   if (/Length|pattern|format|contentEncoding/.test(keyword)) return types.includes('string');
   if (/Items|[cC]ontains/.test(keyword)) return types.includes('array');
   if (/Properties/.test(keyword)) return types.includes('object');

@@ -55,10 +55,10 @@ const DELIVERY = 'a-delivery-that-failed';
 const withFailedDelivery: Recipe['prepare'] = async (world, fresh, role = '') => {
   const { service, ids } = world;
   const notifyWebhook = { url: 'http://127.0.0.1:9/nobody-listens' };
-  const offered = { ...offerBody(ids.credential), notifyWebhook };
+  const offer = { ...offerBody(ids.credential), notifyWebhook };
   const made: Partial<TenantIds> = role.startsWith('presentation')
     ? ((await freshSession?.(world, fresh, role)) ?? {})
-    : { issuance: (await createResource(service, world.token, '/issuer/offer', offered)).session };
+    : { issuance: (await createResource(service, world.token, '/issuer/offer', offer)).session };
   const id = (made.verification ?? made.issuance ?? '') as SessionId;
   const store = service.service.container.get(Store);
   const tenantId = ids.tenant as TenantId;
@@ -90,10 +90,10 @@ const made =
   };
 
 /** Whoever manages presentations has a say over keys for access alone. */
-const usageOf = (role?: string) => (role === 'presentation:manage' ? 'access' : 'signing');
+const keyUsageOf = (role?: string) => (role === 'presentation:manage' ? 'access' : 'signing');
 
 /** That nothing names. */
-const ownKeyChain = made('keyChain', '/key-chain', (id, _, role) => ({ id, usageType: usageOf(role) }));
+const ownKeyChain = made('keyChain', '/key-chain', (id, _, role) => ({ id, usageType: keyUsageOf(role) }));
 /** That the role may touch. */
 const keyChainOf = (ids: TenantIds, role?: string) =>
   role === 'presentation:manage' ? 'access' : role === 'issuance:manage' ? 'signing' : ids.keyChain;
@@ -102,12 +102,12 @@ const IMPORTED = newKey().privateKey.export({ format: 'jwk' });
 const registrar = await sharedRegistrar();
 
 /** There is a login, whatever was called before. */
-const withLogin: Recipe['prepare'] = async ({ service, token }) => {
+const withRegistrarLogin: Recipe['prepare'] = async ({ service, token }) => {
   await createResource(service, token, '/registrar/config', registrar.login());
   return {};
 };
 
-const nothing = { request: () => ({}) };
+const emptyRequest = { request: () => ({}) };
 const client = (ids: TenantIds) => ({ params: { id: ids.client } });
 const keyChain = (ids: TenantIds) => ({ params: { id: ids.keyChain } });
 const credential = (ids: TenantIds) => ({ params: { id: ids.credential } });
@@ -118,24 +118,24 @@ const tenant = (ids: TenantIds) => ({ params: { id: ids.tenant } });
 
 /** How to call every route that needs a role. A route that is missing here fails the matrices. */
 const RECIPES: Readonly<Record<string, Recipe>> = {
-  'GET /console/identity': nothing,
-  'GET /audit-log': nothing,
-  'GET /audit-log/verification': nothing,
-  'GET /settings': nothing,
-  'GET /trust/forecast': nothing,
-  'GET /trust/lists': nothing,
+  'GET /console/identity': emptyRequest,
+  'GET /audit-log': emptyRequest,
+  'GET /audit-log/verification': emptyRequest,
+  'GET /settings': emptyRequest,
+  'GET /trust/forecast': emptyRequest,
+  'GET /trust/lists': emptyRequest,
   'POST /trust/lists/:id/confirm-signer': {
     request: (ids) => ({ params: { id: ids.followedList }, json: { fingerprint: NEXT_FINGERPRINT } }),
     prepare: async ({ service, token, ids: { tenant } }, name, role = '') => ({
       followedList: await addPendingSigner(service, token, { tenant, name, role }),
     }),
   },
-  'GET /cache/stats': nothing,
-  'DELETE /cache': nothing,
-  'DELETE /cache/trust-list': nothing,
-  'DELETE /cache/status-list': nothing,
-  'GET /tenant': nothing,
-  'GET /tenant-removal': nothing,
+  'GET /cache/stats': emptyRequest,
+  'DELETE /cache': emptyRequest,
+  'DELETE /cache/trust-list': emptyRequest,
+  'DELETE /cache/status-list': emptyRequest,
+  'GET /tenant': emptyRequest,
+  'GET /tenant-removal': emptyRequest,
   'GET /tenant/:id': { request: tenant },
   'POST /tenant': { request: (_, fresh) => ({ json: { id: fresh, name: 'Fresh' } }) },
   'PATCH /tenant/:id': { request: (ids) => ({ ...tenant(ids), json: { description: 'Changed' } }) },
@@ -146,7 +146,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
       return { tenant: fresh };
     },
   },
-  'GET /client': nothing,
+  'GET /client': emptyRequest,
   'GET /client/:id': { request: client },
   'POST /client': { request: (_, fresh) => ({ json: { clientId: fresh, roles: ['clients:manage'] } }) },
   'PATCH /client/:id': {
@@ -156,29 +156,29 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'DELETE /client/:id': { request: client, prepare: freshClient },
   'GET /client/:id/secret': { request: client, prepare: freshClient },
   'POST /client/:id/rotate-secret': { request: client, prepare: freshClient },
-  'GET /key-chain': nothing,
-  'GET /key-chain/providers': nothing,
+  'GET /key-chain': emptyRequest,
+  'GET /key-chain/providers': emptyRequest,
   'GET /key-chain/:id': { request: keyChain },
-  'POST /key-chain': { request: (_, fresh, role) => ({ json: { id: fresh, usageType: usageOf(role) } }) },
+  'POST /key-chain': { request: (_, fresh, role) => ({ json: { id: fresh, usageType: keyUsageOf(role) } }) },
   'PATCH /key-chain/:id': { request: (ids, _, role) => ({ params: { id: keyChainOf(ids, role) }, json: { description: 'Changed' } }) },
   'DELETE /key-chain/:id': { request: keyChain, prepare: ownKeyChain },
-  'POST /key-chain/import': { request: (_, fresh, role) => ({ json: { id: fresh, usageType: usageOf(role), key: IMPORTED } }) },
+  'POST /key-chain/import': { request: (_, fresh, role) => ({ json: { id: fresh, usageType: keyUsageOf(role), key: IMPORTED } }) },
   'POST /key-chain/:id/rotate': { request: keyChain, prepare: ownKeyChain },
   'POST /key-chain/:id/csr': { request: (ids, _, role) => ({ params: { id: keyChainOf(ids, role) }, json: { subjectName: 'Acme' } }) },
-  'GET /key': nothing,
+  'GET /key': emptyRequest,
   'GET /key/:id': { request: keyChain },
   'POST /key': { request: (_, fresh) => ({ json: { id: fresh, key: IMPORTED } }) },
   'DELETE /key/:id': { request: keyChain, prepare: ownKeyChain },
-  'GET /certs': nothing,
+  'GET /certs': emptyRequest,
   'PATCH /certs/:certId': { request: (ids, _, role) => ({ params: { certId: keyChainOf(ids, role) }, json: { description: 'Changed' } }) },
   'DELETE /certs/:certId': { request: (ids) => ({ params: { certId: ids.keyChain } }), prepare: ownKeyChain },
   'POST /certs/:certId/csr': { request: (ids, _, role) => ({ params: { certId: keyChainOf(ids, role) }, json: { subjectName: 'Acme' } }) },
   'GET /certs/:certId': { request: (ids) => ({ params: { certId: ids.keyChain } }) },
-  'POST /certs': { request: (ids, id, role) => ({ json: { id, keyId: keyChainOf(ids, role), certUsageTypes: [usageOf(role)] } }) },
-  'GET /session-config': nothing,
+  'POST /certs': { request: (ids, id, role) => ({ json: { id, keyId: keyChainOf(ids, role), certUsageTypes: [keyUsageOf(role)] } }) },
+  'GET /session-config': emptyRequest,
   'PUT /session-config': { request: () => ({ json: { ttlSeconds: 86_400 } }) },
-  'DELETE /session-config': nothing,
-  'GET /status-lists': nothing,
+  'DELETE /session-config': emptyRequest,
+  'GET /status-lists': emptyRequest,
   'GET /status-lists/:listId': { request: statusList },
   'POST /status-lists': { request: () => ({ json: { capacity: 1000 } }) },
   'PATCH /status-lists/:listId': { request: (ids) => ({ ...statusList(ids), json: { credentialConfigurationId: null } }) },
@@ -188,11 +188,11 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
       return { statusList: (await createResource(service, token, '/status-lists', {})).id };
     },
   },
-  'GET /status-list-config': nothing,
+  'GET /status-list-config': emptyRequest,
   'PUT /status-list-config': { request: () => ({ json: { ttl: 900 } }) },
-  'GET /issuer/config': nothing,
+  'GET /issuer/config': emptyRequest,
   'POST /issuer/config': { request: (ids) => ({ json: { display: [{ name: 'Issuer', locale: 'en' }], signingKeyId: ids.keyChain } }) },
-  'GET /issuer/credentials': nothing,
+  'GET /issuer/credentials': emptyRequest,
   'GET /issuer/credentials/:id': { request: credential },
   'POST /issuer/credentials': { request: (ids, fresh) => ({ json: credentialBody(fresh, ids.keyChain) }) },
   'PATCH /issuer/credentials/:id': { request: (ids) => ({ ...credential(ids), json: { description: 'Changed' } }) },
@@ -201,7 +201,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     prepare: made('credential', '/issuer/credentials', (id, ids) => credentialBody(id, ids.keyChain)),
   },
   'POST /issuer/offer': { request: (ids) => ({ json: claimsWebhookOffer(ids.credential) }) },
-  'GET /issuer/deferred': nothing,
+  'GET /issuer/deferred': emptyRequest,
   'GET /issuer/deferred/:transactionId': { request: (ids) => ({ params: { transactionId: ids.deferred } }) },
   'POST /issuer/deferred/:transactionId/complete': {
     request: (ids) => ({ params: { transactionId: ids.deferred }, json: { credential: 'ready.made.one~' } }),
@@ -211,7 +211,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     request: (ids) => ({ params: { transactionId: ids.deferred }, json: { errorMessage: 'no such person' } }),
     prepare: freshDeferred,
   },
-  'GET /verifier/config': nothing,
+  'GET /verifier/config': emptyRequest,
   'GET /verifier/config/:id': { request: presentation },
   'POST /verifier/config': { request: (ids, fresh) => ({ json: presentationBody(fresh, ids.keyChain) }) },
   'PATCH /verifier/config/:id': { request: (ids) => ({ ...presentation(ids), json: { lifeTime: 600 } }) },
@@ -221,7 +221,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   },
   'POST /verifier/config/:id/try': { request: (ids) => ({ ...presentation(ids), json: { presentation: 'e30.e30.c2ln~' } }) },
   'POST /verifier/offer': { request: (ids) => ({ json: { response_type: 'uri', requestId: ids.presentation } }) },
-  'GET /trust-list': nothing,
+  'GET /trust-list': emptyRequest,
   'GET /trust-list/:id': { request: trustList },
   'GET /trust-list/:id/export': { request: trustList },
   'GET /trust-list/:id/versions': { request: trustList },
@@ -230,8 +230,8 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   'PUT /trust-list/:id': { request: (ids) => ({ ...trustList(ids), json: { entities: [] } }) },
   'PATCH /trust-list/:id': { request: (ids) => ({ ...trustList(ids), json: { description: 'Changed' } }) },
   'DELETE /trust-list/:id': { request: trustList, prepare: made('trustList', '/trust-list', (id, ids) => trustListBody(id, ids.keyChain)) },
-  'GET /session': nothing,
-  'GET /session/rates': nothing,
+  'GET /session': emptyRequest,
+  'GET /session/rates': emptyRequest,
   'GET /session/:id': { request: (ids, _, role) => ({ params: session(ids, role) }) },
   'GET /session/:id/events': { request: (ids, _, role) => ({ params: session(ids, role) }) },
   'DELETE /session/:id': { request: (ids, _, role) => ({ params: session(ids, role) }), prepare: freshSession },
@@ -241,23 +241,23 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     request: (ids, _, role) => ({ params: { ...session(ids, role), deliveryId: DELIVERY } }),
     prepare: withFailedDelivery,
   },
-  'GET /registrar/config': { ...nothing, prepare: withLogin },
+  'GET /registrar/config': { ...emptyRequest, prepare: withRegistrarLogin },
   'POST /registrar/config': { request: () => ({ json: registrar.login() }) },
-  'PATCH /registrar/config': { request: () => ({ json: { registrationCertificateDefaults: null } }), prepare: withLogin },
-  'DELETE /registrar/config': { ...nothing, prepare: withLogin },
+  'PATCH /registrar/config': { request: () => ({ json: { registrationCertificateDefaults: null } }), prepare: withRegistrarLogin },
+  'DELETE /registrar/config': { ...emptyRequest, prepare: withRegistrarLogin },
   'POST /registrar/access-certificate': {
     request: (ids) => ({ json: { keyChainId: ids.keyChain } }),
     async prepare(world, fresh) {
-      await withLogin(world, fresh);
+      await withRegistrarLogin(world, fresh);
       await createResource(world.service, world.token, '/key-chain', { id: fresh, usageType: 'access' });
       return { keyChain: fresh };
     },
   },
   'POST /registrar/registration-certificate': {
     request: (ids) => ({ json: { body: {}, presentationConfigurationId: ids.presentation } }),
-    prepare: withLogin,
+    prepare: withRegistrarLogin,
   },
-  'GET /webhook-secret': nothing,
+  'GET /webhook-secret': emptyRequest,
   'PATCH /webhook-secret': { request: () => ({ json: { signing: 'v1' } }) },
   'POST /webhook-secret/rotate': { request: () => ({ json: { overlapSeconds: 60 } }) },
   'POST /credentials/revoke-by-subject': { request: () => ({ json: { claims: { given_name: 'Ada', family_name: 'Lovelace' } } }) },

@@ -32,9 +32,9 @@ export async function offer(
   flow = 'pre_authorized_code',
 ): Promise<{ readonly uri: string; readonly session: string }> {
   const json = { response_type: 'uri', flow, credentialConfigurationIds: [CARD.id] };
-  const made = await service.call('POST', '/issuer/offer', { token, json });
-  if (made.status !== 201) throw new Error(`offer: ${made.status} ${made.text}`);
-  return made.body;
+  const offer = await service.call('POST', '/issuer/offer', { token, json });
+  if (offer.status !== 201) throw new Error(`offer: ${offer.status} ${offer.text}`);
+  return offer.body;
 }
 
 /** A whole issuance. @throws Error of what is not answered well. */

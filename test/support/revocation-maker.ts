@@ -48,13 +48,13 @@ export const issuingDistributionPoint = (...fields: readonly Buffer[]) => extens
 export const distributionPointName = (uri: string) => der(0xa0, der(0xa0, der(0x86, Buffer.from(uri))));
 export const SCOPE_FLAGS = { users: hex('8101ff'), authorities: hex('8201ff'), indirect: hex('8401ff'), reasons: hex('83020640') };
 
-export function time(date: Date): Buffer {
+export function derTime(date: Date): Buffer {
   const digits = date.toISOString().replace(/[-:T]|\.\d+/g, '');
   return der(0x17, Buffer.from(digits.slice(2)));
 }
 
 /** Content of the serial number, and the DER of the issuer and the subject. */
-export function namesOf(certificate: string) {
+export function nameParts(certificate: string) {
   const [toBeSigned] = parseSequence(Buffer.from(certificate, 'base64'));
   const fields = parseElements(toBeSigned?.content ?? Buffer.alloc(0));
   const [serial, issuer, subject] = [fields[1]?.content, fields[3]?.encoded, fields[5]?.encoded];
@@ -62,15 +62,15 @@ export function namesOf(certificate: string) {
   return { serial, issuer, subject };
 }
 
-function entry(revoked: RevokedEntry | CertifiedKey, at: Date): Buffer {
+function derEntry(revoked: RevokedEntry | CertifiedKey, revocationDate: Date): Buffer {
   const {
     serial,
     reason,
     extensions = [],
-  } = 'certificate' in revoked ? { serial: namesOf(revoked.certificate).serial, reason: 1 } : { ...revoked };
-  const reasons = reason === undefined ? [] : [extension('551d15', der(0x0a, Buffer.from([reason])))];
-  const all = [...reasons, ...extensions];
-  return der(0x30, der(0x02, serial), time(at), ...(all.length > 0 ? [der(0x30, ...all)] : []));
+  } = 'certificate' in revoked ? { serial: nameParts(revoked.certificate).serial, reason: 1 } : { ...revoked };
+  const reasonExtension = reason === undefined ? [] : [extension('551d15', der(0x0a, Buffer.from([reason])))];
+  const allExtensions = [...reasonExtension, ...extensions];
+  return der(0x30, der(0x02, serial), derTime(revocationDate), ...(allExtensions.length > 0 ? [der(0x30, ...allExtensions)] : []));
 }
 
 /** @returns DER of a certificate revocation list (RFC 5280 section 5.1). */
@@ -79,14 +79,14 @@ export function makeCrl(options: CrlOptions): Buffer {
   const { thisUpdate = new Date(Date.now() - 60_000), nextUpdate = new Date(Date.now() + 86_400_000) } = options;
   const { signing = { algorithm: der(0x30, hex(ECDSA_SHA256)), sign: signerOf(by) } } = options;
   const { algorithm } = signing;
-  const entries = revoked.map((one) => entry(one, thisUpdate));
+  const entries = revoked.map((one) => derEntry(one, thisUpdate));
   const toBeSigned = der(
     0x30,
     hex('020101'),
     algorithm,
-    namesOf(issuer.certificate).subject,
-    time(thisUpdate),
-    ...(nextUpdate === null ? [] : [time(nextUpdate)]),
+    nameParts(issuer.certificate).subject,
+    derTime(thisUpdate),
+    ...(nextUpdate === null ? [] : [derTime(nextUpdate)]),
     ...(entries.length > 0 ? [der(0x30, ...entries)] : []),
     ...(extensions.length > 0 ? [der(0xa0, der(0x30, ...extensions))] : []),
   );
@@ -130,17 +130,17 @@ export function makeOcspResponse(options: OcspOptions): Buffer {
   const id = der(
     0x30,
     der(0x30, hex('06052b0e03021a'), isTerse === true ? Buffer.alloc(0) : hex('0500')),
-    der(0x04, sha1(namesOf(issuer.certificate).subject)),
+    der(0x04, sha1(nameParts(issuer.certificate).subject)),
     der(0x04, Buffer.from(keyHash, 'base64url')),
-    der(0x02, namesOf(about.certificate).serial),
+    der(0x02, nameParts(about.certificate).serial),
   );
-  const said = { good: der(0x80), unknown: der(0x82), revoked: der(0xa1, generalizedTime(thisUpdate)) }[status];
-  const end = nextUpdate === undefined ? [] : [der(0xa0, generalizedTime(nextUpdate))];
+  const certStatus = { good: der(0x80), unknown: der(0x82), revoked: der(0xa1, generalizedTime(thisUpdate)) }[status];
+  const nextUpdateField = nextUpdate === undefined ? [] : [der(0xa0, generalizedTime(nextUpdate))];
   const toBeSigned = der(
     0x30,
-    der(0xa1, namesOf(by.certificate).subject),
+    der(0xa1, nameParts(by.certificate).subject),
     generalizedTime(thisUpdate),
-    der(0x30, der(0x30, id, said, generalizedTime(thisUpdate), ...end)),
+    der(0x30, der(0x30, id, certStatus, generalizedTime(thisUpdate), ...nextUpdateField)),
   );
   const { signing = { algorithm: ECDSA_ALGORITHM, sign: (data: Buffer) => sign('sha256', data, by.privateKey) } } = options;
   const signature = der(0x03, Buffer.from([0]), signing.sign(toBeSigned));
@@ -178,19 +178,19 @@ export function pss(
 /** The certificate of `options`, for an RSA key if wanted, signed as `signing` says. */
 export async function certifyRsa(
   options: CertificateOptions,
-  { rsa, signing }: { readonly rsa?: ReturnType<typeof rsaPair>; readonly signing?: (self: KeyObject) => Signing },
+  { rsa, signing }: { readonly rsa?: ReturnType<typeof rsaPair>; readonly signing?: (signerOf: KeyObject) => Signing },
 ): Promise<RsaCertified> {
-  const made = await certify(options);
-  const [toBeSigned] = parseSequence(Buffer.from(made.certificate, 'base64'));
+  const certified = await certify(options);
+  const [toBeSigned] = parseSequence(Buffer.from(certified.certificate, 'base64'));
   if (toBeSigned === undefined) throw new Error('no certificate');
-  const fields = parseElements(toBeSigned.content).map(({ encoded: whole }) => whole);
-  const { privateKey } = rsa ?? made;
+  const fields = parseElements(toBeSigned.content).map(({ encoded: structure }) => structure);
+  const { privateKey } = rsa ?? certified;
   const by = (signing ?? pkcs1)(privateKey);
   fields[2] = by.algorithm;
   if (rsa !== undefined) fields[6] = rsa.publicKey.export({ format: 'der', type: 'spki' });
   const content = der(0x30, ...fields);
-  const whole = der(0x30, content, by.algorithm, der(0x03, Buffer.from([0]), by.sign(content)));
-  return { ...made, certificate: whole.toString('base64'), rsa: privateKey };
+  const structure = der(0x30, content, by.algorithm, der(0x03, Buffer.from([0]), by.sign(content)));
+  return { ...certified, certificate: structure.toString('base64'), rsa: privateKey };
 }
 
 export const rsaPair = (modulusLength = 2048) => generateKeyPairSync('rsa', { modulusLength });

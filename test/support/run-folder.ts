@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** Where Linux keeps files in memory. */
-const MEMORY = '/dev/shm';
+const MEMORY_FOLDER = '/dev/shm';
 const PREFIX = 'vidimus-run-';
 /** The tests take a quarter of it; containers often have far less. */
-const ENOUGH_BYTES = 1024 ** 3;
+const MIN_FREE_BYTES = 1024 ** 3;
 const ABANDONED_MS = 3_600_000;
 const VARIABLE = 'TEST_RUN_FOLDER';
 
@@ -16,7 +16,7 @@ const VARIABLE = 'TEST_RUN_FOLDER';
  */
 export function useRunFolder(): void {
   if (process.env[VARIABLE] !== undefined) return;
-  const parent = hasRoom() ? MEMORY : tmpdir();
+  const parent = hasEnoughSpace() ? MEMORY_FOLDER : tmpdir();
   removeAbandoned(parent);
   const folder = mkdtempSync(join(parent, `${PREFIX}${process.pid}-`));
   // PostgreSQL, which may run as another user, has its own folder inside.
@@ -31,11 +31,11 @@ export function createRunFolder(): string {
   return mkdtempSync(join(tmpdir(), 'cwd-'));
 }
 
-function hasRoom(): boolean {
+function hasEnoughSpace(): boolean {
   try {
-    accessSync(MEMORY, constants.W_OK);
-    const { bavail, bsize } = statfsSync(MEMORY);
-    return bavail * bsize >= ENOUGH_BYTES;
+    accessSync(MEMORY_FOLDER, constants.W_OK);
+    const { bavail, bsize } = statfsSync(MEMORY_FOLDER);
+    return bavail * bsize >= MIN_FREE_BYTES;
   } catch {
     return false;
   }

@@ -67,49 +67,49 @@ export function jws(header: JsonProperties, payload: JsonProperties, key: Holder
 }
 
 /** An SD-JWT with key binding that is right in every respect that `bend` does not touch (RFC 9901 section 4.3). */
-export function presentSdJwt(base: SdJwtBase, bend: SdJwtOverrides = {}): string {
-  const credential = makeSdJwt(base, bend);
+export function presentSdJwt(base: SdJwtBase, overrides: SdJwtOverrides = {}): string {
+  const credential = makeSdJwt(base, overrides);
   const kb = {
     iat: base.now,
     aud: base.audience,
     nonce: base.nonce,
-    sd_hash: digestOf(bend.hashedText?.(credential) ?? credential, bend.hashAlgorithm),
-    ...bend.kb,
+    sd_hash: digestOf(overrides.hashedText?.(credential) ?? credential, overrides.hashAlgorithm),
+    ...overrides.kb,
   };
-  const binding = jws({ alg: 'ES256', typ: 'kb+jwt', ...bend.kbHeader }, kb, bend.kbKey ?? base.holder);
-  const text = credential + (bend.kbJwt?.(binding) ?? binding);
-  return bend.text?.(text) ?? text;
+  const binding = jws({ alg: 'ES256', typ: 'kb+jwt', ...overrides.kbHeader }, kb, overrides.kbKey ?? base.holder);
+  const text = credential + (overrides.kbJwt?.(binding) ?? binding);
+  return overrides.text?.(text) ?? text;
 }
 
 /** The same without key binding, up to and including the last `~`. */
-export function makeSdJwt(base: SdJwtBase, bend: SdJwtOverrides = {}): string {
-  const issuer = bend.issuer ?? base.issuer;
-  const disclosures = Object.entries({ ...base.hidden, ...bend.hidden })
+export function makeSdJwt(base: SdJwtBase, overrides: SdJwtOverrides = {}): string {
+  const issuer = overrides.issuer ?? base.issuer;
+  const disclosures = Object.entries({ ...base.hidden, ...overrides.hidden })
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => saltedDisclosure(name, value));
   const decoy = digestOf(randomBytes(16).toString('hex'));
-  const signed = {
+  const defaultPayload = {
     cnf: { jwk: base.holder.jwk },
     iat: base.now - 100,
     ...base.visible,
-    ...bend.visible,
+    ...overrides.visible,
     _sd: [...disclosures.map((text) => digestOf(text)), decoy].sort(),
     _sd_alg: 'sha-256',
   };
-  const payload = typeof bend.payload === 'function' ? bend.payload(signed) : { ...signed, ...bend.payload };
-  const header = { alg: 'ES256', typ: 'dc+sd-jwt', x5c: issuer.chain, ...bend.header };
-  const jwt = jws(header, payload, bend.issuerKey ?? issuer.key);
-  const shown = bend.changeDisclosures?.(disclosures) ?? disclosures;
-  return [bend.issuerJwt?.(jwt) ?? jwt, ...shown, ''].join('~');
+  const payload = typeof overrides.payload === 'function' ? overrides.payload(defaultPayload) : { ...defaultPayload, ...overrides.payload };
+  const header = { alg: 'ES256', typ: 'dc+sd-jwt', x5c: issuer.chain, ...overrides.header };
+  const jwt = jws(header, payload, overrides.issuerKey ?? issuer.key);
+  const shownDisclosures = overrides.changeDisclosures?.(disclosures) ?? disclosures;
+  return [overrides.issuerJwt?.(jwt) ?? jwt, ...shownDisclosures, ''].join('~');
 }
 
 /** Changes one part of a text that a character separates. */
 export const changePart =
-  (separator: string, at: number, change: (changePart: string) => string) =>
+  (separator: string, partIndex: number, change: (part: string) => string) =>
   (text: string): string =>
     text
       .split(separator)
-      .map((one, position, all) => (position === (at < 0 ? all.length + at : at) ? change(one) : one))
+      .map((piece, index, pieces) => (index === (partIndex < 0 ? pieces.length + partIndex : partIndex) ? change(piece) : piece))
       .join(separator);
 
 /** Changes the first byte of base64url, so that it stays base64url. */
@@ -117,11 +117,11 @@ export const flipFirstByte = (text: string) => (text.startsWith('A') ? 'B' : 'A'
 
 /** The claims as others may see them: withheld array members are gone (RFC 9901 section 7.1 step 3d). */
 export function withoutUndisclosed(claims: DisclosedObject): JsonObject {
-  return outputOf(claims) as JsonObject;
+  return removeUndisclosed(claims) as JsonObject;
 }
 
-function outputOf(value: unknown): Json {
+function removeUndisclosed(value: unknown): Json {
   if (typeof value !== 'object' || value === null) return value as Json;
-  if (Array.isArray(value)) return value.filter((member) => !isUndisclosed(member)).map(outputOf);
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, outputOf(member)]));
+  if (Array.isArray(value)) return value.filter((item) => !isUndisclosed(item)).map(removeUndisclosed);
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, removeUndisclosed(item)]));
 }

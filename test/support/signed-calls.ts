@@ -32,7 +32,7 @@ export const signaturesOf = ({ headers }: BackendCall): number =>
 
 /** Whether a backend that knows this secret takes the call: by the reference library, and by that of the examples. */
 export function isSignedWith(secret: string, { headers, text }: Pick<BackendCall, 'headers' | 'text'>): boolean {
-  const verdicts = [
+  const accepted = [
     () => new Webhook(secret).verify(text, headers as Record<string, string>),
     () => verifyWebhook(headers, text, secret),
   ].map((verify) => {
@@ -43,23 +43,23 @@ export function isSignedWith(secret: string, { headers, text }: Pick<BackendCall
       return false;
     }
   });
-  expect(verdicts[0], 'both agree').to.equal(verdicts[1]);
-  return verdicts[0] === true;
+  expect(accepted[0], 'both agree').to.equal(accepted[1]);
+  return accepted[0] === true;
 }
 
 /** The call with one thing changed each. */
 export function tamperedCalls({ headers, text }: BackendCall): readonly Pick<BackendCall, 'headers' | 'text'>[] {
-  const time = Number(headers['webhook-timestamp']);
+  const timestamp = Number(headers['webhook-timestamp']);
   return [
     { headers, text: `${text} ` },
     { headers, text: text.replace('"', "'") },
     { headers: { ...headers, 'webhook-id': `${headers['webhook-id']}x` }, text },
-    { headers: { ...headers, 'webhook-timestamp': String(time - 1) }, text },
+    { headers: { ...headers, 'webhook-timestamp': String(timestamp - 1) }, text },
     { headers: { ...headers, 'webhook-signature': 'v1,' }, text },
   ];
 }
 
-const legible = (value: unknown) => (value instanceof Error ? `${value.stack} ${value.cause}` : value);
+const printable = (value: unknown) => (value instanceof Error ? `${value.stack} ${value.cause}` : value);
 
 /** An issuer whose service makes calls of every kind, and all that was told or logged meanwhile. */
 export class SignedWorld {
@@ -75,7 +75,7 @@ export class SignedWorld {
     this.credential = held;
     const log = issuer.service.service.container.get(Log) as unknown as Record<string, unknown>;
     for (const level of ['debug', 'info', 'warn', 'error']) {
-      log[level] = (...what: unknown[]) => this.logs.push(what.map(legible));
+      log[level] = (...values: unknown[]) => this.logs.push(values.map(printable));
     }
   }
 
@@ -107,23 +107,23 @@ export class SignedWorld {
     return this.rotate({}, (await createTenant(this.issuer.service, 'other')).token);
   }
 
-  async #issue(id: string, more: object = {}) {
+  async #issue(id: string, extra: object = {}) {
     const { service, token, id: tenant } = this.issuer;
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [id], reference: SignedWorld.REFERENCE };
-    const made = await service.call('POST', '/issuer/offer', { token, json: { ...offer, ...more } });
-    expect(made.status, made.text).to.equal(201);
+    const offerResponse = await service.call('POST', '/issuer/offer', { token, json: { ...offer, ...extra } });
+    expect(offerResponse.status, offerResponse.text).to.equal(201);
     const wallet = new RawWallet(service, tenant);
-    const accessToken = await wallet.accessToken(made.body.uri);
+    const accessToken = await wallet.accessToken(offerResponse.body.uri);
     return { wallet, accessToken, issued: await wallet.request(accessToken, id) };
   }
 
   /** A claims webhook that answers so. @returns its call. */
-  async #askClaims(status: number, answer: Parameters<Issuer['backend']['on']>[1], more: object = {}): Promise<BackendCall> {
+  async #askClaims(status: number, answer: Parameters<Issuer['backend']['on']>[1], extra: object = {}): Promise<BackendCall> {
     this.reset();
     const { backend } = this.issuer;
     backend.on('/of-offer', answer);
     const card = { type: 'webhook', webhook: { url: `${backend.url}/of-offer` } };
-    const { issued } = await this.#issue('card', { credentialClaims: { card }, ...more });
+    const { issued } = await this.#issue('card', { credentialClaims: { card }, ...extra });
     expect(issued.status, issued.text).to.equal(status);
     return this.onlyCall('/of-offer');
   }
@@ -134,9 +134,9 @@ export class SignedWorld {
     return calls[0] as BackendCall;
   }
 
-  /** @param more properties of the offer. */
-  claimsCall(more: object = {}): Promise<BackendCall> {
-    return this.#askClaims(200, { json: { card: { name: 'Ada' } } }, more);
+  /** @param extra properties of the offer. */
+  claimsCall(extra: object = {}): Promise<BackendCall> {
+    return this.#askClaims(200, { json: { card: { name: 'Ada' } } }, extra);
   }
 
   /** One whose holder is somebody else. */
@@ -146,16 +146,16 @@ export class SignedWorld {
 
   async presentationCall(held: HeldCredential, status: number, requestId = 'told'): Promise<BackendCall> {
     const { service, token } = this.issuer;
-    const asked = await requestPresentation(service, token, requestId, { reference: SignedWorld.REFERENCE });
-    expect((await present(service, asked, held)).status).to.equal(status);
+    const request = await requestPresentation(service, token, requestId, { reference: SignedWorld.REFERENCE });
+    expect((await present(service, request, held)).status).to.equal(status);
     return this.onlyCall('/presented');
   }
 
   async #presentationBeforeIssuance(held: HeldCredential): Promise<BackendCall> {
     const wallet = this.issuer.wallet();
     const { uri } = await this.issuer.offer('friend');
-    const asked = wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'friend' }));
-    const answer = await wallet.present(asked, held);
+    const request = wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'friend' }));
+    const answer = await wallet.present(request, held);
     if (held === this.credential) wallet.expectCode(answer);
     else expect(answer.body.error).to.equal('access_denied');
     return this.onlyCall('/presented');
@@ -176,8 +176,8 @@ export class SignedWorld {
   async #webStep(): Promise<BackendCall> {
     const wallet = this.issuer.wallet();
     const { uri } = await this.issuer.offer('guest');
-    const asked = wallet.expectWebStep(await wallet.begin(uri, { scope: 'guest' }));
-    const { back } = await wallet.visit(asked);
+    const request = wallet.expectWebStep(await wallet.begin(uri, { scope: 'guest' }));
+    const { back } = await wallet.visit(request);
     wallet.codeFrom(back);
     return this.onlyCall('/confirm');
   }

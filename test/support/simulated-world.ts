@@ -87,22 +87,22 @@ export class SimulatedWorld {
   static async open(): Promise<SimulatedWorld> {
     const service = await startTestService();
     const { token } = await createTenant(service, 'acme');
-    const world = new SimulatedWorld(service, token);
-    await world.post('/key-chain', { id: 'gb', usageType: 'signing', country: 'GB' });
+    const simulatedWorld = new SimulatedWorld(service, token);
+    await simulatedWorld.post('/key-chain', { id: 'gb', usageType: 'signing', country: 'GB' });
     for (const name of CARD_NAMES) {
-      const more = { keyChainId: 'gb', statusManagement: true, lifeTime: 86_400 };
-      await world.post('/issuer/credentials', { id: name, ...CARDS[name], ...more });
-      await world.post('/verifier/config', {
+      const extra = { keyChainId: 'gb', statusManagement: true, lifeTime: 86_400 };
+      await simulatedWorld.post('/issuer/credentials', { id: name, ...CARDS[name], ...extra });
+      await simulatedWorld.post('/verifier/config', {
         id: name,
         dcql_query: { credentials: [QUERIES[name]] },
         trustAnchors: [{ keyChainId: 'gb' }],
         mdlProfile: 'none',
       });
-      const { uri, session } = await world.offer([name]);
-      world.offers[name] = session;
-      await world.wallet.accept(await world.wallet.readOffer(uri));
+      const { uri, session } = await simulatedWorld.offer([name]);
+      simulatedWorld.offers[name] = session;
+      await simulatedWorld.wallet.accept(await simulatedWorld.wallet.readOffer(uri));
     }
-    return world;
+    return simulatedWorld;
   }
 
   async post(path: string, json: object) {
@@ -111,8 +111,8 @@ export class SimulatedWorld {
     return answer.body;
   }
 
-  offer(ids: readonly string[], more: object = {}) {
-    return this.post('/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ids, ...more });
+  offer(ids: readonly string[], extra: object = {}) {
+    return this.post('/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ids, ...extra });
   }
 
   requestPresentation(requestId: string) {

@@ -28,7 +28,7 @@ export const PIN = 'pin-that-nobody-sees';
 export type TokenAccess = Cryptoki & {
   C_CloseAllSessions(slot: Handle): void;
   C_Logout(session: Handle): void;
-  C_SetPIN(session: Handle, old: string, fresh: string): void;
+  C_SetPIN(session: Handle, oldPin: string, newPin: string): void;
 };
 
 type Settings = Parameters<typeof Pkcs11Kms.open>[0]['settings'];
@@ -89,8 +89,8 @@ export class SoftHsm {
 
   /** Closed with `stop`, if not earlier. */
   async open(name: string, token: string, settings: Partial<Settings> = {}): Promise<Pkcs11Kms> {
-    const usual = { library: this.library, token, pin: PIN, sessions: 4, timeoutSeconds: 5 };
-    const kms = await Pkcs11Kms.open({ name, settings: { ...usual, ...settings }, random: new NodeRandom() });
+    const defaultSettings = { library: this.library, token, pin: PIN, sessions: 4, timeoutSeconds: 5 };
+    const kms = await Pkcs11Kms.open({ name, settings: { ...defaultSettings, ...settings }, random: new NodeRandom() });
     this.#opened.push(kms);
     return kms;
   }

@@ -17,8 +17,8 @@ const WAIT_TIMEOUT_MS = 5_000;
 
 /** Reads server-sent events the way a browser does (WHATWG HTML section 9.2). */
 export async function openStream(address: string, headers: Readonly<Record<string, string>> = {}): Promise<EventStream> {
-  const leaving = new AbortController();
-  const answer = await fetch(address, { headers: { ...headers }, signal: leaving.signal });
+  const abort = new AbortController();
+  const answer = await fetch(address, { headers: { ...headers }, signal: abort.signal });
   expect(answer.status, answer.status === 200 ? '' : await answer.clone().text()).to.equal(200);
   const messages = read(answer.body as ReadableStream<Uint8Array>);
   return {
@@ -28,7 +28,7 @@ export async function openStream(address: string, headers: Readonly<Record<strin
       const { value } = await within(messages.next());
       return value as StreamMessage | undefined;
     },
-    leave: () => leaving.abort(),
+    leave: () => abort.abort(),
   };
 }
 
@@ -49,8 +49,8 @@ async function* read(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamMes
 
 function within<T>(promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
+  const timeout = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new Error('the stream stayed silent')), WAIT_TIMEOUT_MS);
   });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+  return Promise.race([promise, timeout]).finally(() => clearTimeout(timer));
 }

@@ -18,7 +18,7 @@ const account = (): { uid?: number; gid?: number } => {
   return { uid: id('-u'), gid: id('-g') };
 };
 
-function own(folder: string): void {
+function chownToServer(folder: string): void {
   if (process.getuid?.() === 0) execFileSync('chown', ['-R', 'postgres', folder]);
 }
 
@@ -51,7 +51,7 @@ export class Cluster {
   static async make(): Promise<Cluster> {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-cluster-'));
     const cluster = new Cluster(folder, await freePort(createServer));
-    own(folder);
+    chownToServer(folder);
     execFileSync(join(binaries(), 'initdb'), ['-D', cluster.data, '-U', 'postgres', '-A', 'trust', '--encoding=UTF8', '--no-sync'], {
       ...account(),
       stdio: 'ignore',
@@ -82,9 +82,9 @@ export class Cluster {
     const args = Object.entries(flags).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     const server = spawn(join(binaries(), 'postgres'), ['-D', this.data, ...args], { ...account(), stdio: 'ignore' });
     this.#process = server;
-    const end = () => server.kill('SIGQUIT');
-    process.once('exit', end);
-    server.once('exit', () => process.off('exit', end));
+    const exitHandler = () => server.kill('SIGQUIT');
+    process.once('exit', exitHandler);
+    server.once('exit', () => process.off('exit', exitHandler));
     await waitUntil(async () => {
       await rawSql(this.urlOf('postgres'), (run) => run('select 1'));
       return true;
@@ -95,22 +95,22 @@ export class Cluster {
   async stop(signal: 'SIGINT' | 'SIGQUIT' = 'SIGINT'): Promise<void> {
     const process = this.#process;
     if (process === undefined || process.exitCode !== null || process.signalCode !== null) return;
-    const ended = new Promise((resolve) => process.once('exit', resolve));
+    const exited = new Promise((resolve) => process.once('exit', resolve));
     process.kill(signal);
-    await ended;
+    await exited;
   }
 
   /** All of its processes at the same moment, as if their machine had gone. */
   async kill(): Promise<void> {
     const process = this.#process;
     if (process?.pid === undefined || process.exitCode !== null || process.signalCode !== null) return;
-    const ended = new Promise((resolve) => process.once('exit', resolve));
+    const exited = new Promise((resolve) => process.once('exit', resolve));
     // Stopped, it starts none while they are counted.
     kill(process.pid, 'SIGSTOP');
-    const own = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8');
-    const pids = own.split(' ').filter((pid) => pid !== '');
+    const chownToServer = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8');
+    const pids = chownToServer.split(' ').filter((pid) => pid !== '');
     for (const pid of [...pids.map(Number), process.pid]) kill(pid, 'SIGKILL');
-    await ended;
+    await exited;
     await waitUntil(async () => !pids.some((pid) => isRunning(Number(pid))));
   }
 
@@ -120,7 +120,7 @@ export class Cluster {
     const copy = new Cluster(folder, await freePort(createServer));
     cpSync(this.data, copy.data, { recursive: true });
     writeFileSync(join(copy.data, 'standby.signal'), '');
-    own(folder);
+    chownToServer(folder);
     execFileSync('chmod', ['700', copy.data]);
     return copy;
   }
@@ -159,11 +159,11 @@ function kill(pid: number, signal: NodeJS.Signals): void {
 }
 
 export async function waitUntil(work: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + WAIT_TIMEOUT_MS;
+  const exitHandler = Date.now() + WAIT_TIMEOUT_MS;
   for (;;) {
-    const last = await work().catch((error: Error) => error);
-    if (last === true) return;
-    if (Date.now() > end) throw new Error('it did not happen', { cause: last });
+    const lastResult = await work().catch((error: Error) => error);
+    if (lastResult === true) return;
+    if (Date.now() > exitHandler) throw new Error('it did not happen', { cause: lastResult });
     await pause(50);
   }
 }
@@ -177,20 +177,20 @@ export class MovingAddress {
 
   private constructor(target: number) {
     this.#target = target;
-    this.#server = createServer((near) => {
-      const far = new Socket();
-      for (const socket of [near, far]) {
+    this.#server = createServer((client) => {
+      const upstream = new Socket();
+      for (const socket of [client, upstream]) {
         this.#sockets.add(socket);
         socket.on('error', () => {});
         socket.on('close', () => {
           this.#sockets.delete(socket);
-          near.destroy();
-          far.destroy();
+          client.destroy();
+          upstream.destroy();
         });
       }
-      far.connect(this.#target, '127.0.0.1');
-      near.pipe(far);
-      far.pipe(near);
+      upstream.connect(this.#target, '127.0.0.1');
+      client.pipe(upstream);
+      upstream.pipe(client);
     });
   }
 

@@ -21,11 +21,11 @@ export function startOptions(tree = fileURLToPath(new URL('../../', import.meta.
   if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as StartOptions;
   const manifest = readFileSync(join(tree, 'package.json'), 'utf8');
   const command = (JSON.parse(manifest) as { scripts: { start: string } }).scripts.start;
-  const [before = '', after = ''] = command.split('exec node');
-  const words = (text: string) => text.split(' ').filter((word) => word !== '');
-  const assignments = words(before).filter((word) => /^[A-Z_]+=/.test(word));
+  const [envPart = '', nodePart = ''] = command.split('exec node');
+  const tokens = (text: string) => text.split(' ').filter((word) => word !== '');
+  const assignments = tokens(envPart).filter((word) => /^[A-Z_]+=/.test(word));
   const environment = Object.fromEntries(assignments.map((word) => word.split('=')));
-  return { environment, nodeOptions: words(after).filter((word) => word.startsWith('--')) };
+  return { environment, nodeOptions: tokens(nodePart).filter((word) => word.startsWith('--')) };
 }
 
 let startedPath: string | undefined;

@@ -83,8 +83,8 @@ async function certificateFor(jwk: HolderKey['jwk'], options: CertificateOptions
   const publicKey = await importPublic(jwk);
   const signer = by ?? self;
   const leafUsage = options.signs === false ? KeyUsageFlags.keyAgreement : KeyUsageFlags.digitalSignature;
-  const listUsage = options.signsCrls === false ? 0 : KeyUsageFlags.cRLSign;
-  const usage = ca ? KeyUsageFlags.keyCertSign | listUsage : leafUsage;
+  const crlUsage = options.signsCrls === false ? 0 : KeyUsageFlags.cRLSign;
+  const usage = ca ? KeyUsageFlags.keyCertSign | crlUsage : leafUsage;
   const certificate = await X509CertificateGenerator.create({
     subject: `CN=${name}${organizationIdentifier === undefined ? '' : `, 2.5.4.97=${organizationIdentifier}`}`,
     issuer: `CN=${by?.name ?? name}`,
@@ -101,7 +101,7 @@ async function certificateFor(jwk: HolderKey['jwk'], options: CertificateOptions
         ? await AuthorityKeyIdentifierExtension.create(await importPublic(signer.jwk))
         : new AuthorityKeyIdentifierExtension(options.authorityKeyId),
       ...(dns.length > 0 ? [new SubjectAlternativeNameExtension(dns.map((value) => ({ type: 'dns', value })))] : []),
-      ...revocationOf(options),
+      ...revocationExtensions(options),
       ...(purposes.length > 0 ? [new ExtendedKeyUsageExtension([...purposes], options.critical)] : []),
     ],
   });
@@ -110,7 +110,7 @@ async function certificateFor(jwk: HolderKey['jwk'], options: CertificateOptions
   return (validity === undefined ? der : withTimes(der, validity, signer)).toString('base64');
 }
 
-function revocationOf({ crlUrls: lists = [], ocsp, neverRevoked = false }: CertificateOptions): readonly Extension[] {
+function revocationExtensions({ crlUrls: lists = [], ocsp, neverRevoked = false }: CertificateOptions): readonly Extension[] {
   return [
     ...(lists.length > 0 ? [new CRLDistributionPointsExtension([...lists])] : []),
     ...(ocsp === undefined ? [] : [new AuthorityInfoAccessExtension({ ocsp: [ocsp] })]),
@@ -133,8 +133,8 @@ function withTimes(der: Buffer, { notBefore, notAfter }: NonNullable<Certificate
   const signature = sign('sha256', toBeSigned.encoded, privateKey);
   const bits = Buffer.concat([Buffer.from([0x03, signature.length + 1, 0]), signature]);
   const content = Buffer.concat([toBeSigned.encoded, algorithm.encoded, bits]);
-  const head = Buffer.from([0x30, 0x82, content.length >> 8, content.length & 0xff]);
-  return Buffer.concat([head, content]);
+  const header = Buffer.from([0x30, 0x82, content.length >> 8, content.length & 0xff]);
+  return Buffer.concat([header, content]);
 }
 
 /** Times that no certificate can have, and what is wrong with each. */

@@ -59,8 +59,8 @@ const dataFolders = new Map<string, string>();
  * keep that beside the file.
  */
 export function dataFolderOf(databaseUrl: string | undefined): string {
-  const former = databaseUrl === undefined ? undefined : dataFolders.get(databaseUrl);
-  if (former !== undefined) return former;
+  const formerFolder = databaseUrl === undefined ? undefined : dataFolders.get(databaseUrl);
+  if (formerFolder !== undefined) return formerFolder;
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
   folders.push(folder);
   if (databaseUrl !== undefined) dataFolders.set(databaseUrl, folder);
@@ -89,7 +89,7 @@ export async function startTestService(
   });
   const service = await startService(settings, environment, { isFirst: true, listens: true, runsJobs });
   useCheapSecretHashes(service.container.get(Secrets));
-  const base = settings.PUBLIC_URL.startsWith('http://localhost') ? settings.PUBLIC_URL : address;
+  const baseUrl = settings.PUBLIC_URL.startsWith('http://localhost') ? settings.PUBLIC_URL : address;
   const tokens = new Map<string, string>();
   const documentation = ResponseValidator.forService(service, environment);
 
@@ -97,7 +97,7 @@ export async function startTestService(
     const { token, json, form, text, headers } = options;
     const type = json !== undefined ? 'application/json' : form !== undefined ? 'application/x-www-form-urlencoded' : undefined;
     const body = json !== undefined ? JSON.stringify(json) : form !== undefined ? new URLSearchParams(form).toString() : text;
-    const answer = await fetch(path.startsWith('http') ? path : base + path, {
+    const answer = await fetch(path.startsWith('http') ? path : baseUrl + path, {
       method,
       redirect: 'manual',
       headers: {
@@ -108,14 +108,17 @@ export async function startTestService(
       ...(body === undefined ? {} : { body }),
     });
     const content = await answer.text();
-    const said = { status: answer.status, headers: answer.headers, text: content, body: parse(content) };
-    const fault = documentation.findProblem(method, path.replace(base, ''), { ...said, contentType: answer.headers.get('content-type') });
-    if (fault !== undefined) throw new Error(`${fault}: ${content.slice(0, 500)}`);
-    return said;
+    const responseParts = { status: answer.status, headers: answer.headers, text: content, body: parse(content) };
+    const problem = documentation.findProblem(method, path.replace(baseUrl, ''), {
+      ...responseParts,
+      contentType: answer.headers.get('content-type'),
+    });
+    if (problem !== undefined) throw new Error(`${problem}: ${content.slice(0, 500)}`);
+    return responseParts;
   };
   const token = async (clientId: string, secret: string) => {
-    const known = tokens.get(`${clientId} ${secret}`);
-    if (known !== undefined) return known;
+    const cachedToken = tokens.get(`${clientId} ${secret}`);
+    if (cachedToken !== undefined) return cachedToken;
     const answer = await call('POST', '/oauth2/token', {
       json: { grant_type: 'client_credentials', client_id: clientId, client_secret: secret },
     });
@@ -124,7 +127,7 @@ export async function startTestService(
     return answer.body.access_token as string;
   };
   return {
-    address: base,
+    address: baseUrl,
     service,
     documentation,
     call,
@@ -159,12 +162,15 @@ export const TENANT_ROLES = [
 export async function createTenant(
   service: Callable,
   id: string,
-  more: Readonly<Record<string, unknown>> = {},
+  extra: Readonly<Record<string, unknown>> = {},
 ): Promise<{ id: string; token: string; clientId: string }> {
   const token = await service.rootToken();
-  const created = await service.call('POST', '/tenant', { token, json: { id, name: `Tenant ${id}`, roles: TENANT_ROLES, ...more } });
-  if (created.status !== 201) throw new Error(`tenant ${id}: ${created.status} ${created.text}`);
+  const tenantResponse = await service.call('POST', '/tenant', {
+    token,
+    json: { id, name: `Tenant ${id}`, roles: TENANT_ROLES, ...extra },
+  });
+  if (tenantResponse.status !== 201) throw new Error(`tenant ${id}: ${tenantResponse.status} ${tenantResponse.text}`);
   const clientId = `${id}-admin`;
-  const picked = await service.call('GET', `/client/${clientId}/secret`, { token });
-  return { id, clientId, token: await service.token(clientId, picked.body.secret) };
+  const secretResponse = await service.call('GET', `/client/${clientId}/secret`, { token });
+  return { id, clientId, token: await service.token(clientId, secretResponse.body.secret) };
 }

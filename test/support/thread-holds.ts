@@ -45,9 +45,9 @@ const KEYS = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 /** How much longer this machine takes than the one of reference: signatures that are made and verified, as in the bench. */
 function machineSlowness(): number {
   const data = Buffer.alloc(200);
-  const begun = threadMilliseconds();
+  const startedAt = threadMilliseconds();
   for (let i = 0; i < SIGNATURES; i++) verify('sha256', data, KEYS.publicKey, sign('sha256', data, KEYS.privateKey));
-  return (threadMilliseconds() - begun) / (SIGNATURES * (REFERENCE.signMs + REFERENCE.verifyMs));
+  return (threadMilliseconds() - startedAt) / (SIGNATURES * (REFERENCE.signMs + REFERENCE.verifyMs));
 }
 
 /** Measures how long one request keeps this thread, on which the service runs, from doing anything else. */
@@ -57,23 +57,23 @@ export class BlockMeter {
   /**
    * The longest hold, milliseconds of computing on the machine of reference: of several tries the shortest, since collections
    * of garbage only ever add to it.
-   * @param enough ends the tries once one is below.
+   * @param goalMs ends the tries once one is below.
    */
-  async measure(make: () => MeasuredRequest | Promise<MeasuredRequest>, enough: number): Promise<BlockMeasurement> {
-    let best: BlockMeasurement = { status: 0, milliseconds: Number.POSITIVE_INFINITY };
-    for (let tries = 0; tries < MAX_TRIES && best.milliseconds >= enough; tries++) {
+  async measure(makeRequest: () => MeasuredRequest | Promise<MeasuredRequest>, goalMs: number): Promise<BlockMeasurement> {
+    let shortest: BlockMeasurement = { status: 0, milliseconds: Number.POSITIVE_INFINITY };
+    for (let tries = 0; tries < MAX_TRIES && shortest.milliseconds >= goalMs; tries++) {
       const before = machineSlowness();
-      const { status, milliseconds } = await this.#once(await make());
+      const { status, milliseconds } = await this.#once(await makeRequest());
       // What slows a machine down comes and goes.
-      const here = (before + machineSlowness()) / 2;
-      if (milliseconds / here < best.milliseconds) best = { status, milliseconds: milliseconds / here };
+      const slowdown = (before + machineSlowness()) / 2;
+      if (milliseconds / slowdown < shortest.milliseconds) shortest = { status, milliseconds: milliseconds / slowdown };
       // A neighbour that takes the caches for a tenth of a second would be in all of them otherwise.
-      if (best.milliseconds >= enough) await pause(PAUSE_MS * tries);
+      if (shortest.milliseconds >= goalMs) await pause(PAUSE_MS * tries);
     }
-    return best;
+    return shortest;
   }
 
-  #once(sent: MeasuredRequest): Promise<BlockMeasurement> {
+  #once(measured: MeasuredRequest): Promise<BlockMeasurement> {
     return new Promise((resolve) => {
       let longest = 0;
       let last = threadMilliseconds();
@@ -89,7 +89,7 @@ export class BlockMeter {
         resolve({ status, milliseconds: Math.max(longest, threadMilliseconds() - last) });
       });
       setImmediate(tick);
-      this.#sender.postMessage(sent);
+      this.#sender.postMessage(measured);
     });
   }
 

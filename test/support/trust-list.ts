@@ -4,8 +4,8 @@ import type { CertifiedKey } from './test-certificates.ts';
 const SERVICE_TYPE = 'http://uri.etsi.org/19602/SvcType';
 
 /** Removes members that are bent to undefined. */
-const withOverrides = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
-  Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
+const withOverrides = (base: Record<string, unknown>, changes: Record<string, unknown> = {}) =>
+  Object.fromEntries(Object.entries({ ...base, ...changes }).filter(([, value]) => value !== undefined));
 
 /** One service of an entity; `type` is the last part of its identifier. */
 export type ListedService = {

@@ -106,7 +106,7 @@ export function describeUpgrade(subject: string, suite: (upgrade: () => Upgrade,
   for (const { name: kind, openEmpty } of databases()) {
     describe(`${subject}, on ${kind}`, () => {
       let database: TestDatabase | undefined;
-      let running: TestService | undefined;
+      let runningService: TestService | undefined;
       let upgrade: Upgrade;
 
       beforeEach(async function () {
@@ -116,9 +116,9 @@ export function describeUpgrade(subject: string, suite: (upgrade: () => Upgrade,
         let folder = newDataFolder();
         const start = async () => {
           const service = await startTestService({ DATABASE_URL: url, DATA_FOLDER: folder });
-          running = service;
+          runningService = service;
           const close = async () => {
-            running = undefined;
+            runningService = undefined;
             await service.close();
           };
           return { ...service, close };
@@ -132,7 +132,7 @@ export function describeUpgrade(subject: string, suite: (upgrade: () => Upgrade,
         }
       });
       afterEach(async () => {
-        await running?.close();
+        await runningService?.close();
         await database?.drop();
       });
       suite(() => upgrade, kind);
@@ -145,28 +145,28 @@ const newDataFolder = () => mkdtempSync(join(tmpdir(), 'vidimus-upgrade-'));
 /** Puts the tables aside, makes those of the older release, and copies into them what they have room for. */
 async function copyToOlderTables(kind: Upgrade['kind'], url: string, migration: string): Promise<void> {
   const isSqlite = kind === 'sqlite';
-  const former = `${url.slice('sqlite:'.length)}-former`;
+  const formerFile = `${url.slice('sqlite:'.length)}-former`;
   await rawSql(url, (run) => run(isSqlite ? 'pragma wal_checkpoint(truncate)' : 'alter schema public rename to former'));
   if (isSqlite) {
     const file = url.slice('sqlite:'.length);
-    renameSync(file, former);
+    renameSync(file, formerFile);
     // An older release keeps none.
     rmSync(`${file}-witness`, { force: true });
   } else await rawSql(url, (run) => run('create schema public'));
   await runMigrations({ url, poolSize: 2 }, migration);
   await rawSql(url, async (run) => {
-    if (isSqlite) await run(`attach database '${former}' as former`);
+    if (isSqlite) await run(`attach database '${formerFile}' as former`);
     const columns = isSqlite
       ? `select m.name as name, group_concat(i.name) as columns from sqlite_master m, pragma_table_info(m.name) i
          where m.type = 'table' group by m.name`
       : `select table_name as name, string_agg(column_name, ',') as columns from information_schema.columns
          where table_schema = 'public' group by table_name`;
-    for (const { name, columns: own } of await run(columns)) {
+    for (const { name, columns: columnList } of await run(columns)) {
       if (name === 'schema_migrations' || name === 'sqlite_sequence') continue;
-      const main = isSqlite ? 'main' : 'public';
-      await run(`insert into ${main}.${name} (${own}) select ${own} from former.${name}`);
+      const schema = isSqlite ? 'main' : 'public';
+      await run(`insert into ${schema}.${name} (${columnList}) select ${columnList} from former.${name}`);
     }
     await run(isSqlite ? 'detach database former' : 'drop schema former cascade');
   });
-  if (isSqlite) rmSync(former);
+  if (isSqlite) rmSync(formerFile);
 }

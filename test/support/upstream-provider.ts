@@ -105,16 +105,16 @@ export async function startUpstreamProvider(options: UpstreamOptions = {}): Prom
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const extras = new WeakMap<object, Claims>();
   const issuerStates = new Map<string, string>();
-  const provider = quietly(() => new Provider(issuer, configuration(options, extras, issuerStates)));
+  const provider = withoutConsole(() => new Provider(issuer, configuration(options, extras, issuerStates)));
   const answer = provider.callback();
   listener = (request, response) => {
     if (!request.url?.startsWith('/interaction/')) return answer(request, response);
-    interact(provider, issuerStates, request, response).catch(() => response.writeHead(500).end());
+    answerPrompt(provider, issuerStates, request, response).catch(() => response.writeHead(500).end());
   };
   return {
     issuer,
     login: (authorizationUrl, person = {}) => browse(issuer, authorizationUrl, person),
-    accessTokenFor: (audience, token = {}) => mint(provider, options, extras, audience, token),
+    accessTokenFor: (audience, token = {}) => mintToken(provider, options, extras, audience, token),
     hits: (path) => hits.get(path) ?? 0,
     close: () =>
       new Promise((resolve) => {
@@ -125,12 +125,12 @@ export async function startUpstreamProvider(options: UpstreamOptions = {}): Prom
 }
 
 /** The library tells the console that it keeps everything in memory, which is what we want. */
-function quietly<T>(make: () => T): T {
+function withoutConsole<T>(work: () => T): T {
   const { info, warn } = console;
   console.info = () => {};
   console.warn = () => {};
   try {
-    return make();
+    return work();
   } finally {
     console.info = info;
     console.warn = warn;
@@ -141,7 +141,7 @@ function configuration(options: UpstreamOptions, extras: WeakMap<object, Claims>
   const { algorithm = 'RS256' } = options;
   const accounts: Readonly<Record<string, Claims>> = options.accounts ?? { alice: ALICE };
   const redirect_uris = options.redirectUris ?? ['http://127.0.0.1:1/callback'];
-  const client = (id: string, secret: string | undefined, method: string, more: Claims = {}) => ({
+  const client = (id: string, secret: string | undefined, method: string, extra: Claims = {}) => ({
     client_id: id,
     ...(secret === undefined ? {} : { client_secret: secret }),
     token_endpoint_auth_method: method,
@@ -149,7 +149,7 @@ function configuration(options: UpstreamOptions, extras: WeakMap<object, Claims>
     id_token_signed_response_alg: algorithm,
     authorization_details_types: ['openid_credential'],
     ...(options.userinfo === 'jwt' && { userinfo_signed_response_alg: algorithm }),
-    ...more,
+    ...extra,
   });
   return {
     clients: [
@@ -181,7 +181,7 @@ function configuration(options: UpstreamOptions, extras: WeakMap<object, Claims>
       pushedAuthorizationRequests: { enabled: true },
       resourceIndicators: {
         enabled: true,
-        defaultResource: (_: unknown, __: unknown, oneOf?: string) => oneOf ?? options.accessTokenAudience,
+        defaultResource: (_: unknown, __: unknown, requestedResource?: string) => requestedResource ?? options.accessTokenAudience,
         useGrantedResource: () => true,
         getResourceServerInfo: (_: unknown, audience: string) => resourceServer(options, audience),
       },
@@ -214,7 +214,7 @@ function privateKey(algorithm: string): object {
 }
 
 /** Answers every prompt of the provider with what the headers of the browser say. */
-async function interact(
+async function answerPrompt(
   provider: Provider,
   issuerStates: Map<string, string>,
   request: IncomingMessage,
@@ -225,16 +225,16 @@ async function interact(
   const finish = (result: object) => provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true });
   if (error !== undefined) return finish({ error, error_description: 'the person did not want to' });
   if (interaction.prompt.name === 'login') return finish({ login: { accountId: request.headers[ACCOUNT_HEADER] } });
-  const grantId = await consent(provider, interaction);
+  const grantId = await grantConsent(provider, interaction);
   const issuerState = interaction.params['issuer_state'];
   if (issuerState !== undefined) issuerStates.set(grantId, issuerState);
   return finish({ consent: { grantId } });
 }
 
-async function consent(provider: Provider, interaction: Interaction): Promise<string> {
+async function grantConsent(provider: Provider, interaction: Interaction): Promise<string> {
   const { grantId, session, params, prompt } = interaction;
-  const known: Grant | undefined = grantId === undefined ? undefined : await provider.Grant.find(grantId);
-  const grant = known ?? new provider.Grant({ accountId: session?.accountId, clientId: params['client_id'] });
+  const existingGrant: Grant | undefined = grantId === undefined ? undefined : await provider.Grant.find(grantId);
+  const grant = existingGrant ?? new provider.Grant({ accountId: session?.accountId, clientId: params['client_id'] });
   const { missingOIDCScope, missingOIDCClaims, missingResourceScopes, rar } = prompt.details;
   if (missingOIDCScope !== undefined) grant.addOIDCScope(missingOIDCScope.join(' '));
   if (missingOIDCClaims !== undefined) grant.addOIDCClaims(missingOIDCClaims);
@@ -245,7 +245,7 @@ async function consent(provider: Provider, interaction: Interaction): Promise<st
   return grant.save();
 }
 
-async function mint(
+async function mintToken(
   provider: Provider,
   options: UpstreamOptions,
   extras: WeakMap<object, Claims>,

@@ -8,8 +8,8 @@ import { type CertifiedKey, certify, pem } from './test-certificates.ts';
 import { type ListedEntity, type ListOptions, trustList } from './trust-list.ts';
 
 /** Removes members that are bent to undefined. */
-const withOverrides = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
-  Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
+const withOverrides = (base: Record<string, unknown>, changes: Record<string, unknown> = {}) =>
+  Object.fromEntries(Object.entries({ ...base, ...changes }).filter(([, value]) => value !== undefined));
 
 export type AttestationOptions = Overrides & { readonly clientId?: string; readonly signer?: CertifiedKey };
 

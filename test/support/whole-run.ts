@@ -19,13 +19,13 @@ export async function mochaGlobalSetup(): Promise<void> {
 
 export async function mochaGlobalTeardown(): Promise<void> {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
-  const made = postgres;
-  if (made !== null) await rawSql(made.server, (run) => run(`drop database ${made.template}`));
+  const preparedDatabases = postgres;
+  if (preparedDatabases !== null) await rawSql(preparedDatabases.server, (runSql) => runSql(`drop database ${preparedDatabases.template}`));
 }
 
 async function makeTemplate(server: string): Promise<{ server: string; template: string }> {
   const template = `vidimus_template_${randomBytes(6).toString('hex')}`;
-  await rawSql(server, (run) => run(`create database ${template}`));
+  await rawSql(server, (runSql) => runSql(`create database ${template}`));
   const url = new URL(server);
   url.pathname = `/${template}`;
   await migrate(url.href);

@@ -78,12 +78,12 @@ export class WorkerService {
   }
 
   /** Waits for lines of the log. @returns the last of them. */
-  async line(isIt: (line: LogLine) => boolean, count = 1): Promise<LogLine> {
+  async line(matches: (line: LogLine) => boolean, count = 1): Promise<LogLine> {
     const deadline = performance.now() + WAIT_TIMEOUT_MS;
     for (;;) {
-      const found = this.lines.filter(isIt);
-      const last = found.at(-1);
-      if (last !== undefined && found.length >= count) return last;
+      const matchingLines = this.lines.filter(matches);
+      const lastLine = matchingLines.at(-1);
+      if (lastLine !== undefined && matchingLines.length >= count) return lastLine;
       if (performance.now() > deadline || this.process.exitCode !== null)
         throw new Error(`a line is missing:\n${this.errors}${JSON.stringify(this.lines.slice(-10))}`);
       await setTimeout(20);
@@ -117,7 +117,7 @@ export function callerFor(address: string, agent: Agent | false = false): Callab
     const body = json !== undefined ? JSON.stringify(json) : form ? new URLSearchParams(form).toString() : text;
     const type = json !== undefined ? 'application/json' : form && 'application/x-www-form-urlencoded';
     return new Promise((resolve, reject) => {
-      const sent = request(
+      const clientRequest = request(
         path.startsWith('http') ? path : address + path,
         {
           method,
@@ -139,8 +139,8 @@ export function callerFor(address: string, agent: Agent | false = false): Callab
           }
         },
       );
-      sent.once('error', reject);
-      sent.end(body);
+      clientRequest.once('error', reject);
+      clientRequest.end(body);
     });
   };
   const token = async (client_id: string, client_secret: string): Promise<string> => {

@@ -10,9 +10,9 @@ export function countTransactions(log: Buffer): number {
   const pageSize = log.readUInt32BE(8);
   const salts = log.subarray(16, 24);
   let transactions = 0;
-  for (let at = HEADER; at + FRAME_HEADER + pageSize <= log.length; at += FRAME_HEADER + pageSize) {
-    if (!log.subarray(at + 8, at + 16).equals(salts)) break;
-    if (log.readUInt32BE(at + 4) !== 0) transactions++;
+  for (let offset = HEADER; offset + FRAME_HEADER + pageSize <= log.length; offset += FRAME_HEADER + pageSize) {
+    if (!log.subarray(offset + 8, offset + 16).equals(salts)) break;
+    if (log.readUInt32BE(offset + 4) !== 0) transactions++;
   }
   return transactions;
 }

@@ -92,14 +92,14 @@ function xmlHistory(type: string, history: NonNullable<XmlService['history']>): 
 
 function xmlPointer({ uri, signers, territory, type, mimeType }: XmlPointer): string {
   const ids = signers.map((one) => `<tsl:DigitalId><tsl:X509Certificate>${one}</tsl:X509Certificate></tsl:DigitalId>`);
-  const said = [
+  const pointerSignature = [
     type === undefined ? '' : `<tsl:TSLType>${type}</tsl:TSLType>`,
     territory === undefined ? '' : `<tsl:SchemeTerritory>${territory}</tsl:SchemeTerritory>`,
     mimeType === undefined ? '' : `<MimeType xmlns="http://uri.etsi.org/02231/v2/additionaltypes#">${mimeType}</MimeType>`,
   ];
-  const others = said.filter((one) => one !== '').map((one) => `<tsl:OtherInformation>${one}</tsl:OtherInformation>`);
+  const otherInformation = pointerSignature.filter((one) => one !== '').map((one) => `<tsl:OtherInformation>${one}</tsl:OtherInformation>`);
   return `<tsl:OtherTSLPointer><tsl:ServiceDigitalIdentities><tsl:ServiceDigitalIdentity>${ids.join('')}</tsl:ServiceDigitalIdentity></tsl:ServiceDigitalIdentities>
-    <tsl:TSLLocation>${uri}</tsl:TSLLocation><tsl:AdditionalInformation>${others.join('')}</tsl:AdditionalInformation></tsl:OtherTSLPointer>`;
+    <tsl:TSLLocation>${uri}</tsl:TSLLocation><tsl:AdditionalInformation>${otherInformation.join('')}</tsl:AdditionalInformation></tsl:OtherTSLPointer>`;
 }
 
 /** How a signature is made; what is left out is as it should be. */

@@ -10,7 +10,7 @@ import {
   certifyRsa,
   der,
   makeOcspResponse,
-  namesOf,
+  nameParts,
   type OcspOptions,
   pkcs1,
   pss,
@@ -56,7 +56,7 @@ describe('OCSP responder', () => {
     remote.answer = () => ({ status: 200, contentType: 'application/ocsp-response', body });
   };
   const ask = async (tenantId = 'acme'): Promise<string> => {
-    const { serial, issuer: issuerName } = namesOf(leaf.certificate);
+    const { serial, issuer: issuerName } = nameParts(leaf.certificate);
     const subject = { serial, issuerName, issuer: authority.certificate };
     try {
       return (await responders.query(tenantId, RESPONDER, subject)).status;

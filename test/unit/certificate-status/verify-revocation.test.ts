@@ -20,7 +20,7 @@ import {
   extension,
   issuingDistributionPoint,
   makeCrl,
-  namesOf,
+  nameParts,
   SCOPE_FLAGS,
 } from '../../support/revocation-maker.ts';
 import { type CertificateOptions, type CertifiedKey, certify } from '../../support/test-certificates.ts';
@@ -141,7 +141,7 @@ describe('revocation status of issuer certificates', () => {
   }
 
   it('includes certificates on hold and unknown reason codes', async () => {
-    const { serial } = namesOf(leaf.certificate);
+    const { serial } = nameParts(leaf.certificate);
     for (const [reason, word] of [
       [6, 'certificateHold'],
       [8, 'removeFromCRL'],
@@ -158,7 +158,7 @@ describe('revocation status of issuer certificates', () => {
       'out of date': () => ({ thisUpdate: at(-2 * HOUR), nextUpdate: at(0) }),
       'in the future': () => ({ thisUpdate: at(HOUR) }),
     };
-    const serialOf = (reason: number) => ({ serial: namesOf(leaf.certificate).serial, reason });
+    const serialOf = (reason: number) => ({ serial: nameParts(leaf.certificate).serial, reason });
     for (const [fault, timesOf] of Object.entries(times)) {
       for (const mode of ['required', 'if-available'] as const) {
         it(`rejects a signer and an authority that a list ${fault} names, with ${mode}`, async () => {

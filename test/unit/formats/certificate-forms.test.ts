@@ -13,6 +13,7 @@ import { subjectLocation } from '../../../domain/formats/der/subject-location.ts
 import {
   certifyRsa,
   der,
+  derTime,
   extension,
   makeCrl,
   pkcs1,
@@ -21,7 +22,6 @@ import {
   type RsaCertified,
   rsaPair,
   type Signing,
-  time,
 } from '../../support/revocation-maker.ts';
 import { type CertifiedKey, certify, forgeCertificate, pem } from '../../support/test-certificates.ts';
 
@@ -279,7 +279,7 @@ describe('revocation sources of a certificate', () => {
 
   it('are undefined for an invalid certificate', () => {
     const noNumber = der(0x30, der(0xa0, hex('020102')), der(0x30));
-    const times = (count: number) => der(0x30, ...Array<Buffer>(count).fill(time(new Date('2026-01-01'))));
+    const times = (count: number) => der(0x30, ...Array<Buffer>(count).fill(derTime(new Date('2026-01-01'))));
     const during = (validity: Buffer) => der(0x30, der(0x30, hex('020101'), der(0x30), der(0x30), validity));
     for (const bytes of [der(0x30), der(0x30, noNumber), ...[0, 1, 3].map((count) => during(times(count)))]) {
       expect(() => revocationSourcesOf(bytes.toString('base64'))).to.throw(DerError);

@@ -10,13 +10,13 @@ import {
   crlNumber,
   deltaIndicator,
   der,
+  derTime,
   distributionPointName,
   extension,
   issuingDistributionPoint,
   makeCrl,
-  namesOf,
+  nameParts,
   SCOPE_FLAGS,
-  time,
 } from '../../support/revocation-maker.ts';
 import { type CertifiedKey, certify } from '../../support/test-certificates.ts';
 
@@ -29,7 +29,7 @@ const serialOf = (index: number) => {
 };
 
 describe('certificate revocation list', () => {
-  const entryOf = (serial: Buffer, ...more: Buffer[]) => der(0x30, der(0x02, serial), time(new Date('2026-01-01T00:00:00Z')), ...more);
+  const entryOf = (serial: Buffer, ...more: Buffer[]) => der(0x30, der(0x02, serial), derTime(new Date('2026-01-01T00:00:00Z')), ...more);
 
   let authority: CertifiedKey;
   before(async () => {
@@ -59,7 +59,7 @@ describe('certificate revocation list', () => {
   it('has a number, and may be empty', () => {
     const list = parseCrl(makeCrl({ by: authority, extensions: [crlNumber(7)] }));
     expect([list.number, revokedBy(list).count, list.scope]).to.deep.equal(['07', 0, undefined]);
-    expect(revokedBy(list).find(namesOf(authority.certificate).serial)).to.equal(undefined);
+    expect(revokedBy(list).find(nameParts(authority.certificate).serial)).to.equal(undefined);
   });
 
   it('truncated or changed at any byte is rejected or parsed, without other errors', () => {
@@ -135,7 +135,7 @@ describe('certificate revocation list', () => {
 });
 
 const hex = (text: string) => Buffer.from(text, 'hex');
-const at = (text: string) => time(new Date(text));
+const at = (text: string) => derTime(new Date(text));
 const ALGORITHM = der(0x30, hex('06082a8648ce3d040302'));
 const SIGNATURE = der(0x03, Buffer.from([0]), Buffer.from('signature'));
 const SECOND = hex('020101');

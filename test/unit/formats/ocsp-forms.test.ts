@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { type Certificate, parseCertificate } from '../../../domain/formats/der/certificate.ts';
 import { buildOcspRequest, parseOcspResponse } from '../../../domain/formats/der/ocsp.ts';
 import { DerError, parseElement, parseElements, parseSequence } from '../../../domain/formats/der/reader.ts';
-import { der, namesOf } from '../../support/revocation-maker.ts';
+import { der, nameParts } from '../../support/revocation-maker.ts';
 import { type CertifiedKey, certify } from '../../support/test-certificates.ts';
 
 const hex = (text: string) => Buffer.from(text, 'hex');
@@ -25,7 +25,7 @@ describe('structure of an OCSP response', () => {
     const read = parseCertificate(Buffer.from(authority.certificate, 'base64'));
     if (read === undefined) throw new Error('no certificate');
     issuer = read;
-    ({ serial } = namesOf((await certify({ name: 'Leaf', by: authority })).certificate));
+    ({ serial } = nameParts((await certify({ name: 'Leaf', by: authority })).certificate));
     id = idIn(buildOcspRequest(issuer, subjectOf(serial)));
   });
 
