@@ -14,10 +14,10 @@ const PROGRAM = `
 function growth(): { readonly part: number; readonly errors: string } {
   const options = ['--expose-gc', '--trace-gc', '--trace-gc-nvp', '--max-semi-space-size=8'];
   const node = spawnSync(process.execPath, [...options, '--input-type=module', '-e', PROGRAM], { encoding: 'utf8', timeout: 20_000 });
-  const last = node.stdout.split('\n').findLast((line) => line.includes(' gc=mc ')) ?? '';
-  const of = (name: string) => Number(new RegExp(` ${name}=(\\d+)`).exec(last)?.[1]);
-  const alive = of('end_object_size');
-  return { part: (of('old_gen_allocation_limit') - of('new_space_capacity') - alive) / alive, errors: node.stderr };
+  const lastCollection = node.stdout.split('\n').findLast((line) => line.includes(' gc=mc ')) ?? '';
+  const traceField = (name: string) => Number(new RegExp(` ${name}=(\\d+)`).exec(lastCollection)?.[1]);
+  const alive = traceField('end_object_size');
+  return { part: (traceField('old_gen_allocation_limit') - traceField('new_space_capacity') - alive) / alive, errors: node.stderr };
 }
 
 describe('V8 flags set after the start', () => {

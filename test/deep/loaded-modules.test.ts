@@ -18,9 +18,9 @@ const NOT_LOADED = [
   ...['amqplib', 'cloudevents', 'node-vault'],
 ];
 /** Checks claims against a schema. */
-const FOR_CLAIMS = ['ajv', 'ajv-formats'];
+const CLAIMS_MODULES = ['ajv', 'ajv-formats'];
 /** Of Node, by the names that it has within: what `fetch` is made of, and HTTP/2. */
-const NOT_LOADED_OF_NODE = ['internal/deps/undici/undici', 'http2', 'tls'];
+const NOT_LOADED_NODE_MODULES = ['internal/deps/undici/undici', 'http2', 'tls'];
 /** Files that a start and an issuance may load, of packages and of our own. On PostgreSQL 451 are loaded. */
 const MAX_FILES = 470;
 
@@ -62,17 +62,17 @@ for (const kind of databases()) {
       await setTimeout(50);
       return readFileSync(file, 'utf8').split('\n');
     };
-    const packagesOf = (urls: readonly string[]) => {
-      const found = urls.flatMap((url) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? []);
-      return [...new Set(found)];
+    const packageNames = (urls: readonly string[]) => {
+      const packages = urls.flatMap((url) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? []);
+      return [...new Set(packages)];
     };
-    const expectNothingElse = async (besides: readonly string[] = []) => {
-      const all = await loaded();
-      const unwanted = [...NOT_LOADED, ...FOR_CLAIMS].filter((name) => !besides.includes(name));
-      expect(packagesOf(all).filter((name) => unwanted.includes(name))).to.deep.equal([]);
-      const ofNode = all.map((name) => name.replace('NativeModule ', ''));
-      expect(ofNode.filter((name) => NOT_LOADED_OF_NODE.includes(name))).to.deep.equal([]);
-      const files = all.filter((url) => url.startsWith('file:'));
+    const expectNoOtherModules = async (allowedModules: readonly string[] = []) => {
+      const loadedModules = await loaded();
+      const unwantedModules = [...NOT_LOADED, ...CLAIMS_MODULES].filter((name) => !allowedModules.includes(name));
+      expect(packageNames(loadedModules).filter((name) => unwantedModules.includes(name))).to.deep.equal([]);
+      const nodeModules = loadedModules.map((name) => name.replace('NativeModule ', ''));
+      expect(nodeModules.filter((name) => NOT_LOADED_NODE_MODULES.includes(name))).to.deep.equal([]);
+      const files = loadedModules.filter((url) => url.startsWith('file:'));
       expect(files.length, 'files').to.be.within(100, MAX_FILES);
     };
 
@@ -87,7 +87,7 @@ for (const kind of databases()) {
 
     it('are only those that serving needs at the first start', async () => {
       await start();
-      await expectNothingElse();
+      await expectNoOtherModules();
     });
 
     it('are no others for an issuance by an issuer and a wallet', async () => {
@@ -96,11 +96,11 @@ for (const kind of databases()) {
       await createResource(before, token, '/issuer/credentials', credentialBody('pid', 'signing'));
       // The first one of a tenant makes its status list.
       await issue(before, token);
-      expect(packagesOf(await loaded()), 'of who has written').to.include('@mikro-orm/core');
+      expect(packageNames(await loaded()), 'of who has written').to.include('@mikro-orm/core');
       await service?.stop();
 
       await issue(await start(), token);
-      await expectNothingElse(FOR_CLAIMS);
+      await expectNoOtherModules(CLAIMS_MODULES);
     });
   });
 }

@@ -16,7 +16,7 @@ const CALLERS = 12;
 const WARM_UP = 3_000;
 const REQUESTS = 1_500;
 /** A request and its answer are some six thousand. */
-const MOST_BYTES = 1_500;
+const MAX_BYTES_PER_REQUEST = 1_500;
 
 // What outlives its request becomes an old object, and those are dear: they are only collected when there are many of them.
 describe('completed requests', () => {
@@ -57,9 +57,9 @@ describe('completed requests', () => {
   });
   after(async () => {
     agent.destroy();
-    const ended = once(child, 'exit');
+    const exited = once(child, 'exit');
     child.kill('SIGTERM');
-    await ended;
+    await exited;
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -80,7 +80,7 @@ describe('completed requests', () => {
     return Number((await said)[0]);
   }
 
-  const ask = (path: string, status: number) =>
+  const sendRequest = (path: string, status: number) =>
     new Promise<void>((resolve, reject) => {
       const headers = { Authorization: `Bearer ${token}` };
       get(address + path, { agent, headers }, (answer) => {
@@ -91,25 +91,25 @@ describe('completed requests', () => {
       }).once('error', reject);
     });
 
-  async function askOften(path: string, status: number, count: number): Promise<void> {
-    let left = count;
-    const caller = async () => {
-      while (left-- > 0) await ask(path, status);
+  async function sendMany(path: string, status: number, count: number): Promise<void> {
+    let remaining = count;
+    const callerLoop = async () => {
+      while (remaining-- > 0) await sendRequest(path, status);
     };
-    await Promise.all(Array.from({ length: CALLERS }, caller));
+    await Promise.all(Array.from({ length: CALLERS }, callerLoop));
   }
 
-  for (const [what, path, status] of [
+  for (const [description, path, status] of [
     ['a published document', '/.well-known/openid-credential-issuer/acme', 200],
     ['what an administrator reads', '/issuer/credentials', 200],
     ['a refusal', '/session/unknown', 404],
   ] as const) {
-    it(`leave no objects that slow down later requests: ${what}`, async () => {
-      await askOften(path, status, WARM_UP);
-      const before = await oldBytes('collect');
-      await askOften(path, status, REQUESTS);
-      const bytes = ((await oldBytes('look')) - before) / REQUESTS;
-      expect(bytes, 'bytes that a request leaves behind').to.be.below(MOST_BYTES);
+    it(`leave no objects that slow down later requests: ${description}`, async () => {
+      await sendMany(path, status, WARM_UP);
+      const bytesBefore = await oldBytes('collect');
+      await sendMany(path, status, REQUESTS);
+      const bytes = ((await oldBytes('look')) - bytesBefore) / REQUESTS;
+      expect(bytes, 'bytes that a request leaves behind').to.be.below(MAX_BYTES_PER_REQUEST);
     });
   }
 });
