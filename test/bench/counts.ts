@@ -67,14 +67,14 @@ export async function countFlows(): Promise<AllCounts | undefined> {
     for (const format of FORMATS) {
       while (flows.held[format].all.length < WARM_UP + ROUNDS) await flows.stockUp(format);
     }
-    const all: [string, FlowCounts][] = [];
-    for (const name of ISSUING) all.push([name, await countFlow(name, flows, counter)]);
+    const allCounts: [string, FlowCounts][] = [];
+    for (const name of ISSUING) allCounts.push([name, await countFlow(name, flows, counter)]);
     // A verifier is seldom the issuer: it has not seen the keys of the wallets yet.
     await service.close();
     service = await start();
-    for (const name of OTHERS) all.push([name, await countFlow(name, flows, counter)]);
+    for (const name of OTHERS) allCounts.push([name, await countFlow(name, flows, counter)]);
     await http.close();
-    return Object.fromEntries(all);
+    return Object.fromEntries(allCounts);
   } finally {
     work.end();
     await service.close();
@@ -85,35 +85,35 @@ export async function countFlows(): Promise<AllCounts | undefined> {
 }
 
 async function countFlow(name: ScenarioName, flows: Flows, counter: Counter): Promise<FlowCounts> {
-  const flow = flows.of(name);
+  const flow = flows.flow(name);
   flows.rewind();
   if (name === 'revoke') {
-    const held = flows.held['dc+sd-jwt'].all;
-    flows.statuses.add(held.map(({ session }) => ({ session, listUri: '' })));
+    const heldCredentials = flows.held['dc+sd-jwt'].all;
+    flows.statuses.addRevocable(heldCredentials.map(({ session }) => ({ session, listUri: '' })));
   }
-  const rounds: Readonly<Record<string, Counts>>[] = [];
-  for (let round = 0; round < WARM_UP; round++) await counter.ignore(() => flow(0));
-  while (rounds.length < ROUNDS) rounds.push(await counter.count(() => flow(0)));
-  const [first = {}] = rounds;
+  const runs: Readonly<Record<string, Counts>>[] = [];
+  for (let run = 0; run < WARM_UP; run++) await counter.ignore(() => flow(0));
+  while (runs.length < ROUNDS) runs.push(await counter.count(() => flow(0)));
+  const [firstRun = {}] = runs;
   return Object.fromEntries(
-    Object.keys(first).map((step) => {
-      const counts = least(rounds.map((round) => round[step]));
+    Object.keys(firstRun).map((step) => {
+      const counts = leastCounts(runs.map((run) => run[step]));
       return [step, Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))];
     }),
   );
 }
 
-function least(all: readonly (Counts | undefined)[]): Counts {
-  const of = (name: keyof Counts) => Math.min(...all.map((counts) => counts?.[name] ?? Number.POSITIVE_INFINITY));
+function leastCounts(samples: readonly (Counts | undefined)[]): Counts {
+  const leastOf = (name: keyof Counts) => Math.min(...samples.map((counts) => counts?.[name] ?? Number.POSITIVE_INFINITY));
   return {
-    roundTrips: of('roundTrips'),
-    statements: of('statements'),
-    commits: of('commits'),
-    bytes: of('bytes'),
-    signed: of('signed'),
-    verified: of('verified'),
-    imported: of('imported'),
-    called: of('called'),
+    roundTrips: leastOf('roundTrips'),
+    statements: leastOf('statements'),
+    commits: leastOf('commits'),
+    bytes: leastOf('bytes'),
+    signed: leastOf('signed'),
+    verified: leastOf('verified'),
+    imported: leastOf('imported'),
+    called: leastOf('called'),
   };
 }
 
@@ -158,16 +158,16 @@ class Counter {
     let sum = this.#take();
     for (;;) {
       await pause(quietMs);
-      const more = this.#take();
-      if (more.bytes === 0) return sum;
-      sum = plus(sum, more);
+      const delta = this.#take();
+      if (delta.bytes === 0) return sum;
+      sum = addCounts(sum, delta);
     }
   }
 }
 
-function plus(one: Counts, other: Counts): Counts {
-  const names = Object.keys(one) as (keyof Counts)[];
-  return Object.fromEntries(names.map((name) => [name, one[name] + other[name]])) as Counts;
+function addCounts(left: Counts, right: Counts): Counts {
+  const names = Object.keys(left) as (keyof Counts)[];
+  return Object.fromEntries(names.map((name) => [name, left[name] + right[name]])) as Counts;
 }
 
 /** Without what differs from run to run: `GET /session/:id`. */
@@ -180,6 +180,6 @@ export function readCounts(): AllCounts {
   return JSON.parse(readFileSync(FILE, 'utf8')) as AllCounts;
 }
 
-export function writeCounts(all: AllCounts): void {
-  writeFileSync(FILE, `${JSON.stringify(all, null, 2)}\n`);
+export function writeCounts(allCounts: AllCounts): void {
+  writeFileSync(FILE, `${JSON.stringify(allCounts, null, 2)}\n`);
 }

@@ -10,12 +10,12 @@ const milliseconds: number[] = [];
 let failures = 0;
 /** The poller may be kept from computing by others itself; what that takes at most is told beside the responses. */
 let ownDelay = 0;
-let last = performance.now();
+let lastPoll = performance.now();
 
 const timer = setInterval(() => {
   const now = performance.now();
-  ownDelay = Math.max(ownDelay, now - last - INTERVAL_MS);
-  last = now;
+  ownDelay = Math.max(ownDelay, now - lastPoll - INTERVAL_MS);
+  lastPoll = now;
   get(address, (response) => {
     response.resume();
     response.once('end', () => {

@@ -1,4 +1,4 @@
-import { type Cost, type Meter, sumMs, type Times, together } from './meter.ts';
+import { type Cost, combineCosts, type MeasuringTimes, type Meter, sumMs } from './meter.ts';
 import type { ScenarioName } from './scenarios.ts';
 
 /** What repeated measurements of one value say. */
@@ -13,7 +13,7 @@ export type Spread = {
 const MISSED = 0.05;
 
 export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((one, other) => one - other);
+  const sorted = values.toSorted((first, second) => first - second);
   const middle = sorted.length / 2;
   const [below = Number.NaN, above = below] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
   return (below + above) / 2;
@@ -23,11 +23,11 @@ export function median(values: readonly number[]): number {
  * The median, and the ranks around it that hold whatever the values are distributed like: each value is above or below the
  * true median as a coin falls. One that a stranger disturbed moves neither.
  */
-export function spreadOf(values: readonly number[]): Spread {
-  const sorted = values.toSorted((one, other) => one - other);
-  let outside = 0;
-  while (outside < (sorted.length - 1) / 2 && 2 * tail(sorted.length, outside + 1) <= MISSED) outside++;
-  const [low = Number.NaN, high = Number.NaN] = [sorted[outside], sorted[sorted.length - 1 - outside]];
+export function computeSpread(values: readonly number[]): Spread {
+  const sorted = values.toSorted((first, second) => first - second);
+  let excludedCount = 0;
+  while (excludedCount < (sorted.length - 1) / 2 && 2 * tail(sorted.length, excludedCount + 1) <= MISSED) excludedCount++;
+  const [low = Number.NaN, high = Number.NaN] = [sorted[excludedCount], sorted[sorted.length - 1 - excludedCount]];
   return { median: median(sorted), low, high };
 }
 
@@ -85,10 +85,10 @@ const TURN_MS = 1_000;
 
 /** How long the wallets of one of the services are at work. */
 export function busyMs({ warmUpMs, windowMs, pairs, starts }: PairTimes): number {
-  return starts * (warmUpMs + LEAD_IN_MS) + pairs * (windowMs + turnsOf(windowMs) * LEAD_IN_MS);
+  return starts * (warmUpMs + LEAD_IN_MS) + pairs * (windowMs + turnsPerWindow(windowMs) * LEAD_IN_MS);
 }
 
-function turnsOf(windowMs: number): number {
+function turnsPerWindow(windowMs: number): number {
   return Math.max(1, Math.round(windowMs / TURN_MS));
 }
 
@@ -103,8 +103,8 @@ export async function comparePairs(
   { warmUpMs, windowMs, pairs: count, starts }: PairTimes,
   restart: () => Promise<void>,
 ): Promise<Comparison> {
-  const turns = turnsOf(windowMs);
-  const turn: Times = { warmUpMs: LEAD_IN_MS, measuredMs: windowMs / turns, windows: 1 };
+  const turns = turnsPerWindow(windowMs);
+  const turn: MeasuringTimes = { warmUpMs: LEAD_IN_MS, measuredMs: windowMs / turns, windows: 1 };
   const warm: Cost[] = [];
   const warmUp = async () => {
     for (const meter of [a, b]) warm.push(await meter.measure(scenario, { ...turn, measuredMs: warmUpMs }));
@@ -119,15 +119,15 @@ export async function comparePairs(
       await restart();
       await warmUp();
     }
-    const ofA: Cost[] = [];
-    const ofB: Cost[] = [];
-    for (let left = turns; left > 0; left--) {
-      for (const order of [isA, !isA]) (order ? ofA : ofB).push(await (order ? a : b).measure(scenario, turn));
+    const costsOfA: Cost[] = [];
+    const costsOfB: Cost[] = [];
+    for (let remaining = turns; remaining > 0; remaining--) {
+      for (const order of [isA, !isA]) (order ? costsOfA : costsOfB).push(await (order ? a : b).measure(scenario, turn));
       isA = !isA;
     }
-    pairs.push([together(ofA), together(ofB)]);
+    pairs.push([combineCosts(costsOfA), combineCosts(costsOfB)]);
   }
-  const groups = begins.map((begin, index) => pairs.slice(begin, begins[index + 1]));
+  const groups = begins.map((startIndex, index) => pairs.slice(startIndex, begins[index + 1]));
   return summary(scenario, groups, warm);
 }
 
@@ -137,25 +137,26 @@ const ENOUGH_STARTS = 5;
 /** @param groups the pairs of each start. */
 export function summary(scenario: ScenarioName, groups: readonly (readonly Pair[])[], warm: readonly Cost[]): Comparison {
   const pairs = groups.flat();
-  const ratioOf = ([a, b]: Pair) => sumMs(b) / sumMs(a);
+  const pairRatio = ([a, b]: Pair) => sumMs(b) / sumMs(a);
   // Pairs of the same two processes share their luck, so that each start counts once where there are enough.
-  const independent = groups.length >= ENOUGH_STARTS ? groups.map((group) => median(group.map(ratioOf))) : pairs.map(ratioOf);
-  const ratios = (of: (cost: Cost) => number) => pairs.map(([a, b]) => of(b) / of(a));
-  const both = (of: (cost: Cost) => number) => [median(pairs.map(([a]) => of(a))), median(pairs.map(([, b]) => of(b)))] as const;
-  const [aMs, bMs] = both(sumMs);
+  const independent = groups.length >= ENOUGH_STARTS ? groups.map((group) => median(group.map(pairRatio))) : pairs.map(pairRatio);
+  const ratios = (metric: (cost: Cost) => number) => pairs.map(([a, b]) => metric(b) / metric(a));
+  const medians = (metric: (cost: Cost) => number) =>
+    [median(pairs.map(([a]) => metric(a))), median(pairs.map(([, b]) => metric(b)))] as const;
+  const [aMs, bMs] = medians(sumMs);
   const hasDatabase = pairs.every(([a, b]) => a.databaseMs > 0 && b.databaseMs > 0);
-  const all = [...warm, ...pairs.flat()];
+  const allCosts = [...warm, ...pairs.flat()];
   return {
     scenario,
     aMs,
     bMs,
-    sum: spreadOf(independent),
+    sum: computeSpread(independent),
     serverRatio: median(ratios(({ serverMs }) => serverMs)),
     ...(hasDatabase && { databaseRatio: median(ratios(({ databaseMs }) => databaseMs)) }),
-    p99: both(({ p99 }) => p99),
-    peakMegabytes: both(({ peakMegabytes }) => peakMegabytes),
-    errors: all.reduce((sum, { errors }) => sum + errors, 0),
-    messages: [...new Set(all.flatMap(({ messages }) => messages.map(([message]) => message)))],
+    p99: medians(({ p99 }) => p99),
+    peakMegabytes: medians(({ peakMegabytes }) => peakMegabytes),
+    errors: allCosts.reduce((sum, { errors }) => sum + errors, 0),
+    messages: [...new Set(allCosts.flatMap(({ messages }) => messages.map(([message]) => message)))],
     pairs,
     starts: groups.length,
   };
@@ -164,23 +165,23 @@ export function summary(scenario: ScenarioName, groups: readonly (readonly Pair[
 /** One line, as `issue  A 3.412  B 3.120 ms  ×0.914 (0.902–0.931)  cheaper`. */
 export function describeComparison({ scenario, aMs, bMs, sum, ...more }: Comparison): string {
   const { serverRatio, databaseRatio, p99, peakMegabytes, errors, messages } = more;
-  const shares = [`service ${times(serverRatio)}`];
-  if (databaseRatio !== undefined) shares.push(`database ${times(databaseRatio)}`);
+  const shares = [`service ${formatRatio(serverRatio)}`];
+  if (databaseRatio !== undefined) shares.push(`database ${formatRatio(databaseRatio)}`);
   return [
-    `${scenario.padEnd(12)} A ${aMs.toFixed(3)}  B ${bMs.toFixed(3)} ms  ${times(sum.median)}` +
-      ` (${sum.low.toFixed(3)}–${sum.high.toFixed(3)})  ${verdictOf(sum, more.starts)}`,
+    `${scenario.padEnd(12)} A ${aMs.toFixed(3)}  B ${bMs.toFixed(3)} ms  ${formatRatio(sum.median)}` +
+      ` (${sum.low.toFixed(3)}–${sum.high.toFixed(3)})  ${describeResult(sum, more.starts)}`,
     `${' '.repeat(13)}${shares.join(', ')}; p99 ${p99.map((ms) => ms.toFixed(1)).join(' → ')} ms,` +
       ` peak ${peakMegabytes.map((mb) => mb.toFixed(0)).join(' → ')} MB${errors > 0 ? `; ${errors} ERRORS` : ''}`,
     ...messages.map((message) => `${' '.repeat(13)}${message}`),
   ].join('\n');
 }
 
-function verdictOf({ low, high }: Spread, starts: number): string {
+function describeResult({ low, high }: Spread, starts: number): string {
   if (low <= 1 && high >= 1) return 'no difference to be seen';
   const kind = high < 1 ? 'cheaper' : 'dearer';
   return starts >= ENOUGH_STARTS ? `B is ${kind}` : `B looks ${kind}; decide with --starts 6`;
 }
 
-function times(ratio: number): string {
+function formatRatio(ratio: number): string {
   return `×${ratio.toFixed(3)}`;
 }

@@ -109,6 +109,6 @@ export async function describeServer(url: string): Promise<string> {
 }
 
 /** Looks at the process that serves a connection, as long as it is there; PostgreSQL only. */
-export function lookAtBackend<T>(url: string, look: (pid: number) => T): Promise<T> {
-  return rawSql(url, async (run) => look(Number((await run('select pg_backend_pid() as pid'))[0]?.['pid'])));
+export function withBackendPid<T>(url: string, callback: (pid: number) => T): Promise<T> {
+  return rawSql(url, async (run) => callback(Number((await run('select pg_backend_pid() as pid'))[0]?.['pid'])));
 }

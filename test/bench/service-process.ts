@@ -29,8 +29,8 @@ export class Balancer {
   }
 
   listen(port: number): Promise<void> {
-    return new Promise((done, failed) => {
-      this.#server.once('error', failed).listen(port, '127.0.0.1', () => done());
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject).listen(port, '127.0.0.1', () => resolve());
     });
   }
 
@@ -83,11 +83,11 @@ export type ServiceOptions = Instruments & {
 
 export type Start = { readonly startMs: number; readonly idleMegabytes: number };
 
-const mainOf = (tree: string) => join(tree, 'dist', 'bootstrap', 'main.js');
+const mainProgram = (tree: string) => join(tree, 'dist', 'bootstrap', 'main.js');
 
 /** @throws Error when there is no build to be measured. */
 export function assertBuilt(tree: string): void {
-  const main = mainOf(tree);
+  const main = mainProgram(tree);
   if (!existsSync(main)) throw new Error(`${main} is missing; run "npm run build" in ${tree}`);
 }
 
@@ -108,7 +108,7 @@ export class ServiceProcess {
 
   constructor(port: number, options: ServiceOptions) {
     const { tree = THIS_TREE, nodeOptions = [] } = options.variant ?? {};
-    this.#main = mainOf(tree);
+    this.#main = mainProgram(tree);
     assertBuilt(tree);
     const start = startOptions(tree);
     this.origin = `http://127.0.0.1:${port}`;
@@ -172,26 +172,26 @@ export class ServiceProcess {
 
   /** Resolves once the service is healthy and settled; `startMs` is the time until healthy. */
   async start(): Promise<Start> {
-    const began = performance.now();
+    const startedAt = performance.now();
     const isAlone = this.#processes === 1;
     const ports: number[] = [];
     while (ports.length < this.#processes) {
       const port = isAlone ? this.#port : await freePort();
       ports.push(port);
-      await this.#startOne(port, began);
+      await this.#startOne(port, startedAt);
     }
     if (!isAlone) {
       this.#balancer = new Balancer(ports);
       await this.#balancer.listen(this.#port);
     }
-    const startMs = performance.now() - began;
+    const startMs = performance.now() - startedAt;
     await pause(SETTLE_MS);
     const start = { startMs, idleMegabytes: memoryMegabytes(this.pid, 'VmRSS') };
     this.starts.push(start);
     return start;
   }
 
-  async #startOne(port: number, began: number): Promise<void> {
+  async #startOne(port: number, startedAt: number): Promise<void> {
     const child = spawn(process.execPath, [...this.#nodeOptions, this.#main], {
       env: { ...this.#environment, PORT: String(port) },
       stdio: ['ignore', 'ignore', 'pipe', ...this.#channel],
@@ -200,9 +200,9 @@ export class ServiceProcess {
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#errors = (this.#errors + text).slice(-ERROR_LENGTH);
     });
-    while ((await statusOf(`http://127.0.0.1:${port}/health`)) !== 200) {
+    while ((await fetchStatus(`http://127.0.0.1:${port}/health`)) !== 200) {
       if (child.exitCode !== null) throw new Error(`the service ended at its start:\n${this.#errors}`);
-      if (performance.now() - began > START_LIMIT_MS) throw new Error(`the service is not healthy:\n${this.#errors}`);
+      if (performance.now() - startedAt > START_LIMIT_MS) throw new Error(`the service is not healthy:\n${this.#errors}`);
       await pause(POLL_MS);
     }
   }
@@ -216,10 +216,10 @@ export class ServiceProcess {
 }
 
 async function end(child: ChildProcess): Promise<void> {
-  const ended = new Promise((resolve) => child.once('exit', resolve));
+  const exited = new Promise((resolve) => child.once('exit', resolve));
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
   child.kill('SIGTERM');
-  await ended;
+  await exited;
   clearTimeout(timer);
 }
 
@@ -234,7 +234,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-function statusOf(url: string): Promise<number> {
+function fetchStatus(url: string): Promise<number> {
   return new Promise((resolve) => {
     get(url, { agent: false, timeout: 1000 }, (response) => {
       response.resume();

@@ -14,10 +14,10 @@ if (isMainThread && file !== undefined) {
     const { user, system } = process.threadCpuUsage();
     return (user + system) / 1_000;
   };
-  let last = processorMs();
+  let lastTurn = processorMs();
   setInterval(() => {
     const now = processorMs();
-    if (now - last >= MIN_MS) appendFileSync(file, `${Date.now()} ${(now - last).toFixed(1)}\n`);
-    last = processorMs();
+    if (now - lastTurn >= MIN_MS) appendFileSync(file, `${Date.now()} ${(now - lastTurn).toFixed(1)}\n`);
+    lastTurn = processorMs();
   }, INTERVAL_MS).unref();
 }

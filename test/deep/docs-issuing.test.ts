@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { expect } from 'chai';
 import { PageSettings } from '../../domain/tenants/page-settings.ts';
-import { Authorities, pemOf } from '../demo/authorities.ts';
+import { Authorities, toPem } from '../demo/authorities.ts';
 import { freePort } from '../demo/process.ts';
 import {
   codeBlocks,
@@ -228,7 +228,7 @@ describe('the page about profiles', () => {
     const { registrar, provider } = authorities;
     const list = provider.configuration()['walletProviderTrustLists'] as readonly string[];
     return JSON.parse(
-      withCertificate(text, pemOf(authorities.operator))
+      withCertificate(text, toPem(authorities.operator))
         .replace('https://lists.example/wallet-providers.jwt', list[0] ?? '')
         .replace('https://registrar.example', registrar.url)
         .replace('https://login.registrar.example', registrar.url),

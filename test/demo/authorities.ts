@@ -64,11 +64,12 @@ export class Authorities {
     const index = this.#units++;
     // EUDI TS3 1.5 sections 2.3.1 and 2.3.2
     const maintained = { status: provider.status(index), exp: now() + STATUS_SECONDS };
-    const keyOf = (jwk: Jwk) => ({ jwk }) as unknown as HolderKey;
+    const toHolderKey = (jwk: Jwk) => ({ jwk }) as unknown as HolderKey;
     const unit: WalletUnit = {
       clientId: provider.clientId,
-      attestation: (instance) => provider.attestation(keyOf(instance), { payload: { client_status: maintained } }),
-      keyAttestation: (keys, nonce) => provider.keyAttestation(keys.map(keyOf), { nonce, payload: { key_storage_status: maintained } }),
+      attestation: (instance) => provider.attestation(toHolderKey(instance), { payload: { client_status: maintained } }),
+      keyAttestation: (keys, nonce) =>
+        provider.keyAttestation(keys.map(toHolderKey), { nonce, payload: { key_storage_status: maintained } }),
     };
     return { unit, revoke: () => provider.statuses.set(index, 1) };
   }
@@ -96,4 +97,4 @@ async function publishLists(registrar: TestRegistrar, { operator }: WalletProvid
 }
 
 /** Certificates as configurations take them. */
-export const pemOf = (certificate: string): string => pem({ certificate } as Parameters<typeof pem>[0]);
+export const toPem = (certificate: string): string => pem({ certificate } as Parameters<typeof pem>[0]);

@@ -23,7 +23,7 @@ export function presentLicence({ clientId, payload }: PresentationRequest, { tex
     nonce: String(payload['nonce']),
     encryptionKey: jwks.keys[0],
   });
-  const shown = Object.keys(LICENCE_CLAIMS[NAMESPACE] ?? {});
+  const shownElements = Object.keys(LICENCE_CLAIMS[NAMESPACE] ?? {});
   const device = { text, holder, docType: DOC_TYPE };
-  return { licence: [deviceResponse(device, transcript, shown)] };
+  return { licence: [deviceResponse(device, transcript, shownElements)] };
 }

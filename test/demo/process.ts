@@ -56,7 +56,7 @@ export async function startProcess(options: {
   });
   const output: string[] = [];
   child.stderr?.on('data', (chunk: Buffer) => output.push(chunk.toString()));
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const deadline = performance.now() + START_MS;
   while (!(await healthy(options.address))) {
     if (child.exitCode !== null || performance.now() > deadline) {
@@ -72,7 +72,7 @@ export async function startProcess(options: {
     consoleLink: () => printedLink(output, performance.now() + 2_000),
     async stop() {
       child.kill('SIGTERM');
-      await ended;
+      await exited;
     },
   };
 }

@@ -78,7 +78,7 @@ describe('container image', function () {
       AUTH_CLIENT_ID: 'root',
       AUTH_CLIENT_SECRET: 'an operator has this secret',
     };
-    const before = stateOf(join(image.root, 'app'));
+    const stateBefore = fileSizes(join(image.root, 'app'));
     const [command = '', ...args] = image.command;
     const [check = '', ...checkArgs] = image.healthCommand;
     const options = { cwd: image.workingFolder, environment, ...USER };
@@ -92,12 +92,12 @@ describe('container image', function () {
     service.child.kill('SIGTERM');
     expect(await service.ended, service.output()).to.equal(0);
     expect(globSync('*', { cwd: join(image.root, 'data') })).to.include('vidimus.sqlite');
-    expect(stateOf(join(image.root, 'app'))).to.deep.equal(before);
+    expect(fileSizes(join(image.root, 'app'))).to.deep.equal(stateBefore);
   });
 });
 
 /** Of each file when it was changed. */
-function stateOf(folder: string): Readonly<Record<string, number>> {
+function fileSizes(folder: string): Readonly<Record<string, number>> {
   const files = globSync('{*,dist/**,bootstrap/**}', { cwd: folder });
   return Object.fromEntries(files.map((file) => [file, lstatSync(join(folder, file)).mtimeMs]));
 }

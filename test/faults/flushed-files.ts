@@ -33,7 +33,7 @@ export class FlushedFiles {
   }
 
   /** What is there now is on the disk. Nobody may have it open. */
-  settle(): void {
+  waitForFlush(): void {
     for (const end of ['', '-wal']) {
       const copy = this.#copyOf(end);
       rmSync(copy, { force: true });
@@ -44,11 +44,11 @@ export class FlushedFiles {
   /**
    * Leaves of each file what was flushed, or also what was not: a system may have written it out by itself. What several
    * processes share in memory is gone. Whoever has it open was killed.
-   * @param isKept says for each file whether it is left as it is.
+   * @param keepsUnflushed says for each file whether it is left as it is.
    */
-  cut(isKept: () => boolean = () => false): void {
+  cutPower(keepsUnflushed: () => boolean = () => false): void {
     for (const end of ['', '-wal']) {
-      if (isKept()) continue;
+      if (keepsUnflushed()) continue;
       const copy = this.#copyOf(end);
       if (existsSync(copy)) copyFileSync(copy, this.#file + end);
       else rmSync(this.#file + end, { force: true });

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Answer } from '../support/test-service.ts';
-import { NoAnswer, Refused } from './calls.ts';
+import { ConnectionRefusedError, NoAnswer } from './calls.ts';
 import type { Ledger } from './ledger.ts';
 
 const AFTER_SILENCE_MS = 40;
@@ -23,7 +23,7 @@ export class Steps {
   }
 
   /** @throws NoAnswer when it is given up. */
-  async take(what: string, call: () => Promise<Answer>): Promise<Outcome> {
+  async attempt(description: string, call: () => Promise<Answer>): Promise<Outcome> {
     const { counts } = this.ledger;
     let isSure = true;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -33,7 +33,7 @@ export class Steps {
       }
       try {
         const answer = await call();
-        if (answer.status === 500) this.ledger.violate(`${what}: 500 ${answer.text}`);
+        if (answer.status === 500) this.ledger.violate(`${description}: 500 ${answer.text}`);
         if (answer.status < 500 && answer.status !== 429) {
           counts.answered++;
           return { answer, isSure };
@@ -42,26 +42,26 @@ export class Steps {
         isSure = false;
       } catch (error) {
         if (!(error instanceof NoAnswer)) throw error;
-        if (error instanceof Refused) {
+        if (error instanceof ConnectionRefusedError) {
           counts.refused++;
           continue;
         }
         counts.unanswered++;
-        this.ledger.note('no answer', { step: what, why: error.message });
+        this.ledger.log('no answer', { step: description, why: error.message });
         isSure = false;
       }
     }
-    throw new NoAnswer(`${what}: given up`);
+    throw new NoAnswer(`${description}: given up`);
   }
 
   /**
    * What was acknowledged has to carry the next step.
    * @returns the answer; undefined where it refuses what an attempt before may have done.
    */
-  async must(what: string, status: number, call: () => Promise<Answer>): Promise<Answer | undefined> {
-    const { answer, isSure } = await this.take(what, call);
+  async expectStatus(description: string, status: number, call: () => Promise<Answer>): Promise<Answer | undefined> {
+    const { answer, isSure } = await this.attempt(description, call);
     if (answer.status === status) return answer;
-    if (isSure && !this.isForgiving) this.ledger.violate(`${what}: ${answer.status} ${answer.text.slice(0, 300)}`);
+    if (isSure && !this.isForgiving) this.ledger.violate(`${description}: ${answer.status} ${answer.text.slice(0, 300)}`);
     return undefined;
   }
 }

@@ -2,7 +2,7 @@ import { FLOWS, type Flow, OWN_LIST } from './flows.ts';
 import type { Format, Profile, Row } from './verdict.ts';
 
 /** Why a tool fails, and rightly, or by a fault of its own. */
-export type Expected = {
+export type ExpectedFailure = {
   readonly tool: string;
   /** All unless stated. */
   readonly profiles?: readonly Profile[];
@@ -15,7 +15,7 @@ export type Expected = {
   readonly test: string;
 };
 
-export const EXPECTED: readonly Expected[] = [
+export const EXPECTED: readonly ExpectedFailure[] = [
   {
     tool: 'eudi-dev',
     flows: [OWN_LIST],
@@ -54,7 +54,7 @@ export const EXPECTED: readonly Expected[] = [
 ];
 
 /** @returns why a failure is no fault of the service; undefined: nobody knows. */
-export function expectedOf(row: Row): Expected | undefined {
+export function findExpected(row: Row): ExpectedFailure | undefined {
   return EXPECTED.find(
     ({ tool, profiles, flows, formats, says }) =>
       tool === row.tool &&
@@ -67,5 +67,5 @@ export function expectedOf(row: Row): Expected | undefined {
 
 /** Verdicts against the service that nobody has explained. What a tool lacks, or that it cannot be had, is none. */
 export function unexplained(rows: readonly Row[]): readonly Row[] {
-  return rows.filter((row) => row.result === 'fails' && expectedOf(row) === undefined);
+  return rows.filter((row) => row.result === 'fails' && findExpected(row) === undefined);
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { AdminClient } from '../demo/admin-client.ts';
 import type { Authorities } from '../demo/authorities.ts';
 import type { JudgedService } from './service.ts';
-import { FORMATS, type Format, type Profile, reasonOf } from './verdict.ts';
+import { errorReason, FORMATS, type Format, type Profile } from './verdict.ts';
 
 export const PAGE = 'https://shop.example';
 const NAMESPACE = 'org.iso.18013.5.1';
@@ -42,10 +42,10 @@ export const isStrict = (profile: Profile): boolean => profile !== 'none';
  * presents a credential of the same format first.
  */
 const KINDS = ['at-once', 'later', 'by-two-keys', 'after-showing'] as const;
-export type Issued = { readonly issued: (typeof KINDS)[number]; readonly format: Format };
-export const configurationOf = ({ issued, format }: Issued): string => `${issued}-${format === 'mso_mdoc' ? 'mdl' : 'pid'}`;
+export type IssuedKind = { readonly issued: (typeof KINDS)[number]; readonly format: Format };
+export const configurationId = ({ issued, format }: IssuedKind): string => `${issued}-${format === 'mso_mdoc' ? 'mdl' : 'pid'}`;
 
-export const questionOf = (format: Format, kind: string): string => `${format.replace('+', '-')}-${kind}`;
+export const queryIdOf = (format: Format, kind: string): string => `${format.replace('+', '-')}-${kind}`;
 
 export type Surroundings = {
   readonly authorities: Authorities;
@@ -89,7 +89,7 @@ export class JudgedTenant {
       return await JudgedTenant.#make(id, { service, profile }, trust, surroundings);
     } catch (error) {
       await removeTenant(service, id).catch(() => undefined);
-      throw new SetUpFailure(`the set-up under ${profile} failed: ${reasonOf(error)}`);
+      throw new SetUpFailure(`the set-up under ${profile} failed: ${errorReason(error)}`);
     }
   }
 
@@ -140,13 +140,13 @@ export class JudgedTenant {
       ...(this.profile === 'eu' && { registrationCert: { body: {} } }),
     });
     for (const format of FORMATS) {
-      await this.#question(questionOf(format, 'sealed'), format, { trustAnchors });
-      await this.#question(questionOf(format, 'posted'), format, { requestUriMethod: 'post', redirectUri: `${PAGE}/done` });
-      await this.#question(questionOf(format, 'unsigned'), format, { dcApiRequest: 'unsigned', trustAnchors });
+      await this.#question(queryIdOf(format, 'sealed'), format, { trustAnchors });
+      await this.#question(queryIdOf(format, 'posted'), format, { requestUriMethod: 'post', redirectUri: `${PAGE}/done` });
+      await this.#question(queryIdOf(format, 'unsigned'), format, { dcApiRequest: 'unsigned', trustAnchors });
       const several = { dcApiRequest: 'multisigned', furtherAccessKeyChainIds: ['further'] };
-      await this.#question(questionOf(format, 'several'), format, { ...several, trustAnchors });
-      await this.#question(questionOf(format, 'back'), format, { redirectUri: `${PAGE}/done`, trustAnchors });
-      if (!isStrict(this.profile)) await this.#question(questionOf(format, 'plain'), format, { responseMode: 'direct_post', trustAnchors });
+      await this.#question(queryIdOf(format, 'several'), format, { ...several, trustAnchors });
+      await this.#question(queryIdOf(format, 'back'), format, { redirectUri: `${PAGE}/done`, trustAnchors });
+      if (!isStrict(this.profile)) await this.#question(queryIdOf(format, 'plain'), format, { responseMode: 'direct_post', trustAnchors });
       for (const issued of KINDS) await this.admin.post('/issuer/credentials', this.#credential({ issued, format }, backend));
     }
     const info = { name: 'Ministry of Examples', country: 'GB', streetAddress: '1 Whitehall', uri: PAGE };
@@ -154,8 +154,8 @@ export class JudgedTenant {
     await this.admin.post('/trust-list', { id: 'issuers', entities: [entity] });
   }
 
-  #credential({ issued, format }: Issued, backend: string): object {
-    const id = configurationOf({ issued, format });
+  #credential({ issued, format }: IssuedKind, backend: string): object {
+    const id = configurationId({ issued, format });
     const isMdoc = format === 'mso_mdoc';
     const options = [{ details: ['once_only'], batch_size: COPIES, reissue_trigger_unused: 1 }];
     const keyChainId = issued === 'by-two-keys' ? 'signing' : 'issuer';
@@ -165,7 +165,7 @@ export class JudgedTenant {
       ...base,
       ...(this.profile === 'eu' && { credentialReusePolicy: { id: 'arf_annex_ii', options } }),
       ...(issued === 'after-showing' && {
-        iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId: questionOf(format, 'sealed') }],
+        iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId: queryIdOf(format, 'sealed') }],
       }),
       ...(issued === 'later' && { claimsWebhook: { url: `${backend}/claims` } }),
       ...(isMdoc
@@ -183,13 +183,13 @@ export class JudgedTenant {
     };
   }
 
-  #question(id: string, format: Format, more: object): Promise<unknown> {
+  #question(id: string, format: Format, overrides: object): Promise<unknown> {
     const { meta, claims } = QUERIES[format];
     return this.admin.post('/verifier/config', {
       ...{ id, values: 'requested', expectedOrigins: [PAGE] },
       dcql_query: { credentials: [{ id: 'asked', format, meta, claims }] },
       ...(this.profile === 'eu' && { registrationCert: { body: {} } }),
-      ...more,
+      ...overrides,
     });
   }
 }

@@ -3,7 +3,7 @@ const REFUSALS = [400, 401, 403, 404, 405, 406, 409, 415, 422, 428, 429];
 /** And for an answer to what the document allows. */
 const ANSWERS = ['2xx', '3xx', 401, 403, 404, 409, 429, '5xx'];
 
-type Expected = {
+type ExpectedResult = {
   /** Of the document; all operations without them. */
   readonly paths?: readonly string[];
   readonly check: 'positive_data_acceptance' | 'negative_data_rejection' | 'not_a_server_error';
@@ -11,7 +11,7 @@ type Expected = {
 };
 
 /** What is answered otherwise than its default checks expect, each with the reason why it is right; see test/README.md. */
-const ALL: readonly Expected[] = [
+const ALL: readonly ExpectedResult[] = [
   // Node answers what is longer than 16 KiB before anybody here sees it (RFC 6585 section 5).
   { check: 'negative_data_rejection', statuses: [...REFUSALS, 413, 431, '5xx'] },
   // Token Status List section 8.4: a server without statuses of the past says 501.
@@ -44,10 +44,10 @@ const ALL: readonly Expected[] = [
   { paths: ['/{tenant}/request/{requestId}'], check: 'positive_data_acceptance', statuses: [...ANSWERS, 400, 410] },
 ];
 
-const settings = ({ check, statuses }: Expected) =>
+const settings = ({ check, statuses }: ExpectedResult) =>
   `checks.${check}.expected-statuses = [${statuses.map((status) => `"${status}"`).join(', ')}]\n`;
 
-const byPath = Map.groupBy(
+const resultsByPath = Map.groupBy(
   ALL.flatMap((expected) => (expected.paths ?? []).map((path) => ({ ...expected, path }))),
   ({ path }) => path,
 );
@@ -55,5 +55,5 @@ const byPath = Map.groupBy(
 /** As a file of settings has it. */
 export const EXPECTED = [
   ...ALL.filter(({ paths }) => paths === undefined).map(settings),
-  ...[...byPath].map(([path, all]) => `\n[[operations]]\ninclude-path = "${path}"\n${all.map(settings).join('')}`),
+  ...[...resultsByPath].map(([path, results]) => `\n[[operations]]\ninclude-path = "${path}"\n${results.map(settings).join('')}`),
 ].join('');

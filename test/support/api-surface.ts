@@ -2,13 +2,13 @@ import { PAGE_TYPE } from '../../adapters/http/pages/page.ts';
 import type { Route, Surface } from '../../adapters/http/route.ts';
 import type { RawAnswer } from './raw-request.ts';
 
-/** Traces and inner words that belong in a log. */
+/** Stack traces and internal names that belong in a log, not in a response. */
 const INTERNAL_DETAILS = /\bat .+:\d+:\d+|node_modules|file:\/\/|MikroORM|SqliteError|DriverException|\bsqlite_|\bpg_/;
 
 /**
- * What must hold for every answer, however bad the request was.
- * @param plain whether the address still belongs to the route for sure, so that errors are of its surface.
- * @returns what does not hold, or undefined.
+ * Checks the rules for every response, also to an invalid request.
+ * @param isRouteKnown whether the path certainly belongs to the route, so that errors have the format of its surface.
+ * @returns the violated rule, or undefined.
  */
 export function findResponseProblem(
   answer: RawAnswer,
@@ -20,7 +20,7 @@ export function findResponseProblem(
   }: {
     readonly isRouteKnown: boolean;
     readonly secrets: readonly string[];
-    /** Whether a browser asked, which is told what is wrong in a page. */
+    /** True for a request of a browser, which gets errors as a page. */
     readonly isForBrowser?: boolean;
   },
 ): string | undefined {
@@ -33,7 +33,7 @@ export function findResponseProblem(
   }
 }
 
-/** Thousands of answers are looked at, for which a library that explains itself would take longer than the service. */
+/** An assertion library would take longer than the service for thousands of responses. */
 function require(condition: boolean, requirement: string): void {
   if (!condition) throw new Error(`does not hold: it ${requirement}`);
 }
@@ -60,7 +60,7 @@ const PROBLEM_PROPERTIES = ['type', 'title', 'status', 'detail', 'code', 'reques
 function requireErrorFormat({ status, headers, text }: RawAnswer, surface: Surface | undefined): void {
   const type = headers['content-type'];
   if (surface === 'page' || (surface === undefined && type === PAGE_TYPE)) {
-    // A page names no cause but a sentence for the user, and runs nothing.
+    // A page contains one sentence for the user, no cause and no script.
     require(type === PAGE_TYPE, 'is a page');
     require(String(headers['content-security-policy'] ?? '').includes("default-src 'none'"), 'lets the page load nothing');
     require(!/<script|javascript:/i.test(text), 'is a page without scripts');

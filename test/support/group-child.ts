@@ -4,12 +4,12 @@ import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { aSession } from '../contract/store/builders.ts';
 
-/** Opens sessions, many at a time, and says on its standard output what became of each as soon as it knows. */
+/** Creates sessions concurrently, and prints the outcome of each as soon as it is known. */
 export type GroupAssignment = {
   readonly url: string;
   readonly masterSecret: string;
   readonly tenantId: TenantId;
-  /** How many rounds of 40 callers; it is killed by itself as soon as one of the last round has its answer. */
+  /** Number of rounds of 40 callers. With `killsItself` the process dies after the first result of the last round. */
   readonly rounds: number;
   readonly killsItself: boolean;
 };

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { BaoTls } from './openbao.ts';
 
-/** Without these nothing is rendered. */
+/** Values that the chart requires. */
 export const REQUIRED_VALUES = { existingSecret: 'vidimus', settings: { PUBLIC_URL: 'https://id.acme.example', TRUST_PROXY: '1' } };
 const RULES = 'groups:\n  - name: vidimus\n    rules:\n      - { alert: Down, expr: up == 0, for: 1m }\n';
 
-/** What the chart is asked for, one thing after the other and all at once. */
+/** Values of the chart by feature. */
 export const VALUES: Readonly<Record<string, object>> = {
   'what is needed': {},
   'an image by its digest': { image: { repository: 'registry.acme.example/vidimus', digest: `sha256:${'a'.repeat(64)}` } },
@@ -45,14 +45,14 @@ export const VALUES: Readonly<Record<string, object>> = {
 type Schema = { [name: string]: unknown };
 type ResourceKind = { readonly group: string; readonly version: string; readonly kind: string };
 
-/** Those two are written as text and as numbers. */
+/** Formats whose values are texts or numbers. */
 const INT_OR_STRING = ['int-or-string', 'quantity'];
 const MAX_DEPTH = 40;
 
 /**
- * Makes schemas for kubeconform out of the API of Kubernetes itself, one file for each kind: what the API does not know is
- * refused, which its own document does not say.
- * @param wanted kinds; some others describe schemas themselves and have no end.
+ * Writes schemas for kubeconform from the API document of Kubernetes, one file for each kind. Unknown properties are
+ * rejected, unlike in the document.
+ * @param kinds kinds to write; some others are recursive.
  */
 export function writeSchemas(document: string, folder: string, wanted: readonly string[]): void {
   const { definitions } = JSON.parse(readFileSync(document, 'utf8')) as { definitions: Record<string, Schema> };
@@ -95,12 +95,12 @@ const REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews';
 
 export type Cluster = {
   readonly address: string;
-  /** The token that a pod of the service account finds in its file. */
+  /** The service account token of a pod. */
   readonly token: string;
   end(): Promise<void>;
 };
 
-/** The one call of a cluster that a login needs: it vouches for the token of one service account, `vidimus/vidimus`. */
+/** The TokenReview call of a cluster, which accepts the token of the service account `vidimus/vidimus`. */
 export async function startCluster(tls: BaoTls): Promise<Cluster> {
   const token = serviceAccountToken();
   const files = { cert: readFileSync(tls.certificate), key: readFileSync(tls.key) };
@@ -126,7 +126,7 @@ export async function startCluster(tls: BaoTls): Promise<Cluster> {
   };
 }
 
-/** Who asks has the cluster judge it, so that its signature may be any. */
+/** The cluster verifies the token, so its signature can be arbitrary. */
 function serviceAccountToken(): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const serviceaccount = { name: 'vidimus', uid: 'one' };

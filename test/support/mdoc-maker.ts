@@ -17,7 +17,7 @@ export type IssuerSigned = {
   readonly chain: readonly string[];
 };
 
-/** An mdoc as it was issued, read by what reads presentations. Its digests are checked, its signature is not. */
+/** Parses an issued mdoc with the parser of presentations. Digests are verified, the signature is not. */
 export function readIssuerSigned(credential: string, docType: string): IssuerSigned {
   const issuerSigned = decodeCbor(Buffer.from(credential, 'base64url')) as CborMap;
   const response = { version: '1.0', documents: [{ docType, issuerSigned }], status: 0 };
@@ -29,7 +29,7 @@ export function readIssuerSigned(credential: string, docType: string): IssuerSig
 type Document = Record<string, Cbor>;
 type Items = ReadonlyMap<string, readonly EncodedCbor[]>;
 
-/** What a DeviceResponse of one mdoc is made from. */
+/** The input for a DeviceResponse of one mdoc. */
 export type MdocBase = {
   readonly issuer: Signer;
   readonly holder: HolderKey;
@@ -42,17 +42,17 @@ export type MdocBase = {
   readonly now: number;
 };
 
-/** What is wrong with it. */
+/** Deviations from a valid response. */
 export type MdocOverrides = {
-  /** The members of one item before it is hashed. */
+  /** Changes one item before it is hashed. */
   readonly item?: (item: Map<string, Cbor>) => void;
   readonly mso?: (mso: Map<string, Cbor>) => void;
   /** Replaces the payload that the issuer signs. */
   readonly payload?: (payload: Buffer) => Buffer;
-  /** Changes what is shown after it was hashed. */
+  /** Changes the disclosed items after hashing. */
   readonly changeItems?: (items: Items) => Cbor;
   readonly issuer?: Signer;
-  /** Signs in the issuer's place, under the issuer's certificates. */
+  /** Signs instead of the issuer's key, under the issuer's certificates. */
   readonly issuerKey?: HolderKey;
   readonly issuerHeader?: (protectedHeader: Map<number, Cbor>, unprotectedHeader: Map<number, Cbor>) => void;
   /** Changes the COSE_Sign1 after it was signed. */
@@ -98,7 +98,7 @@ export function coseSign1(
   return [protectedBytes, headers.unprotected ?? new Map(), detached ? null : payload, signature];
 }
 
-/** A DeviceResponse that is right in every respect that `bend` does not touch, base64url. */
+/** A valid DeviceResponse with overrides, base64url. */
 export function presentMdoc(base: MdocBase, overrides: MdocOverrides = {}): string {
   const { docType } = base;
   const issuerSigned = makeIssuerSigned(base, overrides);

@@ -24,7 +24,7 @@ function millisecondsOf({ user, system }: NodeJS.CpuUsage): number {
   return (user + system) / 1000;
 }
 
-/** What a service in this process did beside its database. */
+/** Counts of the work of a service in this process, except for its database. */
 export type WorkCounts = {
   readonly signed: number;
   readonly verified: number;

@@ -6,16 +6,16 @@ import { flipBits, type Mutation, spreadPositions } from './mutations.ts';
 import { newKey } from './raw-wallet.ts';
 import { type CertifiedKey, certify, DOCUMENT_SIGNER } from './test-certificates.ts';
 
-/** One item written in another way. */
+/** Another encoding of one CBOR item. */
 export type Rewriting = { readonly kind: string; readonly description: string; readonly bytes: Buffer };
 
 type RewritingWay = readonly [string, Buffer];
-/** Writes a member that is somewhere in an item, or leaves it to the rule. */
+/** Encodes one nested value, or returns undefined for the standard encoding. */
 type Hook = (path: string, value: Cbor) => Buffer | undefined;
 
 const CBOR_BREAK = Buffer.of(0xff);
 
-/** A head of the length that `bytes` says, shortest unless told (RFC 8949 section 3). */
+/** A CBOR head with an argument of `bytes` bytes, the shortest form by default (RFC 8949 section 3). */
 export function cborHead(major: number, argument: number, bytes?: 0 | 1 | 2 | 4): Buffer {
   const size = bytes ?? (argument < 24 ? 0 : argument < 256 ? 1 : argument < 65_536 ? 2 : 4);
   if (size === 0) return Buffer.of((major << 5) | argument);
@@ -25,7 +25,7 @@ export function cborHead(major: number, argument: number, bytes?: 0 | 1 | 2 | 4)
   return buffer;
 }
 
-/** The item as it is, but for what `hook` writes. Items in byte strings are left alone. */
+/** Encodes an item, except for the values that `hook` encodes. Items in byte strings are not changed. */
 function write(value: Cbor, path: string, hook: Hook): Buffer {
   const override = hook(path, value);
   if (override !== undefined) return override;
@@ -49,7 +49,7 @@ function findNodes(root: Cbor): readonly (readonly [string, Cbor])[] {
   return nodes;
 }
 
-/** Every item in `root`, written in every way that this file knows: legal, illegal and something else. */
+/** Every item in `root` in every encoding of this file: valid, invalid and with another meaning. */
 export function cborRewritings(root: Cbor): readonly Rewriting[] {
   return findNodes(root).flatMap(([path, value]) =>
     rewriteItem(value).map(([kind, bytes]) => ({
@@ -177,7 +177,7 @@ function rewriteEmbedded({ content }: EncodedCbor): readonly RewritingWay[] {
 type Raw = Omit<Mutation, 'base'>;
 const badMutation = (kind: string, description: string, text: string): Raw => ({ kind, description, text, nature: 'bad' });
 
-/** Other bytes, other lengths and other ways of writing the same, in a response whose bytes are given. */
+/** Mutations of the bytes of a response: other bytes, other lengths and other encodings. */
 export function corruptMdocs(name: string, text: string, random: () => number): readonly Mutation[] {
   const bytes = Buffer.from(text, 'base64url');
   const joined: Raw[] = [
@@ -201,7 +201,7 @@ export function corruptMdocs(name: string, text: string, random: () => number): 
   return joined.map((one) => ({ base: name, ...one }));
 }
 
-/** What is written in the place of a member: nothing, and items of every type. */
+/** Replacements of a value: absent, and items of every type. */
 const REPLACEMENT_ITEMS: readonly (readonly [string, Cbor | 'absent'])[] = [
   ['left out', 'absent'],
   ['null', null],
@@ -283,7 +283,7 @@ function itemsOf(): Readonly<Record<string, readonly [MdocOverrides, Mutation['n
 const MSO = ['version', 'digestAlgorithm', 'valueDigests', 'deviceKeyInfo', 'docType', 'validityInfo'];
 const DAY = 86_400;
 
-/** Every member of the security object changed, signed by its issuer and by strangers. */
+/** Changes of every property of the mobile security object, signed by the issuer and by attackers. */
 async function reissueMutations(base: MdocBase): Promise<readonly (readonly [string, string, MdocOverrides, Mutation['nature']])[]> {
   const attacker = await certify({ name: 'Stranger, C=GB' });
   const own = { key: attacker, chain: [attacker.certificate] };
@@ -415,7 +415,7 @@ async function certificateMutations(
   };
 }
 
-/** What issuers and devices sign, and what strangers sign in their place. */
+/** Mutations that issuers and devices sign, and forgeries by attackers. */
 export async function signedMdocMutations(name: string, base: MdocBase, ca: CertifiedKey): Promise<readonly Mutation[]> {
   const makeMutations = (kind: string, cases: Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>>): Mutation[] =>
     Object.entries(cases).map(([description, [bend, nature]]) => ({

@@ -15,7 +15,7 @@ import {
 } from './sd-jwt-maker.ts';
 import { type CertifiedKey, certify } from './test-certificates.ts';
 
-/** A good presentation, and the key that binds it. */
+/** A valid presentation and its holder key. */
 export type MutationSubject = { readonly name: string; readonly text: string; readonly holder: HolderKey };
 
 type Change = (text: string) => string;
@@ -26,7 +26,7 @@ const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('
 const read = (text: string) => JSON.parse(Buffer.from(text, 'base64url').toString());
 const badMutation = (kind: string, description: string, text: string): Raw => ({ kind, description, text, nature: 'bad' });
 
-/** Each run of base64url, with how often it is bent. */
+/** Each base64url part, with the number of its mutations. */
 function textRegions(text: string): readonly (readonly [string, number, (change: Change) => string])[] {
   const last = text.split('~').length - 1;
   const inTextPart = (at: number, dot: number) => (change: Change) => changePart('~', at, changePart('.', dot, change))(text);
@@ -45,7 +45,7 @@ function textRegions(text: string): readonly (readonly [string, number, (change:
   ];
 }
 
-/** Other bytes, characters and spellings in every part of the text. */
+/** Changes of bytes, characters and encodings in every part of the text. */
 export function corruptText({ text }: MutationSubject, random: () => number): readonly Raw[] {
   return [
     ...textRegions(text).flatMap(([region, count, changeRegion]) => {
@@ -120,7 +120,7 @@ function replaceCharacter(own: string, at: number, random: () => number): string
 
 const separatorsOf = (text: string) => [...text.matchAll(/[~.]/g)].map(({ index }) => index);
 
-/** Binds an SD-JWT, as its holder does or as somebody else would. */
+/** Adds a key binding to an SD-JWT, by the holder's key or another one. */
 function bindDisclosures(sdJwt: string, binding: { header: JsonProperties; payload: JsonProperties }, key: HolderKey): string {
   const payload = { ...binding.payload, sd_hash: digestOf(sdJwt) };
   return sdJwt + jws(binding.header, payload, key);
@@ -139,10 +139,10 @@ function splitPresentation({ text }: MutationSubject) {
   };
 }
 
-/** Digests in a disclosed value: without their parent they belong to nothing. */
+/** Digests in a disclosed value, which are invalid without their parent. */
 const isParent = (disclosure: string) => JSON.stringify(read(disclosure).at(-1)).includes('"_sd"');
 
-/** Disclosures that are missing, repeated, foreign, moved or rewritten; left bound as they were, and bound anew. */
+/** Missing, repeated, foreign, moved or rewritten disclosures, with the original key binding and with a new one. */
 export function rearrangeDisclosures(subject: MutationSubject): readonly Raw[] {
   const { jwt, disclosures, binding, bindingText } = splitPresentation(subject);
   const withAndWithoutRebinding = (
@@ -209,10 +209,10 @@ const withOtherValue = (parts: unknown[]) => JSON.stringify(parts.with(-1, 'chan
 const withOtherSalt = (parts: unknown[]) => JSON.stringify(parts.with(0, 'salt'));
 const withExtraPart = (parts: unknown[]) => JSON.stringify([...parts, 'more']);
 
-/** Members that a key binding must have as they were; the others are nobody's business. */
+/** Properties that a key binding must keep; others are ignored. */
 const BINDING_CLAIMS = new Set(['iat', 'aud', 'nonce', 'sd_hash', 'typ', 'alg', 'transaction_data_hashes']);
 
-/** Every member of the key binding changed, signed by the holder and by somebody else. */
+/** Changes of every property of the key binding, signed by the holder and by an attacker. */
 export function changeKeyBinding(subject: MutationSubject): readonly Raw[] {
   const { sdJwt, binding } = splitPresentation(subject);
   const attackerKey = newKey();
@@ -272,7 +272,7 @@ const otherAudiences = (aud: string): readonly (readonly [string, unknown])[] =>
 
 const ALGORITHMS = ['none', 'None', '', 'HS256', 'RS256', 'PS256', 'ES384', 'ES512', 'ES256K', 'EdDSA', 'es256'];
 
-/** Algorithms that are announced and not used, and signatures that are none. */
+/** Wrong algorithm names and invalid signatures. */
 export function breakSignatures(subject: MutationSubject): readonly Raw[] {
   const { jwt, sdJwt, bindingText } = splitPresentation(subject);
   const rest = subject.text.slice(jwt.length);
@@ -305,7 +305,7 @@ function hmac(token: string, secret: string): string {
   return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
 }
 
-/** Everything that can be done to a presentation without the issuer's key. */
+/** All mutations of a presentation without the issuer's key. */
 export function holderMutations(subject: MutationSubject, random: () => number): readonly Mutation[] {
   const all = [
     ...corruptText(subject, random),
@@ -316,7 +316,7 @@ export function holderMutations(subject: MutationSubject, random: () => number):
   return all.map((one) => ({ base: subject.name, ...one }));
 }
 
-/** Who may issue, and what is asked for. */
+/** The trusted issuer and the requested credential type. */
 export type IssuerSetup = {
   readonly authority: CertifiedKey;
   readonly base: Omit<SdJwtBase, 'visible' | 'hidden'>;
@@ -325,7 +325,10 @@ export type IssuerSetup = {
 };
 type SigningOptions = Pick<SdJwtOverrides, 'issuer' | 'issuerKey' | 'header'>;
 
-/** A credential with claims, parts of claims and members of lists that are disclosed one by one, and decoys. */
+/**
+ * Returns a function that makes presentations with selectively disclosable claims, nested claims and array elements, and
+ * decoys.
+ */
 export function credentialMaker({ base, vct, statusUri }: IssuerSetup) {
   const title = saltedDisclosure('title', 'Countess');
   const street = saltedDisclosure('street_address', 'Baker Street 1');
@@ -341,7 +344,7 @@ export function credentialMaker({ base, vct, statusUri }: IssuerSetup) {
     nationalities: [{ '...': digestOf(first) }, 'DE', { '...': digestOf(second) }, { '...': digestOf('decoy') }],
   };
   const fullBase: SdJwtBase = { ...base, visible, hidden: { family_name: 'Lovelace', age: 36 } };
-  /** @param payload changes what the issuer signs; @param shown changes what the holder shows. */
+  /** @param payload changes the issuer's payload; @param shown changes the disclosures. */
   return (
     bend: Omit<SdJwtOverrides, 'payload' | 'show'> = {},
     payload: (payload: JsonProperties) => JsonProperties = (own) => own,
@@ -354,7 +357,7 @@ export function credentialMaker({ base, vct, statusUri }: IssuerSetup) {
     });
 }
 
-/** Values that are right where they do not come from a disclosure. */
+/** Values that are valid unless they come from a disclosure. */
 const HIDDEN_VALUES: JsonProperties = { exp: 1_900_000_000, nbf: 1, status: { status_list: { idx: 1, uri: 'x' } } };
 const suffix = (text: string, into: (payload: JsonProperties, digest: string) => JsonProperties) =>
   [(payload: JsonProperties) => into(payload, digestOf(text)), (shown: readonly string[]) => [...shown, text]] as const;
@@ -366,7 +369,7 @@ const inArray = (payload: JsonProperties, digest: string): JsonProperties => ({
 
 type MadePresentation = ReturnType<typeof credentialMaker>;
 
-/** Credentials that break the rules of the format, signed by the issuer all the same. */
+/** Credentials that violate the format, signed by the issuer. */
 function ruleBreakingCredentials(makePresentation: MadePresentation): readonly Raw[] {
   const cases: Readonly<Record<string, () => string>> = {
     'a digest twice': () => makePresentation({}, (own) => inTopLevel(own, own['_sd'][0])),
@@ -432,7 +435,7 @@ function ruleBreakingCredentials(makePresentation: MadePresentation): readonly R
   }));
 }
 
-/** Every member of the credential changed, signed by its issuer and by three kinds of strangers. */
+/** Changes of every property of the credential, signed by the issuer and by three kinds of attackers. */
 async function reissueMutations(makePresentation: MadePresentation, { base, authority }: IssuerSetup): Promise<readonly Raw[]> {
   const attackerKey = await certify({ name: 'Stranger' });
   const { chain } = base.issuer;
@@ -467,7 +470,7 @@ async function reissueMutations(makePresentation: MadePresentation, { base, auth
       }),
     ),
   );
-  // An unencoded payload that is said to be encoded, and an extension that is absent, are as good as none.
+  // `b64: true` and an absent `crit` equal their defaults.
   const neutral = new Set(['crit: left out', 'b64: left out', 'b64: true']);
   return [
     ...payloads,
@@ -519,7 +522,7 @@ async function certificateMutations(
 
 const decoded = ([first = '']: readonly string[]) => Buffer.from(first, 'base64');
 
-/** What issuers sign, and what strangers sign in their place. */
+/** Mutations that issuers sign, and forgeries by attackers. */
 export async function issuerMutations(name: string, ecosystem: IssuerSetup): Promise<readonly Mutation[]> {
   const makePresentation = credentialMaker(ecosystem);
   const otherHolderKey = newKey();

@@ -1,21 +1,21 @@
 import type { RefusalReason } from '../../domain/shared/refusal.ts';
 
-/** A presentation that was made from a good one. */
+/** A mutation of a valid presentation. */
 export type Mutation = {
-  /** What it was made from. */
+  /** Name of the valid presentation. */
   readonly base: string;
-  /** What was done to it; mutations are counted by this. */
+  /** Kind of mutation, by which mutations are counted. */
   readonly kind: string;
   readonly description: string;
   readonly text: string;
   /**
-   * `same`: it has to be taken. `issuer`: the issuer signed something else, so whether it is taken depends on what it
-   * says. `bad`: if it is taken, then for what the good one says and nothing else.
+   * `same`: it must be accepted. `issuer`: the issuer signed another content, which decides. `bad`: if it is accepted, its
+   * claims must equal those of the valid presentation.
    */
   readonly nature: 'same' | 'issuer' | 'bad';
 };
 
-/** Numbers from 0 to below 1, the same ones for the same seed (mulberry32). */
+/** A reproducible random number generator for [0, 1) (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -26,7 +26,7 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** `count` places below `length`, spread over all of it, none twice. */
+/** `count` distinct positions below `length`, evenly spread. */
 export function spreadPositions(length: number, count: number, random: () => number): readonly number[] {
   const chunkCount = Math.min(length, count);
   return Array.from({ length: chunkCount }, (_, index) => {
@@ -36,7 +36,7 @@ export function spreadPositions(length: number, count: number, random: () => num
   });
 }
 
-/** Copies with one bit turned. */
+/** Copies with one flipped bit. */
 export function flipBits(
   bytes: Buffer,
   count: number,
@@ -50,7 +50,7 @@ export function flipBits(
   });
 }
 
-/** What is written in the place of a member: nothing, and values of every type. */
+/** Replacements of a value: absent, and values of every type. */
 export const REPLACEMENT_VALUES: readonly (readonly [string, unknown])[] = [
   ['left out', undefined],
   ['null', null],
@@ -65,14 +65,14 @@ export const REPLACEMENT_VALUES: readonly (readonly [string, unknown])[] = [
   ['an empty object', {}],
 ];
 
-/** The same presentation may come about in several ways; it is judged once, and a good one not at all. */
+/** Removes duplicate mutations and mutations that equal a valid presentation. */
 export function deduplicate(mutations: readonly Mutation[], good: readonly string[]): readonly Mutation[] {
   const byText = new Map(mutations.map((one) => [one.text, one]));
   for (const text of good) byText.delete(text);
   return [...byText.values()];
 }
 
-/** Why we say something else than a reader of other people: the first category that fits. */
+/** Reason of a disagreement with an independent library; the first matching category counts. */
 export type Category = {
   readonly explanation: string;
   readonly reasons?: readonly RefusalReason[];
@@ -81,7 +81,7 @@ export type Category = {
 };
 
 // biome-ignore format: a table
-/** What @sd-jwt/sd-jwt-vc takes and we refuse. */
+/** Presentations that @sd-jwt/sd-jwt-vc accepts and the service rejects. */
 export const SD_JWT_STRICTER: readonly Category[] = [
   { explanation: 'base64url has one spelling and no padding (RFC 7515 section 2)', kinds: /spelling|extended/,
     reasons: ['malformed'], count: 24 },
@@ -111,7 +111,7 @@ export const SD_JWT_STRICTER: readonly Category[] = [
 ];
 
 // biome-ignore format: a table
-/** What @owf/mdoc takes and we refuse. */
+/** Presentations that @owf/mdoc accepts and the service rejects. */
 export const MDOC_STRICTER: readonly Category[] = [
   { explanation: 'a map names a key once (RFC 8949 section 5.6)', kinds: /twice/, reasons: ['malformed'], count: 78 },
   { explanation: 'keys are integers or text (ISO/IEC 18013-5 section 8.3.2.1.2.2)', kinds: /key of bytes/,
@@ -140,7 +140,7 @@ export const MDOC_STRICTER: readonly Category[] = [
 ];
 
 // biome-ignore format: a table
-/** What @owf/mdoc refuses and we take. */
+/** Presentations that @owf/mdoc rejects and the service accepts. */
 export const MDOC_LOOSER: readonly Category[] = [
   { explanation: 'strings may come in chunks (RFC 8949 section 3.2.3)', kinds: /in chunks/, count: 24 },
   { explanation: 'labels of headers may be text (RFC 9052 section 1.4)', kinds: /an entry more/, count: 6 },
@@ -150,9 +150,8 @@ export const MDOC_LOOSER: readonly Category[] = [
 ];
 
 /**
- * Bent mdocs that are taken, by what was done to them. What no signature covers may be written in any way that CBOR
- * allows (RFC 8949 section 3), may hold members that nobody reads, and need not show all elements: a holder withholds
- * what he likes.
+ * Accepted mutations of mdocs by kind. Unsigned parts may use any CBOR encoding (RFC 8949 section 3), may contain unknown
+ * properties, and need not disclose all elements.
  */
 export const HARMLESS_MDOC_MUTATIONS: Readonly<Record<string, number>> = {
   'CBOR: a float of the value': 3,
@@ -166,13 +165,13 @@ export const HARMLESS_MDOC_MUTATIONS: Readonly<Record<string, number>> = {
   'CBOR: an entry more': 21,
   'CBOR: an entry left out': 6,
   'CBOR: a member left out': 8,
-  // Once it is not called `nameSpaces` any more, the elements are withheld.
+  // Without the name `nameSpaces`, the elements are not disclosed.
   'a bit flipped': 2,
   // The tag of a signature.
   'the device changed': 1,
 };
 
-/** The category that explains a disagreement. @throws Error when there is none. */
+/** The explanation of a disagreement. @throws Error when no category matches. */
 export function explain(categories: readonly Category[], { kind, description, base }: Mutation, reason: string | undefined): string {
   const matches = ({ kinds, reasons }: Category) =>
     (kinds === undefined || kinds.test(kind)) && (reasons === undefined || reasons.some((one) => one === reason));

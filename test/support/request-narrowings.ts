@@ -13,7 +13,7 @@ type Operation = {
 type Parameter = { readonly name: string; readonly in: string; readonly required?: boolean; readonly schema?: Schema };
 type Schema = boolean | { readonly [keyword: string]: unknown };
 
-/** Something that requests of the older release may contain and requests of the newer one may not. */
+/** A property that requests to the older release may have and requests to the newer one may not. */
 export type Narrowing = {
   /** Method and path, such as `POST /tenant`. */
   readonly operation: string;
@@ -203,7 +203,7 @@ class Comparison {
     if (Array.isArray(older['allOf'])) {
       const texts = older['allOf'].map((part) => JSON.stringify(part));
       const parts = older['allOf'].map((part: Schema) => resolve(part, this.#older)).filter((part) => !isCondition(part));
-      // A part that both have narrows nothing.
+      // A part in both schemas narrows nothing.
       const rest = Array.isArray(newer['allOf'])
         ? { ...newer, allOf: newer['allOf'].filter((part) => !texts.includes(JSON.stringify(part))) }
         : newer;
@@ -222,7 +222,7 @@ class Comparison {
     return [...problems, ...this.#keywords(older, newer, location, said)];
   }
 
-  /** The branch that fits best speaks for all. */
+  /** The best matching branch decides. */
   #oneOf(older: Schema, branches: readonly Schema[], location: string): readonly Problem[] {
     let fewestProblems: readonly Problem[] | undefined;
     let leastCost = Number.POSITIVE_INFINITY;
@@ -368,7 +368,7 @@ function omitKeyword(schema: Exclude<Schema, boolean>, keyword: string): Exclude
   return rest;
 }
 
-/** Both have to be kept; where both say something, the first one counts. */
+/** Merges two schemas that both apply; for the same keyword the first one counts. */
 function merge(one: Schema, counterpart: Schema): Schema {
   if (one === false || counterpart === false) return false;
   if (one === true) return counterpart;

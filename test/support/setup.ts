@@ -17,7 +17,10 @@ function forbidden(): never {
 
 /** In `test/unit` there is no network: neither `fetch` nor a socket. */
 export const mochaHooks = {
-  /** Relative paths, such as the default `./data`, must not reach the folder of the clone: a developer's service has its data there. */
+  /**
+   * Relative paths, such as the default `./data`, must not reach the clone, which may contain data of a developer's
+   * service.
+   */
   beforeAll() {
     process.chdir(createRunFolder());
   },

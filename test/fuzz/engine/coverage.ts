@@ -30,7 +30,7 @@ export class Coverage {
   }
 
   /** What was run since this was called last. */
-  take(): Counts {
+  takeCounts(): Counts {
     let result: Result = [];
     // Within one thread the answer is there when the call returns.
     this.#session.post('Profiler.takePreciseCoverage', (_error, answer) => {
@@ -40,7 +40,7 @@ export class Coverage {
   }
 
   /** @returns how many characters of code nothing has run before; they stay as new as they are. */
-  look(counts: Counts): number {
+  countNew(counts: Counts): number {
     return this.#go(counts, false);
   }
 
@@ -54,7 +54,7 @@ export class Coverage {
     this.#seen = new Map();
     this.#shapes = new Set();
     this.covered = 0;
-    this.take();
+    this.takeCounts();
   }
 
   stop(): void {
@@ -62,16 +62,16 @@ export class Coverage {
   }
 
   #go({ result }: Counts, learns: boolean): number {
-    let fresh = 0;
+    let newCount = 0;
     for (const { url, functions } of result) {
       for (const { functionName, ranges } of functions) {
         if ((ranges[0]?.count ?? 0) === 0) continue;
         if (learns) this.functions.add(`${url}#${functionName}`);
-        fresh += this.#look(url, ranges, learns);
+        newCount += this.#look(url, ranges, learns);
       }
     }
-    if (learns) this.covered += fresh;
-    return fresh;
+    if (learns) this.covered += newCount;
+    return newCount;
   }
 
   #look(url: string, ranges: readonly Profiler.CoverageRange[], learns: boolean): number {
@@ -85,15 +85,15 @@ export class Coverage {
     for (const { startOffset, endOffset, count } of ranges) {
       run.fill(count > 0 ? 1 : 0, startOffset - start, endOffset - start);
     }
-    const seen = this.#seen.get(name) ?? new Uint8Array(end - start);
-    let fresh = 0;
-    for (const [at, isRun] of run.entries()) {
-      if (isRun === 0 || seen[at] === 1) continue;
-      fresh++;
-      if (learns) seen[at] = 1;
+    const seenFunction = this.#seen.get(name) ?? new Uint8Array(end - start);
+    let newCount = 0;
+    for (const [index, isRun] of run.entries()) {
+      if (isRun === 0 || seenFunction[index] === 1) continue;
+      newCount++;
+      if (learns) seenFunction[index] = 1;
     }
-    if (learns) this.#seen.set(name, seen);
-    if (learns || fresh === 0) this.#shapes.add(shape);
-    return fresh;
+    if (learns) this.#seen.set(name, seenFunction);
+    if (learns || newCount === 0) this.#shapes.add(shape);
+    return newCount;
   }
 }

@@ -20,15 +20,15 @@ export type Target = {
 export class Violation extends Error {}
 
 /** @throws Violation unless `holds`. */
-export function promise(holds: boolean, what: string): asserts holds {
-  if (!holds) throw new Violation(what);
+export function ensure(condition: boolean, requirement: string): asserts condition {
+  if (!condition) throw new Violation(requirement);
 }
 
 /** For decoders that answer and never throw. */
-export const nothing = () => false;
+export const neverExpected = () => false;
 
 /** Failures of these classes. */
 // biome-ignore lint/suspicious/noExplicitAny: constructors of every shape
-export const oneOf = (...classes: readonly (abstract new (...args: any[]) => Error)[]) => {
-  return (error: unknown) => classes.some((one) => error instanceof one);
+export const isInstanceOfAny = (...classes: readonly (abstract new (...args: any[]) => Error)[]) => {
+  return (error: unknown) => classes.some((errorClass) => error instanceof errorClass);
 };

@@ -19,7 +19,7 @@ const LACKING: Readonly<Partial<Record<Flow, string>>> = {
 export class Credo implements JudgedWallet {
   readonly tool = {
     name: 'Credo',
-    version: versionOf(),
+    version: credoVersion(),
     about: 'the framework of the OpenWallet Foundation, which checks issuers and verifiers by their authorities',
   };
   readonly issuedElsewhere = ['haip', 'eu'] as const;
@@ -60,8 +60,8 @@ class Run implements WalletRun {
   }
 
   async accept({ offer, grant, txCode, batch }: Order): Promise<number> {
-    const more = { ...(txCode !== undefined && { txCode }), ...(batch !== undefined && { batch }) };
-    return this.#copies({ offer, flow: grant, ...more });
+    const optionalFields = { ...(txCode !== undefined && { txCode }), ...(batch !== undefined && { batch }) };
+    return this.#copies({ offer, flow: grant, ...optionalFields });
   }
 
   /** It waits for what was promised. */
@@ -91,7 +91,7 @@ class Run implements WalletRun {
   }
 }
 
-function versionOf(): string {
+function credoVersion(): string {
   const file = new URL('../../wallets/credo/package.json', import.meta.url);
   const { dependencies } = JSON.parse(readFileSync(file, 'utf8')) as { dependencies: Record<string, string> };
   return dependencies['@credo-ts/openid4vc'] ?? '?';

@@ -16,12 +16,12 @@ export type PresentationRequest = {
 };
 
 /** The payload with the paths that it asks for. */
-export function requestOf(resolved: object, clientId: string, signer: JwtSigner | undefined): PresentationRequest {
+export function toPresentationRequest(resolved: object, clientId: string, signer: JwtSigner | undefined): PresentationRequest {
   const payload = resolved as Record<string, unknown>;
   const query = payload['dcql_query'] as { credentials: { id: string; claims?: { path: (string | number | null)[] }[] }[] };
-  const asked = query.credentials.map(({ id, claims }) => [id, (claims ?? []).map(({ path }) => path.join('.'))] as const);
+  const requestedPaths = query.credentials.map(({ id, claims }) => [id, (claims ?? []).map(({ path }) => path.join('.'))] as const);
   const signedBy = signer?.method === 'x5c' ? signer.x5c : [];
-  return { clientId, payload, asked: Object.fromEntries(asked), signedBy };
+  return { clientId, payload, asked: Object.fromEntries(requestedPaths), signedBy };
 }
 
 /** One for each query, by its id. */
@@ -40,7 +40,7 @@ export async function presentations(
 }
 
 /** Credentials of one answer, each with the key of its place. */
-export async function credentialsOf(
+export async function toStoredCredentials(
   configurationId: string,
   entries: readonly unknown[] = [],
   holders: readonly Key[],

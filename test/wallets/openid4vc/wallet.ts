@@ -11,12 +11,12 @@ import { Openid4vciClient } from '@openid4vc/openid4vci';
 import { Openid4vpClient } from '@openid4vc/openid4vp';
 import { CompactEncrypt, exportJWK, importJWK, SignJWT } from 'jose';
 import {
-  credentialsOf,
   type Key,
   type PresentationRequest,
   presentations,
-  requestOf,
   type StoredCredential,
+  toPresentationRequest,
+  toStoredCredentials,
   verifySigner,
 } from './credentials.ts';
 import { attestedBy, type WalletUnit } from './wallet-unit.ts';
@@ -194,7 +194,7 @@ export class Openid4vcWallet {
         const asking = { issuerMetadata, accessToken, transactionId, dpop };
         this.promised.push({ configurationId: credentialConfigurationId, transactionId, holders, asking });
       }
-      received.push(...(await credentialsOf(credentialConfigurationId, credentialResponse.credentials, holders)));
+      received.push(...(await toStoredCredentials(credentialConfigurationId, credentialResponse.credentials, holders)));
       const { notification_id: notificationId } = credentialResponse;
       if (notificationId !== undefined) {
         await this.#vci.sendNotification({
@@ -214,7 +214,7 @@ export class Openid4vcWallet {
     const received: StoredCredential[] = [];
     for (const { configurationId, holders, asking } of this.promised) {
       const { deferredCredentialResponse } = await this.#vci.retrieveDeferredCredentials(asking);
-      received.push(...(await credentialsOf(configurationId, deferredCredentialResponse.credentials, holders)));
+      received.push(...(await toStoredCredentials(configurationId, deferredCredentialResponse.credentials, holders)));
     }
     this.credentials.push(...received);
     return received;
@@ -225,7 +225,7 @@ export class Openid4vcWallet {
     const parsed = this.#vp.parseOpenid4vpAuthorizationRequest({ authorizationRequest: uri });
     const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({ authorizationRequestPayload: parsed.params });
     const { client_id: clientId } = resolved.authorizationRequestPayload as { client_id?: string };
-    return requestOf(resolved.authorizationRequestPayload, String(clientId), resolved.jar?.signer);
+    return toPresentationRequest(resolved.authorizationRequestPayload, String(clientId), resolved.jar?.signer);
   }
 
   /** Answers every query with the given credential, disclosing what was asked for and nothing else. */
@@ -267,7 +267,7 @@ export class Openid4vcWallet {
    */
   async readPageRequest(data: Readonly<Record<string, unknown>>, origin: string): Promise<PresentationRequest> {
     const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({ authorizationRequestPayload: data as never, origin });
-    return requestOf(resolved.authorizationRequestPayload, `origin:${origin}`, resolved.jar?.signer);
+    return toPresentationRequest(resolved.authorizationRequestPayload, `origin:${origin}`, resolved.jar?.signer);
   }
 
   /** @returns what the page hands to the verifier. */
