@@ -5,8 +5,8 @@ import { type AttackRun, attack, formatCases, startAttackedService } from '../su
 import { FAULTS, type PlantedFault } from './faults.ts';
 
 /**
- * Most of what a fault costs is the start of a service, so that a few that have nothing to do with each other share one.
- * A case that finds one of them is held where nothing is planted: see `test/deep/attack-tool.test.ts`.
+ * Starting a service takes most of the time of a fault, so unrelated faults share one. Without planted faults, the same
+ * cases are held: see `test/deep/attack-tool.test.ts`.
  */
 const SERVICES = 7;
 const AT_ONCE = 2;
@@ -48,7 +48,7 @@ describe('attack tool on services with planted faults', () => {
       const state = run?.families.find((candidate) => candidate.family === family)?.state;
       expect(state, `${run?.stdout}${run?.stderr}`).to.equal('run');
       const openCases = formatCases(run?.cases ?? [], 'open').filter((line) => line.startsWith(`${family}: `));
-      if (foundBy === null) expect(openCases, 'else it can be said to be found').to.deep.equal([]);
+      if (foundBy === null) expect(openCases, 'a fault that is not found needs a reason').to.deep.equal([]);
       else expect(openCases).to.include(`${family}: ${foundBy}`);
       expect(run?.code).to.equal(1);
     });

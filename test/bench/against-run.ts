@@ -12,7 +12,7 @@ import type { DatabaseKind, World } from './world.ts';
 
 export type PairedRun = { readonly database: DatabaseKind; readonly comparisons: readonly Comparison[] };
 
-/** What there is on a side before anything is measured. */
+/** Rows that each side has before the measurement. */
 export type StoredVariant = {
   readonly sessions: number;
   readonly listCapacity?: number;
@@ -95,9 +95,9 @@ function countQueries(name: ScenarioName, asking: World['asking']) {
 }
 
 const MANY = { sessions: 1_000_000, tenants: 1_000, lists: 1_000_000, keys: 1_000 } as const;
-/** With `--quick`. */
+/** Values with `--quick`. */
 const SHARE = 0.1;
-/** How much dearer a flow may be with all of it. */
+/** Maximum additional cost of a flow with all of these rows. */
 const ALLOWED = 1.05;
 const NO_QUOTA = { QUOTA_KEY_CHAINS: '5000' };
 
@@ -115,7 +115,7 @@ export function runGrowth(kind: DatabaseKind, options: BenchOptions): Promise<Pa
   return runAgainst(kind, options, { environment: NO_QUOTA }, { a: { sessions: 0 }, b });
 }
 
-/** @returns what is dearer by more than is allowed and than noise explains. */
+/** @returns flows whose cost grew by more than the limit and the noise. */
 export function growthFaults({ database, comparisons }: PairedRun): readonly string[] {
   return comparisons
     .filter(grows)

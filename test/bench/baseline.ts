@@ -5,7 +5,7 @@ import { sumMs } from './meter.ts';
 import { computeSpread, relativeSpread } from './pairs.ts';
 import { SCENARIOS, type ScenarioName } from './scenarios.ts';
 
-/** What makes figures comparable. */
+/** Properties that must match for comparable figures. */
 export type Machine = { readonly processor: string; readonly cores: number; readonly node: string };
 
 export type BaselineFlow = {
@@ -140,7 +140,7 @@ const LABELS = 250;
 const RIGHT = 30;
 const TOP = 62;
 const ROW = 40;
-/** Colours of both schemes; the chart stands in a page as an image, so it has to know the scheme itself. */
+/** Colours of both schemes; the chart is embedded as an image, so it contains the media query itself. */
 const STYLE = `
     text { font: 12px system-ui, sans-serif; fill: #1f2328 } .small { font-size: 11px; fill: #59636e }
     .cost { fill: #0969da } .goal { stroke: #1a7f37; stroke-width: 2 } .best { stroke: #9a6700; stroke-width: 2 }

@@ -28,7 +28,7 @@ import type { DatabaseKind } from './world.ts';
 /** Measures the built service from outside; see `options.ts` for the arguments. */
 const RESULTS = new URL('../../data/bench/', import.meta.url);
 
-/** What was measured, for the file and for the reader, and what is not as it should be. */
+/** The measurement, for the file and for the terminal, and the missed goals. */
 type Outcome = {
   readonly runs: unknown[];
   readonly texts: string[];
@@ -38,9 +38,9 @@ type Outcome = {
 };
 
 type Mode = {
-  /** Of the file with the numbers. */
+  /** Name of the results file. */
   readonly name: string;
-  /** Whether a fault fails the command. */
+  /** Whether a missed goal fails the command. */
   readonly isStrict: boolean;
   readonly run: (kind: DatabaseKind, options: BenchOptions, outcome: Outcome) => Promise<void>;
 };
@@ -82,7 +82,7 @@ async function runGrowing(kind: DatabaseKind, options: BenchOptions, outcome: Ou
   outcome.faults.push(...growthFaults(run), ...wrongAnswers(run));
 }
 
-/** With few sessions stored and with many. */
+/** Results with few and with many stored sessions. */
 async function runBackground(kind: DatabaseKind, { stored = 0 }: BenchOptions, outcome: Outcome): Promise<void> {
   const fewRun = stored > FEW_STORED ? await runStored(kind, FEW_STORED) : undefined;
   const manyRun = await runStored(kind, stored);
@@ -131,7 +131,7 @@ function comparing(variant: Variant): Mode['run'] {
   };
 }
 
-/** What is done with the flows of the table once all are measured. */
+/** Called with the measured flows of the table. */
 function keepProfile({ save, baseline, otherMachine, svg }: BenchOptions, { tables, faults }: Outcome): boolean {
   if (tables.length === 0) return true;
   const current = makeBaseline(tables);

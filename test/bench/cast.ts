@@ -9,9 +9,9 @@ import { freePort, type Instruments, ServiceProcess } from './service-process.ts
 import { WalletsProcess } from './wallets-process.ts';
 import type { DatabaseKind } from './world.ts';
 
-/** Who plays. The service does not run yet. */
+/** Starts the participants. The service does not run yet. */
 export type Cast = {
-  /** Of the database. */
+  /** Address of the database. */
   readonly url: string;
   readonly service: ServiceProcess;
   readonly wallets: WalletsProcess;
@@ -38,7 +38,7 @@ export async function withCast<T>(
   }
   const { url } = database;
   const dataFolder = mkdtempSync(join(tmpdir(), 'vidimus-bench-'));
-  /** What there is by now, the last first. */
+  /** Cleanups of the started participants, the last first. */
   const cleanups: (() => unknown)[] = [
     () => database.drop(),
     () => rmSync(dataFolder, { recursive: true, force: true }),
@@ -66,7 +66,7 @@ export async function withCast<T>(
     cleanups.push(() => provider.close());
     return await work({ url, service, wallets, provider });
   } catch (error) {
-    // Whoever stopped it wants nothing to be told of what fails on the way out.
+    // After an interruption, errors of the cleanup are not reported.
     if (isLeaving) return await new Promise<never>(() => {});
     if (service !== undefined && service.errors !== '') console.log(`the service wrote:\n${service.errors}`);
     throw error;
@@ -83,7 +83,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 const onStage = new Set<() => Promise<void>>();
 let isLeaving = false;
 
-/** What was made for a measurement goes with it, also when somebody stops it. */
+/** Removes the resources of a measurement, also on interruption. */
 async function leave(): Promise<void> {
   if (isLeaving) return;
   isLeaving = true;

@@ -17,7 +17,7 @@ import { FORMATS } from './world.ts';
 
 type Counts = Traffic & WorkCounts;
 
-/** What each request of a flow makes the service do, and what is done `afterwards`; without what is nothing. */
+/** Work of the service for each request of a flow and `afterwards`; zero values are omitted. */
 export type FlowCounts = Readonly<Record<string, Partial<Counts>>>;
 export type AllCounts = Readonly<Record<string, FlowCounts>>;
 
@@ -25,14 +25,14 @@ const FILE = new URL('counts.json', import.meta.url);
 const ISSUING: readonly ScenarioName[] = ['issue', 'issue-status', 'issue-mdoc', 'batch', 'code'];
 const OTHERS: readonly ScenarioName[] = ['verify', 'verify-mdoc', 'session', 'status-list', 'revoke'];
 const AFTERWARDS = 'afterwards';
-/** What is configured is read once, statements are prepared and entries of the status list are leased. */
+/** Repetitions until configurations are cached, statements are prepared and status list entries are leased. */
 const WARM_UP = 3;
 /** Jobs work beside, and some entries are leased for many, so the least of several rounds counts. */
 const ROUNDS = 3;
 const KEYS = 512;
-/** Until nothing was sent to the database for so long, a request is not over. */
+/** A request has ended once no statement was sent to the database for this long. */
 const QUIET_MS = 5;
-/** What is gathered and written later is written by then. */
+/** Buffered writes are complete after this time. */
 const LATE_MS = 250;
 
 /** Counts all flows on a fresh PostgreSQL database. @returns undefined when there is none here. */
@@ -170,7 +170,7 @@ function addCounts(left: Counts, right: Counts): Counts {
   return Object.fromEntries(names.map((name) => [name, left[name] + right[name]])) as Counts;
 }
 
-/** Without what differs from run to run: `GET /session/:id`. */
+/** Without values that differ from run to run: `GET /session/:id`. */
 function stepName(step: string): string {
   const [path = ''] = step.split('?', 1);
   return path.replaceAll(/\/[\w-]{20,}/g, '/:id');

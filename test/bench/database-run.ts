@@ -13,7 +13,7 @@ export type Result = Cost & {
   readonly scenario: ScenarioName;
   /** Before or after the tables were filled; `again` is the first scenario once more, when all are over. */
   readonly tables: 'few' | 'many' | 'again';
-  /** How much slower than the reference this machine was before and after it. */
+  /** Slowness of this machine relative to the reference, before and after the measurement. */
   readonly slowness: number;
 };
 
@@ -28,11 +28,11 @@ export type DatabaseRun = {
   readonly preloaded: { readonly sessions: number; readonly entries: number };
 };
 
-/** Whose cost must not grow with the tables. */
+/** Flows whose cost must not grow with the tables. */
 const GROWING: readonly ScenarioName[] = ['issue', 'session', 'status-list', 'revoke-read'];
 const ISSUING: readonly ScenarioName[] = ['issue', 'issue-status', 'issue-mdoc', 'batch', 'code', 'offer', 'session', 'sessions'];
 const NEED_ENTRIES: readonly ScenarioName[] = ['status-list', 'revoke', 'revoke-read'];
-/** What they take away is made for one measurement. */
+/** Flows that consume rows, which are created for each measurement. */
 const REVOKING: readonly ScenarioName[] = ['revoke', 'revoke-read'];
 /** Enough that sessions and credentials are not the same few all the time. */
 const FEW_CREDENTIALS = 300;

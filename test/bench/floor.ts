@@ -4,9 +4,9 @@ import { createECDH, createPublicKey, generateKeyPairSync, hash, type JsonWebKey
 export type CryptoCosts = {
   /** P-256 in the form of the machine of reference, by which machines are compared; see `REFERENCE`. */
   readonly reference: { readonly signMs: number; readonly verifyMs: number };
-  /** In the quickest form that Node has: the bare key, and signatures in DER. */
+  /** In the fastest form of Node: a raw key, and signatures in DER. */
   readonly signMs: number;
-  /** With a key that is imported already. */
+  /** With an already imported key. */
   readonly verifyMs: number;
   readonly importMs: number;
   /** A fresh key pair for encryption. */
@@ -18,7 +18,9 @@ export type CryptoCosts = {
 const ROUNDS = 5;
 const ROUND_MS = 60;
 
-/** Measures what no implementation in this runtime can save, in CPU time, so that other processes disturb little. */
+/**
+ * Measures the minimal costs of any implementation in this runtime, in CPU time, so that other processes disturb little.
+ */
 export function measureCryptoCosts(): CryptoCosts {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const message = randomBytes(600);
@@ -59,12 +61,12 @@ export function measureReference(roundMs = ROUND_MS): CryptoCosts['reference'] {
 /** Machine of reference: CPU milliseconds of one signature and one verification with P-256. */
 export const REFERENCE = { signMs: 0.049, verifyMs: 0.091 } as const;
 
-/** How much slower this machine is than the one of reference. */
+/** Slowness of this machine relative to the reference machine. */
 export function relativeSlowness({ reference }: Pick<CryptoCosts, 'reference'>): number {
   return (reference.signMs + reference.verifyMs) / (REFERENCE.signMs + REFERENCE.verifyMs);
 }
 
-/** The same of this moment; takes a fifth of a second. */
+/** Measures the present slowness in a fifth of a second. */
 export function slownessNow(): number {
   return relativeSlowness({ reference: measureReference(20) });
 }

@@ -15,7 +15,7 @@ import {
 } from './wallet-crypto.ts';
 import { ASKED, type Asking, BATCH, CLAIMS, DISCLOSURES, DOC_TYPE, ELEMENTS, FORMATS, type Format, type World } from './world.ts';
 
-/** A credential with a status. Nobody revokes it, so that it can be presented in every scenario. */
+/** A credential with a status. It is never revoked, so that every scenario can present it. */
 export type HeldCredential = {
   readonly credential: string;
   readonly session: string;
@@ -23,7 +23,7 @@ export type HeldCredential = {
   readonly present: (request: Bound) => string;
 };
 
-/** What the wallets hold of one kind, used in turn. */
+/** The credentials of one format, used round-robin. */
 export class HeldCredentials {
   readonly all: HeldCredential[] = [];
   #turn = 0;
@@ -40,14 +40,14 @@ export class HeldCredentials {
   }
 }
 
-/** What the flows of one tenant share. */
+/** Shared parts of the flows of one tenant. */
 export type FlowParts = {
   readonly http: HttpClient;
   readonly bearer: Readonly<Record<string, string>>;
   readonly held: Readonly<Record<Format, HeldCredentials>>;
 };
 
-/** What verifiers and wallets do with one presentation request, from its making to its result. */
+/** The steps of verifier and wallet for one presentation request, from its creation to its result. */
 export class Presentations {
   readonly #parts: FlowParts;
 
@@ -106,7 +106,7 @@ export type Revocable = { readonly session: string; readonly listUri: string };
 
 const REVOKED = 1;
 
-/** What the issuer does with the status of a credential, and what others read of it. */
+/** Status changes by the issuer, and requests for the status list. */
 export class StatusFlows {
   readonly #parts: FlowParts;
   /** Revoked is final, so each revocation takes a credential of its own. */
@@ -121,7 +121,7 @@ export class StatusFlows {
     for (const credential of all) this.#revocable.push(credential);
   }
 
-  /** Of the first credential that the wallets hold. */
+  /** The status list of the first credential. */
   async readList(): Promise<void> {
     const [credential] = this.#parts.held['dc+sd-jwt'].all;
     const claims = decodePayload(credential?.credential ?? '');
@@ -133,7 +133,7 @@ export class StatusFlows {
   async revoke(): Promise<Revocable> {
     const { http, bearer } = this.#parts;
     const revocable = this.#revocable.pop();
-    if (revocable === undefined) throw new Error('too few credentials were made that can be revoked');
+    if (revocable === undefined) throw new Error('too few revocable credentials were created');
     const body = { sessionId: revocable.session, status: REVOKED };
     expectStatus('revoke', await http.postJson('/session/revoke', body, { ...bearer }), 201);
     return revocable;
@@ -156,7 +156,7 @@ export class StatusFlows {
 /** An access token and the key that it is bound to. */
 type BoundToken = { readonly accessToken: string; readonly dpopKey: WalletKey };
 
-/** How a credential is presented, prepared when it is received. */
+/** Prepares the presentation of a received credential. */
 const PRESENTER: Readonly<Record<Format, (credential: string, key: WalletKey) => HeldCredential['present']>> = {
   'dc+sd-jwt': (credential, key) => {
     const disclosed = disclosing(credential, ASKED['dc+sd-jwt']);
@@ -168,7 +168,7 @@ const PRESENTER: Readonly<Record<Format, (credential: string, key: WalletKey) =>
   },
 };
 
-/** How an issuance differs from the plain one. */
+/** Differences of an issuance from the default. */
 type Variant = {
   readonly claims?: object;
   /** Keys, and so credentials, of one request. */
@@ -181,7 +181,7 @@ const REDIRECT_URI = 'https://wallet.example/callback';
 const CODE_VERIFIER = 'GGc7MmiPX5kZMkQRwekwwLU_iPrtI2rGjLXL8JyQPXQ';
 const CODE_CHALLENGE = '_IhBZY88woJ6oD5MlABM04Aap43i2LzsA14HBhVnfos';
 
-/** What one wallet does in one scenario, again and again. */
+/** The repeated steps of one wallet in a scenario. */
 export type Flow = (wallet: number) => Promise<void>;
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';

@@ -19,8 +19,8 @@ import { createTenant, startTestService } from '../support/test-service.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 
 /**
- * What a pass over the status list of a wallet provider costs that many credentials follow, on PostgreSQL:
- * `node test/bench/followed-run.ts --credentials 10000000 --fallen 0,1000,100000 --revoked 0.02`.
+ * Measures the evaluation of a wallet provider's status list that many credentials follow, on PostgreSQL: `node
+ * test/bench/followed-run.ts --credentials 10000000 --fallen 0,1000,100000 --revoked 0.02`.
  */
 const { values } = parseArgs({
   options: {
@@ -96,7 +96,7 @@ async function fill(): Promise<void> {
   );
 }
 
-/** Nothing follows them any more. */
+/** These credentials no longer follow a wallet. */
 async function revokeLongAgo(entries: Map<number, number>): Promise<void> {
   const step = Math.round(1 / Number(values.revoked));
   for (let index = step; index < CREDENTIALS; index += step) entries.set(index, 1);
@@ -132,14 +132,14 @@ async function pass(entries: Map<number, number>, fallen: number): Promise<void>
   );
 }
 
-/** The list as it is whenever it is asked for. */
+/** The current list for each request. */
 function serve(entries: ReadonlyMap<number, number>): void {
   const answer = provider.answer.bind(provider);
   provider.answer = (path) => {
     if (path !== '/status/1') return answer(path);
     const allEntries = Array.from(entries, ([index, status]) => ({ index, status }));
     const [signer] = provider.statusSigner;
-    if (signer === undefined) throw new Error('nobody signs');
+    if (signer === undefined) throw new Error('this run signs nothing');
     const header = { alg: 'ES256', typ: 'statuslist+jwt', x5c: [signer.certificate] };
     const list = { bits: 1, lst: compressList(packEntries(1, CAPACITY, allEntries)) };
     const claims = { sub: `${provider.url}/status/1`, iat: now(), exp: now() + 86_400, ttl: 3_600, status_list: list };

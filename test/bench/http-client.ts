@@ -3,11 +3,11 @@ import { Pool } from 'undici';
 export type Answer = {
   readonly status: number;
   readonly text: string;
-  /** Where a redirect leads. */
+  /** The target of a redirect. */
   readonly location?: string;
 };
 
-/** What happens around each request, as `POST /bench/token`. */
+/** Called around each request, such as `POST /bench/token`. */
 export type Around = (step: string, send: () => Promise<Answer>) => Promise<Answer>;
 
 /** Keep-alive connections to the service, as few as there are wallets. */
@@ -62,10 +62,7 @@ export class WrongAnswer extends Error {
   }
 }
 
-/**
- * @returns the members of a JSON answer.
- * @throws WrongAnswer for another status or another kind of body.
- */
+/** @returns the properties of a JSON response. @throws WrongAnswer for another status or content type. */
 export function json(step: string, answer: Answer, status: number): Readonly<Record<string, unknown>> {
   expectStatus(step, answer, status);
   const value: unknown = JSON.parse(answer.text);
@@ -89,7 +86,7 @@ export function pathFromLocation(address: string | null): string {
   return url.pathname + url.search;
 }
 
-/** Of a JWT or an SD-JWT, unverified. */
+/** Decodes the payload of a JWT or an SD-JWT without verification. */
 export function decodePayload(jwt: string): Readonly<Record<string, unknown>> {
   const [, payload = ''] = jwt.split('~', 1).join('').split('.');
   return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Readonly<Record<string, unknown>>;

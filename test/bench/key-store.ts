@@ -12,12 +12,12 @@ import { hasSoftHsm, PIN, SoftHsm } from '../support/softhsm.ts';
 export const KEY_STORES = ['local', 'vault', 'pkcs11'] as const;
 export type KeyStoreName = (typeof KEY_STORES)[number];
 
-/** Where the keys of a run live. */
+/** Key provider of a run. */
 export type KeyStore = {
   readonly name: KeyStoreName;
-  /** For the service. */
+  /** Settings of the service. */
   readonly environment: Readonly<Record<string, string>>;
-  /** What it does alone, in milliseconds: medians of blocks that alternate. */
+  /** Durations without load in milliseconds: medians of alternating blocks. */
   readonly alone: readonly { readonly what: string; readonly ms: number }[];
   close(): Promise<void>;
 };
@@ -115,7 +115,7 @@ async function blocksOfVault(vault: OpenBao, agent: Agent): Promise<Blocks> {
   };
 }
 
-/** Blocks take turns, so that what else the machine does falls on all of them. */
+/** Blocks alternate, so that other load affects all of them equally. */
 async function measure(blocks: Blocks): Promise<readonly { what: string; ms: number }[]> {
   const durations = new Map<string, number[]>();
   for (let roundIndex = 0; roundIndex <= ROUNDS; roundIndex++) {

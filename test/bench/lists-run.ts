@@ -14,7 +14,7 @@ import { memoryMegabytes } from './processor-time.ts';
 import { freePort, ROOT_CLIENT, ServiceProcess, type Variant } from './service-process.ts';
 import { accessToken } from './tenant-setup.ts';
 
-/** What `--lists` finds: one service, forty lists at once, and how long others wait meanwhile. */
+/** The result of `--lists`: forty lists at once on one service, and the delay of other requests. */
 export type ListsRun = {
   readonly name: string;
   readonly lists: number;
@@ -176,7 +176,7 @@ async function measure(name: string, service: ServiceProcess, lists: Lists, turn
   };
 }
 
-/** By an issuer on none of the lists: all of them are read before that is known. */
+/** By an issuer on none of the lists, so that all lists are read. */
 async function preparePresentation(): Promise<string> {
   const issuer = await certify({ name: 'Issuer' });
   const header = { alg: 'ES256', typ: 'dc+sd-jwt', x5c: [issuer.certificate] };

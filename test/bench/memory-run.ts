@@ -5,7 +5,7 @@ import type { ServiceProcess } from './service-process.ts';
 import { setUpTenant } from './tenant-setup.ts';
 import { FORMATS } from './world.ts';
 
-/** What a process holds after so many presentations, in megabytes; its heap after a collection. */
+/** Memory of a process after this many presentations, in megabytes; the heap is measured after a garbage collection. */
 export type MemoryReading = { readonly after: number; readonly resident: number; readonly heap: number };
 
 export type MemoryRun = {

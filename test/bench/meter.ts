@@ -13,7 +13,7 @@ export type MeasuringTimes = {
 
 export const totalMs = ({ warmUpMs, measuredMs }: MeasuringTimes) => warmUpMs + measuredMs;
 
-/** What one flow costs. */
+/** Costs of one flow. */
 export type Cost = Measured & {
   /** CPU milliseconds per flow. */
   readonly serverMs: number;
@@ -21,7 +21,7 @@ export type Cost = Measured & {
   /** The sum of both in each window. */
   readonly windowsMs: readonly number[];
   readonly peakMegabytes: number;
-  /** CPU that strangers used meanwhile, in cores; much of it makes the other numbers worse than they are. */
+  /** CPU of other processes during the measurement, in cores; a high value worsens the other numbers. */
   readonly strangersCores: number;
 };
 

@@ -8,7 +8,7 @@ import { setUpTenant } from './tenant-setup.ts';
 import { WalletsProcess } from './wallets-process.ts';
 import { type DatabaseKind, FORMATS, type Measured, WALLETS, type World } from './world.ts';
 
-/** Beside whom a tenant does its usual work: nobody, one of its own size, or one that floods the service. */
+/** Concurrent load: none, a tenant of the same size, or one that floods the service. */
 const NEIGHBOURS = ['alone', 'peer', 'flood'] as const;
 type NeighbourKind = (typeof NEIGHBOURS)[number];
 
@@ -25,11 +25,11 @@ export type NoisyRun = { readonly database: DatabaseKind; readonly scenarios: re
 
 const FLOOD_WALLETS = 200;
 const CREDENTIALS = 100;
-/** Until the neighbours are at work. */
+/** Time until the concurrent load runs. */
 const LEAD_IN_MS = 1_000;
 const ALLOWED_OVER_PEER = 1.2;
 
-/** How long one tenant waits while another floods the service. @returns undefined when there is no such database here. */
+/** Measures how long one tenant waits while another floods the service. @returns undefined without this database. */
 export function runNoisy(kind: DatabaseKind, options: BenchOptions): Promise<NoisyRun | undefined> {
   const scenarios = SCENARIOS.map(({ name }) => name).filter((name) =>
     options.only.size === 0 ? name === 'issue-status' : options.only.has(name),
@@ -56,7 +56,7 @@ export function runNoisy(kind: DatabaseKind, options: BenchOptions): Promise<Noi
   });
 }
 
-/** Wallets of a tenant of their own, in a process of their own, so that the flood does not keep the others from computing. */
+/** Wallets of a separate tenant in a separate process, so that the flood does not slow the other wallets. */
 async function prepare(
   { service, provider, wallets, url }: Cast,
   scenarios: readonly ScenarioName[],

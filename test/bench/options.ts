@@ -22,7 +22,7 @@ export type BenchOptions = {
   readonly memory: boolean;
   /** Count instead of measuring. */
   readonly count: boolean;
-  /** What becomes much; empty unless growth is measured. */
+  /** Dimensions of growth; empty unless growth is measured. */
   readonly grow: readonly Growth[];
   /** Measure what a flood of another tenant does. */
   readonly noisy: boolean;
@@ -31,20 +31,20 @@ export type BenchOptions = {
   /** Measure background work with so many sessions stored. */
   readonly stored: number | undefined;
   readonly quick: boolean;
-  /** How many processes share the requests, each the next one. */
+  /** Number of processes that share the requests round-robin. */
   readonly processes: number;
-  /** Where the keys of the tenant live. */
+  /** Key provider of the tenant. */
   readonly kms: KeyStoreName;
-  /** What the present service is compared with. */
+  /** The build for the comparison. */
   readonly against: Variant | undefined;
   /** Files of what is kept, compared with and drawn. */
   readonly save: string | undefined;
   readonly baseline: string | undefined;
   readonly otherMachine: boolean;
   readonly svg: string | undefined;
-  /** How often each of two services is measured. */
+  /** Number of measurements of each service. */
   readonly pairs: number;
-  /** How many processes of each the pairs are spread over. */
+  /** Number of processes of each service over which the pairs are distributed. */
   readonly starts: number;
 };
 

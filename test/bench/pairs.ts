@@ -1,7 +1,7 @@
 import { type Cost, combineCosts, type MeasuringTimes, type Meter, sumMs } from './meter.ts';
 import type { ScenarioName } from './scenarios.ts';
 
-/** What repeated measurements of one value say. */
+/** Statistics of repeated measurements of one value. */
 export type Spread = {
   readonly median: number;
   /** Between them lies the true median in 95 of 100 cases, or as often as so few measurements can tell. */
@@ -9,7 +9,7 @@ export type Spread = {
   readonly high: number;
 };
 
-/** How often the true median may lie outside. */
+/** Probability that the true median lies outside. */
 const MISSED = 0.05;
 
 export function median(values: readonly number[]): number {
@@ -20,8 +20,8 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * The median, and the ranks around it that hold whatever the values are distributed like: each value is above or below the
- * true median as a coin falls. One that a stranger disturbed moves neither.
+ * The median and its distribution-free confidence interval by ranks: each value is above or below the true median with
+ * equal probability. A single outlier moves neither.
  */
 export function computeSpread(values: readonly number[]): Spread {
   const sorted = values.toSorted((first, second) => first - second);
@@ -31,7 +31,7 @@ export function computeSpread(values: readonly number[]): Spread {
   return { median: median(sorted), low, high };
 }
 
-/** How probable it is that at most so many of the coins show heads. */
+/** Cumulative binomial probability for a fair coin. */
 function tail(coins: number, heads: number): number {
   let ways = 1;
   let sum = 1;
@@ -47,13 +47,13 @@ export function relativeSpread({ median: middle, low, high }: Spread): number {
   return (high - low) / 2 / middle;
 }
 
-/** What two services cost in the same scenario. */
+/** Costs of two services in the same scenario. */
 export type Comparison = {
   readonly scenario: ScenarioName;
   /** CPU milliseconds per flow, medians. */
   readonly aMs: number;
   readonly bMs: number;
-  /** What B costs, divided by what A costs at the same time. */
+  /** The cost of B divided by the cost of A at the same time. */
   readonly sum: Spread;
   readonly serverRatio: number;
   /** Absent where the database is part of the service. */
@@ -63,7 +63,7 @@ export type Comparison = {
   readonly errors: number;
   readonly messages: readonly string[];
   readonly pairs: readonly (readonly [a: Cost, b: Cost])[];
-  /** How many processes of each there were. */
+  /** Number of processes of each. */
   readonly starts: number;
 };
 
@@ -71,19 +71,21 @@ type Pair = readonly [a: Cost, b: Cost];
 
 export type PairTimes = {
   readonly warmUpMs: number;
-  /** Of each service in one pair. */
+  /** Measurements of each service in one pair. */
   readonly windowMs: number;
   readonly pairs: number;
-  /** How many processes of each service the pairs are spread over: one has better luck than another of the same build. */
+  /**
+   * Number of processes of each service over which the pairs are distributed, since processes of one build differ in speed.
+   */
   readonly starts: number;
 };
 
-/** What was under way in the other service's turn is over by then. */
+/** Remaining work of the other service has ended after this time. */
 const LEAD_IN_MS = 150;
 /** A turn: shorter than what disturbs a machine lasts. */
 const TURN_MS = 1_000;
 
-/** How long the wallets of one of the services are at work. */
+/** Runs the wallets of one service for this long. */
 export function busyMs({ warmUpMs, windowMs, pairs, starts }: PairTimes): number {
   return starts * (warmUpMs + LEAD_IN_MS) + pairs * (windowMs + turnsPerWindow(windowMs) * LEAD_IN_MS);
 }

@@ -60,8 +60,8 @@ export function resetPeak(pid: number): boolean {
 }
 
 /**
- * CPU of a PostgreSQL server on this machine on behalf of one database: the backends that serve it and the processes
- * that work for all. Other databases of the same server are left out.
+ * CPU time of a PostgreSQL server on this machine for one database: its backends and the shared processes, without other
+ * databases.
  */
 export class PostgresTime {
   readonly #postmaster: number;

@@ -9,7 +9,7 @@ const IDLE_GOAL_MB = 80;
 const PEAK_GOAL_MB = 200;
 /** The peak while credentials are issued. */
 const ISSUING: readonly string[] = ['issue', 'issue-status', 'issue-mdoc', 'batch', 'code'];
-/** How much dearer a flow may be with full tables; less is within the noise of the measurement. */
+/** Maximum additional cost of a flow with full tables; smaller differences are noise. */
 const GROWTH_LIMIT = 1.15;
 
 export type ScenarioResult = {
@@ -18,7 +18,7 @@ export type ScenarioResult = {
   readonly floorMs: number;
   /** Null for a flow without cryptography. */
   readonly ratio: number | null;
-  /** What is left at best, on this machine; null where nobody estimated it. */
+  /** The estimated minimum on this machine; null without an estimate. */
   readonly practicalMs: number | null;
   readonly practicalRatio: number | null;
   /** On this machine; null for a scenario without one. */
@@ -68,7 +68,7 @@ export function reportOn(run: DatabaseRun): DatabaseReport {
   const growth = growthLines(run, faults);
   const start = startLines(run, faults);
   const text = [
-    `\n${run.database} (${run.server}), ${run.preloaded.sessions} sessions in the tables, CPU and latencies in milliseconds, strangers in cores`,
+    `\n${run.database} (${run.server}), ${run.preloaded.sessions} sessions in the tables, CPU and latencies in milliseconds, other processes in cores`,
     table(rows),
     ...machineLines(run),
     ...growth,

@@ -22,7 +22,7 @@ export type Scenario = {
   readonly title: string;
   /** Milliseconds of service and database CPU per flow, on the machine of reference; absent: only reported. */
   readonly goalMs?: number;
-  /** What is left with express, PostgreSQL and Node when nothing more can be saved; on the machine of reference. */
+  /** The estimated minimum with express, PostgreSQL and Node, on the reference machine. */
   readonly practicalMs?: number;
   /** Milliseconds of bare cryptography on this machine; 0 when the flow has none. */
   readonly floorMs: (costs: CryptoCosts) => number;
@@ -55,7 +55,7 @@ const verificationFlow =
 const noRequests = () => 0;
 const signature = ({ signMs }: CryptoCosts) => signMs;
 
-/** In the order of the table. */
+/** Scenarios in the order of the table. */
 export const SCENARIOS: readonly Scenario[] = [
   { name: 'issue', title: 'issue (offer, token, nonce, credential)', goalMs: 1.6, practicalMs: 1.3, floorMs: issuance },
   { name: 'issue-status', title: 'issue with status', goalMs: 1.7, practicalMs: 1.4, floorMs: issuance },
@@ -75,7 +75,7 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: 'status-list', title: 'status list GET', goalMs: 0.04, practicalMs: 0.035, floorMs: noRequests },
   { name: 'revoke', title: 'revoke', goalMs: 0.4, practicalMs: 0.35, floorMs: signature },
   {
-    // A token that nobody fetches need not be made; here everyone fetches the list after each change.
+    // A list token is only created on request, so the list is fetched after each change.
     name: 'revoke-read',
     title: 'revoke, then GET the new list',
     goalMs: 0.9 + 0.1,
@@ -85,6 +85,6 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: 'sessions', title: 'first page of 100 sessions', goalMs: 10, floorMs: noRequests },
 ];
 
-/** What can become many. */
+/** Dimensions of growth. */
 export const GROWTHS = ['sessions', 'tenants', 'lists', 'keys'] as const;
 export type Growth = (typeof GROWTHS)[number];

@@ -9,7 +9,7 @@ import { startOptions } from '../support/start-options.ts';
 import type { KeyStoreName } from './key-store.ts';
 import { cpuMs, memoryMegabytes } from './processor-time.ts';
 
-/** Gives each request to the next of several processes, whoever sent the one before. */
+/** Distributes requests among several processes round-robin. */
 export class Balancer {
   readonly #server: Server;
   readonly #agent = new Agent({ keepAlive: true });
@@ -51,15 +51,15 @@ const ERROR_LENGTH = 4000;
 
 export const ROOT_CLIENT = { id: 'root', secret: randomBytes(24).toString('base64url') } as const;
 
-/** How the process is looked into. */
+/** Instruments of the process. */
 export type Instruments = {
   /** Folder that takes a CPU profile of each process. */
   readonly profileFolder: string | undefined;
-  /** Whether its heap can be asked for. */
+  /** Whether the heap can be measured. */
   readonly memory: boolean;
-  /** How many processes share the requests; PostgreSQL only when there are several. */
+  /** Number of processes that share the requests; more than one only with PostgreSQL. */
   readonly processes: number;
-  /** Where keys live. */
+  /** Key provider. */
   readonly kms: KeyStoreName;
   readonly variant?: Variant;
 };
@@ -98,7 +98,7 @@ export class ServiceProcess {
   readonly #main: string;
   readonly #environment: Readonly<Record<string, string>>;
   readonly #nodeOptions: readonly string[];
-  /** To the probe, where there is one. */
+  /** Channel to the probe, if any. */
   readonly #channel: readonly 'ipc'[];
   readonly #port: number;
   readonly #processes: number;
@@ -150,12 +150,12 @@ export class ServiceProcess {
     return this.#children.flatMap(({ pid }) => pid ?? []);
   }
 
-  /** Of all its processes. */
+  /** CPU time of all its processes. */
   cpuMs(): number {
     return this.#pids.reduce((sum, pid) => sum + cpuMs(pid), 0);
   }
 
-  /** What the service last wrote to its standard error. */
+  /** Last lines of the standard error of the service. */
   get errors(): string {
     return this.#errors;
   }

@@ -96,17 +96,17 @@ const CONNECTIONS = 8;
 
 export type JobCost = {
   readonly job: string;
-  /** From begin to end, round trips to PostgreSQL included. */
+  /** Total duration, including round trips to PostgreSQL. */
   readonly milliseconds: number;
   readonly firstMilliseconds: number;
   /** PostgreSQL only. */
   readonly blocks: number | undefined;
-  /** Of the main thread. */
+  /** Longest turn of the main thread. */
   readonly longestStopMs: number;
 };
 export type Backlog = {
   readonly what: string;
-  /** For events: events. */
+  /** Number of rows; for events: events. */
   readonly sessions: number;
   readonly perSecond: number;
   readonly longestStopMs: number;
@@ -131,7 +131,7 @@ type Bench = {
   readonly sessions: number;
 };
 
-/** What background work costs with so many sessions stored, and how quickly it works off a backlog. */
+/** Costs of background jobs with this many stored sessions, and their speed with a backlog. */
 export async function runStored(kind: DatabaseKind, sessions: number): Promise<StoredRun | undefined> {
   const database = await databases()
     .find(({ name }) => name === kind)
@@ -219,7 +219,7 @@ async function blocksRead({ kind, container, run }: Bench): Promise<number> {
   return Number(row?.['blocks']);
 }
 
-/** How long one page of failed sessions takes, of which there are few. */
+/** Duration of one page of the few failed sessions. */
 async function failedList({ container, sessions }: Bench, _token: string): Promise<number> {
   const reads = container.get(Store).read(TENANT as never);
   const durations: number[] = [];
@@ -422,7 +422,7 @@ export function describeStored({ database, sessions, jobs, backlogs, failedListM
   ].join('\n');
 }
 
-/** What is not as the goals say. */
+/** Missed goals. */
 export function findStoredFaults(fewRun: StoredRun | undefined, manyRun: StoredRun): string[] {
   return manyRun.jobs.flatMap(({ job, milliseconds }) => {
     const countBefore = fewRun?.jobs.find((each) => each.job === job)?.milliseconds ?? milliseconds;

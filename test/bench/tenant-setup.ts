@@ -90,7 +90,7 @@ export async function setUpTenant(
   }
 }
 
-/** Makes a list that the tenant issues into only when the others are full. */
+/** Creates a status list that is used once the others are full. */
 export async function addStatusList({ origin, token }: World): Promise<StatusList> {
   const http = new HttpClient(origin, 1);
   try {

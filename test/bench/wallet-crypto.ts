@@ -98,7 +98,7 @@ export function keyProof(key: WalletKey, audience: string, nonce: string): strin
   return signJwt(key, key.proofHeader, { aud: audience, iat: seconds(), nonce });
 }
 
-/** What a presentation is bound to. */
+/** Values to which a presentation is bound. */
 export type Bound = {
   readonly nonce: string;
   readonly clientId: string;
@@ -165,7 +165,7 @@ function seconds(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-/** What a wallet shows of an mdoc, encoded once so that presenting costs little more than a signature. */
+/** The disclosed part of an mdoc, encoded once, so that presenting takes little more than a signature. */
 export type ShownMdoc = { readonly docType: string; readonly issuerSigned: EncodedCbor };
 
 const NO_ELEMENTS = embed(encodeCbor(new Map()));

@@ -37,7 +37,7 @@ export class WalletsProcess {
     await this.#order({ kind: 'collect', format, count });
   }
 
-  /** So many credentials can be revoked in this list. */
+  /** Number of revocable credentials in this list. */
   async addRevocable(list: StatusList, count: number): Promise<void> {
     await this.#order({ kind: 'revocable', list, count });
   }

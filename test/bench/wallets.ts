@@ -12,7 +12,7 @@ const MAX_MESSAGES = 5;
 const AFTER_ERROR_MS = 10;
 
 const keys = new KeyRing();
-/** By the number of the world. */
+/** Flows by the index of their tenant. */
 const flowsByWorld = new Map<number, Flows>();
 
 process.on('message', (order: Order & { readonly at: number }) => {

@@ -46,7 +46,7 @@ const tryLogins = (status: number) => async (service: Parameters<Parameters<type
   }
 };
 
-/** What each alert is for, made to happen to a real service. */
+/** A real cause for each alert. */
 const CAUSES: Readonly<Record<string, () => Promise<Scrapes>>> = {
   VidimusDown: scrapeCrashed,
   VidimusDatabaseUnusable: rejectedWrites,

@@ -10,7 +10,7 @@ import { AdminClient } from '../demo/admin-client.ts';
 import { type AttackedService, type AttackRun, attack, formatCases, startAttackedService } from '../support/attacked-service.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
-/** What is known to be open. Whoever mends one takes it out of here. */
+/** Known vulnerabilities. Remove an entry when it is fixed. */
 const OPEN: readonly string[] = [];
 
 describe('attack tool on this service', () => {
@@ -198,7 +198,7 @@ describe('outgoing calls of the attack tool', () => {
     expect(gate.admit('https://issuer.example/a').hostname).to.equal('issuer.example');
   });
 
-  it('are serialized when many callers call at once', async () => {
+  it('are serialized for simultaneous callers', async () => {
     let now = 0;
     const sleeps: number[] = [];
     const sleep = async (ms: number) => {

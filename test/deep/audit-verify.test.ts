@@ -7,7 +7,7 @@ import { createTenant, startTestService, type TestService } from '../support/tes
 
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
 
-/** What every start does first, for a process of its own. */
+/** Creates the database as the start of the service does. */
 const OPEN = `
   import { MasterCipher } from '${new URL('../../adapters/crypto/cipher.ts', import.meta.url)}';
   import { OrmStore } from '${new URL('../../adapters/persistence/orm-store.ts', import.meta.url)}';
@@ -24,7 +24,7 @@ async function runVerify(
   environment: Readonly<Record<string, string>> = {},
   run = runCommand,
 ): Promise<Outcome> {
-  // Nothing but what says where the database is and what opens it: the rest is not used.
+  // Only the settings of the database and its secrets are used.
   const settings = { NODE_ENV: 'production', MASTER_SECRET, DATABASE_URL: url, ...environment };
   const { code, stdout, stderr } = await run('commands/audit-verify', parameters, settings);
   return { code, lines: stdout.split('\n').filter((line) => line !== ''), errors: stderr };
@@ -48,7 +48,7 @@ for (const kind of databases()) {
       await database?.drop();
     });
 
-    /** Beside the service, which goes on. */
+    /** Runs the command while the service continues. */
     const verify = (parameters: readonly string[] = [], environment: Readonly<Record<string, string>> = {}): Promise<Outcome> =>
       runVerify(database?.url ?? '', parameters, environment);
     const tamper = (text: string) => rawSql(database?.url ?? '', (run) => run(text));
@@ -292,7 +292,7 @@ for (const kind of databases()) {
       const { code, lines, errors } = await verify();
       expect([code, lines.length, lines.at(-1)]).to.deep.equal([1, 3, deletions]);
       expect(errors).to.include('3 chains, 1 of them were tampered with');
-      // What the service itself removes is missed by nobody.
+      // Chains that the service removes itself are not reported as missing.
       const token = await (service as TestService).rootToken();
       await service?.call('DELETE', '/tenant/bravo', { token });
       expect((await verify()).lines.map((line) => line.split(/[ =]/)[0])).to.deep.equal(['_service', 'acme']);

@@ -15,12 +15,12 @@ describe('request bodies', () => {
   });
   afterEach(async () => {
     for (const socket of openSockets.splice(0)) socket.destroy();
-    // The service notices a moment later.
+    // The service notices the disconnect later.
     await new Promise((resolve) => setTimeout(resolve, 100));
   });
   after(() => service.close());
 
-  /** Sends the head and a part of the body, and waits until the service has taken it. @returns what it answers. */
+  /** Sends the head and a part of the body, and waits until the service has received it. @returns the response. */
   async function startRequest(
     path: string,
     headers: Readonly<Record<string, string>>,
@@ -34,7 +34,7 @@ describe('request bodies', () => {
     socket.on('data', (chunk: Buffer) => {
       answer += chunk.toString('latin1');
     });
-    // A connection that is closed at once ends so, too.
+    // An immediately closed connection also ends here.
     socket.on('error', () => {});
     const lines = { Host: 'localhost', 'Content-Length': String(contentLength), ...headers };
     const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -68,14 +68,14 @@ describe('request bodies', () => {
     const answers: (() => string)[] = [];
     for (let i = 0; i < 6; i++) answers.push(await holdBody(`9.9.${i}.1`));
     await waitForService();
-    // Those that found no room were told so while most was still to come, and hold nothing any more.
+    // Requests without a slot were rejected before their body was complete, and use no memory any more.
     const isRejected = (answer: () => string) => /^HTTP\/1.1 503 /.test(answer());
     expect(answers.filter(isRejected)).to.have.length(2);
     const rejection = await service.call('POST', '/acme/response/x', {
       headers: { ...FORM, 'X-Forwarded-For': '9.8.7.6' },
       text: `vp_token=${'A'.repeat(700_000)}`,
     });
-    expect(rejection.status, 'four megabytes are for strangers').to.equal(503);
+    expect(rejection.status, 'four megabytes for unauthenticated callers').to.equal(503);
     expect(rejection.headers.get('retry-after')).to.equal('5');
     expect(rejection.body.error).to.equal('temporarily_unavailable');
     const configurationResponse = await service.call('POST', '/issuer/config', {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Browser, type BrowserResponse, type ChainedWallet, ChainedWorld } from '../support/chained-world.ts';
 import { type FaultMode, Faults } from '../support/faults.ts';
 
-/** More calls than any step makes. */
+/** Upper bound for the number of calls of a step. */
 const MAX_CALLS = 30;
 
 describe('failed call during an upstream login', () => {
@@ -21,7 +21,7 @@ describe('failed call during an upstream login', () => {
   const configureConfirmation = (confirmUnverifiedWallets: boolean) =>
     world.configure(token, { upstream: world.upstream(), confirmUnverifiedWallets });
 
-  /** Steps whose answer, when nothing fails, brings the browser to the wallet with a code. */
+  /** Steps that, without a fault, redirect the browser to the wallet with a code. */
   const flows: Readonly<Record<string, () => Promise<() => Promise<BrowserResponse>>>> = {
     'taking the answer of the provider': async () => {
       await configureConfirmation(false);
@@ -48,12 +48,12 @@ describe('failed call during an upstream login', () => {
     }
   }
 
-  /** @returns false when the step was over before the n-th call. */
+  /** Fails the n-th call of a step and repeats the step. @returns false when the step makes fewer calls. */
   async function sweep(step: () => Promise<BrowserResponse>, n: number, mode: FaultMode): Promise<boolean> {
     faults.arm(n, mode);
     const failedResponse = await step();
     if (!faults.disarm()) {
-      expect(authorizationCode(failedResponse), `nothing failed: ${failedResponse.text}`).to.be.a('string');
+      expect(authorizationCode(failedResponse), `the call did not fail: ${failedResponse.text}`).to.be.a('string');
       return false;
     }
     const callDescription = `call ${n}, ${mode}: ${failedResponse.status} ${failedResponse.location}`;

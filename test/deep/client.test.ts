@@ -100,7 +100,7 @@ describe('client that waits for a session, with a faulty stream', () => {
   let client: VidimusClient;
   let streams: (string | undefined)[];
   let openStreams: number;
-  /** What each attempt to follow gets, the last one for ever. */
+  /** Responses to the attempts to follow a session; the last one repeats. */
   let responses: ((response: ServerResponse) => void)[];
   let status: string;
 
@@ -145,7 +145,7 @@ describe('client that waits for a session, with a faulty stream', () => {
     ];
     await client.waitForSession('s', { onStatus: (status) => statuses.push(status) });
     expect(streams).to.deep.equal([undefined, '3', '4']);
-    // What is read in between is as old as the answer of the server.
+    // A status that was read in between is as old as the response of the server.
     expect(statuses.filter((status, index) => status !== statuses[index - 1])).to.deep.equal(statuses);
     expect(statuses.at(-1)).to.equal('completed');
   });
@@ -225,7 +225,7 @@ describe('client that is generated from the API document', () => {
           async present(uri) {
             const url = new URL(uri).searchParams.get('request_uri') ?? '';
             const { text } = await service.call('GET', url);
-            if (credential === undefined) throw new Error('nothing was collected');
+            if (credential === undefined) throw new Error('no credential was issued');
             const answer = await present(service, { session: '', uri, url, text, ...decode(text) }, credential);
             expect(answer.status, answer.text).to.equal(200);
           },
@@ -240,7 +240,7 @@ describe('client that is generated from the API document', () => {
 
   it('has the types of the published client (npm run client:generate)', () => {
     const committed = readFileSync(new URL('../../packages/client/src/api.d.ts', import.meta.url), 'utf8');
-    // A difference of nine thousand lines tells nobody anything.
+    // A diff of nine thousand lines would not help.
     const isUpToDate = clientTypes(collectRoutes(service.service.container)) === committed;
     expect(isUpToDate, 'npm run client:generate').to.equal(true);
   });

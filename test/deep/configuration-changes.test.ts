@@ -11,7 +11,7 @@ import { anOffer, WalletWorld } from '../unit/wallet-kit.ts';
 
 const BY = { by: 'system' } as const;
 
-/** Bytes in use when everything that can go is gone, in MiB. */
+/** Used memory after a garbage collection, in MiB. */
 function usedMemory(): number {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
@@ -26,7 +26,7 @@ describe('concurrent configuration changes of a tenant', () => {
   });
   afterEach(() => sinon.restore());
 
-  /** As if the database were far away. */
+  /** Adds latency to the database. */
   function slowDown(milliseconds: number): void {
     const { commit, read: readKeyChains } = world.store;
     sinon.stub(world.store, 'commit').callsFake(async (...parameters) => {
@@ -39,7 +39,7 @@ describe('concurrent configuration changes of a tenant', () => {
     });
   }
 
-  /** Writes as fast as it can for as long as `work` takes. @returns how often it did. */
+  /** Writes in a loop while `work` runs. @returns the number of writes. */
   async function countWritesDuring(write: (index: number) => Promise<void>, work: () => Promise<void>) {
     let isStopped = false;
     let writes = 0;
@@ -136,7 +136,7 @@ describe('concurrent configuration changes of a tenant', () => {
       await changeRepeatedly(20);
       const memoryBefore = usedMemory();
       await changeRepeatedly(50);
-      // A whole copy of the key chains for each change would be 50 MB.
+      // A full copy of the key chains for each change would take 50 MB.
       expect(usedMemory() - memoryBefore).to.be.below(15);
     });
   });

@@ -12,7 +12,7 @@ import { startTestService, type TestService } from '../support/test-service.ts';
 const HOST = 'Host: localhost\r\n';
 const JSON_TYPE = 'Content-Type: application/json\r\n';
 
-/** Bytes, and the status lines that may come back; none when the connection is just closed. */
+/** Sent bytes and the allowed response statuses; none when the connection is only closed. */
 const CASES: Readonly<Record<string, readonly [bytes: string | Buffer, statuses: readonly number[]]>> = {
   'what is no HTTP': ['GARBAGE\r\n\r\n', [400]],
   'random bytes': [randomBytes(4_096), [400]],
@@ -34,7 +34,7 @@ const CASES: Readonly<Record<string, readonly [bytes: string | Buffer, statuses:
   'a negative length': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Content-Length: -1\r\n\r\n`, [400]],
   'a chunk of nonsense': [`POST /oauth2/token HTTP/1.1\r\n${HOST}${JSON_TYPE}Transfer-Encoding: chunked\r\n\r\nzz\r\nxx\r\n`, [400]],
   'a transfer encoding that is unknown': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Transfer-Encoding: gzip, nonsense\r\n\r\n`, [400, 501]],
-  'an expectation that nobody meets': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Expect: the-unexpected\r\nConnection: close\r\n\r\n`, [417]],
+  'an unsupported expectation': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Expect: the-unexpected\r\nConnection: close\r\n\r\n`, [417]],
   'a tunnel': [`CONNECT example.com:443 HTTP/1.1\r\n${HOST}\r\n`, []],
   'a star': [`OPTIONS * HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, [400, 404, 405]],
   'a method that does not exist': [`BREW / HTTP/1.1\r\n${HOST}\r\n`, [400, 405]],
@@ -42,7 +42,7 @@ const CASES: Readonly<Record<string, readonly [bytes: string | Buffer, statuses:
   'a protocol that we do not speak': [`GET /nowhere HTTP/1.1\r\n${HOST}Upgrade: websocket\r\nConnection: Upgrade, close\r\n\r\n`, [404]],
 };
 
-/** The peer leaves in the middle of these. */
+/** Partial requests, after which the peer disconnects. */
 const PARTIAL_REQUESTS: Readonly<Record<string, string>> = {
   nothing: '',
   'half a request line': 'GET /hea',
@@ -104,7 +104,7 @@ describe('connection with', () => {
 
 const GRACE_MS = 5_000;
 const NOTICE_MS = 200;
-/** A peer that is not held up by what this thread does. */
+/** A peer that a blocked main thread does not delay. */
 const PEER = `
 const { parentPort, workerData } = require('node:worker_threads');
 const socket = require('node:net').connect(workerData, '127.0.0.1');
@@ -115,7 +115,11 @@ parentPort.on('message', (path) => socket.write('GET ' + path + ' HTTP/1.1\\r\\n
 `;
 
 describe('connection of a stopping service', () => {
-  /** @returns what came back, and how many requests were worked on. @param sends when the service begins to stop. */
+  /**
+   * Stops a server between requests.
+   * @param sends number of requests before and after the stop.
+   * @returns the output and the number of handled requests.
+   */
   async function stopDuringRequests(sends: { readonly before: number; readonly after: number }) {
     let handledCount = 0;
     const listen: RequestListener = (request, response) => {
@@ -166,7 +170,7 @@ describe('connection of a stopping service', () => {
     const serverClosed = server.close(GRACE_MS, NOTICE_MS);
     await pause(NOTICE_MS - 40);
     peer.postMessage('/second');
-    // Meanwhile it arrives, and the notice ends; what comes next in the event loop are timers.
+    // Meanwhile the request arrives and the notice period ends; timers run next in the event loop.
     await turn();
     const blockThread = performance.now() + 150;
     while (performance.now() < blockThread);

@@ -150,7 +150,7 @@ describe('wallet of the demo with the profile eu', () => {
     expect(await reader.checkRequest(chain, signedRequest)).to.equal('CN=Shop');
   });
 
-  it('rejects a verifier with an access certificate of another authority, or without one', async () => {
+  it('rejects a verifier with an access certificate of another CA, or without one', async () => {
     const signedRequest = request(authorities.registrar.certificate(REGISTERED));
     const otherCertificate = await certify({ name: 'Shop' });
     for (const chain of [[otherCertificate.certificate], []])

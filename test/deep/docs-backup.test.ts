@@ -25,7 +25,7 @@ const DATABASE_OWNER = 'vidimus_owner_test';
 
 describe('the commands of the page about backups', () => {
   const PAGE = readFileSync(new URL('../../docs/guides/backup-and-restore.md', import.meta.url), 'utf8');
-  /** docs-operating.test.ts types these, as root of a machine. */
+  /** docs-operating.test.ts runs these, as root of a machine. */
   const ON_MACHINE = ['Make backups', 'Anchors of the audit log'];
   const BLOCKS = namedCodeBlocks(PAGE.replaceAll(/^ {3}/gm, '')).filter(
     ({ language, section }) => language === 'sh' && !ON_MACHINE.includes(section),
@@ -35,7 +35,7 @@ describe('the commands of the page about backups', () => {
     expect(matches, fragment).to.have.length(1);
     return matches[0]?.text ?? '';
   };
-  /** A command of the table of backups. */
+  /** Returns a command from the table of backups. */
   const commandFromTable = (program: string) => new RegExp(`\`(${program} [^\`]+)\``).exec(PAGE)?.[1] ?? 'false';
 
   let terminal: Terminal;
@@ -64,7 +64,7 @@ describe('the commands of the page about backups', () => {
     expect(code, `${text}\n${stdout}${stderr}`).to.equal(0);
     return stdout;
   };
-  /** What the start says that does not serve. */
+  /** The error message of a rejected start. */
   const refusal = () =>
     terminal.type(START, address).then(
       () => '',
@@ -76,14 +76,14 @@ describe('the commands of the page about backups', () => {
     const root = () => calls.token(storedSecrets['AUTH_CLIENT_ID'] ?? '', storedSecrets['AUTH_CLIENT_SECRET'] ?? '');
     await createTenant({ ...calls, rootToken: root }, id);
   };
-  /** What a service did before and after its backup was made by `command`. */
+  /** Tests the restoration of a backup by `command`. */
   const testBackup = async (command: string) => {
     await type(START);
     await makeTenant('acme');
     mkdirSync(join(terminal.folder, 'backup'), { recursive: true });
     await type(command);
     await makeTenant('later');
-    // A moment in which it is noted outside of the database how far that is.
+    // Wait until the position of the database is recorded outside of it.
     await terminal.stop();
   };
 
@@ -216,7 +216,7 @@ describe('the page about keys', () => {
   });
   after(() => service.close());
 
-  it('shows requests that are taken, in their order', async () => {
+  it('shows requests that the service accepts in this order', async () => {
     const { token } = await createTenant(service, 'acme');
     const externalKey = newKey();
     const key = externalKey.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
@@ -235,7 +235,7 @@ describe('the page about keys', () => {
     expect(pid.previousKeys).to.have.length(2);
   });
 
-  it('names every member for creating, importing and certifying a key chain', async () => {
+  it('names every property for creating, importing and certifying a key chain', async () => {
     const { components } = (await service.call('GET', '/openapi.json')).body;
     for (const schema of ['KeyChainCreation', 'KeyChainImport', 'KeyChainRotation', 'CertificateSigningRequest']) {
       expectPropertiesNamed(PAGE, Object.keys(components.schemas[schema].properties));
@@ -246,7 +246,7 @@ describe('the page about keys', () => {
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const text = readFileSync(join(ROOT, 'docs/reference/client.md'), 'utf8');
 
-/** What the page takes for granted. */
+/** Declarations that the examples of the page assume. */
 const ASSUMED_CODE = 'declare const app: any, express: any, query: any, claimsFor: any;';
 
 describe('the page about the client', () => {

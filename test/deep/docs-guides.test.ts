@@ -11,7 +11,7 @@ const BACKEND = 'backend.mjs';
 const SHOP = 'shop.mjs';
 const RUN_SHOP = `npx node ${SHOP}`;
 
-/** The guides continue in one shell, in this order, so one service runs for all of them. */
+/** The guides share one shell and one service, in this order. */
 describe('the guides for integrators', () => {
   let terminal: Terminal;
   let address: string;
@@ -55,7 +55,7 @@ describe('the guides for integrators', () => {
       if (frame.text.includes('call() {')) functions = frame.text;
       if (frame.text === RUN_SHOP) await start(guide, SHOP);
       else outputs.push(await type(frame.text));
-      // The backend runs from the moment at which its secret is known.
+      // The backend starts once its secret is known.
       if (frame.text.includes('export WEBHOOK_SECRET')) await start(guide, BACKEND);
     }
     return outputs;

@@ -23,7 +23,7 @@ import { RegistrarWorld } from '../support/registrar-world.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
-/** The programs of the page go on while a wallet does its part. */
+/** The programs of the page run while a wallet acts. */
 const RUNS = /^npx node --env-file=(\w+\.env) (\w+\.mjs)$/;
 
 describe('the page about the first hour', () => {
@@ -46,7 +46,7 @@ describe('the page about the first hour', () => {
   afterEach(stopPrograms);
   after(() => terminal?.close());
 
-  /** @returns all that a program of the page said, once a wallet has taken the link that it printed. */
+  /** Runs a program of the page and redeems the printed link with a wallet. @returns the output of the program. */
   const run = async (block: NamedCodeBlock, use: (uri: string) => Promise<unknown>) => {
     const [, file = '', program = ''] = RUNS.exec(block.text) ?? [];
     const startedProgram = startProgram(process.execPath, [`--env-file=${file}`, program], {
@@ -110,7 +110,7 @@ describe('the page about issuing', () => {
     port = await freePort(createServer);
     service = await startTestService();
     tenant = await createTenant(service, 'acme');
-    // The backend of the page, on another port.
+    // The backend of the page on another port.
     backend = await startScript(codeBlocks(PAGE, 'js')[0] ?? '', port);
   });
   after(async () => {

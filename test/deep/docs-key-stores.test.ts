@@ -23,7 +23,7 @@ const TENANT_ROLES = ['clients:manage', 'issuance:manage', 'presentation:manage'
 const ORPHANED_KEY = 'acme.left-behind-0123456789.es256';
 
 describe('the page about key stores', () => {
-  it('describes every member of the configuration as the schema does', () => {
+  it('describes every property of the configuration as the schema does', () => {
     const table = PAGE.split('<!-- kms -->')[1]?.split('<!-- /kms -->')[0]?.trim();
     expect(table).to.equal(describeKmsConfig());
   });
@@ -34,7 +34,7 @@ describe('the page about key stores', () => {
     const parsedConfig = readKmsConfig(example, '.', secrets);
     expect(parsedConfig.faults).to.deep.equal([]);
     expect([...parsedConfig.secrets].sort()).to.deep.equal(Object.keys(secrets).sort());
-    // What is left out gets its default, so that nothing more can be said than the example says.
+    // The example must contain every property without a default.
     const { hsm, house, local } = JSON.parse(example).providers;
     expect(Object.keys(parsedConfig.config.providers['hsm'] ?? {})).to.have.members(Object.keys(hsm));
     expect(Object.keys({ ...house, ...hsm, ...local })).to.include.members(
@@ -60,7 +60,7 @@ describe('the page about key stores', () => {
   });
 });
 
-/** What the commands of the page need beside a Vault and an HSM. */
+/** Programs that the commands of the page need besides Vault and an HSM. */
 function hasPrograms(): boolean {
   const missingPrograms = Object.entries({ curl: '--version', jq: '--version', openssl: 'version' }).flatMap(([name, version]) => {
     try {
@@ -91,7 +91,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
   let folder: string | undefined;
   let address: string;
   let secrets: (name: string) => string;
-  /** Access tokens end when the master secret changes. */
+  /** Access tokens become invalid when the master secret changes. */
   let tokens = new Map<string, string>();
   const clients = new Map<string, string>();
   const typedFrames = new Set<NamedCodeBlock>();
@@ -103,7 +103,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     secrets = (name) => join(secretsFolder, name);
     const tls = makeTls(secretsFolder);
     bao = await startOpenBao(binary, tls);
-    // The page begins with a Vault that has nothing of it.
+    // The page starts with an empty Vault.
     await bao.call('DELETE', 'sys/mounts/transit');
     await bao.call('DELETE', 'sys/auth/approle');
     await bao.call('DELETE', 'sys/policies/acl/vidimus');
@@ -161,7 +161,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     tokens.set(clientId, body.access_token);
     return body.access_token as string;
   };
-  /** By the administrator of the tenant, or who manages tenants. */
+  /** Calls the API as the administrator of a tenant or as the operator. */
   const call = async (tenant: string, method: string, path: string, json?: unknown) =>
     send(method, path, await accessTokenFor(path.startsWith('/tenant') ? 'root' : `${tenant}-admin`), json);
   const createTenant = async (json: { id: string }) => {
@@ -178,19 +178,19 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
       externalKeyId: string;
     }[];
   const listProviders = async (tenant: string) => [...new Set((await listKeyChains(tenant)).map(({ kmsProvider }) => kmsProvider))];
-  /** Has the key sign something. @returns the status of the answer. */
+  /** Signs with the key. @returns the status of the response. */
   const sign = async (tenant: string, id = 'signing') => {
     const { status, headers, body } = await call(tenant, 'POST', `/key-chain/${id}/csr`, {});
     if (status === 200) expect(await new Pkcs10CertificateRequest(body.csr).verify()).to.equal(true);
     return { status, retryAfter: headers.get('retry-after') };
   };
   const health = () => send('GET', '/health');
-  /** Lines are written a moment later. */
+  /** The log is written with a delay. */
   const logged = (line: RegExp) => waitUntil(() => line.test(terminal.log));
   const keysInVault = async () => ((await bao.call('LIST', 'transit/keys')).body['data'] as { keys: string[] }).keys;
 
   const framesOfSection = (section: string) => FRAMES.filter((frame) => frame.section === section);
-  /** Does what a section of the page says. @returns what the commands wrote, without what the page does not show. */
+  /** Runs the commands of a section. @returns their output, limited to what the page shows. */
   async function typeSection(section: string): Promise<string> {
     let output = '';
     for (const frame of framesOfSection(section)) {
@@ -208,7 +208,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
   }
   async function type(text: string): Promise<string> {
     const lines = text.split('\n');
-    // It would change the packages of the project. That it is there, and was compiled, the HSM shows.
+    // The command would change the packages of the project. The HSM tests show that the package is installed.
     const typedText = lines.filter((line) => !/^npm .*pkcs11js/.test(line)).join('\n');
     const { code, stdout, stderr } = await terminal.type(typedText, address);
     expect(code, stdout + stderr).to.equal(0);
@@ -221,7 +221,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     const answer = await call('acme', method, path, JSON.parse(text));
     expect(answer.status, `${name}: ${JSON.stringify(answer.body)}`).to.equal(200);
   }
-  /** What the page shows for `auth` in this section, tried by a provider with nothing else changed. */
+  /** Logs in with the `auth` settings of a section. */
   async function testLogin(section: string, extraSettings: object = {}, secret: Record<string, string> = {}): Promise<void> {
     const auth = JSON.parse(framesOfSection(section).find(({ name }) => name === 'auth')?.text ?? '');
     const file = JSON.parse(readFileSync(join(terminal.folder, 'data/kms.json'), 'utf8'));
@@ -255,7 +255,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     expect((await sign('bank')).status).to.equal(200);
   });
 
-  it('log in by a service account or a token, and trust the authorities of the file', async () => {
+  it('log in by a service account or a token, and trust the CAs of the file', async () => {
     await typeSection('Login by Kubernetes');
     writeFileSync(secrets('account'), cluster.token);
     await testLogin('Login by Kubernetes', { tokenFile: secrets('account') });
@@ -279,7 +279,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     expect(loginError).to.match(/PIN was rejected.*not retried; correct it and restart/);
   });
 
-  it('show a tenant what it may use, and what is its own', async () => {
+  it('show a tenant the providers that it may use, and its own', async () => {
     await typeSection('Which tenant uses what');
     expect(await listProviders('acme')).to.deep.equal(['local']);
   });
@@ -340,14 +340,14 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
 
     await call('acme', 'POST', '/key-chain', { id: 'edwards', usageType: 'signing', algorithm: 'EdDSA' });
     await bao.call('POST', `transit/keys/${ORPHANED_KEY}`, { type: 'ecdsa-p256' });
-    // What cannot be read names no key: somebody would destroy all of them.
+    // An unreadable response must not list keys: an operator would destroy all of them.
     await type('export TOKEN=none');
     expect(await typeSection('Deletion')).to.equal('');
     await type(`export TOKEN=${await accessTokenFor('acme-admin')}`);
     expect(await typeSection('Deletion')).to.equal(`${ORPHANED_KEY}\n`);
   });
 
-  it('back up what Vault has, without which a key chain can be rotated and nothing else', async () => {
+  it('back up Vault; without the backup, a key chain can only be rotated', async () => {
     await typeSection('Backup and restore');
     expect(existsSync(join(terminal.folder, 'vault.snap'))).to.equal(true);
     const access = (await listKeyChains('acme')).find(({ id }) => id === 'access');
@@ -361,7 +361,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     expect((await sign('acme', 'access')).status).to.equal(200);
   });
 
-  it('take the master secret from Vault, and rotate it', async () => {
+  it('read the master secret from Vault, and rotate it', async () => {
     const formerToken = await accessTokenFor('acme-admin');
     await typeSection('The master secret in Vault');
     await logged(/data is sealed under former secrets; `npx vidimus reseal` \(in a clone `npm run reseal`\) reseals it/);

@@ -28,7 +28,10 @@ const PAGES = [
 const FRAMES = PAGES.flatMap((page) => namedCodeBlocks(readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8'))).filter(
   ({ language }) => language === 'sh',
 );
-/** Sections that need other servers: the last suite of this file or docs-backup.test.ts runs them, or docs-commands.test.ts looks up their names. */
+/**
+ * Sections that need other servers: the last suite of this file or docs-backup.test.ts runs them, or docs-commands.test.ts
+ * checks their commands.
+ */
 const TESTED_ELSEWHERE = [
   ...['Identity provider client', 'RabbitMQ password', 'Vault login', 'HSM PIN'],
   ...['1. Install the package', 'From 0.2.0 or earlier on Kubernetes', 'The start refuses, and nothing is missing'],
@@ -67,7 +70,7 @@ describe('the commands of the guides for operators', () => {
     expect(sectionFrames, section).to.not.deep.equal([]);
     return sectionFrames;
   };
-  /** Types the commands of a section. @returns the output of each block. */
+  /** Runs the commands of a section. @returns the output of each block. */
   const typeSection = async (section: string, preparation = ''): Promise<readonly string[]> => {
     const outputs: string[] = [];
     for (const frame of framesOfSection(section)) {
@@ -205,7 +208,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     expect(await status(token, '/session')).to.equal('401');
   });
 
-  it('take a compromised key out of use', async () => {
+  it('retire a compromised key', async () => {
     const keys = () => type('curl -sS "$BASE/acme/.well-known/jwks.json" | jq -r ".keys[] | .x"');
     const keysBefore = (await keys()).split('\n');
     expect(await typeSection('Stolen signing key', ADMINISTRATOR)).to.deep.equal(['{"id":"signing","activeCertificate":true}']);
@@ -334,7 +337,7 @@ describe('the commands that rotate secrets of other servers', () => {
   it('give the service another secret at the identity provider', async () => {
     provider = await startUpstreamProvider({ clients: [] });
     await type('sed -i /^AUTH_CLIENT/d /etc/vidimus/secrets.env');
-    // That of this test has no TLS, which production asks for.
+    // The provider of this test has no TLS, which production requires.
     configure(
       `NODE_ENV=development\nOIDC=${provider.issuer}\nOIDC_CLIENT_ID=${CONFIDENTIAL_CLIENT.clientId}\nOIDC_CLIENT_SECRET=the former secret`,
     );
@@ -352,7 +355,7 @@ describe('the table of limits', () => {
   });
   after(() => service.close());
 
-  it('is the one that the code makes', async () => {
+  it('equals the generated table', async () => {
     const text = readFileSync(new URL('../../docs/reference/limits.md', import.meta.url), 'utf8');
     const [, table] = text.split(/<!-- \/?limits -->/);
     const document = (await service.call('GET', '/openapi.json')).body;

@@ -231,11 +231,11 @@ describe('doctor, from outside', () => {
   });
 
   for (const [description, change, check, message] of [
-    ['takes the token away', { dropsRequestHeader: 'authorization' }, 'proxy', 'Authorization does not arrive'],
-    ['keeps well-known documents to itself', { hiddenPath: '/.well-known/' }, 'well-known', 'does not reach the service'],
-    ['answers by itself', { hiddenPath: '/' }, 'address', 'is not this service'],
-    ['refuses large bodies', { maxBody: 1_048_576 }, 'proxy', 'bodies of 2 MiB'],
-    ['takes headers of answers away', { dropsResponseHeader: 'x-content-type-options' }, 'proxy', 'answers lose'],
+    ['removes the token', { dropsRequestHeader: 'authorization' }, 'proxy', 'Authorization does not arrive'],
+    ['does not forward well-known documents', { hiddenPath: '/.well-known/' }, 'well-known', 'does not reach the service'],
+    ['answers instead of the service', { hiddenPath: '/' }, 'address', 'is not this service'],
+    ['rejects large bodies', { maxBody: 1_048_576 }, 'proxy', 'bodies of 2 MiB'],
+    ['removes response headers', { dropsResponseHeader: 'x-content-type-options' }, 'proxy', 'answers lose'],
   ] as const) {
     it(`reports a proxy that ${description}`, async () => {
       const address = await subject.startProxy(change);

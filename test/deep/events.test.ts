@@ -36,12 +36,12 @@ describe('events for other systems', () => {
     await rabbit?.stop();
   });
 
-  /** A queue that outlives everything but the test. @returns what reads it. */
+  /** Declares a durable queue for the test. @returns a function that reads it. */
   const declare = async (queue: string, pattern: string) => {
     const connection = await rabbit.connect();
     const channel = await connection.createChannel();
     await channel.assertExchange('vidimus.events', 'topic', { durable: true });
-    // A quorum queue that is younger than some seconds does not survive the death of its only node.
+    // A new quorum queue does not survive a crash of its only node within its first seconds.
     await channel.assertQueue(queue, { durable: true });
     await channel.bindQueue(queue, 'vidimus.events', pattern);
     await connection.close();
@@ -160,7 +160,7 @@ describe('events for other systems', () => {
         expect(await published, exchange).to.not.equal('allowed');
       }
 
-      // The service is content with what the page gives it.
+      // The service works with the rights of the page.
       const secondService = await startTestService(
         { MASTER_SECRET, AMQP_URL: brokerUrl('vidimus', passwords.VIDIMUS_PASSWORD) },
         { runsJobs: true },
@@ -190,7 +190,7 @@ describe('events for other systems', () => {
       const environment = { DATABASE_URL: database.url, MASTER_SECRET };
       const port = await freePort(createServer);
       const publicUrl = `http://localhost:${port}`;
-      // The first to start hands on events, and is the one that can be killed.
+      // The process that starts first publishes events; it can be killed.
       secondProcess = await startChild({ ...environment, PUBLIC_URL: publicUrl, AMQP_URL: rabbit.url });
       firstService = await startTestService(
         { ...environment, PORT: String(port), PUBLIC_URL: publicUrl, AMQP_URL: proxy.url },
@@ -219,7 +219,7 @@ describe('events for other systems', () => {
     };
 
     describe('reach streams of the other process', () => {
-      /** How long each of the streams of the second process takes to hear of what the first one did, in milliseconds. */
+      /** Delay in milliseconds until each stream of the second process reports a change by the first process. */
       const delays = async (count: number): Promise<number[]> => {
         const createdRequest = await Promise.all(Array.from({ length: count }, () => make()));
         const streams = await Promise.all(
@@ -265,7 +265,7 @@ describe('events for other systems', () => {
       });
       after(() => load?.stop());
 
-      /** Offers and wallets at both processes, until it is stopped. */
+      /** A load of offers and wallets at both processes, until it is stopped. */
       function startLoad() {
         const stopping = new AbortController();
         const sessions: string[] = [];
@@ -280,7 +280,7 @@ describe('events for other systems', () => {
               await fetchRequestAt(addressOf(), createdRequest);
               await new Promise((resolve) => setTimeout(resolve, 20));
             } catch (error) {
-              // The second process is killed in the end.
+              // The test kills the second process at the end.
               if (!(error instanceof TypeError) || addressOf() === firstService.address) throw error;
               await new Promise((resolve) => setTimeout(resolve, 100));
             }
@@ -290,7 +290,7 @@ describe('events for other systems', () => {
         loops.catch(() => {});
         return {
           sessions,
-          /** Milliseconds that the slowest offer took since this was asked last. */
+          /** Duration of the slowest offer since the last call, in milliseconds. */
           longest() {
             const result = longest;
             longest = 0;
@@ -310,7 +310,7 @@ describe('events for other systems', () => {
           await connection.close();
         }
       };
-      /** Events arrive that were not there before. */
+      /** Waits for new events. */
       const flows = async () => {
         const queuedBefore = await countQueued();
         await until('events arrive', async () => (await countQueued()) > queuedBefore + 20, { withinMs: 30_000 });
@@ -325,7 +325,7 @@ describe('events for other systems', () => {
 
       it('are kept while the broker is down, which no request notices, and published when it is back', async () => {
         await rabbit.kill();
-        // One that waited for the broker would have its ten seconds, however busy the machine is.
+        // A request that waited for the broker would take its timeout of ten seconds.
         expect(await slowestOffer(1_000)).to.be.lessThan(5_000);
         await rabbit.restart();
         await flows();
@@ -341,7 +341,7 @@ describe('events for other systems', () => {
       });
 
       it('are published by the other process when the publishing process is killed', async () => {
-        // Without a broker the first process leaves it to the second.
+        // Without a broker the first process leaves publishing to the second.
         proxy.cut();
         await flows();
         await secondProcess.kill();
@@ -379,7 +379,7 @@ describe('events for other systems', () => {
   });
 });
 
-/** The service as a process of its own, which can be killed. */
+/** Starts the service as a separate process that can be killed. */
 async function startChild(environment: Readonly<Record<string, string>>) {
   const port = await freePort(createServer);
   const address = `http://localhost:${port}`;

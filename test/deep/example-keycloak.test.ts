@@ -39,7 +39,7 @@ const REALM = JSON.parse(readExample('realm.json')) as Realm;
 
 type Provider = { readonly issuer: string; stop(): Promise<void> };
 
-/** What Keycloak makes of the realm file, as far as access tokens of service accounts go. */
+/** Claims of access tokens of service accounts that Keycloak derives from the realm file. */
 function expectedClaims(clientId: string): Record<string, unknown> {
   const { protocolMappers = [] } = REALM.clients.find((client) => client.clientId === clientId) ?? {};
   const account = REALM.users.find(({ serviceAccountClientId }) => serviceAccountClientId === clientId);
@@ -49,7 +49,7 @@ function expectedClaims(clientId: string): Record<string, unknown> {
     expect(config['access.token.claim']).to.equal('true');
     if (protocolMapper === 'oidc-audience-mapper') claims['aud'] = config['included.custom.audience'];
     else if (protocolMapper === 'oidc-hardcoded-claim-mapper') claims[config['claim.name'] ?? ''] = config['claim.value'];
-    else throw new Error(`a mapper that nobody knows here: ${protocolMapper}`);
+    else throw new Error(`unknown protocol mapper: ${protocolMapper}`);
   }
   return claims;
 }
@@ -96,7 +96,7 @@ async function startFakeProvider(port: number): Promise<Provider> {
   };
 }
 
-/** Keycloak itself, where `KEYCLOAK_HOME` says that it is unpacked. */
+/** Starts Keycloak from the folder `KEYCLOAK_HOME`. */
 async function keycloak(home: string, port: number): Promise<Provider> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-keycloak-'));
   cpSync(home, folder, { recursive: true });

@@ -32,7 +32,7 @@ describe('examples', () => {
   });
 
   const node = { PATH: process.env['PATH'] };
-  /** What somebody has who made a tenant with the script of the examples. */
+  /** Creates a tenant with the script of the examples. */
   const tenant = async (id: string) => {
     const environment = { ...node, VIDIMUS_URL: address, AUTH_CLIENT_ID: service.root.clientId, AUTH_CLIENT_SECRET: service.root.secret };
     const tenantRun = await runProgram(process.execPath, ['make-tenant.mjs', id], { cwd: EXAMPLES, environment });
@@ -63,7 +63,7 @@ describe('examples', () => {
       expect(statSync(file).mode & 0o777).to.equal(0o600);
       const text = readFileSync(file, 'utf8');
       expect(await createClient(parseEnv(text) as Record<string, string>).get('/issuer/credentials')).to.deep.equal([]);
-      // Nothing is called: the address leads nowhere, and no tenant is made.
+      // No call is made and no tenant is created: the address is unreachable.
       await expectRejected(makeTenant(['another', file], { VIDIMUS_URL: 'http://localhost:1' }), /made\.env is there already/);
       expect(readFileSync(file, 'utf8')).to.equal(text);
     });
@@ -118,7 +118,7 @@ describe('examples', () => {
       settings = { ...(await tenant('shop')), TRUST_ANCHORS: trustAnchors };
     });
 
-    /** A wallet with a PID that says this. */
+    /** A wallet with a PID with this claim. */
     const walletWithPid = async (isAdult: boolean) => {
       const wallet = new Openid4vcWallet();
       const { uri } = await issuer.post('/issuer/offer', {
@@ -133,7 +133,7 @@ describe('examples', () => {
       if (credential === undefined) throw new Error('no credential came');
       return { wallet, credential };
     };
-    /** A browser that orders. */
+    /** Orders in the shop as a browser does. */
     const order = async () => {
       const orderResponse = await fetch(`${shop.url}/orders`, { method: 'POST', redirect: 'manual' });
       expect(orderResponse.status).to.equal(303);
@@ -153,7 +153,7 @@ describe('examples', () => {
         if (!['waiting', 'scanned'].includes(state)) return state;
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
-      throw new Error('the order goes on for ever');
+      throw new Error('the order does not end');
     };
     const present = async (uri: string, isAdult: boolean) => {
       const { wallet, credential } = await walletWithPid(isAdult);

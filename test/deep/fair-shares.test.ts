@@ -10,7 +10,7 @@ const pauseMs = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)
 
 type Tenant = { readonly id: string; readonly token: string };
 
-/** What is asked over and over: answered from the database, and from memory. */
+/** Requests of the flood, answered from the database and from memory. */
 const REQUESTS = {
   'the administrative interface': ({ token }: Tenant) => ({ path: '/issuer/credentials', headers: { Authorization: `Bearer ${token}` } }),
   'the addresses of wallets': ({ id }: Tenant) => ({ path: `/.well-known/openid-credential-issuer/${id}`, headers: {} }),
@@ -38,7 +38,7 @@ for (const kind of databases()) {
       await database?.drop();
     });
 
-    /** @returns the status; 0 where the connection ended. */
+    /** Sends a request. @returns the status; 0 when the connection ended. */
     function sendRequest(agent: Agent, { path, headers }: { path: string; headers: object }): Promise<number> {
       return new Promise((resolve) => {
         const { port } = new URL(service.address);
@@ -52,7 +52,7 @@ for (const kind of databases()) {
       });
     }
 
-    /** So many who ask again as soon as they have an answer, until they are stopped. */
+    /** Clients that repeat a request until they are stopped. */
     function flood(request: { path: string; headers: object }) {
       const agent = new Agent({ keepAlive: true, maxSockets: FLOOD_CLIENTS });
       const statuses: number[] = [];
@@ -90,11 +90,11 @@ for (const kind of databases()) {
         expect(answers.flat()).to.deep.equal(new Array(total).fill(200));
         expect(
           floodRun.statuses.every((status) => status === 200),
-          'nobody is refused',
+          'no request is rejected',
         ).to.equal(true);
-        // In the order of arrival, each round of the quiet ones would let the whole flood go first.
+        // In the order of arrival, each request of the quiet tenant would wait for the whole flood.
         expect(floodMeanwhile, 'answers to the flood meanwhile').to.be.below((QUIET.each * FLOOD_CLIENTS) / 2);
-        expect(floodMeanwhile, 'and the flood goes on').to.be.above(QUIET.each);
+        expect(floodMeanwhile, 'the flood continues').to.be.above(QUIET.each);
       });
     }
   });
@@ -121,7 +121,7 @@ describe('request slots of requests that wait for a backend', () => {
       expect(configurationResponse.status, configurationResponse.text).to.equal(201);
       slowRequests.push(token);
     }
-    // Each tenant logs in once again, and all its requests wait for that.
+    // Each tenant logs in again once, and all its requests wait for the login.
     registrar.revokeTokens();
     const hangingResponses: ServerResponse[] = [];
     registrar.answers.set('/token', (response) => hangingResponses.push(response));

@@ -8,18 +8,18 @@ import { type FaultMode, Faults } from '../support/faults.ts';
 import { CLIENT_ID, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-/** One way through the service that is broken off at every place. */
+/** A flow whose step is interrupted at every call. */
 type FaultFlow = {
   readonly session: string;
-  /** The step that is swept; each call makes proofs of its own. */
+  /** The tested step; each repetition creates new proofs. */
   readonly step: () => Promise<Answer>;
   /** Statuses of the step when nothing fails. */
   readonly done: number;
-  /** Whether a step that failed may be done again with success. */
+  /** Whether a failed step may succeed when repeated. */
   readonly mayRepeat: boolean;
 };
 
-/** More calls than any step makes. */
+/** Upper bound for the number of calls of a step. */
 const MAX_CALLS = 40;
 
 for (const kind of databases()) {
@@ -167,13 +167,13 @@ for (const kind of databases()) {
       }
     }
 
-    /** @returns false when the step was over before the n-th call. */
+    /** Fails the n-th call of a step and repeats the step. @returns false when the step makes fewer calls. */
     async function sweep(flow: FaultFlow, n: number, mode: FaultMode): Promise<boolean> {
       const { session, step, done, mayRepeat } = flow;
       faults.arm(n, mode);
       const failedResponse = await step();
       if (!faults.disarm()) {
-        expect(failedResponse.status, `nothing failed: ${failedResponse.text}`).to.equal(done);
+        expect(failedResponse.status, `the call did not fail: ${failedResponse.text}`).to.equal(done);
         return false;
       }
       const callDescription = `call ${n}, ${mode}`;
@@ -181,13 +181,13 @@ for (const kind of databases()) {
       const repeatedResponse = await step();
       expect(repeatedResponse.status, `${callDescription}, repeated: ${repeatedResponse.text}`).to.be.lessThan(500);
       const successes = [failedResponse, repeatedResponse].filter(({ status }) => status === done).length;
-      // What can be done once was done once at most; nothing answers with success for nothing.
+      // A single-use step succeeded at most once, and each success has an effect.
       if (!mayRepeat) expect(successes, `${callDescription}: ${failedResponse.status} ${repeatedResponse.status}`).to.be.at.most(1);
       await expectConsistent(session, callDescription);
       return true;
     }
 
-    /** No status entry stands for two credentials, and the session agrees with what is on record. */
+    /** Expects unique status entries, and a session that agrees with the stored batches. */
     async function expectConsistent(sessionId: string, callDescription: string): Promise<void> {
       const session = (await steps().session(sessionId as SessionId))?.session;
       const batches = (await steps().issued(sessionId as SessionId))?.batches ?? [];
@@ -195,7 +195,7 @@ for (const kind of databases()) {
         Array.from({ length: batch.count }, (_, index) => `${batch.statusListId} ${(batch.firstCounter ?? 0) + index}`),
       );
       expect(new Set(entries).size, `${callDescription}: entries`).to.equal(entries.length);
-      if (session?.status === 'completed') expect(batches, `${callDescription}: completed for nothing`).not.to.be.empty;
+      if (session?.status === 'completed') expect(batches, `${callDescription}: completed without a credential`).not.to.be.empty;
       const transactions = await steps().deferredTransactions({ sessionId: sessionId as SessionId, limit: 100 });
       for (const { status, batchId } of transactions) {
         const isRecorded = batches.some(({ id }) => id === batchId);

@@ -102,7 +102,7 @@ describe('first start', () => {
   it('generates no configured secrets, and configured secrets override generated ones', () => {
     const givenSettings = { DATA_FOLDER: data, AUTH_CLIENT_ID: 'operator', AUTH_CLIENT_SECRET: 'a-secret-of-the-operator' };
     const firstStart = prepareFirstStart(givenSettings);
-    expect(firstStart.generated, 'nothing to show').to.equal(undefined);
+    expect(firstStart.generated, 'no generated secret').to.equal(undefined);
     expect(Object.keys(readStoredSecrets())).to.deep.equal(['MASTER_SECRET']);
     const { MASTER_SECRET } = readSettings(firstStart.environment);
     const configuredSecret = 'a master secret of our own 0123456789';
@@ -180,7 +180,7 @@ describe('simultaneous first starts', () => {
   it('use the same secrets, also after a start that crashed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
     const module = new URL('../../bootstrap/start/first-start.ts', import.meta.url).href;
-    // Each waits for the same moment.
+    // All processes wait for the same start time.
     const script = `const { prepareFirstStart } = await import(${JSON.stringify(module)});
       while (Date.now() < Number(process.argv[1])) {}
       const { environment, generated } = prepareFirstStart({ DATA_FOLDER: ${JSON.stringify(folder)} });
@@ -263,13 +263,13 @@ async function answers(address: string): Promise<boolean> {
   }
 }
 
-/** Starts the service by a command, waits until it answers, and ends the command alone by SIGTERM. @returns whether it still answers. */
+/** Starts the service by a command, and sends SIGTERM to the command only. @returns whether the service still answers. */
 async function endCommand(command: string, args: readonly string[], isEnded: (address: string) => Promise<boolean>): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-command-'));
   const port = await freePort(createServer);
   const address = `http://localhost:${port}`;
   const environment = { HOME: folder, DATA_FOLDER: folder, PORT: String(port), DRAIN_SECONDS: '0' };
-  // A group of its own, so that the signal reaches the command and no other process.
+  // A separate process group, so that the signal reaches only the command.
   const child = spawn(command, args, { cwd: ROOT, env: { ...minimalEnvironment(), ...environment }, stdio: 'ignore', detached: true });
   const exited = new Promise((resolve) => child.once('exit', resolve));
   try {
@@ -323,7 +323,7 @@ describe('program that npm start runs', () => {
       stdio: ['ignore', 'pipe', 'ignore'],
     }).trim();
   const stamp = () => readFileSync(join(sourceTree, 'dist/sources.txt'), 'utf8');
-  /** It takes no arguments, and says so before anything else. */
+  /** The service rejects arguments before any other check. */
   const expectRejected = (file: string): string => {
     try {
       return execFileSync(process.execPath, [file, 'argument'], { encoding: 'utf8', stdio: 'pipe' });
@@ -357,7 +357,7 @@ describe('program that npm start runs', () => {
     const source = join(sourceTree, 'bootstrap/main.ts');
     writeFileSync(join(sourceTree, 'bootstrap/run.ts'), 'this is no program');
     expect(program()).to.equal(source);
-    // Without the packages of developers.
+    // Without development dependencies.
     rmSync(join(sourceTree, 'node_modules'));
     expect(program()).to.equal(source);
   });

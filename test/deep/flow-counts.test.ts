@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { type AllCounts, countFlows, readCounts } from '../bench/counts.ts';
 
-/** Certificates are a few bytes longer or shorter, by the signature on them, and so is a position in a status list. */
+/** The lengths of certificates and of status list indices vary by a few bytes. */
 const BYTES_TOLERANCE = 24;
 
-/** What is recorded, with the counted bytes wherever they are as good as the same. */
+/** The recorded counts, with the measured bytes where both are within the tolerance. */
 function withCountedBytes(recordedCounts: AllCounts, measuredCounts: AllCounts): AllCounts {
   const flows = Object.entries(recordedCounts).map(([flow, steps]) => [
     flow,

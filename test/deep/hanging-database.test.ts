@@ -11,7 +11,7 @@ import { type HangingProxy, hangingProxy } from '../support/proxies.ts';
 
 const POOL = 3;
 const TIMEOUT_SECONDS = 1;
-/** Waiting for a connection, then for the answer to one statement, and some for a busy machine. */
+/** The timeouts of a connection and of a statement, with a reserve for a busy machine. */
 const BOUND_MS = 2 * TIMEOUT_SECONDS * 1000 + 3_000;
 
 const openStore = (url: string) =>
@@ -22,7 +22,7 @@ const openStore = (url: string) =>
 
 const [postgres] = databases().filter(({ name }) => name === 'postgres');
 
-/** Connections that nobody closes and nothing passes on any more: only a limit of our own ends them. */
+/** Connections that stay open without traffic: only the service's own timeout ends them. */
 describe('database that does not respond', () => {
   let database: TestDatabase | undefined;
   let proxy: HangingProxy;
@@ -45,7 +45,7 @@ describe('database that does not respond', () => {
   });
 
   const head = () => stepsOf(store, tenantId).state();
-  /** As many connections as there may be, each of which has served. */
+  /** Fills the pool with used connections. */
   const fillPool = () => Promise.all(Array.from({ length: POOL }, () => stepsOf(store, tenantId).commit({ uses: [] })));
   const addClient = () => store.forTenant(tenantId, ({ clients }) => clients.add(aClient(tenantId)), { by: 'system' });
   const clientIds = () => store.forTenant(tenantId, async ({ clients }) => (await clients.list()).map(({ clientId }) => clientId));
@@ -58,7 +58,7 @@ describe('database that does not respond', () => {
     expect(outcome).to.be.instanceOf(StoreUnavailableError);
     expect(performance.now() - start).to.be.below(BOUND_MS);
   };
-  /** Once the database can be reached again, callers are served on new connections. */
+  /** Expects that callers are served on new connections once the database is reachable again. */
   const expectServing = async () => {
     proxy.forward();
     const start = performance.now();
@@ -145,7 +145,7 @@ describe('database that does not respond', () => {
 
   it('does not affect a statement that is answered in time', async () => {
     await rawSql(database?.url ?? '', async (run) => {
-      // Held for less than a statement may take.
+      // The lock is held for less than the statement timeout.
       const blockingQuery = run(`do $$ begin lock table used_values in exclusive mode; perform pg_sleep(0.7); end $$`);
       await new Promise((resolve) => setTimeout(resolve, 100));
       expect(await stepsOf(store, tenantId).commit({ uses: [aUse()] })).to.include({ done: true });
@@ -154,7 +154,7 @@ describe('database that does not respond', () => {
   });
 
   it('is not assumed by a process that was paused itself', async () => {
-    // The proxy stands still with this process.
+    // The proxy is paused with this process.
     const ownStore = await openStore(database?.url ?? '');
     const sendCommits = () => Promise.all(Array.from({ length: POOL }, () => stepsOf(ownStore, tenantId).commit({ uses: [] })));
     await sendCommits();

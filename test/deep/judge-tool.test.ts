@@ -22,7 +22,7 @@ describe('judge tool against a running service', () => {
 
   const runJudge = (options: readonly string[], client: Client = ROOT) =>
     runProgram(process.execPath, [JUDGE_PROGRAM, ...options], SECONDS, { ...minimalEnvironment(), ...credentials(client) });
-  /** Tenants of the judgement that are there. */
+  /** The tenants that the judge tool created. */
   const remainingTenants = async ({ call, rootToken }: TestService): Promise<readonly string[]> => {
     const { body } = await call('GET', '/tenant', { token: await rootToken() });
     return body.map(({ id }: { id: string }) => id).filter((id: string) => id.startsWith('judge-'));
@@ -45,7 +45,7 @@ describe('judge tool against a running service', () => {
     try {
       const exited = once(child, 'exit');
       await Promise.race([once(child.stdout, 'data'), exited]);
-      expect(await remainingTenants(openService), 'while it judges').to.have.length(1);
+      expect(await remainingTenants(openService), 'while it runs').to.have.length(1);
       child.kill('SIGINT');
       expect((await exited)[0]).to.equal(130);
       expect(await remainingTenants(openService)).to.deep.equal([]);

@@ -26,7 +26,7 @@ const secondsFromNow = (seconds: number) => new Date(Date.now() + seconds * 1000
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
 
-/** What the service forgets and who may work, when the clock of its machine is wrong by hours. */
+/** Expiry and job leases when the clock of the machine is off by hours. */
 for (const kind of databases()) {
   describe(`clock that jumps, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
@@ -45,7 +45,7 @@ for (const kind of databases()) {
       await database?.drop();
     });
 
-    /** The machine's clock is wrong by so many hours while `work` runs. */
+    /** Runs `work` with a clock that is off by this many hours. */
     const withClockOff = async <T>(hours: number, work: () => Promise<T>): Promise<T> => {
       const clock = sinon.useFakeTimers({ now: Date.now() + hours * HOURS_MS, toFake: ['Date'] });
       try {
@@ -72,7 +72,7 @@ for (const kind of databases()) {
       container.bind(ServiceSettings).toConstantValue({ sessionTtlSeconds: 86_400 } as unknown as ServiceSettings);
       return container;
     };
-    /** All jobs that a minute brings, in a process whose clock is wrong by so many hours. */
+    /** Runs all jobs of one minute in a process whose clock is off by this many hours. */
     const runJobs = async (hours: number) => {
       const timers = sinon.useFakeTimers({ now: Date.now() + hours * HOURS_MS, toFake: ['Date', 'setInterval', 'clearInterval'] });
       try {
@@ -147,7 +147,7 @@ for (const kind of databases()) {
       const job = randomUUID();
       const storeTime = await maintenance.time();
       const laterTime = new Date(storeTime.getTime() + 3 * HOURS_MS);
-      // As a release did that took the time of its machine.
+      // An earlier release used the time of its machine.
       expect(await maintenance.tryLease(job, 'dead', laterTime, 30)).to.equal(true);
       expect(await maintenance.tryLease(job, 'lost it', storeTime, 0), 'given back').to.equal(false);
       expect(await maintenance.tryLease(job, 'other', storeTime, 30)).to.equal(true);
@@ -172,7 +172,7 @@ for (const kind of databases()) {
 
     it('in one of two processes prevents a second use at the other process', async () => {
       const steps = stepsOf(store, tenantId);
-      // A nonce that the one made that is ahead.
+      // A nonce of the process whose clock is ahead.
       const value = { ...aUse('c_nonce'), expiresAt: secondsFromNow(3 * 3_600 + 300) };
       expect(await steps.commit({ uses: [value] })).to.include({ done: true });
       await runJobs(-3);
@@ -181,7 +181,7 @@ for (const kind of databases()) {
       expect(await steps.commit({ uses: [value] })).to.include({ done: false });
     });
 
-    // Of PostgreSQL the server keeps the time.
+    // With PostgreSQL, the server keeps the time.
     if (kind.name === 'sqlite') {
       it('and a restart allow no second use of a value', async () => {
         const url = `${database?.url}-restarted`;

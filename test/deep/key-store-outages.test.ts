@@ -14,7 +14,7 @@ import {
 import { type HolderKey, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-/** What befalls a key provider, and how it comes back. */
+/** An outage of a key provider and its end. */
 type Outage = { readonly description: string; begin(): Promise<void> | void; end(): Promise<void> | void };
 
 describeWithOpenBao('key provider that fails', (binary) => {
@@ -47,7 +47,7 @@ describeWithOpenBao('key provider that fails', (binary) => {
         dcql_query: { credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:card:1'] } }] },
       });
     }
-    // The first status list takes a signature as well.
+    // The first status list needs a signature, too.
     await issueCredential(token, 'acme');
     await issueCredential(otherToken, 'other');
   });
@@ -80,7 +80,7 @@ describeWithOpenBao('key provider that fails', (binary) => {
     const [jwt = ''] = answer.body.credentials[0].credential.split('~');
     return JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()).status.status_list.idx;
   };
-  /** The wallet is told to come again, and nothing else. */
+  /** Expects 503 with Retry-After and no detail. */
   const expectRetryAfter = (answer: Answer) => {
     expect(answer.status, answer.text).to.equal(503);
     expect(answer.body.error).to.equal('temporarily_unavailable');
@@ -115,7 +115,7 @@ describeWithOpenBao('key provider that fails', (binary) => {
       await expectWorking();
       const wallet = new RawWallet(service, 'acme');
       const code = await wallet.code((await offer(token)).uri);
-      // One who is further on: with an access token, a nonce and a proof.
+      // A wallet that already has an access token, a nonce and a proof.
       const authorizedWallet = new RawWallet(service, 'acme');
       const accessToken = await authorizedWallet.accessToken((await offer(token)).uri);
       const key: HolderKey = newKey();
@@ -129,10 +129,10 @@ describeWithOpenBao('key provider that fails', (binary) => {
       try {
         expectRetryAfter(await wallet.redeem(code));
         expectRetryAfter(await requestCredential());
-        // What must be signed for a verifier is not promised either, and no session is left behind.
+        // A presentation request is not created, and no session remains.
         const offerResponse = await service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId: 'who' } });
         expect(offerResponse.status, offerResponse.text).to.equal(503);
-        // Others go on, and everybody sees why.
+        // Other tenants continue, and the health report shows the reason.
         await issueCredential(otherToken, 'other');
         await waitUntil(async () => (await health()).body.status === 'degraded');
         const healthResponse = await health();
@@ -144,7 +144,7 @@ describeWithOpenBao('key provider that fails', (binary) => {
 
       await waitUntil(async () => (await requestCredential()).status !== 503);
       const repeatedResponse = await requestCredential();
-      // That one was the second use of the proof: it counted once, when it could be answered.
+      // This was the second use of the proof, which counts only when the request succeeds.
       expect(repeatedResponse.status, repeatedResponse.text).to.equal(400);
       const tokenResponse = await wallet.redeem(code);
       expect(tokenResponse.status, tokenResponse.text).to.equal(200);
@@ -182,7 +182,7 @@ describeWithOpenBao('key provider that fails', (binary) => {
     const body = { credential_configuration_id: 'card', proofs: { jwt: [proof] } };
     proxy.setMode('cut');
     proxy.cutConnections();
-    // After some failures it is known.
+    // The circuit breaker opens after some failures.
     const otherWallet = new RawWallet(service, 'acme');
     const code = await otherWallet.code((await offer(token)).uri);
     for (let i = 0; i < 5; i++) expectRetryAfter(await otherWallet.redeem(code));
@@ -232,7 +232,7 @@ describeWithOpenBao('key provider that fails', (binary) => {
         }
       }),
     );
-    // The first calls wait for their time to end; what comes then is refused at once.
+    // The first calls wait for their timeout; later ones are rejected immediately.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     const loadedTimes = await measureRequests();
     isStopped = true;
@@ -241,7 +241,7 @@ describeWithOpenBao('key provider that fails', (binary) => {
     proxy.cutConnections();
     const [p50, p99] = [10, 19].map((index) => [idleTimes[index], loadedTimes[index]]);
     const timingText = [p50, p99].map((pair) => pair?.map((time) => time?.toFixed(1)).join(' → ')).join(', ');
-    // Half of the machine makes the load; what is compared is whether anybody waits for the provider.
+    // The load takes half of the machine; the test only checks that other tenants do not wait for the provider.
     expect(loadedTimes[10], `milliseconds, p50 and p99: ${timingText}`).to.be.lessThan(400);
   });
 });
@@ -285,7 +285,7 @@ describeWithOpenBao('Vault with wrong or slow answers, and wallets that depend o
   };
   const offer = async (): Promise<string> =>
     (await post('/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] })).uri;
-  /** A request for so many credentials, each time with the same proofs. */
+  /** Prepares a repeatable request for this many credentials with the same proofs. */
   const prepareRequest = async (wallet: RawWallet, count: number): Promise<() => Promise<Answer>> => {
     const accessToken = await wallet.accessToken(await offer());
     const nonce = await wallet.nonce();
@@ -300,7 +300,7 @@ describeWithOpenBao('Vault with wrong or slow answers, and wallets that depend o
     });
   const isSignature = ({ path }: ProxiedCall) => path.startsWith('transit/sign/');
 
-  /** What the real server answers to a call, with its results changed. */
+  /** Forwards a call and changes the results of the response. */
   const changeResults =
     (change: (results: { signature: string }[]) => object[]) =>
     async (call: ProxiedCall): Promise<CannedResponse | undefined> => {
@@ -323,7 +323,7 @@ describeWithOpenBao('Vault with wrong or slow answers, and wallets that depend o
     'one signature too few': (results) => results.slice(1),
   };
   for (const [description, change] of Object.entries(wrongResponses)) {
-    it(`returns ${description}: no wallet gets it, and nothing is consumed`, async () => {
+    it(`returns ${description}: no wallet receives it, and no code or nonce is consumed`, async () => {
       const requestCredential = await prepareRequest(new RawWallet(service, 'acme'), 3);
       front.play(changeResults(change));
       const rejection = await requestCredential();

@@ -41,12 +41,12 @@ describeWithOpenBao('complete flows with external key providers', (binary) => {
     await hsm?.stop();
   });
 
-  /** A tenant of this provider, which issues both formats and asks for one of them. */
+  /** Creates a tenant with this provider that issues both formats and requests one of them. */
   async function createProviderTenant(provider: string): Promise<void> {
     const { token } = await createTenant(service, `at-${provider}`);
     tokens.set(provider, token);
     await post(provider, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }], batchSize: 50 });
-    // Readers of mdocs want the country of the issuer.
+    // Parsers of mdocs require the country of the issuer.
     await post(provider, '/key-chain', { id: 'issuing', usageType: 'signing', country: 'DE' });
     const keyChainId = 'issuing';
     const display = [{ name: 'Card', locale: 'en' }];
@@ -97,7 +97,7 @@ describeWithOpenBao('complete flows with external key providers', (binary) => {
           const oracles = loadOracles();
           if (oracles === undefined) return;
           const anchor = (anchors.get(provider) ?? '').replaceAll(/-----[^-]+-----|\s/g, '');
-          // Each is read by another process, so that some stand for all.
+          // Each check starts a process, so only some credentials are checked.
           for (const { text, configurationId } of [...receivedCredentials.slice(0, 2), ...receivedCredentials.slice(-2)]) {
             if (configurationId === 'card') {
               expect(await oracles.readSdJwtVc(text, anchor)).to.deep.include(CLAIMS);
@@ -157,7 +157,7 @@ describeWithOpenBao('complete flows with external key providers', (binary) => {
     for (const batch of [1, 50]) {
       proxy.takeCalls();
       await issueCredentials('house', ['card'], batch);
-      // One for the access token, one for all of the credentials.
+      // One call for the access token, one for all credentials.
       const signing = proxy.takeCalls().map((call) => call.replace(/at-house\.\S+?\//, '…/'));
       expect(signing).to.deep.equal(['POST /v1/transit/sign/…/sha2-256', 'POST /v1/transit/sign/…/sha2-256']);
     }

@@ -133,7 +133,7 @@ describeWithOpenBao('key migration of a tenant from the database to Vault and on
   });
 
   const callAsIssuer = (method: string, path: string, json?: unknown) => shop.call(method, path, json, shop.acme.token);
-  /** The leaf must have signed it and be valid now. @returns what it says, and the SHA-256 of the leaf. */
+  /** Verifies the signature and the validity of the leaf. @returns the payload, and the SHA-256 of the leaf. */
   const verifySignature = async (jwt: string) => {
     const { x5c = [], alg = '' } = decodeProtectedHeader(jwt);
     const leaf = new X509Certificate(Buffer.from(x5c[0] ?? '', 'base64'));
@@ -142,7 +142,7 @@ describeWithOpenBao('key migration of a tenant from the database to Vault and on
     return { claims: decodeJwt(jwt), leaf: leaf.fingerprint256 };
   };
 
-  /** Wallets collect and present, and readers read what is published, until `isOver`. @returns what they saw. */
+  /** Issues, presents and reads published documents until `isStopped`. @returns the observations. */
   async function useContinuously(isStopped: () => boolean) {
     const held = await shop.issue('card-status');
     const observed = { presentations: 0, metadata: new Set<string>(), lists: new Set<string>() };
@@ -168,7 +168,7 @@ describeWithOpenBao('key migration of a tenant from the database to Vault and on
         shop.anchor.replaceAll(/-----[^-]+-----|\s/g, ''),
         'the list names the authority',
       );
-      // Keys of all access tokens that still count are published.
+      // The keys of all valid access tokens are published.
       const jwks = await shop.service.call('GET', '/acme/.well-known/jwks.json');
       expect(jwks.body.keys.length).to.be.greaterThan(0);
     } while (!isStopped());
@@ -183,7 +183,7 @@ describeWithOpenBao('key migration of a tenant from the database to Vault and on
       PUBLIC_URL: shop.service.address,
       SOFTHSM2_CONF: process.env['SOFTHSM2_CONF'] ?? '',
     });
-    // Once more around with what has become of it.
+    // One more iteration after the migration.
     await new Promise((resolve) => setTimeout(resolve, 200));
     isStopped = true;
     return { ended: migrationRun, seen: await usage, chains: (await callAsIssuer('GET', '/key-chain')).body };
@@ -214,7 +214,7 @@ describeWithOpenBao('key migration of a tenant from the database to Vault and on
     expect(output).to.not.include(PIN);
   });
 
-  it('lets an authority with keys at two providers renew a certificate', async () => {
+  it('lets a CA with keys at two providers renew a certificate', async () => {
     const chainBefore = (await callAsIssuer('GET', '/key-chain/signing')).body;
     const rotation = await callAsIssuer('POST', '/key-chain/signing/rotate', {});
     expect(rotation.status, rotation.text).to.equal(200);

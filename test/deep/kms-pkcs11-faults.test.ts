@@ -5,7 +5,7 @@ import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { failing } from '../contract/kms-provider.suite.ts';
 import { errorMessage, expectValidSignature, hasSoftHsm, PIN, SoftHsm, type TokenAccess, unavailableReason } from '../support/softhsm.ts';
 
-/** CKF_USER_PIN_COUNT_LOW: a wrong PIN was given since the last right one. */
+/** CKF_USER_PIN_COUNT_LOW: a wrong PIN was entered since the last correct one. */
 const WRONG_PIN_GIVEN = 0x1_0000;
 
 if (hasSoftHsm()) {
@@ -60,7 +60,7 @@ if (hasSoftHsm()) {
         cryptoki.C_SetPIN(session, 'another-pin', PIN);
         cryptoki.C_Logout(session);
       });
-      // From now on it would be the right one.
+      // Now it is the correct PIN.
       expect(await unavailableReason(() => kms.generate('acme', 'ES256'))).to.contain('the PIN was rejected');
       const lockedKms = await hsm.open('again', 'locked');
       expect(await errorMessage(() => lockedKms.assertReachable())).to.contain('the PIN was rejected');

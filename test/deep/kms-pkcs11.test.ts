@@ -190,7 +190,7 @@ if (hasSoftHsm()) {
 
       const ecJwk = () => generatedKey.ES256().export({ format: 'jwk' });
       const rejectedMaterial: Record<string, () => JsonWebKey | Buffer> = {
-        'a key on a curve of its own': () => generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey.export({ format: 'jwk' }),
+        'a key on a custom curve': () => generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey.export({ format: 'jwk' }),
         'an RSA key': () => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }),
         'a key with a foreign public half': () => ({ ...ecJwk(), d: ecJwk().d ?? '' }),
         'no key at all': () => Buffer.from('not a key'),
@@ -233,7 +233,7 @@ if (hasSoftHsm()) {
 
     describe('a token with restrictions', () => {
       const key = { id: 'abcd', label: 'acme.abcd', algorithm: 'ES256' } as const;
-      /** The real library, but for one function. */
+      /** Wraps the real library with one replaced function. */
       const openWithRule = (rule: (realLibrary: TokenAccess) => Partial<TokenAccess>): [TokenAccess, Buffer] => {
         const realLibrary = hsm.cryptoki();
         const [slot = Buffer.alloc(8)] = realLibrary.C_GetSlotList(true);
@@ -354,7 +354,7 @@ try {
 }
 `;
 
-/** A process of its own that signs once with the token `one` and closes nothing. */
+/** Runs a separate process that signs once with the token `one` and closes nothing. */
 function runChild(hsm: SoftHsm, preludeScript = ''): Promise<{ readonly stdout: string }> {
   const files = ['kms/pkcs11/pkcs11-kms.ts', 'system/random.ts'].map((file) => new URL(`../../adapters/${file}`, import.meta.url).href);
   const { SOFTHSM2_CONF } = process.env;
@@ -383,7 +383,7 @@ if (hasSoftHsm()) {
         const startedAt = performance.now();
         let ticks = 0;
         const timer = setInterval(() => ticks++, 10);
-        // As many as Node has threads for files, and as many that wait.
+        // As many as the threads of the libuv pool, and as many waiting calls.
         const reasons = await Promise.all(
           Array.from({ length: 8 }, () => unavailableReason(() => kms.sign(signingKey('acme', key), 'data'))),
         );
@@ -438,10 +438,7 @@ if (hasSoftHsm()) {
   });
 }
 
-/**
- * Files of which the library reads nothing until it is let go: each becomes a pipe that nobody writes to.
- * @returns puts them back.
- */
+/** Blocks reads of files by replacing each with a pipe without a writer. @returns a function that restores them. */
 function blockFiles(folder: string, isOne: (name: string) => boolean): () => void {
   const files = filesIn(folder).filter((file) => isOne(file.slice(file.lastIndexOf('/') + 1)));
   expect(files).to.not.equal([]);
@@ -450,7 +447,7 @@ function blockFiles(folder: string, isOne: (name: string) => boolean): () => voi
     execFileSync('mkfifo', [file]);
   }
   return () => {
-    // A pipe that is open for writing, too, lets those in that wait at it; then they find it empty.
+    // Opening the pipe for writing unblocks waiting readers, which then read nothing.
     const pipes = files.map((file) => openSync(file, constants.O_RDWR | constants.O_NONBLOCK));
     for (const file of files) renameSync(`${file}.kept`, file);
     for (const pipe of pipes) closeSync(pipe);

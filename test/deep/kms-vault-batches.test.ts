@@ -44,7 +44,7 @@ describeWithOpenBao('Vault signature batches', (binary) => {
 
   const sign = (data: string | Uint8Array, key = keys.ES256) => vault.sign(signingKey('acme', key), data);
   const signMany = (texts: readonly string[], key = keys.ES256) => vault.signMany(signingKey('acme', key), texts);
-  /** How many texts each of the calls had, since the last time that this was asked. */
+  /** Number of texts of each new call. */
   let seenCalls = 0;
   const sizes = () => {
     const newCalls = front.calls.slice(seenCalls).filter(({ path }) => path.includes('/sign/'));
@@ -66,7 +66,7 @@ describeWithOpenBao('Vault signature batches', (binary) => {
     expect(((error as Failure).cause as Error).message).to.match(reason);
   }
 
-  /** Lets the calls wait until the test says that they go on. */
+  /** Delays the calls until the test releases them. */
   function holdCalls() {
     const { promise, resolve } = Promise.withResolvers<void>();
     let arrivals = 0;
@@ -137,10 +137,10 @@ describeWithOpenBao('Vault signature batches', (binary) => {
 
   it('sign the bytes of the time of the call', async () => {
     for (const key of [keys.ES256, keys.EdDSA]) {
-      const bytes = new TextEncoder().encode('as asked');
+      const bytes = new TextEncoder().encode('as requested');
       const signature = sign(bytes, key);
       bytes.fill(0);
-      expectSigned(['as asked'], [await signature], key);
+      expectSigned(['as requested'], [await signature], key);
     }
   });
 
@@ -162,7 +162,7 @@ describeWithOpenBao('Vault signature batches', (binary) => {
     expect(sizes()).to.deep.equal([]);
   });
 
-  /** Changes one result of the calls that have the text. */
+  /** Changes one result of the calls that contain the text. */
   function corruptResults(text: string, change: (result: Record<string, unknown>) => Record<string, unknown>): void {
     const input = Buffer.from(text).toString('base64');
     front.play(async ({ path, body, headers, method }: ProxiedCall) => {

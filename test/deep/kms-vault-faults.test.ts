@@ -50,7 +50,7 @@ describeWithOpenBao('Vault that fails', (binary) => {
   const expectSigns = async (vault: VaultKms) => expect(isSignedBy(key.publicJwk, 'data', await sign(vault))).to.equal(true);
   const checked = async (vault: VaultKms) => ((await failing(() => vault.assertReachable())) as Error | undefined)?.message;
 
-  /** A wallet is told to come back, and the log why. */
+  /** Expects a Failure `unavailable` for the wallet, and the reason in the log. */
   function expectUnavailable(error: unknown, reason: RegExp): void {
     expect(error).to.be.instanceOf(Failure).with.property('code', 'unavailable');
     expect((error as Failure).details).to.include({ retryAfterSeconds: 2 });
@@ -162,10 +162,10 @@ describeWithOpenBao('Vault that fails', (binary) => {
     'answers too much in an error': [{ status: 400, body: { errors: ['x'.repeat(2 * MAX_ANSWER_BYTES)] } }, /more than 1048576 bytes/],
     'is a page': [{ status: 200, body: '<html>' }, /not Vault: its response is not JSON/],
     'is a page that is not found': [{ status: 404, body: '<html>' }, /not Vault: it answered 404/],
-    'is another service that knows nobody': [{ status: 403, body: {} }, /not Vault: it answered 403/],
+    'is another service that rejects the login': [{ status: 403, body: {} }, /not Vault: it answered 403/],
     'answers half of it': [{ status: 200, body: '{"data":{"batch_res' }, /not Vault: its response is not JSON/],
     'answers with a list': [{ status: 200, body: [] }, /not Vault: its response is not JSON/],
-    'answers with nothing': [{ status: 200, body: '' }, /did not answer each/],
+    'answers with an empty body': [{ status: 200, body: '' }, /did not answer each/],
     'answers with null': [{ status: 200, body: { data: null } }, /did not answer each/],
   };
   for (const [name, [cannedResponse, reason]] of Object.entries(badResponses)) {
@@ -264,17 +264,14 @@ describeWithOpenBao('Vault that fails', (binary) => {
     const cannedResponses: Record<string, (secrets: readonly string[]) => CannedResponse | undefined> = {
       'when it is cut': () => 'cut',
       'when it fails': () => ({ status: 500, body: { errors: [] } }),
-      'when it refuses': () => ({ status: 403, body: { errors: ['permission denied'] } }),
+      'when it rejects the call': () => ({ status: 403, body: { errors: ['permission denied'] } }),
       'when it is a page': () => ({ status: 200, body: '<html>' }),
       'when it says too much': () => ({ status: 200, body: 'x'.repeat(2 * MAX_ANSWER_BYTES) }),
       'when Vault repeats it': (secrets) => ({
         status: 400,
         body: { errors: [`not ${secrets.join(' nor ')}\n\u001b[31m`, 'x'.repeat(10_000)] },
       }),
-      'when Vault repeats it with a fault of its own': (secrets) => ({
-        status: 500,
-        body: { errors: [...secrets], data: secrets, more: secrets },
-      }),
+      'when Vault repeats it in its error': (secrets) => ({ status: 500, body: { errors: [...secrets], data: secrets, more: secrets } }),
     };
     for (const [name, cannedResponse] of Object.entries(cannedResponses)) {
       for (const phase of ['login', 'call'] as const) {

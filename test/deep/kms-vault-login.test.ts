@@ -22,7 +22,7 @@ import {
   waitUntil,
 } from '../support/openbao.ts';
 
-/** What the configuration gives is what the provider takes. */
+/** The settings type of the configuration is that of the provider. */
 const _configured = (settings: ConfiguredVault): VaultSettings => settings;
 
 const LOGIN = 'POST auth/approle/login';
@@ -65,7 +65,7 @@ describeWithOpenBao('Vault login', (binary) => {
   const signing = () => `POST sign/${key.handle.keyId.replace(/@.*/, '')}/sha2-256`;
   const expectSigns = async (vault: VaultKms) => expect(isSignedBy(key.publicJwk, 'data', await sign(vault))).to.equal(true);
   const count = (call: string, calls: readonly string[]) => calls.filter((one) => one === call).length;
-  /** What the service used last. */
+  /** The token of the last call. */
   const lastToken = () => String(front.calls.at(-1)?.headers['x-vault-token']);
   const revoke = (token: string) => bao.call('POST', 'auth/token/revoke', { token });
 
@@ -114,8 +114,8 @@ describeWithOpenBao('Vault login', (binary) => {
     expect(count(LOGIN, front.takeCalls())).to.equal(1);
   });
 
-  // A real login of this kind needs a cluster that vouches for the account. The front plays that one call, with a token of the
-  // real server; all else goes there.
+  // A real login of this kind needs a cluster that verifies the account. The proxy answers that one call with a token of
+  // the real server and forwards all others.
   it('accepts a Kubernetes service account, and reads its file at each login', async () => {
     const tokenFile = join(folder, 'serviceaccount');
     const expectedLogin = { role: 'vidimus', jwt: 'first' };
@@ -164,7 +164,7 @@ describeWithOpenBao('Vault login', (binary) => {
     type RenewalScene = {
       readonly front: OpenBaoProxy;
       readonly provider: (settings?: Partial<VaultSettings>) => Promise<VaultKms>;
-      /** Calls of one kind so far. */
+      /** Number of calls of one kind so far. */
       readonly seen: (call: string) => number;
       readonly lastToken: () => string;
     };
@@ -190,7 +190,7 @@ describeWithOpenBao('Vault login', (binary) => {
         const vault = await renewalScene.provider({ auth });
         await expectSigns(vault);
         await waitUntil(() => renewalScene.seen(LOGIN) === 2);
-        // Not again and again for less and less.
+        // The token is not renewed repeatedly for ever shorter periods.
         expect(renewalScene.seen(RENEWAL)).to.equal(1);
         await expectSigns(vault);
         expect(renewalScene.seen(LOOKUP)).to.equal(0);
@@ -224,7 +224,7 @@ describeWithOpenBao('Vault login', (binary) => {
         expect(await failing(() => sign(vault))).to.be.instanceOf(Error);
       },
     };
-    // They mostly wait, so all of them begin at once.
+    // The scenes mostly wait, so all run concurrently.
     const played = new Map<string, Promise<void>>();
     before(() => {
       for (const [name, renewalScene] of Object.entries(renewalScenes)) {
@@ -386,7 +386,7 @@ describeWithOpenBao('Vault login', (binary) => {
       return (await failing(() => vault.assertReachable())) as Error | undefined;
     };
 
-    it('trusts the authorities of the configured file', async () => {
+    it('trusts the CAs of the configured file', async () => {
       const vault = await overTls({ ca: file('ca.pem') });
       const key = await vault.generate('acme', 'ES256');
       const signature = await vault.sign(signingKey('acme', key), 'data');
@@ -425,7 +425,7 @@ describeWithOpenBao('Vault login', (binary) => {
   });
 });
 
-/** An authority, a certificate of it for 127.0.0.1, and another authority. */
+/** Creates a CA, its certificate for 127.0.0.1, and another CA. */
 function makeCertificates(folder: string): void {
   const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' });
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];

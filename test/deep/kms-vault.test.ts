@@ -24,7 +24,7 @@ describeWithOpenBao('keys in Vault', (binary) => {
     bao = await startOpenBao(binary);
     front = await startOpenBaoProxy(bao.address);
     vault = await provider();
-    // Logs in.
+    // This call logs in.
     await vault.assertReachable();
   });
   beforeEach(() => {

@@ -4,7 +4,7 @@ import { createTenant, startTestService, type TestService } from '../support/tes
 import { BlockMeter, type MeasuredRequest } from '../support/thread-holds.ts';
 
 const MEBIBYTE = 1024 * 1024;
-/** What a request without a token may hold the thread for. */
+/** How long a request without a token may block the thread. */
 // A fifth of the 50 ms that the service allows. A megabyte of white space takes 4 to 6.5 ms, depending on the machine.
 const LIMIT_MS = 10;
 
@@ -26,7 +26,7 @@ const manyProperties = (bytes: number) => {
   return `${text}"z":0}`;
 };
 
-/** Values that are dear to read, of about as many bytes as wanted. */
+/** Values that are expensive to parse, by their approximate size in bytes. */
 const HOSTILE_JSON: Readonly<Record<string, (bytes: number) => string>> = {
   'many properties': manyProperties,
   'many entries': (bytes) => `{"a":[${repeat('0,', bytes - 10)}0]}`,
@@ -57,7 +57,7 @@ const asParameter = (name: string) =>
     ]),
   );
 
-/** Presentations that are dear to take apart, as they stand in a token. */
+/** Presentations that are expensive to parse, as values of `vp_token`. */
 const HOSTILE_PRESENTATIONS: Readonly<Record<string, (bytes: number) => string>> = {
   tildes: (bytes) => `${jwt({ a: 1 })}${repeat('~', bytes)}`,
   'short disclosures': (bytes) => `${jwt({ a: 1 })}~${repeat('YQ~', bytes)}`,
@@ -117,7 +117,7 @@ describe('large request without a token', function () {
     expect(status, description).to.be.within(400, 499);
     expect(milliseconds, description).to.be.lessThan(LIMIT_MS);
   };
-  /** An open request of its own for each try: the first answer ends it. */
+  /** Creates a new request for each attempt, since the first response ends it. */
   const responseRequest = async (requestId: string, body: (state: string) => string): Promise<MeasuredRequest> => {
     const { payload } = await requestPresentation(service, token, requestId);
     return post(payload['response_uri'], body(payload['state']), FORM);

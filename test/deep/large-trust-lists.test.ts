@@ -19,7 +19,7 @@ import { signXml, type XmlService, xmlList } from '../support/xml-list.ts';
 const NOW = new Date('2026-06-01T12:00:00Z');
 const TYPE = 'http://uri.etsi.org/TrstSvc/Svctype';
 const MEGABYTE = 1_000_000;
-/** Of services that issue attestations, among all others. */
+/** One in this many services issues attestations. */
 const ISSUER_EVERY = 10;
 const MAX_PEAK_MIB = 128;
 const MARK = '<tsl:TrustServiceProviderList>';
@@ -140,7 +140,7 @@ describe('large trust lists', () => {
 
   it('are rejected when they exceed the limits of time, memory or size', async () => {
     expect(await outcome(largeList, readers({ milliseconds: 20 }))).to.equal('malformed: it takes longer than 0.02 seconds to parse');
-    // Reading this list takes about 8 MB at times, as the heap is collected in between.
+    // Parsing this list sometimes takes about 8 MB, depending on garbage collections.
     const limitedReaders = readers({ megabytes: 4 });
     expect(await outcome(largeList, limitedReaders)).to.equal('malformed: it takes too much memory to parse');
     const lists = readers();
@@ -178,12 +178,12 @@ describe('large trust lists', () => {
     };
     for (const [name, make] of Object.entries(xmlCases)) {
       it(`by ${name} in XML are parsed or rejected within 128 MiB`, async () => {
-        // Signed, as far as it can be: the costly part is outside the signature that was made for another text.
+        // The expensive part is outside of the signature, which was made for another text.
         const signedXml = signXml(xmlList(), operator);
         const [signature = ''] = /<Signature [\s\S]*<\/Signature>/.exec(signedXml) ?? [];
         const end = '</tsl:TrustServiceStatusList>';
         const { refusal, longest, peakMebibytes: peak } = await readInChild(Buffer.from(make().replace(end, signature + end)));
-        // Comments are no part of what is signed.
+        // Comments are not signed.
         if (name !== 'comments') expect(refusal).to.match(/^(?:malformed|signature)/);
         expect(refusal).not.to.match(/memory|seconds/);
         expect(peak, 'MiB').to.be.at.most(MAX_PEAK_MIB);

@@ -10,18 +10,18 @@ import { type Callable, createTenant } from '../support/test-service.ts';
 import { callerFor, WorkerService } from '../support/worker-service.ts';
 
 const PROBE = new URL('../support/loaded-modules.ts', import.meta.url).href;
-/** What serves administrators, seldom requests, or other configurations. */
+/** Modules for administrators, rare requests or other configurations. */
 const NOT_LOADED = [
   ...['@mikro-orm/core', '@mikro-orm/sql', '@mikro-orm/postgresql', '@mikro-orm/sqlite', '@mikro-orm/migrations'],
   ...['kysely', 'yaml', '@peculiar/asn1-x509', 'swagger-ui-dist', 'zod-openapi', 'undici'],
   ...['prom-client', '@opentelemetry/api', '@opentelemetry/sdk-trace'],
   ...['amqplib', 'cloudevents', 'node-vault'],
 ];
-/** Checks claims against a schema. */
+/** Modules that validate claims against a schema. */
 const CLAIMS_MODULES = ['ajv', 'ajv-formats'];
-/** Of Node, by the names that it has within: what `fetch` is made of, and HTTP/2. */
+/** Internal modules of Node for `fetch` and HTTP/2. */
 const NOT_LOADED_NODE_MODULES = ['internal/deps/undici/undici', 'http2', 'tls'];
-/** Files that a start and an issuance may load, of packages and of our own. On PostgreSQL 451 are loaded. */
+/** Maximum number of files that a start and an issuance may load. On PostgreSQL 451 are loaded. */
 const MAX_FILES = 470;
 
 for (const kind of databases()) {
@@ -31,7 +31,7 @@ for (const kind of databases()) {
     let service: WorkerService | undefined;
 
     before(async function () {
-      // Migrated by the process itself.
+      // The process itself migrates the database.
       database = await kind.openEmpty();
       if (database === undefined) return this.skip();
       folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
@@ -94,7 +94,7 @@ for (const kind of databases()) {
       const before = await start();
       const { token } = await createTenant(before, 'acme');
       await createResource(before, token, '/issuer/credentials', credentialBody('pid', 'signing'));
-      // The first one of a tenant makes its status list.
+      // The first issuance of a tenant creates its status list.
       await issue(before, token);
       expect(packageNames(await loaded()), 'of who has written').to.include('@mikro-orm/core');
       await service?.stop();

@@ -11,10 +11,10 @@ import { createTenant, startTestService, type TestService } from '../support/tes
 
 type Native = { pragma(text: string, options?: { simple: true }): unknown };
 
-/** A database that can be taken away while the service runs. */
+/** A database whose connections can be broken while the service runs. */
 type BreakableDatabase = { readonly url: string; lose(): Promise<void>; bring(): Promise<void>; end(): void };
 
-/** The disk of the service's own connection is full. */
+/** Simulates a full disk for the connection of the service. */
 async function breakableSqlite({ url }: TestDatabase): Promise<BreakableDatabase> {
   const orm = await connect({ url: 'sqlite::memory:', poolSize: 2 });
   const prototype = Object.getPrototypeOf(await orm.em.getConnection().getNativeClient()) as Native;
@@ -32,7 +32,7 @@ async function breakableSqlite({ url }: TestDatabase): Promise<BreakableDatabase
   };
 }
 
-/** What stands between the service and its server goes away. */
+/** Simulates the loss of the network between the service and its server. */
 async function breakablePostgres({ url }: TestDatabase): Promise<BreakableDatabase> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
@@ -96,7 +96,7 @@ for (const kind of databases()) {
     const longText = 'x'.repeat(900);
     const write = () =>
       service.call('PATCH', '/client/acme-admin', { token: tenant.token, json: { roles: ['clients:manage'], description: longText } });
-    /** Until nothing that is free in the file takes any more. */
+    /** Fills the free space of the file. */
     const fillDisk = async () => {
       let answer = await write();
       for (let n = 0; n < 200 && answer.status === 200; n++) answer = await write();
@@ -137,7 +137,7 @@ const POOL = 2;
 
 type Sqlite = { pragma(text: string, options?: { simple: true }): unknown };
 
-/** What makes a transaction end without us: a connection or a transaction must not stay taken for ever. */
+/** A transaction that the database ends must release its connection. */
 for (const kind of databases()) {
   describe(`transaction that ${kind.name} aborts`, () => {
     let database: TestDatabase | undefined;

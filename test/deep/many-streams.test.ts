@@ -11,11 +11,11 @@ import { startedProgram, startOptions } from '../support/start-options.ts';
 
 const STREAMS = 1_000;
 const SESSIONS = 50;
-/** Of the streams. */
+/** Limit for the memory of the streams. */
 const MAX_MIB = 50;
-/** Of the process. */
+/** Limit for the memory of the process. */
 const MAX_TOTAL_MIB = 175;
-/** Elsewhere there is no such file; that streams work is tested there all the same. */
+/** Other systems have no such file; the streams are tested there without the measurement. */
 const isMeasurable = process.platform === 'linux';
 const ROOT = { clientId: 'root', secret: 'a secret for the root client' };
 
@@ -57,7 +57,7 @@ describe('a thousand event streams on one process', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Tries until it works. */
+  /** Waits until an attempt succeeds. */
   async function waitUntil(attempt: () => Promise<boolean>): Promise<void> {
     const deadline = performance.now() + WAIT_TIMEOUT_MS;
     while (!(await attempt().catch(() => false))) {

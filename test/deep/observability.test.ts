@@ -27,7 +27,7 @@ describe('separate metrics address', () => {
     await server.close();
   });
 
-  /** More than there is room for. */
+  /** More connections than the limit allows. */
   const occupyConnections = async (firstBytes: string) => {
     for (let i = 0; i < 40; i++) {
       const socket = connect(port, '127.0.0.1');
@@ -48,7 +48,7 @@ describe('separate metrics address', () => {
   };
 
   for (const [description, firstBytes, timeoutMs] of [
-    ['say nothing', '', 9_000],
+    ['send nothing', '', 9_000],
     ['never end what they begin to say', 'GET /metrics HTTP/1.1\r\nHost: a\r\n', 9_000],
     ['have had their answer and stay', 'GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n', 2_000],
   ] as const) {
@@ -95,7 +95,7 @@ describe('metrics of several workers', () => {
   });
 
   it('are one answer, at the service and at the separate address', async () => {
-    // Each over a connection of its own, so that both workers have some.
+    // Each call uses a new connection, so that both workers get some.
     for (let index = 0; index < 20; index++) await callerFor(service.address).call('GET', '/');
     const labels = { method: 'GET', route: '/', status: '200' };
     expect(sumSamples(await (await fetch(`${ownAddress}/metrics`)).text(), 'vidimus_http_requests_total', labels)).to.equal(20);

@@ -15,10 +15,10 @@ const ROOT = { clientId: 'root', secret: 'a secret for the root client' };
 const CALLERS = 12;
 const WARM_UP = 3_000;
 const REQUESTS = 1_500;
-/** A request and its answer are some six thousand. */
+/** A request and its response take about 6,000 bytes. */
 const MAX_BYTES_PER_REQUEST = 1_500;
 
-// What outlives its request becomes an old object, and those are dear: they are only collected when there are many of them.
+// Objects that outlive their request reach the old generation, which is rarely collected.
 describe('completed requests', () => {
   const agent = new Agent({ keepAlive: true, maxSockets: CALLERS });
   let folder: string;
@@ -102,7 +102,7 @@ describe('completed requests', () => {
   for (const [description, path, status] of [
     ['a published document', '/.well-known/openid-credential-issuer/acme', 200],
     ['what an administrator reads', '/issuer/credentials', 200],
-    ['a refusal', '/session/unknown', 404],
+    ['a rejection', '/session/unknown', 404],
   ] as const) {
     it(`leave no objects that slow down later requests: ${description}`, async () => {
       await sendMany(path, status, WARM_UP);

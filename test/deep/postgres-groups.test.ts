@@ -7,7 +7,7 @@ import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 
 const postgres = databases().find(({ name }) => name === 'postgres');
 
-/** Tells by which transaction the row was written. */
+/** Returns the transaction that wrote the row. */
 const INSERT = namedStatement(
   'keep',
   'insert into kept (id, by) values ($1, pg_current_xact_id()::text) returning by, pg_backend_pid() as process',
@@ -38,7 +38,7 @@ describe('concurrent changes on PostgreSQL', () => {
     const connection = await openDatabase({ url: database.url, poolSize: 8 });
     close = () => connection.close();
     sql = postgresSql(connection.native);
-    // Each connection has prepared the statements, as it has soon after a start.
+    // Each connection has prepared the statements, as soon after a start.
     await Promise.all(
       indices(8).map(async (index) => {
         await sql.query(WAIT, [0.1]);
@@ -154,7 +154,7 @@ describe('concurrent changes on PostgreSQL', () => {
 
   it('are answered when each is fast enough, regardless of their total duration', async () => {
     const { url } = database as TestDatabase;
-    // A connection that says nothing for a second longer than a statement may take is ended.
+    // A connection that is silent for one second longer than the statement timeout is closed.
     const quickConnection = await openDatabase({ url, poolSize: 2, timeoutSeconds: 2 });
     try {
       const slowSql = postgresSql(quickConnection.native);

@@ -26,7 +26,7 @@ type Report = {
 
 let newestServer: Promise<string> | undefined;
 
-/** The server of the npm package. @returns its address. */
+/** Starts the server of the npm package. @returns its address. */
 async function startNewest(): Promise<string> {
   const url = await startPostgres();
   const [row] = await rawSql(url, (run) => run("select current_setting('server_version_num') as number"));
@@ -35,7 +35,7 @@ async function startNewest(): Promise<string> {
   return url;
 }
 
-/** Runs contract suites in a process of its own, on the newest supported server and without SQLite. */
+/** Runs contract suites in a separate process, on the newest supported server and without SQLite. */
 async function runSuites(names: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Report> {
   newestServer ??= startNewest();
   const { TEST_PREPARED_DATABASES: _, ...env } = process.env;
@@ -144,7 +144,7 @@ describe('PostgreSQL user without the right to create tables', () => {
     await rawSql(owner, async (run) => {
       await run('create schema elsewhere');
       await run(`grant usage on schema elsewhere to "${user}"`);
-      // In this database only: other tests work with the same user.
+      // Only in this database, since other tests use the same user.
       await run(`alter role "${user}" in database "${new URL(owner).pathname.slice(1)}" set search_path = elsewhere`);
     });
     const migration = await migrate({ DATABASE_MIGRATION_URL: owner, DATABASE_URL: url });

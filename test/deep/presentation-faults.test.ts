@@ -9,20 +9,20 @@ import { type FaultMode, Faults } from '../support/faults.ts';
 import { bindToRequest, decode, encryptResponse, type HeldCredential, responseForm, Shop } from '../support/present.ts';
 import { type Answer, startTestService } from '../support/test-service.ts';
 
-/** One way through a presentation that is broken off at every place. */
+/** A presentation flow whose step is interrupted at every call. */
 type FaultFlow = {
-  /** Undefined while the step is to make it. */
+  /** Undefined when the step creates the session. */
   readonly session?: string;
   readonly step: () => Promise<Answer>;
   /** Statuses of the step when nothing fails. */
   readonly done: number;
-  /** Whether the step ends the session, so that it can be done with success once at most. */
+  /** Whether the step ends the session, so that it can succeed at most once. */
   readonly isAnswer: boolean;
-  /** What the session comes to in the end. */
+  /** Final status of the session. */
   readonly end?: 'completed' | 'failed';
 };
 
-/** More calls than any step makes. */
+/** Upper bound for the number of calls of a step. */
 const MAX_CALLS = 40;
 const SHOP = 'https://shop.example';
 
@@ -81,9 +81,9 @@ for (const kind of databases()) {
         return { session, step: () => shop.service.call('GET', uri), done: 200, isAnswer: false };
       },
       'a good answer': async () => ({ ...(await answerRequest('check', ['name'])), end: 'completed' }),
-      'a good answer that a backend is told': async () => ({ ...(await answerRequest('told', ['name'])), end: 'completed' }),
+      'a valid response that is reported to a backend': async () => ({ ...(await answerRequest('told', ['name'])), end: 'completed' }),
       'a bad answer': async () => ({ ...(await answerRequest('check', [])), done: 400, end: 'failed' }),
-      'a bad answer that a backend is told': async () => ({ ...(await answerRequest('told', [])), done: 400, end: 'failed' }),
+      'an invalid response that is reported to a backend': async () => ({ ...(await answerRequest('told', [])), done: 400, end: 'failed' }),
       'an answer of a page': async () => {
         const request = await createPageRequest();
         const text = bindToRequest(request, credential, ['name'], { aud: `origin:${SHOP}` });
@@ -109,7 +109,7 @@ for (const kind of databases()) {
       }
     }
 
-    /** @returns false when the step was over before the n-th call. */
+    /** Fails the n-th call of a step and repeats the step. @returns false when the step makes fewer calls. */
     async function sweep(flow: FaultFlow, n: number, mode: FaultMode): Promise<boolean> {
       const { session, step, done, isAnswer, end } = flow;
       const countWebhookCalls = () => shop.backend.calls.length;
@@ -117,7 +117,7 @@ for (const kind of databases()) {
       faults.arm(n, mode);
       const failedResponse = await step();
       if (!faults.disarm()) {
-        expect(failedResponse.status, `nothing failed: ${failedResponse.text}`).to.equal(done);
+        expect(failedResponse.status, `the call did not fail: ${failedResponse.text}`).to.equal(done);
         if (session !== undefined && end !== undefined) expect(await readStatus(session)).to.equal(end);
         return false;
       }
@@ -137,9 +137,9 @@ for (const kind of databases()) {
       return true;
     }
 
-    /** Whatever was answered is over; what was verified stands there only when the session is completed. */
+    /** Expects that an answered session has ended, and that only a completed session has results. */
     async function expectConsistent(id: string, isAnswer: boolean, accepted: number, callDescription: string): Promise<void> {
-      // Who reads sessions sees what is noted late.
+      // Reading the session stores pending changes.
       expect((await shop.call('GET', `/session/${id}`)).status, callDescription).to.equal(200);
       const session = (await steps().session(id as SessionId))?.session;
       const status = session?.status;
@@ -151,11 +151,11 @@ for (const kind of databases()) {
       const { credentials, failure } = session?.outcome ?? {};
       if (status === 'completed') expect(credentials, callDescription).to.have.length(1);
       if (status === 'failed') expect(failure, callDescription).to.not.equal(undefined);
-      // Who was told that it is good finds it so.
+      // A session that was reported as completed is completed.
       if (accepted === 1 && failure === undefined) expect(status, callDescription).to.equal('completed');
     }
 
-    /** What a process does that comes after one that died during the call of a backend. */
+    /** Finishes deliveries of a process that died during the call of a backend. */
     async function finishDeliveries(): Promise<void> {
       const { container } = shop.service.service;
       await obtain(container, FinishDeliveries).execute(new Date(Date.now() + 70_000), 10);

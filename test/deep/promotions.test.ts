@@ -13,7 +13,7 @@ import { startTestService, type TestService } from '../support/test-service.ts';
 
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
 
-/** Two processes on a primary that has a standby. */
+/** Two processes on a primary with a standby. */
 class PromotionSetup {
   readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-promotion-'));
   readonly primary: Cluster;
@@ -28,7 +28,7 @@ class PromotionSetup {
     this.address = address;
   }
 
-  /** @param settings of the primary. */
+  /** @param settings settings of the primary. */
   static async make(settings: Readonly<Record<string, string>> = {}): Promise<PromotionSetup> {
     const primary = await Cluster.make();
     await primary.start();
@@ -50,7 +50,7 @@ class PromotionSetup {
   }
 
   start(): Promise<TestService> {
-    // What one has signed for its clients, the other takes.
+    // Each process accepts tokens that the other signed.
     return startTestService({ ...this.environment, JWT_ISSUER: 'https://issuer.example' });
   }
 
@@ -128,12 +128,12 @@ describe('promoted standby', () => {
     it('keeps the revocations that it has, and accepts new ones', async () => {
       const [firstEntry] = revokedSession.entries;
       const [secondEntry] = unrevokedSession.entries;
-      if (firstEntry === undefined || secondEntry === undefined) throw new Error('nothing was issued');
+      if (firstEntry === undefined || secondEntry === undefined) throw new Error('no credential was issued');
       for (const service of [setup.one, setup.other]) {
         expect(await readStatus(service, firstEntry)).to.equal(1);
         expect(await readStatus(service, secondEntry)).to.equal(0);
       }
-      // The version of the list was in use before, for what was lost.
+      // This version of the list was already used by a lost change.
       expect((await revoke(setup.one, unrevokedSession.session)).status).to.equal(201);
       for (const service of [setup.one, setup.other]) {
         await waitUntil(async () => (await readStatus(service, secondEntry)) === 1);
@@ -261,7 +261,7 @@ describe('PostgreSQL dump that is restored in another cluster', () => {
     expect(await refusal({ DATABASE_URL: url }))
       .to.include('went back in time')
       .and.to.include('ACCEPT_REWIND=');
-    expect(await refusal(otherFolder), 'the start before has told the database').to.include('a process detected');
+    expect(await refusal(otherFolder), 'the previous start registered in the database').to.include('a process detected');
   });
 
   it('is served after the fence command', async () => {

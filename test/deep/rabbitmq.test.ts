@@ -55,7 +55,7 @@ class TestLog extends Log {
   }
 }
 
-/** What one process of the service has of the broker. */
+/** The broker connection of one process of the service. */
 class ServiceProcess {
   readonly log = new TestLog();
   readonly heard: WakeUp[] = [];
@@ -117,7 +117,7 @@ describe('RabbitMQ', () => {
     testConnections.push(connection);
     return connection.createConfirmChannel();
   };
-  /** A queue of another system. @returns what arrives in it. */
+  /** Subscribes a queue of an external system. @returns its messages. */
   const subscribed = async (pattern: string, options: object = { exclusive: true }) => {
     const consumerChannel = await channel();
     await consumerChannel.assertExchange(EVENTS_EXCHANGE, 'topic');
@@ -234,7 +234,7 @@ describe('RabbitMQ', () => {
       const [first, second] = [await startConnected(), await startConnected()];
       await rabbit.block();
       try {
-        // Enough to be told of the alarm, which is told to those who send.
+        // Enough messages for a notification of the alarm, which only publishers receive.
         first.bus.publish(sessionWakeUp('first'));
         const { heapUsed, external } = process.memoryUsage();
         const start = performance.now();
@@ -245,7 +245,7 @@ describe('RabbitMQ', () => {
         expect(performance.now() - start).to.be.lessThan(2_000);
         const memoryAfter = process.memoryUsage();
         const growth = memoryAfter.heapUsed + memoryAfter.external - heapUsed - external;
-        expect(growth / 1024 ** 2, 'MiB, with what nobody collected yet').to.be.lessThan(80);
+        expect(growth / 1024 ** 2, 'MiB, including garbage').to.be.lessThan(80);
         await until('it is known', () => !first.connection.isWritable);
         first.bus.publish(CLEAR_WAKE_UP);
       } finally {
@@ -354,7 +354,7 @@ describe('RabbitMQ', () => {
   });
 
   describe('as work queue', () => {
-    /** Takes tasks until the test is over. */
+    /** Processes tasks until the end of the test. */
     const startWorking = async (work: (task: BackgroundTask, name: number) => Promise<void>, count: number) => {
       const processes = await Promise.all(Array.from({ length: count }, () => startConnected()));
       for (const [name, { work: queue }] of processes.entries()) queue.serve((task) => work(task, name));

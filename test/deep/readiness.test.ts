@@ -11,7 +11,7 @@ import { openRaw } from '../support/postgres-server.ts';
 import { present, Shop } from '../support/present.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-/** What was found out about writes counts for a second. */
+/** The result of the write check is cached for a second. */
 const CACHE_MS = 1_100;
 
 /** A database that can be made read-only while the service runs. */
@@ -19,7 +19,7 @@ type Lockable = { lock(): Promise<void>; unlock(): Promise<void>; end(): void };
 
 type Native = { readonly open: boolean; pragma(text: string): unknown };
 
-/** As on a file system that became read-only under it. */
+/** Makes the open connection read-only, as on a read-only file system. */
 function readOnlyConnection(): Lockable {
   const spy = sinon.spy(sqliteDriver().prototype as Native, 'pragma');
   const setMode = async (mode: string) => {
@@ -28,7 +28,7 @@ function readOnlyConnection(): Lockable {
   return { lock: () => setMode('on'), unlock: () => setMode('off'), end: () => spy.restore() };
 }
 
-/** As a standby is, or a server whose operator protects it; connections that there are go and come again. */
+/** Makes the server read-only, like a standby, and closes its connections. */
 function readOnlyServer({ url }: TestDatabase): Lockable {
   const name = new URL(url).pathname.slice(1);
   const setMode = async (mode: string) => {
@@ -125,7 +125,7 @@ for (const kind of databases()) {
       expect([rejection.status, rejection.body.code], rejection.text).to.deep.equal([503, 'unavailable']);
       expect(rejection.headers.get('retry-after')).to.match(/^\d+$/);
       await lockable.unlock();
-      // The refused write counts for five seconds: others of its size may be refused where a small one is not.
+      // The rejected write counts for five seconds: other writes of its size may fail although a small one succeeds.
       for (let attempts = 130; attempts > 0 && (await readStatus('/health/ready')) !== 200; attempts--) await setTimeout(100);
       expect(await probes()).to.deep.equal([200, 200, 200]);
     });
@@ -156,7 +156,7 @@ describe('presentation that is verified while the database becomes unavailable',
     const credential = await shop.issue();
     const request = await shop.requestPresentation();
     await shop.close();
-    // A process that has seen nothing of it judges what is stored, and nothing comes after that.
+    // A process that has not noticed it verifies the stored session, and no later write succeeds.
     const service = await startTestService(settings);
     const verify = sinon.stub(PresentationVerifier.prototype, 'verify');
     verify.rejects(new StoreUnavailableError('the database takes too long'));

@@ -224,7 +224,7 @@ describe('redirects of fetches', () => {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Sends until the connection is closed. */
+/** Sends data until the connection is closed. */
 const endlessBody: RequestListener = (_request, response) => {
   const timer = setInterval(() => response.write(Buffer.alloc(16_384)), 2);
   response.on('close', () => clearInterval(timer));

@@ -129,7 +129,7 @@ describe('GuardedHttpClient', () => {
     it('recognizes the allowed address in its other spellings', async () => {
       for (const host of ['2130706433', '0x7f.1', '0177.0.0.1', '[::ffff:127.0.0.1]', 'localhost']) {
         const outcome = await faultOrStatus(client(['127.0.0.1/32', '::1/128']), `http://${host}:${port}/exact`);
-        // A machine may have no route for mapped addresses; refused it must not be.
+        // A machine may have no route for mapped addresses, but the guard must not reject them.
         expect(outcome, host).to.not.equal('refused_address');
       }
     });

@@ -12,7 +12,7 @@ const FORMER = 'the secret that sealed everything so far';
 const PRESENT = 'the secret that seals from now on 0123456';
 const [FORMER_ID] = new MasterCipher({ masterSecrets: [FORMER] }).keyIds;
 
-/** Every text of the database that is sealed under the former secret, by its table and column. */
+/** Finds every text that is sealed under the former secret, by table and column. */
 function sealedUnder(url: string): Promise<string[]> {
   return rawSql(url, async (run) => {
     const isSqlite = url.startsWith('sqlite:');
@@ -32,7 +32,7 @@ function sealedUnder(url: string): Promise<string[]> {
   });
 }
 
-/** What it said of its passes: never more than there were, such as 1 of 0. */
+/** Expects plausible counts of each pass, not such as 1 of 0. */
 function expectCounts(output: string): void {
   const passLines = output.split('\n').filter((line) => line.includes('resealed'));
   expect(passLines, output).to.not.deep.equal([]);
@@ -67,7 +67,7 @@ for (const kind of databases()) {
       database = connection;
       service = await start(FORMER);
       shop = await populate(service, 'acme');
-      // A secret that waits to be picked up is sealed, too.
+      // A pending client secret is sealed, too.
       const clientResponse = await service.call('POST', '/client', {
         token: shop.token,
         json: { clientId: 'waiting', roles: ['presentation:request'] },
@@ -120,7 +120,7 @@ for (const kind of databases()) {
       let token = await secondService.token('acme-admin', body.secret);
       const chains = (await secondService.call('GET', '/key-chain', { token })).body;
       for (const { id } of chains) {
-        // The row is sealed anew by this, but not what it holds.
+        // This seals the row again, but not its nested secrets.
         const changeResponse = await secondService.call('PATCH', `/key-chain/${id}`, { token, json: { description: 'new' } });
         expect(changeResponse.status, changeResponse.text).to.equal(200);
       }
@@ -220,7 +220,7 @@ describe('former master secret', () => {
   });
 });
 
-/** Alters the actor of the newest entry of the tenant `other`, with codes made under a key of one's own. */
+/** Changes the actor of the newest entry of the tenant `other`, with codes under the attacker's key. */
 function forge(url: string, mac: (text: string) => string): Promise<void> {
   return rawSql(url, async (run) => {
     const rows = await run(`select * from audit_entries where tenant_id = 'other' order by sequence desc limit 2`);
@@ -285,7 +285,7 @@ for (const kind of databases()) {
       await populate(secondService, 'other');
       await secondService.close();
       expect((await command('audit-verify', PRESENT)).code).to.equal(0);
-      // Who found the former secret, and may write to the database, alters the newest entry of a tenant made since.
+      // An attacker with the former secret and write access changes the newest entry of a tenant that was created later.
       const [id] = new MasterCipher({ masterSecrets: [FORMER] }).keyIds;
       const root = Buffer.from(hkdfSync('sha256', FORMER, Buffer.alloc(0), 'vidimus/mac', 32));
       const key = Buffer.from(hkdfSync('sha256', root, '', AUDIT_LOG, 32));

@@ -18,7 +18,7 @@ import { startTestService, type TestService } from '../support/test-service.ts';
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
 const REFUSED = /went back in time|at another place|differs from the one that this machine/;
 
-/** A service whose database can be put back. */
+/** A service whose database can be restored from a backup. */
 class RewindSetup {
   readonly kind: DatabaseKind;
   readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-rewind-'));
@@ -42,14 +42,14 @@ class RewindSetup {
     return startTestService({ ...this.environment, ...extraSettings });
   }
 
-  /** Nobody may have it open. */
+  /** No connection to it may be open. */
   async backUp(): Promise<TestDatabase> {
     const backup = await this.kind.backUp(this.database);
     this.#all.push(backup);
     return backup;
   }
 
-  /** As an operator does: the file takes the place of the one that was lost, what was dumped becomes another database. */
+  /** Restores as an operator does: replaces the SQLite file, or restores the dump into another database. */
   async restore(backup: TestDatabase): Promise<void> {
     if (this.kind.name === 'sqlite') {
       const file = this.database.url.slice('sqlite:'.length);
@@ -65,13 +65,13 @@ class RewindSetup {
     return runCommand('commands/restore-fence', args, this.environment);
   }
 
-  /** Of the audit log, as an operator keeps it elsewhere. */
+  /** The audit log anchor that an operator stores elsewhere. */
   async anchor(): Promise<string> {
     const { stdout } = await runCommand('commands/audit-verify', [], this.environment);
     return stdout.trim().split('\n').join(',');
   }
 
-  /** @returns why it does not start. */
+  /** @returns the error of a start. */
   async refusal(extraSettings: Record<string, string> = {}): Promise<string> {
     const service = await this.start(extraSettings).catch((error: Error) => error);
     if (service instanceof Error) return service.message;
@@ -79,7 +79,7 @@ class RewindSetup {
     return '';
   }
 
-  /** The same where no other process runs: none can answer the start, which therefore need not wait thirty seconds for an answer. */
+  /** The error of a start without other processes, which skips the wait of thirty seconds for their answers. */
   async refusalOfSingleProcess(extraSettings: Record<string, string> = {}): Promise<string> {
     const { setTimeout: pause } = timers;
     timers.setTimeout = ((_milliseconds, value) => pause(1, value)) as typeof pause;
@@ -112,12 +112,12 @@ for (const kind of databases()) {
     let lostSession: { readonly session: string; readonly entries: readonly StatusEntry[] };
     const issuedEntries: StatusEntry[] = [];
     let lastNumber = 0;
-    /** One that has an access token when the backup is made. */
+    /** A wallet that has an access token at the time of the backup. */
     let formerWallet: RawWallet;
     let formerToken: string;
-    /** One that was authorized after the backup, for an offer that was done by then. */
+    /** A wallet that was authorized after the backup, for an earlier completed offer. */
     let lateToken: string;
-    /** Of the audit log when the backup was made, and at last. */
+    /** The audit log anchors at the time of the backup and at the end. */
     let auditAnchor = '';
     let anchor = '';
 
@@ -163,7 +163,7 @@ for (const kind of databases()) {
       auditAnchor = await setup.anchor();
       backup = await setup.backUp();
       service = await setup.start();
-      // What the backup does not have.
+      // Changes after the backup.
       for (let i = 0; i < 14; i++) issuedEntries.push(...(await issueBatch(service, tenant)).entries);
       lostSession = await issueBatch(service, tenant);
       issuedEntries.push(...lostSession.entries);
@@ -174,7 +174,7 @@ for (const kind of databases()) {
       expect(lastNumber).to.equal(3);
       nonce = await wallet(service).nonce();
       lateToken = await authorized(formerWallet, sharedOffer.uri);
-      // Tokens say the second alone.
+      // Tokens contain whole seconds only.
       await setTimeout(1_000);
       await service.close();
       anchor = await setup.anchor();
@@ -199,7 +199,7 @@ for (const kind of databases()) {
         expect(message).to.include('EXPECT_AUDIT_LOG').and.to.include('restore:fence');
         const startError = await setup.refusal({ ...otherFolder, EXPECT_AUDIT_LOG: auditAnchor });
         expect(startError, 'what it has').to.not.include('EXPECT_AUDIT_LOG');
-        expect(startError, 'the database is elsewhere').to.match(REFUSED);
+        expect(startError, 'the database has moved').to.match(REFUSED);
       } finally {
         if (witness !== undefined) renameSync(`${witness}-away`, witness);
       }
@@ -309,7 +309,7 @@ describe('SQLite database file', () => {
       });
       const rejection = await issueBatch(runningService, tenant, 1).catch((error: Error) => error.message);
       expect(rejection).to.match(/^offer: 503/);
-      // What only reads goes on, so processes stay ready.
+      // Reads continue, so processes stay ready.
       expect((await runningService.call('GET', '/health/ready')).status).to.equal(200);
       const [entry] = entries;
       expect((await runningService.call('GET', `/acme/status-list/${entry?.listId}`)).status).to.equal(200);
@@ -345,7 +345,7 @@ describe('SQLite database file', () => {
   });
 });
 
-/** Puts the contents of a database back without giving it another place, as a snapshot of its disk does. */
+/** Restores the contents of a database in place, as a disk snapshot does. */
 class DiskSnapshot {
   readonly #database: TestDatabase;
   readonly #file: string | undefined;
@@ -363,7 +363,7 @@ class DiskSnapshot {
     return snapshot;
   }
 
-  /** Takes what the database has now in place of what it had. */
+  /** Replaces the snapshot by the current contents. */
   async renew(): Promise<void> {
     if (this.#file !== undefined) copyFileSync(this.#file, `${this.#file}-snapshot`);
     else await this.#forEachTable('drop table snapshot.%1$I; create table snapshot.%1$I as table public.%1$I', 'select 1');
@@ -413,7 +413,7 @@ for (const kind of databases()) {
     });
     afterEach(() => setup?.end());
 
-    /** The code is spent, and the database does not know it any more. */
+    /** The code was redeemed, but the restored database does not contain that. */
     const restore = async () => {
       const service = await setup.start();
       expect((await redeem(service)).status).to.equal(200);
@@ -430,12 +430,12 @@ for (const kind of databases()) {
         .and.to.include('Mount the volume')
         .and.to.include('npx vidimus restore fence')
         .and.to.match(/ACCEPT_REWIND=\d+\.\d+/);
-      expect(existsSync(witness()), 'a refused start leaves no record').to.equal(false);
-      // It would wait for other processes, which SQLite does not have.
+      expect(existsSync(witness()), 'a rejected start leaves no record').to.equal(false);
+      // SQLite has no other processes to wait for.
       const { code: exitCode, stderr } = await setup.fence(...(kind.name === 'sqlite' ? [] : ['--force']));
       expect(exitCode, stderr).to.equal(0);
       expect((await setup.fence()).code, 'again').to.equal(3);
-      // The fence may have run in a container of its own.
+      // The fence command may run in a separate container.
       rmSync(witness());
       const service = await setup.start();
       try {
@@ -452,7 +452,7 @@ for (const kind of databases()) {
     });
 
     it('is rejected when the record is older than the backup, as in an old copy of the folder', async function () {
-      // The record of another process, below, is the same case.
+      // The record of another process is tested below.
       if (kind.name === 'postgres') this.skip();
       const formerWitness = `${witness()}-former`;
       copyFileSync(witness(), formerWitness);
@@ -490,7 +490,7 @@ for (const kind of databases()) {
 
     if (kind.name !== 'postgres') return;
 
-    /** Another machine. */
+    /** Settings of another machine. */
     const createOtherFolder = async () => ({ DATA_FOLDER: join(setup.folder, 'other'), PORT: String(await freePort(createServer)) });
 
     it('is served with an empty DATA_FOLDER while a process without missing changes runs', async () => {
@@ -538,7 +538,7 @@ for (const kind of databases()) {
 
     it('is abandoned by running processes once the record of a start shows missing changes', async () => {
       await restore();
-      // Processes of a release before kept no records that the database knows of.
+      // Processes of an earlier release registered no records in the database.
       await rawSql(setup.database.url, (run) => run('update service_terms set witnessed_at = null, witnessed_counter = null'));
       const runningService = await setup.start(await createOtherFolder());
       try {
@@ -563,7 +563,7 @@ for (const kind of databases()) {
       const livingService = await setup.start();
       try {
         expect((await redeem(livingService)).status).to.equal(200);
-        // The process counts its changes each second.
+        // The process records its change count each second.
         await waitUntil(async () => (await counter()) > countBefore);
         await snapshot.restoreContents();
         const message = await setup.refusal(await createOtherFolder());

@@ -42,7 +42,7 @@ for (const workers of ['1', '2']) {
       const body = JSON.stringify(offerBody('pid'));
       const failures: string[] = [];
       let answeredCount = 0;
-      // A test that fails before it is over must not leave its load behind.
+      // A failed test must stop its load, too.
       const endTime = Date.now() + 60_000;
       let isStopped = false;
       const load = async (agent: Agent | false) => {
@@ -84,7 +84,7 @@ for (const workers of ['1', '2']) {
 
 type TokenRequest = { readonly agent: Agent | false; readonly token: string; readonly body: string };
 
-/** Sends nothing twice: a client that does would hide what was cut. */
+/** Sends without retries, which would hide interrupted requests. */
 function sendTokenRequest(url: string, { agent, token, body }: TokenRequest): Promise<number> {
   return new Promise((resolve, reject) => {
     const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body), Authorization: `Bearer ${token}` };

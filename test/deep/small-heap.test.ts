@@ -13,7 +13,7 @@ const HEAP_MEBIBYTES = 256;
 const TENANTS = 3;
 const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
 
-/** A query about as large as a request may be, of values that are compared one by one. */
+/** A query of almost the maximum size with many values to compare. */
 function largeQuery(id: string): object {
   const claims = Array.from({ length: 19 }, (_, index) => ({
     path: [`claim${index}`],
@@ -95,7 +95,7 @@ describe('service with a small heap', () => {
       const token = await requestToken(`t${i}-admin`, (await call('GET', `/client/t${i}-admin/secret`, root)).body.secret);
       tokens.push(token);
       let configuredCount = 0;
-      // Up to the quota of bytes.
+      // Fill the quota of bytes.
       for (; configuredCount < 400; configuredCount++) {
         const dcql_query = largeQuery(`${configuredCount}`);
         const body = { id: `c${configuredCount}`, responseMode: 'direct_post', dcql_query };

@@ -19,7 +19,7 @@ const PUT = namedStatement('put_note', 'insert into notes (id, text) values ($1,
 const COUNT = namedStatement('count_notes', 'select count(*) as all_of_them from notes');
 const DANGLING_INSERT = namedStatement('dangle', 'insert into replies (note) values ($1)');
 
-/** How callers whose changes come at the same time share transactions, and what they do not share. */
+/** Simultaneous changes share transactions, but not their results. */
 describe('changes that share a transaction on sqlite', () => {
   let database: TestDatabase;
   let connection: Database;
@@ -49,7 +49,7 @@ describe('changes that share a transaction on sqlite', () => {
   it('are one transaction, whose number shows in the write-ahead log', async () => {
     const transactionsBefore = transactions();
     await callMany(50, async (index) => {
-      // Each has something to do before, but none waits for the world outside.
+      // Each caller does some work before, but none waits for I/O.
       for (let step = 0; step < index; step++) await undefined;
       await put(`together ${index}`);
     });
@@ -90,7 +90,7 @@ describe('changes that share a transaction on sqlite', () => {
         run.change(PUT, `first ${index}`, '');
         run.change(PUT, `second ${index}`, '');
         if (index % 3 === 0) throw new Error('refused');
-        // A value that counts once: the first to come has it.
+        // A single-use value, which the first caller gets.
         run.change(PUT, index % 3 === 1 ? 'once' : `third ${index}`, '');
       }),
     );
@@ -192,7 +192,7 @@ describe('changes that share a transaction on sqlite', () => {
 const MASTER_SECRET = 'a master secret of decent length';
 const CHILD = fileURLToPath(new URL('../support/group-child.ts', import.meta.url));
 
-/** What a process was told stays, and what it was told has failed does not, however it ends. */
+/** Confirmed changes stay and failed changes do not, however the process ends. */
 describe('changes that share a transaction on sqlite, by a process that', () => {
   let database: TestDatabase;
   let tenantId: TenantId;
@@ -228,7 +228,7 @@ describe('changes that share a transaction on sqlite, by a process that', () => 
 
   it('cannot write any more, are stored if they were done, and absent if they failed', async () => {
     const size = statSync(database.url.slice('sqlite:'.length)).size;
-    // In blocks of 512 bytes: the log finds no room beyond, in the middle of a commit.
+    // In blocks of 512 bytes: the log hits the limit in the middle of a commit.
     const room = `ulimit -f ${Math.ceil(size / 512) + 500}; trap '' XFSZ`;
     const { done, unavailable, lines } = await runChild({ rounds: 200, killsItself: false }, room);
     expect(lines).to.have.length(8_000);

@@ -33,7 +33,7 @@ async function prepare(store: Store): Promise<RaceKeys> {
   };
 }
 
-/** What must be true however many took part. */
+/** Invariants for any number of participants. */
 async function expectOneWinner(store: Store, track: RaceKeys, results: readonly RaceResult[], callers: number) {
   const sum = (counter: 'consumed' | 'remembered' | 'claimed' | 'completed' | 'issued') =>
     results.reduce((total, result) => total + result[counter], 0);
@@ -80,7 +80,7 @@ for (const kind of databases()) {
         async ({ keyChains }) => {
           await keyChains.add({ ...chain, active: { ...chain.active, key } });
           signalUnderWay();
-          // The removal comes as far as it can while this is not committed.
+          // The removal waits until this transaction is committed.
           await new Promise((resolve) => setTimeout(resolve, 100));
         },
         { by: 'system' },
@@ -163,7 +163,7 @@ for (const kind of databases()) {
       const [jti, ...nonces] = [aUse('dpop_jti'), ...Array.from({ length: 50 }, () => aUse('c_nonce'))];
       const claims = await Promise.all(nonces.map((nonce) => steps.claimCredentialRequest(session.publicId, [jti, nonce])));
       expect(claims.filter((claim) => claim?.replayed === undefined)).to.have.length(1);
-      // The nonces of the refused requests are still good.
+      // The nonces of the rejected requests are still valid.
       const repeatedUses = await Promise.all(nonces.map((nonce) => steps.commit({ uses: [nonce] })));
       expect(repeatedUses.filter(({ done }) => done)).to.have.length(49);
     });
@@ -196,7 +196,7 @@ for (const kind of databases()) {
       expect(leases.filter(Boolean)).to.have.length(1);
     });
 
-    // SQLite belongs to one process.
+    // SQLite is used by one process only.
     if (kind.name === 'sqlite') return;
     it('of two processes have one winner', async () => {
       if (database === undefined) throw new Error('no database');

@@ -8,14 +8,14 @@ import { openStream } from '../support/sse.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const DAY_MS = 86_400_000;
-/** Long enough for what has to happen before. */
+/** Long enough for the steps before the end. */
 const ENDS_IN_MS = 5_000;
 const HEARTBEAT_MS = 15_000;
 const msFromNow = (milliseconds: number) => new Date(Date.now() + milliseconds).toISOString();
 const waitUntil = (time: string) => pause(Date.parse(time) - Date.now() + 100);
 
 for (const kind of databases()) {
-  describe(`tenant that ends while the service runs, on ${kind.name}`, () => {
+  describe(`tenant that expires while the service runs, on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;
     let root: string;
@@ -43,7 +43,7 @@ for (const kind of databases()) {
       const metadata = () => service.call('GET', '/.well-known/openid-credential-issuer/trial');
       const endsAt = msFromNow(ENDS_IN_MS);
       await call('PATCH', '/tenant/trial', { endsAt });
-      // Everything about it is remembered.
+      // All data of the tenant is cached.
       expect((await metadata()).status).to.equal(200);
       expect((await service.call('GET', '/issuer/credentials', { token })).status).to.equal(200);
       expect((await service.call('POST', '/trial/nonce')).status).to.equal(200);
@@ -55,7 +55,7 @@ for (const kind of databases()) {
       expect((await service.call('POST', '/oauth2/token', { json })).status).to.equal(401);
     });
 
-    it('looks to all callers like one that never existed, and ends the streams of its sessions', async () => {
+    it('is indistinguishable from an unknown tenant, and ends the streams of its sessions', async () => {
       const { token } = await createTenant(service, 'trial');
       const post = (path: string, json: object) => createResource(service, token, path, json);
       const credentialBody = { id: 'card', vct: 'urn:card:1', config: { format: 'dc+sd-jwt' }, claims: { name: 'Ada' } };
@@ -68,14 +68,14 @@ for (const kind of databases()) {
       const headers = { Authorization: `Bearer ${token}` };
       const stream = await openStream(`${service.address}/session/${session}/events`, headers);
       expect((await stream.next())?.data.status).to.equal('active');
-      // Nothing more comes, and it ends by itself: a heartbeat would come later than this waits.
+      // The stream ends without further messages: the next heartbeat would come after this timeout.
       expect(await stream.next()).to.equal(undefined);
       expect(Date.now()).to.be.within(Date.parse(endsAt), Date.parse(endsAt) + HEARTBEAT_MS);
       for (const address of [pageUrl, offer, `${service.address}/trial/authorize?client_id=x`]) {
         for (const acceptHeaders of ['text/html', 'application/json']) {
           const comparableResponse = async (url: string) => {
             const { status, text } = await service.call('GET', url, { headers: { Accept: acceptHeaders } });
-            // The reference of the request is another one each time.
+            // The request id differs each time.
             return [status, text.replaceAll(/[0-9a-z]+-[0-9a-z]+(?=<|")/g, '…').replaceAll('nobody', 'trial')];
           };
           expect(await comparableResponse(address), address).to.deep.equal(

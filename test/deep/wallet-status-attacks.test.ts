@@ -42,7 +42,7 @@ describe('malicious wallet status list', () => {
   });
 
   let lists = 0;
-  /** A wallet whose attestation names a list of its own. */
+  /** Pushes a request of a wallet whose attestation references its own status list. */
   const pushWithStatusList = async (uri?: string) => {
     const wallet = new RawWallet(service, 'acme');
     const issuer = `${service.address}/acme`;
@@ -57,7 +57,7 @@ describe('malicious wallet status list', () => {
   const REFUSED = [400, 'invalid_client_attestation'];
   const token = (lst: string, uri: string) => {
     const [signer] = provider.statusSigner;
-    if (signer === undefined) throw new Error('nobody signs');
+    if (signer === undefined) throw new Error('this provider signs no list');
     const claims = { sub: uri, iat: now(), exp: now() + 600, status_list: { bits: 1, lst } };
     return makeJwt(signer, { alg: 'ES256', typ: 'statuslist+jwt', x5c: [signer.certificate] }, claims);
   };
@@ -81,7 +81,7 @@ describe('malicious wallet status list', () => {
     };
     const { code, error } = await pushWithStatusList();
     expect([code, error]).to.deep.equal(REFUSED);
-    expect(sentBytes, 'but for what the sockets hold').to.be.lessThan(20e6);
+    expect(sentBytes, 'except for buffers of sockets').to.be.lessThan(20e6);
   });
 
   it('of a few kilobytes that inflates to 64 MB is rejected', async () => {
@@ -98,7 +98,7 @@ describe('malicious wallet status list', () => {
     const [firstResponse, unrelatedResponse] = await Promise.all([pushWithStatusList(uri), pushWithStatusList(`${provider.url}/status/1`)]);
     expect([firstResponse.code, firstResponse.error]).to.deep.equal(REFUSED);
     expect(firstResponse.took).to.be.within(1_000, 9_000);
-    expect([unrelatedResponse.code, unrelatedResponse.took < firstResponse.took], 'nobody waits with it').to.deep.equal([201, true]);
+    expect([unrelatedResponse.code, unrelatedResponse.took < firstResponse.took], 'other requests do not wait').to.deep.equal([201, true]);
     const countBefore = requestCount;
     const repeatedResponse = await pushWithStatusList(uri);
     expect([repeatedResponse.code, repeatedResponse.took < 1_000, requestCount]).to.deep.equal([400, true, countBefore]);

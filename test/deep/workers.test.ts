@@ -79,7 +79,7 @@ describe('several workers', () => {
     for (let attempt = 0; attempt < 20; attempt++) await callInParallel(100, () => callerFor(service.address, agent).call('GET', '/'));
     agent.destroy();
     service.process.stdout?.resume();
-    // Each of them is parsed.
+    // The test parses each line.
     await service.line(({ msg }) => msg === 'request', linesBefore + 2_000);
   });
 
@@ -110,7 +110,7 @@ describe('several workers', () => {
     await Promise.all(load);
     for (const { agent } of clients) agent.destroy();
     expect(clients.map(({ lost: lostCount }) => lostCount).toSorted()).to.deep.equal([0, 0, 0, 0, 0, 1, 1, 1, 1, 1]);
-    // Its own line waits in it for half a second where nobody calls it.
+    // An idle worker buffers its log line for half a second.
     for (let attempts = 100; attempts > 0 && service.workers.length < 3; attempts--) await setTimeout(50);
     expect(service.workers).to.have.length(3).and.include(restartLine.pid);
     expect(isRunning(killedPid)).to.equal(false);
@@ -119,7 +119,7 @@ describe('several workers', () => {
   it('answer on a connection that was on its way to an ended worker', async () => {
     const [stoppedPid] = service.workers.filter(isRunning);
     if (stoppedPid === undefined) throw new Error('no worker runs');
-    // It takes nothing, and every other connection goes to it.
+    // The stopped worker accepts nothing, but gets every other connection.
     process.kill(stoppedPid, 'SIGSTOP');
     const answers = callInParallel(4, () => callerFor(service.address).call('GET', '/'));
     await setTimeout(200);
@@ -144,7 +144,7 @@ describe('several workers that are stopped', () => {
   });
   after(() => database?.drop());
 
-  /** A connection that nothing is sent on yet. */
+  /** Opens a connection without sending a request. */
   const connected = (): Promise<ClientRequest> =>
     new Promise((resolve, reject) => {
       const pendingRequest = request(`${service.address}/health`, { agent: false, method: 'POST' });
@@ -166,7 +166,7 @@ describe('several workers that are stopped', () => {
     let signalled = Number.POSITIVE_INFINITY;
     const interrupted: string[] = [];
     let answeredCount = 0;
-    /** Calls until the service takes no connections any more. */
+    /** Calls the service until it accepts no more connections. */
     const load = async (agent: Agent | false) => {
       for (;;) {
         let connectedAt = 0;
@@ -178,7 +178,7 @@ describe('several workers that are stopped', () => {
           expect(await answerTo(clientRequest)).to.equal(200);
           answeredCount++;
         } catch (error) {
-          // What begins to connect after the signal may be refused.
+          // Connections after the signal may be refused.
           const isAfterSignal = !clientRequest.reusedSocket && (connectedAt === 0 || connectedAt > signalled);
           if (!isAfterSignal) interrupted.push(`${(error as { code?: string }).code} reused: ${clientRequest.reusedSocket}`);
           if (signalled !== Number.POSITIVE_INFINITY) return;
@@ -190,13 +190,13 @@ describe('several workers that are stopped', () => {
       ...Array.from({ length: 4 }, () => load(false)),
     ];
     await setTimeout(500);
-    // Connections that the system has made and no process has seen yet when the signal comes.
+    // Connections that the kernel has accepted, but no process yet, when the signal comes.
     const { pid: supervisor = 0 } = service.process;
     const allProcesses = [supervisor, ...service.workers];
     for (const pid of allProcesses) process.kill(pid, 'SIGSTOP');
     const earlyConnections = await callInParallel(40, connected);
     signalled = performance.now();
-    // To all processes, as a terminal and a service manager do.
+    // The signal goes to all processes, as from a terminal or a service manager.
     for (const pid of allProcesses) process.kill(pid, 'SIGTERM');
     process.kill(supervisor, 'SIGCONT');
     await setTimeout(200);
@@ -222,7 +222,7 @@ describe('several workers that are stopped', () => {
   });
 
   it('end at once by a second signal', async () => {
-    // Its request has begun and is waited for.
+    // Its request has begun, and the service waits for it.
     const openConnection = connect(Number(new URL(service.address).port), '127.0.0.1');
     openConnection.on('error', () => {}).write('GET / HTTP/1.1\r\nHost: ');
     await setTimeout(300);
@@ -270,7 +270,7 @@ describe('start of several workers', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** How a start ends, and all that it says. */
+  /** Exit code and output of a failed start. */
   const failure = async (environment: Readonly<Record<string, string>>, port?: number) => {
     const service = new WorkerService(port ?? (await freePort(createServer)), environment);
     const code = await service.ended;
@@ -323,7 +323,7 @@ describe('start of several workers', () => {
           `the other processes on it, and AUTH_CLIENT_ID, AUTH_CLIENT_SECRET and PUBLIC_URL as well; ${file} may be deleted`,
       );
       const { MASTER_SECRET = '' } = parseEnv(readFileSync(file, 'utf8'));
-      expect(MASTER_SECRET, 'nothing is deleted').to.have.length(64);
+      expect(MASTER_SECRET, 'no file is deleted').to.have.length(64);
       const repeatedStart = await start();
       expect(repeatedStart.says).to.include(`This start took its MASTER_SECRET from ${file}`).and.not.include('deleted');
       const ownSecretFailure = await failure({ ...noSettings, MASTER_SECRET, DATABASE_URL, DATA_FOLDER, WORKERS });

@@ -19,7 +19,7 @@ import { tellStory } from './story.ts';
 import { createTenant } from './tenant.ts';
 
 async function main({ keep: isKept, once, eu }: Options): Promise<void> {
-  // Whoever sits before it wants to look; a program wants it to end.
+  // In a terminal the demo stays open; in a pipe it ends.
   const keep = isKept || (process.stdout.isTTY && !once);
   const startedAt = performance.now();
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-demo-'));

@@ -21,7 +21,7 @@ export function printDone(text: string): void {
   console.log(`\n${styleText(['bold', 'green'], text)}\n`);
 }
 
-/** What somebody who meets this can do about it. */
+/** Advice for errors. */
 const ADVICE: readonly [RegExp, string][] = [
   [/^port \d+ is taken/, 'Another program listens there, perhaps a demo that was kept. End it, or set PORT.'],
   [/^the service did not start/, 'The lines above are what the service said. Run `npm ci`, then the demo again.'],

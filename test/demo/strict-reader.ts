@@ -8,9 +8,8 @@ type Attached = readonly { readonly format: string; readonly data: string }[];
 export type RegisteredType = { readonly format: string; readonly meta: JsonProperties };
 
 /**
- * What a strict European wallet looks at before it deals with somebody (ARF RPA_04, RPRC_16, ISSU_22, ISSU_34): that the
- * access certificate comes from an authority on the list, and the registration certificate from a registrar on the
- * list, and that it is for that. Shares nothing with the service.
+ * The checks of a strict European wallet (ARF RPA_04, RPRC_16, ISSU_22, ISSU_34): the access certificate is issued by a CA
+ * on the list, and the registration certificate by a registrar on the list for this party. Shares no code with the service.
  */
 export class StrictReader {
   readonly #authorities: readonly X509Certificate[];
@@ -85,7 +84,7 @@ const isSameJson = (left: unknown, right: unknown) => JSON.stringify(left) === J
 const certificate = (der: string) => new X509Certificate(Buffer.from(der, 'base64'));
 const certificateChain = (jwt: string): readonly string[] => decodeProtectedHeader(jwt).x5c ?? [];
 
-/** The authorities of a list of trusted entities, once its signature is that of the operator. */
+/** The CAs of a list of trusted entities, whose signature by the operator is verified. */
 async function readList(address: string, operator: string): Promise<readonly X509Certificate[]> {
   const text = await (await fetch(address)).text();
   const { payload } = await jwtVerify(text, await importX509(certificate(operator).toString(), 'ES256'));

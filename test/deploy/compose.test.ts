@@ -137,7 +137,7 @@ describe('The compose file', () => {
     const filled = Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, value.replace(/^\$\{\w+:-(.*)\}$/, '$1')]));
     const settings = readSettings({ ...secrets, ...filled, PUBLIC_URL, KMS_CONFIG: join(folder, 'compose/kms.json') });
     expect(settings.KMS.providers).to.have.keys('local', 'house');
-    // The database and the broker are on a network that nobody else is on.
+    // The database and the broker are on a separate network.
     const advice = checkDefaults(settings).filter(
       ({ outcome, message }) => outcome !== 'ok' && !/the connection to the (database|broker) /.test(message),
     );

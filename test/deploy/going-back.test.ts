@@ -57,7 +57,7 @@ function suite(kind: DatabaseKind) {
     });
 
     const get = async (path: string) => (await calls.call('GET', path, { token })).body;
-    /** Of the call that the backend got last. */
+    /** Signature headers of the last call to the backend. */
     const signature = async () => {
       const credential = await issue(asService(calls), { id: 'acme', token }, 'kept');
       const callsBefore = backend.calls.length;
@@ -83,7 +83,7 @@ function suite(kind: DatabaseKind) {
       const { token: boundToken } = await createTenant(calls, 'bound', { profile: 'haip' });
       const json = { ...query(backend.url), trustAnchors: [], responseMode: 'direct_post' };
       const rejection = await calls.call('POST', '/verifier/config', { token: boundToken, json });
-      expect(rejection.status, 'what its profile refuses').to.equal(400);
+      expect(rejection.status, 'rejected by its profile').to.equal(400);
       const kiosk = { clientId: 'kiosk', secret: 'secret-of-the-kiosk-0123456789', roles: ['issuance:offer'] };
       await createResource(calls, token, '/client', kiosk);
       const expiredToken = await calls.token('kiosk', kiosk.secret);
@@ -97,7 +97,7 @@ function suite(kind: DatabaseKind) {
       expect(tenantResponse.id, 'the tenant').to.equal('bound');
       expect(tenantResponse, 'its profile').to.not.have.property('profile');
       const acceptedResponse = await calls.call('POST', '/verifier/config', { token: boundToken, json });
-      expect(acceptedResponse.status, `what the profile refuses: ${acceptedResponse.text}`).to.equal(201);
+      expect(acceptedResponse.status, `rejected by the profile: ${acceptedResponse.text}`).to.equal(201);
       expect(await get('/issuer/credentials/kept')).to.not.have.property('subjectClaims');
       expect(await sessionStatus(expiredToken), 'the same token').to.equal(200);
       const change = { token, json: { lifeTime: 86_400 } };
@@ -115,7 +115,7 @@ function suite(kind: DatabaseKind) {
       expect((await get('/issuer/credentials/written')).subjectClaims ?? null, 'lost').to.equal(null);
       expect(await signature()).to.match(/^v1,/);
       expect(await sessionStatus(expiredToken)).to.equal(401);
-      expect(await readRevoked(), 'all but the one that the first release issued').to.equal(2);
+      expect(await readRevoked(), 'all except the one of the first release').to.equal(2);
     });
 
     it('does not start with a master secret in Vault', async () => {

@@ -11,7 +11,7 @@ import { REQUIRED_VALUES, VALUES, writeSchemas } from '../support/kubernetes.ts'
 const TOOLS = process.env['DEPLOY_TOOLS'] ?? join(homedir(), '.cache/vidimus-tools');
 const CHART = fileURLToPath(new URL('../../deploy/helm/vidimus/', import.meta.url));
 const KUBERNETES = ['--kube-version', '1.34.0'];
-/** Of Kubernetes itself. */
+/** The API document of Kubernetes. */
 const KINDS = [
   ...['StatefulSet', 'Service', 'ServiceAccount', 'ConfigMap', 'Ingress'],
   ...['NetworkPolicy', 'PodDisruptionBudget', 'HorizontalPodAutoscaler'],
@@ -123,8 +123,8 @@ describe('Helm chart', function () {
       ['a setting that is a number', { settings: { ...REQUIRED_VALUES.settings, DATABASE_POOL: 10 } }],
       ['a digest that is none', { image: { repository: 'v', digest: 'latest' } }],
       // Of Kubernetes an empty list is everybody.
-      ['nobody who may call', { networkPolicy: { from: [] } }],
-      ['nobody who may read metrics', { networkPolicy: { metricsFrom: [] }, metrics: { enabled: true } }],
+      ['no allowed callers', { networkPolicy: { from: [] } }],
+      ['no allowed readers of metrics', { networkPolicy: { metricsFrom: [] }, metrics: { enabled: true } }],
       ['a misspelt value', { replica: 2 }],
       ['the user root', { podSecurityContext: { runAsUser: 0 } }],
       ['a pod that may run as root', { podSecurityContext: { runAsNonRoot: false } }],
@@ -179,7 +179,7 @@ describe('Helm chart', function () {
     expect(grace).to.be.greaterThan(drains + 10);
   });
 
-  it('has only known settings, takes secrets by reference, and restarts when the key configuration changes', () => {
+  it('has only known settings, references secrets, and restarts when the key configuration changes', () => {
     const { containers } = statefulSet({ ...VALUES['metrics'], ...VALUES['keys in Vault'] }).spec.template.spec;
     for (const { name, value } of containers[0]?.env ?? []) {
       expect(isSetting(name), name).to.equal(true);
@@ -214,7 +214,7 @@ describe('Helm chart', function () {
     expect(spec.persistentVolumeClaimRetentionPolicy).to.equal(undefined);
   });
 
-  it('starts all pods at once, and scales its StatefulSet', () => {
+  it('starts all pods in parallel, and scales its StatefulSet', () => {
     const allManifests = manifests(VALUES['as many as are needed']);
     const { metadata, spec } = statefulSet(VALUES['as many as are needed']);
     expect([spec.podManagementPolicy, spec.updateStrategy]).to.deep.equal(['Parallel', { type: 'RollingUpdate' }]);

@@ -60,7 +60,7 @@ describe('nginx with the configuration of deploy/', function () {
       clientRequest.once('error', reject);
       clientRequest.end(body);
     });
-  /** What has to be there is made at one process. */
+  /** One process creates the resources. */
   const direct = () => callerFor((services[0] as WorkerService).address);
   const tenant = async (id: string) => (await createTenant(direct(), id)).token;
 
@@ -80,7 +80,7 @@ describe('nginx with the configuration of deploy/', function () {
       socket.once('error', () => resolve('refused'));
     });
     expect(connectionError).to.equal('refused');
-    // Nobody is asked for a certificate.
+    // No client certificate is requested.
     expect((await send('/.well-known/openid-credential-issuer/nobody')).status).to.equal(404);
   });
 

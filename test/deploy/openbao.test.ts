@@ -70,7 +70,7 @@ describeWithOpenBao('OpenBao with the configuration of deploy/ and docs/guides/d
   it('creates a role for the service by the commands of the documentation, and stores the keys of a tenant', async () => {
     const page = readFileSync(join(REPOSITORY, 'docs/guides/docker-compose.md'), 'utf8');
     const [, commands = ''] = /```sh\n(bao\(\) \{[^`]*)```/.exec(page) ?? [];
-    // The program itself stands for the one in the container.
+    // A local program replaces the one in the container.
     const [, ...furtherCommands] = commands.split('\n');
     shell(furtherCommands.join('\n'));
 

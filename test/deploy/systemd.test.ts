@@ -7,7 +7,7 @@ import { expect } from 'chai';
 
 const UNIT = fileURLToPath(new URL('../../deploy/systemd/vidimus.service', import.meta.url));
 const ANALYZE = '/usr/bin/systemd-analyze';
-/** Of ten, which is no protection at all; what systemd calls OK begins below 5. */
+/** Exposure level out of ten (no protection); below 5 systemd reports OK. */
 const MOST_EXPOSED = 1.5;
 const text = readFileSync(UNIT, 'utf8');
 
@@ -26,7 +26,7 @@ describe('systemd unit', () => {
     const { status, stdout, stderr } = spawnSync(ANALYZE, args, { encoding: 'utf8' });
     return { failed: status !== 0, output: stdout + stderr };
   };
-  /** With programs that are there: the paths are looked at where the package is installed. */
+  /** Replaces programs by existing ones; the package test checks the real paths. */
   const verify = (unit: string) => {
     const file = join(folder, 'vidimus.service');
     writeFileSync(file, unit.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`));

@@ -189,7 +189,7 @@ function suite(kind: DatabaseKind, state: EarlierRelease) {
         expect(statuses.length).to.be.greaterThan(10);
         const [old, newService] = [releases.callsTo(ports[0]), releases.callsTo(ports[1])];
         const { token } = left;
-        // What one begins, the other one ends.
+        // A flow starts at one process and ends at the other.
         for (const [source, target] of [
           [old, newService],
           [newService, old],
@@ -200,7 +200,7 @@ function suite(kind: DatabaseKind, state: EarlierRelease) {
           const request = await requestPresentation(asService(source), token, 'check');
           expect((await present(asService(target), request, credential)).status).to.equal(200);
           await revoke(target, token, credential);
-          expect(await presentCredential(source, token, credential), 'revoked by the other one').to.equal(400);
+          expect(await presentCredential(source, token, credential), 'revoked by the other release').to.equal(400);
           expect(await readStatus(source, credential)).to.equal(1);
         }
         await expectStateUsable(newService, left);

@@ -4,9 +4,9 @@ import type { Answer, CallOptions } from '../support/test-service.ts';
 
 const CALL_MS = 20_000;
 
-/** The caller was told nothing: what it asked for may have happened or not. */
+/** The caller got no response, so the effect is unknown. */
 export class NoAnswer extends Error {}
-/** Nobody took the connection, so nothing was asked for. */
+/** The connection was refused, so there is no effect. */
 export class ConnectionRefusedError extends NoAnswer {}
 
 export type Target = { readonly port: number; readonly agent: Agent /** By its public name. */; readonly host: string };

@@ -8,10 +8,10 @@ import type { Issuance } from './ledger.ts';
 import { Load } from './load.ts';
 import { World } from './world.ts';
 
-/** One process has nobody to tell. */
+/** A single process needs no broker. */
 const SPREAD_MS = 300;
 
-/** A checker that finds nothing proves nothing: it is told of things that did not happen. */
+/** These tests feed the checker with false records, which it must find. */
 describe('checker of the fault suite', () => {
   let database: TestDatabase | undefined;
   let world: World;
@@ -35,7 +35,7 @@ describe('checker of the fault suite', () => {
     await database?.drop();
   });
 
-  /** Whether the ledger holds what the tests below change. */
+  /** Whether the ledger contains the records that the tests below change. */
   const hasEnough = () => {
     const issuances = [...world.ledger.issuances.values()].filter(({ entries }) => entries.length > 0);
     return (

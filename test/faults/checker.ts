@@ -14,12 +14,12 @@ const SAMPLE = 20;
 const CODES = 5;
 const PATIENCE_MS = 60_000;
 
-/** Compares what callers were told with what the service says and has on record. */
+/** Compares the responses to callers with the state of the service. */
 export class Checker {
   readonly #world: World;
   readonly #spreadMs: number;
   readonly #violations: string[] = [];
-  /** What was looked at when it was new. */
+  /** Already checked sessions. */
   readonly #seen = new Set<string>();
   readonly #handedOut = new Map<string, string>();
   #countedEntries = new Map<string, number>();
@@ -28,7 +28,7 @@ export class Checker {
   readonly #audited = new Map<string, number>();
   #anchors: readonly string[] = [];
 
-  /** @param spreadMs until what one process was told is served by all. */
+  /** @param spreadMs time until all processes serve a change. */
   constructor(world: World, spreadMs = SPREAD_MS) {
     this.#world = world;
     this.#spreadMs = spreadMs;
@@ -53,7 +53,7 @@ export class Checker {
     return newProblems;
   }
 
-  /** What the database has forgotten rightly, since it was put back in time by somebody who said so. */
+  /** Drops records that an accepted restoration of the database has undone. */
   forgive(): void {
     this.#audited.clear();
     this.#lastSequence = 0;
@@ -65,7 +65,7 @@ export class Checker {
     this.#world.ledger.log('violation', { detail: description });
   }
 
-  /** No entry of a list stands for two credentials, over all that were ever handed out. */
+  /** Checks that no status entry was ever used for two credentials. */
   remember(): void {
     for (const { session, entries } of this.#world.ledger.issuances.values()) {
       const countedEntries = this.#countedEntries.get(session) ?? 0;
@@ -87,7 +87,7 @@ export class Checker {
     }
   }
 
-  /** What was acknowledged is on record. */
+  /** Checks that acknowledged changes are stored. */
   async #sessions(isFinal: boolean): Promise<void> {
     const { issuances, presentations } = this.#world.ledger;
     const sessions = [...issuances.keys(), ...presentations.keys()];
@@ -115,7 +115,7 @@ export class Checker {
     if (ids?.size !== 1) this.#fault(`${session} is completed and its backend heard ${ids?.size ?? 0} ids`);
   }
 
-  /** Who was revoked stays it, in the list that each process serves, and nobody else is. */
+  /** Checks that exactly the revoked credentials are revoked in the list of each process. */
   async #lists(): Promise<void> {
     const { issuances } = this.#world.ledger;
     const end = performance.now() + this.#spreadMs;
@@ -201,7 +201,7 @@ export class Checker {
       const ids = ledger.deliveries.get(session)?.size;
       const states = (body?.deliveries ?? []).map(({ state, result }: Record<string, string>) => state ?? result);
       if (ids !== 1) this.#fault(`the backend heard of ${session} under ${ids} ids`);
-      // Of what was refused the backend is told, too.
+      // The backend is also notified of rejections.
       const { wasRefused } = ledger.presentations.get(session) ?? {};
       const ends = wasRefused ? ['completed', 'failed'] : ['completed'];
       if (!ends.includes(body?.status) || states.join() !== 'delivered')

@@ -11,7 +11,7 @@ import { World } from './world.ts';
 const PROCESSES = 2;
 const SYNCHRONOUS = { synchronous_standby_names: '*' };
 
-/** Until all processes answer well again. @throws Error when they do not. */
+/** Waits until all processes work again. @throws Error after a timeout. */
 export async function waitForRecovery(world: World, withinMs = 40_000): Promise<number> {
   const startedAt = performance.now();
   for (const memberIndex of world.deployment.members.keys()) {
@@ -30,7 +30,7 @@ async function cluster(): Promise<Cluster> {
   return cluster;
 }
 
-/** Kills the database under the service, with all of its processes at the same moment. */
+/** Kills all processes of the database simultaneously. */
 export async function killDatabase(group: Group): Promise<void> {
   if (!canMakeClusters()) return group.skip('there is no server of PostgreSQL for this machine');
   const primary = await cluster();
@@ -92,7 +92,7 @@ export async function promote(group: Group): Promise<void> {
   }
 }
 
-/** Connections of the database that nothing passes on any more, and that nobody closes. */
+/** Database connections that stay open without traffic. */
 export async function halfOpen(group: Group): Promise<void> {
   const database = await databases()
     .find(({ name }) => name === 'postgres')

@@ -12,7 +12,7 @@ import { type Answer, type Callable, type CallOptions, ROOT } from '../support/t
 import { ConnectionRefusedError, send } from './calls.ts';
 
 const START_MS = 60_000;
-/** How often a balancer looks. */
+/** Polling interval of a balancer. */
 const NOTICED_MS = 100;
 const STOP_MS = 30_000;
 const KEPT_ERRORS = 4_000;
@@ -107,7 +107,7 @@ export class Deployment implements Callable {
     return this.#at(index).child?.pid ?? 0;
   }
 
-  /** Where the database is from the next start on. */
+  /** Sets the address of the database for the next start. */
   moveTo(databaseUrl: string): void {
     this.environment = { ...this.environment, DATABASE_URL: databaseUrl };
   }
@@ -153,12 +153,12 @@ export class Deployment implements Callable {
     return answer?.status === 200;
   }
 
-  /** Without a word to anybody. */
+  /** Kills the process without a shutdown. */
   async kill(index: number): Promise<void> {
     await this.#signal(index, 'SIGKILL');
   }
 
-  /** In order. As behind a balancer, it gets calls until it says that it is not ready for more. */
+  /** Stops the process cleanly. As behind a balancer, it gets calls until it reports that it is not ready. */
   async stop(index: number): Promise<void> {
     const deploymentProcess = this.#at(index);
     const exited = this.#signal(index, 'SIGTERM');
@@ -199,7 +199,7 @@ export class Deployment implements Callable {
       }
     }
     const exitMessages = this.members.flatMap(({ child, errors }) => (child ? [`${describeExit(child)}: ${errors}`] : []));
-    throw new ConnectionRefusedError(`no process takes connections; ${exitMessages.join('; ')}`);
+    throw new ConnectionRefusedError(`no process accepts connections; ${exitMessages.join('; ')}`);
   }
 
   /** A call of one of them. */

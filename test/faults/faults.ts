@@ -9,8 +9,8 @@ import { loseBroker, loseVault } from './server-faults.ts';
 import { soak } from './soak.ts';
 
 /**
- * `npm run test:faults -- [parts]`: breaks what the service runs on, again and again, and compares what callers were told with
- * what is on record. Ends with 0 when nothing is wrong.
+ * `npm run test:faults -- [parts]`: repeatedly breaks the infrastructure of the service, and compares the responses to
+ * callers with the stored state. Exits with 0 without violations.
  */
 useCompileCache();
 // What it has started ends with it.
@@ -18,7 +18,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 
 type FaultSuite = {
   readonly name: string;
-  /** Of the full form; `FAULTS_<NAME>` states another number. */
+  /** Rounds of the full run; `FAULTS_<NAME>` overrides them. */
   readonly rounds: number;
   readonly run: (group: Group) => Promise<void>;
 };

@@ -32,7 +32,7 @@ export class FlushedFiles {
     this.environment = { LD_PRELOAD: library, FLUSHED_FILES: file, FLUSHED_FOLDER: folder };
   }
 
-  /** What is there now is on the disk. Nobody may have it open. */
+  /** Marks the present contents as flushed. No process may have the files open. */
   waitForFlush(): void {
     for (const end of ['', '-wal']) {
       const copy = this.#copyOf(end);
@@ -42,9 +42,9 @@ export class FlushedFiles {
   }
 
   /**
-   * Leaves of each file what was flushed, or also what was not: a system may have written it out by itself. What several
-   * processes share in memory is gone. Whoever has it open was killed.
-   * @param keepsUnflushed says for each file whether it is left as it is.
+   * Simulates a power cut: each file keeps its flushed contents, or also the unflushed ones, which a system may have
+   * written. Shared memory is lost. All processes must have been killed.
+   * @param keepsUnflushed decides for each file whether it stays unchanged.
    */
   cutPower(keepsUnflushed: () => boolean = () => false): void {
     for (const end of ['', '-wal']) {

@@ -20,7 +20,7 @@ class SmallDisk {
   readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-disk-'));
   readonly #ballast = join(this.folder, 'ballast');
 
-  /** @returns undefined where nobody may mount. */
+  /** @returns undefined without the right to mount. */
   static mount(): SmallDisk | undefined {
     const disk = new SmallDisk();
     try {
@@ -32,7 +32,7 @@ class SmallDisk {
     }
   }
 
-  /** To the last byte. */
+  /** Fills the disk completely. */
   fill(): void {
     const file = openSync(this.#ballast, 'a');
     for (const size of [CHUNK.length, 512, 1]) {

@@ -18,22 +18,22 @@ export type Issuance = {
 /** A presentation as the callers know it. */
 export type Presentation = {
   readonly session: string;
-  /** Whether a backend is to be told. */
+  /** Whether a backend must be notified. */
   readonly isHooked: boolean;
   /** Answers with success to a wallet. */
   presented: number;
-  /** Whether a wallet was told that its answer is no good. */
+  /** Whether the response of the wallet was rejected. */
   wasRefused: boolean;
   /** Successes of those who brought the response code. */
   brought: number;
 };
 
-/** What the administrator knows of a document that he writes again and again. */
+/** Writes of an administrator to one document. */
 export type RequestedWrites = { asked: number; told: number };
 
 /**
- * What callers were told, kept outside of the service: in memory for the checker, and line by line in a file for whoever looks
- * into a fault. Nothing is ever taken back.
+ * Records of all responses, outside of the service: in memory for the checker, and in an append-only file for the analysis
+ * of a fault.
  */
 export class Ledger {
   readonly issuances = new Map<string, Issuance>();
@@ -41,9 +41,9 @@ export class Ledger {
   readonly config: RequestedWrites = { asked: 0, told: 0 };
   /** Calls of the backend: the ids of deliveries, by session. */
   readonly deliveries = new Map<string, Map<string, number>>();
-  /** What no checker has to look for, because an answer said it. */
+  /** Violations that a response itself shows. */
   readonly violations: string[] = [];
-  /** `refused` are attempts that nobody took. */
+  /** `refused` counts refused connections. */
   readonly counts = { answered: 0, unanswered: 0, refused: 0, unavailable: 0 };
   /** Codes that were redeemed, also where that is forgotten rightly. */
   readonly spent: string[] = [];
@@ -61,7 +61,7 @@ export class Ledger {
     appendFileSync(this.#file, `${JSON.stringify({ at: new Date().toISOString(), what: description, ...about })}\n`);
   }
 
-  /** Keeps a copy for whoever looks into a fault. */
+  /** Copies the records for the analysis of a fault. */
   keep(file: string): void {
     copyFileSync(this.#file, file);
   }
@@ -71,7 +71,7 @@ export class Ledger {
     this.log('violation', { detail: description });
   }
 
-  /** From here on, what is said may be lost with the database. */
+  /** Later records may be lost with the database. */
   mark(): void {
     this.#since.clear();
     this.#toldAtMark = this.config.told;

@@ -8,13 +8,13 @@ import { Steps } from './steps.ts';
 import type { World } from './world.ts';
 
 const CREDENTIALS = 2;
-/** Of codes, so many are redeemed by two wallets at the same moment, or tried by another one afterwards. */
+/** Share of codes that two wallets redeem simultaneously, or that another wallet tries afterwards. */
 const STOLEN_SHARE = 0.2;
 const REPEATED_SHARE = 0.3;
 
 type Winner = { readonly wallet: RawWallet; readonly token: string };
 
-/** Has credentials issued, and others try to have them, too. */
+/** Issues credentials, and tries to redeem their codes a second time. */
 export class Buyer {
   readonly #world: World;
   readonly #steps: Steps;
@@ -99,7 +99,7 @@ function statusEntryOf({ credential }: { readonly credential: string }): StatusE
   return { uri, idx, listId: String(uri).split('/').at(-1) ?? '' };
 }
 
-/** Is asked for a presentation, answers, and comes back; and somebody tries the same with copies. */
+/** Answers a presentation request and returns to the shop; replays are tried, too. */
 export class Shopper {
   readonly #world: World;
   readonly #steps: Steps;
@@ -137,7 +137,7 @@ export class Shopper {
     if (repeatedResponse.status === 200) ledger.presented(presentation);
   }
 
-  /** With the response code, and then as somebody who has a copy of it. */
+  /** Uses the response code, and replays it. */
   async #comeBack(presentation: Presentation, address: string): Promise<void> {
     const code = new URL(address).searchParams.get('response_code') ?? '';
     const path = `/session/${presentation.session}?response_code=${encodeURIComponent(code)}`;
@@ -152,9 +152,9 @@ export class Shopper {
 const AFTER_FAULT_MS = 40;
 const BUYERS = 3;
 const SHOPPERS = 3;
-/** Of what was issued, so much is revoked. */
+/** Share of issued credentials that are revoked. */
 const REVOKED_SHARE = 0.5;
-/** For how long what is under way when the load ends is repeated. */
+/** Time for repetitions of pending steps at the end of the load. */
 const LAST_ATTEMPTS_MS = 3_000;
 
 /** Wallets that buy and show, and an administrator who revokes and changes how the tenant issues; each repeats what was not answered. */
@@ -187,7 +187,7 @@ export class Load {
     return this;
   }
 
-  /** From now on a refusal is no fault. */
+  /** Tolerates rejections from now on. */
   forgive(): void {
     this.#steps.isForgiving = true;
   }
@@ -207,7 +207,7 @@ export class Load {
       try {
         await work();
       } catch (error) {
-        // Only silence is forgiven to the service; the rest is told.
+        // Only missing responses are tolerated; other errors are reported.
         if (!(error instanceof NoAnswer)) this.#world.ledger.violate(String((error as Error).stack));
         await pause(AFTER_FAULT_MS);
       }

@@ -14,7 +14,7 @@ const INSIDE = new URL('inside.ts', import.meta.url).href;
 const HOUR_MS = 3_600_000;
 const NOISY_CALLERS = 40;
 const QUIET_MS = 6_000;
-/** For what one tenant is answered beside another that floods the service. */
+/** The worst response time of one tenant while another floods the service. */
 const LONGEST_MS = 10_000;
 
 /** Works with two processes on PostgreSQL. */
@@ -65,7 +65,7 @@ export function jumpClocks(group: Group): Promise<void> {
   );
 }
 
-/** One process after the other is stopped in order and started anew: whoever calls gets an answer from the one that is there. */
+/** A rolling restart: callers always get responses from the remaining processes. */
 export function rollingRestart(group: Group): Promise<void> {
   return onPostgres(group, async (world) => {
     const { deployment, ledger } = world;
@@ -141,7 +141,7 @@ export { INSIDE };
 
 const SETTLE_MS = 250;
 
-/** Kills processes of the service at a random moment, one of them or all, and starts them anew. */
+/** Kills one or all processes of the service at random times, and restarts them. */
 export async function killService(kind: 'postgres' | 'sqlite', processes: number, group: Group): Promise<void> {
   const database = await databases()
     .find(({ name }) => name === kind)

@@ -31,7 +31,7 @@ async function fence(world: World, checker: Checker, group: Group): Promise<void
   checker.forgive();
 }
 
-/** A standby that had not heard of the last changes becomes the primary: nothing is given away until somebody fenced it. */
+/** A standby without the last changes becomes the primary: nothing is issued until it is fenced. */
 export async function promoteLagging(group: Group): Promise<void> {
   if (!canMakeClusters()) return group.skip('there is no server of PostgreSQL for this machine');
   let primary = await Cluster.make();

@@ -8,7 +8,7 @@ const WHOLE_EVERY = 20;
 
 export type RoundAction = (number: number) => Promise<void>;
 
-/** What one part of the suite comes to. */
+/** Result of one part of the suite. */
 export class Group {
   readonly name: string;
   readonly planned: number;
@@ -16,7 +16,7 @@ export class Group {
   readonly facts: string[] = [];
   done = 0;
   skipped: string | undefined;
-  /** Whether deliveries that were broken off are waited for; the short form has no time. */
+  /** Whether the run waits for interrupted deliveries; the short run does not. */
   readonly waits: boolean;
   readonly #began = performance.now();
 
@@ -56,7 +56,7 @@ export async function runRounds(group: Group, world: World, checker: Checker, ru
   reportGroup(group, world);
 }
 
-/** What was done, so that nobody takes silence for success. */
+/** Prints the number of steps, which shows that the load ran. */
 export function reportGroup(group: Group, { ledger }: World): void {
   if (group.violations.length > 0) {
     const file = join(tmpdir(), `vidimus-${group.name}.ledger`);

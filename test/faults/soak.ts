@@ -59,13 +59,13 @@ async function readResources({ deployment }: World): Promise<ResourceReading> {
       // Not written yet, or not whole.
     }
   }
-  throw new Error('the process does not say what it holds');
+  throw new Error('the process does not report its memory');
 }
 
 const describe = ({ resident, held, descriptors, handles }: ResourceReading) =>
   `${resident.toFixed(0)} MB resident, ${held.toFixed(1)} MB held, ${descriptors} descriptors, ${handles} handles`;
 
-/** By the line that fits best: what it grows by from the end of the warm-up to the last reading. */
+/** Growth from the end of the warm-up to the last reading, by linear regression. */
 function reportGrowth(group: Group, readings: readonly ResourceReading[]): void {
   const warm = readings.slice(Math.ceil(readings.length * WARM_UP));
   const growth = (metric: (reading: ResourceReading) => number) => linearSlope(warm.map(metric)) * (warm.length - 1);

@@ -4,18 +4,18 @@ import { ConnectionRefusedError, NoAnswer } from './calls.ts';
 import type { Ledger } from './ledger.ts';
 
 const AFTER_SILENCE_MS = 40;
-/** How many attempts callers make before they give something up. */
+/** Maximum attempts of a caller. */
 const ATTEMPTS = 60;
 
-/** What came of a step. `isSure`: no attempt before it may have had an effect that nobody told of. */
+/** Result of a step. `isSure`: no earlier attempt may have had an unreported effect. */
 export type Outcome = { readonly answer: Answer; readonly isSure: boolean };
 
 /** Calls that are repeated until they are answered. */
 export class Steps {
   readonly ledger: Ledger;
-  /** Nothing is repeated any more. */
+  /** Steps are no longer repeated. */
   isFinal = false;
-  /** A refusal is no fault, since a clock is wrong. What was done may still not be done twice. */
+  /** Rejections are tolerated, since a clock is wrong. Double use is still a violation. */
   isForgiving = false;
 
   constructor(ledger: Ledger) {
@@ -55,8 +55,8 @@ export class Steps {
   }
 
   /**
-   * What was acknowledged has to carry the next step.
-   * @returns the answer; undefined where it refuses what an attempt before may have done.
+   * Expects that an acknowledged step allows the next one.
+   * @returns the response; undefined for a rejection that an earlier attempt may explain.
    */
   async expectStatus(description: string, status: number, call: () => Promise<Answer>): Promise<Answer | undefined> {
     const { answer, isSure } = await this.attempt(description, call);

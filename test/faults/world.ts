@@ -9,18 +9,18 @@ import { Deployment, type DeploymentOptions } from './deployment.ts';
 import { Ledger } from './ledger.ts';
 
 const CARD_TYPE = 'urn:shown:1';
-/** How long a backend takes, at most, so that some deliveries are under way when something is killed. */
+/** Maximum delay of a backend, so that some deliveries are pending during a kill. */
 const BACKEND_MS = 60;
 
 export type Tenant = { readonly id: string; readonly token: string };
 
-/** A deployment with a tenant that issues and verifies, its backend, and what everybody was told. */
+/** A deployment with a tenant that issues and verifies, its backend, and the ledger of responses. */
 export class World {
   readonly deployment: Deployment;
   readonly ledger: Ledger;
   readonly backend: Backend;
   readonly tenant: Tenant;
-  /** What wallets show. */
+  /** Credentials that wallets present. */
   readonly held: readonly HeldCredential[];
   databaseUrl: string;
 

@@ -3,7 +3,7 @@ import type { components, paths } from './schema.d.ts';
 
 type Schemas = components['schemas'];
 
-/** Compiled only: a path goes on below its first name. */
+/** Only compiled: a path continues below its first name. */
 export const BELOW: Schemas['PresentationConfigurationInput']['dcql_query'] = {
   credentials: [
     {
@@ -15,7 +15,7 @@ export const BELOW: Schemas['PresentationConfigurationInput']['dcql_query'] = {
   ],
 };
 
-/** What a wallet does; everything else is called through the generated client. */
+/** The steps of a wallet; all other calls use the generated client. */
 export type Wallet = { collect(tenant: string, uri: string): Promise<void>; present(uri: string): Promise<void> };
 
 type Service = { readonly address: string; readonly clientId: string; readonly secret: string };
@@ -104,7 +104,7 @@ async function revoke(client: Client<paths>, sessionId: string): Promise<void> {
   good(await client.POST('/session/revoke', { body }));
 }
 
-/** What was read may be changed and sent back, in the types of the client as well. */
+/** The types allow changing a read resource and sending it back. */
 async function tidy(client: Client<paths>, sessionId: string): Promise<void> {
   const path = { id: 'who' };
   const update: Schemas['PresentationConfigurationUpdate'] = { lifeTime: 600, description: null };

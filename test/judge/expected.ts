@@ -8,7 +8,7 @@ export type ExpectedFailure = {
   readonly profiles?: readonly Profile[];
   readonly flows?: readonly (Flow | typeof OWN_LIST)[];
   readonly formats?: readonly Format[];
-  /** What it says then. Another failure at the same place is none that is expected. */
+  /** The expected message. Another failure in the same row is not expected. */
   readonly says: RegExp;
   readonly reason: string;
   /** `file: words of a title` of the test of ours that keeps the rule, or shows the fault; files are below `test/`. */
@@ -53,7 +53,7 @@ export const EXPECTED: readonly ExpectedFailure[] = [
   },
 ];
 
-/** @returns why a failure is no fault of the service; undefined: nobody knows. */
+/** @returns why a failure is no fault of the service; undefined when unexplained. */
 export function findExpected(row: Row): ExpectedFailure | undefined {
   return EXPECTED.find(
     ({ tool, profiles, flows, formats, says }) =>
@@ -65,7 +65,7 @@ export function findExpected(row: Row): ExpectedFailure | undefined {
   );
 }
 
-/** Verdicts against the service that nobody has explained. What a tool lacks, or that it cannot be had, is none. */
+/** Unexplained failures of the service. A missing tool or feature is not a failure. */
 export function unexplained(rows: readonly Row[]): readonly Row[] {
   return rows.filter((row) => row.result === 'fails' && findExpected(row) === undefined);
 }

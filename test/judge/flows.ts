@@ -3,7 +3,7 @@ import { CLAIMS, COPIES, configurationId, type IssuedKind, isStrict, type Judged
 import type { Format, Profile } from './verdict.ts';
 import type { Answer, Order, PageRequest, WalletRun } from './wallet.ts';
 
-/** What a wallet is asked to do, in the order of the table. */
+/** The flows, in the order of the table. */
 export const FLOWS = {
   preAuthorized: 'issuance by a pre-authorized code',
   txCode: 'issuance by a pre-authorized code with tx_code',
@@ -26,12 +26,12 @@ export const FLOWS = {
 } as const;
 export type Flow = keyof typeof FLOWS;
 
-/** What is done with a credential that somebody else may have issued. */
+/** Flows whose credential may come from another tenant. */
 export const PRESENTING: readonly Flow[] = [
   ...(['sameDevice', 'crossDevice', 'plain', 'page', 'unsignedPage', 'severalSigners', 'encrypted', 'revoked'] as const),
 ];
 
-/** Where a tool is a wallet provider, too. */
+/** Flows for tools that are wallet providers, too. */
 export const OWN_LIST = 'the list of wallet providers that the tool publishes';
 
 type Stage = {
@@ -56,7 +56,7 @@ export function forbids(profile: Profile, flow: Flow): string | undefined {
   return undefined;
 }
 
-/** Each throws where the wallet refuses, or where the service says that something else happened. */
+/** Each throws when the wallet rejects, or when the service reports another result. */
 export const STEPS: Readonly<Record<Flow, (stage: Stage) => Promise<void>>> = {
   preAuthorized: (stage) => issue(stage, {}),
   txCode: (stage) => issue(stage, { txCode: '493536' }),
@@ -141,7 +141,7 @@ function offer(
 async function deferred(stage: Stage): Promise<void> {
   const { admin } = stage.tenant;
   const { uri, session } = await offer(stage, 'later', {});
-  // Some wallets wait, others come back.
+  // Some wallets wait, others retry.
   const accepting = stage.wallet.accept({ offer: uri, grant: 'pre_authorized_code' });
   accepting.catch(() => undefined);
   const transactionId = await promised(stage, session, accepting);
@@ -158,7 +158,7 @@ async function promised({ tenant }: Stage, session: string, accepting: Promise<u
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   await accepting;
-  throw new Error('the wallet asked for no credential');
+  throw new Error('the wallet requested no credential');
 }
 
 async function present(stage: Stage, queryId: string): Promise<{ answer: Answer; session: string }> {
@@ -201,7 +201,7 @@ async function presentedToPage(stage: Stage, queryId: string): Promise<void> {
   await expectStatus(stage, createdRequest.session);
 }
 
-/** What was asked for has arrived, and nothing else. */
+/** Expects exactly the requested credentials. */
 async function expectStatus(stage: Stage, id: string, query = ''): Promise<void> {
   const { status, credentials, failure } = await readSession(stage, id, query);
   assert.equal(status, 'completed', failure?.message ?? `the session is ${status}`);

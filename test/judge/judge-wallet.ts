@@ -7,7 +7,7 @@ import type { JudgedWallet } from './wallet.ts';
 const FLOW_SECONDS = 45;
 const ELSEWHERE = 'what is presented comes from a tenant without a profile, since none is issued here';
 
-/** Everything that one wallet is asked to do. @param report is called with each line as it comes. */
+/** Runs all flows of one wallet. @param report is called with each row. */
 export async function judgeWallet(
   wallet: JudgedWallet,
   service: JudgedService,
@@ -44,7 +44,7 @@ export async function judgeWallet(
   return rows;
 }
 
-/** Whether a tenant under `haip` issues to the wallet because of what the tool itself publishes. */
+/** Whether a tenant under `haip` trusts the wallet by the published data of the tool. */
 async function judgeOwnList(wallet: JudgedWallet, service: JudgedService, surroundings: Surroundings): Promise<Row | undefined> {
   if (wallet.ownTrust === undefined) return undefined;
   const tenant = await JudgedTenant.open(service, 'haip', await wallet.ownTrust(), surroundings);
@@ -74,7 +74,7 @@ async function judgeFlow(
     const anchors = [
       ...(await readAnchors(tenant)),
       ...(issuer === tenant ? [] : await readAnchors(issuer)),
-      // The authority for access certificates of the tenants under `eu`
+      // The CA for access certificates of the tenants under `eu`
       authorities.registrar.ca.certificate,
     ];
     const run = await wallet.begin({ profile, issuerProfile: issuer.profile, flow, format, anchors });
@@ -86,7 +86,7 @@ async function judgeFlow(
   }
 }
 
-/** The authority of what a tenant issues, as PEM. */
+/** The CA certificate of the credentials of a tenant, as PEM. */
 async function readRootCertificate({ admin }: JudgedTenant): Promise<string> {
   return (await admin.get<{ rootCertificate: string }>('/key-chain/issuer')).rootCertificate;
 }

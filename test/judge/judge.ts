@@ -1,6 +1,6 @@
 /**
- * `npm run judge`: the wallets, readers and tools of other people against one running service, and a table of what they
- * say. Ends with 1 only when one of them speaks against the service and nobody has said why (`expected.ts`).
+ * `npm run judge`: runs independent wallets, readers and tools against one running service, and prints a table of the
+ * results. Exits with 1 only for a failure that `expected.ts` does not explain.
  */
 
 import 'reflect-metadata';
@@ -41,7 +41,7 @@ async function judgeAll(service: JudgedService, options: Options): Promise<Judge
         tools.push(...judgeResult.tools);
         rows.push(...judgeResult.rows);
       } catch (error) {
-        // Where nothing could be set up nobody has said that the service works.
+        // A failed set-up says nothing about the service.
         const result = error instanceof SetUpFailure ? 'fails' : 'missing';
         const row: Row = { tool: judgeTool.name, flow: 'all', result, detail: errorReason(error) };
         reportRow(row);

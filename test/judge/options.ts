@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { describeOptionError } from '../support/option-fault.ts';
 
-/** What can be had by `--only`, in the order of the page. */
+/** Values of `--only`, in the order of the page. */
 export const TOOLS = ['eudi-dev', '@openid4vc', 'Credo', 'readers', 'Schemathesis'] as const;
 export type ToolName = (typeof TOOLS)[number];
 
@@ -14,7 +14,7 @@ export type Options = {
   /** These tools alone. */
   readonly only: readonly ToolName[];
   readonly write: boolean;
-  /** Of Schemathesis, for each operation. */
+  /** Schemathesis examples for each operation. */
   readonly examples: number;
 };
 
@@ -33,15 +33,15 @@ const SECRET = 'VIDIMUS_JUDGE_CLIENT_SECRET';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Something that whoever called the command has to put right; ends it with 2. */
+/** An invalid usage of the command; exit code 2. */
 export class UsageFault extends Error {}
 
-/** @returns 'help' where that is asked for. @throws UsageFault that names what is wrong with them. */
+/** @returns 'help' for `--help`. @throws UsageFault that names the invalid options. */
 export function readOptions(args: readonly string[], environment: Environment): Options | 'help' {
   const values = parse(args);
   if (values.help) return 'help';
   const { only = [], write } = values;
-  // A page of some tools would lose what is known of the others.
+  // A page with only some tools would lose the results of the others.
   if (write && only.length > 0) throw new UsageFault('--write takes all tools, so it goes with no --only');
   const service = parseService(values.service, environment);
   return {

@@ -5,7 +5,7 @@ export const PAGE = 'docs/reference/interoperability.md';
 const BEGIN = '<!-- verdicts: written by `npm run judge -- --write` -->';
 const END = '<!-- /verdicts -->';
 
-/** What was run and when. */
+/** The tools and the date of the run. */
 export type Judgement = { readonly date: string; readonly tools: readonly Tool[]; readonly rows: readonly Row[] };
 
 /** The page with its tables made anew. */
@@ -61,7 +61,7 @@ function renderTable(tool: string, toolRows: readonly Row[], reasons: readonly s
   return rows.length === 0 ? '' : [`### ${tool}`, ...flat, ...table, ...notes].join('\n\n');
 }
 
-/** What stands below the table stands once. */
+/** Equal notes below the table are merged. */
 function short(row: Row | undefined, cell: (row: Row | undefined) => string): string {
   if (row === undefined || row.result === 'fails' || row.result === 'works') return cell(row);
   return RESULTS[row.result];

@@ -13,7 +13,7 @@ export function runProgram(
 ): Promise<ProgramResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, options, { stdio: ['ignore', 'pipe', 'pipe'], env: environment, detached: true });
-    // It may have started others, which end with it.
+    // Its child processes end with it.
     const timer = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), seconds * 1000);
     let output = '';
     const keep = (chunk: Buffer) => {
@@ -32,7 +32,7 @@ export function runProgram(
   });
 }
 
-/** The end of it says what went wrong. */
+/** The end of the output contains the error. */
 const MAX_OUTPUT = 100_000;
 
 const RUN = fileURLToPath(new URL('../schemathesis/run.ts', import.meta.url));
@@ -61,5 +61,5 @@ export async function judgeByRequests(program: string, examples: number): Promis
   return { tool, row: { ...rowContext, result: 'fails', detail } };
 }
 
-/** How the run names a request that the document allows and the service refuses; everything else is a report. */
+/** Label of a request that the document allows and the service rejects; all other results are reports. */
 const REFUSED = 'allowed by the document';

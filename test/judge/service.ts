@@ -18,8 +18,8 @@ export type JudgedService = {
 const ANSWER_SECONDS = 10;
 
 /**
- * One that is judged where it runs; `stop` removes whatever tenant of the judgement is still there.
- * @throws UsageFault when it does not answer, or takes the credentials for no root client's.
+ * A running service under test; `stop` removes remaining tenants.
+ * @throws UsageFault when it does not answer, or rejects the root credentials.
  */
 export async function givenService(address: string, clientId: string, secret: string): Promise<JudgedService> {
   const root = new AdminClient(address, clientId, secret);

@@ -10,7 +10,7 @@ const DOC_TYPE = 'org.iso.18013.5.1.mDL';
 const VCT = 'urn:eudi:pid:1';
 export const COPIES = 2;
 
-/** What everybody is issued. */
+/** Claims of every issued credential. */
 const PERSON = {
   ...{ given_name: 'Ada', family_name: 'Lovelace', birthdate: '1985-12-10' },
   address: { locality: 'London', country: 'GB' },
@@ -24,7 +24,7 @@ const LICENCE = {
   ...{ un_distinguishing_sign: 'UK', age_over_18: true },
 };
 
-/** What is asked for, and what has to come of it. */
+/** The query and its expected result. */
 const QUERIES = {
   'dc+sd-jwt': { meta: { vct_values: [VCT] }, claims: [{ path: ['family_name'] }, { path: ['address', 'locality'] }] },
   mso_mdoc: { meta: { doctype_value: DOC_TYPE }, claims: [{ path: [NAMESPACE, 'family_name'] }, { path: [NAMESPACE, 'age_over_18'] }] },
@@ -38,8 +38,8 @@ export const SHOWN: Readonly<Record<Format, object>> = {
 export const isStrict = (profile: Profile): boolean => profile !== 'none';
 
 /**
- * `by-two-keys`: credentials and their status list are signed by two keys of one authority. `after-showing`: the wallet
- * presents a credential of the same format first.
+ * `by-two-keys`: credentials and their status list are signed by two keys of one CA. `after-showing`: the wallet presents a
+ * credential of the same format first.
  */
 const KINDS = ['at-once', 'later', 'by-two-keys', 'after-showing'] as const;
 export type IssuedKind = { readonly issued: (typeof KINDS)[number]; readonly format: Format };
@@ -49,16 +49,16 @@ export const queryIdOf = (format: Format, kind: string): string => `${format.rep
 
 export type Surroundings = {
   readonly authorities: Authorities;
-  /** Address of the backend that promises claims. */
+  /** Address of the backend of deferred claims. */
   readonly backend: string;
-  /** Whose credentials are taken beside those of the tenant itself, as PEM. */
+  /** Additional trusted CAs of credentials, as PEM. */
   readonly anchors?: readonly string[];
 };
 
-/** The service refuses what a tenant needs to be judged, which says nothing of any tool. */
+/** The service rejects the set-up of a tenant, which says nothing about any tool. */
 export class SetUpFailure extends Error {}
 
-/** A tenant of the judged service that is made for one wallet and one profile. */
+/** A tenant of the service under test for one wallet and one profile. */
 export class JudgedTenant {
   readonly id: string;
   readonly profile: Profile;
@@ -73,8 +73,8 @@ export class JudgedTenant {
   }
 
   /**
-   * @param trust members of the issuance configuration that name the provider of the wallet.
-   * @throws SetUpFailure when the service refuses some of it; the tenant is gone then.
+   * @param trust properties of the issuance configuration that name the provider of the wallet.
+   * @throws SetUpFailure when the service rejects a part; the tenant is removed then.
    */
   static async open(
     service: JudgedService,
@@ -83,7 +83,7 @@ export class JudgedTenant {
     surroundings: Surroundings,
   ): Promise<JudgedTenant> {
     const id = `judge-${profile}-${randomUUID().slice(0, 8)}`;
-    // Known before it is there: whatever ends the judgement, it is removed.
+    // Registered before its creation, so that an interruption removes it, too.
     service.tenants.add(id);
     try {
       return await JudgedTenant.#make(id, { service, profile }, trust, surroundings);
@@ -118,7 +118,7 @@ export class JudgedTenant {
     return tenant;
   }
 
-  /** As it is published, where nobody needs a token. */
+  /** The published version, which needs no token. */
   async trustList(): Promise<string> {
     const answer = await fetch(`${this.#service.address}/${this.id}/trust-list/issuers`);
     return answer.text();
@@ -199,5 +199,5 @@ async function removeTenant({ root, tenants }: JudgedService, id: string): Promi
   tenants.delete(id);
 }
 
-/** What the backend answers for what it promised. */
+/** The deferred claims of the backend. */
 export const CLAIMS: Readonly<Record<Format, object>> = { 'dc+sd-jwt': PERSON, mso_mdoc: { [NAMESPACE]: LICENCE } };

@@ -1,4 +1,4 @@
-/** What a tenant is bound to; see docs/reference/profiles.md. */
+/** The profile of a tenant; see docs/reference/profiles.md. */
 export const PROFILES = ['none', 'haip', 'eu'] as const;
 export type Profile = (typeof PROFILES)[number];
 
@@ -35,7 +35,7 @@ export function describeRow({ tool, profile, flow, format }: Omit<Row, 'result'>
 
 const MAX_REASON = 400;
 
-/** What went wrong, in one line of a moderate length and without addresses; errors of fetch hide it in their cause. */
+/** The error in one line of limited length without addresses; errors of fetch have it in their cause. */
 export function errorReason(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
   const text = withoutProblem(error instanceof Error ? error.message : String(error)) + cause;
@@ -43,7 +43,7 @@ export function errorReason(error: unknown): string {
   return line.trim().slice(0, MAX_REASON);
 }
 
-/** What a service answered (RFC 9457) as words alone, so that none that matter are cut off behind names of members. */
+/** The text of a problem response (RFC 9457) without property names. */
 function withoutProblem(text: string): string {
   const [, answerPrefix, json] = /^(.* answered \d{3}: )(\{.*\})$/s.exec(text) ?? [];
   if (answerPrefix === undefined || json === undefined) return text;

@@ -1,4 +1,4 @@
-/** What is read of the report of Stryker (mutation-testing-report-schema). */
+/** The used part of the report of Stryker (mutation-testing-report-schema). */
 export type Report = { readonly files: Readonly<Record<string, { readonly source: string; readonly mutants: readonly Mutant[] }>> };
 
 type Mutant = {
@@ -10,7 +10,7 @@ type Mutant = {
 /** Both count from 1. */
 type SourcePosition = { readonly line: number; readonly column: number };
 
-/** A condition that may be set to something without anybody noticing. */
+/** A condition with a surviving mutant. */
 export type ListedSurvivor = {
   readonly file: string;
   /** The text of the condition, with single blanks. */

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { evaluateReport, type ListedSurvivor, type Report } from './judge.ts';
 
 /**
- * `npm run mutation [-- options of Stryker]`: sets each condition of the domain to true and to false and runs the tests. Says how
- * many were noticed; which nobody noticed, and why that is right, stands in `survivors.json`. Fails below 95 %, and
- * with a survivor that does not stand there.
+ * `npm run mutation [-- options of Stryker]`: sets each condition of the domain to true and to false and runs the tests.
+ * Prints the share of killed mutants; `survivors.json` lists the accepted survivors with reasons. Fails below 95 %, and for
+ * an unlisted survivor.
  */
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 const options = process.argv.slice(2).filter((option) => option !== '--');

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 /** A request by the document that was answered with 400, as one fault of it tells. */
 export type RejectedRequest = { readonly operation: string; readonly path: string; readonly message: string };
 
-/** What no schema says, in the words of the service. Everything else is a report: the document allows what is refused. */
+/** Messages for rules that no schema expresses. Any other rejection of an allowed request is reported. */
 const NO_SCHEMA_SAYS: Readonly<Record<string, RegExp>> = {
   'other things of the tenant':
     /there is no (such )?(key chain|kms provider|presentation configuration|credential configuration|authorization server)|is none of the expectedOrigins|is not for the usage|is for other usages|is for other things|have others than these|readers of these credentials do not trust|what the authority of this key chain|came from outside|this credential has no signing key yet|name one of authServers|no authorization server is left|the offer has no such credential configuration|no registrar is configured|signs no credentials, so nobody|answered with status|has 1 bit/i,

@@ -9,9 +9,9 @@ import { EXPECTED } from './expected.ts';
 import { unexpectedRefusals } from './refusals.ts';
 
 /**
- * `node test/schemathesis/run.ts [-- options of schemathesis]`: a service with one tenant that has some of everything, and
- * generated requests by its API document. `SCHEMATHESIS` names the program. What nobody may do together is called in
- * runs of its own: as an account that manages tenants, as one that manages clients and may take its own rights away, and
+ * `node test/schemathesis/run.ts [-- options of schemathesis]`: a service with one tenant that has all kinds of resources,
+ * and generated requests from its API document. `SCHEMATHESIS` names the program. Operations of different roles are called
+ * in separate runs: as an account that manages tenants, as one that manages clients and may take its own rights away, and
  * as the tenant's administrator.
  */
 const program = process.env['SCHEMATHESIS'] ?? 'schemathesis';

@@ -197,7 +197,7 @@ export async function blockedThread(): Promise<Scrapes> {
 export const failingSignatures = () =>
   scrapeAroundShop(async (shop) => {
     const { body } = await offer(shop);
-    sinon.stub(LocalKms.prototype, 'sign').throws(new Error('the key is gone'));
+    sinon.stub(LocalKms.prototype, 'sign').throws(new Error('the key does not exist'));
     const wallet = new RawWallet(shop.service, 'acme');
     await wallet.accessToken(body.uri).catch(() => {});
   });

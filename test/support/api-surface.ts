@@ -35,7 +35,7 @@ export function findResponseProblem(
 
 /** An assertion library would take longer than the service for thousands of responses. */
 function require(condition: boolean, requirement: string): void {
-  if (!condition) throw new Error(`does not hold: it ${requirement}`);
+  if (!condition) throw new Error(`violated: it ${requirement}`);
 }
 
 function requireGeneralRules(answer: RawAnswer, route: Route, plain: boolean, isForPerson: boolean): void {

@@ -96,7 +96,7 @@ export async function startAttackedService(environment: Readonly<Record<string, 
       PORT: String(port),
       DATA_FOLDER: folder,
       LOG_LEVEL: 'silent',
-      // The tool may call addresses of this machine.
+      // The service may call addresses of this machine, where the test backend runs.
       OUTBOUND_ALLOW: '127.0.0.1/32',
       NODE_COMPILE_CACHE: minimalEnvironment()['NODE_COMPILE_CACHE'] ?? '',
       ...environment,

@@ -66,7 +66,7 @@ function start(): CredoWallets {
       child.stdin.write(`${JSON.stringify(order)}\n`);
       for (;;) {
         const { value, done } = await lines.next();
-        if (done) throw new Error('the second wallet ended');
+        if (done) throw new Error('the process of Credo ended');
         // Libraries may write lines of their own.
         if (!value.startsWith(ANSWER)) continue;
         const answer = JSON.parse(value.slice(ANSWER.length)) as CredoOrderResult | { readonly error: string };

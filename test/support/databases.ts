@@ -172,7 +172,7 @@ function openEmptyPostgres(): Promise<TestDatabase | undefined> {
 
 async function copyPostgres({ url }: TestDatabase): Promise<TestDatabase> {
   const copy = await createPostgres(new URL(url).pathname.slice(1));
-  if (copy === undefined) throw new Error('the server of the original is gone');
+  if (copy === undefined) throw new Error('the server of the original is not available');
   return copy;
 }
 

@@ -82,7 +82,7 @@ export class ExampleCalls {
     if (value === undefined) return undefined;
     const text = JSON.stringify(value).replaceAll(/<([^<>]+)>/g, (_, place: string) => {
       const found = this.answered[place];
-      if (found === undefined) throw new Error(`${name}: nothing answered <${place}>`);
+      if (found === undefined) throw new Error(`${name}: no earlier response contained <${place}>`);
       return JSON.stringify(found).slice(1, -1);
     });
     return JSON.parse([...this.#instead].reduce((all, [from, to]) => all.replaceAll(from, to), text));

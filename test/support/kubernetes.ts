@@ -14,7 +14,7 @@ export const VALUES: Readonly<Record<string, object>> = {
   'an image by its digest': { image: { repository: 'registry.acme.example/vidimus', digest: `sha256:${'a'.repeat(64)}` } },
   'one process': { replicas: 1, networkPolicy: { enabled: false }, podDisruptionBudget: { minAvailable: 1 } },
   'as many as are needed': { autoscaling: { enabled: true, minReplicas: 3, maxReplicas: 9 } },
-  'volumes of a class of its own': { persistence: { storageClass: 'ssd', size: '2Gi' } },
+  'volumes with a storage class': { persistence: { storageClass: 'ssd', size: '2Gi' } },
   'no volumes': { persistence: { enabled: false } },
   'an ingress': { ingress: { enabled: true, className: 'nginx', host: 'id.acme.example', tlsSecret: 'tls', annotations: { a: 'b' } } },
   metrics: {
@@ -30,7 +30,7 @@ export const VALUES: Readonly<Record<string, object>> = {
     extraVolumes: [{ name: 'ca', secret: { secretName: 'ca' } }],
     extraVolumeMounts: [{ name: 'ca', mountPath: '/etc/ssl/house', readOnly: true }],
   },
-  'places of its own': {
+  'custom paths': {
     nodeSelector: { disk: 'ssd' },
     tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoSchedule' }],
     affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } },

@@ -91,7 +91,7 @@ function rewriteMap(entries: readonly (readonly [string | number | bigint, Cbor]
     ['a length too large', Buffer.concat([cborHead(5, count + 1), joined])],
     ['a length too small', Buffer.concat([cborHead(5, Math.max(count - 1, 0)), joined])],
     ['a huge length', Buffer.concat([Buffer.from('bb00ffffffffffffff', 'hex'), joined])],
-    ['an entry more', Buffer.concat([cborHead(5, count + 1), joined, encodeCbor('more'), encodeCbor(0)])],
+    ['an additional entry', Buffer.concat([cborHead(5, count + 1), joined, encodeCbor('more'), encodeCbor(0)])],
     ['an entry with a key of bytes', Buffer.concat([cborHead(5, count + 1), joined, Buffer.of(0x41, 0x61, 0)])],
     ...pairs.flatMap((pair, position): RewritingWay[] => [
       ['an entry left out', Buffer.concat([cborHead(5, count - 1), ...pairs.toSpliced(position, 1)])],
@@ -113,17 +113,17 @@ function rewriteList(values: readonly Cbor[]): readonly RewritingWay[] {
   const joined = Buffer.concat(elements);
   const count = elements.length;
   return [
-    ['members in another order', Buffer.concat([cborHead(4, count), ...elements.toReversed()])],
+    ['elements in another order', Buffer.concat([cborHead(4, count), ...elements.toReversed()])],
     ['an indefinite length', Buffer.concat([Buffer.of(0x9f), joined, CBOR_BREAK])],
     ['an indefinite length without end', Buffer.concat([Buffer.of(0x9f), joined])],
     ['a long head', Buffer.concat([cborHead(4, count, 2), joined])],
     ['a length too large', Buffer.concat([cborHead(4, count + 1), joined])],
     ['a length too small', Buffer.concat([cborHead(4, Math.max(count - 1, 0)), joined])],
     ['a huge length', Buffer.concat([Buffer.from('9b00ffffffffffffff', 'hex'), joined])],
-    ['a member more', Buffer.concat([cborHead(4, count + 1), joined, encodeCbor(null)])],
+    ['an additional element', Buffer.concat([cborHead(4, count + 1), joined, encodeCbor(null)])],
     ...elements.flatMap((element, position): RewritingWay[] => [
-      ['a member left out', Buffer.concat([cborHead(4, count - 1), ...elements.toSpliced(position, 1)])],
-      ['a member twice', Buffer.concat([cborHead(4, count + 1), joined, element])],
+      ['an element left out', Buffer.concat([cborHead(4, count - 1), ...elements.toSpliced(position, 1)])],
+      ['an element twice', Buffer.concat([cborHead(4, count + 1), joined, element])],
     ]),
   ];
 }
@@ -138,7 +138,7 @@ function rewriteString(major: 2 | 3, content: Buffer): readonly RewritingWay[] {
     ['a length too small', Buffer.concat([cborHead(major, Math.max(length - 1, 0)), content])],
     ['a byte more', Buffer.concat([cborHead(major, length + 1), content, Buffer.of(0x41)])],
     ['a byte less', Buffer.concat([cborHead(major, Math.max(length - 1, 0)), content.subarray(0, -1)])],
-    ['the other kind of string', Buffer.concat([cborHead(major === 2 ? 3 : 2, length), content])],
+    ['a string of the other major type', Buffer.concat([cborHead(major === 2 ? 3 : 2, length), content])],
     [
       'in chunks',
       Buffer.concat([Buffer.of((major << 5) | 31), ...chunks.flatMap((one) => [cborHead(major, one.length), one]), CBOR_BREAK]),
@@ -256,7 +256,7 @@ function itemsOf(): Readonly<Record<string, readonly [MdocOverrides, Mutation['n
         ]),
       ),
     ),
-    'a member of an item more': [one(0, (item) => item.set('more', 0)), 'bad'],
+    'an additional property of an item': [one(0, (item) => item.set('more', 0)), 'bad'],
     'the digestIDs of two items exchanged': [
       withShownItem((joined) =>
         joined.map((own, position) =>
@@ -290,9 +290,9 @@ async function reissueMutations(base: MdocBase): Promise<readonly (readonly [str
   const signers: readonly (readonly [string, MdocOverrides, Mutation['nature']])[] = [
     ['by the issuer', {}, 'issuer'],
     ['by another key', { issuerKey: attacker }, 'bad'],
-    ['by a stranger', { issuer: own }, 'bad'],
-    ['by a stranger in front', { issuer: { ...own, chain: [...own.chain, ...base.issuer.chain] } }, 'bad'],
-    ['by a stranger behind', { issuer: { ...own, chain: [...base.issuer.chain, ...own.chain] } }, 'bad'],
+    ['by an attacker', { issuer: own }, 'bad'],
+    ["by an attacker, with the attacker's certificate first", { issuer: { ...own, chain: [...own.chain, ...base.issuer.chain] } }, 'bad'],
+    ["by an attacker, with the attacker's certificate last", { issuer: { ...own, chain: [...base.issuer.chain, ...own.chain] } }, 'bad'],
   ];
   const position = (days: number) => tdate(new Date((base.now + days * DAY) * 1000));
   const times = (signed: number, from: number, until: number) =>
@@ -309,7 +309,7 @@ async function reissueMutations(base: MdocBase): Promise<readonly (readonly [str
     ['another docType', set('docType', 'org.other')],
     ['version 1.1', set('version', '1.1')],
     ['version 2.0', set('version', '2.0')],
-    ['a member more', set('more', 1)],
+    ['an additional element', set('more', 1)],
   ];
   return signers.flatMap(([signerDescription, signing, nature]) =>
     changes.map(
@@ -331,7 +331,7 @@ function deviceMutations(base: MdocBase): Readonly<Record<string, readonly [Mdoc
       { deviceAuth: ([cborHead, header, , signature]) => ({ deviceSignature: [cborHead, header, Buffer.of(1), signature] }) },
       'bad',
     ],
-    'an element that nobody allowed': [{ deviceNameSpaces: { 'org.other': { x: 1 } } }, 'bad'],
+    'an element without authorization': [{ deviceNameSpaces: { 'org.other': { x: 1 } } }, 'bad'],
     'an element in the name of the issuer': [
       { deviceNameSpaces: Object.fromEntries(Object.keys(base.elements).map((name) => [name, { family_name: 'x' }])) },
       'bad',
@@ -379,7 +379,7 @@ function deviceMutations(base: MdocBase): Readonly<Record<string, readonly [Mdoc
       },
       'bad',
     ],
-    'the security object of somebody else': [
+    'the security object of another credential': [
       { issuerAuth: ([, header, payload]) => coseSign1(payload as Buffer, newKey(), { unprotected: header as Map<number, Cbor> }) },
       'bad',
     ],
@@ -407,7 +407,7 @@ async function certificateMutations(
     'a certificate that has expired': withChain([(await of({ by: ca, until: '2026-12-01T00:00:00Z' })).certificate], 'bad'),
     'a CA as issuer': withChain([(await of({ by: ca, ca: true })).certificate], 'bad'),
     'a certificate of another key': withChain([(await certify({ name: 'Issuer, C=GB', by: ca, ...DOCUMENT_SIGNER })).certificate], 'bad'),
-    'a certificate of another authority of the name': withChain(
+    'a certificate of another CA with the same name': withChain(
       [(await of({ by: await certify({ name: ca.name, ca: true }) })).certificate],
       'bad',
     ),

@@ -230,7 +230,7 @@ export function changeKeyBinding(subject: MutationSubject): readonly Raw[] {
   const { header, payload } = binding;
   return [
     ...withAndWithoutRebinding('the same binding', 'signed again', header, payload, 'same'),
-    ...withAndWithoutRebinding('the same binding', 'and a member more', { ...header, kid: 'x' }, { ...payload, more: 1 }, 'same'),
+    ...withAndWithoutRebinding('the same binding', 'and an additional element', { ...header, kid: 'x' }, { ...payload, more: 1 }, 'same'),
     ...Object.keys(payload).flatMap((name) =>
       REPLACEMENT_VALUES.flatMap(([description, value]) =>
         withAndWithoutRebinding(`${name} of the binding`, description, header, { ...payload, [name]: value }, natureOfClaim(name)),
@@ -379,10 +379,10 @@ function ruleBreakingCredentials(makePresentation: MadePresentation): readonly R
     'digests in an object that are no list': () => makePresentation({}, (own) => ({ ...own, address: { _sd: {} } })),
     'a digest with company': () => makePresentation({}, (own) => ({ ...own, list: [{ '...': 'x', y: 1 }] })),
     'a digest in a list that is no text': () => makePresentation({}, (own) => ({ ...own, list: [{ '...': 7 }] })),
-    'a member of the name ...': () => makePresentation({}, (own) => ({ ...own, other: { '...': 'x' } })),
+    'a property with the name ...': () => makePresentation({}, (own) => ({ ...own, other: { '...': 'x' } })),
     'a hash inside': () => makePresentation({}, (own) => ({ ...own, other: { _sd_alg: 'sha-256' } })),
-    'a claim as member of a list': () => makePresentation({}, ...suffix(saltedDisclosure('x', 1), inArray)),
-    'a member of a list as claim': () => makePresentation({}, ...suffix(saltedDisclosure(1), inTopLevel)),
+    'a claim as an array element': () => makePresentation({}, ...suffix(saltedDisclosure('x', 1), inArray)),
+    'an array element as a claim': () => makePresentation({}, ...suffix(saltedDisclosure(1), inTopLevel)),
     'a claim that is there already': () => makePresentation({}, ...suffix(saltedDisclosure('nationalities', []), inTopLevel)),
     'a disclosure of one': () => makePresentation({}, ...suffix(disclosureOf('salt'), inTopLevel)),
     'a disclosure of four': () => makePresentation({}, ...suffix(disclosureOf('salt', 'a', 'b', 'c'), inTopLevel)),
@@ -391,7 +391,7 @@ function ruleBreakingCredentials(makePresentation: MadePresentation): readonly R
     'a disclosure that is no JSON': () => makePresentation({}, ...suffix(Buffer.from('text').toString('base64url'), inTopLevel)),
     'a disclosure that is no UTF-8': () =>
       makePresentation({}, ...suffix(Buffer.from('5b2273222c2261222c22ff225d', 'hex').toString('base64url'), inTopLevel)),
-    'a disclosure with a member twice': () =>
+    'a disclosure with a property twice': () =>
       makePresentation({}, ...suffix(Buffer.from('["s","a",{"b":1,"b":2}]').toString('base64url'), inTopLevel)),
     'a salt that is no text': () => makePresentation({}, ...suffix(disclosureOf(1, 'a', 'b'), inTopLevel)),
     'a claim name that is no text': () => makePresentation({}, ...suffix(disclosureOf('s', 1, 'b'), inTopLevel)),
@@ -442,10 +442,18 @@ async function reissueMutations(makePresentation: MadePresentation, { base, auth
   const signers: readonly (readonly [string, SigningOptions, Mutation['nature']])[] = [
     ['by the issuer', {}, 'issuer'],
     ['by another key', { issuerKey: attackerKey }, 'bad'],
-    ['by a stranger', { issuer: { key: attackerKey, chain: [attackerKey.certificate] } }, 'bad'],
+    ['by an attacker', { issuer: { key: attackerKey, chain: [attackerKey.certificate] } }, 'bad'],
     ['by another key in the header', { issuerKey: attackerKey, header: { jwk: attackerKey.jwk } }, 'bad'],
-    ['by a stranger in front', { issuer: { key: attackerKey, chain: [attackerKey.certificate, ...chain] } }, 'bad'],
-    ['by a stranger behind', { issuer: { key: attackerKey, chain: [...chain, attackerKey.certificate] } }, 'bad'],
+    [
+      "by an attacker, with the attacker's certificate first",
+      { issuer: { key: attackerKey, chain: [attackerKey.certificate, ...chain] } },
+      'bad',
+    ],
+    [
+      "by an attacker, with the attacker's certificate last",
+      { issuer: { key: attackerKey, chain: [...chain, attackerKey.certificate] } },
+      'bad',
+    ],
   ];
   const members = ['vct', 'iss', 'iat', 'nbf', 'exp', 'cnf', 'status', 'address', 'nationalities', '_sd', '_sd_alg'];
   const payloads = members.flatMap((name) =>
@@ -502,7 +510,7 @@ async function certificateMutations(
     'a certificate that is not valid yet': [[(await of({ by: authority, from: '2040-01-01T00:00:00Z' })).certificate], 'bad'],
     'a CA as issuer': [[(await of({ by: authority, ca: true })).certificate], 'bad'],
     'a certificate of another key': [[(await certify({ name: 'Issuer', by: authority })).certificate], 'bad'],
-    'a certificate of another authority of the name': [
+    'a certificate of another CA with the same name': [
       [(await of({ by: await certify({ name: authority.name, ca: true }) })).certificate],
       'bad',
     ],

@@ -214,7 +214,7 @@ export async function waitUntil(condition: () => boolean | Promise<boolean>, ser
         .catch(() => false)
     )
       return;
-    if (performance.now() > deadline) throw new Error(`waited ${WAIT_TIMEOUT_MS} ms for nothing`);
+    if (performance.now() > deadline) throw new Error(`waited ${WAIT_TIMEOUT_MS} ms without success`);
     if (server !== undefined && server.exitCode !== null) throw new Error('the server has ended');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

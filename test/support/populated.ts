@@ -284,7 +284,7 @@ async function rejectRequest(wallet: RawWallet, uri: string): Promise<void> {
   const { state } = JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString());
   const form = { state, error: 'access_denied' };
   const answer = await wallet.service.call('POST', requestUri.replace('/request/', '/response/'), { form });
-  if (answer.status !== 200) throw new Error(`refusal: ${answer.text}`);
+  if (answer.status !== 200) throw new Error(`rejection: ${answer.text}`);
 }
 
 /** The body of a 201. */

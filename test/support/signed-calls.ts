@@ -192,9 +192,9 @@ export class SignedWorld {
     'the claims webhook that fails': (world) => world.#askClaims(400, (response) => response.writeHead(503).end()),
     'the notification webhook': (world) => world.#notification(),
     'the presentation webhook': (world) => world.presentationCall(world.credential, 200),
-    'the presentation webhook of a refused response': async (world) => world.presentationCall(await world.#stolen(), 400),
+    'the presentation webhook of a rejected response': async (world) => world.presentationCall(await world.#stolen(), 400),
     'the presentation webhook before an issuance': (world) => world.#presentationBeforeIssuance(world.credential),
-    'the presentation webhook of a refused response before an issuance': async (world) =>
+    'the presentation webhook of a rejected response before an issuance': async (world) =>
       world.#presentationBeforeIssuance(await world.#stolen()),
     'the question whether a web step is done': (world) => world.#webStep(),
   };

@@ -203,7 +203,7 @@ export class WalletProvider {
 
   statusList(): string {
     const [signer] = this.statusSigner;
-    if (signer === undefined) throw new Error('nobody signs the status list');
+    if (signer === undefined) throw new Error('the status list has no signer');
     const entries = [...this.statuses].map(([index, status]) => ({ index, status }));
     const seconds = this.#seconds();
     return makeJwt(

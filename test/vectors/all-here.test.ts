@@ -24,7 +24,7 @@ const CASES: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   },
 };
 
-/** Members that are no lists of cases: keys, certificates, times, and single examples. */
+/** Properties that are no lists of cases: keys, certificates, times, and single examples. */
 const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'dcql.json': ['about', 'credentials'],
   'derivations.json': ['now', 'access_certificate', 'status_list_token'],

@@ -86,7 +86,7 @@ describe('DCQL vectors', () => {
   });
 });
 
-/** The rule an issue names itself, or else the innermost named member of its path that has a word. */
+/** The rule that an issue names, or else the innermost property of its path with a rule. */
 function violatedRule(issue: { path: PropertyKey[]; params?: unknown } | undefined): unknown {
   const params = issue?.params as { rule?: unknown } | undefined;
   if (params?.rule !== undefined) return params.rule;

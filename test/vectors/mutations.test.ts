@@ -73,7 +73,7 @@ const mdocBase = {
   now: sd.now,
 };
 
-/** Good presentations by name. The vectors' bytes are always the same; the others are made anew, with their keys. */
+/** Valid presentations by name. The bytes of the vectors are fixed; the others are created with new keys. */
 const findPresentation = (name: string) => sd.presentations.find((entry: { name: string }) => entry.name === name);
 const SD_JWTS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
@@ -139,7 +139,7 @@ const countByName = (names: readonly string[]) => {
 const countsByCategory = (categories: readonly Category[]) =>
   Object.fromEntries(categories.map(({ explanation, count }) => [explanation, count]));
 
-/** Whether one says nothing that the other does not say. */
+/** Whether one value contains nothing that the other does not contain. */
 function isPart(partValue: unknown, wholeValue: unknown): boolean {
   if (typeof partValue !== 'object' || partValue === null || Array.isArray(partValue)) return isDeepStrictEqual(partValue, wholeValue);
   return Object.entries(partValue).every(([name, value]) => isPart(value, (wholeValue as Claims | undefined)?.[name]));
@@ -223,7 +223,7 @@ describe('mutated presentations', () => {
 
 const mutationTexts = (mutations: readonly EvaluatedMutation[]) => mutations.map(({ text }) => text);
 
-/** How often each category explains a disagreement. What both take has to say the same to both. */
+/** Counts the disagreements by category. For accepted presentations both must return the same claims. */
 function disagreements(
   mutations: readonly EvaluatedMutation[],
   oracleVerdicts: readonly OracleVerdict[],
@@ -233,7 +233,7 @@ function disagreements(
   const names = mutations.flatMap((entry, index) => {
     const { own } = entry;
     const oracleVerdict = oracleVerdicts[index];
-    if (oracleVerdict === undefined) throw new Error('not judged');
+    if (oracleVerdict === undefined) throw new Error('not evaluated');
     if (own.claims !== undefined && oracleVerdict.claims !== undefined) {
       expect(own.claims, `${entry.base}: ${entry.kind}, ${entry.description}`).to.deep.equal(oracleVerdict.claims);
     }

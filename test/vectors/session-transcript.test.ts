@@ -89,7 +89,7 @@ describe('session transcript vectors', () => {
     });
   }
 
-  // Each wrong transcript is what its mistake gives, so the difference is the mistake and nothing else.
+  // Each wrong transcript results from its mistake, so it differs only by the mistake.
   it('reject known mistakes', () => {
     const post = vectorNamed('spec-direct_post.jwt');
     const api = vectorNamed('spec-dc_api.jwt');

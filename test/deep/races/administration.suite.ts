@@ -20,7 +20,7 @@ export const administration: RaceSuite = [
       const { 201: createdCount = 0, '409 conflict': conflictCount = 0 } = countOutcomes(answers);
       expect(createdCount + conflictCount, JSON.stringify(countOutcomes(answers))).to.equal(10);
       expect(createdCount).to.be.greaterThan(0);
-      // One after the other: many attempts on one client at once are refused.
+      // One after the other, since many simultaneous attempts on one client are rejected.
       const logins: typeof answers = [];
       for (const { status, body } of answers) {
         if (status !== 201) continue;
@@ -132,7 +132,7 @@ export const editsWithOneTag: RaceSuite = [
       const root = await service.rootToken();
       for (const edit of editsOf(tenant.ids, registrar)) {
         const { write, tagOf } = makeWriter(tenant, root, edit);
-        // What all of them write differs from what is there.
+        // All written values differ from the stored one.
         await write(0, 0);
         const tag = await tagOf();
         const answers = await callInParallel(12, (n) => write(n, edit.read.startsWith('/status-lists') ? 1 : n + 1, tag));
@@ -185,7 +185,7 @@ export const keys: RaceSuite = [
       expect(deletedCount).to.be.greaterThan(0);
       const { body: chain } = await call('GET', '/key-chain/contested');
       const active = answers.filter(({ status }) => status === 200).map(({ body }) => body.activeKey.kid);
-      expect(new Set(active).size, 'each made its own').to.equal(deletedCount);
+      expect(new Set(active).size, 'each created its own').to.equal(deletedCount);
       const knownKeys = [chain.activeKey.kid, ...chain.previousKeys.map(kid)];
       expect(knownKeys).to.have.members([...active, creation.activeKey.kid]);
       const { keys } = (await call('GET', `/${racing().wallet.tenant}/.well-known/jwks.json`)).body;

@@ -9,7 +9,7 @@ import { WalletProvider } from '../../support/wallet-provider.ts';
 
 const SECRET = 'a-secret-that-is-about-to-go';
 
-/** What becomes of access tokens when the secret is replaced that they were had with. */
+/** Access tokens whose client secret is rotated. */
 function raceClientSecrets(racing: () => RaceContext): void {
   const client = async (clientId: string) => {
     const { service, token } = racing();
@@ -26,7 +26,7 @@ function raceClientSecrets(racing: () => RaceContext): void {
     return response.status === 200 ? ((await response.json()) as { access_token: string }).access_token : undefined;
   };
   const OFFER = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'] };
-  /** By a route that reads what is stored, and by one that goes by what is remembered. */
+  /** Uses a token at a route that reads the database and at one that uses the cache. */
   const useToken = async (address: string, token: string): Promise<number[]> => {
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
     const body = JSON.stringify(OFFER);
@@ -66,7 +66,7 @@ function raceClientSecrets(racing: () => RaceContext): void {
     await rotate('graceful', '?graceSeconds=300');
     for (const address of addresses) {
       expect(await useToken(address, formerToken)).to.deep.equal([200, 201]);
-      expect(await login(address, 'graceful', SECRET), 'the secret itself is gone').to.equal(undefined);
+      expect(await login(address, 'graceful', SECRET), 'the secret is not valid any more').to.equal(undefined);
     }
     await rotate('graceful', '?graceSeconds=300');
     for (const address of addresses) expect(await useToken(address, formerToken)).to.deep.equal([401, 401]);
@@ -116,7 +116,7 @@ export const webhookSecrets: RaceSuite = [
       const answer = await racing().wallet.request(accessToken, 'pid');
       expect(answer.status, answer.text).to.equal(200);
     };
-    /** The call that a credential request leads to. */
+    /** Returns the webhook call of a credential request. */
     const nextCall = async (): Promise<BackendCall> => {
       const accessToken = await readyToken();
       backend.clearCalls();
@@ -128,7 +128,7 @@ export const webhookSecrets: RaceSuite = [
       const { service, token, addresses } = racing();
       const secrets = await callInParallel(WEBHOOK_CALLERS, () => rotateWebhookSecret(racing()));
       expect(new Set(secrets).size).to.equal(WEBHOOK_CALLERS);
-      // The calls go to the processes in turn.
+      // The calls are distributed round-robin.
       const states = await callInParallel(addresses.length, () => service.call('GET', '/webhook-secret', { token }));
       for (const { body } of states) {
         expect(body).to.deep.equal(states[0]?.body);
@@ -214,7 +214,7 @@ export const attestedClients: RaceSuite = [
         wallets[index]?.redeem(codes[index] ?? '', {}, { ...requestHeaders, ...wallets[index].tokenProof() }) as Promise<Answer>;
       const answers = await callInParallel(ATTESTED_CALLERS, redeem);
       expect(countOutcomes(answers)).to.deep.equal({ 200: 1, '400 invalid_client_attestation': ATTESTED_CALLERS - 1 });
-      // A repeated request of the same wallet with its code needs a new proof, too.
+      // A repeated token request of the same wallet needs a new proof, too.
       const winner = answers.findIndex(({ status }) => status === 200);
       expect((await redeem(winner)).body.error).to.equal('invalid_client_attestation');
     });

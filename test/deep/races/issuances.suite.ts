@@ -25,7 +25,7 @@ export const issuances: RaceSuite = [
       const offerRequest = { ...offerBody('few'), credentialConfigurationIds: ['few', 'other'] };
       const { uri } = await createResource(service, token, '/issuer/offer', offerRequest);
       const accessToken = await wallet.accessToken(uri);
-      // What it issues of another configuration does not count.
+      // Credentials of another configuration do not count.
       for (let count = 0; count < 4; count++) expect((await wallet.request(accessToken, 'other')).status).to.equal(200);
       const answers = await callInParallel(ISSUANCE_CALLERS, () => wallet.request(accessToken, 'few'));
       expect(countOutcomes(answers)).to.deep.equal({ 200: 3, '400 credential_request_denied': ISSUANCE_CALLERS - 3 });
@@ -126,7 +126,7 @@ export const repeatedOffers: RaceSuite = [
 const CANCELLATION_CALLERS = 24;
 const ROUNDS = 4;
 
-/** Half of the callers cancel, half do something else, in turn. */
+/** Half of the callers cancel, the other half calls `otherCall`, alternating. */
 async function raceCancellation(racing: RaceContext, session: string, otherCall: (index: number) => Promise<Answer>) {
   const { service, token } = racing;
   const cancel = () => service.call('POST', `/session/${session}/cancel`, { token });
@@ -139,7 +139,7 @@ async function raceCancellation(racing: RaceContext, session: string, otherCall:
   };
 }
 
-/** One of both came first, and the session says which. */
+/** Expects that exactly one of both succeeded, as the session shows. */
 function expectOneWinner(outcome: Awaited<ReturnType<typeof raceCancellation>>, lateError: RegExp): void {
   const { others, cancels, session } = outcome;
   const isDone = others['200'] === 1;
@@ -166,7 +166,7 @@ export const cancellations: RaceSuite = [
       for (let attempt = 0; attempt < ROUNDS; attempt++) {
         const { uri, session } = await createResource(service, token, '/issuer/offer', offerBody('pid'));
         const code = await wallet.code(uri);
-        // The wallet may ask again for the tokens of one grant, until the offer is cancelled.
+        // The wallet may repeat the token request of one grant until the offer is cancelled.
         const { cancels, session: sessionResponse } = await raceCancellation(racing(), session, () => wallet.redeem(code));
         expect(cancels['200'], 'an offer without a credential can be cancelled').to.equal(1);
         expect([sessionResponse.status, sessionResponse.failure.code]).to.deep.equal(['failed', 'cancelled']);
@@ -181,7 +181,7 @@ export const cancellations: RaceSuite = [
         let hasRequested = false;
         const outcome = await raceCancellation(racing(), readySession?.session ?? '', async () => {
           const answer = await wallet.request(readySession?.accessToken ?? '', 'pid');
-          // A token serves several requests; what counts is whether any came before the end.
+          // A token serves several requests, so the check is whether any of them preceded the cancellation.
           const isFirst = answer.status === 200 && !hasRequested;
           hasRequested ||= answer.status === 200;
           return isFirst || answer.status !== 200 ? answer : { ...answer, status: 429, body: {} };
@@ -235,7 +235,7 @@ export const singleUseValues: RaceSuite = [
         const wallets = Array.from({ length: CALLERS }, () => new RawWallet(service, wallet.tenant));
         const answers = await Promise.all(wallets.map((wallet) => wallet.redeem(code)));
         expect(countOutcomes(answers)).to.deep.equal({ 200: 1, '400 invalid_grant': CALLERS - 1 });
-        // The others took nothing away from the one that was first.
+        // The rejected requests did not affect the successful one.
         const credentialResponses = await Promise.all(
           wallets.map((wallet, index) => wallet.request(answers[index]?.body.access_token ?? 'none', 'pid')),
         );
@@ -262,7 +262,7 @@ export const singleUseValues: RaceSuite = [
       const nonce = await wallet.nonce();
       const answers = await callInParallel(CALLERS, (index) => wallet.request(sessions[index]?.accessToken ?? '', 'pid', { nonce }));
       expect(countOutcomes(answers)).to.deep.equal({ 200: 1, '400 invalid_nonce': CALLERS - 1 });
-      // Whoever came too late is served with a nonce of its own.
+      // The rejected sessions succeed with their own nonces.
       const repeatedRequests = await callInParallel(CALLERS, (index) => wallet.request(sessions[index]?.accessToken ?? '', 'pid'));
       expect(countOutcomes(repeatedRequests)).to.deep.equal({ 200: CALLERS });
     });

@@ -22,7 +22,7 @@ function statusEntries(answers: readonly Answer[]): StatusEntry[] {
   return credentials.map(({ credential }) => statusEntryOf(credential));
 }
 
-/** No index twice, all inside their list, and all valid there. */
+/** Expects unique indices within their lists, all valid. */
 async function expectOwnEntries(racing: RaceContext, entries: readonly StatusEntry[]): Promise<void> {
   expect(new Set(entries.map(({ uri, idx }) => `${uri} ${idx}`)).size).to.equal(entries.length);
   for (const uri of new Set(entries.map((entry) => entry.uri))) {
@@ -36,7 +36,7 @@ async function expectOwnEntries(racing: RaceContext, entries: readonly StatusEnt
   }
 }
 
-/** Another tenant of the racing, which issues `pid` too. */
+/** Creates another tenant that issues `pid`. */
 async function createOtherTenant(
   { service, addresses }: RaceContext,
   id: string,
@@ -49,7 +49,7 @@ async function createOtherTenant(
   return { service, addresses, token, wallet: new RawWallet(service, id) };
 }
 
-/** Many credential requests at once, of a session each, with `batch` proofs. */
+/** Sends concurrent credential requests, one per session, with `batch` proofs. */
 async function issue(racing: RaceContext, count: number, batch = 1) {
   const { wallet } = racing;
   const sessions = await prepareSessions(racing, count);
@@ -84,14 +84,14 @@ export const statuses: RaceSuite = [
       const revokingTenant = await createOtherTenant(racing(), 'revoking', { immediateUpdate: true });
       const { service, token, addresses } = revokingTenant;
       const { sessions, entries } = await issue(revokingTenant, 110);
-      // All processes hold the lists before anything is revoked, so the change must reach what they hold.
+      // All processes cache the lists before the revocation, so the change must reach their caches.
       await expectOwnEntries(revokingTenant, entries);
       const answers = await callInParallel(100, (index) => {
         const json = { sessionId: sessions[index]?.session, status: 1 };
         return service.call('POST', '/session/revoke', { token, json });
       });
       expect(countOutcomes(answers)).to.deep.equal({ 201: 100 });
-      // Another process looks at the database twice a second.
+      // Other processes poll the database twice a second.
       if (addresses.length > 1) await new Promise((resolve) => setTimeout(resolve, 600));
       for (const process of addresses) {
         const lists = new Map<string, Awaited<ReturnType<typeof readStatusList>>>();
@@ -183,7 +183,7 @@ const DEFERRED = 6;
 const SUBJECT_NAMES = ['ada', 'bob'] as const;
 type SubjectName = (typeof SUBJECT_NAMES)[number];
 
-/** What the wallets of one person hold or wait for. */
+/** Credentials and pending requests of the wallets of one subject. */
 type Holder = {
   readonly subject: SubjectName;
   readonly tokens: readonly string[];
@@ -234,7 +234,7 @@ export const subjects: RaceSuite = [
         else expect(Object.keys(decisions)).to.not.include('500');
       };
       const revocations = callInParallel(CALLERS, async (index) => {
-        // Some at the same moment, and some while those are at work.
+        // Some calls at the same time, and some while those run.
         await new Promise((resolve) => setTimeout(resolve, (index % 4) * 60));
         calls.push(await revoke('ada'));
       });
@@ -246,7 +246,7 @@ export const subjects: RaceSuite = [
       while ((await job()) > 0);
 
       expect(countOutcomes(calls)).to.deep.equal({ 201: CALLERS });
-      // A request that was in progress was rejected, or its credential was revoked.
+      // A concurrent request was rejected, or its credential was revoked.
       await expectStatuses([...ada.credentials, ...issuedByOldTokens], 1);
       const repeatedRequests = await callInParallel(SESSIONS, (index) => racing().wallet.request(ada.tokens[index] ?? '', 'card'));
       expect(countOutcomes(repeatedRequests), repeatedRequests[0]?.text).to.deep.equal({ '401 invalid_token': SESSIONS });
@@ -254,7 +254,7 @@ export const subjects: RaceSuite = [
       expect(auditCounts.all).to.equal(await revokedInLists());
       expect(calls.reduce((sum, { body }) => sum + body.revoked, 0)).to.equal(auditCounts.byCalls);
 
-      // Whatever came after the calls goes with the next one.
+      // Credentials issued after the calls are revoked by the next call.
       const lastRevocation = await revoke('ada');
       expect(lastRevocation.body.pending).to.equal(0);
       const adaCredentials = [...ada.credentials, ...issuedCredentials.ada, ...(await fetchDeferred(ada))];
@@ -308,7 +308,7 @@ export const subjects: RaceSuite = [
     const job = () => obtain(racing().service.service.container, FulfilRevocations).execute(new Date(), 100);
 
     async function expectStatuses(credentials: readonly string[], status: number): Promise<void> {
-      // Another process looks at the database twice a second.
+      // Other processes poll the database twice a second.
       await new Promise((resolve) => setTimeout(resolve, 600));
       const entries = credentials.map(statusEntryOf);
       for (const process of racing().addresses) {
@@ -318,7 +318,7 @@ export const subjects: RaceSuite = [
       }
     }
 
-    /** Of all lists of the tenant. */
+    /** Counts revoked entries in all lists of the tenant. */
     async function revokedInLists(): Promise<number> {
       const { service, token, wallet, addresses } = racing();
       const lists = (await service.call('GET', '/status-lists', { token })).body as { id: string }[];
@@ -329,7 +329,7 @@ export const subjects: RaceSuite = [
       return count;
     }
 
-    /** How many credentials were revoked by what the audit log says, and how many of them by calls. */
+    /** Number of revoked credentials in the audit log, and how many of them by calls. */
     async function revokedByAudit() {
       const { service, token } = racing();
       const answer = await service.call('GET', '/audit-log?action=revoked&kind=session&limit=500', { token });

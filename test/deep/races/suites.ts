@@ -6,7 +6,7 @@ import { responseCodes } from './response-codes.suite.ts';
 import { removedStatusLists, statuses, subjects } from './statuses.suite.ts';
 import { trustLists } from './trust-lists.suite.ts';
 
-/** Everything that many may ask the service for at the same time. */
+/** The suites of concurrent requests. */
 export const SUITES: readonly RaceSuite[] = [
   singleUseValues,
   attestedClients,

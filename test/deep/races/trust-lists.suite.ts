@@ -27,7 +27,7 @@ export const trustLists: RaceSuite = [
       const { service, token } = racing();
       return createResource(service, token, '/trust-list', { id, entities: ENTITIES });
     };
-    /** The numbers of all releases: those that were replaced, and the one that is there. */
+    /** The sequence numbers of all releases, including the current one. */
     const readSequenceNumbers = async (id: string): Promise<number[]> => {
       const { body: versions } = await call('GET', `/trust-list/${id}/versions`);
       const { body: list } = await call('GET', `/trust-list/${id}`);
@@ -95,7 +95,7 @@ export const trustLists: RaceSuite = [
       };
       const clock = sinon.useFakeTimers({ now: Date.now() + 25 * DAY_MS, toFake: ['Date'] });
       try {
-        // Each with a publisher of its own, as in a process of its own
+        // Each has its own publisher, as in a separate process.
         await callInParallel(8, () => {
           const trustListPublisher = new TrustListPublisher(ports);
           return new RenewTrustLists({ store, log, trustListPublisher }).execute(new Date(), 100);

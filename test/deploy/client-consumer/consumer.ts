@@ -1,6 +1,6 @@
 import { type Schemas, type Session, VidimusClient, VidimusError, verifyWebhook, type WebhookAnswer } from 'vidimus/client';
 
-/** As a backend has it; compiled, and run as far as there is nobody to talk to. */
+/** Code of a backend; it is compiled, and run without a service. */
 const client = new VidimusClient({ url: 'http://127.0.0.1:1', clientId: 'shop', clientSecret: 'secret' });
 
 export async function askForAge(): Promise<boolean> {
@@ -39,7 +39,7 @@ export async function askForCity(): Promise<void> {
   await client.post('/verifier/config', { body });
 }
 
-/** What the types refuse. */
+/** Calls that the types reject. */
 export async function wrong(): Promise<void> {
   // @ts-expect-error no such address
   await client.get('/sessions');

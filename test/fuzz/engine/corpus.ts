@@ -15,7 +15,7 @@ export function addInput(file: URL, input: Buffer): void {
   replaceInputs(file, [...readInputs(file), input]);
 }
 
-/** Keeps these inputs and no others. The order does not depend on how they were found, so that changes are small. */
+/** Replaces the corpus by these inputs, in a stable order, so that diffs are small. */
 export function replaceInputs(file: URL, inputs: readonly Buffer[]): void {
   const lines = [...new Set(inputs.map((input) => input.toString('base64')))].sort();
   if (lines.length === 0) rmSync(file, { force: true });
@@ -41,7 +41,7 @@ export function minimise(target: Target, { input, outcome }: Crash): Buffer {
   return best;
 }
 
-/** Those of the pool that are needed to run all that it runs and to be refused in every way, the shortest first. */
+/** The shortest inputs of the pool that together have its full coverage and all its kinds of rejections. */
 export function distil(
   target: Target,
   coverage: Coverage,

@@ -1,20 +1,20 @@
 import { type Profiler, Session } from 'node:inspector';
 
-/** Whose coverage counts: the service's own code, and what tests of the engine plant. */
+/** Files whose coverage counts: the service, and the planted decoders of engine tests. */
 const COUNTED = /\/(?:domain|adapters|application|config|test\/fuzz\/planted)\/.*\.ts$/;
 
 type Result = readonly Profiler.ScriptCoverage[];
 
-/** What V8 counted since it was asked last. */
+/** Coverage counts of V8 since the last call. */
 export type Counts = { readonly result: Result };
 
 /**
- * What V8 itself counts, block by block. It is started before the code that it shall count is loaded: functions that
- * are compiled already are counted as wholes.
+ * Block coverage of V8. It must start before the measured code is loaded, since already compiled functions have only
+ * function coverage.
  */
 export class Coverage {
   readonly #session = new Session();
-  /** By function: which of its characters were ever run. */
+  /** Executed character ranges by function. */
   #seen = new Map<string, Uint8Array>();
   /** Which shapes of counts say nothing new. */
   #shapes = new Set<string>();
@@ -29,7 +29,7 @@ export class Coverage {
     this.#session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
   }
 
-  /** What was run since this was called last. */
+  /** Returns the coverage since the last call. */
   takeCounts(): Counts {
     let result: Result = [];
     // Within one thread the answer is there when the call returns.

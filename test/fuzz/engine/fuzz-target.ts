@@ -9,26 +9,26 @@ export type Run = {
   readonly executions: number;
   /** Characters of code that were run. */
   readonly covered: number;
-  /** Inputs that ran what nothing had run before, or were refused in a way of their own; seeds are among them. */
+  /** Inputs with new coverage or a new kind of rejection, including seeds. */
   readonly pool: readonly Buffer[];
-  /** How many of the pool the run has found. */
+  /** Number of inputs that the run found. */
   readonly found: number;
   readonly crashes: readonly Crash[];
 };
 
 export type RunOptions = {
   readonly seed: number;
-  /** When to stop. */
+  /** Stop condition. */
   readonly isOver: (executions: number) => boolean;
   readonly corpus: readonly Buffer[];
   readonly onProgress?: (run: Run) => void;
 };
 
 const BATCH = 64;
-/** Of what is tried, and of what is changed further. */
+/** Maximum length of tried inputs, and of inputs that are mutated further. */
 const MAX_LENGTH = 64 * 1024;
 const MAX_KEPT_LENGTH = 16 * 1024;
-/** Kinds of refusals that are followed; messages may have something of the input in them. */
+/** Maximum number of tracked kinds of rejections, since messages may contain parts of the input. */
 const MAX_KEYS = 300;
 const MAX_CRASHES = 20;
 const PROGRESS_MS = 5_000;
@@ -96,7 +96,7 @@ class Search {
     const counts = this.#coverage.takeCounts();
     const isNew = outcomes.map((outcome, index) => this.#note(inputs[index] ?? Buffer.alloc(0), outcome));
     if (this.#coverage.countNew(counts) > 0) this.#attribute(inputs, isNew);
-    // What an input runs once only, because something is remembered then, is known as well.
+    // Coverage that occurs only once because of a cache is known, too.
     this.#coverage.learn(counts);
     for (const [index, input] of inputs.entries()) if (isNew[index] === true && input.length <= MAX_KEPT_LENGTH) this.#pool.push(input);
   }

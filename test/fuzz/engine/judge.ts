@@ -2,12 +2,12 @@ import { getHeapStatistics } from 'node:v8';
 import { Script } from 'node:vm';
 import { type Target, Violation } from './target.ts';
 
-/** What one input led to. `key` is the same for what is the same fault or the same refusal. */
+/** The outcome of one input. `key` identifies equal faults or rejections. */
 export type Outcome = { readonly kind: 'fine' | 'error' | 'hang' | 'memory'; readonly key: string; readonly error?: unknown };
 
 /** A decoder that takes longer holds the thread that serves everybody. */
 const MAX_MS = 50;
-/** Of a run that may not end at all, and of the input that it stopped at. */
+/** Watchdog of a run that may hang, and its current input. */
 const MAX_BATCH_MS = 800;
 const MAX_ALONE_MS = 600;
 const REPETITIONS = 5;
@@ -33,7 +33,7 @@ function withinTime(run: () => void, timeout: number): boolean {
   }
 }
 
-/** Runs inputs one after the other. @returns an outcome for each. */
+/** Runs inputs sequentially. @returns an outcome for each. */
 export function runInputs(target: Target, inputs: readonly Buffer[]): readonly Outcome[] {
   const outcomes: Outcome[] = [];
   const run = () => {
@@ -70,7 +70,7 @@ function measureHeldBytes(): number {
   return used_heap_size + external_memory;
 }
 
-/** Not for once, as on a machine that does something else, but each time. */
+/** An input is slow only when each repetition is slow, so that other load does not matter. */
 function isSlow(target: Target, input: Buffer): boolean {
   for (let repetition = 0; repetition < REPETITIONS; repetition++) {
     const cpuBefore = process.threadCpuUsage();
@@ -97,7 +97,7 @@ function errorKey(error: unknown): string {
   return `${error.name}: ${error.message.slice(0, 100).replaceAll(/\d+/g, '0')}`;
 }
 
-/** Where it happened, too, since many faults have one message. */
+/** The key includes the code location, since many faults have the same message. */
 function faultKey(error: unknown): string {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
   const [codeLocation = ''] = /\/(?:domain|adapters|application|config)\/[\w./-]+:\d+/.exec(stack) ?? [];

@@ -21,7 +21,7 @@ export class Random {
   /** @param list not empty. */
   pick<T>(list: readonly T[]): T {
     const chosen = list[this.below(list.length)];
-    if (chosen === undefined) throw new Error('nothing to choose from');
+    if (chosen === undefined) throw new Error('no values to choose from');
     return chosen;
   }
 
@@ -33,7 +33,7 @@ export class Random {
   }
 }
 
-/** What a mutation may draw on. */
+/** Material for mutations. */
 export type Material = {
   readonly random: Random;
   /** Pieces that the format is made of. */
@@ -89,8 +89,8 @@ function withByte(bytes: Buffer, random: Random, change: (byte: number) => numbe
 }
 
 /**
- * CBOR as it is written: heads and what follows them. It is read and written here without the service's own reader, so
- * that whatever that one refuses can be made, too.
+ * Encoded CBOR: heads and contents. It is parsed independently of the service, so that mutations can produce invalid CBOR,
+ * too.
  */
 export type CborNode = {
   major: number;
@@ -98,7 +98,7 @@ export type CborNode = {
   /** Bytes that the argument is written in: 0 for the short form. */
   width: 0 | 1 | 2 | 4 | 8;
   content: Buffer | undefined;
-  /** What a byte string holds when it is CBOR itself. */
+  /** The content of a byte string that is CBOR itself. */
   inner: CborNode | undefined;
   children: CborNode[];
 };
@@ -369,7 +369,7 @@ function collect(holder: JsonLocation['holder'], locations: JsonLocation[], dept
   }
 }
 
-/** How far encodings are followed into each other: a certificate in JSON in a JWS in JSON. */
+/** Maximum nesting of encodings: a certificate in JSON in a JWS in JSON. */
 const MAX_LAYERS = 5;
 /** Pieces that may be an encoding of something. */
 const PIECES = /[A-Za-z0-9_+/=-]{8,}/g;
@@ -377,12 +377,12 @@ const LAST = 'ABCEQRSTghijwxyz0189-_=';
 const PRINTABLE = /^[\t\n\r\x20-\x7e\u0080-\u{10ffff}]+$/u;
 
 /**
- * One change of an input, at any of its layers: what is base64, JSON, CBOR or DER is decoded, changed inside, and
- * encoded again, so that the change arrives where somebody reads it.
+ * Mutates an input at any of its layers: base64, JSON, CBOR and DER are decoded, changed inside, and encoded again, so that
+ * the change reaches the inner parser.
  */
 export function mutate(input: Buffer, material: Material, layer = 0): Buffer {
   const { random } = material;
-  // What breaks the outermost form is refused at once, and so teaches least.
+  // Mutations of the outermost encoding are rejected first, and so reveal least.
   if (layer > MAX_LAYERS || random.oneIn(layer === 0 ? 5 : 8)) return mutateBytes(input, material);
   const deeper = (inner: Buffer) => mutate(inner, material, layer + 1);
   const text = toText(input);

@@ -1,22 +1,22 @@
-/** What a decoder does with one input. It throws a `Violation` where it did something that it must never do. */
+/** Runs a decoder with one input. Throws a `Violation` when an invariant is broken. */
 export type Decode = (input: Buffer) => unknown;
 
-/** One decoder, or several that follow each other. */
+/** One decoder, or several in sequence. */
 export type Target = {
   /** Also the name of its folder in `corpus/` and `crashes/`. */
   readonly name: string;
-  /** Whether the decoder promises to throw this. */
+  /** Whether the error is an expected rejection. */
   readonly expected: (error: unknown) => boolean;
   /** Valid inputs; what was kept in `corpus/` joins them. */
   readonly seeds: readonly (Buffer | string)[];
   /** Pieces of the format that no change of single bytes would come upon. */
   readonly dictionary: readonly (Buffer | string)[];
   readonly decode: Decode;
-  /** Longest input in bytes, 64 KiB unless told. */
+  /** Longest input in bytes, 64 KiB by default. */
   readonly maxLength?: number;
 };
 
-/** A decoder took what it must not take, or made something else of it. */
+/** A decoder accepted an invalid input, or decoded another value. */
 export class Violation extends Error {}
 
 /** @throws Violation unless `holds`. */
@@ -24,7 +24,7 @@ export function ensure(condition: boolean, requirement: string): asserts conditi
   if (!condition) throw new Violation(requirement);
 }
 
-/** For decoders that answer and never throw. */
+/** For decoders that never throw. */
 export const neverExpected = () => false;
 
 /** Failures of these classes. */

@@ -4,7 +4,7 @@ import { hangs, PlantedRefusal, readPlanted, takesTooMuch, throwsUndeclared } fr
 const expected = isInstanceOfAny(PlantedRefusal);
 const seeds = ['{"token":"eyJhIjoxfQ"}'];
 
-/** What the tests of the engine run it on. */
+/** Targets for the tests of the engine. */
 export const TARGETS: readonly Target[] = [
   { name: 'undeclared', expected, seeds: ['abcdef'], dictionary: [], decode: throwsUndeclared },
   { name: 'hanging', expected, seeds, dictionary: [], decode: hangs },

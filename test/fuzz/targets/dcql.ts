@@ -30,7 +30,7 @@ const query = {
 };
 const PRESENTED = { holderBound: true, authority: { authorityKeyIds: ['k'], trustListUris: [], federationEntityIds: [] } };
 
-/** "?" stands where something was not disclosed. */
+/** "?" marks an undisclosed value. */
 function hidden(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => (item === '?' ? UNDISCLOSED : hidden(item)));
   if (!isJsonObject(value)) return value;
@@ -83,7 +83,7 @@ function leaves(value: unknown): readonly unknown[] {
   return Object.values(value).flatMap(leaves);
 }
 
-/** As slowly as OpenID4VP 1.0 section 7.1 words it. */
+/** A direct implementation of OpenID4VP 1.0 section 7.1. */
 function selectSlowly(root: unknown, path: readonly unknown[]): readonly unknown[] | undefined {
   let selected: unknown[] = [root];
   for (const component of path) {

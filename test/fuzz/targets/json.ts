@@ -37,7 +37,7 @@ function parsed(documentText: string): { readonly value: unknown } | undefined {
   }
 }
 
-/** By walking what was read, where the reader walks what stands there. */
+/** Walks the parsed value, while the parser walks the text. */
 function isSound(value: unknown, depth: number, parent?: string): boolean {
   if (typeof value === 'string') return isText(value);
   if (typeof value !== 'object' || value === null) return true;

@@ -47,7 +47,7 @@ const validReads = ['mdoc', 'mdoc-device-elements'].map((name) => readAll(seed(n
 function response(input: Buffer): void {
   const parsed = readAll(input);
   if (parsed?.isAccepted !== true) return;
-  // Elements may be left out; nobody can add or change any.
+  // Elements may be omitted, but not added or changed.
   const isGood = validReads.some(
     (candidate) =>
       candidate?.docType === parsed.docType &&

@@ -23,7 +23,7 @@ function decodeDocuments(bytes: Buffer): readonly CborMap[] {
   return isArray(documents) ? documents.filter(isMap) : [];
 }
 
-/** Each document in a response of its own, as it was and under the query that asked for it. */
+/** Each document is returned in a separate response, unchanged and under the matching query. */
 function deviceResponses(input: Buffer): void {
   const parsedResponses = parseDeviceResponses(input, ASKED);
   if (parsedResponses.kind !== 'presentations') return;
@@ -93,7 +93,9 @@ function authentication(input: Buffer): void {
 const SEALED = encodeCbor([DC_API, { enc: Buffer.alloc(65, 4), cipherText: Buffer.alloc(24, 1) }]);
 const [DOCUMENT] = decodeDocuments(decodeBase64url(text(seed('mdoc'))) ?? Buffer.alloc(0));
 
-/** What wallets answer besides presentations as they stand in `vp_token`, and what a presentation is held against. */
+/**
+ * Other responses of wallets than presentations in `vp_token`, and the documents against which a presentation is validated.
+ */
 export const RESPONSES: readonly Target[] = [
   {
     name: 'sealed-response',

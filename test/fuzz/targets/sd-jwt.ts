@@ -45,7 +45,9 @@ function presentation(input: Buffer): void {
   if (isSigned && isBound) ensure(validTexts.has(text(input)), 'a presentation that was changed is not accepted');
 }
 
-/** Digests are made of the disclosures, so that changes get behind them: `#1` stands for that of the second one. */
+/**
+ * Digests are computed from the disclosures, so that mutations of them stay valid: `#1` is the digest of the second one.
+ */
 function disclosed(input: Buffer): void {
   const document = parseJson(text(input), 60);
   if (!isJsonObject(document) || !isJsonObject(document['payload']) || !Array.isArray(document['disclosures'])) return;

@@ -40,7 +40,7 @@ const POINTERS = [
   },
 ];
 
-/** Members of a list that was signed, without the rest of it. */
+/** Parts of a signed list. */
 function pointers(input: Buffer): void {
   const value = parseJson(text(input));
   for (const { uri, signers, territory } of parsePointers(value)) {

@@ -46,7 +46,7 @@ const metadata = {
   request_object_encryption_enc_values_supported: ['A128GCM'],
 };
 
-/** Everything that is done with what somebody pastes, before a signature is verified. */
+/** The complete processing of pasted text before the verification of signatures. */
 function pasted(input: Buffer): void {
   const pastedItems = parsePasted(text(input));
   ensure(pastedItems.length <= 10, 'nobody tries more at once');

@@ -15,7 +15,7 @@ const LACKING: Readonly<Partial<Record<Flow, string>>> = {
   validated: 'it reads no trust lists',
 };
 
-/** Credo in a process of its own; it checks what it receives down to the authority of the tenant. */
+/** Credo in a separate process; it verifies credentials up to the CA of the tenant. */
 export class Credo implements JudgedWallet {
   readonly tool = {
     name: 'Credo',
@@ -64,7 +64,7 @@ class Run implements WalletRun {
     return this.#copies({ offer, flow: grant, ...optionalFields });
   }
 
-  /** It waits for what was promised. */
+  /** It waits for the deferred credential. */
   async collect(): Promise<number> {
     return 0;
   }

@@ -214,7 +214,7 @@ class Run implements WalletRun {
     return { isAccepted: status === 200, redirectUri: redirectUri as string | undefined };
   }
 
-  /** By its command, which checks signature, path, times and status. */
+  /** Verifies with its command, which checks signature, path, times and status. */
   async validate(trustList: string): Promise<void> {
     const [credential] = await this.#credentials();
     const { raw } = await this.#wallet.call('GET', `/api/credentials/${credential?.id}`);

@@ -10,7 +10,7 @@ import type { Answer, JudgedWallet, Order, PageRequest, WalletRun, WalletWorld }
 
 const PRESENTING: readonly Flow[] = ['sameDevice', 'crossDevice', 'plain', 'page', 'unsignedPage', 'revoked'];
 
-/** What the packages may know, and the wallet of the tests that is made of them does not do. */
+/** Features of the packages that the test wallet does not use. */
 const LACKING: Readonly<Partial<Record<Flow, string>>> = {
   interactive: 'the packages follow another draft of it',
   encrypted: 'the wallet asks for no encryption of requests',

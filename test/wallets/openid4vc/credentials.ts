@@ -9,7 +9,7 @@ export type StoredCredential = { readonly configurationId: string; readonly text
 export type PresentationRequest = {
   readonly clientId: string;
   readonly payload: Readonly<Record<string, unknown>>;
-  /** Certificates of who signed it, DER in standard base64, the signer first; none for a request that nobody signed. */
+  /** Certificates of the signer, DER in standard base64, leaf first; empty for an unsigned request. */
   readonly signedBy: readonly string[];
   /** Paths of the claims that the verifier asks for, dotted, per query. */
   readonly asked: Readonly<Record<string, readonly string[]>>;
@@ -94,7 +94,7 @@ async function presentation(credential: StoredCredential, names: ReadonlySet<str
   return bound + keyBinding;
 }
 
-/** What a credential says about its holder, for showing it. */
+/** The claims of a credential for display. */
 export function readableClaims(text: string): Record<string, unknown> {
   const [, ...disclosures] = text.split('~').slice(0, -1);
   const claims: Record<string, unknown> = {};

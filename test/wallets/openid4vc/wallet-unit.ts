@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { CallbackContext, ClientAuthenticationCallback, Jwk, JwtSigner } from '@openid4vc/oauth2';
 
-/** What its provider says of one installation of a wallet. */
+/** The attestation of a wallet instance by its provider. */
 export type WalletUnit = {
   readonly clientId: string;
   /** Says who made the wallet that holds this key. */

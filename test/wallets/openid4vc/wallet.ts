@@ -21,7 +21,7 @@ import {
 } from './credentials.ts';
 import { attestedBy, type WalletUnit } from './wallet-unit.ts';
 
-/** What the issuer promised for later, and what it takes to fetch it. */
+/** A deferred credential, and the data to fetch it. */
 type Promised = {
   readonly configurationId: string;
   readonly transactionId: string;
@@ -29,7 +29,7 @@ type Promised = {
   readonly asking: Parameters<Openid4vciClient['retrieveDeferredCredentials']>[0];
 };
 
-/** What it takes to collect the same credential anew. */
+/** Data to request the same credential again. */
 type Renewable = {
   readonly credentialOffer: Offer;
   readonly issuerMetadata: IssuerMetadata;
@@ -43,13 +43,13 @@ type IssuerMetadata = Awaited<ReturnType<Openid4vciClient['resolveIssuerMetadata
 type Token = Awaited<ReturnType<Openid4vciClient['retrievePreAuthorizedCodeAccessTokenFromOffer']>>;
 
 /**
- * A wallet made of other people's code: the @openid4vc packages speak the protocols, jose signs and encrypts. It
- * shares nothing with the service, so what it accepts is evidence.
+ * A wallet of independent libraries: @openid4vc for the protocols, jose for signatures and encryption. It shares no code
+ * with the service, so its acceptance is evidence.
  */
 export class Openid4vcWallet {
   readonly credentials: StoredCredential[] = [];
   readonly promised: Promised[] = [];
-  /** What the last offer allows. */
+  /** Grants of the last offer. */
   renewable: Renewable | undefined;
   readonly #keys = new Map<string, Key>();
   readonly #unit: WalletUnit | undefined;
@@ -58,7 +58,7 @@ export class Openid4vcWallet {
   readonly #vci: Openid4vciClient;
   readonly #vp: Openid4vpClient;
 
-  /** @param unit absent: nobody attests this wallet or its keys. */
+  /** @param unit absent: this wallet and its keys are not attested. */
   constructor(fetch: typeof globalThis.fetch = globalThis.fetch, unit?: WalletUnit) {
     // Plain http is only for loopback addresses, as in a demonstration.
     setGlobalConfig({ allowInsecureUrls: true });
@@ -145,7 +145,7 @@ export class Openid4vcWallet {
     return this.#receive(credentialOffer, issuerMetadata, token as unknown as Token, dpopSigner);
   }
 
-  /** Where browsers are sent back to; nobody listens there. */
+  /** Redirect URI; no server listens there. */
   get #redirectUri(): string {
     return `${this.#clientId}/callback`;
   }
@@ -168,7 +168,7 @@ export class Openid4vcWallet {
       const proofs: string[] = [];
       const keys = holders.map(({ publicJwk }) => publicJwk);
       const attested = this.#unit?.keyAttestation(keys, nonce);
-      // One proof stands for all keys that are attested beside it (OpenID4VCI 1.0 appendix F.1).
+      // One proof covers all keys of its key attestation (OpenID4VCI 1.0 appendix F.1).
       for (const publicJwk of attested === undefined ? keys : keys.slice(0, 1)) {
         const { jwt } = await this.#vci.createCredentialRequestJwtProof({
           issuerMetadata,
@@ -209,7 +209,10 @@ export class Openid4vcWallet {
     return received;
   }
 
-  /** Asks once for what was promised (OpenID4VCI 1.0 section 9). @returns what came; nothing while it is not ready. */
+  /**
+   * Requests a deferred credential once (OpenID4VCI 1.0 section 9).
+   * @returns the received credentials; empty while it is not ready.
+   */
   async fetchPromised(): Promise<readonly StoredCredential[]> {
     const received: StoredCredential[] = [];
     for (const { configurationId, holders, asking } of this.promised) {
@@ -228,7 +231,7 @@ export class Openid4vcWallet {
     return toPresentationRequest(resolved.authorizationRequestPayload, String(clientId), resolved.jar?.signer);
   }
 
-  /** Answers every query with the given credential, disclosing what was asked for and nothing else. */
+  /** Answers every query with the given credential, disclosing exactly the requested claims. */
   async present(
     request: PresentationRequest,
     credential: StoredCredential,
@@ -238,7 +241,7 @@ export class Openid4vcWallet {
     return this.answer(request, await presentations(asked, credential, nonce, request.clientId));
   }
 
-  /** Answers with presentations that somebody else made, by the id of their query. */
+  /** Answers with prepared presentations, by the id of their query. */
   async answer(
     { payload }: PresentationRequest,
     vpToken: Readonly<Record<string, readonly string[]>>,
@@ -262,8 +265,8 @@ export class Openid4vcWallet {
   }
 
   /**
-   * Reads a request that a page makes by the Digital Credentials API (OpenID4VP 1.0 appendix A).
-   * Whoever signed it, the answer is for the page (appendix A.4).
+   * Parses a request of a page by the Digital Credentials API (OpenID4VP 1.0 appendix A). The response is bound to the
+   * page's origin, whoever signed the request (appendix A.4).
    */
   async readPageRequest(data: Readonly<Record<string, unknown>>, origin: string): Promise<PresentationRequest> {
     const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({ authorizationRequestPayload: data as never, origin });
@@ -346,7 +349,7 @@ export class Openid4vcWallet {
 
 const CLIENT_ID = 'https://wallet.example.org';
 
-/** How answers are encrypted. */
+/** Encryption of responses. */
 const encryption = () => ({
   encryption: { nonce: randomBytes(12).toString('base64url') },
   serverMetadata: {
