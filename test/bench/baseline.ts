@@ -80,7 +80,7 @@ export function changesSince(baseline: Baseline, current: Baseline, mayDiffer = 
         'Save one here with --save, or compare all the same with --other-machine.',
     );
   return current.databases.flatMap(({ database, control, flows }) => {
-    const earlierDatabase = baseline.databases.find((one) => one.database === database);
+    const earlierDatabase = baseline.databases.find((candidate) => candidate.database === database);
     return flows.flatMap(({ scenario, costMs, spread }): Change[] => {
       const earlierFlow = earlierDatabase?.flows.find((flow) => flow.scenario === scenario);
       if (earlierDatabase === undefined || earlierFlow === undefined) return [];
@@ -94,7 +94,7 @@ export function changesSince(baseline: Baseline, current: Baseline, mayDiffer = 
 /** @returns the flows that were measured now and are not in the baseline: nothing is known of them. */
 export function findNewFlows(baseline: Baseline, current: Baseline): readonly string[] {
   return current.databases.flatMap(({ database, flows }) => {
-    const knownFlows = baseline.databases.find((one) => one.database === database)?.flows ?? [];
+    const knownFlows = baseline.databases.find((candidate) => candidate.database === database)?.flows ?? [];
     const newFlows = flows.filter(({ scenario }) => !knownFlows.some((flow) => flow.scenario === scenario));
     return newFlows.map(({ scenario }) => `${database}: ${scenario}: not in the baseline, nothing was compared`);
   });
@@ -107,7 +107,7 @@ function differences(baseline: Baseline, current: Baseline): readonly string[] {
     ['Node', baseline.machine.node, current.machine.node],
     ...current.databases.map(({ database, server }) => [
       database,
-      baseline.databases.find((one) => one.database === database)?.server ?? server,
+      baseline.databases.find((candidate) => candidate.database === database)?.server ?? server,
       server,
     ]),
   ];

@@ -250,14 +250,14 @@ for (const kind of databases()) {
 
     it('warns of a log that begins after the tenants, such as after a start on emptied chains', async () => {
       await makeTenants('acme', 'bravo');
-      const kept = (await verify()).lines;
+      const storedAnchors = (await verify()).lines;
       await stop();
       await deleteEntries();
       await start();
       const { code, errors } = await verify();
       expect(code).to.equal(0);
       expect(errors).to.match(/^_service WARNING the log begins on \d{4}-\S+Z, when there were 2 tenants already\. .*the log was emptied/m);
-      const [service_, acme] = kept.map((line) => ['--expect', line]);
+      const [service_, acme] = storedAnchors.map((line) => ['--expect', line]);
       const expected = await verify(...(service_ ?? []), ...(acme ?? []));
       expect([expected.code, expected.errors.includes('WARNING')]).to.deep.equal([1, false]);
       expect(expected.lines.slice(0, 2).map((line) => line.split(' ').slice(0, 3).join(' '))).to.deep.equal([

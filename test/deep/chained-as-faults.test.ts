@@ -26,13 +26,13 @@ describe('failed call during an upstream login', () => {
     'taking the answer of the provider': async () => {
       await configureConfirmation(false);
       const browser = new Browser();
-      const returnUrl = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+      const returnUrl = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' }));
       return () => browser.visit(returnUrl);
     },
     'taking the approval of the user': async () => {
       await configureConfirmation(true);
       const browser = new Browser();
-      const returnUrl = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+      const returnUrl = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' }));
       const page = await browser.visit(returnUrl);
       return () => browser.press(page, 'approve');
     },

@@ -48,8 +48,8 @@ describe('client that waits for a session', () => {
         if (status === 'active') void redeemOffer(uri);
       },
     });
-    const ended = await waiting;
-    expect([ended.id, ended.status]).to.deep.equal([session, 'completed']);
+    const endedSession = await waiting;
+    expect([endedSession.id, endedSession.status]).to.deep.equal([session, 'completed']);
     expect(observedStatuses[0]).to.equal('active');
     expect(observedStatuses.at(-1)).to.equal('completed');
   });

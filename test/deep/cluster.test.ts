@@ -50,10 +50,10 @@ describe('database that is distributed over several machines by tenant', () => {
   });
 
   it('is rejected together with a broker, since its events have no order', async () => {
-    let thrown: unknown;
+    let startError: unknown;
     await startTestService({ DATABASE_URL: databaseUrl(), AMQP_URL: 'amqp://127.0.0.1:1' }).catch((error: unknown) => {
-      thrown = error;
+      startError = error;
     });
-    expect(String(thrown)).to.match(/AMQP_URL: .*have no order/);
+    expect(String(startError)).to.match(/AMQP_URL: .*have no order/);
   });
 });

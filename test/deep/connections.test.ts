@@ -64,10 +64,10 @@ describe('connection with', () => {
     it(`${name} is rejected and closed, and the service continues`, async () => {
       const { text, closed } = await sendBytes(service.address, [bytes]);
       expect(closed, text).to.equal(true);
-      const answered = [...text.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status));
-      if (statuses.length === 0) expect(answered).to.deep.equal([]);
-      else expect(answered, text).to.have.length(1);
-      for (const status of answered) expect(status, text).to.be.oneOf([...statuses]);
+      const responseStatuses = [...text.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status));
+      if (statuses.length === 0) expect(responseStatuses).to.deep.equal([]);
+      else expect(responseStatuses, text).to.have.length(1);
+      for (const status of responseStatuses) expect(status, text).to.be.oneOf([...statuses]);
       expect(text).not.to.match(/node_modules|file:\/\/|<html/i);
       await expectAlive();
     });

@@ -197,9 +197,9 @@ describe('the page about pages for users', () => {
     const writtenConfiguration = await createResource(service, token, '/issuer/config', JSON.parse(pageConfiguration?.text ?? ''));
     expect(JSON.stringify(writtenConfiguration.warnings)).to.not.include('pages.');
     const { pageUrl } = await createResource(service, token, '/issuer/offer', JSON.parse(offer?.text ?? ''));
-    const shown = await service.call('GET', new URL(pageUrl).pathname);
-    expect(shown.status).to.equal(200);
-    expect(shown.text)
+    const pageResponse = await service.call('GET', new URL(pageUrl).pathname);
+    expect(pageResponse.status).to.equal(200);
+    expect(pageResponse.text)
       .to.include('Ministry of Examples')
       .and.include('<img src="data:image/svg+xml,')
       .and.include('https://ministry.example/privacy');
@@ -250,10 +250,10 @@ describe('the page about profiles', () => {
     const { body: tenant } = await service.call('GET', '/tenant/ministry', { token: await service.rootToken() });
     expect(tenant.profile).to.equal('eu');
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'] };
-    const offered = await service.call('POST', '/issuer/offer', { token, json: offer });
-    expect(offered.status, offered.text).to.equal(201);
-    const asked = await service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId: 'who' } });
-    expect(asked.status, asked.text).to.equal(201);
+    const createdOffer = await service.call('POST', '/issuer/offer', { token, json: offer });
+    expect(createdOffer.status, createdOffer.text).to.equal(201);
+    const requestResponse = await service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId: 'who' } });
+    expect(requestResponse.status, requestResponse.text).to.equal(201);
   });
 });
 
@@ -284,9 +284,9 @@ describe('the page about registrars', () => {
   it('names every property of the registrar account', async () => {
     const { components } = (await registrarWorld.service.call('GET', '/openapi.json')).body;
     const { properties } = components.schemas.RegistrarConfigurationInput;
-    const members = Object.keys(properties).filter((name) => properties[name].readOnly !== true);
-    expect(members).to.have.length.greaterThan(6);
-    expectPropertiesNamed(PAGE, members);
+    const writableProperties = Object.keys(properties).filter((name) => properties[name].readOnly !== true);
+    expect(writableProperties).to.have.length.greaterThan(6);
+    expectPropertiesNamed(PAGE, writableProperties);
   });
 });
 

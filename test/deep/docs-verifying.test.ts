@@ -145,9 +145,9 @@ describe('the pages about verifying', () => {
       if (body.dcApi !== undefined) continue;
       const { response_type: _, requestId, ...offer } = adaptToTest(request.text);
       const id = requestId ?? body.id;
-      const asked = await requestPresentation(service, tenant.token, id, requestId === undefined ? {} : offer);
-      const { status } = await present(asked);
-      const session = await readSession(asked.session);
+      const presentationRequest = await requestPresentation(service, tenant.token, id, requestId === undefined ? {} : offer);
+      const { status } = await present(presentationRequest);
+      const session = await readSession(presentationRequest.session);
       expect([status, session.status], `${request.text} ${session.failure?.message}`).to.deep.equal([200, 'completed']);
       acceptedRequests.push(...session.credentials.map((credential: { id: string }) => credential.id));
     }
@@ -234,10 +234,10 @@ describe('the pages about verifying', () => {
       location,
     });
     await button.onclick?.();
-    const seen = await readSession(session);
-    expect(location.href, seen.failure?.message).to.equal('/done');
-    expect(seen.credentials).to.have.length(1);
-    expect(seen.credentials[0].values).to.deep.include({ name: 'Ada' });
+    const sessionState = await readSession(session);
+    expect(location.href, sessionState.failure?.message).to.equal('/done');
+    expect(sessionState.credentials).to.have.length(1);
+    expect(sessionState.credentials[0].values).to.deep.include({ name: 'Ada' });
   });
 
   it('name every property of a configuration and of an offer', async () => {

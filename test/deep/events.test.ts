@@ -11,7 +11,7 @@ import { minimalEnvironment } from '../support/compile-cache.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { issue, QUERY, Shop } from '../support/present.ts';
 import { type CuttingProxy, cuttingProxy } from '../support/proxies.ts';
-import { type RabbitMq, startRabbitMq, until } from '../support/rabbitmq.ts';
+import { type RabbitMq, startRabbitMq, waitUntil } from '../support/rabbitmq.ts';
 import { openStream } from '../support/sse.ts';
 import { startedProgram } from '../support/start-options.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
@@ -73,7 +73,7 @@ describe('events for other systems', () => {
       const request = await shop.requestPresentation();
       expect((await shop.call('GET', `/session/${request.session}`)).body.status).to.equal('fetched');
       expect((await shop.present(request, credential)).status).to.equal(200);
-      await until('all six', () => messages.length >= 6);
+      await waitUntil('all six', () => messages.length >= 6);
       const expectStatusEvent = (session: string) =>
         messages.filter((message) => parseEvent(message).subject === session).map(({ fields }) => fields.routingKey);
       expect(expectStatusEvent(credential.session)).to.deep.equal(
@@ -95,7 +95,7 @@ describe('events for other systems', () => {
 
     it('have the properties that the documentation lists', async () => {
       await shop.requestPresentation();
-      await until('the first', () => messages.length > 0);
+      await waitUntil('the first', () => messages.length > 0);
       const event = parseEvent(messages[0] as ConsumeMessage);
       const [documentedEvent = ''] = blocks('json');
       const documented = JSON.parse(documentedEvent);
@@ -123,9 +123,9 @@ describe('events for other systems', () => {
       const lines: string[] = [];
       subscriber.stdout.on('data', (chunk: Buffer) => lines.push(...chunk.toString().trim().split('\n')));
       try {
-        await until('it waits', () => lines.includes('waiting for acme.#'));
+        await waitUntil('it waits', () => lines.includes('waiting for acme.#'));
         const { session } = await issue(shop.service, shop.acme, 'card', {}, true);
-        await until('it was told', () => lines.filter((line) => line.includes(session)).length === 3);
+        await waitUntil('it was told', () => lines.filter((line) => line.includes(session)).length === 3);
         const ownRows = lines.filter((line) => line.includes(session)).map((line) => line.split(' ').slice(1));
         expect(ownRows).to.deep.equal(['active', 'fetched', 'completed'].map((status) => ['acme', 'issuance', session, status]));
       } finally {
@@ -169,7 +169,7 @@ describe('events for other systems', () => {
         const { token } = await createTenant(secondService, 'own');
         await secondService.call('POST', '/verifier/config', { token, json: { id: 'check', dcql_query: QUERY } });
         await secondService.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId: 'check' } });
-        await until('its event', () => messages.some(({ fields }) => fields.routingKey === 'own.presentation.active'));
+        await waitUntil('its event', () => messages.some(({ fields }) => fields.routingKey === 'own.presentation.active'));
       } finally {
         await secondService.close();
       }
@@ -239,7 +239,7 @@ describe('events for other systems', () => {
       };
 
       it('by the broker, well before the process polls', async () => {
-        await until('both are connected', async () => Math.max(...(await delays(1))) < 300);
+        await waitUntil('both are connected', async () => Math.max(...(await delays(1))) < 300);
         const durations = await delays(100);
         expect(durations[50], 'half of them').to.be.lessThan(800);
         expect(durations[99], 'all of them').to.be.lessThan(1_500);
@@ -313,7 +313,7 @@ describe('events for other systems', () => {
       /** Waits for new events. */
       const flows = async () => {
         const queuedBefore = await countQueued();
-        await until('events arrive', async () => (await countQueued()) > queuedBefore + 20, { withinMs: 30_000 });
+        await waitUntil('events arrive', async () => (await countQueued()) > queuedBefore + 20, { withinMs: 30_000 });
       };
       const slowestOffer = async (milliseconds: number) => {
         load.longest();
@@ -359,7 +359,7 @@ describe('events for other systems', () => {
         expect(expectedEvents.length).to.be.greaterThan(100);
         const messages = await readQueue();
         const receivedEvents = new Map<string, { subject: string; version: number }>();
-        await until(
+        await waitUntil(
           'all of them',
           () => {
             for (const message of messages.splice(0)) {
@@ -403,7 +403,7 @@ async function startChild(environment: Readonly<Record<string, string>>) {
       ({ ok }) => ok,
       () => false,
     );
-  await until('the process starts', async () => child.exitCode !== null || (await isReady()));
+  await waitUntil('the process starts', async () => child.exitCode !== null || (await isReady()));
   return {
     address,
     async kill() {

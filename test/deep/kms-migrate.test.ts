@@ -58,13 +58,13 @@ for (const kind of databases()) {
     it('rejects no valid request of wallets during the migration', async () => {
       const chainsBefore = await chains();
       await shop.configure({ id: 'asked' });
-      const held = await shop.issue('card');
+      const heldCredential = await shop.issue('card');
       let isStopped = false;
       const completedSteps: string[] = [];
       const load = (async () => {
         while (!isStopped) {
           const newCredential = await shop.issue('card');
-          for (const credential of [held, newCredential]) {
+          for (const credential of [heldCredential, newCredential]) {
             const answer = await shop.present(await shop.requestPresentation('asked'), credential);
             completedSteps.push(`${answer.status}`);
           }
@@ -144,11 +144,11 @@ describeWithOpenBao('key migration of a tenant from the database to Vault and on
 
   /** Issues, presents and reads published documents until `isStopped`. @returns the observations. */
   async function useContinuously(isStopped: () => boolean) {
-    const held = await shop.issue('card-status');
+    const heldCredential = await shop.issue('card-status');
     const observed = { presentations: 0, metadata: new Set<string>(), lists: new Set<string>() };
     do {
       const newCredential = await shop.issue('card-status');
-      for (const credential of [held, newCredential]) {
+      for (const credential of [heldCredential, newCredential]) {
         const request = await shop.requestPresentation('check');
         const answer = await shop.present(request, credential);
         expect(answer.status, answer.text).to.equal(200);

@@ -80,8 +80,8 @@ describeWithOpenBao('Vault signature batches', (binary) => {
 
   for (const algorithm of ['ES256', 'EdDSA'] as const) {
     it(`sign fifty texts with ${algorithm} in one call, in their order`, async () => {
-      const datas = texts(50);
-      expectSigned(datas, await signMany(datas, keys[algorithm]), keys[algorithm]);
+      const batchTexts = texts(50);
+      expectSigned(batchTexts, await signMany(batchTexts, keys[algorithm]), keys[algorithm]);
       expect(sizes()).to.deep.equal([50]);
     });
   }
@@ -92,8 +92,8 @@ describeWithOpenBao('Vault signature batches', (binary) => {
   });
 
   it('send the texts of one event loop turn in one call', async () => {
-    const datas = texts(20);
-    expectSigned(datas, await Promise.all(datas.map((data) => sign(data))));
+    const batchTexts = texts(20);
+    expectSigned(batchTexts, await Promise.all(batchTexts.map((data) => sign(data))));
     expect(sizes()).to.deep.equal([20]);
   });
 
@@ -101,14 +101,14 @@ describeWithOpenBao('Vault signature batches', (binary) => {
     const { letGo, arrived: arrivals } = holdCalls();
     const firstSignature = sign('first');
     await waitUntil(() => arrivals() === 1);
-    const datas = texts(30);
+    const batchTexts = texts(30);
     const otherSignatures: Promise<Uint8Array>[] = [];
-    for (const [index, data] of datas.entries()) {
+    for (const [index, data] of batchTexts.entries()) {
       otherSignatures.push(sign(data));
       if (index % 10 === 9) await new Promise((resolve) => setImmediate(resolve));
     }
     letGo();
-    expectSigned(['first', ...datas], [await firstSignature, ...(await Promise.all(otherSignatures))]);
+    expectSigned(['first', ...batchTexts], [await firstSignature, ...(await Promise.all(otherSignatures))]);
     expect(sizes()).to.deep.equal([1, 30]);
   });
 
@@ -145,14 +145,14 @@ describeWithOpenBao('Vault signature batches', (binary) => {
   });
 
   it('split many texts', async () => {
-    const datas = texts(250);
-    expectSigned(datas, await signMany(datas));
+    const batchTexts = texts(250);
+    expectSigned(batchTexts, await signMany(batchTexts));
     expect(sizes().sort()).to.deep.equal([100, 100, 50]);
   });
 
   it('split long texts, and send a text that exceeds all limits but one alone', async () => {
-    const datas = ['a'.repeat(3 * 1024 ** 2), ...texts(6).map((text) => text.padEnd(150 * 1024))];
-    expectSigned(datas, await signMany(datas, keys.EdDSA), keys.EdDSA);
+    const batchTexts = ['a'.repeat(3 * 1024 ** 2), ...texts(6).map((text) => text.padEnd(150 * 1024))];
+    expectSigned(batchTexts, await signMany(batchTexts, keys.EdDSA), keys.EdDSA);
     expect(sizes()).to.have.members([1, 2, 2, 2]);
   });
 

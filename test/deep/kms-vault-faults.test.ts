@@ -41,8 +41,8 @@ describeWithOpenBao('Vault that fails', (binary) => {
   });
 
   async function provider(settings: Partial<VaultSettings> = {}): Promise<VaultKms> {
-    const all = await bao.settings({ address: front.address, ...settings });
-    const kms = new VaultKms({ name: 'house', settings: all, random: new NodeRandom() });
+    const providerSettings = await bao.settings({ address: front.address, ...settings });
+    const kms = new VaultKms({ name: 'house', settings: providerSettings, random: new NodeRandom() });
     openProviders.push(kms);
     return kms;
   }
@@ -202,7 +202,7 @@ describeWithOpenBao('Vault that fails', (binary) => {
       underWay--;
       return undefined;
     });
-    await Promise.all(keys.map((one) => vault.sign(signingKey('acme', one), 'data')));
+    await Promise.all(keys.map((storedKey) => vault.sign(signingKey('acme', storedKey), 'data')));
     expect(maxConcurrent).to.equal(3);
   });
 

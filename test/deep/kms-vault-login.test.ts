@@ -56,8 +56,8 @@ describeWithOpenBao('Vault login', (binary) => {
   });
 
   async function provider(settings: Partial<VaultSettings> = {}): Promise<VaultKms> {
-    const all = await bao.settings({ address: front.address, ...settings });
-    const kms = new VaultKms({ name: 'house', settings: all, random: new NodeRandom() });
+    const providerSettings = await bao.settings({ address: front.address, ...settings });
+    const kms = new VaultKms({ name: 'house', settings: providerSettings, random: new NodeRandom() });
     openProviders.push(kms);
     return kms;
   }
@@ -242,8 +242,8 @@ describeWithOpenBao('Vault login', (binary) => {
         await renewalScene({
           front: proxy,
           async provider(settings = {}) {
-            const all = await bao.settings({ address: proxy.address, ...settings });
-            const vault = new VaultKms({ name: 'house', settings: all, random: new NodeRandom() });
+            const providerSettings = await bao.settings({ address: proxy.address, ...settings });
+            const vault = new VaultKms({ name: 'house', settings: providerSettings, random: new NodeRandom() });
             createdProviders.push(vault);
             return vault;
           },
@@ -376,8 +376,8 @@ describeWithOpenBao('Vault login', (binary) => {
     after(() => tlsBao?.stop());
 
     async function overTls(settings: Partial<VaultSettings>): Promise<VaultKms> {
-      const all = await tlsBao.settings(settings);
-      const kms = new VaultKms({ name: 'house', settings: all, random: new NodeRandom() });
+      const providerSettings = await tlsBao.settings(settings);
+      const kms = new VaultKms({ name: 'house', settings: providerSettings, random: new NodeRandom() });
       openProviders.push(kms);
       return kms;
     }

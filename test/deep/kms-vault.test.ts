@@ -38,8 +38,8 @@ describeWithOpenBao('keys in Vault', (binary) => {
   });
 
   async function provider(settings: Parameters<OpenBao['settings']>[0] = {}): Promise<VaultKms> {
-    const all = await bao.settings({ address: front.address, ...settings });
-    const kms = new VaultKms({ name: 'house', settings: all, random });
+    const providerSettings = await bao.settings({ address: front.address, ...settings });
+    const kms = new VaultKms({ name: 'house', settings: providerSettings, random });
     openProviders.push(kms);
     return kms;
   }

@@ -91,11 +91,11 @@ for (const kind of databases()) {
     });
 
     it('are no others for an issuance by an issuer and a wallet', async () => {
-      const before = await start();
-      const { token } = await createTenant(before, 'acme');
-      await createResource(before, token, '/issuer/credentials', credentialBody('pid', 'signing'));
+      const firstService = await start();
+      const { token } = await createTenant(firstService, 'acme');
+      await createResource(firstService, token, '/issuer/credentials', credentialBody('pid', 'signing'));
       // The first issuance of a tenant creates its status list.
-      await issue(before, token);
+      await issue(firstService, token);
       expect(packageNames(await loaded()), 'of who has written').to.include('@mikro-orm/core');
       await service?.stop();
 

@@ -75,9 +75,9 @@ describe('completed requests', () => {
     (await post('/oauth2/token', { grant_type: 'client_credentials', client_id, client_secret })).access_token;
 
   async function oldBytes(message: 'collect' | 'look'): Promise<number> {
-    const said = once(child, 'message');
+    const reply = once(child, 'message');
     child.send(message);
-    return Number((await said)[0]);
+    return Number((await reply)[0]);
   }
 
   const sendRequest = (path: string, status: number) =>

@@ -145,9 +145,9 @@ describe('changes that share a transaction on sqlite', () => {
         await new Promise((resolve) => setTimeout(resolve, 20));
         order.push(name);
       });
-    const noted = (name: string) => put(name).then(() => order.push(name));
+    const recordOrder = (name: string) => put(name).then(() => order.push(name));
     const firstTransaction = slowTransaction('one');
-    const group = [noted('a'), noted('b')];
+    const group = [recordOrder('a'), recordOrder('b')];
     await new Promise((resolve) => setImmediate(resolve));
     await Promise.all([firstTransaction, ...group, slowTransaction('two')]);
     expect(order).to.deep.equal(['one', 'a', 'b', 'two']);

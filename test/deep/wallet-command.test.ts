@@ -111,14 +111,14 @@ describe('npm run wallet', () => {
     backend.on('/claims', { json: { deferred: true, interval: 1 } });
     const { uri, session: id } = await offer({ credentialConfigurationIds: ['later'] });
     const pendingRun = wallet(uri, '--yes');
-    const made = async (): Promise<string> => {
+    const createDeferred = async (): Promise<string> => {
       const { body } = await service.call('GET', `/issuer/deferred?session=${id}`, { token: tenant.token });
       const [deferral] = body as { transactionId: string }[];
       if (deferral !== undefined) return deferral.transactionId;
       await new Promise((resolve) => setTimeout(resolve, 50));
-      return made();
+      return createDeferred();
     };
-    await post(`/issuer/deferred/${await made()}/complete`, { claims: { degree: 'Physics' } });
+    await post(`/issuer/deferred/${await createDeferred()}/complete`, { claims: { degree: 'Physics' } });
     const { code, stdout, stderr } = await pendingRun;
     expect(code, stderr).to.equal(0);
     expect(stdout).to.include('The credential is deferred').and.include('degree: Physics');

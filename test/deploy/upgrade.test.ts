@@ -89,9 +89,9 @@ function suite(kind: DatabaseKind, state: EarlierRelease) {
 
     const prepareState = async (): Promise<ReleaseState> => {
       const earlierService = await releases.start(state, ports[0]);
-      const left = await createState(releases.callsTo(ports[0]));
+      const releaseState = await createState(releases.callsTo(ports[0]));
       await stop(earlierService);
-      return left;
+      return releaseState;
     };
 
     it('keeps offers, tokens, requests, revocations and the audit log', async () => {
@@ -177,18 +177,18 @@ function suite(kind: DatabaseKind, state: EarlierRelease) {
     if (kind.name === 'postgres')
       it('runs both releases side by side, and starts further processes of this release with empty folders', async () => {
         const firstService = await releases.start(state, ports[0]);
-        const left = await createState(releases.callsTo(ports[0]));
+        const releaseState = await createState(releases.callsTo(ports[0]));
         const statuses = await callDuringStart(
           () => releasesIn('one').start('present', ports[1]),
           async () => {
             const calls = releases.callsTo(ports[0]);
-            return (await calls.call('POST', '/issuer/offer', { token: left.token, json: offerBody('pid') })).status;
+            return (await calls.call('POST', '/issuer/offer', { token: releaseState.token, json: offerBody('pid') })).status;
           },
         );
         expect(new Set(statuses), 'of the earlier release, while tables are brought up to date').to.have.keys(201);
         expect(statuses.length).to.be.greaterThan(10);
         const [old, newService] = [releases.callsTo(ports[0]), releases.callsTo(ports[1])];
-        const { token } = left;
+        const { token } = releaseState;
         // A flow starts at one process and ends at the other.
         for (const [source, target] of [
           [old, newService],
@@ -203,7 +203,7 @@ function suite(kind: DatabaseKind, state: EarlierRelease) {
           expect(await presentCredential(source, token, credential), 'revoked by the other release').to.equal(400);
           expect(await readStatus(source, credential)).to.equal(1);
         }
-        await expectStateUsable(newService, left);
+        await expectStateUsable(newService, releaseState);
         const laterPort = await freePort(createServer);
         await releasesIn('two').start('present', laterPort);
         await stop(firstService);

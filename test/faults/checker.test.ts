@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { until } from '../support/rabbitmq.ts';
+import { waitUntil } from '../support/rabbitmq.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { offer } from '../support/revocable-cards.ts';
 import { Checker } from './checker.ts';
@@ -25,7 +25,7 @@ describe('checker of the fault suite', () => {
     checker = new Checker(world, SPREAD_MS);
     const load = new Load(world).start();
     try {
-      await until('the load did each thing twice', hasEnough);
+      await waitUntil('the load did each thing twice', hasEnough);
     } finally {
       await load.stop();
     }

@@ -38,7 +38,7 @@ describe('login for a wallet without client authentication', () => {
   /** The user opens the link of whoever pushed the request, and is logged in. */
   const page = async (form: Record<string, string> = {}) => {
     const browser = new Browser();
-    const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card', ...form }));
+    const back = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card', ...form }));
     return { browser, back, page: await browser.visit(back) };
   };
   const sessions = async () => (await world.service.call('GET', '/session', { token })).text;
@@ -162,7 +162,7 @@ describe('login for a wallet without client authentication', () => {
 
   it('cannot bypass the page by the callback or the first address', async () => {
     const browser = new Browser();
-    const address = await wallet.begin({ scope: 'card' });
+    const address = await wallet.startAuthorization({ scope: 'card' });
     const back = await wallet.logIn(world.provider, browser, address);
     expect((await browser.visit(back)).status).to.equal(200);
     expectErrorPage(await browser.visit(back), UNKNOWN_LOGIN);
@@ -233,7 +233,7 @@ describe('login for a request that any client may push', () => {
     for (const [error, status, reason, passed] of errors) {
       it(`${error} of the provider`, async () => {
         const browser = new Browser();
-        const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
+        const address = await wallet.startAuthorization({ scope: 'card', redirect_uri: EVIL });
         const back = await wallet.logIn(world.provider, browser, address, { deny: error });
         expectReason(await browser.visit(back), status, reason, passed);
         expectErrorPage(await browser.visit(back), UNKNOWN_LOGIN);
@@ -247,7 +247,7 @@ describe('login for a request that any client may push', () => {
       try {
         await world.configure(token, away);
         const browser = new Browser();
-        const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
+        const address = await wallet.startAuthorization({ scope: 'card', redirect_uri: EVIL });
         expectReason(await browser.visit(address), 503, 'the login is unavailable at present', 'temporarily_unavailable');
         expect(browser.lines).to.deep.equal([]);
         await world.configure(token, { upstream: world.upstream(), ...asItComes });
@@ -264,14 +264,14 @@ describe('login for a request that any client may push', () => {
         bad.respondAt('/.well-known/openid-configuration', { json: { issuer: 'https://evil.example' } });
         const upstream = { issuer: bad.issuer, clientId: 'client' };
         await world.configure(token, { upstream, ...asItComes });
-        const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
+        const address = await wallet.startAuthorization({ scope: 'card', redirect_uri: EVIL });
         expectReason(await new Browser().visit(address), 400, 'the login failed', 'server_error');
       } finally {
         await world.configure(token, { upstream: world.upstream(), ...asItComes });
         await bad.close();
       }
       const browser = new Browser();
-      const address = await wallet.begin({ scope: 'card', redirect_uri: EVIL });
+      const address = await wallet.startAuthorization({ scope: 'card', redirect_uri: EVIL });
       const back = new URL(await wallet.logIn(world.provider, browser, address));
       back.searchParams.set('code', 'made-up');
       expectReason(await browser.visit(back.href), 400, 'the login failed', 'server_error');
@@ -282,7 +282,7 @@ describe('login for a request that any client may push', () => {
     await world.configure(token, { upstream: world.upstream(), confirmUnverifiedWallets: false });
     try {
       const browser = new Browser();
-      const address = await wallet.begin({ scope: 'card' });
+      const address = await wallet.startAuthorization({ scope: 'card' });
       const answer = await browser.visit(await wallet.logIn(world.provider, browser, address));
       expect(answer.status).to.equal(302);
       expect(redirectParameters(answer.location)).to.have.property('code');

@@ -35,7 +35,7 @@ describe('a login at the upstream provider', () => {
       // issuance N33
       it(`reports ${expected} to the wallet for ${error}, once`, async () => {
         const browser = new Browser();
-        const address = await wallet.begin({ scope: 'card' });
+        const address = await wallet.startAuthorization({ scope: 'card' });
         const back = await wallet.logIn(world.provider, browser, address, { deny: error });
         const { status, location } = await browser.visit(back);
         expect(status).to.equal(302);
@@ -48,7 +48,7 @@ describe('a login at the upstream provider', () => {
 
     it('issues no code for a code that the provider rejects', async () => {
       const browser = new Browser();
-      const back = new URL(await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' })));
+      const back = new URL(await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' })));
       back.searchParams.set('code', 'made-up');
       expect(redirectParameters((await browser.visit(back.href)).location)).to.deep.equal(errorRedirectParameters(wallet, 'server_error'));
     });
@@ -56,7 +56,7 @@ describe('a login at the upstream provider', () => {
     it('reports that the offer has ended during the login', async () => {
       const { session, issuer_state } = await world.offer(token, wallet, 'card');
       const browser = new Browser();
-      const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card', issuer_state }));
+      const back = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card', issuer_state }));
       expect((await world.service.call('DELETE', `/session/${session}`, { token })).status).to.equal(200);
       expect(redirectParameters((await browser.visit(back)).location)).to.deep.equal(errorRedirectParameters(wallet, 'access_denied'));
     });
@@ -69,7 +69,7 @@ describe('a login at the upstream provider', () => {
 
     beforeEach(async () => {
       browser = new Browser();
-      back = new URL(await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' })));
+      back = new URL(await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' })));
     });
     afterEach(async () => {
       expect(redirectParameters((await browser.visit(back.href)).location)).to.have.property('code');
@@ -83,7 +83,7 @@ describe('a login at the upstream provider', () => {
     it('another browser', async () => {
       expectErrorPage(await new Browser().visit(back.href), UNKNOWN_LOGIN);
       const other = new Browser();
-      await wallet.logIn(world.provider, other, await wallet.begin({ scope: 'card' }));
+      await wallet.logIn(world.provider, other, await wallet.startAuthorization({ scope: 'card' }));
       expectErrorPage(await other.visit(back.href), UNKNOWN_LOGIN);
     });
 
@@ -138,7 +138,7 @@ describe('a login at the upstream provider', () => {
       const url = back.href.replace(wallet.server, other.server);
       expectErrorPage(await browser.visit(url), UNKNOWN_LOGIN);
       // Nor does a login there with everything else of its own help.
-      const theirs = new URL(await other.logIn(world.provider, browser, await other.begin({ scope: 'card' })));
+      const theirs = new URL(await other.logIn(world.provider, browser, await other.startAuthorization({ scope: 'card' })));
       theirs.searchParams.set('state', back.searchParams.get('state') ?? '');
       expectErrorPage(await browser.visit(theirs.href), UNKNOWN_LOGIN);
     });
@@ -146,7 +146,7 @@ describe('a login at the upstream provider', () => {
 
   it('accepts a response once', async () => {
     const browser = new Browser();
-    const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+    const back = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' }));
     const kept = new Map(browser.cookies);
     expect((await browser.visit(back)).status).to.equal(302);
     for (const [name, value] of kept) browser.cookies.set(name, value);
@@ -155,7 +155,7 @@ describe('a login at the upstream provider', () => {
 
   it('issues one code for concurrent responses', async () => {
     const browser = new Browser();
-    const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+    const back = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' }));
     const before = world.provider.hits('/token');
     const answers = await Promise.all(Array.from({ length: 5 }, () => browser.visit(back)));
     expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([302, 400, 400, 400, 400]);
@@ -167,9 +167,9 @@ describe('a login at the upstream provider', () => {
   // issuance N29
   it('deletes a login after half an hour, and a request after a minute', async () => {
     const browser = new Browser();
-    const address = await wallet.begin({ scope: 'card' });
+    const address = await wallet.startAuthorization({ scope: 'card' });
     const back = await wallet.logIn(world.provider, browser, address);
-    const unopened = await wallet.begin({ scope: 'card' });
+    const unopened = await wallet.startAuthorization({ scope: 'card' });
     expectErrorPage(await withClockAdvanced(61, () => browser.visit(unopened)), 'the request_uri');
     expectErrorPage(await withClockAdvanced(1801, () => browser.visit(address)), 'the request_uri');
     expectErrorPage(await withClockAdvanced(1801, () => browser.visit(back)), UNKNOWN_LOGIN);
@@ -178,7 +178,7 @@ describe('a login at the upstream provider', () => {
 
   it('lets a user who was in time restart the login until the request expires', async () => {
     const browser = new Browser();
-    const address = await wallet.begin({ scope: 'card' });
+    const address = await wallet.startAuthorization({ scope: 'card' });
     expect((await browser.visit(address)).status).to.equal(302);
     const { status, location } = await withClockAdvanced(1700, () => browser.visit(address));
     expect([status, location?.origin]).to.deep.equal([302, new URL(world.provider.issuer).origin]);
@@ -189,7 +189,7 @@ describe('a login at the upstream provider', () => {
   // issuance N28, N29
   it('opens pushed requests only, for the client that pushed them', async () => {
     const browser = new Browser();
-    const address = new URL(await wallet.begin({ scope: 'card' }));
+    const address = new URL(await wallet.startAuthorization({ scope: 'card' }));
     expectErrorPage(await browser.visit(`${wallet.server}/authorize?response_type=code`), 'push');
     const other = new URL(address);
     other.searchParams.set('client_id', 'https://other.example');
@@ -215,7 +215,7 @@ describe('a login at the upstream provider', () => {
     const start = async () => {
       await world.configure(token, { upstream: { issuer: bad.issuer, clientId: 'client' } });
       const browser = new Browser();
-      return { browser, answer: await browser.visit(await wallet.begin({ scope: 'card' })) };
+      return { browser, answer: await browser.visit(await wallet.startAuthorization({ scope: 'card' })) };
     };
     /** What the provider would send back, with what it was sent. */
     const callbackFrom = (sent: URL | undefined) => `${wallet.server}/callback?code=c&state=${sent?.searchParams.get('state')}`;
@@ -386,7 +386,7 @@ describe('The chained authorization server of the published contract', () => {
   }
 
   it('redirects a GET with 302', async () => {
-    const answer = await fetch(await wallet.begin({ scope: 'card' }), { redirect: 'manual' });
+    const answer = await fetch(await wallet.startAuthorization({ scope: 'card' }), { redirect: 'manual' });
     expect(answer.status).to.equal(302);
   });
 });

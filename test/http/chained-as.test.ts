@@ -96,7 +96,7 @@ describe('the chained authorization server', () => {
 
     it('passes no data of the wallet to the provider, and only required data to the wallet', async () => {
       const browser = new Browser();
-      const { location } = await browser.visit(await wallet.begin({ scope: 'card' }));
+      const { location } = await browser.visit(await wallet.startAuthorization({ scope: 'card' }));
       const sent = Object.fromEntries(location?.searchParams ?? []);
       expect(sent).to.include({
         response_type: 'code',
@@ -115,7 +115,7 @@ describe('the chained authorization server', () => {
 
     it('binds the login to the browser by a cookie with a narrow path, and deletes it', async () => {
       const browser = new Browser();
-      const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+      const back = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' }));
       const [line = ''] = browser.lines;
       expect(line).to.match(/^vidimus-login-[\w-]{22}=[\w-]{43}; /);
       expect(line.split('; ').slice(1)).to.deep.equal(['Path=/acme/chained-as', 'Max-Age=1800', 'HttpOnly', 'SameSite=Lax']);
@@ -125,15 +125,15 @@ describe('the chained authorization server', () => {
 
     it('keeps several logins of one browser apart', async () => {
       const browser = new Browser();
-      const first = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
-      const second = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
+      const first = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' }));
+      const second = await wallet.logIn(world.provider, browser, await wallet.startAuthorization({ scope: 'card' }));
       for (const back of [first, second]) expect(redirectParameters((await browser.visit(back)).location)).to.have.property('code');
     });
 
     // issuance N30
     it('may be opened again before the login is finished; then the newest visit counts', async () => {
       const browser = new Browser();
-      const address = await wallet.begin({ scope: 'card' });
+      const address = await wallet.startAuthorization({ scope: 'card' });
       const older = await wallet.logIn(world.provider, browser, address);
       const newer = await wallet.logIn(world.provider, browser, address);
       expectErrorPage(await browser.visit(older), UNKNOWN_LOGIN);

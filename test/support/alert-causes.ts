@@ -72,11 +72,11 @@ export async function scrapeMisconfigured(environment: Readonly<Record<string, s
 }
 
 const repeat = (count: number, work: () => Promise<unknown>) => Promise.all(Array.from({ length: count }, work));
-const offer = (shop: Shop, more: object = {}) =>
+const offer = (shop: Shop, extra: object = {}) =>
   shop.call(
     'POST',
     '/issuer/offer',
-    { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'], ...more },
+    { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'], ...extra },
     shop.acme.token,
   );
 
@@ -160,8 +160,8 @@ export const manyConnections = () =>
     async (service) => {
       const { port } = new URL(service.address);
       const open = (): Promise<Socket> =>
-        new Promise((done) => {
-          const socket = connect(Number(port), '127.0.0.1', () => done(socket));
+        new Promise((resolve) => {
+          const socket = connect(Number(port), '127.0.0.1', () => resolve(socket));
         });
       const sockets = await Promise.all(Array.from({ length: 17 }, open));
       await setTimeout(50);
@@ -186,8 +186,8 @@ export async function blockedThread(): Promise<Scrapes> {
   const result = await scrapeAround(async (service) => {
     idleScrape = await scrapeIdle(service);
     for (let index = 0; index < 8; index++) {
-      const until = performance.now() + 300;
-      while (performance.now() < until);
+      const endTime = performance.now() + 300;
+      while (performance.now() < endTime);
       await setImmediate();
     }
   });
@@ -324,8 +324,8 @@ export async function stoppedJobs(): Promise<Scrapes> {
 }
 
 export async function restarts(): Promise<Scrapes> {
-  const [first, second] = [await scrapeNewProcess(), await scrapeNewProcess()];
-  return { before: first, after: second, at: Date.now() / 1000, alternatesStartTime: true };
+  const [firstScrape, secondScrape] = [await scrapeNewProcess(), await scrapeNewProcess()];
+  return { before: firstScrape, after: secondScrape, at: Date.now() / 1000, alternatesStartTime: true };
 }
 
 export async function fullHeap(): Promise<Scrapes> {

@@ -14,9 +14,9 @@ export function findResponseProblem(
   answer: RawAnswer,
   route: Route,
   {
-    isRouteKnown: plain,
+    isRouteKnown,
     secrets,
-    isForBrowser: isForPerson = false,
+    isForBrowser = false,
   }: {
     readonly isRouteKnown: boolean;
     readonly secrets: readonly string[];
@@ -25,7 +25,7 @@ export function findResponseProblem(
   },
 ): string | undefined {
   try {
-    requireGeneralRules(answer, route, plain, isForPerson);
+    requireGeneralRules(answer, route, isRouteKnown, isForBrowser);
     for (const secret of secrets) require(!answer.text.includes(secret), 'tells no secret');
     return undefined;
   } catch (error) {
@@ -38,12 +38,12 @@ function require(condition: boolean, requirement: string): void {
   if (!condition) throw new Error(`violated: it ${requirement}`);
 }
 
-function requireGeneralRules(answer: RawAnswer, route: Route, plain: boolean, isForPerson: boolean): void {
+function requireGeneralRules(answer: RawAnswer, route: Route, isRouteKnown: boolean, isForBrowser: boolean): void {
   const { status, headers, text } = answer;
   require(status < 500 || Object.hasOwn(route.responses, status), 'is no fault of the service');
   require(typeof headers['x-request-id'] === 'string', 'has an id');
   require(headers['x-powered-by'] === undefined, 'does not name its software');
-  const isBrowserPage = isForPerson && headers['content-type'] === PAGE_TYPE;
+  const isBrowserPage = isForBrowser && headers['content-type'] === PAGE_TYPE;
   if (!/^\/(docs|console)/.test(route.path) && route.surface !== 'page' && !isBrowserPage) {
     require(!String(headers['content-type'] ?? '').includes('html'), 'is no page by its type');
     require(!/<html|<!doctype|<pre>/i.test(text), 'is no page');
@@ -51,8 +51,8 @@ function requireGeneralRules(answer: RawAnswer, route: Route, plain: boolean, is
   if (status < 400) return;
   require(!INTERNAL_DETAILS.test(text), 'tells no inner words');
   const isPage = headers['content-type'] === PAGE_TYPE;
-  const surface = isForPerson && isPage ? 'page' : route.negotiatesErrorFormat && !isPage ? 'oauth' : route.surface;
-  requireErrorFormat(answer, plain ? surface : undefined);
+  const surface = isForBrowser && isPage ? 'page' : route.negotiatesErrorFormat && !isPage ? 'oauth' : route.surface;
+  requireErrorFormat(answer, isRouteKnown ? surface : undefined);
 }
 
 const PROBLEM_PROPERTIES = ['type', 'title', 'status', 'detail', 'code', 'requestId'];

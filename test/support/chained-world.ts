@@ -71,15 +71,15 @@ export class ChainedWallet extends RawWallet {
 
   override par(form: Record<string, string> = {}, headers?: Record<string, string>): Promise<Answer> {
     const parameters = { ...AUTHORIZATION_REQUEST, ...form };
-    const sent = Object.entries(parameters).filter(([, value]) => value !== '');
+    const formFields = Object.entries(parameters).filter(([, value]) => value !== '');
     return this.service.call('POST', `/${this.tenant}/chained-as/par`, {
-      form: Object.fromEntries(sent),
+      form: Object.fromEntries(formFields),
       headers: headers ?? { DPoP: dpopProof(this.dpopKey, `${this.server}/par`) },
     });
   }
 
   /** @returns the address that the wallet opens in a browser. */
-  async begin(form: Record<string, string> = {}): Promise<string> {
+  async startAuthorization(form: Record<string, string> = {}): Promise<string> {
     const answer = await this.par(form);
     if (answer.status !== 201) throw new Error(`par: ${answer.status} ${answer.text}`);
     const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri: answer.body.request_uri });
@@ -101,7 +101,7 @@ export class ChainedWallet extends RawWallet {
   /** Runs the flow from a pushed request to a code. */
   async chainedCode(provider: UpstreamProvider, form: Record<string, string> = {}): Promise<string> {
     const browser = new Browser();
-    const redirect = await this.logIn(provider, browser, await this.begin(form));
+    const redirect = await this.logIn(provider, browser, await this.startAuthorization(form));
     const { location, text } = await browser.visit(redirect);
     const code = location?.searchParams.get('code');
     if (code === null || code === undefined) throw new Error(`callback: ${location} ${text}`);
@@ -117,9 +117,9 @@ export class ChainedWallet extends RawWallet {
       code_verifier: CODE_VERIFIER,
       ...form,
     };
-    const sent = Object.entries(parameters).filter(([, value]) => value !== '');
+    const formFields = Object.entries(parameters).filter(([, value]) => value !== '');
     return this.service.call('POST', `/${this.tenant}/chained-as/token`, {
-      form: Object.fromEntries(sent),
+      form: Object.fromEntries(formFields),
       headers: headers ?? { DPoP: dpopProof(this.dpopKey, `${this.server}/token`) },
     });
   }

@@ -59,7 +59,7 @@ export function findCredoWallets(): CredoWallets | undefined {
 
 function start(): CredoWallets {
   const child = spawn(process.execPath, [fileURLToPath(new URL('wallet.mjs', folder))], { stdio: ['pipe', 'pipe', 'ignore'] });
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
     async serve(order) {
@@ -76,7 +76,7 @@ function start(): CredoWallets {
     },
     async close() {
       child.stdin.end();
-      await ended;
+      await exited;
     },
   };
 }

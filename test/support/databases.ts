@@ -77,9 +77,9 @@ export function databases(): DatabaseKind[] {
 
 function createCopy(copy: DatabaseKind['backUp']): DatabaseKind['copy'] {
   return async (database) => {
-    const made = await copy(database);
-    await rawSql(made.url, (run) => run('delete from service_terms'));
-    return made;
+    const databaseCopy = await copy(database);
+    await rawSql(databaseCopy.url, (run) => run('delete from service_terms'));
+    return databaseCopy;
   };
 }
 

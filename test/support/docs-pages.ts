@@ -22,8 +22,8 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\\n/
  */
 export function readPage(name: string, minRequests = 3): DocsPage {
   const text = readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
-  const all = [...text.matchAll(/^`(POST|PATCH|PUT) (\/\S+)`\n```json\n([\s\S]*?)\n```$/gm)];
-  const requests = all.map(([, method = '', path = '', body = '']) => ({ method, path, text: body }));
+  const matches = [...text.matchAll(/^`(POST|PATCH|PUT) (\/\S+)`\n```json\n([\s\S]*?)\n```$/gm)];
+  const requests = matches.map(([, method = '', path = '', body = '']) => ({ method, path, text: body }));
   expect(requests, `${name}: requests among all JSON`)
     .to.have.length([...text.matchAll(/^```json$/gm)].length)
     .and.length.at.least(minRequests);
@@ -32,7 +32,9 @@ export function readPage(name: string, minRequests = 3): DocsPage {
 
 /** The code blocks of one language, in their order. */
 export function codeBlocks({ text }: DocsPage, language: string): readonly string[] {
-  return [...text.matchAll(/^```(\S+)\n([\s\S]*?)\n```$/gm)].flatMap(([, of, block = '']) => (of === language ? [block] : []));
+  return [...text.matchAll(/^```(\S+)\n([\s\S]*?)\n```$/gm)].flatMap(([, blockLanguage, block = '']) =>
+    blockLanguage === language ? [block] : [],
+  );
 }
 
 /** @param pem replaces the placeholder certificates of the page. */
@@ -40,8 +42,8 @@ export function withCertificate(text: string, pem: string): string {
   return text.replace(CERTIFICATE, JSON.stringify(pem).slice(1, -1));
 }
 
-export function expectPropertiesNamed({ text }: DocsPage, members: readonly string[]): void {
-  for (const property of members) expect(text, property).to.match(new RegExp(`["\`]${property}["\`]`));
+export function expectPropertiesNamed({ text }: DocsPage, propertyNames: readonly string[]): void {
+  for (const property of propertyNames) expect(text, property).to.match(new RegExp(`["\`]${property}["\`]`));
 }
 
 /** Runs a backend of a page as a separate process; it listens on the port when this resolves. */
@@ -121,7 +123,7 @@ export class Terminal {
 
   /** Replaces the addresses of the page by those of the test. */
   adaptToTest(text: string): string {
-    return Object.entries(this.#instead).reduce((all, [from, to]) => all.replaceAll(from, to), text);
+    return Object.entries(this.#instead).reduce((result, [placeholder, replacement]) => result.replaceAll(placeholder, replacement), text);
   }
 
   write(name: string, text: string): void {
@@ -134,23 +136,23 @@ export class Terminal {
   async type(text: string, address: string): Promise<ProcessResult> {
     const lines = this.adaptToTest(text).split('\n');
     const starts = lines.at(-1) === 'npm start';
-    const ended = await this.#run((starts ? lines.slice(0, -1) : lines).join('\n'));
-    if (starts && ended.code === 0) {
+    const commandOutput = await this.#run((starts ? lines.slice(0, -1) : lines).join('\n'));
+    if (starts && commandOutput.code === 0) {
       await this.stop();
       await this.#start(address);
     }
-    return ended;
+    return commandOutput;
   }
 
   /** Stops the service as a restart does. */
   async stop(): Promise<void> {
     const service = this.#service;
     if (service === undefined) return;
-    const ended = new Promise((resolve) => service.once('exit', resolve));
+    const exited = new Promise((resolve) => service.once('exit', resolve));
     if (service.exitCode === null) {
       service.kill('SIGTERM');
       const timer = setTimeout(() => this.#endAll(), STOP_MS);
-      await ended;
+      await exited;
       clearTimeout(timer);
     }
     this.#service = undefined;

@@ -36,18 +36,18 @@ export class DoctorService {
     return new DoctorService(await freePort(createServer));
   }
 
-  async start(more: Readonly<Record<string, string>> = {}): Promise<RunningProgram> {
-    const environment = { ...this.environment, ...more, PATH: process.env['PATH'] };
+  async start(extra: Readonly<Record<string, string>> = {}): Promise<RunningProgram> {
+    const environment = { ...this.environment, ...extra, PATH: process.env['PATH'] };
     const service = startProgram(process.execPath, [startedProgram()], { environment, cwd: this.folder });
     await waitForAnswer(service, `http://127.0.0.1:${this.port}/health`);
     return service;
   }
 
   /** Runs the doctor with the settings of the service and `more`; its output must contain no secret. */
-  async examine(more: Readonly<Record<string, string>> = {}, ...args: string[]): Promise<DoctorResult> {
-    const ended = await runProcess('commands/doctor', ['--json', ...args], { ...this.environment, ...more });
-    for (const secret of [SECRET, MASTER_SECRET]) expect(ended.stdout + ended.stderr).to.not.include(secret);
-    return { ...ended, findings: findingsOf(ended) };
+  async examine(extra: Readonly<Record<string, string>> = {}, ...args: string[]): Promise<DoctorResult> {
+    const doctorResult = await runProcess('commands/doctor', ['--json', ...args], { ...this.environment, ...extra });
+    for (const secret of [SECRET, MASTER_SECRET]) expect(doctorResult.stdout + doctorResult.stderr).to.not.include(secret);
+    return { ...doctorResult, findings: parseFindings(doctorResult) };
   }
 
   get calls(): Callable {
@@ -84,15 +84,15 @@ export type ProxyChange = {
   readonly certificate?: { readonly key: string; readonly cert: string };
 };
 
-function proxyTo(port: number, { dropsRequestHeader: loses, dropsResponseHeader: losesAnswer, hiddenPath: hides, maxBody }: ProxyChange) {
+function proxyTo(port: number, { dropsRequestHeader, dropsResponseHeader, hiddenPath, maxBody }: ProxyChange) {
   return (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const isLarge = Number(incoming.headers['content-length'] ?? 0) > (maxBody ?? Infinity);
-    if (isLarge || (hides !== undefined && incoming.url?.startsWith(hides)))
+    if (isLarge || (hiddenPath !== undefined && incoming.url?.startsWith(hiddenPath)))
       return outgoing.writeHead(isLarge ? 413 : 404, { 'Content-Type': 'text/html', Connection: 'close' }).end('<html>');
-    const headers = Object.fromEntries(Object.entries(incoming.headers).filter(([name]) => name !== loses));
+    const headers = Object.fromEntries(Object.entries(incoming.headers).filter(([name]) => name !== dropsRequestHeader));
     const onward = request({ port, host: '127.0.0.1', path: incoming.url, method: incoming.method, headers }, (answer) => {
-      const kept = Object.entries(answer.headers).filter(([name]) => name !== losesAnswer);
-      outgoing.writeHead(answer.statusCode ?? 502, Object.fromEntries(kept));
+      const keptHeaders = Object.entries(answer.headers).filter(([name]) => name !== dropsResponseHeader);
+      outgoing.writeHead(answer.statusCode ?? 502, Object.fromEntries(keptHeaders));
       answer.pipe(outgoing);
     });
     onward.on('error', () => outgoing.destroy());
@@ -100,7 +100,7 @@ function proxyTo(port: number, { dropsRequestHeader: loses, dropsResponseHeader:
   };
 }
 
-function findingsOf({ stdout, stderr }: ProcessResult): readonly Finding[] {
+function parseFindings({ stdout, stderr }: ProcessResult): readonly Finding[] {
   try {
     return (JSON.parse(stdout) as { findings: Finding[] }).findings;
   } catch {

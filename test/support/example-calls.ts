@@ -51,8 +51,8 @@ export class ExampleCalls {
     const fill = (value: unknown) => this.#filled(value, name);
     const parameters = (operation.parameters ?? []).filter(({ example }) => example !== undefined);
     const of = (place: string) => parameters.filter((parameter) => parameter.in === place);
-    for (const { name: parameter, in: place, example } of operation.parameters ?? [])
-      if (place === 'path') expect(example, `${name} has an example of ${parameter}`).to.be.a('string');
+    for (const { name: parameter, in: kind, example } of operation.parameters ?? [])
+      if (kind === 'path') expect(example, `${name} has an example of ${parameter}`).to.be.a('string');
     const address = path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) =>
       encodeURIComponent(String(fill(of('path').find((each) => each.name === parameter)?.example))),
     );
@@ -81,11 +81,11 @@ export class ExampleCalls {
   #filled(value: unknown, name: string): unknown {
     if (value === undefined) return undefined;
     const text = JSON.stringify(value).replaceAll(/<([^<>]+)>/g, (_, place: string) => {
-      const found = this.answered[place];
-      if (found === undefined) throw new Error(`${name}: no earlier response contained <${place}>`);
-      return JSON.stringify(found).slice(1, -1);
+      const knownValue = this.answered[place];
+      if (knownValue === undefined) throw new Error(`${name}: no earlier response contained <${place}>`);
+      return JSON.stringify(knownValue).slice(1, -1);
     });
-    return JSON.parse([...this.#instead].reduce((all, [from, to]) => all.replaceAll(from, to), text));
+    return JSON.parse([...this.#instead].reduce((result, [placeholder, replacement]) => result.replaceAll(placeholder, replacement), text));
   }
 
   /** The entity tag of the resource, which is read first. */

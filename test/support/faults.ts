@@ -15,9 +15,9 @@ export class Faults {
 
   constructor({ container }: RunningService) {
     const store = container.get(Store);
-    const [read, lists] = [store.read.bind(store), store.lists.bind(store)];
+    const [readStore, lists] = [store.read.bind(store), store.lists.bind(store)];
     store.commit = this.#failing(store.commit.bind(store));
-    store.read = (tenantId: TenantId) => this.#wrap(read(tenantId));
+    store.read = (tenantId: TenantId) => this.#wrap(readStore(tenantId));
     store.lists = (tenantId: TenantId) => this.#wrap(lists(tenantId));
     const kms = container.get(Kms);
     kms.sign = this.#failing(kms.sign.bind(kms));

@@ -144,14 +144,14 @@ type JsonPath = readonly (string | number)[];
 function pathsOf(value: unknown, currentPath: JsonPath = []): JsonPath[] {
   if (typeof value !== 'object' || value === null) return [currentPath];
   const entries = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
-  return [currentPath, ...entries.flatMap(([name, member]) => pathsOf(member, [...currentPath, name]))];
+  return [currentPath, ...entries.flatMap(([name, item]) => pathsOf(item, [...currentPath, name]))];
 }
 
 const MARKER = '\u0001hostile\u0001';
 
 /** The document as JSON text with one value replaced. */
-function replaceAt(document: unknown, place: JsonPath, text: string): string {
-  const [name, ...remaining] = place;
+function replaceAt(document: unknown, jsonPath: JsonPath, text: string): string {
+  const [name, ...remaining] = jsonPath;
   if (name === undefined) return text;
   const copy = structuredClone(document) as Record<string | number, unknown>;
   let parent = copy;
@@ -209,7 +209,10 @@ export function bodies(route: Route, document: object): fc.Arbitrary<string | Bu
   const filler = JSON.stringify({ ...document, filler: '' });
   return fc.oneof(
     { weight: 1, arbitrary: fc.constant(JSON.stringify(document)) },
-    { weight: 6, arbitrary: fc.tuple(fc.constantFrom(...paths), hostileJson()).map(([place, text]) => replaceAt(document, place, text)) },
+    {
+      weight: 6,
+      arbitrary: fc.tuple(fc.constantFrom(...paths), hostileJson()).map(([jsonPath, text]) => replaceAt(document, jsonPath, text)),
+    },
     {
       weight: 4,
       arbitrary: fc.tuple(fc.constantFrom(...properties), hostileJson()).map(([name, text]) => withProperty(document, name, text)),
@@ -240,8 +243,8 @@ export function forms(form: Readonly<Record<string, string>>): fc.Arbitrary<stri
     {
       weight: 6,
       arbitrary: change.map(([name, value]) => {
-        const others = Object.entries(form).filter(([other]) => other !== name);
-        return `${new URLSearchParams(others)}&${name}=${value}`;
+        const otherFields = Object.entries(form).filter(([fieldName]) => fieldName !== name);
+        return `${new URLSearchParams(otherFields)}&${name}=${value}`;
       }),
     },
     { weight: 2, arbitrary: change.map(([name, value]) => `${valid}&${name}=${value}`) },
@@ -302,7 +305,7 @@ export function requests(
   route: Route,
   valid: ValidRequest,
   validToken: string,
-  others: readonly (string | undefined)[],
+  otherTokens: readonly (string | undefined)[],
 ): fc.Arbitrary<{ raw: RawRequest; isRouteKnown: boolean }> {
   const { params, query = '', document, form, headers } = valid;
   const body = document === undefined ? (form === undefined ? undefined : new URLSearchParams(form).toString()) : JSON.stringify(document);
@@ -325,7 +328,7 @@ export function requests(
         : form !== undefined
           ? fc.option(forms(form), { nil: undefined, freq: 30 })
           : fc.constantFrom('{}', 'x'.repeat(1_000)),
-    token: fc.constantFrom(...others),
+    token: fc.constantFrom(...otherTokens),
     more: fc.constantFrom(...HEADERS),
   };
   const type = document === undefined ? 'application/x-www-form-urlencoded' : 'application/json';

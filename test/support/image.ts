@@ -90,21 +90,21 @@ class Stage implements Image {
   }
 
   copy(text: string, context: string, stages: ReadonlyMap<string, Stage>): void {
-    const words = text.split(/\s+/);
-    const from = words[0]?.startsWith('--from=') ? words.shift()?.slice('--from='.length) : undefined;
-    const source = from === undefined ? context : (stages.get(from)?.root ?? '');
-    const target = words.pop() ?? '';
-    const ignored = from === undefined ? readFileSync(join(context, '.dockerignore'), 'utf8').split('\n') : [];
-    for (const word of words) {
-      const path = join(source, word);
-      const name = word === '.' ? '' : word;
+    const commandParts = text.split(/\s+/);
+    const stageName = commandParts[0]?.startsWith('--from=') ? commandParts.shift()?.slice('--from='.length) : undefined;
+    const source = stageName === undefined ? context : (stages.get(stageName)?.root ?? '');
+    const target = commandParts.pop() ?? '';
+    const ignored = stageName === undefined ? readFileSync(join(context, '.dockerignore'), 'utf8').split('\n') : [];
+    for (const sourceName of commandParts) {
+      const path = join(source, sourceName);
+      const name = sourceName === '.' ? '' : sourceName;
       const isFolder = target.endsWith('/');
-      const to = resolve(this.workingFolder, isFolder ? join(target, name.split('/').at(-1) ?? '') : target);
-      mkdirSync(dirname(to), { recursive: true });
+      const targetPath = resolve(this.workingFolder, isFolder ? join(target, name.split('/').at(-1) ?? '') : target);
+      mkdirSync(dirname(targetPath), { recursive: true });
       const filter = (file: string) => !ignored.includes(file.slice(context.length).replace(/^\/+/, '') || '.');
-      for (const each of word === '.' ? globSync('*', { cwd: path }).concat(globSync('.[a-z]*', { cwd: path })) : [''])
+      for (const each of sourceName === '.' ? globSync('*', { cwd: path }).concat(globSync('.[a-z]*', { cwd: path })) : [''])
         if (filter(join(path, each)))
-          cpSync(join(path, each), each === '' ? to : join(to, each), { recursive: true, filter, verbatimSymlinks: true });
+          cpSync(join(path, each), each === '' ? targetPath : join(targetPath, each), { recursive: true, filter, verbatimSymlinks: true });
     }
   }
 

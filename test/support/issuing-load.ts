@@ -68,9 +68,9 @@ export class IssuingLoad {
     const holder = newKey();
     const answer = await wallet.request(await wallet.accessToken(uri), 'pid', { key: holder });
     if (answer.status !== 200) throw new Error(`credential: ${answer.status} ${answer.text}`);
-    const held = { text: answer.body.credentials[0].credential, holder, session };
+    const credential = { text: answer.body.credentials[0].credential, holder, session };
     const isRevoked = this.issued.length % REVOKED === 0;
-    if (isRevoked) await revoke(this.#calls, this.#token, held);
-    this.issued.push({ credential: held, uri, isRevoked });
+    if (isRevoked) await revoke(this.#calls, this.#token, credential);
+    this.issued.push({ credential: credential, uri, isRevoked });
   }
 }

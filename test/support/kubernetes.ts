@@ -54,14 +54,14 @@ const MAX_DEPTH = 40;
  * rejected, unlike in the document.
  * @param kinds kinds to write; some others are recursive.
  */
-export function writeSchemas(document: string, folder: string, wanted: readonly string[]): void {
+export function writeSchemas(document: string, folder: string, kindNames: readonly string[]): void {
   const { definitions } = JSON.parse(readFileSync(document, 'utf8')) as { definitions: Record<string, Schema> };
   mkdirSync(folder, { recursive: true });
   for (const definition of Object.values(definitions)) {
     const kinds = (definition['x-kubernetes-group-version-kind'] ?? []) as readonly ResourceKind[];
     if (kinds.length !== 1 || !Object.hasOwn((definition['properties'] ?? {}) as object, 'metadata')) continue;
     const [{ group, version, kind }] = kinds as readonly [ResourceKind];
-    if (!wanted.includes(kind)) continue;
+    if (!kindNames.includes(kind)) continue;
     const name = [kind.toLowerCase(), ...(group === '' ? [] : [group.split('.')[0]]), version].join('-');
     writeFileSync(join(folder, `${name}.json`), JSON.stringify(makeStrict(definition, definitions, 0)));
   }
@@ -105,9 +105,9 @@ export async function startCluster(tls: BaoTls): Promise<Cluster> {
   const token = serviceAccountToken();
   const files = { cert: readFileSync(tls.certificate), key: readFileSync(tls.key) };
   const server = createServer(files, async (request, response) => {
-    const parts: Buffer[] = [];
-    for await (const part of request) parts.push(part as Buffer);
-    const review = request.url === REVIEWS ? JSON.parse(Buffer.concat(parts).toString()) : undefined;
+    const chunks: Buffer[] = [];
+    for await (const part of request) chunks.push(part as Buffer);
+    const review = request.url === REVIEWS ? JSON.parse(Buffer.concat(chunks).toString()) : undefined;
     const user = { username: 'system:serviceaccount:vidimus:vidimus', uid: 'one', groups: [] };
     const status =
       review?.spec?.token === token ? { authenticated: true, user, audiences: review.spec.audiences } : { authenticated: false };
@@ -128,7 +128,7 @@ export async function startCluster(tls: BaoTls): Promise<Cluster> {
 
 /** The cluster verifies the token, so its signature can be arbitrary. */
 function serviceAccountToken(): string {
-  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const encodePart = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const serviceaccount = { name: 'vidimus', uid: 'one' };
   const seconds = Math.floor(Date.now() / 1000);
   const claims = {
@@ -140,5 +140,5 @@ function serviceAccountToken(): string {
     nbf: seconds,
     exp: seconds + 3600,
   };
-  return `${part({ alg: 'RS256', typ: 'JWT' })}.${part(claims)}.${Buffer.alloc(256).toString('base64url')}`;
+  return `${encodePart({ alg: 'RS256', typ: 'JWT' })}.${encodePart(claims)}.${Buffer.alloc(256).toString('base64url')}`;
 }

@@ -80,13 +80,13 @@ const parsedLists = await Promise.all(
   ),
 );
 const source = { uri: 'https://lists.example', signers: signersOf([]), purpose: credentialIssuers() };
-const acceptedLists = parsedLists.flatMap((one) => (typeof one === 'string' ? [] : [one.list]));
+const acceptedLists = parsedLists.flatMap((parsedList) => (typeof parsedList === 'string' ? [] : [parsedList.list]));
 const anchors = [...(await collectAnchors(acceptedLists.map((list) => ({ source, list })))).values()];
 // The first path that is validated has all anchors put in order.
 certificates.verifyChain([signer], anchors.map(anchorOf), now, { purpose: 'SD-JWT VC' });
 const services = acceptedLists[0]?.entities.flatMap((entity) => entity.services) ?? [];
 const result: LargeListRead = {
-  refusal: parsedLists.find((one) => typeof one === 'string'),
+  refusal: parsedLists.find((parsedList) => typeof parsedList === 'string'),
   lists: acceptedLists.length,
   longest: holds.end(),
   peakMebibytes: Math.round((peak - memoryBefore) / 1024 / 1024),

@@ -21,9 +21,14 @@ export type IssuerSigned = {
 export function readIssuerSigned(credential: string, docType: string): IssuerSigned {
   const issuerSigned = decodeCbor(Buffer.from(credential, 'base64url')) as CborMap;
   const response = { version: '1.0', documents: [{ docType, issuerSigned }], status: 0 };
-  const opened = parseDeviceResponse(encodeCbor(response).toString('base64url'));
-  const mso = parseMso(opened.issuerAuth.payload ?? Buffer.alloc(0));
-  return { parsed: opened, mso, elements: verifyItems(opened.items, mso), chain: parseX5chain(opened.issuerAuth.unprotectedHeader) ?? [] };
+  const parsedMdoc = parseDeviceResponse(encodeCbor(response).toString('base64url'));
+  const mso = parseMso(parsedMdoc.issuerAuth.payload ?? Buffer.alloc(0));
+  return {
+    parsed: parsedMdoc,
+    mso,
+    elements: verifyItems(parsedMdoc.items, mso),
+    chain: parseX5chain(parsedMdoc.issuerAuth.unprotectedHeader) ?? [],
+  };
 }
 
 type Document = Record<string, Cbor>;
@@ -135,8 +140,8 @@ function makeIssuerSigned(base: MdocBase, overrides: MdocOverrides): Cbor {
 function makeItems({ elements }: MdocBase, overrides: MdocOverrides) {
   const items = new Map<string, readonly EncodedCbor[]>();
   const digests = new Map<string, Cbor>();
-  for (const [namespace, members] of Object.entries(elements)) {
-    const encoded = Object.entries(members).map(([name, value], digestID) => {
+  for (const [namespace, itemValues] of Object.entries(elements)) {
+    const encoded = Object.entries(itemValues).map(([name, value], digestID) => {
       const item = new Map<string, Cbor>([
         ['digestID', digestID],
         ['random', randomBytes(24)],

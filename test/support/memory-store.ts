@@ -52,31 +52,31 @@ type NativeDatabase = {
   transaction<T>(work: (parameter: T) => void): (parameter: T) => void;
 };
 
-let before: Promise<unknown> = Promise.resolve();
+let previousOpening: Promise<unknown> = Promise.resolve();
 
 /** Databases open one after the other, so that each finds its own connection. */
 function open(): Promise<MemoryDatabase> {
-  const openingDatabase = before.then(openNext);
-  before = openingDatabase.catch(() => {});
+  const openingDatabase = previousOpening.then(openNext);
+  previousOpening = openingDatabase.catch(() => {});
   return openingDatabase;
 }
 
 async function openNext(): Promise<MemoryDatabase> {
-  const opened: NativeDatabase[] = [];
+  const openedDatabases: NativeDatabase[] = [];
   const { createKyselyDialect } = SqliteConnection.prototype;
   // The store does not show its connection.
   SqliteConnection.prototype.createKyselyDialect = function (options) {
     const dialect = createKyselyDialect.call(this, options);
     const { database } = this as unknown as { database: NativeDatabase };
     keepPrepared(database);
-    opened.push(database);
+    openedDatabases.push(database);
     return dialect;
   };
   try {
     const store = await OrmStore.open({ url: 'sqlite::memory:', poolSize: 2 }, TEST_CIPHER);
-    const [native] = opened;
+    const [native] = openedDatabases;
     if (native === undefined) throw new Error('the store opened no connection');
-    return { store, ...rowsOf(native) };
+    return { store, ...rowAccess(native) };
   } finally {
     SqliteConnection.prototype.createKyselyDialect = createKyselyDialect;
   }
@@ -102,7 +102,7 @@ function keepPrepared(database: NativeDatabase): void {
 }
 
 /** There are no foreign keys, so tables can be written in any order. */
-function rowsOf(database: NativeDatabase): Pick<MemoryDatabase, 'rows' | 'restore'> {
+function rowAccess(database: NativeDatabase): Pick<MemoryDatabase, 'rows' | 'restore'> {
   const names = database.prepare("select name from sqlite_master where type = 'table'").raw().all() as string[][];
   const tables = names.map(([name = '']) => {
     const width = database.prepare(`pragma table_info(${name})`).all().length;
@@ -262,9 +262,9 @@ export class MemoryStore extends Store {
   }
 }
 
-const namesOf = <T>(names: Record<keyof T & string, true>) => Object.keys(names) as (keyof T & string)[];
+const propertyNames = <T>(names: Record<keyof T & string, true>) => Object.keys(names) as (keyof T & string)[];
 
-const READS = namesOf<TenantReads>({
+const READS = propertyNames<TenantReads>({
   state: true,
   session: true,
   sessionWithAuthorization: true,
@@ -292,7 +292,7 @@ const READS = namesOf<TenantReads>({
   statusEntries: true,
   trustList: true,
 });
-const LISTS = namesOf<TenantLists>({
+const LISTS = propertyNames<TenantLists>({
   allocateStatusRun: true,
   saveStatusToken: true,
   newestListVersion: true,
@@ -306,7 +306,7 @@ const LISTS = namesOf<TenantLists>({
   distrustCopies: true,
   dropCopies: true,
 });
-const MAINTENANCE = namesOf<Maintenance>({
+const MAINTENANCE = propertyNames<Maintenance>({
   markWalletRevocationNotified: true,
   subjectKey: true,
   countBatches: true,

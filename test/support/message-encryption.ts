@@ -2,9 +2,9 @@ import { generateKeyPairSync } from 'node:crypto';
 import { CompactEncrypt, compactDecrypt, importJWK, type JWK } from 'jose';
 
 /** A key for the encryption of responses to a wallet. */
-export function responseKey(members: JWK = {}): { readonly jwk: JWK; readonly privateJwk: JWK } {
+export function responseKey(properties: JWK = {}): { readonly jwk: JWK; readonly privateJwk: JWK } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const jwk = { ...publicKey.export({ format: 'jwk' }), alg: 'ECDH-ES', kid: 'w-1', ...members } as JWK;
+  const jwk = { ...publicKey.export({ format: 'jwk' }), alg: 'ECDH-ES', kid: 'w-1', ...properties } as JWK;
   return { jwk, privateJwk: privateKey.export({ format: 'jwk' }) as JWK };
 }
 

@@ -94,30 +94,32 @@ function toSeries(scrapes: Scrapes): readonly Series[] {
     return counters.has(name) || counters.has(name.replace(/_(bucket|count|sum)$/, ''));
   };
   const up = { series: 'up{job="vidimus"}', values: `1x${MINUTES_BEFORE} ${after === undefined ? 0 : 1}x${CAUSE_MINUTES}` };
-  const all = [...new Set([...oldSamples.keys(), ...newSamples.keys()])].map((series): Series => {
-    const [from, to] = [oldSamples.get(series), newSamples.get(series)];
-    if (after === undefined) return { series, values: `${formatNumber(from)}x${MINUTES_BEFORE}` };
+  const changedSeries = [...new Set([...oldSamples.keys(), ...newSamples.keys()])].map((series): Series => {
+    const [previousValue, nextValue] = [oldSamples.get(series), newSamples.get(series)];
+    if (after === undefined) return { series, values: `${formatNumber(previousValue)}x${MINUTES_BEFORE}` };
     if (isCounter(series)) {
-      const last = to ?? from ?? 0;
+      const lastValue = nextValue ?? previousValue ?? 0;
       // A new series starts with its value: Prometheus does not see its growth before.
-      const [before, first] = from === undefined ? ['_', last] : [formatNumber(from), from];
-      const growth = formatNumber(Math.max(0, last - (from ?? 0)));
-      return { series, values: `${before}x${MINUTES_BEFORE} ${formatNumber(first)}+${growth}x${CAUSE_MINUTES}` };
+      const [before, firstValue] = previousValue === undefined ? ['_', lastValue] : [formatNumber(previousValue), previousValue];
+      const growth = formatNumber(Math.max(0, lastValue - (previousValue ?? 0)));
+      return { series, values: `${before}x${MINUTES_BEFORE} ${formatNumber(firstValue)}+${growth}x${CAUSE_MINUTES}` };
     }
-    return { series, values: gaugeValues(series, from, to, scrapes) };
+    return { series, values: gaugeValues(series, previousValue, nextValue, scrapes) };
   });
-  return [up, ...all];
+  return [up, ...changedSeries];
 }
 
-function gaugeValues(series: string, from: number | undefined, to: number | undefined, scrapes: Scrapes): string {
+function gaugeValues(series: string, previousValue: number | undefined, nextValue: number | undefined, scrapes: Scrapes): string {
   if (series.startsWith('vidimus_job_last_success')) {
     // Time begins at 0 in a test.
-    const last = (to ?? from ?? 0) - scrapes.at;
-    return `${formatNumber(last)}+${scrapes.hasStoppedJobs ? 0 : 60}x${MINUTES_BEFORE + CAUSE_MINUTES}`;
+    const lastValue = (nextValue ?? previousValue ?? 0) - scrapes.at;
+    return `${formatNumber(lastValue)}+${scrapes.hasStoppedJobs ? 0 : 60}x${MINUTES_BEFORE + CAUSE_MINUTES}`;
   }
   if (scrapes.alternatesStartTime && series.startsWith('process_start_time_seconds'))
-    return Array.from({ length: MINUTES_BEFORE + CAUSE_MINUTES }, (_, minute) => formatNumber(minute % 2 ? to : from)).join(' ');
-  return `${formatNumber(from)}x${MINUTES_BEFORE} ${formatNumber(to)}x${CAUSE_MINUTES}`;
+    return Array.from({ length: MINUTES_BEFORE + CAUSE_MINUTES }, (_, minute) => formatNumber(minute % 2 ? nextValue : previousValue)).join(
+      ' ',
+    );
+  return `${formatNumber(previousValue)}x${MINUTES_BEFORE} ${formatNumber(nextValue)}x${CAUSE_MINUTES}`;
 }
 
 /** A missing value or one that is not a number is omitted. */
@@ -127,6 +129,6 @@ function formatNumber(value: number | undefined): string {
 
 /** The notation of a series, with the job label that Prometheus adds. */
 function seriesKey({ name, labels }: Sample): string {
-  const all = Object.entries({ ...labels, job: 'vidimus', instance: 'a' });
-  return `${name}{${all.map(([key, value]) => `${key}="${value}"`).join(',')}}`;
+  const seriesLabels = Object.entries({ ...labels, job: 'vidimus', instance: 'a' });
+  return `${name}{${seriesLabels.map(([key, value]) => `${key}="${value}"`).join(',')}}`;
 }

@@ -61,15 +61,15 @@ export function cborRewritings(root: Cbor): readonly Rewriting[] {
 }
 
 function rewriteItem(value: Cbor): readonly RewritingWay[] {
-  const own = encodeCbor(value);
+  const encodedItem = encodeCbor(value);
   return [
-    ['a tag in front', Buffer.concat([cborHead(6, 1000), own])],
+    ['a tag in front', Buffer.concat([cborHead(6, 1000), encodedItem])],
     ['null instead', encodeCbor(null)],
     ['zero instead', encodeCbor(0)],
     ['text instead', encodeCbor('x')],
     ['an empty map instead', encodeCbor(new Map())],
     ['an empty list instead', encodeCbor([])],
-    ['a list around it', Buffer.concat([cborHead(4, 1), own])],
+    ['a list around it', Buffer.concat([cborHead(4, 1), encodedItem])],
     ...(isMap(value) ? rewriteMap([...value]) : []),
     ...(isArray(value) ? rewriteList(value) : []),
     ...(isBytes(value) ? rewriteString(2, value) : []),
@@ -231,7 +231,7 @@ const withRewrittenItem = (change: (item: Map<string, Cbor>) => void) => (one: E
   return embed(encodeCbor(copy));
 };
 
-function itemsOf(): Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>> {
+function itemMutations(): Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>> {
   const one = (position: number, change: (item: Map<string, Cbor>) => void): MdocOverrides =>
     withShownItem((joined) => joined.with(position, withRewrittenItem(change)(joined[position] as EncodedCbor)));
   return {
@@ -259,16 +259,16 @@ function itemsOf(): Readonly<Record<string, readonly [MdocOverrides, Mutation['n
     'an additional property of an item': [one(0, (item) => item.set('more', 0)), 'bad'],
     'the digestIDs of two items exchanged': [
       withShownItem((joined) =>
-        joined.map((own, position) =>
-          withRewrittenItem((item) => item.set('digestID', position === 0 ? 1 : position === 1 ? 0 : position))(own),
+        joined.map((encodedItem, position) =>
+          withRewrittenItem((item) => item.set('digestID', position === 0 ? 1 : position === 1 ? 0 : position))(encodedItem),
         ),
       ),
       'bad',
     ],
     'the values of two items exchanged': [
       withShownItem(([first, second, ...rest]) => {
-        const elementOfItem = (own: EncodedCbor | undefined) =>
-          own === undefined ? null : (decodeCbor(own.content) as CborMap).get('elementValue');
+        const elementOfItem = (encodedItem: EncodedCbor | undefined) =>
+          encodedItem === undefined ? null : (decodeCbor(encodedItem.content) as CborMap).get('elementValue');
         return [
           withRewrittenItem((item) => item.set('elementValue', elementOfItem(second)))(first as EncodedCbor),
           withRewrittenItem((item) => item.set('elementValue', elementOfItem(first)))(second as EncodedCbor),
@@ -286,23 +286,31 @@ const DAY = 86_400;
 /** Changes of every property of the mobile security object, signed by the issuer and by attackers. */
 async function reissueMutations(base: MdocBase): Promise<readonly (readonly [string, string, MdocOverrides, Mutation['nature']])[]> {
   const attacker = await certify({ name: 'Stranger, C=GB' });
-  const own = { key: attacker, chain: [attacker.certificate] };
+  const encodedItem = { key: attacker, chain: [attacker.certificate] };
   const signers: readonly (readonly [string, MdocOverrides, Mutation['nature']])[] = [
     ['by the issuer', {}, 'issuer'],
     ['by another key', { issuerKey: attacker }, 'bad'],
-    ['by an attacker', { issuer: own }, 'bad'],
-    ["by an attacker, with the attacker's certificate first", { issuer: { ...own, chain: [...own.chain, ...base.issuer.chain] } }, 'bad'],
-    ["by an attacker, with the attacker's certificate last", { issuer: { ...own, chain: [...base.issuer.chain, ...own.chain] } }, 'bad'],
+    ['by an attacker', { issuer: encodedItem }, 'bad'],
+    [
+      "by an attacker, with the attacker's certificate first",
+      { issuer: { ...encodedItem, chain: [...encodedItem.chain, ...base.issuer.chain] } },
+      'bad',
+    ],
+    [
+      "by an attacker, with the attacker's certificate last",
+      { issuer: { ...encodedItem, chain: [...base.issuer.chain, ...encodedItem.chain] } },
+      'bad',
+    ],
   ];
   const position = (days: number) => tdate(new Date((base.now + days * DAY) * 1000));
-  const times = (signed: number, from: number, until: number) =>
+  const withValidity = (signed: number, from: number, until: number) =>
     set('validityInfo', { signed: position(signed), validFrom: position(from), validUntil: position(until) });
   const changes: readonly (readonly [string, (mso: Map<string, Cbor>) => void])[] = [
     ...MSO.flatMap((name) => REPLACEMENT_ITEMS.map(([description, value]) => [`${name}: ${description}`, set(name, value)] as const)),
-    ['expired', times(-30, -30, -1)],
-    ['not valid yet', times(-1, 1, 30)],
-    ['signed in the future', times(1, -1, 30)],
-    ['signed before the certificate', times(-2000, -1, 30)],
+    ['expired', withValidity(-30, -30, -1)],
+    ['not valid yet', withValidity(-1, 1, 30)],
+    ['signed in the future', withValidity(1, -1, 30)],
+    ['signed before the certificate', withValidity(-2000, -1, 30)],
     ['SHA-1', set('digestAlgorithm', 'SHA-1')],
     ['a hash that was not used', set('digestAlgorithm', 'SHA-512')],
     ['the key of another device', set('deviceKeyInfo', { deviceKey: coseKey(newKey()) })],
@@ -336,10 +344,15 @@ function deviceMutations(base: MdocBase): Readonly<Record<string, readonly [Mdoc
       { deviceNameSpaces: Object.fromEntries(Object.keys(base.elements).map((name) => [name, { family_name: 'x' }])) },
       'bad',
     ],
-    'another docType of the document': [{ document: (own) => ({ ...own, docType: 'org.other' }) }, 'bad'],
-    'no deviceSigned': [{ document: ({ deviceSigned: _, ...own }) => own }, 'bad'],
+    'another docType of the document': [{ document: (encodedItem) => ({ ...encodedItem, docType: 'org.other' }) }, 'bad'],
+    'no deviceSigned': [{ document: ({ deviceSigned: _, ...encodedItem }) => encodedItem }, 'bad'],
     'two documents': [
-      { response: (own) => ({ ...own, documents: [...(own['documents'] as Cbor[]), ...(own['documents'] as Cbor[])] }) },
+      {
+        response: (encodedItem) => ({
+          ...encodedItem,
+          documents: [...(encodedItem['documents'] as Cbor[]), ...(encodedItem['documents'] as Cbor[])],
+        }),
+      },
       'bad',
     ],
     ...Object.fromEntries(
@@ -384,7 +397,7 @@ function deviceMutations(base: MdocBase): Readonly<Record<string, readonly [Mdoc
       'bad',
     ],
     'the issuer tagged': [{ issuerAuth: (parts) => new Tagged(18, parts) }, 'bad'],
-    'a status that is not OK': [{ response: (own) => ({ ...own, status: 10 }) }, 'bad'],
+    'a status that is not OK': [{ response: (encodedItem) => ({ ...encodedItem, status: 10 }) }, 'bad'],
   };
 }
 
@@ -393,22 +406,23 @@ async function certificateMutations(
   ca: CertifiedKey,
 ): Promise<Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>>> {
   const { key, chain } = base.issuer;
-  const of = (options: Omit<Parameters<typeof certify>[0], 'name'>) =>
+  const certifyAs = (options: Omit<Parameters<typeof certify>[0], 'name'>) =>
     certify({ name: 'Issuer, C=GB', key, ...DOCUMENT_SIGNER, ...options });
-  const withChain = (own: readonly string[], nature: Mutation['nature']) => [{ issuer: { key, chain: own } }, nature] as const;
+  const withChain = (encodedItem: readonly string[], nature: Mutation['nature']) =>
+    [{ issuer: { key, chain: encodedItem } }, nature] as const;
   const middle = await certify({ name: 'Middle, C=GB', by: ca, ca: true });
   return {
-    'another certificate of the same key': withChain([(await of({ by: ca })).certificate], 'same'),
-    'a certificate in between': withChain([(await of({ by: middle })).certificate, middle.certificate], 'same'),
-    'a certificate in between that is missing': withChain([(await of({ by: middle })).certificate], 'bad'),
+    'another certificate of the same key': withChain([(await certifyAs({ by: ca })).certificate], 'same'),
+    'a certificate in between': withChain([(await certifyAs({ by: middle })).certificate, middle.certificate], 'same'),
+    'a certificate in between that is missing': withChain([(await certifyAs({ by: middle })).certificate], 'bad'),
     'a certificate twice': withChain([...chain, ...chain], 'bad'),
     'the anchor behind': withChain([...chain, ca.certificate], 'same'),
-    'a certificate that signed itself': withChain([(await of({})).certificate], 'bad'),
-    'a certificate that has expired': withChain([(await of({ by: ca, until: '2026-12-01T00:00:00Z' })).certificate], 'bad'),
-    'a CA as issuer': withChain([(await of({ by: ca, ca: true })).certificate], 'bad'),
+    'a certificate that signed itself': withChain([(await certifyAs({})).certificate], 'bad'),
+    'a certificate that has expired': withChain([(await certifyAs({ by: ca, until: '2026-12-01T00:00:00Z' })).certificate], 'bad'),
+    'a CA as issuer': withChain([(await certifyAs({ by: ca, ca: true })).certificate], 'bad'),
     'a certificate of another key': withChain([(await certify({ name: 'Issuer, C=GB', by: ca, ...DOCUMENT_SIGNER })).certificate], 'bad'),
     'a certificate of another CA with the same name': withChain(
-      [(await of({ by: await certify({ name: ca.name, ca: true }) })).certificate],
+      [(await certifyAs({ by: await certify({ name: ca.name, ca: true }) })).certificate],
       'bad',
     ),
     'no certificate': [{ issuerHeader: (_, header) => header.delete(33) }, 'bad'],
@@ -418,18 +432,18 @@ async function certificateMutations(
 /** Mutations that issuers and devices sign, and forgeries by attackers. */
 export async function signedMdocMutations(name: string, base: MdocBase, ca: CertifiedKey): Promise<readonly Mutation[]> {
   const makeMutations = (kind: string, cases: Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>>): Mutation[] =>
-    Object.entries(cases).map(([description, [bend, nature]]) => ({
+    Object.entries(cases).map(([description, [overrides, nature]]) => ({
       base: name,
       kind,
       description,
-      text: presentMdoc(base, bend),
+      text: presentMdoc(base, overrides),
       nature,
     }));
   const security = (await reissueMutations(base)).map(
-    ([kind, description, bend, nature]): Mutation => ({ base: name, kind, description, text: presentMdoc(base, bend), nature }),
+    ([kind, description, overrides, nature]): Mutation => ({ base: name, kind, description, text: presentMdoc(base, overrides), nature }),
   );
   return [
-    ...makeMutations('items changed', itemsOf()),
+    ...makeMutations('items changed', itemMutations()),
     ...makeMutations('the device changed', deviceMutations(base)),
     ...makeMutations('certificates changed', await certificateMutations(base, ca)),
     ...security,

@@ -49,12 +49,12 @@ function textRegions(text: string): readonly (readonly [string, number, (change:
 export function corruptText({ text }: MutationSubject, random: () => number): readonly Raw[] {
   return [
     ...textRegions(text).flatMap(([region, count, changeRegion]) => {
-      let own = '';
+      let partText = '';
       changeRegion((found) => {
-        own = found;
+        partText = found;
         return found;
       });
-      const bytes = Buffer.from(own, 'base64url');
+      const bytes = Buffer.from(partText, 'base64url');
       return [
         ...flipBits(bytes, count, random).map((one) =>
           badMutation(
@@ -63,21 +63,21 @@ export function corruptText({ text }: MutationSubject, random: () => number): re
             changeRegion(() => one.bytes.toString('base64url')),
           ),
         ),
-        ...spreadPositions(own.length, Math.ceil(count / 3), random).flatMap((at) => [
+        ...spreadPositions(partText.length, Math.ceil(count / 3), random).flatMap((at) => [
           badMutation(
             'a character replaced',
             `${region} at ${at}`,
-            changeRegion(() => replaceCharacter(own, at, random)),
+            changeRegion(() => replaceCharacter(partText, at, random)),
           ),
           badMutation(
             'a character left out',
             `${region} at ${at}`,
-            changeRegion(() => own.slice(0, at) + own.slice(at + 1)),
+            changeRegion(() => partText.slice(0, at) + partText.slice(at + 1)),
           ),
           badMutation(
             'a character put in',
             `${region} at ${at}`,
-            changeRegion(() => `${own.slice(0, at)}A${own.slice(at)}`),
+            changeRegion(() => `${partText.slice(0, at)}A${partText.slice(at)}`),
           ),
         ]),
         ...SPELLINGS.flatMap(([description, change]) => {
@@ -92,30 +92,33 @@ export function corruptText({ text }: MutationSubject, random: () => number): re
       badMutation('extended', `by ${JSON.stringify(suffix)} in front`, suffix + text),
     ]),
     ...separatorsOf(text).flatMap((at) =>
-      ['', '~~', '..', ' ', text[at] === '~' ? '.' : '~'].map((other) =>
-        badMutation('a separator replaced', `at ${at} by "${other}"`, text.slice(0, at) + other + text.slice(at + 1)),
+      ['', '~~', '..', ' ', text[at] === '~' ? '.' : '~'].map((replacement) =>
+        badMutation('a separator replaced', `at ${at} by "${replacement}"`, text.slice(0, at) + replacement + text.slice(at + 1)),
       ),
     ),
   ];
 }
 
 const SPELLINGS: readonly (readonly [string, Change])[] = [
-  ['padded', (own) => `${own}${'='.repeat((4 - (own.length % 4)) % 4)}`],
-  ['one sign of padding', (own) => `${own}=`],
-  ['the other alphabet', (own) => own.replaceAll('-', '+').replaceAll('_', '/')],
-  ['a line break', (own) => `${own.slice(0, 8)}\n${own.slice(8)}`],
-  ['a space', (own) => `${own} `],
-  ['other bits at the end', (own) => (own.length % 4 === 0 ? own : own.slice(0, -1) + nextCharacter(own.at(-1) ?? ''))],
+  ['padded', (partText) => `${partText}${'='.repeat((4 - (partText.length % 4)) % 4)}`],
+  ['one sign of padding', (partText) => `${partText}=`],
+  ['the other alphabet', (partText) => partText.replaceAll('-', '+').replaceAll('_', '/')],
+  ['a line break', (partText) => `${partText.slice(0, 8)}\n${partText.slice(8)}`],
+  ['a space', (partText) => `${partText} `],
+  [
+    'other bits at the end',
+    (partText) => (partText.length % 4 === 0 ? partText : partText.slice(0, -1) + nextCharacter(partText.at(-1) ?? '')),
+  ],
   ['empty', () => ''],
-  ['whitespace in the JSON', (own) => Buffer.concat([Buffer.from(own, 'base64url'), Buffer.of(32)]).toString('base64url')],
-  ['a byte order mark', (own) => Buffer.concat([Buffer.from('\ufeff'), Buffer.from(own, 'base64url')]).toString('base64url')],
+  ['whitespace in the JSON', (partText) => Buffer.concat([Buffer.from(partText, 'base64url'), Buffer.of(32)]).toString('base64url')],
+  ['a byte order mark', (partText) => Buffer.concat([Buffer.from('\ufeff'), Buffer.from(partText, 'base64url')]).toString('base64url')],
 ];
 const nextCharacter = (character: string) => ALPHABET[ALPHABET.indexOf(character) ^ 1] ?? '';
 
-function replaceCharacter(own: string, at: number, random: () => number): string {
+function replaceCharacter(partText: string, at: number, random: () => number): string {
   const shift = 1 + Math.floor(random() * (ALPHABET.length - 1));
-  const other = ALPHABET[(ALPHABET.indexOf(own[at] ?? '') + shift) % ALPHABET.length];
-  return own.slice(0, at) + other + own.slice(at + 1);
+  const replacement = ALPHABET[(ALPHABET.indexOf(partText[at] ?? '') + shift) % ALPHABET.length];
+  return partText.slice(0, at) + replacement + partText.slice(at + 1);
 }
 
 const separatorsOf = (text: string) => [...text.matchAll(/[~.]/g)].map(({ index }) => index);
@@ -127,13 +130,13 @@ function bindDisclosures(sdJwt: string, binding: { header: JsonProperties; paylo
 }
 
 function splitPresentation({ text }: MutationSubject) {
-  const all = text.split('~');
-  const binding = all.at(-1) ?? '';
+  const parts = text.split('~');
+  const binding = parts.at(-1) ?? '';
   const [header = '', payload = ''] = binding.split('.');
   return {
-    jwt: all[0] ?? '',
-    disclosures: all.slice(1, -1),
-    sdJwt: `${all.slice(0, -1).join('~')}~`,
+    jwt: parts[0] ?? '',
+    disclosures: parts.slice(1, -1),
+    sdJwt: `${parts.slice(0, -1).join('~')}~`,
     binding: { header: read(header) as JsonProperties, payload: read(payload) as JsonProperties },
     bindingText: binding,
   };
@@ -148,10 +151,10 @@ export function rearrangeDisclosures(subject: MutationSubject): readonly Raw[] {
   const withAndWithoutRebinding = (
     kind: string,
     description: string,
-    own: readonly string[],
+    partText: readonly string[],
     nature: Mutation['nature'] = 'bad',
   ): Raw[] => {
-    const sdJwt = [jwt, ...own, ''].join('~');
+    const sdJwt = [jwt, ...partText, ''].join('~');
     return [
       badMutation(kind, description, sdJwt + bindingText),
       { kind: `${kind}, bound anew`, description, text: bindDisclosures(sdJwt, binding, subject.holder), nature },
@@ -165,32 +168,36 @@ export function rearrangeDisclosures(subject: MutationSubject): readonly Raw[] {
     disclosureOf('s', 'vct', 'urn:x'),
   ];
   return [
-    ...disclosures.flatMap((own, at) => [
-      ...withAndWithoutRebinding('a disclosure left out', `${at}`, disclosures.toSpliced(at, 1), isParent(own) ? 'bad' : 'same'),
-      ...withAndWithoutRebinding('a disclosure twice', `${at}`, disclosures.toSpliced(at, 0, own)),
-      ...withAndWithoutRebinding('a disclosure rewritten', `${at} with spaces`, disclosures.with(at, rewriteDisclosure(own, spacedParts))),
+    ...disclosures.flatMap((partText, at) => [
+      ...withAndWithoutRebinding('a disclosure left out', `${at}`, disclosures.toSpliced(at, 1), isParent(partText) ? 'bad' : 'same'),
+      ...withAndWithoutRebinding('a disclosure twice', `${at}`, disclosures.toSpliced(at, 0, partText)),
+      ...withAndWithoutRebinding(
+        'a disclosure rewritten',
+        `${at} with spaces`,
+        disclosures.with(at, rewriteDisclosure(partText, spacedParts)),
+      ),
       ...withAndWithoutRebinding(
         'a disclosure rewritten',
         `${at} with another value`,
-        disclosures.with(at, rewriteDisclosure(own, withOtherValue)),
+        disclosures.with(at, rewriteDisclosure(partText, withOtherValue)),
       ),
       ...withAndWithoutRebinding(
         'a disclosure rewritten',
         `${at} with another salt`,
-        disclosures.with(at, rewriteDisclosure(own, withOtherSalt)),
+        disclosures.with(at, rewriteDisclosure(partText, withOtherSalt)),
       ),
       ...withAndWithoutRebinding(
         'a disclosure rewritten',
         `${at} with one part more`,
-        disclosures.with(at, rewriteDisclosure(own, withExtraPart)),
+        disclosures.with(at, rewriteDisclosure(partText, withExtraPart)),
       ),
       ...disclosures
         .slice(at + 1)
-        .flatMap((other, behind) =>
+        .flatMap((replacement, insertIndex) =>
           withAndWithoutRebinding(
             'disclosures in another order',
-            `${at} and ${at + 1 + behind}`,
-            disclosures.with(at, other).with(at + 1 + behind, own),
+            `${at} and ${at + 1 + insertIndex}`,
+            disclosures.with(at, replacement).with(at + 1 + insertIndex, partText),
             'same',
           ),
         ),
@@ -307,13 +314,13 @@ function hmac(token: string, secret: string): string {
 
 /** All mutations of a presentation without the issuer's key. */
 export function holderMutations(subject: MutationSubject, random: () => number): readonly Mutation[] {
-  const all = [
+  const parts = [
     ...corruptText(subject, random),
     ...rearrangeDisclosures(subject),
     ...changeKeyBinding(subject),
     ...breakSignatures(subject),
   ];
-  return all.map((one) => ({ base: subject.name, ...one }));
+  return parts.map((one) => ({ base: subject.name, ...one }));
 }
 
 /** The trusted issuer and the requested credential type. */
@@ -346,21 +353,21 @@ export function credentialMaker({ base, vct, statusUri }: IssuerSetup) {
   const fullBase: SdJwtBase = { ...base, visible, hidden: { family_name: 'Lovelace', age: 36 } };
   /** @param payload changes the issuer's payload; @param shown changes the disclosures. */
   return (
-    bend: Omit<SdJwtOverrides, 'payload' | 'show'> = {},
-    payload: (payload: JsonProperties) => JsonProperties = (own) => own,
-    shown: (disclosures: readonly string[]) => readonly string[] = (own) => own,
+    overrides: Omit<SdJwtOverrides, 'payload' | 'show'> = {},
+    payload: (payload: JsonProperties) => JsonProperties = (partText) => partText,
+    changeShown: (disclosures: readonly string[]) => readonly string[] = (partText) => partText,
   ): string =>
     presentSdJwt(fullBase, {
-      ...bend,
-      payload: (own) => payload({ ...own, _sd: [...own['_sd'], digestOf(employer)] }),
-      changeDisclosures: (own) => shown([...own, street, employer, title, first]),
+      ...overrides,
+      payload: (partText) => payload({ ...partText, _sd: [...partText['_sd'], digestOf(employer)] }),
+      changeDisclosures: (partText) => changeShown([...partText, street, employer, title, first]),
     });
 }
 
 /** Values that are valid unless they come from a disclosure. */
 const HIDDEN_VALUES: JsonProperties = { exp: 1_900_000_000, nbf: 1, status: { status_list: { idx: 1, uri: 'x' } } };
 const suffix = (text: string, into: (payload: JsonProperties, digest: string) => JsonProperties) =>
-  [(payload: JsonProperties) => into(payload, digestOf(text)), (shown: readonly string[]) => [...shown, text]] as const;
+  [(payload: JsonProperties) => into(payload, digestOf(text)), (changeShown: readonly string[]) => [...changeShown, text]] as const;
 const inTopLevel = (payload: JsonProperties, digest: string): JsonProperties => ({ ...payload, _sd: [...payload['_sd'], digest] });
 const inArray = (payload: JsonProperties, digest: string): JsonProperties => ({
   ...payload,
@@ -372,15 +379,15 @@ type MadePresentation = ReturnType<typeof credentialMaker>;
 /** Credentials that violate the format, signed by the issuer. */
 function ruleBreakingCredentials(makePresentation: MadePresentation): readonly Raw[] {
   const cases: Readonly<Record<string, () => string>> = {
-    'a digest twice': () => makePresentation({}, (own) => inTopLevel(own, own['_sd'][0])),
-    'a decoy twice': () => makePresentation({}, (own) => inArray(inTopLevel(own, digestOf('x')), digestOf('x'))),
-    'digests that are no list': () => makePresentation({}, (own) => ({ ...own, _sd: 'x' })),
-    'digests that are no text': () => makePresentation({}, (own) => ({ ...own, _sd: [...own['_sd'], 7] })),
-    'digests in an object that are no list': () => makePresentation({}, (own) => ({ ...own, address: { _sd: {} } })),
-    'a digest with company': () => makePresentation({}, (own) => ({ ...own, list: [{ '...': 'x', y: 1 }] })),
-    'a digest in a list that is no text': () => makePresentation({}, (own) => ({ ...own, list: [{ '...': 7 }] })),
-    'a property with the name ...': () => makePresentation({}, (own) => ({ ...own, other: { '...': 'x' } })),
-    'a hash inside': () => makePresentation({}, (own) => ({ ...own, other: { _sd_alg: 'sha-256' } })),
+    'a digest twice': () => makePresentation({}, (partText) => inTopLevel(partText, partText['_sd'][0])),
+    'a decoy twice': () => makePresentation({}, (partText) => inArray(inTopLevel(partText, digestOf('x')), digestOf('x'))),
+    'digests that are no list': () => makePresentation({}, (partText) => ({ ...partText, _sd: 'x' })),
+    'digests that are no text': () => makePresentation({}, (partText) => ({ ...partText, _sd: [...partText['_sd'], 7] })),
+    'digests in an object that are no list': () => makePresentation({}, (partText) => ({ ...partText, address: { _sd: {} } })),
+    'a digest with company': () => makePresentation({}, (partText) => ({ ...partText, list: [{ '...': 'x', y: 1 }] })),
+    'a digest in a list that is no text': () => makePresentation({}, (partText) => ({ ...partText, list: [{ '...': 7 }] })),
+    'a property with the name ...': () => makePresentation({}, (partText) => ({ ...partText, other: { '...': 'x' } })),
+    'a hash inside': () => makePresentation({}, (partText) => ({ ...partText, other: { _sd_alg: 'sha-256' } })),
     'a claim as an array element': () => makePresentation({}, ...suffix(saltedDisclosure('x', 1), inArray)),
     'an array element as a claim': () => makePresentation({}, ...suffix(saltedDisclosure(1), inTopLevel)),
     'a claim that is there already': () => makePresentation({}, ...suffix(saltedDisclosure('nationalities', []), inTopLevel)),
@@ -406,15 +413,15 @@ function ruleBreakingCredentials(makePresentation: MadePresentation): readonly R
         `${name} from a disclosure`,
         () => {
           const text = saltedDisclosure(name, HIDDEN_VALUES[name] ?? 'x');
-          const [payload, shown] = suffix(text, inTopLevel);
-          return makePresentation({}, ({ [name]: _, ...own }) => payload(own), shown);
+          const [payload, changeShown] = suffix(text, inTopLevel);
+          return makePresentation({}, ({ [name]: _, ...partText }) => payload(partText), changeShown);
         },
       ]),
     ),
     ...Object.fromEntries(
       ['SHA-256', 'sha-1', 'md5', 'sha-256-64', '', 'sha-512'].map((name) => [
         `the hash ${name}`,
-        () => makePresentation({}, (own) => ({ ...own, _sd_alg: name })),
+        () => makePresentation({}, (partText) => ({ ...partText, _sd_alg: name })),
       ]),
     ),
     '40 levels of disclosures': () => {
@@ -422,8 +429,8 @@ function ruleBreakingCredentials(makePresentation: MadePresentation): readonly R
       while (texts.length < 40) texts.push(saltedDisclosure('level', { _sd: [digestOf(texts.at(-1) ?? '')] }));
       return makePresentation(
         {},
-        (own) => inTopLevel(own, digestOf(texts.at(-1) ?? '')),
-        (own) => [...own, ...texts],
+        (partText) => inTopLevel(partText, digestOf(texts.at(-1) ?? '')),
+        (partText) => [...partText, ...texts],
       );
     },
   };
@@ -455,14 +462,14 @@ async function reissueMutations(makePresentation: MadePresentation, { base, auth
       'bad',
     ],
   ];
-  const members = ['vct', 'iss', 'iat', 'nbf', 'exp', 'cnf', 'status', 'address', 'nationalities', '_sd', '_sd_alg'];
-  const payloads = members.flatMap((name) =>
+  const propertyNames = ['vct', 'iss', 'iat', 'nbf', 'exp', 'cnf', 'status', 'address', 'nationalities', '_sd', '_sd_alg'];
+  const payloads = propertyNames.flatMap((name) =>
     REPLACEMENT_VALUES.flatMap(([description, value]) =>
       signers.map(
         ([signerDescription, signing, nature]): Raw => ({
           kind: `the credential changed ${signerDescription}`,
           description: `${name}: ${description}`,
-          text: makePresentation(signing, (own) => ({ ...own, [name]: value })),
+          text: makePresentation(signing, (partText) => ({ ...partText, [name]: value })),
           nature,
         }),
       ),
@@ -489,29 +496,29 @@ async function reissueMutations(makePresentation: MadePresentation, { base, auth
 
 async function certificateMutations(
   makePresentation: MadePresentation,
-  authority: CertifiedKey,
+  ca: CertifiedKey,
   key: HolderKey,
   chain: readonly string[],
 ): Promise<readonly Raw[]> {
-  const of = (options: Omit<Parameters<typeof certify>[0], 'name'>) => certify({ name: 'Issuer', key, ...options });
-  const middle = await certify({ name: 'Middle', by: authority, ca: true });
-  const leaf = await of({ by: authority });
+  const certifyAs = (options: Omit<Parameters<typeof certify>[0], 'name'>) => certify({ name: 'Issuer', key, ...options });
+  const middle = await certify({ name: 'Middle', by: ca, ca: true });
+  const leaf = await certifyAs({ by: ca });
   const chains: Readonly<Record<string, readonly [readonly string[], Mutation['nature']]>> = {
     'another certificate of the same key': [[leaf.certificate], 'same'],
-    'a certificate in between': [[(await of({ by: middle })).certificate, middle.certificate], 'same'],
-    'a certificate in between that is missing': [[(await of({ by: middle })).certificate], 'bad'],
-    'a certificate in between in front': [[middle.certificate, (await of({ by: middle })).certificate], 'bad'],
-    'a certificate in between that is no CA': [[(await of({ by: leaf })).certificate, leaf.certificate], 'bad'],
+    'a certificate in between': [[(await certifyAs({ by: middle })).certificate, middle.certificate], 'same'],
+    'a certificate in between that is missing': [[(await certifyAs({ by: middle })).certificate], 'bad'],
+    'a certificate in between in front': [[middle.certificate, (await certifyAs({ by: middle })).certificate], 'bad'],
+    'a certificate in between that is no CA': [[(await certifyAs({ by: leaf })).certificate, leaf.certificate], 'bad'],
     'a certificate twice': [[...chain, ...chain], 'bad'],
-    'the anchor behind': [[...chain, authority.certificate], 'same'],
-    'the anchor alone': [[authority.certificate], 'bad'],
-    'a certificate that signed itself': [[(await of({})).certificate], 'bad'],
-    'a certificate that has expired': [[(await of({ by: authority, until: '2026-01-01T00:00:00Z' })).certificate], 'bad'],
-    'a certificate that is not valid yet': [[(await of({ by: authority, from: '2040-01-01T00:00:00Z' })).certificate], 'bad'],
-    'a CA as issuer': [[(await of({ by: authority, ca: true })).certificate], 'bad'],
-    'a certificate of another key': [[(await certify({ name: 'Issuer', by: authority })).certificate], 'bad'],
+    'the anchor behind': [[...chain, ca.certificate], 'same'],
+    'the anchor alone': [[ca.certificate], 'bad'],
+    'a certificate that signed itself': [[(await certifyAs({})).certificate], 'bad'],
+    'a certificate that has expired': [[(await certifyAs({ by: ca, until: '2026-01-01T00:00:00Z' })).certificate], 'bad'],
+    'a certificate that is not valid yet': [[(await certifyAs({ by: ca, from: '2040-01-01T00:00:00Z' })).certificate], 'bad'],
+    'a CA as issuer': [[(await certifyAs({ by: ca, ca: true })).certificate], 'bad'],
+    'a certificate of another key': [[(await certify({ name: 'Issuer', by: ca })).certificate], 'bad'],
     'a certificate of another CA with the same name': [
-      [(await of({ by: await certify({ name: authority.name, ca: true }) })).certificate],
+      [(await certifyAs({ by: await certify({ name: ca.name, ca: true }) })).certificate],
       'bad',
     ],
     'a certificate with a byte more': [[Buffer.concat([decoded(chain), Buffer.of(0)]).toString('base64')], 'bad'],
@@ -520,10 +527,10 @@ async function certificateMutations(
     'a certificate in PEM': [chain.map((one) => `-----BEGIN CERTIFICATE-----\n${one}`), 'bad'],
     'seven certificates': [Array.from({ length: 7 }, () => chain[0] ?? ''), 'bad'],
   };
-  return Object.entries(chains).map(([description, [own, nature]]) => ({
+  return Object.entries(chains).map(([description, [partText, nature]]) => ({
     kind: 'certificates changed',
     description,
-    text: makePresentation({ issuer: { key, chain: own } }),
+    text: makePresentation({ issuer: { key, chain: partText } }),
     nature,
   }));
 }
@@ -534,10 +541,10 @@ const decoded = ([first = '']: readonly string[]) => Buffer.from(first, 'base64'
 export async function issuerMutations(name: string, ecosystem: IssuerSetup): Promise<readonly Mutation[]> {
   const makePresentation = credentialMaker(ecosystem);
   const otherHolderKey = newKey();
-  const all: Raw[] = [
+  const parts: Raw[] = [
     ...ruleBreakingCredentials(makePresentation),
     ...(await reissueMutations(makePresentation, ecosystem)),
     { kind: 'another holder', description: '', text: makePresentation({ kbKey: otherHolderKey }), nature: 'bad' },
   ];
-  return all.map((one) => ({ base: name, ...one }));
+  return parts.map((one) => ({ base: name, ...one }));
 }

@@ -66,9 +66,9 @@ export const REPLACEMENT_VALUES: readonly (readonly [string, unknown])[] = [
 ];
 
 /** Removes duplicate mutations and mutations that equal a valid presentation. */
-export function deduplicate(mutations: readonly Mutation[], good: readonly string[]): readonly Mutation[] {
+export function deduplicate(mutations: readonly Mutation[], validTexts: readonly string[]): readonly Mutation[] {
   const byText = new Map(mutations.map((one) => [one.text, one]));
-  for (const text of good) byText.delete(text);
+  for (const text of validTexts) byText.delete(text);
   return [...byText.values()];
 }
 

@@ -259,10 +259,10 @@ export async function startOpenBaoProxy(target: string): Promise<OpenBaoProxy> {
   let takenCount = 0;
   let play: Parameters<OpenBaoProxy['play']>[0] = () => undefined;
   const server = createServer(async (incoming, outgoing) => {
-    const parts: Buffer[] = [];
-    for await (const part of incoming) parts.push(part as Buffer);
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk as Buffer);
     const { method = '', url = '', headers } = incoming;
-    const call = { method, path: url.replace(/^\/v1\//, ''), headers, body: Buffer.concat(parts).toString() };
+    const call = { method, path: url.replace(/^\/v1\//, ''), headers, body: Buffer.concat(chunks).toString() };
     calls.push(call);
     const canned = await play(call);
     if (canned === undefined) return forward(target, incoming, call, outgoing);

@@ -72,8 +72,8 @@ export class OperatedMachine {
     this.shim('journalctl', `sleep 1; ${report('journal')}`);
     this.shim('nginx', `exec /usr/sbin/nginx -c ${this.#nginx.folder}/nginx.conf -p ${this.#nginx.folder} "$@"`);
     this.shim('scp', `exec cp "$2" ${join(folder, 'far')}/`);
-    const authority = join(folder, 'authority.pem');
-    writeFileSync(authority, this.#nginx.certificate);
+    const caFile = join(folder, 'authority.pem');
+    writeFileSync(caFile, this.#nginx.certificate);
     const { hostname, port: databasePort, username, password } = this.#server;
     const hostAndPort = `${hostname}:${databasePort || 5432}`;
     this.instead.push(
@@ -97,8 +97,8 @@ export class OperatedMachine {
       ...minimalEnvironment(),
       PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
       HOME: folder,
-      NODE_EXTRA_CA_CERTS: authority,
-      CURL_CA_BUNDLE: authority,
+      NODE_EXTRA_CA_CERTS: caFile,
+      CURL_CA_BUNDLE: caFile,
       ...(password !== '' && { PGPASSWORD: decodeURIComponent(password) }),
     };
   }
@@ -110,7 +110,7 @@ export class OperatedMachine {
 
   /** Replaces the addresses of the page by those of the test. */
   adaptToTest(text: string): string {
-    return this.instead.reduce((all, [from, to]) => all.replaceAll(from, to), text);
+    return this.instead.reduce((result, [original, replacement]) => result.replaceAll(original, replacement), text);
   }
 
   set(name: string, value: string): void {

@@ -147,8 +147,8 @@ export async function populate(service: TestService, id: string): Promise<Popula
 
   const wallet = new RawWallet(service, id);
   const offer = async () => post('/issuer/offer', offerBody(ids.credential));
-  const issued = await offer();
-  const accessToken = await wallet.accessToken(issued.uri);
+  const issuedOffer = await offer();
+  const accessToken = await wallet.accessToken(issuedOffer.uri);
   const key = newKey();
   const answer = await wallet.request(accessToken, ids.credential, { key });
   if (answer.status !== 200) throw new Error(`credential: ${answer.text}`);
@@ -161,7 +161,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
   await rejectRequest(wallet, rejection.uri);
   const openRequest = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
   const pageRequest = await post('/verifier/offer', { response_type: 'dc-api', requestId: ids.presentation });
-  const deferred = await createDeferred(service, id, issued.session, ids.credential);
+  const deferred = await createDeferred(service, id, issuedOffer.session, ids.credential);
   const unusedOffer = await offer();
   const codeOffer = await post('/issuer/offer', {
     ...{ ...offerBody(ids.credential), flow: 'authorization_code' },
@@ -175,7 +175,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
       ...ids,
       trustListVersion: version.id,
       statusList: lastSegment(status.status_list.uri),
-      issuance: issued.session,
+      issuance: issuedOffer.session,
       verification: rejection.session,
       deferred,
       followedList: await addPendingSigner(service, token, { tenant: id, name: `${id}-follower` }),
@@ -195,7 +195,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
       listId: lastSegment(status.status_list.uri),
       vctId: ids.credential,
       trustListId: ids.trustList,
-      authorityId: await authorityIdOf(service, token),
+      authorityId: await caIdOf(service, token),
       transactionId: deferred,
       notificationId: answer.body.notification_id,
     },
@@ -212,18 +212,18 @@ export async function addPendingSigner(
   { tenant, name, role = '' }: { readonly tenant: string; readonly name: string; readonly role?: string },
 ): Promise<string> {
   const trustList = `https://${tenant}.lists.example/${name}`;
-  const signedBy = [pem(PINNED_SIGNER)];
+  const signerPems = [pem(PINNED_SIGNER)];
   if (role === 'issuance:manage') {
     const { body } = await service.call('GET', '/issuer/config', { token });
     const { createdAt: _created, updatedAt: _updated, ...known } = body;
-    const wallets = { walletProviderTrustLists: [trustList], walletProviderTrustListCertificates: signedBy };
+    const wallets = { walletProviderTrustLists: [trustList], walletProviderTrustListCertificates: signerPems };
     await createResource(service, token, '/issuer/config', { ...known, ...wallets });
   } else {
     const { webhook: _webhook, ...configuration } = presentationBody(name, 'signing');
-    const trustAnchors = [{ trustList, signedBy }];
+    const trustAnchors = [{ trustList, signedBy: signerPems }];
     await createResource(service, token, '/verifier/config', { ...configuration, trustAnchors });
   }
-  const id = copyIdOf(trustList, pinSigners(signedBy));
+  const id = copyIdOf(trustList, pinSigners(signerPems));
   const signer = NEXT_SIGNER.certificate;
   const finding = { fault: 'untrusted_signer', reason: 'untrusted_signer', signer } as const;
   const lists = service.service.container.get(Store).lists(tenant as TenantId);
@@ -231,7 +231,7 @@ export async function addPendingSigner(
   return id;
 }
 
-async function authorityIdOf(service: TestService, token: string): Promise<string> {
+async function caIdOf(service: TestService, token: string): Promise<string> {
   const { rootCertificate } = (await service.call('GET', '/key-chain/signing', { token })).body;
   const [der = ''] = parsePemCertificates(rootCertificate, 1) ?? [];
   const { keyHash = '' } = parseCertificate(Buffer.from(der, 'base64')) ?? {};

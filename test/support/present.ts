@@ -49,19 +49,19 @@ export async function issue(
   isPatient = false,
 ): Promise<HeldCredential> {
   const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [configurationId], ...offer };
-  const made = await service.call('POST', '/issuer/offer', { token: tenant.token, json });
-  expect(made.status, made.text).to.equal(201);
+  const offerResponse = await service.call('POST', '/issuer/offer', { token: tenant.token, json });
+  expect(offerResponse.status, offerResponse.text).to.equal(201);
   const wallet = new RawWallet(service, tenant.id);
   const holder = newKey();
   if (isPatient) {
-    await wallet.code(made.body.uri);
-    const session = await service.call('GET', `/session/${made.body.session}`, { token: tenant.token });
+    await wallet.code(offerResponse.body.uri);
+    const session = await service.call('GET', `/session/${offerResponse.body.session}`, { token: tenant.token });
     expect(session.body.status).to.equal('fetched');
   }
-  const accessToken = await wallet.accessToken(made.body.uri);
+  const accessToken = await wallet.accessToken(offerResponse.body.uri);
   const credentialResponse = await wallet.request(accessToken, configurationId, { key: holder });
   expect(credentialResponse.status, credentialResponse.text).to.equal(200);
-  return { text: credentialResponse.body.credentials[0].credential, holder, session: made.body.session };
+  return { text: credentialResponse.body.credentials[0].credential, holder, session: offerResponse.body.session };
 }
 
 /** Creates a presentation request and fetches it as a wallet does. */
@@ -89,8 +89,8 @@ export function bindToRequest(
 ): string {
   const [jwt = '', ...disclosures] = credential.text.split('~').slice(0, -1);
   const keptDisclosures = disclosures.filter((disclosure) => {
-    const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
-    return names === undefined || parts.length === 2 || names.includes(String(parts[1]));
+    const disclosureParts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
+    return names === undefined || disclosureParts.length === 2 || names.includes(String(disclosureParts[1]));
   });
   const presentation = [jwt, ...keptDisclosures, ''].join('~');
   const payload = {
@@ -148,12 +148,12 @@ export class Shop {
   /** The CA certificate of the issuer, PEM. */
   readonly anchor: string;
 
-  private constructor(parts: Pick<Shop, 'service' | 'backend' | 'acme' | 'token' | 'anchor'>) {
-    this.service = parts.service;
-    this.backend = parts.backend;
-    this.acme = parts.acme;
-    this.token = parts.token;
-    this.anchor = parts.anchor;
+  private constructor(disclosureParts: Pick<Shop, 'service' | 'backend' | 'acme' | 'token' | 'anchor'>) {
+    this.service = disclosureParts.service;
+    this.backend = disclosureParts.backend;
+    this.acme = disclosureParts.acme;
+    this.token = disclosureParts.token;
+    this.anchor = disclosureParts.anchor;
   }
 
   /**

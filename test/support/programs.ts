@@ -17,7 +17,7 @@ export function hasPrograms(page: string, names: readonly string[]): boolean {
 export type ProcessResult = { readonly code: number; readonly stdout: string; readonly stderr: string };
 type Environment = Readonly<Record<string, string>>;
 
-const addressOf = (command: string) => new URL(`../../bootstrap/${command}.ts`, import.meta.url);
+const moduleUrl = (command: string) => new URL(`../../bootstrap/${command}.ts`, import.meta.url);
 
 /** Runs a program of `bootstrap/` as a separate process. */
 export function runProcess(command: string, args: readonly string[], environment: Environment): Promise<ProcessResult> {
@@ -51,7 +51,7 @@ async function runInProcess(command: string, args: readonly string[], environmen
   const { argv, env, exitCode, exit } = process;
   const { log, error } = console;
   const output = { stdout: '', stderr: '' };
-  const address = addressOf(command);
+  const address = moduleUrl(command);
   try {
     process.argv = [process.execPath, fileURLToPath(address), ...args];
     process.env = { ...minimalEnvironment(), ...environment };

@@ -198,7 +198,7 @@ export type HangingProxy = {
   end(): Promise<void>;
 };
 
-type ConnectionPair = { near: Socket; far: Socket | undefined; isDeaf: boolean; isDumb: boolean };
+type ConnectionPair = { client: Socket; upstream: Socket | undefined; isDeaf: boolean; isDumb: boolean };
 
 export async function hangingProxy(url: string): Promise<HangingProxy> {
   const target = new URL(url);
@@ -214,7 +214,7 @@ export async function hangingProxy(url: string): Promise<HangingProxy> {
   };
   const server = createServer((client) => {
     const upstream = isHanging ? undefined : dial(Number(target.port || 5432), target.hostname);
-    const pair: ConnectionPair = { near: client, far: upstream, isDeaf: isHanging, isDumb: isHanging };
+    const pair: ConnectionPair = { client: client, upstream: upstream, isDeaf: isHanging, isDumb: isHanging };
     pairs.add(pair);
     for (const socket of [client, upstream]) socket?.on('error', () => {});
     client.on('data', (bytes) => {
@@ -241,7 +241,7 @@ export async function hangingProxy(url: string): Promise<HangingProxy> {
     },
     async end() {
       const closed = new Promise<unknown>((resolve) => server.close(resolve));
-      for (const { near: client, far: upstream } of pairs) {
+      for (const { client, upstream } of pairs) {
         client.destroy();
         upstream?.destroy();
       }

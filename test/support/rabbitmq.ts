@@ -39,13 +39,13 @@ export type RabbitMq = {
 /** @returns undefined without RabbitMQ, and prints one line; with `CI=true` that throws. */
 export async function startRabbitMq(): Promise<RabbitMq | undefined> {
   const scripts = FOLDERS.find((folder) => existsSync(join(folder, 'rabbitmq-server')));
-  if (scripts !== undefined) return startIn(scripts);
+  if (scripts !== undefined) return startFrom(scripts);
   if (process.env['CI'] === 'true') throw new Error('CI needs RabbitMQ: install rabbitmq-server');
   console.log('    RabbitMQ is skipped, install rabbitmq-server to run it');
   return undefined;
 }
 
-async function startIn(scripts: string): Promise<RabbitMq> {
+async function startFrom(scripts: string): Promise<RabbitMq> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-rabbitmq-'));
   const ports = { amqp: 0, amqps: 0, nodes: 0, names: 0 };
   for (const name of Object.keys(ports)) ports[name as keyof typeof ports] = await freePort(createServer);
@@ -183,7 +183,7 @@ async function writeSettings(folder: string, ports: Ports) {
 }
 
 /** Waits until `attempt` returns true. @param describeState details for the error message. */
-export async function until(
+export async function waitUntil(
   description: string,
   attempt: () => boolean | Promise<boolean>,
   { withinMs = WAIT_TIMEOUT_MS, about: describeState = () => '' }: { readonly withinMs?: number; readonly about?: () => string } = {},

@@ -117,26 +117,26 @@ export function describeRaces(kind: DatabaseKind, suites: readonly RaceSuite[]):
   const suffix = `on ${kind.name} in ${processes === 1 ? 'one process' : 'two processes'}`;
   describe(`races ${suffix}`, () => {
     let database: TestDatabase | undefined;
-    let first: TestService | undefined;
-    let second: SecondProcess | undefined;
+    let firstService: TestService | undefined;
+    let secondProcess: SecondProcess | undefined;
     before(async function () {
       database = await kind.open();
       if (database === undefined) return this.skip();
       const environment = { DATABASE_URL: database.url, MASTER_SECRET, OUTBOUND_ALLOW: '127.0.0.1/32' };
-      first = await startTestService(environment);
-      if (processes === 2) second = await startSecond(first.address, environment);
+      firstService = await startTestService(environment);
+      if (processes === 2) secondProcess = await startSecond(firstService.address, environment);
     });
     after(async () => {
-      await second?.stop();
-      await first?.close();
+      await secondProcess?.stop();
+      await firstService?.close();
       await database?.drop();
     });
     for (const [index, [subject, define]] of suites.entries()) {
       describe(`${subject} ${suffix}`, () => {
         let racing: RaceContext;
         before(async () => {
-          if (first === undefined) throw new Error('the service was not started');
-          racing = await prepare(`acme-${index}`, first, second === undefined ? [] : [second.address]);
+          if (firstService === undefined) throw new Error('the service was not started');
+          racing = await prepare(`acme-${index}`, firstService, secondProcess === undefined ? [] : [secondProcess.address]);
         });
         define(() => racing);
       });
@@ -155,11 +155,11 @@ function startSecond(publicUrl: string, environment: Readonly<Record<string, str
   });
 }
 
-async function prepare(id: string, first: TestService, otherAddresses: readonly string[]): Promise<RaceContext> {
-  const service = distributeCalls(first, otherAddresses);
+async function prepare(id: string, firstService: TestService, otherAddresses: readonly string[]): Promise<RaceContext> {
+  const service = distributeCalls(firstService, otherAddresses);
   const { token } = await createTenant(service, id);
   await createResource(service, token, '/issuer/credentials', credentialBody('pid', 'signing'));
-  return { service, addresses: [first.address, ...otherAddresses], token, wallet: new RawWallet(service, id) };
+  return { service, addresses: [firstService.address, ...otherAddresses], token, wallet: new RawWallet(service, id) };
 }
 
 /** The status reference of a credential. */

@@ -68,9 +68,9 @@ export class TestRegistrar {
     const ca = await certify({ name: 'Registrar CA', ca: true });
     const signer = await certify({ name: 'Registrar', by: ca });
     const server = createServer((request, response) => {
-      const parts: Buffer[] = [];
-      request.on('data', (part: Buffer) => parts.push(part));
-      request.on('end', () => void registrar.#answer(request, response, Buffer.concat(parts).toString()));
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => void registrar.#answer(request, response, Buffer.concat(chunks).toString()));
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     server.unref();
@@ -183,8 +183,8 @@ export class TestRegistrar {
       return json(response, 201, this.issued.get(id));
     }
     const [, id = ''] = /^GET \/registration-certificates\/(.+)$/.exec(call) ?? [];
-    const known = this.issued.get(decodeURIComponent(id));
-    return known === undefined ? json(response, 404, { message: 'unknown' }) : json(response, 200, known);
+    const issuedCertificate = this.issued.get(decodeURIComponent(id));
+    return issuedCertificate === undefined ? json(response, 404, { message: 'unknown' }) : json(response, 200, issuedCertificate);
   }
 
   /** Issues a registration certificate. */

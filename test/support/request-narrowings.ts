@@ -88,10 +88,10 @@ function parameterNarrowings(before: Operation, after: Operation, compare: Compa
   const problems: Problem[] = [];
   const older = before.parameters ?? [];
   const newer = (after.parameters ?? []).filter(({ in: where }) => where !== 'path');
-  const keyOf = (parameter: Parameter) => `${parameter.in} ${parameter.name}`.toLowerCase();
+  const parameterKey = (parameter: Parameter) => `${parameter.in} ${parameter.name}`.toLowerCase();
   for (const parameter of older.filter(({ in: where }) => where !== 'path')) {
     const location = `parameter ${parameter.name}`;
-    const counterpart = newer.find((each) => keyOf(each) === keyOf(parameter));
+    const counterpart = newer.find((each) => parameterKey(each) === parameterKey(parameter));
     if (counterpart === undefined) {
       problems.push({ location, problem: 'the parameter is gone' });
       continue;
@@ -99,8 +99,8 @@ function parameterNarrowings(before: Operation, after: Operation, compare: Compa
     problems.push(...compare.schemas(parameter.schema ?? true, counterpart.schema ?? true, location));
   }
   for (const parameter of newer) {
-    const former = older.find((each) => keyOf(each) === keyOf(parameter));
-    if (parameter.required === true && former?.required !== true)
+    const oldParameter = older.find((each) => parameterKey(each) === parameterKey(parameter));
+    if (parameter.required === true && oldParameter?.required !== true)
       problems.push({ location: `parameter ${parameter.name}`, problem: 'it is required now' });
   }
   return problems;
@@ -190,15 +190,15 @@ class Comparison {
   }
 
   #compare(older: Schema, newer: Schema, location: string): readonly Problem[] {
-    const said = (problem: string): Problem[] => [{ location: location || 'body', problem }];
+    const toProblem = (problem: string): Problem[] => [{ location: location || 'body', problem }];
     if (newer === true || older === false || isNever(older)) return [];
-    if (newer === false || isNever(newer)) return said('it is not accepted any more');
+    if (newer === false || isNever(newer)) return toProblem('it is not accepted any more');
     if (older === true) return Object.keys(constraintsOf(newer)).length === 0 ? [] : this.#compare({}, newer, location);
     for (const keyword of ['anyOf', 'oneOf', 'allOf'] as const) {
-      const [former] = [older[keyword]];
-      if (keyword === 'allOf' || !Array.isArray(former)) continue;
+      const [oldBranches] = [older[keyword]];
+      if (keyword === 'allOf' || !Array.isArray(oldBranches)) continue;
       const rest = omitKeyword(older, keyword);
-      return former.flatMap((branch: Schema) => this.schemas(merge(resolve(branch, this.#older), rest), newer, location));
+      return oldBranches.flatMap((branch: Schema) => this.schemas(merge(resolve(branch, this.#older), rest), newer, location));
     }
     if (Array.isArray(older['allOf'])) {
       const texts = older['allOf'].map((part) => JSON.stringify(part));
@@ -212,14 +212,14 @@ class Comparison {
     const problems: Problem[] = [];
     for (const keyword of ['if', 'then', 'else', 'dependentRequired'] as const) {
       if (newer[keyword] !== undefined && JSON.stringify(newer[keyword]) !== JSON.stringify(older[keyword]))
-        problems.push(...said(`the condition ${keyword} ${JSON.stringify(newer[keyword])} is new`));
+        problems.push(...toProblem(`the condition ${keyword} ${JSON.stringify(newer[keyword])} is new`));
     }
     if (Array.isArray(newer['allOf'])) problems.push(...newer['allOf'].flatMap((part: Schema) => this.schemas(older, part, location)));
     for (const keyword of ['anyOf', 'oneOf'] as const) {
       const branches = newer[keyword];
       if (Array.isArray(branches)) problems.push(...this.#oneOf(older, branches, location));
     }
-    return [...problems, ...this.#keywords(older, newer, location, said)];
+    return [...problems, ...this.#keywords(older, newer, location, toProblem)];
   }
 
   /** The best matching branch decides. */
@@ -250,19 +250,19 @@ class Comparison {
     older: Exclude<Schema, boolean>,
     newer: Exclude<Schema, boolean>,
     location: string,
-    said: (problem: string) => Problem[],
+    toProblem: (problem: string) => Problem[],
   ): readonly Problem[] {
     const problems: Problem[] = [];
     const types = typesOf(older);
     const lostTypes = types.filter((type) => !acceptsType(typesOf(newer), type));
-    if (lostTypes.length > 0) return said(`${LOST_TYPE} ${lostTypes.join(', ')}`);
+    if (lostTypes.length > 0) return toProblem(`${LOST_TYPE} ${lostTypes.join(', ')}`);
     const values = valuesOf(newer);
     if (values !== undefined) {
       const former = valuesOf(older);
       const missing = former?.filter((value) => !values.includes(value));
-      if (former === undefined) return said(`only ${values.join(', ')} is accepted now`);
+      if (former === undefined) return toProblem(`only ${values.join(', ')} is accepted now`);
       if (missing !== undefined && missing.length > 0)
-        problems.push(...said(`${'const' in newer ? LOST_CONST : LOST_VALUES} ${missing.join(', ')}`));
+        problems.push(...toProblem(`${'const' in newer ? LOST_CONST : LOST_VALUES} ${missing.join(', ')}`));
     }
     // Values that are listed one by one need no comparison of the rules for them.
     if (valuesOf(older) !== undefined) return problems;
@@ -270,20 +270,20 @@ class Comparison {
       const [oldBound, newBound] = [older[keyword], newer[keyword]];
       if (typeof newBound !== 'number' || !appliesTo(keyword, types) || newBound <= minimumOf(keyword)) continue;
       if (typeof oldBound !== 'number' || newBound > oldBound)
-        problems.push(...said(`${keyword} is ${newBound}, was ${oldBound ?? 'not limited'}`));
+        problems.push(...toProblem(`${keyword} is ${newBound}, was ${oldBound ?? 'not limited'}`));
     }
     for (const keyword of UPPER_BOUNDS) {
       const [oldBound, newBound] = [older[keyword], newer[keyword]];
       if (typeof newBound !== 'number' || !appliesTo(keyword, types) || newBound >= Number.MAX_SAFE_INTEGER) continue;
       if (typeof oldBound !== 'number' || newBound < oldBound)
-        problems.push(...said(`${keyword} is ${newBound}, was ${oldBound ?? 'not limited'}`));
+        problems.push(...toProblem(`${keyword} is ${newBound}, was ${oldBound ?? 'not limited'}`));
     }
     for (const keyword of EXACT) {
       const [oldBound, newBound] = [older[keyword], newer[keyword]];
       if (newBound === undefined || !appliesTo(keyword, types) || JSON.stringify(oldBound) === JSON.stringify(newBound)) continue;
       if (keyword === 'pattern' && typeof oldBound === 'string' && isWider(String(newBound), oldBound)) continue;
       problems.push(
-        ...said(`${keyword} is ${JSON.stringify(newBound)}, was ${oldBound === undefined ? 'free' : JSON.stringify(oldBound)}`),
+        ...toProblem(`${keyword} is ${JSON.stringify(newBound)}, was ${oldBound === undefined ? 'free' : JSON.stringify(oldBound)}`),
       );
     }
     if (types.includes('object')) problems.push(...this.#objects(older, newer, location));

@@ -81,11 +81,11 @@ function pem(certificate: string): string {
 /** Keeps the disclosures of the wanted names and binds them to the request (RFC 9901 section 4.3). */
 async function presentation(credential: StoredCredential, names: ReadonlySet<string>, nonce: string, audience: string) {
   const [jwt = '', ...disclosures] = credential.text.split('~').slice(0, -1);
-  const kept = disclosures.filter((disclosure) => {
-    const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
-    return parts.length === 2 || names.has(String(parts[1]));
+  const selectedDisclosures = disclosures.filter((disclosure) => {
+    const disclosureParts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
+    return disclosureParts.length === 2 || names.has(String(disclosureParts[1]));
   });
-  const bound = [jwt, ...kept, ''].join('~');
+  const bound = [jwt, ...selectedDisclosures, ''].join('~');
   const keyBinding = await new SignJWT({ nonce, sd_hash: createHash('sha256').update(bound).digest('base64url') })
     .setProtectedHeader({ alg: 'ES256', typ: 'kb+jwt' })
     .setAudience(audience)
@@ -99,8 +99,8 @@ export function readableClaims(text: string): Record<string, unknown> {
   const [, ...disclosures] = text.split('~').slice(0, -1);
   const claims: Record<string, unknown> = {};
   for (const disclosure of disclosures) {
-    const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
-    if (parts.length === 3) claims[String(parts[1])] = parts[2];
+    const disclosureParts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
+    if (disclosureParts.length === 3) claims[String(disclosureParts[1])] = disclosureParts[2];
   }
   return claims;
 }

@@ -19,7 +19,7 @@ import {
   toStoredCredentials,
   verifySigner,
 } from './credentials.ts';
-import { attestedBy, type WalletUnit } from './wallet-unit.ts';
+import { makeAttestedWallet, type WalletUnit } from './wallet-unit.ts';
 
 /** A deferred credential, and the data to fetch it. */
 type Promised = {
@@ -112,7 +112,7 @@ export class Openid4vcWallet {
       issuerMetadata,
       clientId: this.#clientId,
       redirectUri: this.#redirectUri,
-      scope: scopesOf(issuerMetadata, credentialOffer.credential_configuration_ids),
+      scope: findScopes(issuerMetadata, credentialOffer.credential_configuration_ids),
       dpop: { signer: dpopSigner },
     });
     const url = await browse(request.authorizationRequestUrl);
@@ -191,8 +191,8 @@ export class Openid4vcWallet {
       if (transactionId !== undefined) {
         const accessToken = token.accessTokenResponse.access_token;
         const dpop = { signer: dpopSigner, ...token.dpop };
-        const asking = { issuerMetadata, accessToken, transactionId, dpop };
-        this.promised.push({ configurationId: credentialConfigurationId, transactionId, holders, asking });
+        const deferredRequest = { issuerMetadata, accessToken, transactionId, dpop };
+        this.promised.push({ configurationId: credentialConfigurationId, transactionId, holders, asking: deferredRequest });
       }
       received.push(...(await toStoredCredentials(credentialConfigurationId, credentialResponse.credentials, holders)));
       const { notification_id: notificationId } = credentialResponse;
@@ -320,7 +320,9 @@ export class Openid4vcWallet {
       hash: (data, alg) => createHash(alg.replace('-', '').toLowerCase()).update(data).digest(),
       generateRandom: (length) => randomBytes(length),
       clientAuthentication:
-        unit === undefined ? clientAuthenticationAnonymous() : attestedBy(unit, async () => (await instance).publicJwk, { signJwt }),
+        unit === undefined
+          ? clientAuthenticationAnonymous()
+          : makeAttestedWallet(unit, async () => (await instance).publicJwk, { signJwt }),
       verifyJwt: verifySigner,
       encryptJwe: async (encryptor, data) => {
         const { alg, enc, publicJwk, kid, apu, apv } = encryptor;
@@ -340,8 +342,8 @@ export class Openid4vcWallet {
       getX509CertificateMetadata: (certificate) => {
         const { subjectAltName = '' } = new X509Certificate(Buffer.from(certificate, 'base64'));
         const names = subjectAltName.split(', ');
-        const of = (prefix: string) => names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
-        return { sanDnsNames: of('DNS:'), sanUriNames: of('URI:') };
+        const withoutPrefix = (prefix: string) => names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+        return { sanDnsNames: withoutPrefix('DNS:'), sanUriNames: withoutPrefix('URI:') };
       },
     };
   }
@@ -360,7 +362,7 @@ const encryption = () => ({
 });
 
 /** The scopes by which the metadata names these configurations. */
-function scopesOf({ credentialIssuer }: Awaited<ReturnType<Openid4vciClient['resolveIssuerMetadata']>>, ids: readonly string[]): string {
+function findScopes({ credentialIssuer }: Awaited<ReturnType<Openid4vciClient['resolveIssuerMetadata']>>, ids: readonly string[]): string {
   const supported = credentialIssuer.credential_configurations_supported;
   return ids.map((id) => String(supported[id]?.['scope'])).join(' ');
 }
