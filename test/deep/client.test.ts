@@ -215,7 +215,7 @@ describe('client that is generated from the API document', () => {
       const { seen } = await wholeRun(
         { address: service.address, ...ROOT },
         {
-          async redeemOffer(tenant, uri) {
+          async collect(tenant, uri) {
             const wallet = new RawWallet(service, tenant);
             const holder = newKey();
             const credentialResponse = await wallet.request(await wallet.accessToken(uri), 'badge', { key: holder });

@@ -334,10 +334,10 @@ export const subjects: RaceSuite = [
       const { service, token } = racing();
       const answer = await service.call('GET', '/audit-log?action=revoked&kind=session&limit=500', { token });
       expect(answer.status, answer.text).to.equal(200);
-      const revocationCounts = (answer.body as { actor: string; changes: { property: string; after: number }[] }[]).map(
+      const revocationCounts = (answer.body as { actor: string; changes: { member: string; after: number }[] }[]).map(
         ({ actor, changes }) => ({
           isJob: actor === 'system',
-          count: changes.find(({ property: member }) => member === 'credentials')?.after ?? Number.NaN,
+          count: changes.find(({ member }) => member === 'credentials')?.after ?? Number.NaN,
         }),
       );
       const sum = (entries: typeof revocationCounts) => entries.reduce((total, { count }) => total + count, 0);
