@@ -21,7 +21,7 @@ export function isClientGeneratorInstalled(): boolean {
 /** The signature of `test/generated-client/whole-run.ts`, which imports nothing of the service. */
 type WholeRun = (
   service: { readonly address: string; readonly clientId: string; readonly secret: string },
-  wallet: { redeemOffer(tenant: string, uri: string): Promise<void>; present(uri: string): Promise<void> },
+  wallet: { collect(tenant: string, uri: string): Promise<void>; present(uri: string): Promise<void> },
 ) => Promise<{ readonly seen: readonly string[] }>;
 
 type GeneratedClient = {
